@@ -1,0 +1,128 @@
+//! Where a command's time went.
+//!
+//! Each layer adds the parts it causes; a layer above adds its own to those of the layer below, so the sum is the
+//! latency seen from the top, to the nanosecond. A command that is split (a large read over many dies) reports the
+//! parts of the piece that finished last, which is the one everybody waited for.
+
+use crate::time::Span;
+
+/// One reason for which time passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Part {
+    /// The job thread was busy with other I/O before it could issue this one. fio's latencies begin after it.
+    ThreadBusy,
+    /// System call, block layer and driver on the way down.
+    HostSubmission,
+    /// Waiting for a place in a submission queue, or for its lock when cores share it.
+    QueueSlot,
+    /// Doorbell, command fetch and other fixed costs of the link.
+    Link,
+    /// The controller works on the command, or the command waits for the controller.
+    Controller,
+    /// Another command holds the same unit of the medium.
+    Collision,
+    /// The die or channel was busy with somebody else's read.
+    BehindRead,
+    /// The die or channel was busy with a program (a write to the medium).
+    BehindProgram,
+    /// The die was busy with an erase.
+    BehindErase,
+    /// The die was busy with garbage collection's reads and programs.
+    BehindCollection,
+    /// The die was busy with patrol, refresh or another background duty.
+    BehindRefresh,
+    /// The medium worked for this command.
+    Medium,
+    /// Data on its way over channel, buffer and link, or waiting for them.
+    Transfer,
+    /// The write buffer was full.
+    BufferFull,
+    /// Held back: power governor, temperature, or write protection at the end of life.
+    Throttle,
+    /// Interrupt or poll, and the host's work on the way up.
+    HostCompletion,
+}
+
+impl Part {
+    /// How many parts there are.
+    pub const COUNT: usize = 16;
+
+    /// All parts, in the order a command meets them.
+    pub const ALL: [Part; Part::COUNT] = [
+        Part::ThreadBusy,
+        Part::HostSubmission,
+        Part::QueueSlot,
+        Part::Link,
+        Part::Controller,
+        Part::Collision,
+        Part::BehindRead,
+        Part::BehindProgram,
+        Part::BehindErase,
+        Part::BehindCollection,
+        Part::BehindRefresh,
+        Part::Medium,
+        Part::Transfer,
+        Part::BufferFull,
+        Part::Throttle,
+        Part::HostCompletion,
+    ];
+
+    /// A short name for tables and charts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::ThreadBusy => "thread busy",
+            Part::HostSubmission => "host submission",
+            Part::QueueSlot => "queue slot",
+            Part::Link => "link",
+            Part::Controller => "controller",
+            Part::Collision => "collision",
+            Part::BehindRead => "behind a read",
+            Part::BehindProgram => "behind a program",
+            Part::BehindErase => "behind an erase",
+            Part::BehindCollection => "behind garbage collection",
+            Part::BehindRefresh => "behind refresh",
+            Part::Medium => "medium",
+            Part::Transfer => "transfer",
+            Part::BufferFull => "write buffer full",
+            Part::Throttle => "throttle",
+            Part::HostCompletion => "host completion",
+        }
+    }
+}
+
+/// A latency taken apart: one span per [`Part`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Anatomy([Span; Part::COUNT]);
+
+impl Anatomy {
+    /// All parts zero.
+    pub const ZERO: Anatomy = Anatomy([Span::ZERO; Part::COUNT]);
+
+    /// Adds a span to a part.
+    #[inline]
+    pub fn add(&mut self, part: Part, span: Span) {
+        self.0[part as usize] += span;
+    }
+
+    /// The time of one part.
+    #[inline]
+    pub fn get(&self, part: Part) -> Span {
+        self.0[part as usize]
+    }
+
+    /// The whole latency.
+    #[inline]
+    pub fn total(&self) -> Span {
+        let mut sum = 0;
+        for span in &self.0 {
+            sum += span.ns();
+        }
+        Span::from_ns(sum)
+    }
+
+    /// The parts in the order of [`Part::ALL`].
+    pub fn parts(&self) -> &[Span; Part::COUNT] {
+        &self.0
+    }
+}

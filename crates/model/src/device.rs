@@ -1,0 +1,112 @@
+//! The contract that drives, host paths and tiers share.
+//!
+//! Laws, checked by [`crate::conformance`]:
+//! 1. Time never goes back: no call has an earlier `now` than the one before.
+//! 2. `advance` is called with exactly [`Device::next_event`], never later.
+//! 3. Each submitted id completes once, with `at` equal to that `now`.
+//! 4. After `advance(now)`, `next_event()` is later than `now`. (A `submit` at `now` may cause an event at `now`.)
+//! 5. At a tie, completions come before arrivals: `advance(now)` is called before `submit(now, ..)`, and again after
+//!    it where the submission causes an event at `now`.
+//! 6. Cutting a run at any point and going on gives the unbroken run.
+//! 7. The anatomy of a completion sums to `at` minus the time of its submission.
+
+use crate::command::{Command, Completion};
+use crate::time::Time;
+
+/// Size and granularity of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capacity {
+    /// Bytes a host can address.
+    pub bytes: u64,
+    /// Logical block size in bytes (512 or 4096).
+    pub block: u32,
+}
+
+/// Drive, host path and tier are all this. See the laws at the head of this file.
+pub trait Device {
+    /// Size and block size.
+    fn capacity(&self) -> Capacity;
+
+    /// Takes a command. Refusals (out of range) come back as completions too.
+    fn submit(&mut self, now: Time, command: Command);
+
+    /// When something will happen next; [`Time::NEVER`] when idle.
+    fn next_event(&self) -> Time;
+
+    /// Lets happen what is due at `now`, which must be [`Device::next_event`], and appends what completed to `done`.
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>);
+
+    /// Reports figures about itself as of `now` (not earlier than the last event).
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges);
+}
+
+impl<D: Device + ?Sized> Device for Box<D> {
+    fn capacity(&self) -> Capacity {
+        (**self).capacity()
+    }
+    fn submit(&mut self, now: Time, command: Command) {
+        (**self).submit(now, command);
+    }
+    fn next_event(&self) -> Time {
+        (**self).next_event()
+    }
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        (**self).advance(now, done);
+    }
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        (**self).inspect(now, gauges);
+    }
+}
+
+/// A figure that a device reports about itself.
+///
+/// *Cumulative* gauges only grow: an observer reads them twice and takes the difference. *Level* gauges are the state
+/// at the moment. A composition of devices (RAID-0) sums cumulative gauges by reporting each member's in turn: an
+/// observer adds up what it is given under one name; levels marked "mean" below are averaged over the reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum Gauge {
+    /// Cumulative: bytes the host has read.
+    HostBytesRead,
+    /// Cumulative: bytes the host has written.
+    HostBytesWritten,
+    /// Cumulative: bytes read from the medium, for the host or by the drive itself.
+    MediumBytesRead,
+    /// Cumulative: bytes programmed into the medium, for the host or by the drive itself.
+    MediumBytesWritten,
+    /// Cumulative: blocks erased.
+    Erases,
+    /// Cumulative: joules taken, idle power included.
+    EnergyJoules,
+    /// Cumulative: seconds the controller was busy (of one controller).
+    ControllerBusySeconds,
+    /// Cumulative: seconds the link or data path was busy (of one link).
+    LinkBusySeconds,
+    /// Cumulative: die-seconds busy, divided by the number of dies.
+    MediumBusySeconds,
+    /// Cumulative: seconds of host CPU spent, over all cores.
+    HostCpuSeconds,
+    /// Level: commands inside the device.
+    QueueDepth,
+    /// Level, mean: percent of rated endurance used, as SMART's Percentage Used but with fractions.
+    PercentageUsed,
+    /// Level: bytes in the write buffer, not yet in the medium.
+    BufferedBytes,
+    /// Level, mean: share of physical pages that are erased and ready, 0 to 1.
+    FreeShare,
+}
+
+impl Gauge {
+    /// Whether observers take differences.
+    pub const fn cumulative(self) -> bool {
+        !matches!(
+            self,
+            Gauge::QueueDepth | Gauge::PercentageUsed | Gauge::BufferedBytes | Gauge::FreeShare
+        )
+    }
+}
+
+/// Takes what [`Device::inspect`] reports.
+pub trait Gauges {
+    /// One figure; may come several times under one name (see [`Gauge`]).
+    fn gauge(&mut self, gauge: Gauge, value: f64);
+}

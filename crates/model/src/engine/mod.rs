@@ -1,0 +1,55 @@
+//! Virtual time: the loop that jumps from event to event, and the parts devices are built from.
+
+mod events;
+mod station;
+
+pub use events::Events;
+pub use station::Station;
+
+use crate::command::{Command, Completion};
+use crate::device::Device;
+use crate::time::Time;
+
+/// Where commands come from and completions go: a fio job, a trace, a test.
+pub trait Workload {
+    /// When the next command arrives without waiting for a completion; [`Time::NEVER`] if there is none.
+    fn next_arrival(&self) -> Time;
+
+    /// Hands over commands due at `now` by calling `submit`; afterwards `next_arrival()` is later than `now`.
+    fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command));
+
+    /// Takes a completion; a closed-loop workload makes its next command due (`next_arrival() == now`).
+    fn complete(&mut self, now: Time, completion: &Completion);
+}
+
+/// Runs `workload` on `device` from `start` until neither has anything left or the next event would be after `until`;
+/// returns the time of the last event (or `start`). Can be called again to go on: the result is that of one run.
+pub fn run<D: Device, W: Workload>(
+    device: &mut D,
+    workload: &mut W,
+    start: Time,
+    until: Time,
+) -> Time {
+    let mut now = start;
+    let mut done = Vec::with_capacity(256);
+    loop {
+        let event = device.next_event();
+        let arrival = workload.next_arrival();
+        let next = event.min(arrival);
+        if next > until || next == Time::NEVER {
+            return now;
+        }
+        debug_assert!(next >= now, "time went back from {now:?} to {next:?}");
+        now = next;
+        // Completions precede arrivals at a tie, so that a slot freed now can be used now.
+        if event == now {
+            device.advance(now, &mut done);
+            for completion in done.drain(..) {
+                workload.complete(now, &completion);
+            }
+        }
+        if workload.next_arrival() == now {
+            workload.arrive(now, &mut |command| device.submit(now, command));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Drives by the medium inside. To add a medium: one file here, and one line in each `match` below.
+
+pub mod ram;
+
+use crate::command::{Command, Completion};
+use crate::device::{Capacity, Device, Gauges};
+use crate::time::Time;
+
+/// The state a drive is in when a run begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Precondition {
+    /// As it left the factory: nothing written.
+    Fresh,
+    /// Written once from end to end, sequentially.
+    Filled,
+    /// As after two fills with 4 KiB random writes: garbage collection in its steady state.
+    #[default]
+    Steady,
+}
+
+/// What a drive is made of: valid by construction, made by the catalogue.
+#[derive(Clone, PartialEq, Debug)]
+pub enum DriveConfig {
+    /// A RAM disk.
+    Ram(ram::RamConfig),
+}
+
+/// Any drive, dispatched without a virtual call.
+#[derive(Clone, Debug)]
+pub enum Drive {
+    /// A RAM disk.
+    Ram(ram::Ram),
+}
+
+impl Drive {
+    /// Builds the drive in this state; `seed` feeds its random streams.
+    pub fn new(config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
+        let _ = (state, seed);
+        match config {
+            DriveConfig::Ram(config) => Drive::Ram(ram::Ram::new(config.clone())),
+        }
+    }
+}
+
+/// Calls the same method on whichever drive it is.
+macro_rules! each {
+    ($drive:expr, $inner:ident => $call:expr) => {
+        match $drive {
+            Drive::Ram($inner) => $call,
+        }
+    };
+}
+
+impl Device for Drive {
+    fn capacity(&self) -> Capacity {
+        each!(self, drive => drive.capacity())
+    }
+    #[inline]
+    fn submit(&mut self, now: Time, command: Command) {
+        each!(self, drive => drive.submit(now, command))
+    }
+    #[inline]
+    fn next_event(&self) -> Time {
+        each!(self, drive => drive.next_event())
+    }
+    #[inline]
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        each!(self, drive => drive.advance(now, done))
+    }
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        each!(self, drive => drive.inspect(now, gauges))
+    }
+}

@@ -1,0 +1,113 @@
+//! A RAM disk: a fixed time a command and a bandwidth, behind one server.
+//!
+//! Leaves out everything else. It is the yardstick for host paths and tiers (S2 measures one), and an M/D/1 queue.
+
+use std::collections::VecDeque;
+
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, Completion, Op, Status};
+use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::engine::Station;
+use crate::time::{Span, Time};
+
+/// What a RAM disk is made of.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RamConfig {
+    /// Bytes a host can address.
+    pub bytes: u64,
+    /// Time for any command.
+    pub per_command: Span,
+    /// Picoseconds for each byte moved.
+    pub picoseconds_per_byte: u64,
+}
+
+/// A RAM disk.
+#[derive(Clone, Debug)]
+pub struct Ram {
+    config: RamConfig,
+    server: Station,
+    /// In order of completion, because one FIFO server makes them.
+    inside: VecDeque<Completion>,
+    read: u64,
+    written: u64,
+}
+
+impl Ram {
+    /// An empty RAM disk.
+    pub fn new(config: RamConfig) -> Ram {
+        Ram {
+            config,
+            server: Station::default(),
+            inside: VecDeque::new(),
+            read: 0,
+            written: 0,
+        }
+    }
+}
+
+impl Device for Ram {
+    fn capacity(&self) -> Capacity {
+        Capacity {
+            bytes: self.config.bytes,
+            block: 512,
+        }
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        let refused = command.op != Op::Flush
+            && (command.end() > self.config.bytes
+                || command.offset % 512 != 0
+                || command.bytes % 512 != 0);
+        let moved = if command.op.transfers() && !refused {
+            u64::from(command.bytes)
+        } else {
+            0
+        };
+        match command.op {
+            Op::Read => self.read += moved,
+            _ => self.written += moved,
+        }
+        let transfer = Span::per_bytes(self.config.picoseconds_per_byte, moved);
+        let (waited, at) = self.server.book(now, self.config.per_command + transfer);
+        let mut anatomy = Anatomy::ZERO;
+        anatomy.add(Part::Controller, waited + self.config.per_command);
+        anatomy.add(Part::Transfer, transfer);
+        let status = if refused {
+            Status::LbaOutOfRange
+        } else {
+            Status::Success
+        };
+        self.inside.push_back(Completion {
+            id: command.id,
+            at,
+            status,
+            anatomy,
+        });
+    }
+
+    fn next_event(&self) -> Time {
+        self.inside
+            .front()
+            .map_or(Time::NEVER, |completion| completion.at)
+    }
+
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        while self
+            .inside
+            .front()
+            .is_some_and(|completion| completion.at == now)
+        {
+            done.extend(self.inside.pop_front());
+        }
+    }
+
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        gauges.gauge(Gauge::HostBytesRead, self.read as f64);
+        gauges.gauge(Gauge::HostBytesWritten, self.written as f64);
+        gauges.gauge(
+            Gauge::ControllerBusySeconds,
+            self.server.busy(now).seconds(),
+        );
+        gauges.gauge(Gauge::QueueDepth, self.inside.len() as f64);
+    }
+}

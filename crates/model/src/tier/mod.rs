@@ -1,0 +1,1 @@
+//! Devices made of devices.

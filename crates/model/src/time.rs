@@ -1,0 +1,159 @@
+//! Virtual time, in whole nanoseconds.
+//!
+//! Nanoseconds because fio measures in them and because a drive's shortest step (tens of nanoseconds of link time)
+//! still has two digits. What it leaves out: anything shorter; costs per byte are multiplied before they are rounded
+//! (see [`Span::per_bytes`]), so nothing is lost on large transfers.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+/// An instant: nanoseconds since the start of the run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
+
+/// A length of time in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(u64);
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+    /// Later than every event: a device that is idle says this.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// The instant `ns` nanoseconds after the start.
+    pub const fn from_ns(ns: u64) -> Time {
+        Time(ns)
+    }
+
+    /// Nanoseconds since the start.
+    pub const fn ns(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// The span from `earlier` to this instant; zero if `earlier` is later.
+    pub const fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+
+    /// A span of whole nanoseconds.
+    pub const fn from_ns(ns: u64) -> Span {
+        Span(ns)
+    }
+
+    /// A span of whole microseconds.
+    pub const fn from_us(us: u64) -> Span {
+        Span(us * 1_000)
+    }
+
+    /// A span of whole milliseconds.
+    pub const fn from_ms(ms: u64) -> Span {
+        Span(ms * 1_000_000)
+    }
+
+    /// A span of seconds, rounded to the nanosecond; negative, infinite or not-a-number gives zero.
+    pub fn from_seconds(seconds: f64) -> Span {
+        let ns = libm::round(seconds * 1e9);
+        if ns > 0.0 && ns.is_finite() {
+            Span(ns as u64)
+        } else {
+            Span::ZERO
+        }
+    }
+
+    /// Nanoseconds.
+    pub const fn ns(self) -> u64 {
+        self.0
+    }
+
+    /// Microseconds.
+    pub fn us(self) -> f64 {
+        self.0 as f64 * 1e-3
+    }
+
+    /// Seconds.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// The time `bytes` take at `picoseconds_per_byte`, rounded to the nearest nanosecond.
+    pub const fn per_bytes(picoseconds_per_byte: u64, bytes: u64) -> Span {
+        Span((picoseconds_per_byte * bytes + 500) / 1_000)
+    }
+
+    /// This span multiplied by a factor, rounded to the nanosecond.
+    pub fn scale(self, factor: f64) -> Span {
+        Span::from_seconds(self.seconds() * factor)
+    }
+
+    /// The difference, or zero where `other` is longer.
+    pub const fn saturating_sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, span: Span) -> Time {
+        Time(self.0 + span.0)
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, span: Span) {
+        self.0 += span.0;
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, other: Span) -> Span {
+        Span(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, other: Span) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Span {
+    type Output = Span;
+    fn sub(self, other: Span) -> Span {
+        Span(self.0 - other.0)
+    }
+}
+
+impl Mul<u64> for Span {
+    type Output = Span;
+    fn mul(self, factor: u64) -> Span {
+        Span(self.0 * factor)
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Time::NEVER {
+            f.write_str("never")
+        } else {
+            write!(f, "{} ns", self.0)
+        }
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ns", self.0)
+    }
+}

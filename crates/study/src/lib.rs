@@ -1,0 +1,9 @@
+//! Workloads, statistics, catalogue and reports around drivelab's model.
+
+pub mod catalogue;
+pub mod problem;
+pub mod report;
+pub mod review;
+pub mod run;
+pub mod statistics;
+pub mod workload;

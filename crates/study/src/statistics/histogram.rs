@@ -1,0 +1,163 @@
+//! A latency histogram in fixed logarithmic buckets: 128 to each power of two, so a value is known to 0.8 %.
+//!
+//! fio's own has 64 to the power of two; two of these buckets make one of fio's exactly, so its `json+` bins can be
+//! given without loss. Sums are kept beside it: mean and deviation are exact.
+
+use model::Span;
+
+/// log2 of the number of buckets to a power of two.
+const BITS: u32 = 7;
+const PER_OCTAVE: usize = 1 << BITS;
+/// Values up to 2^40 ns (18 minutes) have their own buckets; longer ones share the last.
+const BUCKETS: usize = (40 - BITS as usize + 1) * PER_OCTAVE;
+
+/// Counts of latencies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    counts: Box<[u64]>,
+    count: u64,
+    sum: u128,
+    sum_of_squares: f64,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram {
+            counts: vec![0; BUCKETS].into(),
+            count: 0,
+            sum: 0,
+            sum_of_squares: 0.0,
+            min: u64::MAX,
+            max: 0,
+        }
+    }
+}
+
+#[inline]
+fn bucket_of(ns: u64) -> usize {
+    if ns < PER_OCTAVE as u64 {
+        return ns as usize;
+    }
+    let shift = 63 - ns.leading_zeros() - BITS;
+    let index = ((shift as usize) << BITS) + (ns >> shift) as usize;
+    index.min(BUCKETS - 1)
+}
+
+/// The smallest value of a bucket, and how many values it holds.
+fn bounds_of(bucket: usize) -> (u64, u64) {
+    if bucket < PER_OCTAVE {
+        return (bucket as u64, 1);
+    }
+    let shift = (bucket >> BITS) - 1;
+    let mantissa = (bucket & (PER_OCTAVE - 1)) + PER_OCTAVE;
+    ((mantissa as u64) << shift, 1 << shift)
+}
+
+impl Histogram {
+    /// Counts one latency.
+    #[inline]
+    pub fn record(&mut self, latency: Span) {
+        let ns = latency.ns();
+        self.counts[bucket_of(ns)] += 1;
+        self.count += 1;
+        self.sum += u128::from(ns);
+        self.sum_of_squares += ns as f64 * ns as f64;
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The smallest; `None` if there is none.
+    pub fn min(&self) -> Option<Span> {
+        (self.count > 0).then(|| Span::from_ns(self.min))
+    }
+
+    /// The largest; `None` if there is none.
+    pub fn max(&self) -> Option<Span> {
+        (self.count > 0).then(|| Span::from_ns(self.max))
+    }
+
+    /// The mean in nanoseconds (exact); 0 if there is none.
+    pub fn mean_ns(&self) -> f64 {
+        if self.count == 0 {
+            0.0
+        } else {
+            self.sum as f64 / self.count as f64
+        }
+    }
+
+    /// The standard deviation in nanoseconds.
+    pub fn deviation_ns(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        let n = self.count as f64;
+        let variance = (self.sum_of_squares - self.mean_ns() * self.mean_ns() * n) / (n - 1.0);
+        variance.max(0.0).sqrt()
+    }
+
+    /// The latency that `percent` of all do not exceed, whatever the number of samples; `None` if there are none.
+    /// Within a bucket values are taken as evenly spread, and the result never leaves `min..=max`.
+    pub fn quantile(&self, percent: f64) -> Option<Span> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = (self.count as f64 * percent / 100.0).max(0.0);
+        let mut below = 0u64;
+        for (bucket, &count) in self.counts.iter().enumerate() {
+            if count > 0 && (below + count) as f64 >= rank {
+                let (low, width) = bounds_of(bucket);
+                let share = ((rank - below as f64) / count as f64).clamp(0.0, 1.0);
+                let ns = low + (share * (width - 1) as f64).round() as u64;
+                return Some(Span::from_ns(ns.clamp(self.min, self.max)));
+            }
+            below += count;
+        }
+        Some(Span::from_ns(self.max))
+    }
+
+    /// How many samples lie beyond a percentile.
+    pub fn samples_beyond(&self, percent: f64) -> f64 {
+        self.count as f64 * (100.0 - percent) / 100.0
+    }
+
+    /// A percentile that may be printed: `None` with fewer than ten samples beyond it.
+    pub fn percentile(&self, percent: f64) -> Option<Span> {
+        // Half a sample of slack, because 100 - 99.999 is not exact in binary.
+        if self.samples_beyond(percent) < 9.5 {
+            None
+        } else {
+            self.quantile(percent)
+        }
+    }
+
+    /// Buckets that are not empty: smallest value, width, count.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.counts
+            .iter()
+            .enumerate()
+            .filter(|&(_, &count)| count > 0)
+            .map(|(bucket, &count)| {
+                let (low, width) = bounds_of(bucket);
+                (low, width, count)
+            })
+    }
+}

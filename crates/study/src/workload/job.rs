@@ -1,0 +1,381 @@
+//! A job as it will run: typed, complete, valid by construction. The words are fio's (`man fio`, "JOB FILE
+//! PARAMETERS"); the fio reader makes these from job files and command lines, suites make them directly with
+//! `Job { name: .., ..Job::default() }`.
+
+use std::path::PathBuf;
+
+use model::Span;
+use model::host::Engine;
+
+/// A direction of data, as fio counts them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// Reads.
+    Read = 0,
+    /// Writes.
+    Write = 1,
+    /// Trims (deallocation).
+    Trim = 2,
+}
+
+/// Which directions a job mixes (`rw`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mix {
+    /// Only reads.
+    #[default]
+    Read,
+    /// Only writes.
+    Write,
+    /// Only trims.
+    Trim,
+    /// Reads and writes by [`Job::read_percent`].
+    ReadWrite,
+    /// Each block is trimmed, then written.
+    TrimWrite,
+}
+
+/// What a modifier such as `rw=randread:8` (with `rw_sequencer`) does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sequencer {
+    /// A new random offset after that many I/Os, sequential in between.
+    #[default]
+    Sequential,
+    /// The same offset that many times.
+    Identical,
+}
+
+/// Block sizes of one direction.
+#[derive(Clone, PartialEq, Debug)]
+pub enum BlockSizes {
+    /// Always the same.
+    Fixed(u32),
+    /// Uniform from `min` to `max` in steps of `min` (or of 512 B with `bs_unaligned`).
+    Range {
+        /// Smallest, bytes.
+        min: u32,
+        /// Largest, bytes.
+        max: u32,
+        /// Step, bytes.
+        step: u32,
+    },
+    /// Each size with its share in percent; the shares sum to 100.
+    Split(Vec<(u32, f64)>),
+}
+
+/// Where random offsets fall (`random_distribution`).
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum Distribution {
+    /// Uniform.
+    #[default]
+    Random,
+    /// Zipf with this theta; `centre` (0 to 1) places the hottest block, which is hashed elsewhere if `None`.
+    Zipf {
+        /// Exponent.
+        theta: f64,
+        /// Place of the hottest block.
+        centre: Option<f64>,
+    },
+    /// Pareto with this power.
+    Pareto {
+        /// Power, 0 to 1.
+        power: f64,
+        /// Place of the hottest block.
+        centre: Option<f64>,
+    },
+    /// Normal with this standard deviation in percent of the range.
+    Normal {
+        /// Standard deviation, percent.
+        deviation: f64,
+        /// Place of the hottest block.
+        centre: Option<f64>,
+    },
+    /// Zones in percent of the range: (share of accesses, share of space); both sum to 100.
+    Zoned(Vec<(f64, f64)>),
+    /// Zones in bytes: (share of accesses in percent, size).
+    ZonedAbsolute(Vec<(f64, u64)>),
+}
+
+/// A place or length in a drive.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Extent {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent of the drive.
+    Percent(f64),
+}
+
+/// How paced I/Os are spaced (`rate_process`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RateProcess {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// As a Poisson process.
+    Poisson,
+}
+
+/// The limit of one direction's pace.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Rate {
+    /// Bytes a second.
+    Bytes(u64),
+    /// I/Os a second.
+    Iops(u64),
+}
+
+/// `sync`: how writes are made durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SyncMode {
+    /// Not at all.
+    #[default]
+    None,
+    /// `O_SYNC`.
+    Sync,
+    /// `O_DSYNC`.
+    DataSync,
+}
+
+/// `thinktime` and its companions.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct ThinkTime {
+    /// Pause after each group of blocks.
+    pub pause: Span,
+    /// How much of the pause burns CPU.
+    pub spin: Span,
+    /// Blocks between pauses; at least 1.
+    pub blocks: u32,
+    /// Count issued blocks (true) or completed ones.
+    pub by_issue: bool,
+}
+
+/// `latency_target` and its companions: find the largest depth that meets it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LatencyTarget {
+    /// Latency to stay under.
+    pub target: Span,
+    /// How long each depth is tried.
+    pub window: Span,
+    /// Percent of I/Os that must meet it.
+    pub percentile: f64,
+    /// Go on adapting after the depth has been found.
+    pub run: bool,
+}
+
+/// What a `steadystate` criterion looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SteadyMetric {
+    /// I/Os a second.
+    Iops,
+    /// Bytes a second.
+    Bandwidth,
+    /// Mean latency.
+    Latency,
+}
+
+/// `steadystate` and its companions: end the job early when it is steady.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SteadyState {
+    /// The figure watched, once a second.
+    pub metric: SteadyMetric,
+    /// Whether the slope of a least-squares fit is judged rather than the largest deviation from the mean.
+    pub slope: bool,
+    /// Limit of deviation or slope.
+    pub limit: f64,
+    /// Whether `limit` is percent of the mean.
+    pub percent: bool,
+    /// Length of the window.
+    pub duration: Span,
+    /// Time before the window begins.
+    pub ramp: Span,
+}
+
+/// A recorded list of I/Os to play (`read_iolog`).
+#[derive(Clone, PartialEq, Debug)]
+pub struct IoLog {
+    /// The file.
+    pub path: PathBuf,
+    /// Ignore recorded times (`replay_no_stall`).
+    pub no_stall: bool,
+    /// Percent: 100 as recorded, 50 twice as fast (`replay_time_scale`).
+    pub time_scale: u32,
+}
+
+/// One job (all `numjobs` of it).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Job {
+    /// Section name.
+    pub name: String,
+    /// Wait until all jobs before this one have ended.
+    pub stonewall: bool,
+    /// Begins a new reporting group (`new_group`; a stonewall does too).
+    pub new_group: bool,
+    /// Report its threads as one (`group_reporting`).
+    pub group_reporting: bool,
+    /// Copies of it (`numjobs`).
+    pub numjobs: u32,
+    /// Threads rather than processes (shown in output only).
+    pub thread: bool,
+    /// Directions.
+    pub mix: Mix,
+    /// Random rather than sequential offsets.
+    pub random: bool,
+    /// Percent of reads in a read-write mix (`rwmixread`).
+    pub read_percent: u32,
+    /// The number after `rw=...:`; 1 when absent.
+    pub sequence: u32,
+    /// What that number means.
+    pub sequencer: Sequencer,
+    /// By direction.
+    pub block_sizes: [BlockSizes; 3],
+    /// By direction: offsets are multiples of this (`blockalign`; the smallest block size by default).
+    pub block_align: [u32; 3],
+    /// I/Os kept in flight.
+    pub iodepth: u32,
+    /// I/Os submitted at once.
+    pub iodepth_batch: u32,
+    /// Fewest completions reaped at once.
+    pub iodepth_batch_complete_min: u32,
+    /// Most completions reaped at once.
+    pub iodepth_batch_complete_max: u32,
+    /// Refill only when the depth has fallen to this.
+    pub iodepth_low: u32,
+    /// First byte.
+    pub offset: Extent,
+    /// Added to `offset` for each further copy.
+    pub offset_increment: Extent,
+    /// Length of the range; the rest of the drive if `None`.
+    pub size: Option<Extent>,
+    /// Bytes to transfer, if other than `size`.
+    pub io_size: Option<Extent>,
+    /// Limit of the file's size (`filesize`): the range ends there.
+    pub filesize: Option<u64>,
+    /// End after this long.
+    pub runtime: Option<Span>,
+    /// Go on until `runtime` even when the range has been covered.
+    pub time_based: bool,
+    /// Not counted in statistics at the start.
+    pub ramp_time: Span,
+    /// Wait before starting.
+    pub startdelay: Span,
+    /// Cover the range this many times.
+    pub loops: u32,
+    /// End after this many I/Os.
+    pub number_ios: Option<u64>,
+    /// By direction.
+    pub rate: [Option<Rate>; 3],
+    /// Spacing of paced I/Os.
+    pub rate_process: RateProcess,
+    /// Pauses.
+    pub think: Option<ThinkTime>,
+    /// Distribution of random offsets by direction.
+    pub distribution: [Distribution; 3],
+    /// Random offsets may repeat before all have been used (`norandommap`).
+    pub norandommap: bool,
+    /// Percent of random I/Os in a random job, by direction (`percentage_random`).
+    pub percentage_random: [u32; 3],
+    /// Seed of this job's streams (`randseed`); derived from the run's when `None`.
+    pub randseed: Option<u64>,
+    /// The interface.
+    pub engine: Engine,
+    /// fio's own name of the engine, for output.
+    pub engine_name: String,
+    /// Polled completions.
+    pub high_priority: bool,
+    /// Unbuffered I/O; only `true` has a model (buffered is accepted with a warning).
+    pub direct: bool,
+    /// fsync after this many writes; 0 never.
+    pub fsync: u32,
+    /// fdatasync after this many writes; 0 never.
+    pub fdatasync: u32,
+    /// fsync at the end.
+    pub end_fsync: bool,
+    /// Durability of each write.
+    pub sync: SyncMode,
+    /// Search for a depth.
+    pub latency_target: Option<LatencyTarget>,
+    /// End when steady.
+    pub steady_state: Option<SteadyState>,
+    /// Percentiles to report.
+    pub percentile_list: Vec<f64>,
+    /// Report percentiles of completion latency (`clat_percentiles`).
+    pub clat_percentiles: bool,
+    /// Report percentiles of total latency (`lat_percentiles`).
+    pub lat_percentiles: bool,
+    /// Report percentiles of submission latency (`slat_percentiles`).
+    pub slat_percentiles: bool,
+    /// I/Os to play instead of making them.
+    pub iolog: Option<IoLog>,
+    /// The options as written (key, value), for `job options` in fio's JSON.
+    pub as_written: Vec<(String, String)>,
+}
+
+impl Default for Job {
+    /// fio's defaults, but direct I/O and libaio (fio's are buffered and psync).
+    fn default() -> Job {
+        Job {
+            name: String::from("job"),
+            stonewall: false,
+            new_group: false,
+            group_reporting: false,
+            numjobs: 1,
+            thread: false,
+            mix: Mix::Read,
+            random: false,
+            read_percent: 50,
+            sequence: 1,
+            sequencer: Sequencer::Sequential,
+            block_sizes: [
+                BlockSizes::Fixed(4096),
+                BlockSizes::Fixed(4096),
+                BlockSizes::Fixed(4096),
+            ],
+            block_align: [4096; 3],
+            iodepth: 1,
+            iodepth_batch: 1,
+            iodepth_batch_complete_min: 1,
+            iodepth_batch_complete_max: 1,
+            iodepth_low: 1,
+            offset: Extent::Bytes(0),
+            offset_increment: Extent::Bytes(0),
+            size: None,
+            io_size: None,
+            filesize: None,
+            runtime: None,
+            time_based: false,
+            ramp_time: Span::ZERO,
+            startdelay: Span::ZERO,
+            loops: 1,
+            number_ios: None,
+            rate: [None; 3],
+            rate_process: RateProcess::Linear,
+            think: None,
+            distribution: [
+                Distribution::Random,
+                Distribution::Random,
+                Distribution::Random,
+            ],
+            norandommap: false,
+            percentage_random: [100; 3],
+            randseed: None,
+            engine: Engine::Libaio,
+            engine_name: String::from("libaio"),
+            high_priority: false,
+            direct: true,
+            fsync: 0,
+            fdatasync: 0,
+            end_fsync: false,
+            sync: SyncMode::None,
+            latency_target: None,
+            steady_state: None,
+            percentile_list: vec![
+                1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5,
+                99.9, 99.95, 99.99,
+            ],
+            clat_percentiles: true,
+            lat_percentiles: false,
+            slat_percentiles: false,
+            iolog: None,
+            as_written: Vec::new(),
+        }
+    }
+}

@@ -1,1 +1,52 @@
-fn main() {}
+//! The `drivelab` command: one file a verb, each with its arguments and a `run` that returns a [`Failure`] or nothing.
+//!
+//! To add a verb: a file here, a line in `mod`, a line in [`Verb`] and one in [`run`].
+//! Results go to standard output through [`std::io::Write`] (so that a closed pipe ends the program quietly), progress
+//! and messages to standard error.
+
+#![warn(clippy::print_stdout)]
+
+mod drives;
+mod failure;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+/// SSDs in software: simulate drives in virtual time and put them side by side.
+#[derive(Parser)]
+#[command(name = "drivelab", version, propagate_version = true)]
+#[command(after_help = "\
+Examples:
+  drivelab drives                                        the drives there are
+  drivelab show p4800x-375                               one drive, with the source of every figure
+  drivelab review p4800x-375 p3700-1600 9100max-2400     drives side by side, as review.html
+
+Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 a verdict failed.")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Drives(drives::Args),
+    Show(show::Args),
+}
+
+fn run(verb: &Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Drives(args) => drives::run(args),
+        Verb::Show(args) => show::run(args),
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse().verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

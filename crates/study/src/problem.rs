@@ -1,6 +1,8 @@
 //! What is wrong with an input: file, place, what, and what would be right. All problems of one input are gathered
 //! before any is reported, so that a user mends a file once.
 
+mod render;
+
 use std::fmt;
 use std::ops::Range;
 

@@ -1,1 +1,3 @@
-//! report.
+//! Results as people and programs read them.
+
+pub mod sheets;

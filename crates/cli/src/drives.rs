@@ -1,0 +1,30 @@
+//! `drivelab drives`: the drives of the catalogue as a table.
+
+use std::io::{self, Write};
+
+use crate::failure::Failure;
+
+/// List the drives of the catalogue
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab drives
+  drivelab drives --names | xargs drivelab review")]
+pub(crate) struct Args {
+    /// Print only the names, one a line
+    #[arg(long)]
+    names: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let drives = study::catalogue::drives();
+    let mut out = io::stdout().lock();
+    if args.names {
+        for drive in &drives {
+            writeln!(out, "{}", drive.id)?;
+        }
+        return Ok(());
+    }
+    writeln!(out, "{}", study::report::sheets::table(&drives))?;
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Problems as a person reads them: each with the line at fault and a mark under it, as compilers do.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::{Place, Problem, Problems};
+
+impl Problems {
+    /// The problems as text for a terminal, with colours if asked.
+    pub fn render(&self, colours: bool) -> String {
+        let renderer = if colours {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        let shown: Vec<String> = self
+            .0
+            .iter()
+            .map(|problem| renderer.render(&[group(problem)]))
+            .collect();
+        shown.join("\n\n")
+    }
+}
+
+fn group(problem: &Problem) -> Group<'_> {
+    let title = Level::ERROR.primary_title(problem.what.as_str());
+    let mut group = match &problem.place {
+        Place::Whole => title.element(Origin::path(problem.origin.as_str())),
+        Place::Line(line) => title.element(Origin::path(problem.origin.as_str()).line(*line)),
+        Place::Byte(offset) => {
+            title.element(Origin::path(format!("{}: byte {offset}", problem.origin)))
+        }
+        Place::Text { text, range } => title.element(
+            Snippet::source(&**text)
+                .path(problem.origin.as_str())
+                .annotation(AnnotationKind::Primary.span(within(text, range.clone()))),
+        ),
+    };
+    if let Some(help) = &problem.help {
+        group = group.element(Level::HELP.message(help.as_str()));
+    }
+    group
+}
+
+/// The range cut to the text and moved outwards to whole characters.
+fn within(text: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+    let start = text.floor_char_boundary(range.start.min(text.len()));
+    let end = text.ceil_char_boundary(range.end.clamp(start, text.len()));
+    start..end
+}

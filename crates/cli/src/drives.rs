@@ -17,7 +17,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let drives = study::catalogue::drives();
+    let drives = study::catalogue::drives()?;
     let mut out = io::stdout().lock();
     if args.names {
         for drive in &drives {

@@ -1,0 +1,315 @@
+//! Physical quantities as written in a catalogue file: a number and its unit in one string, such as `6.9 us`.
+//!
+//! Decimal units are decimal (`1 GB` is 10^9 bytes) and binary ones binary (`1 GiB` is 2^30).
+
+use model::Span;
+use toml_edit::Value;
+
+/// A quantity that a figure can be.
+pub trait Quantity: Copy + PartialOrd {
+    /// What it is, for messages: "a time".
+    const WHAT: &'static str;
+    /// What would be right, for messages.
+    const HELP: &'static str;
+
+    /// The quantity that `value` says, if it says one.
+    fn read(value: &Value) -> Option<Self>;
+
+    /// The quantity as a catalogue file would write it.
+    fn show(self) -> String;
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Bytes(pub u64);
+
+/// A rate in bytes a second.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Rate(pub f64);
+
+/// A share of a whole, 0 to 1, written in percent.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Share(pub f64);
+
+/// A power in watts.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Watts(pub f64);
+
+/// An energy in joules.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Joules(pub f64);
+
+/// A price in US dollars.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Dollars(pub f64);
+
+impl Rate {
+    /// Time for a byte in whole picoseconds: what the model counts transfers in.
+    pub fn picoseconds_per_byte(self) -> u64 {
+        libm::round(1e12 / self.0) as u64
+    }
+}
+
+type Units = [(&'static str, f64)];
+
+const TIMES: &Units = &[
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("min", 60e9),
+    ("h", 3600e9),
+    ("days", 86_400e9),
+    ("years", 365.0 * 86_400e9),
+];
+const BYTES: &Units = &[
+    ("B", 1.0),
+    ("kB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("TB", 1e12),
+    ("PB", 1e15),
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+    ("TiB", 1_099_511_627_776.0),
+];
+const RATES: &Units = &[
+    ("B/s", 1.0),
+    ("kB/s", 1e3),
+    ("MB/s", 1e6),
+    ("GB/s", 1e9),
+    ("KiB/s", 1024.0),
+    ("MiB/s", 1_048_576.0),
+    ("GiB/s", 1_073_741_824.0),
+];
+const SHARES: &Units = &[("%", 0.01)];
+const POWERS: &Units = &[("mW", 1e-3), ("W", 1.0)];
+const ENERGIES: &Units = &[
+    ("pJ", 1e-12),
+    ("nJ", 1e-9),
+    ("uJ", 1e-6),
+    ("mJ", 1e-3),
+    ("J", 1.0),
+];
+const PRICES: &Units = &[("USD", 1.0)];
+
+/// Number and factor of its unit.
+fn parts(value: &Value, units: &Units) -> Option<(f64, f64)> {
+    let text = value.as_str()?.trim();
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic() || c == '%')?;
+    let (number, unit) = text.split_at(unit_at);
+    let number: f64 = number.trim_end().parse().ok()?;
+    let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    number.is_finite().then_some((number, factor))
+}
+
+fn scaled(value: &Value, units: &Units) -> Option<f64> {
+    parts(value, units).map(|(number, factor)| number * factor)
+}
+
+/// The value in whole base units; `None` where a part of a unit would be lost.
+fn whole(value: &Value, units: &Units) -> Option<u64> {
+    let exact = scaled(value, units)?;
+    let rounded = libm::round(exact);
+    let whole = (exact - rounded).abs() <= 1e-6 + exact.abs() * 1e-12;
+    (whole && (0.0..18e18).contains(&rounded)).then_some(rounded as u64)
+}
+
+/// `amount` in the largest unit that leaves at least 1 before the point.
+fn in_units(amount: f64, units: &Units) -> String {
+    let fits = units
+        .iter()
+        .filter(|(_, factor)| amount >= *factor * (1.0 - 1e-9));
+    let &(name, factor) = fits.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(&units[0]);
+    // Four decimals at most, without trailing zeroes.
+    let digits = format!("{:.4}", amount / factor);
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    format!("{digits} {name}")
+}
+
+/// Bytes in decimal units, rounded to four digits, as makers of drives give them.
+pub fn decimal(bytes: u64) -> String {
+    let step = 10u64.pow(bytes.checked_ilog10().unwrap_or(0).saturating_sub(3));
+    in_units(((bytes + step / 2) / step * step) as f64, &BYTES[..6])
+}
+
+impl Quantity for Span {
+    const WHAT: &'static str = "a time";
+    const HELP: &'static str = "write whole nanoseconds or more as a number and its unit, such as `6.9 us`; the units \
+                                are ns, us, ms, s, min, h, days, years";
+
+    fn read(value: &Value) -> Option<Span> {
+        whole(value, TIMES).map(Span::from_ns)
+    }
+
+    fn show(self) -> String {
+        in_units(self.ns() as f64, TIMES)
+    }
+}
+
+impl Quantity for Bytes {
+    const WHAT: &'static str = "a size";
+    const HELP: &'static str = "write whole bytes as a number and its unit, such as `375 GB`; the units are B, kB, MB, \
+                                GB, TB, PB (decimal) and KiB, MiB, GiB, TiB (binary)";
+
+    fn read(value: &Value) -> Option<Bytes> {
+        whole(value, BYTES).map(Bytes)
+    }
+
+    fn show(self) -> String {
+        let binary = self.0 > 0 && self.0.is_multiple_of(1024);
+        let units = if binary { &BYTES[6..] } else { &BYTES[..6] };
+        in_units(self.0 as f64, units)
+    }
+}
+
+impl Quantity for Rate {
+    const WHAT: &'static str = "a rate of bytes";
+    const HELP: &'static str = "write a number and its unit, such as `2.4 GB/s`; the units are B/s, kB/s, MB/s, GB/s \
+                                (decimal) and KiB/s, MiB/s, GiB/s (binary)";
+
+    fn read(value: &Value) -> Option<Rate> {
+        scaled(value, RATES).map(Rate)
+    }
+
+    fn show(self) -> String {
+        in_units(self.0, &RATES[..4])
+    }
+}
+
+impl Quantity for Share {
+    const WHAT: &'static str = "a share";
+    const HELP: &'static str = "write a number and a percent sign, such as `16.3 %`";
+
+    fn read(value: &Value) -> Option<Share> {
+        scaled(value, SHARES).map(Share)
+    }
+
+    fn show(self) -> String {
+        in_units(self.0, SHARES)
+    }
+}
+
+impl Quantity for Watts {
+    const WHAT: &'static str = "a power";
+    const HELP: &'static str =
+        "write a number and its unit, such as `14 W`; the units are mW and W";
+
+    fn read(value: &Value) -> Option<Watts> {
+        scaled(value, POWERS).map(Watts)
+    }
+
+    fn show(self) -> String {
+        in_units(self.0, POWERS)
+    }
+}
+
+impl Quantity for Joules {
+    const WHAT: &'static str = "an energy";
+    const HELP: &'static str =
+        "write a number and its unit, such as `2.1 uJ`; the units are pJ, nJ, uJ, mJ, J";
+
+    fn read(value: &Value) -> Option<Joules> {
+        scaled(value, ENERGIES).map(Joules)
+    }
+
+    fn show(self) -> String {
+        in_units(self.0, ENERGIES)
+    }
+}
+
+impl Quantity for Dollars {
+    const WHAT: &'static str = "a price";
+    const HELP: &'static str = "write US dollars, such as `1520 USD`";
+
+    fn read(value: &Value) -> Option<Dollars> {
+        scaled(value, PRICES).map(Dollars)
+    }
+
+    fn show(self) -> String {
+        in_units(self.0, PRICES)
+    }
+}
+
+impl Quantity for u64 {
+    const WHAT: &'static str = "a count";
+    const HELP: &'static str = "write a whole number without quotes, such as 7";
+
+    fn read(value: &Value) -> Option<u64> {
+        u64::try_from(value.as_integer()?).ok()
+    }
+
+    fn show(self) -> String {
+        self.to_string()
+    }
+}
+
+impl Quantity for f64 {
+    const WHAT: &'static str = "a number";
+    const HELP: &'static str = "write a number without quotes and without a unit, such as 1.5";
+
+    fn read(value: &Value) -> Option<f64> {
+        let number = value
+            .as_float()
+            .or_else(|| value.as_integer().map(|whole| whole as f64))?;
+        number.is_finite().then_some(number)
+    }
+
+    fn show(self) -> String {
+        self.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        assert_eq!(Span::read(&"6.9 us".into()), Some(Span::from_ns(6_900)));
+        assert_eq!(Span::read(&"12ms".into()), Some(Span::from_ms(12)));
+        assert_eq!(
+            Bytes::read(&"2.4 TB".into()),
+            Some(Bytes(2_400_000_000_000))
+        );
+        assert_eq!(Bytes::read(&"0.5 KiB".into()), Some(Bytes(512)));
+        assert_eq!(Rate::read(&"2.4 GB/s".into()), Some(Rate(2.4e9)));
+        assert_eq!(u64::read(&7.into()), Some(7));
+        assert_eq!(f64::read(&7.into()), Some(7.0));
+    }
+
+    #[test]
+    fn refuses_what_loses_or_lacks_something() {
+        for wrong in [
+            "6.9",
+            "6.9 um",
+            "us",
+            "0.3 ns",
+            "-1 us",
+            "1e3 us",
+            "inf us",
+            "1 us 2 ns",
+        ] {
+            assert_eq!(Span::read(&wrong.into()), None, "{wrong}");
+        }
+        assert_eq!(Bytes::read(&"0.3 B".into()), None);
+        assert_eq!(Bytes::read(&"375 gb".into()), None);
+        assert_eq!(u64::read(&(-7).into()), None);
+        assert_eq!(f64::read(&f64::NAN.into()), None);
+    }
+
+    #[test]
+    fn shows_what_it_reads() {
+        for text in ["6.9 us", "1 ns", "250 ms", "3 h"] {
+            assert_eq!(
+                Span::read(&text.into()).map(Span::show).as_deref(),
+                Some(text)
+            );
+        }
+        assert_eq!(Bytes(4096).show(), "4 KiB");
+        assert_eq!(Bytes(375_000_000_000).show(), "375 GB");
+        assert_eq!(Share(0.163).show(), "16.3 %");
+        assert_eq!(Bytes(0).show(), "0 B");
+    }
+}

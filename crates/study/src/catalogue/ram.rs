@@ -1,0 +1,15 @@
+//! `[ram]`: a RAM disk.
+
+use model::Span;
+use model::media::DriveConfig;
+use model::media::ram::RamConfig;
+
+use super::{Context, Section};
+
+pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
+    DriveConfig::Ram(RamConfig {
+        bytes: context.capacity,
+        per_command: section.span("per_command", Span::from_ns(1)..=Span::from_ms(1)),
+        picoseconds_per_byte: section.rate("rate", 1e6..=1e12).picoseconds_per_byte(),
+    })
+}

@@ -90,9 +90,16 @@ impl Command {
         }
     }
 
-    /// The byte after the last one.
+    /// The byte after the last one; an offset near 2^64 saturates.
     pub const fn end(&self) -> u64 {
-        self.offset + self.bytes as u64
+        self.offset.saturating_add(self.bytes as u64)
+    }
+
+    /// Whether a device of `capacity` bytes takes it: a multiple of 512 B that does not reach beyond the end. A flush
+    /// has no range and is always taken.
+    pub const fn fits(&self, capacity: u64) -> bool {
+        let aligned = self.offset.is_multiple_of(512) && self.bytes.is_multiple_of(512);
+        matches!(self.op, Op::Flush) || (aligned && self.end() <= capacity)
     }
 }
 

@@ -54,10 +54,7 @@ impl Device for Ram {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
-        let refused = command.op != Op::Flush
-            && (command.end() > self.config.bytes
-                || command.offset % 512 != 0
-                || command.bytes % 512 != 0);
+        let refused = !command.fits(self.config.bytes);
         let moved = if command.op.transfers() && !refused {
             u64::from(command.bytes)
         } else {

@@ -1,0 +1,474 @@
+//! The laws of [`crate::device::Device`] as one suite that every device calls in one line.
+//!
+//! [`check`] drives a device with random mixes of all operations (aligned, unaligned, beyond the end, in bursts, paced,
+//! in a closed loop, with ids used again at once) and holds it to every law. A device that is made of devices owes
+//! something to its members too: put a [`Witness`] around them, and it panics when they are called out of turn.
+//!
+//! Each law has a planted bug in the tests below that the suite must find.
+
+mod mix;
+mod witness;
+
+#[cfg(test)]
+mod planted;
+
+use std::fmt;
+
+pub use mix::Mix;
+pub use witness::Witness;
+
+use crate::command::{Completion, Status};
+use crate::device::{Device, Gauge, Gauges};
+use crate::engine::{Workload, run};
+use crate::time::{Span, Time};
+
+/// What can be broken. The numbers are those of [`crate::device`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Law {
+    /// 1. Time never goes back.
+    TimeForward,
+    /// 3. Each id completes once, at `now`.
+    OneCompletion,
+    /// 4. After `advance(now)` the next event is later than `now`.
+    Progress,
+    /// 6. Cutting a run anywhere and going on gives the unbroken run; the same seed gives the same run.
+    Resumable,
+    /// 7. The anatomy sums to the latency.
+    Anatomy,
+    /// Out of range or not a multiple of 512 B is refused; all else succeeds, or is an unrecovered read.
+    Refusal,
+    /// A device without commands becomes idle: `next_event()` is [`Time::NEVER`].
+    Idle,
+    /// Cumulative gauges only grow and the host's bytes are all counted.
+    Gauges,
+    /// A server is busy at most all of the time.
+    Utilisation,
+    /// Little's law: mean depth is arrival rate times mean latency, exactly over a run that begins and ends empty.
+    Little,
+}
+
+/// A broken law.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// Which.
+    pub law: Law,
+    /// What was seen.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "law {:?}: {}", self.law, self.what)
+    }
+}
+
+/// Panics unless the devices that `make(seed)` builds keep all laws.
+///
+/// # Panics
+/// With the law that is broken and how to see it again.
+pub fn check<D: Device + Clone>(make: impl Fn(u64) -> D) {
+    Suite::default().check(make);
+}
+
+/// Like [`check`], for a single drive: its [`Gauge::QueueDepth`] must also be exactly the commands inside.
+///
+/// # Panics
+/// With the law that is broken and how to see it again.
+pub fn check_drive<D: Device + Clone>(make: impl Fn(u64) -> D) {
+    let suite = Suite {
+        exact_depth: true,
+        ..Suite::default()
+    };
+    suite.check(make);
+}
+
+/// How the suite exercises a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Suite {
+    /// Seeds tried.
+    pub seeds: u64,
+    /// Commands for each seed.
+    pub commands: u32,
+    /// Most commands outstanding.
+    pub depth: u32,
+    /// `Command::queue` is below this (threads of a host path).
+    pub queues: u16,
+    /// Whether the one [`Gauge::QueueDepth`] reported is the number of commands inside.
+    pub exact_depth: bool,
+}
+
+impl Default for Suite {
+    fn default() -> Suite {
+        Suite {
+            seeds: 6,
+            commands: 1500,
+            depth: 64,
+            queues: 1,
+            exact_depth: false,
+        }
+    }
+}
+
+impl Suite {
+    /// Panics unless the devices that `make(seed)` builds keep all laws.
+    ///
+    /// # Panics
+    /// With the law that is broken and how to see it again.
+    pub fn check<D: Device + Clone>(&self, make: impl Fn(u64) -> D) {
+        for seed in 0..self.seeds {
+            if let Err(violation) = self.examine(seed, &make) {
+                panic!("seed {seed}: {violation}");
+            }
+        }
+    }
+
+    /// Holds one device to the laws.
+    ///
+    /// # Errors
+    /// The first law that is broken.
+    pub fn examine<D: Device + Clone>(
+        &self,
+        seed: u64,
+        make: impl Fn(u64) -> D,
+    ) -> Result<(), Violation> {
+        let device = make(seed);
+        let mix = Mix::new(seed, device.capacity().bytes, *self);
+        let watched = Referee::new(device, mix.clone(), *self).watch()?;
+
+        // The unbroken run by the engine itself, twice from the same seed.
+        for attempt in 0..2 {
+            let (mut device, mut mix) = (make(seed), mix.clone());
+            run(&mut device, &mut mix, Time::ZERO, Time::NEVER);
+            same(
+                &watched,
+                mix.log(),
+                &format!("run {attempt} from the same seed"),
+            )?;
+        }
+        self.cut(&watched, make(seed), mix)
+    }
+
+    /// Cuts the run at some of its completions, goes on with a clone, and lets the original run on beside it.
+    fn cut<D: Device + Clone>(
+        &self,
+        watched: &[Completion],
+        mut device: D,
+        mut mix: Mix,
+    ) -> Result<(), Violation> {
+        let mut now = Time::ZERO;
+        for part in 1..8 {
+            let at = watched[watched.len() * part / 8].at;
+            now = run(&mut device, &mut mix, now, at);
+            device.inspect(now, &mut Readings::default());
+            let (mut original, mut copy) = (device.clone(), mix.clone());
+            // The one that is thrown away goes first: whatever it shares with the other would show.
+            run(&mut original, &mut copy, now, Time::NEVER);
+            same(
+                watched,
+                copy.log(),
+                &format!("a clone made at {now:?}, going on"),
+            )?;
+        }
+        run(&mut device, &mut mix, now, Time::NEVER);
+        same(
+            watched,
+            mix.log(),
+            "the run cut in eight, after clones of it ran on",
+        )
+    }
+}
+
+fn same(expected: &[Completion], got: &[Completion], what: &str) -> Result<(), Violation> {
+    for (index, (expected, got)) in expected.iter().zip(got).enumerate() {
+        if expected != got {
+            return broken(
+                Law::Resumable,
+                format!(
+                    "{what} differs from the unbroken run at completion {index}: {got:?} instead of {expected:?}"
+                ),
+            );
+        }
+    }
+    if expected.len() != got.len() {
+        return broken(
+            Law::Resumable,
+            format!(
+                "{what} has {} completions instead of {}",
+                got.len(),
+                expected.len()
+            ),
+        );
+    }
+    Ok(())
+}
+
+fn broken<T>(law: Law, what: String) -> Result<T, Violation> {
+    Err(Violation { law, what })
+}
+
+/// Events without a completion after which a device with nothing to do counts as never idle.
+const RESTLESS: u64 = 1_000_000;
+
+/// Drives a device as [`run`] does, and watches each step.
+struct Referee<D> {
+    device: D,
+    mix: Mix,
+    suite: Suite,
+    now: Time,
+    /// Commands inside, and when that was last brought up to date.
+    depth_area: u128,
+    latencies: u128,
+    gauge_area: f64,
+    before: Readings,
+    quiet: u64,
+}
+
+impl<D: Device> Referee<D> {
+    fn new(device: D, mix: Mix, suite: Suite) -> Referee<D> {
+        let mut before = Readings::default();
+        device.inspect(Time::ZERO, &mut before);
+        Referee {
+            device,
+            mix,
+            suite,
+            now: Time::ZERO,
+            depth_area: 0,
+            latencies: 0,
+            gauge_area: 0.0,
+            before,
+            quiet: 0,
+        }
+    }
+
+    /// Runs to the end; returns the completions.
+    fn watch(mut self) -> Result<Vec<Completion>, Violation> {
+        let first = self.before.clone();
+        let mut done = Vec::new();
+        loop {
+            let event = self.device.next_event();
+            let next = event.min(self.mix.next_arrival());
+            if next == Time::NEVER {
+                break;
+            }
+            self.step_to(next)?;
+            if event == next {
+                self.device.advance(next, &mut done);
+                self.quiet += 1;
+                for completion in done.drain(..) {
+                    self.quiet = 0;
+                    self.judge(&completion)?;
+                    self.mix.complete(next, &completion);
+                }
+                let after = self.device.next_event();
+                if after <= next {
+                    return broken(
+                        Law::Progress,
+                        format!("advance({next:?}) left the next event at {after:?}"),
+                    );
+                }
+            }
+            if self.mix.next_arrival() == next {
+                let device = &mut self.device;
+                self.mix
+                    .arrive(next, &mut |command| device.submit(next, command));
+                let after = self.device.next_event();
+                if after < next {
+                    return broken(
+                        Law::TimeForward,
+                        format!("after a submission at {next:?} the next event is at {after:?}"),
+                    );
+                }
+            }
+            if self.quiet > RESTLESS {
+                return broken(
+                    Law::Idle,
+                    format!("{RESTLESS} events in a row without a completion, at {next:?}"),
+                );
+            }
+            self.gauges()?;
+        }
+        self.finish(&first)?;
+        Ok(self.mix.into_log())
+    }
+
+    fn step_to(&mut self, next: Time) -> Result<(), Violation> {
+        if next < self.now {
+            return broken(
+                Law::TimeForward,
+                format!("at {:?} the next event is at {next:?}", self.now),
+            );
+        }
+        let passed = next.since(self.now);
+        self.depth_area += u128::from(passed.ns()) * u128::from(self.mix.outstanding());
+        self.gauge_area += passed.ns() as f64 * self.before.sum(Gauge::QueueDepth);
+        self.now = next;
+        Ok(())
+    }
+
+    fn judge(&mut self, completion: &Completion) -> Result<(), Violation> {
+        let now = self.now;
+        let Some((submitted, expected)) = self.mix.expectation(completion.id) else {
+            return broken(
+                Law::OneCompletion,
+                format!(
+                    "id {} completed at {now:?} but is not outstanding",
+                    completion.id
+                ),
+            );
+        };
+        if completion.at != now {
+            return broken(
+                Law::OneCompletion,
+                format!("{completion:?} came out of advance({now:?})"),
+            );
+        }
+        let latency = now.since(submitted);
+        if completion.anatomy.total() != latency {
+            return broken(
+                Law::Anatomy,
+                format!(
+                    "parts sum to {:?}, the latency is {latency:?}: {completion:?}",
+                    completion.anatomy.total()
+                ),
+            );
+        }
+        self.latencies += u128::from(latency.ns());
+        if let Some(expected) = expected {
+            let status = completion.status;
+            let unrecovered = expected == Status::Success && status == Status::UnrecoveredReadError;
+            if status != expected && !unrecovered {
+                return broken(
+                    Law::Refusal,
+                    format!("{status:?} instead of {expected:?}: {completion:?}"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all gauges and compares them with the last reading.
+    fn gauges(&mut self) -> Result<(), Violation> {
+        let mut readings = Readings::default();
+        self.device.inspect(self.now, &mut readings);
+        for &(gauge, value, _) in &readings.0 {
+            let before = self.before.sum(gauge);
+            if !value.is_finite() || value < 0.0 || (gauge.cumulative() && value < before) {
+                return broken(
+                    Law::Gauges,
+                    format!("{gauge:?} went from {before} to {value} at {:?}", self.now),
+                );
+            }
+        }
+        if self.suite.exact_depth {
+            let depth = readings.sum(Gauge::QueueDepth);
+            let inside = self.mix.outstanding();
+            if depth != f64::from(inside) {
+                return broken(
+                    Law::Little,
+                    format!(
+                        "at {:?} the device counts {depth} commands inside, there are {inside}",
+                        self.now
+                    ),
+                );
+            }
+        }
+        self.before = readings;
+        Ok(())
+    }
+
+    /// What must hold when all is over.
+    fn finish(&mut self, first: &Readings) -> Result<(), Violation> {
+        let lost = self.mix.outstanding();
+        if lost > 0 || self.mix.left() > 0 {
+            return broken(
+                Law::OneCompletion,
+                format!("the device is idle and {lost} commands never completed"),
+            );
+        }
+        self.gauges()?;
+        if self.before.sum(Gauge::QueueDepth) != 0.0 {
+            return broken(Law::Little, "idle, yet the queue depth is not 0".into());
+        }
+        if self.depth_area != self.latencies
+            || (self.suite.exact_depth && !near(self.gauge_area, self.latencies as f64))
+        {
+            return broken(
+                Law::Little,
+                format!(
+                    "the integral of the depth is {} (by its gauge {}), the latencies sum to {}",
+                    self.depth_area, self.gauge_area, self.latencies
+                ),
+            );
+        }
+        let elapsed = self.now.since(Time::ZERO);
+        for gauge in [
+            Gauge::ControllerBusySeconds,
+            Gauge::LinkBusySeconds,
+            Gauge::MediumBusySeconds,
+        ] {
+            self.utilisation(gauge, first, elapsed)?;
+        }
+        self.bytes(Gauge::HostBytesRead, first, self.mix.bytes_read())?;
+        self.bytes(Gauge::HostBytesWritten, first, self.mix.bytes_written())
+    }
+
+    fn utilisation(&self, gauge: Gauge, first: &Readings, elapsed: Span) -> Result<(), Violation> {
+        let busy = self.before.sum(gauge) - first.sum(gauge);
+        let servers = f64::from(self.before.reports(gauge));
+        if busy > elapsed.seconds() * servers + 1e-9 {
+            return broken(
+                Law::Utilisation,
+                format!("{gauge:?} grew by {busy} s in {elapsed:?} of {servers} servers"),
+            );
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, gauge: Gauge, first: &Readings, moved: u64) -> Result<(), Violation> {
+        let counted = self.before.sum(gauge) - first.sum(gauge);
+        if self.before.reports(gauge) > 0 && counted != moved as f64 {
+            return broken(
+                Law::Gauges,
+                format!("{gauge:?} counts {counted}, the host moved {moved}"),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Equal to nine digits.
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * b.abs().max(1.0)
+}
+
+/// Gauges read at one moment: name, sum, number of reports.
+#[derive(Clone, Default)]
+struct Readings(Vec<(Gauge, f64, u32)>);
+
+impl Readings {
+    fn sum(&self, gauge: Gauge) -> f64 {
+        self.0
+            .iter()
+            .find(|reading| reading.0 == gauge)
+            .map_or(0.0, |reading| reading.1)
+    }
+
+    fn reports(&self, gauge: Gauge) -> u32 {
+        self.0
+            .iter()
+            .find(|reading| reading.0 == gauge)
+            .map_or(0, |reading| reading.2)
+    }
+}
+
+impl Gauges for Readings {
+    fn gauge(&mut self, gauge: Gauge, value: f64) {
+        match self.0.iter_mut().find(|reading| reading.0 == gauge) {
+            Some(reading) => {
+                reading.1 += value;
+                reading.2 += 1;
+            }
+            None => self.0.push((gauge, value, 1)),
+        }
+    }
+}

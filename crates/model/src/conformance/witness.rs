@@ -1,0 +1,96 @@
+//! What a caller owes to a device: put between a composition and its members in tests.
+
+use crate::command::{Command, CommandId, Completion};
+use crate::device::{Capacity, Device, Gauges};
+use crate::time::Time;
+
+/// Passes everything through and panics when the *caller* breaks the contract: time that goes back (law 1), `advance`
+/// at another moment than the next event (law 2), a submission while a completion is due (law 5), an event passed
+/// over, or an id used while it is outstanding.
+#[derive(Clone, Debug)]
+pub struct Witness<D> {
+    device: D,
+    now: Time,
+    outstanding: Vec<CommandId>,
+    /// The last submission was at `now`, so an event at `now` may come from it.
+    submitted_now: bool,
+}
+
+impl<D: Device> Witness<D> {
+    /// A witness before `device`.
+    pub fn new(device: D) -> Witness<D> {
+        Witness {
+            device,
+            now: Time::ZERO,
+            outstanding: Vec::new(),
+            submitted_now: false,
+        }
+    }
+
+    fn step_to(&mut self, now: Time) {
+        assert!(
+            now >= self.now,
+            "law 1: called at {now:?} after {:?}",
+            self.now
+        );
+        let event = self.device.next_event();
+        assert!(
+            event >= now,
+            "law 2: called at {now:?}, the event at {event:?} was passed over"
+        );
+        if now > self.now {
+            self.submitted_now = false;
+        }
+        self.now = now;
+    }
+}
+
+impl<D: Device> Device for Witness<D> {
+    fn capacity(&self) -> Capacity {
+        self.device.capacity()
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        self.step_to(now);
+        assert!(
+            self.device.next_event() > now || self.submitted_now,
+            "law 5: {command:?} submitted at {now:?} before the completions due then"
+        );
+        assert!(
+            !self.outstanding.contains(&command.id),
+            "law 3: id {} is still outstanding",
+            command.id
+        );
+        self.outstanding.push(command.id);
+        self.submitted_now = true;
+        self.device.submit(now, command);
+    }
+
+    fn next_event(&self) -> Time {
+        self.device.next_event()
+    }
+
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        self.step_to(now);
+        let event = self.device.next_event();
+        assert!(
+            event == now,
+            "law 2: advance at {now:?}, the next event is at {event:?}"
+        );
+        let first = done.len();
+        self.device.advance(now, done);
+        self.submitted_now = false;
+        for completion in &done[first..] {
+            self.outstanding.retain(|&id| id != completion.id);
+        }
+    }
+
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        assert!(
+            now >= self.now,
+            "law 1: inspected at {now:?} after {:?}",
+            self.now
+        );
+        self.device.inspect(now, gauges);
+    }
+}

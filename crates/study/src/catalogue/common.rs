@@ -55,7 +55,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Identity {
     let io_queues = root.count("io_queues", 1..=65_535u16);
     let warranty_years = root.maybe("warranty", |root, key| {
         let year = model::Span::from_seconds(365.0 * 86_400.0);
-        root.span(key, year..=year * 20).seconds() / year.seconds()
+        root.span(key, year..=year * 20).ns() as f64 / year.ns() as f64
     });
     let endurance_bytes = endurance(root, capacity, warranty_years);
     let (price_usd, price_date) = root.maybe("price", |root, key| root.price(key)).unzip();

@@ -1,12 +1,18 @@
 //! One run: jobs on a drive behind a host path, in virtual time, and what came out.
 
-use model::host::HostConfig;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use model::engine::{self, Workload};
+use model::host::{HostConfig, HostPath, ThreadConfig};
 use model::media::{DriveConfig, Precondition};
-use model::{Gauge, Part, Span, Time};
+use model::{Device, Drive, Gauge, Gauges, Part, Span, Time};
+use rayon::prelude::*;
 
 use crate::problem::Problems;
 use crate::statistics::Histogram;
 use crate::workload::job::Job;
+use crate::workload::{Jobs, resolve};
 
 /// All that a run depends on: the same plan gives the same [`Outcome`], to the byte, on every machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,6 +123,19 @@ impl Outcome {
 }
 
 impl Measured {
+    /// Counts an I/O in the series.
+    pub(crate) fn count_interval(&mut self, at: Time, every: Span, bytes: u32, latency: Span) {
+        let index = (at.ns() / every.ns()) as usize;
+        if self.series.len() <= index {
+            self.series.resize(index + 1, Interval::default());
+        }
+        let interval = &mut self.series[index];
+        interval.ios += 1;
+        interval.bytes += u64::from(bytes);
+        interval.latency_ns += latency.ns();
+        interval.max_ns = interval.max_ns.max(latency.ns());
+    }
+
     /// I/Os a second.
     pub fn iops(&self) -> f64 {
         if self.over == Span::ZERO {
@@ -141,11 +160,115 @@ impl Measured {
     }
 }
 
+/// Virtual time between two reports of progress.
+const SLICE: Span = Span::from_ms(20);
+
 /// Runs the plan; `progress` is called now and then with the share done, 0 to 1.
 ///
 /// # Errors
-/// Jobs that do not fit the drive (offset beyond its end, block larger than the range, ...).
+/// Jobs that do not fit the drive (offset beyond its end, block larger than the range, ...), all of them at once.
 pub fn simulate(plan: &Plan, progress: &(dyn Fn(f64) + Sync)) -> Result<Outcome, Problems> {
-    let _ = (plan, progress);
-    Err(Problems::whole("simulate", "not there yet"))
+    let drive = Drive::new(&plan.drive, plan.state, plan.seed);
+    let settings = resolve(&plan.jobs, drive.capacity())?;
+    let cores = plan.host.cores.max(1);
+    let threads: Vec<ThreadConfig> = settings
+        .iter()
+        .enumerate()
+        .map(|(index, one)| {
+            let job = &plan.jobs[one.job];
+            ThreadConfig {
+                core: (index % usize::from(cores)) as u16,
+                engine: job.engine,
+                high_priority: job.high_priority,
+            }
+        })
+        .collect();
+    let mut host = HostPath::new(plan.host.clone(), &threads, plan.seed, drive);
+    let mut jobs = Jobs::new(&plan.jobs, settings, plan.seed, plan.series_every);
+
+    let count_from = jobs.counts_from();
+    let mut now = engine::run(&mut host, &mut jobs, Time::ZERO, count_from);
+    let before = read_gauges(&host, now);
+    let mut until = count_from;
+    while !jobs.finished() {
+        let next = host.next_event().min(jobs.next_arrival());
+        if next == Time::NEVER {
+            return Err(Problems::whole(
+                "simulate",
+                format!("the run stalled at {now:?} with I/O outstanding: a defect of the model"),
+            ));
+        }
+        until = next.max(until + SLICE);
+        now = engine::run(&mut host, &mut jobs, now, until);
+        progress(jobs.share(now));
+    }
+    let after = read_gauges(&host, now);
+    let mut outcomes = jobs.outcomes();
+    for (index, outcome) in outcomes.iter_mut().enumerate() {
+        let [user, system] = host.cpu(index);
+        outcome.cpu[0] += user;
+        outcome.cpu[1] += system;
+    }
+    Ok(Outcome {
+        threads: outcomes,
+        end: now,
+        gauges: growth(&before, after),
+        counted: now.since(count_from),
+    })
+}
+
+/// Runs independent plans on all cores; each result is that of [`simulate`], in the order of the plans. `progress` is
+/// called now and then with the share of all that is done.
+pub fn sweep(plans: &[Plan], progress: &(dyn Fn(f64) + Sync)) -> Vec<Result<Outcome, Problems>> {
+    let shares: Vec<AtomicU32> = plans.iter().map(|_| AtomicU32::new(0)).collect();
+    let report = |index: usize, share: f64| {
+        shares[index].store((share * 1e6) as u32, Ordering::Relaxed);
+        let sum: f64 = shares
+            .iter()
+            .map(|share| f64::from(share.load(Ordering::Relaxed)))
+            .sum();
+        progress(sum / 1e6 / plans.len() as f64);
+    };
+    plans
+        .par_iter()
+        .enumerate()
+        .map(|(index, plan)| {
+            let outcome = simulate(plan, &|share| report(index, share));
+            report(index, 1.0);
+            outcome
+        })
+        .collect()
+}
+
+/// Sums and means of what devices report, in order of [`Gauge`].
+#[derive(Default)]
+struct Readings(BTreeMap<Gauge, (f64, u32)>);
+
+impl Gauges for Readings {
+    fn gauge(&mut self, gauge: Gauge, value: f64) {
+        let entry = self.0.entry(gauge).or_default();
+        entry.0 += value;
+        entry.1 += 1;
+    }
+}
+
+fn read_gauges<D: Device>(device: &D, now: Time) -> Readings {
+    let mut readings = Readings::default();
+    device.inspect(now, &mut readings);
+    readings
+}
+
+fn growth(before: &Readings, after: Readings) -> Vec<(Gauge, f64)> {
+    after
+        .0
+        .into_iter()
+        .map(|(gauge, (sum, count))| {
+            let value = match gauge {
+                _ if gauge.cumulative() => sum - before.0.get(&gauge).map_or(0.0, |&(sum, _)| sum),
+                Gauge::PercentageUsed | Gauge::FreeShare => sum / f64::from(count),
+                _ => sum,
+            };
+            (gauge, value)
+        })
+        .collect()
 }

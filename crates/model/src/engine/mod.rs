@@ -20,10 +20,16 @@ pub trait Workload {
 
     /// Takes a completion; a closed-loop workload makes its next command due (`next_arrival() == now`).
     fn complete(&mut self, now: Time, completion: &Completion);
+
+    /// Whether nothing more will come and nothing is awaited: the run ends even if the device goes on with duties of
+    /// its own.
+    fn finished(&self) -> bool {
+        false
+    }
 }
 
-/// Runs `workload` on `device` from `start` until neither has anything left or the next event would be after `until`;
-/// returns the time of the last event (or `start`). Can be called again to go on: the result is that of one run.
+/// Runs `workload` on `device` from `start` until the workload has finished, neither has anything left, or the next
+/// event would be after `until`; returns the time of the last event (or `start`). Can be called again to go on: the result is that of one run.
 pub fn run<D: Device, W: Workload>(
     device: &mut D,
     workload: &mut W,
@@ -36,7 +42,7 @@ pub fn run<D: Device, W: Workload>(
         let event = device.next_event();
         let arrival = workload.next_arrival();
         let next = event.min(arrival);
-        if next > until || next == Time::NEVER {
+        if next > until || next == Time::NEVER || workload.finished() {
             return now;
         }
         debug_assert!(next >= now, "time went back from {now:?} to {next:?}");

@@ -4,7 +4,7 @@
 
 use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauges};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// How an application asks for I/O; the names are fio's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
@@ -22,6 +22,13 @@ pub enum Engine {
     IoUring,
     /// A polling driver in user space (SPDK).
     UserSpace,
+}
+
+impl Engine {
+    /// Whether a thread goes on after submitting, so that submission is told apart from completion.
+    pub const fn asynchronous(self) -> bool {
+        !matches!(self, Engine::Sync | Engine::Pvsync2)
+    }
 }
 
 /// How completions are noticed.
@@ -65,10 +72,16 @@ pub struct HostPath<D> {
 }
 
 impl<D: Device> HostPath<D> {
-    /// Puts a host with these threads in front of `device`.
-    pub fn new(config: HostConfig, threads: &[ThreadConfig], device: D) -> HostPath<D> {
-        let _ = (config, threads);
+    /// Puts a host with these threads in front of `device`; `seed` feeds its scheduler noise.
+    pub fn new(config: HostConfig, threads: &[ThreadConfig], seed: u64, device: D) -> HostPath<D> {
+        let _ = (config, threads, seed);
         HostPath { device }
+    }
+
+    /// CPU time of a thread in user and system mode.
+    pub fn cpu(&self, thread: usize) -> [Span; 2] {
+        let _ = thread;
+        [Span::ZERO; 2]
     }
 }
 

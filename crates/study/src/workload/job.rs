@@ -3,9 +3,10 @@
 //! `Job { name: .., ..Job::default() }`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use model::Span;
 use model::host::Engine;
+use model::{Op, Span};
 
 /// A direction of data, as fio counts them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -200,6 +201,19 @@ pub struct IoLog {
     pub time_scale: u32,
 }
 
+/// One recorded I/O.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimedIo {
+    /// When it was issued, from the start of the recording.
+    pub at: Span,
+    /// What it did.
+    pub op: Op,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u32,
+}
+
 /// One job (all `numjobs` of it).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Job {
@@ -225,6 +239,9 @@ pub struct Job {
     pub sequence: u32,
     /// What that number means.
     pub sequencer: Sequencer,
+    /// Bytes left out after each sequential I/O (`rw=write:4k`); negative goes backwards (`rw=read:-8k` with 4k blocks
+    /// reads the range from its end).
+    pub skip: i64,
     /// By direction.
     pub block_sizes: [BlockSizes; 3],
     /// By direction: offsets are multiples of this (`blockalign`; the smallest block size by default).
@@ -237,7 +254,7 @@ pub struct Job {
     pub iodepth_batch_complete_min: u32,
     /// Most completions reaped at once.
     pub iodepth_batch_complete_max: u32,
-    /// Refill only when the depth has fallen to this.
+    /// Refill only when the depth has fallen to this; 0 means at once (fio's default: `iodepth` itself).
     pub iodepth_low: u32,
     /// First byte.
     pub offset: Extent,
@@ -303,8 +320,12 @@ pub struct Job {
     pub lat_percentiles: bool,
     /// Report percentiles of submission latency (`slat_percentiles`).
     pub slat_percentiles: bool,
-    /// I/Os to play instead of making them.
+    /// I/Os to play instead of making them: where they were written.
     pub iolog: Option<IoLog>,
+    /// I/Os to play instead of making them, in order of time. Whoever reads [`Job::iolog`] puts them here before the
+    /// run; a run itself reads no file. They are issued when due (at once with `no_stall`) and a slot of `iodepth` is
+    /// free, so a drive that cannot follow delays them.
+    pub records: Option<Arc<[TimedIo]>>,
     /// The options as written (key, value), for `job options` in fio's JSON.
     pub as_written: Vec<(String, String)>,
 }
@@ -324,6 +345,7 @@ impl Default for Job {
             read_percent: 50,
             sequence: 1,
             sequencer: Sequencer::Sequential,
+            skip: 0,
             block_sizes: [
                 BlockSizes::Fixed(4096),
                 BlockSizes::Fixed(4096),
@@ -334,7 +356,7 @@ impl Default for Job {
             iodepth_batch: 1,
             iodepth_batch_complete_min: 1,
             iodepth_batch_complete_max: 1,
-            iodepth_low: 1,
+            iodepth_low: 0,
             offset: Extent::Bytes(0),
             offset_increment: Extent::Bytes(0),
             size: None,
@@ -375,6 +397,7 @@ impl Default for Job {
             lat_percentiles: false,
             slat_percentiles: false,
             iolog: None,
+            records: None,
             as_written: Vec::new(),
         }
     }

@@ -1,3 +1,13 @@
 //! Workloads: what is asked of a drive, by fio job or by trace.
 
+mod blocks;
+mod distributions;
 pub mod job;
+mod jobs;
+mod offsets;
+mod pacing;
+mod settings;
+mod thread;
+
+pub use jobs::Jobs;
+pub(crate) use settings::resolve;

@@ -1,0 +1,247 @@
+//! All jobs of a run as one [`model::engine::Workload`]: phases parted by stonewalls, their threads, and what each
+//! completed.
+//!
+//! Threads that completed something are due at once and wait in a list; the queue of timed events holds only starts,
+//! paced I/Os and pauses, so a closed loop never touches it.
+
+use model::engine::{Events, Workload};
+use model::{Command, Completion, Part, Span, Status, Time};
+
+use super::job::Job;
+use super::settings::Settings;
+use super::thread::{Next, Slot, Stage, Thread};
+use crate::run::{Measured, ThreadOutcome};
+
+/// The jobs of a plan at work.
+#[derive(Clone, Debug)]
+pub struct Jobs<'a> {
+    jobs: &'a [Job],
+    settings: Vec<Settings>,
+    threads: Vec<Thread>,
+    /// By thread: reads, writes, trims, syncs.
+    measured: Vec<[Measured; 4]>,
+    /// By thread: whether submission is told apart (asynchronous engines).
+    asynchronous: Vec<bool>,
+    slots: Vec<Slot>,
+    ready: Vec<u32>,
+    is_ready: Vec<bool>,
+    ready_at: Time,
+    timers: Events,
+    armed: Vec<Time>,
+    phase: u32,
+    running: u32,
+    series_every: Span,
+}
+
+impl<'a> Jobs<'a> {
+    /// Threads as resolved by [`super::resolve`] from the same jobs; everything starts at [`Time::ZERO`].
+    pub(crate) fn new(
+        jobs: &'a [Job],
+        settings: Vec<Settings>,
+        seed: u64,
+        series_every: Span,
+    ) -> Jobs<'a> {
+        let mut threads = Vec::with_capacity(settings.len());
+        let mut next_id = 0;
+        for (index, one) in settings.iter().enumerate() {
+            let job = &jobs[one.job];
+            threads.push(Thread::new(index as u32, one, job, next_id, seed));
+            next_id += job.iodepth + 1;
+        }
+        let count = threads.len();
+        let mut all = Jobs {
+            jobs,
+            measured: (0..count).map(|_| Default::default()).collect(),
+            asynchronous: settings
+                .iter()
+                .map(|one| jobs[one.job].engine.asynchronous())
+                .collect(),
+            threads,
+            settings,
+            slots: vec![Slot::default(); next_id as usize],
+            ready: Vec::with_capacity(count),
+            is_ready: vec![false; count],
+            ready_at: Time::ZERO,
+            timers: Events::with_capacity(count * 2),
+            armed: vec![Time::NEVER; count],
+            phase: 0,
+            running: 0,
+            series_every,
+        };
+        all.start_phase(Time::ZERO);
+        all
+    }
+
+    /// The moment at which the first thread begins to count.
+    pub(crate) fn counts_from(&self) -> Time {
+        self.settings
+            .iter()
+            .filter(|one| one.phase == 0)
+            .map(|one| {
+                let job = &self.jobs[one.job];
+                Time::ZERO + job.startdelay + job.ramp_time
+            })
+            .min()
+            .unwrap_or(Time::ZERO)
+    }
+
+    /// Share of the work done, 0 to 1.
+    pub(crate) fn share(&self, now: Time) -> f64 {
+        let sum: f64 = self
+            .threads
+            .iter()
+            .zip(&self.settings)
+            .map(|(thread, one)| thread.share(now, one, &self.jobs[one.job]))
+            .sum();
+        sum / self.threads.len() as f64
+    }
+
+    fn start_phase(&mut self, now: Time) {
+        for (index, one) in self.settings.iter().enumerate() {
+            if one.phase == self.phase {
+                let at = now + self.jobs[one.job].startdelay;
+                self.running += 1;
+                self.armed[index] = at;
+                self.timers.push(at, index as u32);
+            }
+        }
+    }
+
+    fn call(&mut self, index: u32, now: Time, submit: &mut impl FnMut(Command)) {
+        let thread = &mut self.threads[index as usize];
+        let one = &self.settings[index as usize];
+        let job = &self.jobs[one.job];
+        if thread.stage == Stage::Waiting {
+            thread.start(now, job);
+        }
+        match thread.issue(now, one, job, &mut self.slots, submit) {
+            Next::Completion => {}
+            Next::At(at) => {
+                if self.armed[index as usize] != at {
+                    self.armed[index as usize] = at;
+                    self.timers.push(at, index);
+                }
+            }
+            Next::Finished => {
+                self.running -= 1;
+                if self.running == 0 {
+                    self.phase += 1;
+                    self.start_phase(now);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn make_ready(&mut self, index: u32, now: Time) {
+        self.ready_at = now;
+        if !self.is_ready[index as usize] {
+            self.is_ready[index as usize] = true;
+            self.ready.push(index);
+        }
+    }
+
+    /// What each thread did, in the order of jobs and copies.
+    pub(crate) fn outcomes(self) -> Vec<ThreadOutcome> {
+        self.threads
+            .into_iter()
+            .zip(self.settings)
+            .zip(self.measured)
+            .map(|((thread, one), measured)| {
+                let over = thread.ended.since(thread.count_from);
+                let [read, write, trim, sync] = measured.map(|mut one| {
+                    one.over = over;
+                    one
+                });
+                ThreadOutcome {
+                    job: one.job,
+                    copy: one.copy,
+                    group: one.group,
+                    started: thread.started,
+                    ended: thread.ended,
+                    read,
+                    write,
+                    trim,
+                    sync,
+                    depths: thread.depths,
+                    cpu: [thread.spun, Span::ZERO],
+                    latency_depth: None,
+                    steady_at: None,
+                }
+            })
+            .collect()
+    }
+}
+
+impl Workload for Jobs<'_> {
+    #[inline]
+    fn next_arrival(&self) -> Time {
+        if self.ready.is_empty() {
+            self.timers.next()
+        } else {
+            self.ready_at
+        }
+    }
+
+    #[inline]
+    fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
+        while let Some(index) = self.timers.pop_due(now) {
+            if self.armed[index as usize] == now {
+                self.armed[index as usize] = Time::NEVER;
+                self.make_ready(index, now);
+            }
+        }
+        let mut next = 0;
+        while next < self.ready.len() {
+            let index = self.ready[next];
+            next += 1;
+            self.is_ready[index as usize] = false;
+            self.call(index, now, submit);
+        }
+        self.ready.clear();
+        // A stonewall may have let the next phase start at this very moment.
+        if self.timers.next() == now {
+            self.arrive(now, submit);
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Time, completion: &Completion) {
+        let slot = self.slots[completion.id as usize];
+        let index = slot.thread as usize;
+        let thread = &mut self.threads[index];
+        if now >= thread.count_from {
+            let measured = &mut self.measured[index][slot.kind as usize];
+            if completion.status == Status::Success {
+                let anatomy = &completion.anatomy;
+                let latency = anatomy.total() - anatomy.get(Part::ThreadBusy);
+                let submission = if self.asynchronous[index] {
+                    anatomy.get(Part::HostSubmission)
+                } else {
+                    Span::ZERO
+                };
+                measured.latency.record(latency);
+                if self.asynchronous[index] {
+                    measured.submission.record(submission);
+                }
+                measured.completion.record(latency - submission);
+                measured.bands.record(latency, anatomy);
+                measured.ios += 1;
+                measured.bytes += u64::from(slot.bytes);
+                if self.series_every != Span::ZERO {
+                    measured.count_interval(now, self.series_every, slot.bytes, latency);
+                }
+            } else {
+                measured.errors += 1;
+            }
+        }
+        if thread.complete(now, completion.id, slot.kind) {
+            self.make_ready(slot.thread, now);
+        }
+    }
+
+    #[inline]
+    fn finished(&self) -> bool {
+        self.running == 0
+    }
+}

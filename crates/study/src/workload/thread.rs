@@ -1,0 +1,512 @@
+//! One job thread: which I/O it issues next, and when it may.
+//!
+//! The order of decisions is fio's: end of the run, due sync, depth, think time, direction, pace, size, offset.
+
+use model::{Command, CommandId, Op, Payload, Span, Stream, Time};
+
+use super::blocks::Blocks;
+use super::job::{Direction, Job, Mix, SyncMode};
+use super::offsets::Offsets;
+use super::pacing::Pace;
+use super::settings::Settings;
+
+/// What an outstanding command is, by its id.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slot {
+    pub(crate) thread: u32,
+    pub(crate) bytes: u32,
+    pub(crate) kind: Kind,
+}
+
+/// What a command is counted as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Kind {
+    #[default]
+    Read,
+    Write,
+    Trim,
+    Sync,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// An earlier phase runs, or `startdelay` has not passed.
+    Waiting,
+    Running,
+    /// No new I/O; those in flight are awaited.
+    Draining,
+    /// The last fsync is in flight.
+    LastSync,
+    Finished,
+}
+
+/// What a thread says after it was let issue.
+pub(crate) enum Next {
+    /// It waits for a completion (or for nothing).
+    Completion,
+    /// It wants to be called at this time.
+    At(Time),
+    /// It has ended.
+    Finished,
+}
+
+/// One copy of a job at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    pub(crate) index: u32,
+    pub(crate) stage: Stage,
+    pub(crate) started: Time,
+    /// When statistics begin.
+    pub(crate) count_from: Time,
+    pub(crate) ended: Time,
+    /// End of `runtime`.
+    until: Time,
+    pub(crate) depth: u32,
+    pub(crate) in_flight: u32,
+    free: Vec<CommandId>,
+    mix: Mix,
+    read_percent: u32,
+    blocks: [Blocks; 3],
+    offsets: Offsets,
+    pace: [Option<Pace>; 3],
+    stream: Stream,
+    /// Batch rules.
+    batch: u32,
+    complete_min: u32,
+    low: u32,
+    /// Completions since the last refill.
+    reaped: u32,
+    refilling: bool,
+    /// I/Os and bytes issued, in all and in this pass.
+    issued: u64,
+    pass_bytes: u64,
+    passes_left: u32,
+    limit: u64,
+    /// Syncs.
+    writes_since_sync: [u32; 2],
+    sync_in_flight: bool,
+    /// Think time: blocks since the last pause, and the pause under way.
+    thought_at: u64,
+    completed: u64,
+    quiescing: bool,
+    paused_until: Time,
+    /// The second half of a trim and write.
+    trimmed: Option<(u64, u32)>,
+    /// Next of the recorded I/Os.
+    record: usize,
+    /// Depth classes of fio.
+    pub(crate) depths: [u64; 7],
+    /// Time burnt by `thinktime_spin`.
+    pub(crate) spun: Span,
+}
+
+impl Thread {
+    pub(crate) fn new(
+        index: u32,
+        settings: &Settings,
+        job: &Job,
+        first_id: CommandId,
+        seed: u64,
+    ) -> Thread {
+        let name = format!("job {} copy {}", settings.job, settings.copy);
+        let seed = job.randseed.unwrap_or(seed);
+        let stream = |what: &str| Stream::new(seed, &format!("{name} {what}"));
+        // One id more than the depth, for a sync.
+        let free = (0..=job.iodepth)
+            .rev()
+            .map(|slot| first_id + slot)
+            .collect();
+        Thread {
+            index,
+            stage: Stage::Waiting,
+            started: Time::ZERO,
+            count_from: Time::ZERO,
+            ended: Time::ZERO,
+            until: Time::NEVER,
+            depth: job.iodepth,
+            in_flight: 0,
+            free,
+            mix: job.mix,
+            read_percent: job.read_percent,
+            blocks: std::array::from_fn(|d| Blocks::new(&job.block_sizes[d])),
+            offsets: Offsets::new(
+                job,
+                settings.start,
+                settings.len,
+                settings.smallest,
+                stream("offsets"),
+            ),
+            pace: [None, None, None],
+            stream: stream("choices"),
+            batch: job.iodepth_batch.clamp(1, job.iodepth),
+            complete_min: job.iodepth_batch_complete_min.clamp(1, job.iodepth),
+            low: if job.iodepth_low == 0 {
+                job.iodepth
+            } else {
+                job.iodepth_low.min(job.iodepth)
+            },
+            reaped: 0,
+            refilling: true,
+            issued: 0,
+            pass_bytes: 0,
+            passes_left: job.loops,
+            limit: job.number_ios.unwrap_or(u64::MAX),
+            writes_since_sync: [0; 2],
+            sync_in_flight: false,
+            thought_at: 0,
+            completed: 0,
+            quiescing: false,
+            paused_until: Time::ZERO,
+            trimmed: None,
+            record: 0,
+            depths: [0; 7],
+            spun: Span::ZERO,
+        }
+    }
+
+    /// Begins to run.
+    pub(crate) fn start(&mut self, now: Time, job: &Job) {
+        self.stage = Stage::Running;
+        self.started = now;
+        self.ended = now;
+        self.count_from = now + job.ramp_time;
+        if let Some(runtime) = job.runtime {
+            self.until = self.count_from + runtime;
+        }
+        for (pace, rate) in self.pace.iter_mut().zip(job.rate) {
+            *pace = rate.map(|rate| Pace::new(rate, job.rate_process, now));
+        }
+    }
+
+    /// Share of its work done, for progress.
+    pub(crate) fn share(&self, now: Time, settings: &Settings, job: &Job) -> f64 {
+        match self.stage {
+            Stage::Waiting => 0.0,
+            Stage::Finished => 1.0,
+            _ => {
+                let by_time = job.runtime.map_or(0.0, |_| {
+                    now.since(self.started).seconds() / self.until.since(self.started).seconds()
+                });
+                let passes = f64::from(job.loops - self.passes_left.min(job.loops));
+                let by_bytes = (passes + self.pass_bytes as f64 / settings.io_size as f64)
+                    / f64::from(job.loops);
+                let by_count = self.issued as f64 / self.limit as f64;
+                let by_record = job
+                    .records
+                    .as_ref()
+                    .map_or(0.0, |records| self.record as f64 / records.len() as f64);
+                let work = if job.time_based || job.records.is_some() {
+                    0.0
+                } else {
+                    by_bytes
+                };
+                by_time.max(work).max(by_count).max(by_record).min(1.0)
+            }
+        }
+    }
+
+    /// Takes a completion; says whether the thread may have something to issue.
+    #[inline]
+    pub(crate) fn complete(&mut self, now: Time, id: CommandId, kind: Kind) -> bool {
+        self.free.push(id);
+        self.ended = now;
+        if kind == Kind::Sync {
+            self.sync_in_flight = false;
+            return true;
+        }
+        self.in_flight -= 1;
+        self.completed += 1;
+        self.reaped += 1;
+        if !self.refilling
+            && self.reaped >= self.complete_min.min(self.in_flight + self.reaped)
+            && self.in_flight <= self.low
+        {
+            self.refilling = true;
+        }
+        self.refilling || self.in_flight == 0
+    }
+
+    /// Issues what it may at `now`.
+    #[inline]
+    pub(crate) fn issue(
+        &mut self,
+        now: Time,
+        settings: &Settings,
+        job: &Job,
+        slots: &mut [Slot],
+        submit: &mut impl FnMut(Command),
+    ) -> Next {
+        let mut in_batch = 0;
+        loop {
+            if self.stage != Stage::Running {
+                return self.drain(job, slots, submit);
+            }
+            if self.ends(now, settings, job) {
+                self.stage = Stage::Draining;
+                continue;
+            }
+            if self.sync_in_flight || !self.refilling {
+                return Next::Completion;
+            }
+            if self.sync_due(job) {
+                self.submit_sync(slots, submit);
+                return Next::Completion;
+            }
+            if self.in_flight >= self.depth {
+                self.refilling = false;
+                self.reaped = 0;
+                return Next::Completion;
+            }
+            if job.think.is_some()
+                && let Some(next) = self.think(now, job)
+            {
+                return next;
+            }
+            let command = if job.records.is_some() {
+                self.recorded(now, job)
+            } else {
+                self.generated(now)
+            };
+            match command {
+                Ok((op, offset, bytes)) => {
+                    let batched = in_batch > 0;
+                    in_batch = (in_batch + 1) % self.batch;
+                    self.submit(op, offset, bytes, batched, job, slots, submit);
+                }
+                Err(due) => return Next::At(due),
+            }
+        }
+    }
+
+    /// Whether nothing more is to be issued.
+    #[inline]
+    fn ends(&mut self, now: Time, settings: &Settings, job: &Job) -> bool {
+        if now >= self.until || self.issued >= self.limit {
+            return true;
+        }
+        if let Some(records) = &job.records {
+            return self.record >= records.len();
+        }
+        if self.pass_bytes < settings.io_size || self.trimmed.is_some() {
+            return false;
+        }
+        if !job.time_based {
+            self.passes_left -= 1;
+            if self.passes_left == 0 {
+                return true;
+            }
+        }
+        self.pass_bytes = 0;
+        if settings.io_size >= settings.len {
+            self.offsets.rewind(settings.smallest.map(u64::from));
+        }
+        false
+    }
+
+    /// After the last I/O: waits, syncs if asked, ends.
+    fn drain(&mut self, job: &Job, slots: &mut [Slot], submit: &mut impl FnMut(Command)) -> Next {
+        if self.in_flight > 0 || self.sync_in_flight {
+            return Next::Completion;
+        }
+        match self.stage {
+            Stage::Draining if job.end_fsync => {
+                self.stage = Stage::LastSync;
+                self.submit_sync(slots, submit);
+                Next::Completion
+            }
+            Stage::Draining | Stage::LastSync => {
+                self.stage = Stage::Finished;
+                Next::Finished
+            }
+            Stage::Waiting | Stage::Running | Stage::Finished => Next::Completion,
+        }
+    }
+
+    #[inline]
+    fn sync_due(&self, job: &Job) -> bool {
+        (job.fsync > 0 && self.writes_since_sync[0] >= job.fsync)
+            || (job.fdatasync > 0 && self.writes_since_sync[1] >= job.fdatasync)
+    }
+
+    fn submit_sync(&mut self, slots: &mut [Slot], submit: &mut impl FnMut(Command)) {
+        let Some(id) = self.free.pop() else { return };
+        self.writes_since_sync = [0; 2];
+        self.sync_in_flight = true;
+        slots[id as usize] = Slot {
+            thread: self.index,
+            bytes: 0,
+            kind: Kind::Sync,
+        };
+        let mut command = Command::flush(id);
+        command.queue = self.index as u16;
+        submit(command);
+    }
+
+    /// Pauses when it is time to; `None` if the thread may go on.
+    fn think(&mut self, now: Time, job: &Job) -> Option<Next> {
+        let think = job.think?;
+        if now < self.paused_until {
+            return Some(Next::At(self.paused_until));
+        }
+        let blocks = if think.by_issue {
+            self.issued
+        } else {
+            self.completed
+        };
+        if !self.quiescing && blocks - self.thought_at >= u64::from(think.blocks.max(1)) {
+            self.quiescing = true;
+        }
+        if !self.quiescing {
+            return None;
+        }
+        // fio reaps everything before it pauses.
+        if self.in_flight > 0 {
+            self.refilling = true;
+            return Some(Next::Completion);
+        }
+        self.quiescing = false;
+        self.thought_at = if think.by_issue {
+            self.issued
+        } else {
+            self.completed
+        };
+        self.spun += think.spin;
+        self.paused_until = now + Span::from_ns(think.pause.ns().max(think.spin.ns()));
+        Some(Next::At(self.paused_until))
+    }
+
+    /// The next recorded I/O, or when it is due.
+    fn recorded(&mut self, now: Time, job: &Job) -> Result<(Op, u64, u32), Time> {
+        let Some(record) = job
+            .records
+            .as_ref()
+            .and_then(|records| records.get(self.record))
+        else {
+            return Err(Time::NEVER);
+        };
+        if let Some(log) = &job.iolog
+            && !log.no_stall
+        {
+            let due = self.started
+                + Span::from_ns(
+                    record.at.ns() / 100 * u64::from(log.time_scale)
+                        + record.at.ns() % 100 * u64::from(log.time_scale) / 100,
+                );
+            if due > now {
+                return Err(due);
+            }
+        }
+        self.record += 1;
+        Ok((record.op, record.offset, record.bytes))
+    }
+
+    /// The next I/O of the job's own making, or when it is due.
+    #[inline]
+    fn generated(&mut self, now: Time) -> Result<(Op, u64, u32), Time> {
+        if let Some((offset, bytes)) = self.trimmed {
+            // Pace applies to the pair.
+            self.trimmed = None;
+            return Ok((Op::Write, offset, bytes));
+        }
+        let mut direction = match self.mix {
+            Mix::Read => Direction::Read,
+            Mix::Write => Direction::Write,
+            Mix::Trim | Mix::TrimWrite => Direction::Trim,
+            Mix::ReadWrite => {
+                if self.stream.below(100) < u64::from(self.read_percent) {
+                    Direction::Read
+                } else {
+                    Direction::Write
+                }
+            }
+        };
+        if let Some(pace) = &self.pace[direction as usize]
+            && pace.due() > now
+        {
+            direction = self.instead(direction, now)?;
+        }
+        let d = direction as usize;
+        let asked = self.blocks[d].draw(&mut self.stream);
+        let (offset, bytes) = self.offsets.next(direction, asked);
+        if let Some(pace) = &mut self.pace[d] {
+            pace.issue(bytes, &mut self.stream);
+        }
+        let op = match direction {
+            Direction::Read => Op::Read,
+            Direction::Write => Op::Write,
+            Direction::Trim => {
+                if self.mix == Mix::TrimWrite {
+                    self.trimmed = Some((offset, bytes));
+                }
+                Op::Deallocate
+            }
+        };
+        Ok((op, offset, bytes))
+    }
+
+    /// `direction` is ahead of its pace: the other one if that is behind its own, or when the first of them is due.
+    fn instead(&self, direction: Direction, now: Time) -> Result<Direction, Time> {
+        let due = |direction: Direction| self.pace[direction as usize].as_ref().map(Pace::due);
+        let mine = due(direction).unwrap_or(now);
+        let other = match (self.mix, direction) {
+            (Mix::ReadWrite, Direction::Read) if self.read_percent < 100 => Direction::Write,
+            (Mix::ReadWrite, Direction::Write) if self.read_percent > 0 => Direction::Read,
+            _ => return Err(mine),
+        };
+        match due(other) {
+            Some(theirs) if theirs <= now => Ok(other),
+            Some(theirs) => Err(theirs.min(mine)),
+            None => Err(mine),
+        }
+    }
+
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "one call, in the hot path")]
+    fn submit(
+        &mut self,
+        op: Op,
+        offset: u64,
+        bytes: u32,
+        batched: bool,
+        job: &Job,
+        slots: &mut [Slot],
+        submit: &mut impl FnMut(Command),
+    ) {
+        let Some(id) = self.free.pop() else { return };
+        let kind = match op {
+            Op::Read => Kind::Read,
+            Op::Write => Kind::Write,
+            Op::Flush => Kind::Sync,
+            Op::Deallocate | Op::WriteZeroes => Kind::Trim,
+        };
+        self.issued += 1;
+        self.pass_bytes += u64::from(bytes);
+        if op == Op::Flush {
+            self.sync_in_flight = true;
+        } else {
+            self.in_flight += 1;
+        }
+        if op == Op::Write {
+            self.writes_since_sync[0] += 1;
+            self.writes_since_sync[1] += 1;
+        }
+        let class = (u32::BITS - 1 - self.in_flight.max(1).leading_zeros()).min(6);
+        self.depths[class as usize] += 1;
+        slots[id as usize] = Slot {
+            thread: self.index,
+            bytes,
+            kind,
+        };
+        submit(Command {
+            id,
+            op,
+            fua: op == Op::Write && job.sync != SyncMode::None,
+            queue: self.index as u16,
+            high_priority: job.high_priority,
+            batched,
+            offset,
+            bytes,
+            payload: Payload(0),
+        });
+    }
+}

@@ -8,6 +8,7 @@ mod offsets;
 mod pacing;
 mod settings;
 mod thread;
+pub mod trace;
 
 pub use jobs::Jobs;
 pub(crate) use settings::resolve;

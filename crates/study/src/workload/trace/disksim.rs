@@ -1,0 +1,65 @@
+//! DiskSim's default ASCII trace: arrival time in ms (decimal), device, first block of 512 B, blocks, flags (hexadecimal;
+//! bit 0 set is a read), between blanks.
+//!
+//! Leaves out the other flags (synchronous, time-critical and so on): they are hints to a scheduler. See
+//! [`super::mqsim`] for how it is told from MQSim's.
+
+use std::ops::ControlFlow;
+
+use model::Op;
+
+use super::fields::Fields;
+use super::input::Input;
+use super::requests::{Found, Requests};
+use super::{Fault, Format, Head, mqsim};
+
+pub(super) const FORMAT: Format = Format {
+    name: "disksim",
+    title: "DiskSim ASCII",
+    about: "time in ms, device, block of 512 B, blocks, flags (bit 0: read), between blanks",
+    looks,
+    read,
+};
+
+fn looks(head: &Head) -> bool {
+    let Some(line) = head.lines.first() else {
+        return false;
+    };
+    let fields = Fields::blanks(1, line);
+    if fields.count() != 5 || request(&fields).is_err() {
+        return false;
+    }
+    !mqsim::whole_numbers(head) || mqsim::too_close(head)
+}
+
+fn request(fields: &Fields) -> Result<Found, Fault> {
+    fields.expect(5, "time, device, block, blocks, flags")?;
+    let at_ns = fields.time(0, "time in ms", 1_000_000)?;
+    let offset = fields.sectors(2, "first block")?;
+    let bytes = fields.sectors(3, "blocks")?;
+    let flags = std::str::from_utf8(fields.text(4)).ok();
+    let flags = flags.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let flags = flags.and_then(|text| u32::from_str_radix(text, 16).ok());
+    let flags = flags.ok_or_else(|| fields.wrong(4, "flags", "a hexadecimal number"))?;
+    let op = if flags & 1 == 1 { Op::Read } else { Op::Write };
+    Ok(Found::new(at_ns, op, offset, bytes))
+}
+
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+    loop {
+        let number = input.line_number() + 1;
+        let Some(line) = input.line()? else {
+            return Ok(());
+        };
+        let fields = Fields::blanks(number, line);
+        if fields.count() == 0 {
+            continue;
+        }
+        let found = request(&fields)?;
+        let device = fields.number(1, "device")?;
+        let volume = requests.volume(fields.text(1), &fields.place(), || device.to_string())?;
+        if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The ASCII traces of MQSim and of SSDsim: arrival time in ns, device, first sector of 512 B, sectors, type (0 write,
+//! 1 read), between blanks.
+//!
+//! The two write the same columns in the same units with the same codes, so content cannot tell them apart and need
+//! not: one reader serves both names, and detection says `mqsim`. DiskSim's ASCII has five columns too, but its times
+//! are in ms and are written with decimals. Rule: a time with a decimal point is DiskSim's; whole times are
+//! nanoseconds, unless that would mean more than one request each 100 ns, where the reader refuses and names both.
+
+use std::ops::ControlFlow;
+
+use model::Op;
+
+use super::fields::{Fields, whole};
+use super::input::Input;
+use super::requests::{Found, Requests};
+use super::{Fault, Format, Head};
+
+pub(super) const MQSIM: Format = Format {
+    name: "mqsim",
+    title: "MQSim or SSDsim ASCII (they read alike)",
+    about: "time in ns, device, sector, sectors, type (0 write, 1 read), between blanks",
+    looks,
+    read,
+};
+
+pub(super) const SSDSIM: Format = Format {
+    name: "ssdsim",
+    title: "SSDsim ASCII",
+    about: "the same columns as mqsim",
+    looks: |_| false,
+    read,
+};
+
+/// The closest that requests of a real trace follow each other on average.
+const CLOSEST_NS: u64 = 100;
+
+/// Whether the first line has five columns of whole numbers, and no time of the head has decimals.
+pub(super) fn whole_numbers(head: &Head) -> bool {
+    let decimals = |line: &&[u8]| Fields::blanks(1, line).text(0).contains(&b'.');
+    !head.lines.iter().any(decimals)
+        && head.lines.first().is_some_and(|line| {
+            let fields = Fields::blanks(1, line);
+            fields.count() == 5 && (0..5).all(|column| whole(fields.text(column)).is_some())
+        })
+}
+
+/// Whether whole times cannot be nanoseconds: they would follow each other too closely.
+pub(super) fn too_close(head: &Head) -> bool {
+    let times = || {
+        head.lines
+            .iter()
+            .filter_map(|line| whole(Fields::blanks(1, line).text(0)))
+    };
+    let (Some(first), Some(last)) = (times().min(), times().max()) else {
+        return false;
+    };
+    let gaps = head.lines.len() as u64 - 1;
+    gaps >= 10 && last > first && (last - first) / gaps < CLOSEST_NS
+}
+
+fn looks(head: &Head) -> bool {
+    let kind = |line: &&[u8]| matches!(Fields::blanks(1, line).text(4), b"0" | b"1");
+    whole_numbers(head) && head.lines.first().is_some_and(kind)
+}
+
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+    loop {
+        let number = input.line_number() + 1;
+        let Some(line) = input.line()? else {
+            return Ok(());
+        };
+        let fields = Fields::blanks(number, line);
+        if fields.count() == 0 {
+            continue;
+        }
+        fields.expect(5, "time, device, sector, sectors, type")?;
+        let at_ns = u128::from(fields.number(0, "time in ns")?);
+        let op = match fields.text(4) {
+            b"0" => Op::Write,
+            b"1" => Op::Read,
+            _ => return Err(fields.wrong(4, "type", "0 (write) or 1 (read)")),
+        };
+        let offset = fields.sectors(2, "first sector")?;
+        let bytes = fields.sectors(3, "sectors")?;
+        let device = fields.number(1, "device")?;
+        let volume = requests.volume(fields.text(1), &fields.place(), || device.to_string())?;
+        let found = Found::new(at_ns, op, offset, bytes);
+        if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
+            return Ok(());
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Drives by the medium inside. To add a medium: one file here, and one line in each `match` below.
 
 pub mod ram;
+pub mod xpoint;
 
 use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauges};
@@ -23,6 +24,8 @@ pub enum Precondition {
 pub enum DriveConfig {
     /// A RAM disk.
     Ram(ram::RamConfig),
+    /// 3D XPoint.
+    XPoint(xpoint::XPointConfig),
 }
 
 /// Any drive, dispatched without a virtual call.
@@ -30,14 +33,20 @@ pub enum DriveConfig {
 pub enum Drive {
     /// A RAM disk.
     Ram(ram::Ram),
+    /// 3D XPoint.
+    XPoint(Box<xpoint::XPoint>),
 }
 
 impl Drive {
     /// Builds the drive in this state; `seed` feeds its random streams.
     pub fn new(config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
-        let _ = (state, seed);
+        let _ = state;
         match config {
             DriveConfig::Ram(config) => Drive::Ram(ram::Ram::new(config.clone())),
+            // Written in place: what was written before changes nothing.
+            DriveConfig::XPoint(config) => {
+                Drive::XPoint(Box::new(xpoint::XPoint::new(config.clone(), seed)))
+            }
         }
     }
 }
@@ -47,6 +56,7 @@ macro_rules! each {
     ($drive:expr, $inner:ident => $call:expr) => {
         match $drive {
             Drive::Ram($inner) => $call,
+            Drive::XPoint($inner) => $call,
         }
     };
 }

@@ -1,0 +1,204 @@
+//! What an XPoint drive is made of.
+
+use crate::time::Span;
+
+/// Bytes of the unit in which an XPoint drive stores, protects and locks data.
+pub const UNIT: u32 = 4096;
+
+/// Most groups of dies a drive may have.
+pub const MAX_GROUPS: u32 = 32;
+
+/// What an XPoint drive is made of. The catalogue makes it; [`XPointConfig::problems`] names what cannot be.
+#[derive(Clone, PartialEq, Debug)]
+pub struct XPointConfig {
+    /// Bytes a host can address.
+    pub bytes: u64,
+    /// Logical block in bytes: 512 or 4096.
+    pub block: u32,
+    /// Channels. A unit is striped over one die of each channel (or over all dies if there are fewer).
+    pub channels: u32,
+    /// Dies in all.
+    pub dies: u32,
+    /// Bytes of a die, spare included.
+    pub die_bytes: u64,
+    /// Largest command in bytes (MDTS); the host's driver splits what is larger.
+    pub max_transfer: u32,
+    /// Time for a command's way through the drive.
+    pub timing: Timing,
+    /// Patrol and refresh.
+    pub refresh: Refresh,
+    /// Wear levelling.
+    pub levelling: Levelling,
+    /// Power and its governor.
+    pub power: Power,
+    /// Endurance and what happens at its end.
+    pub wear: Wear,
+}
+
+/// Times and rates of an XPoint drive.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Timing {
+    /// Doorbell, fetch of the command and posting of its completion: constant, so it is all counted on the way in.
+    pub link: Span,
+    /// Link transfer, picoseconds a byte; not slower than the data paths.
+    pub link_ps_per_byte: u64,
+    /// From the controller's request for write data until its first byte arrives from host memory.
+    pub data_fetch: Span,
+    /// From the start of work on a command until its units start.
+    pub controller: Span,
+    /// Shortest time from one command to the next.
+    pub controller_interval: Span,
+    /// Controller's data path from the medium to the host, picoseconds a byte; moves whole units.
+    pub read_path_ps_per_byte: u64,
+    /// Controller's data path from the host to the medium, picoseconds a byte; moves whole units.
+    pub write_path_ps_per_byte: u64,
+    /// Lost by the data path when it turns from reads to writes or back.
+    pub turnaround: Span,
+    /// One die alone reads a unit.
+    pub die_read: Span,
+    /// One die alone writes a unit.
+    pub die_write: Span,
+}
+
+/// Background reads and rewrites that keep data from fading.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Refresh {
+    /// Units refreshed at a time, during which their group of dies serves nobody else.
+    pub batch_units: u32,
+    /// Time for one pass over the whole medium.
+    pub period: Span,
+    /// After power-on one whole pass is made in this time.
+    pub after_power_on: Span,
+    /// How long the drive has been on when the run begins.
+    pub uptime_at_start: Span,
+}
+
+/// Moving data that stays in place, so that all of the medium wears alike.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Levelling {
+    /// Mean number of unit writes between two moves.
+    pub writes_per_move: u32,
+    /// Units moved at a time.
+    pub batch_units: u32,
+}
+
+/// Power.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Power {
+    /// Watts without work.
+    pub idle_watts: f64,
+    /// Joules for each byte of the units read.
+    pub read_joules_per_byte: f64,
+    /// Joules for each byte of the units written.
+    pub write_joules_per_byte: f64,
+    /// The governor's limit in watts; above `idle_watts`.
+    pub limit_watts: f64,
+    /// The governor looks at the mean over about this long.
+    pub governor_window: Span,
+}
+
+/// Endurance.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Wear {
+    /// Bytes the host may write in the drive's life.
+    pub endurance_bytes: u64,
+    /// SMART's Percentage Used when the run begins.
+    pub percentage_used_at_start: f64,
+    /// Percentage Used at which writes are throttled.
+    pub protect_at_percent: f64,
+    /// Bytes a second that may be written from then on.
+    pub protected_bytes_per_second: u64,
+}
+
+impl XPointConfig {
+    /// Dies that share one unit.
+    pub fn stripe(&self) -> u32 {
+        self.channels.min(self.dies)
+    }
+
+    /// Groups of dies that work independently: dies in each channel.
+    pub fn groups(&self) -> u32 {
+        self.dies / self.stripe().max(1)
+    }
+
+    /// A group reads one unit in this time.
+    pub fn unit_read(&self) -> Span {
+        Span::from_ns(self.timing.die_read.ns() / u64::from(self.stripe()))
+    }
+
+    /// A group writes one unit in this time.
+    pub fn unit_write(&self) -> Span {
+        Span::from_ns(self.timing.die_write.ns() / u64::from(self.stripe()))
+    }
+
+    /// Units a group holds, spare included.
+    pub(super) fn group_units(&self) -> u64 {
+        u64::from(self.stripe()) * self.die_bytes / u64::from(UNIT)
+    }
+
+    /// Everything that is impossible about it, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut require = |holds: bool, what: &str| {
+            if !holds {
+                problems.push(what.to_string());
+            }
+        };
+        let unit = u64::from(UNIT);
+        require(
+            self.bytes >= unit && self.bytes.is_multiple_of(unit) && self.bytes / unit < 1 << 32,
+            "capacity must be a multiple of 4 KiB, below 16 TiB",
+        );
+        require(
+            self.block == 512 || self.block == 4096,
+            "the logical block must be 512 or 4096 bytes",
+        );
+        require(
+            self.channels > 0 && self.dies > 0 && self.dies.is_multiple_of(self.stripe().max(1)),
+            "dies must be a multiple of channels, or fewer than channels",
+        );
+        require(
+            self.channels > 0 && self.dies > 0 && self.groups() <= MAX_GROUPS,
+            "at most 32 dies in a channel",
+        );
+        require(
+            u64::from(self.dies).saturating_mul(self.die_bytes) >= self.bytes,
+            "the dies hold less than the capacity",
+        );
+        require(
+            self.max_transfer >= UNIT && self.max_transfer.is_multiple_of(UNIT),
+            "the largest command must be a multiple of 4 KiB",
+        );
+        let timing = &self.timing;
+        require(
+            timing.link_ps_per_byte
+                <= timing
+                    .read_path_ps_per_byte
+                    .min(timing.write_path_ps_per_byte),
+            "the link must not be slower than the data paths",
+        );
+        let refresh = &self.refresh;
+        require(
+            refresh.batch_units == 0
+                || (refresh.period > Span::ZERO && refresh.after_power_on > Span::ZERO),
+            "a refresh needs the time of a pass, and that of the pass after power-on",
+        );
+        require(
+            self.power.limit_watts > self.power.idle_watts && self.power.idle_watts >= 0.0,
+            "the power limit must be above idle power",
+        );
+        require(
+            self.power.read_joules_per_byte >= 0.0 && self.power.write_joules_per_byte >= 0.0,
+            "energy for each byte must not be negative",
+        );
+        require(
+            self.wear.endurance_bytes > 0 && self.wear.protected_bytes_per_second > 0,
+            "endurance and the throttled rate must be above zero",
+        );
+        require(
+            self.wear.percentage_used_at_start >= 0.0 && self.wear.protect_at_percent >= 0.0,
+            "percentages used must not be negative",
+        );
+        problems
+    }
+}

@@ -1,0 +1,235 @@
+//! A group of dies, one in each channel, over which every unit is striped: one FIFO server.
+//!
+//! Patrol, refresh and wear levelling take the group for a batch of units at a time. Refreshes come as a Poisson
+//! process and are booked when the next command arrives, up to that moment and in order: nothing is booked ahead, and
+//! an idle drive has no events. Waiting is told apart by what came last before the one that waits (a refresh ahead of
+//! it, else a program, else reads); the sum is exact.
+
+use std::collections::VecDeque;
+
+use super::config::XPointConfig;
+use crate::random::Stream;
+use crate::time::{Span, Time};
+
+/// Where a unit's time in the medium went, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waits {
+    pub(super) read: u64,
+    pub(super) program: u64,
+    pub(super) refresh: u64,
+    pub(super) medium: u64,
+}
+
+impl Waits {
+    pub(super) fn total(&self) -> u64 {
+        self.read + self.program + self.refresh + self.medium
+    }
+}
+
+/// What a unit is moved for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// Read for the host.
+    Read,
+    /// Read so that part of it can be overwritten.
+    Merge,
+    /// Written.
+    Write,
+}
+
+/// One unit of one piece on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transit {
+    /// When it leaves the station it is at.
+    pub(super) at: Time,
+    pub(super) piece: u32,
+    pub(super) group: u32,
+    pub(super) role: Role,
+    pub(super) waits: Waits,
+}
+
+/// When batches of refresh come.
+#[derive(Clone, Debug)]
+struct RefreshClock {
+    stream: Stream,
+    next: Time,
+    /// Until then a pass over the medium is made faster.
+    hurry_until: Time,
+    hurried_gap: Span,
+    gap: Span,
+    /// Time a batch takes.
+    batch: Span,
+}
+
+impl RefreshClock {
+    fn new(config: &XPointConfig, seed: u64, index: u32) -> RefreshClock {
+        let refresh = &config.refresh;
+        let unit = config.unit_read() + config.unit_write();
+        let batches = (config.group_units() / u64::from(refresh.batch_units.max(1))).max(1);
+        let gap = |pass: Span| Span::from_ns((pass.ns() / batches).max(1));
+        let hurry = refresh
+            .after_power_on
+            .saturating_sub(refresh.uptime_at_start);
+        let mut clock = RefreshClock {
+            stream: Stream::numbered(seed, "refresh", u64::from(index)),
+            next: Time::NEVER,
+            hurry_until: Time::ZERO + hurry,
+            hurried_gap: gap(refresh.after_power_on),
+            gap: gap(refresh.period),
+            batch: unit * u64::from(refresh.batch_units),
+        };
+        if refresh.batch_units > 0 {
+            clock.next = clock.draw(Time::ZERO);
+        }
+        clock
+    }
+
+    /// The first batch after `from`.
+    fn draw(&mut self, from: Time) -> Time {
+        if from < self.hurry_until {
+            let next = from + self.stream.exponential(self.hurried_gap);
+            if next < self.hurry_until {
+                return next;
+            }
+            // A Poisson process has no memory: from here on at the slower pace.
+            return self.hurry_until + self.stream.exponential(self.gap);
+        }
+        from + self.stream.exponential(self.gap)
+    }
+}
+
+/// One group.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// Units in service or waiting, in the order in which they leave.
+    pub(super) ring: VecDeque<Transit>,
+    free_at: Time,
+    busy: Span,
+    program_until: Time,
+    background_until: Time,
+    refresh: RefreshClock,
+    levelling: Stream,
+    writes_until_move: u64,
+    writes_per_move: u32,
+    move_time: Span,
+    move_units: u64,
+    /// Units moved by wear levelling.
+    pub(super) moved_units: u64,
+    unit_read: Span,
+    unit_write: Span,
+}
+
+impl Group {
+    pub(super) fn new(config: &XPointConfig, seed: u64, index: u32) -> Group {
+        let unit = config.unit_read() + config.unit_write();
+        let levelling = &config.levelling;
+        let mut group = Group {
+            ring: VecDeque::with_capacity(64),
+            free_at: Time::ZERO,
+            busy: Span::ZERO,
+            program_until: Time::ZERO,
+            background_until: Time::ZERO,
+            refresh: RefreshClock::new(config, seed, index),
+            levelling: Stream::numbered(seed, "wear levelling", u64::from(index)),
+            writes_until_move: u64::MAX,
+            writes_per_move: levelling.writes_per_move,
+            move_time: unit * u64::from(levelling.batch_units),
+            move_units: u64::from(levelling.batch_units),
+            moved_units: 0,
+            unit_read: config.unit_read(),
+            unit_write: config.unit_write(),
+        };
+        group.draw_move();
+        group
+    }
+
+    fn draw_move(&mut self) {
+        self.writes_until_move = if self.writes_per_move == 0 || self.move_units == 0 {
+            u64::MAX
+        } else {
+            let mean = Span::from_ns(u64::from(self.writes_per_move));
+            1 + self.levelling.exponential(mean).ns()
+        };
+    }
+
+    /// Books the refreshes that came up to `now`.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if self.refresh.next <= now {
+            self.refresh_until(now);
+        }
+    }
+
+    #[cold]
+    fn refresh_until(&mut self, now: Time) {
+        let batch = self.refresh.batch;
+        // What began and ended long ago leaves no trace; the process has no memory, so it can begin again later.
+        let recent = batch * 8;
+        if now.since(self.refresh.next) > recent {
+            let from = Time::from_ns(now.ns() - recent.ns());
+            self.refresh.next = self.refresh.draw(from);
+        }
+        while self.refresh.next <= now {
+            self.free_at = self.free_at.max(self.refresh.next) + batch;
+            self.background_until = self.free_at;
+            self.busy += batch;
+            self.refresh.next = self.refresh.draw(self.refresh.next);
+        }
+    }
+
+    /// A unit arrives for service at `now`; its transit leaves when it is done.
+    #[inline]
+    pub(super) fn book(&mut self, now: Time, mut transit: Transit) -> Time {
+        self.catch_up(now);
+        let write = transit.role == Role::Write;
+        let service = if write {
+            self.unit_write
+        } else {
+            self.unit_read
+        };
+        let start = self.free_at.max(now);
+        let done = start + service;
+        transit.waits = Waits {
+            medium: service.ns(),
+            ..self.attribute(now, start)
+        };
+        transit.at = done;
+        self.free_at = done;
+        self.busy += service;
+        if write {
+            self.program_until = done;
+            self.count_write();
+        }
+        self.ring.push_back(transit);
+        done
+    }
+
+    /// What one waits for who arrives at `now` and is served from `start`.
+    #[inline]
+    fn attribute(&self, now: Time, start: Time) -> Waits {
+        let background = self.background_until.max(now).min(start);
+        let program = self.program_until.max(background).min(start);
+        Waits {
+            refresh: background.since(now).ns(),
+            program: program.since(background).ns(),
+            read: start.since(program).ns(),
+            medium: 0,
+        }
+    }
+
+    fn count_write(&mut self) {
+        self.writes_until_move -= 1;
+        if self.writes_until_move == 0 {
+            self.free_at += self.move_time;
+            self.background_until = self.free_at;
+            self.busy += self.move_time;
+            self.moved_units += self.move_units;
+            self.draw_move();
+        }
+    }
+
+    /// Time spent working up to `now`.
+    pub(super) fn busy(&self, now: Time) -> Span {
+        self.busy.saturating_sub(self.free_at.since(now))
+    }
+}

@@ -1,0 +1,537 @@
+//! 3D XPoint drives: data written in place, no erase, no garbage collection, no volatile cache.
+//!
+//! A command crosses the link and the controller, which takes it apart into 4 KiB units. Each unit is striped over a
+//! group of dies, one in each channel: a group is one server (group.rs), and there are as many groups as dies in a
+//! channel. All units of reads and writes share the controller's data path (path.rs), which bounds IOPS and MB/s on
+//! drives with three groups or more: capacity then does not change speed. Two commands on one unit exclude each other
+//! if one of them writes (locks.rs).
+//!
+//! A write that covers units only partly reads them first, and must have all of its data before it can merge, so it
+//! loses the overlap of transfer and writing; and as the pieces of a large unaligned write share units, each waits
+//! for the one before. This is why unaligned large writes stop near 1.3 GB/s (S4-108).
+//!
+//! Pure delays (doorbell, fetch, completion entry) are one constant on the way in: moving a constant along a chain of
+//! stations changes no latency. Left out: errors and retries, temperature, and the time of FORMAT.
+//! Sources: S1, S2 and S4 of the published figures; the structure is inferred from them.
+
+mod config;
+mod group;
+mod limits;
+mod locks;
+mod path;
+mod piece;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+pub use config::{Levelling, MAX_GROUPS, Power, Refresh, Timing, UNIT, Wear, XPointConfig};
+
+use crate::command::{Command, Completion};
+use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::engine::Station;
+use crate::time::{Span, Time};
+use group::{Group, Role, Transit, Waits};
+use limits::{Endurance, Governor};
+use locks::Locks;
+use path::Path;
+use piece::{Piece, Request, Work, work_of};
+
+/// A piece and when something happens to it.
+type Due = (Time, u32);
+
+/// An XPoint drive.
+#[derive(Clone, Debug)]
+pub struct XPoint {
+    config: XPointConfig,
+    requests: Slab<Request>,
+    pieces: Slab<Piece>,
+    /// Writes held back by write protection.
+    held: VecDeque<Due>,
+    controller: Station,
+    /// Pieces in the controller, in the order in which they leave it.
+    dispatching: VecDeque<Due>,
+    /// Write data on its way from the host.
+    incoming: Station,
+    /// Writes that wait for their data, in the order in which it comes.
+    fetching: VecDeque<Due>,
+    groups: Vec<Group>,
+    path: Path,
+    locks: Locks,
+    /// Pieces that wait for a unit, in the order of arrival.
+    blocked: Vec<u32>,
+    sequence: u64,
+    governor: Governor,
+    endurance: Endurance,
+    /// The first of all rings.
+    next: Time,
+    counts: Counts,
+}
+
+/// What the gauges are made of.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    host_read: u64,
+    host_written: u64,
+    units_read: u64,
+    units_written: u64,
+    dispatched: u64,
+    last_dispatch: Time,
+    inside: u32,
+}
+
+impl XPoint {
+    /// A drive; `seed` feeds the times of its background work. The configuration must have no
+    /// [`XPointConfig::problems`].
+    pub fn new(config: XPointConfig, seed: u64) -> XPoint {
+        debug_assert_eq!(config.problems(), Vec::<String>::new());
+        let unit = |ps| Span::per_bytes(ps, u64::from(UNIT));
+        let timing = &config.timing;
+        XPoint {
+            requests: Slab::default(),
+            pieces: Slab::default(),
+            held: VecDeque::new(),
+            controller: Station::default(),
+            dispatching: VecDeque::with_capacity(64),
+            incoming: Station::default(),
+            fetching: VecDeque::with_capacity(64),
+            groups: (0..config.groups())
+                .map(|index| Group::new(&config, seed, index))
+                .collect(),
+            path: Path::new(
+                config.groups(),
+                unit(timing.read_path_ps_per_byte),
+                unit(timing.write_path_ps_per_byte),
+                timing.turnaround,
+            ),
+            locks: Locks::new(),
+            blocked: Vec::new(),
+            sequence: 0,
+            governor: Governor::new(&config),
+            endurance: Endurance::new(&config),
+            next: Time::NEVER,
+            counts: Counts::default(),
+            config,
+        }
+    }
+
+    /// A piece comes to the drive's door: write protection first.
+    fn arrive(&mut self, now: Time, piece: Piece) {
+        let mut enter_at = now;
+        if piece.writes() {
+            enter_at = self.endurance.admit(now, piece.bytes);
+        }
+        let slot = self.pieces.insert(piece);
+        if enter_at > now {
+            self.held.push_back((enter_at, slot));
+            self.next = self.next.min(enter_at);
+        } else {
+            self.enter(now, slot);
+        }
+    }
+
+    /// Through the governor and over the link into the controller's queue. The constant way there keeps the order,
+    /// so the station is booked in the order of arrival.
+    fn enter(&mut self, now: Time, slot: u32) {
+        let piece = &mut self.pieces[slot];
+        let governed = self.governor.admit(now, piece);
+        piece.throttled = now.since(piece.submitted) + governed;
+        let timing = &self.config.timing;
+        let arrival = now + governed + timing.link;
+        let (waited, _) = self.controller.book(arrival, timing.controller_interval);
+        let at = arrival + waited + timing.controller;
+        self.dispatching.push_back((at, slot));
+        self.next = self.next.min(at);
+    }
+
+    /// The controller has decoded a piece.
+    fn dispatch(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
+        self.counts.dispatched += 1;
+        self.counts.last_dispatch = now;
+        self.sequence += 1;
+        let piece = &mut self.pieces[slot];
+        piece.dispatched = now;
+        piece.sequence = self.sequence;
+        if piece.work == Work::Answer {
+            self.complete(now, slot, &Waits::default(), done);
+            return;
+        }
+        piece.present = true;
+        let piece = *piece;
+        let conflict = self.locks.may_conflict(&piece) && self.conflicts(&piece);
+        self.locks.add(&piece);
+        if conflict {
+            self.blocked.push(slot);
+        } else {
+            self.start(now, slot);
+        }
+    }
+
+    /// Whether a piece that came earlier holds, or waits for, one of its units.
+    fn conflicts(&self, piece: &Piece) -> bool {
+        self.pieces
+            .slots
+            .iter()
+            .any(|other| other.present && other.sequence < piece.sequence && other.conflicts(piece))
+    }
+
+    /// The units of a piece are its own now.
+    fn start(&mut self, now: Time, slot: u32) {
+        let piece = &mut self.pieces[slot];
+        piece.started = now;
+        piece.streamed = now;
+        let work = piece.work;
+        if work == Work::Read {
+            let piece = *piece;
+            self.counts.units_read += u64::from(piece.units);
+            for unit in 0..piece.units {
+                self.to_medium(now, slot, piece.first_unit + unit, Role::Read);
+            }
+            return;
+        }
+        let merges = piece.merges();
+        piece.awaited = merges + u32::from(work == Work::Write);
+        let piece = *piece;
+        let last = piece.units - 1;
+        for (partial, unit) in piece.partial.into_iter().zip([0, last]) {
+            if partial {
+                self.counts.units_read += 1;
+                self.to_medium(now, slot, piece.first_unit + unit, Role::Merge);
+            }
+        }
+        if work == Work::Write {
+            self.fetch(now, slot, piece.bytes, merges > 0);
+        } else if merges == 0 {
+            self.stream(now, slot);
+        }
+    }
+
+    /// Asks the host for the data of a write. Units stream to the medium as data comes in, except where some must be
+    /// merged: then all of it is collected first.
+    fn fetch(&mut self, now: Time, slot: u32, bytes: u32, collect: bool) {
+        let timing = &self.config.timing;
+        let transfer = Span::per_bytes(timing.link_ps_per_byte, u64::from(bytes));
+        let (waited, all_sent) = self.incoming.book(now, transfer);
+        let ready = if collect { all_sent } else { now + waited };
+        self.fetching.push_back((ready + timing.data_fetch, slot));
+    }
+
+    /// Data or a merged unit has come; writing can begin when nothing more is awaited.
+    fn got(&mut self, now: Time, slot: u32, merge: Waits) {
+        let piece = &mut self.pieces[slot];
+        piece.awaited -= 1;
+        if piece.awaited == 0 {
+            piece.merge = merge;
+            self.stream(now, slot);
+        }
+    }
+
+    /// The units of a write go to the data path.
+    fn stream(&mut self, now: Time, slot: u32) {
+        let piece = &mut self.pieces[slot];
+        piece.streamed = now;
+        let (first, units) = (piece.first_unit, piece.units);
+        self.counts.units_written += u64::from(units);
+        for unit in first..first + units {
+            let transit = Transit {
+                at: now,
+                piece: slot,
+                group: self.group_of(unit),
+                role: Role::Write,
+                waits: Waits::default(),
+            };
+            self.path.arrive(now, transit);
+        }
+    }
+
+    #[inline]
+    fn to_medium(&mut self, now: Time, slot: u32, unit: u32, role: Role) {
+        let group = self.group_of(unit);
+        let transit = Transit {
+            at: now,
+            piece: slot,
+            group,
+            role,
+            waits: Waits::default(),
+        };
+        self.groups[group as usize].book(now, transit);
+    }
+
+    /// Where a unit lives. Each run of as many units as there are groups covers all groups, in an order that differs
+    /// from run to run, as wear levelling leaves it: no stride of addresses meets one group only.
+    #[inline]
+    fn group_of(&self, unit: u32) -> u32 {
+        let groups = self.groups.len() as u32;
+        let (row, column) = (unit / groups, unit % groups);
+        let mixed = row.wrapping_mul(0x9e37_79b1);
+        let turn = (u64::from(mixed ^ (mixed >> 15)) * u64::from(groups)) >> 32;
+        let group = column + turn as u32;
+        if group >= groups {
+            group - groups
+        } else {
+            group
+        }
+    }
+
+    /// A group of dies has finished a unit.
+    fn medium_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
+        if transit.role == Role::Write {
+            self.unit_done(now, &transit, done);
+        } else {
+            self.path.arrive(now, transit);
+        }
+    }
+
+    /// The data path has moved a unit.
+    fn path_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
+        match transit.role {
+            Role::Read => self.unit_done(now, &transit, done),
+            Role::Merge => self.got(now, transit.piece, transit.waits),
+            Role::Write => {
+                self.groups[transit.group as usize].book(now, transit);
+            }
+        }
+    }
+
+    fn unit_done(&mut self, now: Time, transit: &Transit, done: &mut Vec<Completion>) {
+        let piece = &mut self.pieces[transit.piece];
+        piece.remaining -= 1;
+        if piece.remaining > 0 {
+            return;
+        }
+        piece.present = false;
+        let piece = *piece;
+        self.locks.remove(&piece);
+        self.complete(now, transit.piece, &transit.waits, done);
+        if !self.blocked.is_empty() {
+            self.unblock(now);
+        }
+    }
+
+    /// Starts the blocked pieces whose units have become free.
+    fn unblock(&mut self, now: Time) {
+        let mut index = 0;
+        while index < self.blocked.len() {
+            let slot = self.blocked[index];
+            if self.conflicts(&self.pieces[slot]) {
+                index += 1;
+            } else {
+                self.blocked.remove(index);
+                self.start(now, slot);
+            }
+        }
+    }
+
+    fn complete(&mut self, now: Time, slot: u32, last: &Waits, done: &mut Vec<Completion>) {
+        let piece = self.pieces.remove(slot);
+        let request = &mut self.requests[piece.request];
+        request.left -= 1;
+        if request.left > 0 {
+            return;
+        }
+        let request = self.requests.remove(piece.request);
+        self.counts.inside -= 1;
+        done.push(Completion {
+            id: request.id,
+            at: now,
+            status: request.status,
+            anatomy: piece.anatomy(&self.config, last, now),
+        });
+    }
+
+    /// Lets happen one round of what is due at `now`.
+    fn round(&mut self, now: Time, done: &mut Vec<Completion>) {
+        while let Some(transit) = self.path.finish(now) {
+            self.path_done(now, transit, done);
+        }
+        for group in 0..self.groups.len() {
+            while let Some(transit) = pop_if(&mut self.groups[group].ring, |it| it.at == now) {
+                self.medium_done(now, transit, done);
+            }
+        }
+        while let Some((_, slot)) = pop_if(&mut self.fetching, |it| it.0 == now) {
+            self.got(now, slot, Waits::default());
+        }
+        while let Some((_, slot)) = pop_if(&mut self.dispatching, |it| it.0 == now) {
+            self.dispatch(now, slot, done);
+        }
+        while let Some((_, slot)) = pop_if(&mut self.held, |it| it.0 == now) {
+            self.enter(now, slot);
+        }
+    }
+
+    fn first_event(&self) -> Time {
+        let mut next = self.path.next();
+        for group in &self.groups {
+            next = next.min(group.ring.front().map_or(Time::NEVER, |it| it.at));
+        }
+        for ring in [&self.dispatching, &self.fetching, &self.held] {
+            next = next.min(ring.front().map_or(Time::NEVER, |it| it.0));
+        }
+        next
+    }
+
+    /// Units refreshed until `now`, on average.
+    fn refreshed_units(&self, now: Time) -> f64 {
+        let refresh = &self.config.refresh;
+        if refresh.batch_units == 0 {
+            return 0.0;
+        }
+        let units = (self.config.group_units() * self.groups.len() as u64) as f64;
+        let elapsed = now.since(Time::ZERO);
+        let hurried = elapsed.min(
+            refresh
+                .after_power_on
+                .saturating_sub(refresh.uptime_at_start),
+        );
+        let rest = elapsed - hurried;
+        units
+            * (hurried.seconds() / refresh.after_power_on.seconds()
+                + rest.seconds() / refresh.period.seconds())
+    }
+}
+
+#[inline]
+fn pop_if<T>(ring: &mut VecDeque<T>, due: impl Fn(&T) -> bool) -> Option<T> {
+    if ring.front().is_some_and(due) {
+        ring.pop_front()
+    } else {
+        None
+    }
+}
+
+impl Device for XPoint {
+    fn capacity(&self) -> Capacity {
+        Capacity {
+            bytes: self.config.bytes,
+            block: self.config.block,
+        }
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        let (work, status) = work_of(command.op, command.fits(self.config.bytes), command.bytes);
+        let max = self.config.max_transfer;
+        let pieces = match work {
+            Work::Answer => 1,
+            _ => command.bytes.div_ceil(max),
+        };
+        match work {
+            Work::Read => self.counts.host_read += u64::from(command.bytes),
+            Work::Write => self.counts.host_written += u64::from(command.bytes),
+            Work::Answer | Work::Zeroes => {}
+        }
+        self.counts.inside += 1;
+        let request = self.requests.insert(Request {
+            id: command.id,
+            left: pieces,
+            status,
+        });
+        for index in 0..pieces {
+            let skip = index * max;
+            let bytes = (command.bytes - skip).min(max);
+            let offset = command.offset.saturating_add(u64::from(skip));
+            self.arrive(now, Piece::new(request, work, offset, bytes, now));
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        self.next
+    }
+
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        // Only stations that take no time at all need a second round.
+        loop {
+            self.round(now, done);
+            self.next = self.first_event();
+            if self.next > now {
+                return;
+            }
+        }
+    }
+
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        let counts = &self.counts;
+        let power = &self.config.power;
+        let unit = f64::from(UNIT);
+        let moved: u64 = self.groups.iter().map(|group| group.moved_units).sum();
+        let background = moved as f64 + self.refreshed_units(now);
+        let read = (counts.units_read as f64 + background) * unit;
+        let written = (counts.units_written as f64 + background) * unit;
+        gauges.gauge(Gauge::HostBytesRead, counts.host_read as f64);
+        gauges.gauge(Gauge::HostBytesWritten, counts.host_written as f64);
+        gauges.gauge(Gauge::MediumBytesRead, read);
+        gauges.gauge(Gauge::MediumBytesWritten, written);
+        let joules = now.seconds() * power.idle_watts
+            + counts.units_read as f64 * unit * power.read_joules_per_byte
+            + counts.units_written as f64 * unit * power.write_joules_per_byte;
+        gauges.gauge(Gauge::EnergyJoules, joules);
+        let timing = &self.config.timing;
+        let interval = timing.controller_interval;
+        // The controller is still busy with the last command it let go.
+        let rest = interval
+            .saturating_sub(timing.controller)
+            .saturating_sub(now.since(counts.last_dispatch));
+        let busy = (interval * counts.dispatched).saturating_sub(rest);
+        gauges.gauge(Gauge::ControllerBusySeconds, busy.seconds());
+        gauges.gauge(Gauge::LinkBusySeconds, self.path.busy(now).seconds());
+        let busy: f64 = self.groups.iter().map(|it| it.busy(now).seconds()).sum();
+        gauges.gauge(Gauge::MediumBusySeconds, busy / self.groups.len() as f64);
+        gauges.gauge(Gauge::QueueDepth, f64::from(counts.inside));
+        gauges.gauge(Gauge::PercentageUsed, self.endurance.percentage_used());
+    }
+}
+
+/// Slots that are used again, last freed first.
+#[derive(Clone, Debug)]
+struct Slab<T> {
+    slots: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Slab<T> {
+        Slab {
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T: Copy> Slab<T> {
+    #[inline]
+    fn insert(&mut self, value: T) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = value;
+                slot
+            }
+            None => {
+                self.slots.push(value);
+                (self.slots.len() - 1) as u32
+            }
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, slot: u32) -> T {
+        self.free.push(slot);
+        self.slots[slot as usize]
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, slot: u32) -> &T {
+        &self.slots[slot as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut T {
+        &mut self.slots[slot as usize]
+    }
+}

@@ -1,0 +1,154 @@
+//! A piece: what the host's driver sends as one command, at most the largest command of the drive.
+
+use super::config::{UNIT, XPointConfig};
+use super::group::Waits;
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Op, Status};
+use crate::time::{Span, Time};
+
+/// What a piece makes the drive do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Work {
+    /// Only the controller answers: flush, deallocate, refusals.
+    Answer,
+    /// Units are read.
+    Read,
+    /// Units are written with data from the host.
+    Write,
+    /// Units are written with zeroes.
+    Zeroes,
+}
+
+/// One piece in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) request: u32,
+    pub(super) work: Work,
+    pub(super) bytes: u32,
+    pub(super) first_unit: u32,
+    pub(super) units: u32,
+    /// First and last unit are only partly covered.
+    pub(super) partial: [bool; 2],
+    /// Units still to be done.
+    pub(super) remaining: u32,
+    /// Merges and data still awaited before units can be written.
+    pub(super) awaited: u32,
+    /// Order of arrival at the units.
+    pub(super) sequence: u64,
+    /// Slot in use and past the controller.
+    pub(super) present: bool,
+    pub(super) submitted: Time,
+    pub(super) throttled: Span,
+    pub(super) dispatched: Time,
+    pub(super) started: Time,
+    pub(super) streamed: Time,
+    /// The read that a partial write waited for last.
+    pub(super) merge: Waits,
+}
+
+impl Piece {
+    /// A piece over `bytes` from `offset`; `Work::Answer` covers no units.
+    pub(super) fn new(request: u32, work: Work, offset: u64, bytes: u32, now: Time) -> Piece {
+        let unit = u64::from(UNIT);
+        let (first, units, partial) = if work == Work::Answer {
+            (0, 0, [false; 2])
+        } else {
+            let first = offset / unit;
+            let end = offset + u64::from(bytes);
+            let units = end.div_ceil(unit) - first;
+            let head = !offset.is_multiple_of(unit);
+            let tail = !end.is_multiple_of(unit);
+            // With one unit only, head and tail are the same.
+            (first, units, [head, tail && !(head && units == 1)])
+        };
+        Piece {
+            request,
+            work,
+            bytes,
+            first_unit: first as u32,
+            units: units as u32,
+            partial,
+            remaining: units as u32,
+            awaited: 0,
+            sequence: 0,
+            present: false,
+            submitted: now,
+            throttled: Span::ZERO,
+            dispatched: now,
+            started: now,
+            streamed: now,
+            merge: Waits::default(),
+        }
+    }
+
+    pub(super) fn writes(&self) -> bool {
+        matches!(self.work, Work::Write | Work::Zeroes)
+    }
+
+    /// Units that must be read before they are written.
+    pub(super) fn merges(&self) -> u32 {
+        if self.writes() {
+            u32::from(self.partial[0]) + u32::from(self.partial[1])
+        } else {
+            0
+        }
+    }
+
+    /// Whether both use one unit and at least one writes it.
+    pub(super) fn conflicts(&self, other: &Piece) -> bool {
+        let apart = u64::from(self.first_unit) + u64::from(self.units)
+            <= u64::from(other.first_unit)
+            || u64::from(other.first_unit) + u64::from(other.units) <= u64::from(self.first_unit);
+        !apart && (self.writes() || other.writes())
+    }
+
+    /// Where the time from submission to `at` went, if `last` was the unit that came last.
+    pub(super) fn anatomy(&self, config: &XPointConfig, last: &Waits, at: Time) -> Anatomy {
+        let mut anatomy = Anatomy::ZERO;
+        let link = config.timing.link;
+        anatomy.add(Part::Throttle, self.throttled);
+        anatomy.add(Part::Link, link);
+        let controller = self.dispatched.since(self.submitted) - self.throttled - link;
+        anatomy.add(Part::Controller, controller);
+        if self.work == Work::Answer {
+            return anatomy;
+        }
+        anatomy.add(Part::Collision, self.started.since(self.dispatched));
+        let phases = [
+            (self.streamed.since(self.started), &self.merge),
+            (at.since(self.streamed), last),
+        ];
+        for (length, waits) in phases {
+            anatomy.add(Part::BehindRead, Span::from_ns(waits.read));
+            anatomy.add(Part::BehindProgram, Span::from_ns(waits.program));
+            anatomy.add(Part::BehindRefresh, Span::from_ns(waits.refresh));
+            anatomy.add(Part::Medium, Span::from_ns(waits.medium));
+            // What the medium did not take went by on the data path and the link.
+            anatomy.add(Part::Transfer, length - Span::from_ns(waits.total()));
+        }
+        anatomy
+    }
+}
+
+/// A command of the host: one or more pieces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) id: u32,
+    pub(super) left: u32,
+    pub(super) status: Status,
+}
+
+/// How a command is carried out, and whether it is refused.
+pub(super) fn work_of(op: Op, fits: bool, bytes: u32) -> (Work, Status) {
+    if !fits {
+        return (Work::Answer, Status::LbaOutOfRange);
+    }
+    let work = match op {
+        Op::Read => Work::Read,
+        Op::Write => Work::Write,
+        Op::WriteZeroes => Work::Zeroes,
+        Op::Flush | Op::Deallocate => Work::Answer,
+    };
+    let work = if bytes == 0 { Work::Answer } else { work };
+    (work, Status::Success)
+}

@@ -1,0 +1,98 @@
+use super::*;
+use crate::conformance;
+
+/// A P4800X with all its parts, small, and with background work often enough to meet it in a short run.
+fn config() -> XPointConfig {
+    XPointConfig {
+        bytes: 256 << 20,
+        block: 512,
+        channels: 7,
+        dies: 28,
+        die_bytes: 16 << 20,
+        max_transfer: 128 << 10,
+        timing: Timing {
+            link: Span::from_ns(1_300),
+            link_ps_per_byte: 286,
+            data_fetch: Span::from_ns(300),
+            controller: Span::from_ns(1_800),
+            controller_interval: Span::from_ns(500),
+            read_path_ps_per_byte: 408,
+            write_path_ps_per_byte: 455,
+            turnaround: Span::from_ns(300),
+            die_read: Span::from_ns(4_550),
+            die_write: Span::from_ns(27_000),
+        },
+        refresh: Refresh {
+            batch_units: 12,
+            period: Span::from_ms(20_000),
+            after_power_on: Span::from_ms(100),
+            uptime_at_start: Span::from_ms(50),
+        },
+        levelling: Levelling {
+            writes_per_move: 500,
+            batch_units: 20,
+        },
+        power: Power {
+            idle_watts: 5.0,
+            read_joules_per_byte: 1.25e-9,
+            write_joules_per_byte: 3.6e-9,
+            limit_watts: 18.0,
+            governor_window: Span::from_ms(10),
+        },
+        wear: Wear {
+            endurance_bytes: 20_500_000_000_000_000,
+            percentage_used_at_start: 0.0,
+            protect_at_percent: 105.0,
+            protected_bytes_per_second: 30_000_000,
+        },
+    }
+}
+
+#[test]
+fn keeps_the_laws() {
+    conformance::check_drive(|seed| XPoint::new(config(), seed));
+}
+
+#[test]
+fn keeps_the_laws_with_one_die_and_a_slow_controller() {
+    conformance::check_drive(|seed| {
+        let mut config = config();
+        config.dies = 1;
+        config.die_bytes = 512 << 20;
+        config.timing.controller_interval = Span::from_us(4);
+        config.timing.controller = Span::from_ns(600);
+        XPoint::new(config, seed)
+    });
+}
+
+#[test]
+fn keeps_the_laws_under_the_governor_and_write_protection() {
+    conformance::check_drive(|seed| {
+        let mut config = config();
+        config.power.limit_watts = 5.4;
+        config.power.governor_window = Span::from_us(50);
+        config.wear.endurance_bytes = 100_000_000;
+        config.wear.percentage_used_at_start = 104.0;
+        XPoint::new(config, seed)
+    });
+}
+
+#[test]
+fn keeps_the_laws_when_nothing_takes_time() {
+    conformance::check_drive(|seed| {
+        let mut config = config();
+        config.timing = Timing {
+            link: Span::ZERO,
+            link_ps_per_byte: 0,
+            data_fetch: Span::ZERO,
+            controller: Span::ZERO,
+            controller_interval: Span::ZERO,
+            read_path_ps_per_byte: 0,
+            write_path_ps_per_byte: 0,
+            turnaround: Span::ZERO,
+            die_read: Span::ZERO,
+            die_write: Span::ZERO,
+        };
+        XPoint::new(config, seed)
+    });
+}

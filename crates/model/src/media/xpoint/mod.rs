@@ -186,7 +186,7 @@ impl XPoint {
             let piece = *piece;
             self.counts.units_read += u64::from(piece.units);
             for unit in 0..piece.units {
-                self.to_medium(now, slot, piece.first_unit + unit, Role::Read);
+                self.send_to_medium(now, slot, piece.first_unit + unit, Role::Read);
             }
             return;
         }
@@ -197,7 +197,7 @@ impl XPoint {
         for (partial, unit) in piece.partial.into_iter().zip([0, last]) {
             if partial {
                 self.counts.units_read += 1;
-                self.to_medium(now, slot, piece.first_unit + unit, Role::Merge);
+                self.send_to_medium(now, slot, piece.first_unit + unit, Role::Merge);
             }
         }
         if work == Work::Write {
@@ -246,7 +246,7 @@ impl XPoint {
     }
 
     #[inline]
-    fn to_medium(&mut self, now: Time, slot: u32, unit: u32, role: Role) {
+    fn send_to_medium(&mut self, now: Time, slot: u32, unit: u32, role: Role) {
         let group = self.group_of(unit);
         let transit = Transit {
             at: now,

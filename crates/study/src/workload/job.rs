@@ -214,6 +214,60 @@ pub struct TimedIo {
     pub bytes: u32,
 }
 
+/// How directions are reported (`unified_rw_reporting`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Unified {
+    /// Each by itself.
+    #[default]
+    Separate,
+    /// All as one.
+    Mixed,
+    /// Each by itself and all as one.
+    Both,
+}
+
+/// What only a job's report looks at, never the simulation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Reporting {
+    /// Free text shown with the job (`description`).
+    pub description: Option<String>,
+    /// Directions apart or together.
+    pub unified: Unified,
+    /// 1024 or 1000: what a `k` is, and which of MiB and MB comes first (`kb_base`).
+    pub kb_base: u64,
+    /// Rates in bits rather than bytes (`unit_base=1`).
+    pub bits: bool,
+    /// Digits of a figure in text (`significant_figures`).
+    pub significant_figures: usize,
+    /// Digits after the point of a percentile in text, as in `percentile_list`.
+    pub percentile_digits: usize,
+    /// Leave out total latency (`disable_lat`).
+    pub disable_lat: bool,
+    /// Leave out completion latency (`disable_clat`).
+    pub disable_clat: bool,
+    /// Leave out submission latency (`disable_slat`).
+    pub disable_slat: bool,
+    /// Leave out rates over time (`disable_bw_measurement`).
+    pub disable_bw: bool,
+}
+
+impl Default for Reporting {
+    fn default() -> Reporting {
+        Reporting {
+            description: None,
+            unified: Unified::Separate,
+            kb_base: 1024,
+            bits: false,
+            significant_figures: 4,
+            percentile_digits: 2,
+            disable_lat: false,
+            disable_clat: false,
+            disable_slat: false,
+            disable_bw: false,
+        }
+    }
+}
+
 /// One job (all `numjobs` of it).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Job {
@@ -235,7 +289,7 @@ pub struct Job {
     pub random: bool,
     /// Percent of reads in a read-write mix (`rwmixread`).
     pub read_percent: u32,
-    /// The number after `rw=...:`; 1 when absent.
+    /// The number after `rw=...:` of a random job; 1 when absent.
     pub sequence: u32,
     /// What that number means.
     pub sequencer: Sequencer,
@@ -326,6 +380,8 @@ pub struct Job {
     /// run; a run itself reads no file. They are issued when due (at once with `no_stall`) and a slot of `iodepth` is
     /// free, so a drive that cannot follow delays them.
     pub records: Option<Arc<[TimedIo]>>,
+    /// What only the report looks at.
+    pub reporting: Reporting,
     /// The options as written (key, value), for `job options` in fio's JSON.
     pub as_written: Vec<(String, String)>,
 }
@@ -398,6 +454,7 @@ impl Default for Job {
             slat_percentiles: false,
             iolog: None,
             records: None,
+            reporting: Reporting::default(),
             as_written: Vec::new(),
         }
     }

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod distributions;
+pub mod fio;
 pub mod job;
 mod jobs;
 mod offsets;

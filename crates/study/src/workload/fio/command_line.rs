@@ -1,0 +1,61 @@
+//! fio's options on a command line: `--rw=randread --bs=4k --name=a --iodepth=16 --name=b ...`.
+
+use std::sync::Arc;
+
+use super::{Line, Reader, options};
+
+/// Whether `name` is an option of fio's jobs, and if so whether it must have a value.
+pub fn takes_value(name: &str) -> Option<bool> {
+    options::find(name).map(|option| !option.bare)
+}
+
+impl Reader<'_> {
+    /// Takes options, each `--name=value` or `--name`. Those before the first `--name` are global; if `alone` and there is
+    /// no `--name`, they make one job.
+    pub(super) fn command_line(&mut self, arguments: &[String], alone: bool) {
+        let origin: Arc<str> = "command line".into();
+        let text: Arc<str> = arguments.join(" ").into();
+        let mut sections: Vec<(Option<String>, Vec<Line>)> = vec![(None, Vec::new())];
+        let mut start = 0;
+        let mut header = None;
+        for argument in arguments {
+            let option = argument.trim_start_matches('-');
+            let dashes = argument.len() - option.len();
+            let line = Line {
+                origin: origin.clone(),
+                text: text.clone(),
+                range: start + dashes..start + argument.len(),
+            };
+            start += argument.len() + 1;
+            match option.strip_prefix("name=") {
+                Some(name) => {
+                    sections.push((Some(name.into()), Vec::new()));
+                    header = header.or(Some(line));
+                }
+                None => sections
+                    .last_mut()
+                    .expect("one from the start")
+                    .1
+                    .push(line),
+            }
+        }
+        let whole = Line {
+            origin,
+            range: 0..text.len(),
+            text,
+        };
+        if alone && sections.len() == 1 && !arguments.is_empty() {
+            sections[0].0 = Some("job".into());
+        }
+        for (name, lines) in sections {
+            match name {
+                Some(name) if !name.starts_with("global") => {
+                    if self.wants(&name) {
+                        self.job(&name, header.as_ref().unwrap_or(&whole), &lines, false);
+                    }
+                }
+                _ => self.global(&lines),
+            }
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Every option of fio 3.33, in one table: adding an option is one entry here and, if it has a model, one function in
+//! [`apply`](super::apply).
+
+use super::apply::*;
+use super::settings::Settings;
+use super::value::{Given, Wrong};
+
+/// What an option means to a simulated drive.
+#[derive(Clone, Copy)]
+pub(super) enum Meaning {
+    /// It is simulated: sets what it says.
+    Modelled(fn(&mut Settings, &Given) -> Result<(), Wrong>),
+    /// It has nothing to do with a model (affinity, buffers' contents, logs, files' creation).
+    Nothing,
+    /// It would change what fio does, and is not simulated: unless its value is one of these (fio's default, or another
+    /// that changes nothing), a run says so.
+    NotSimulated(&'static [&'static str]),
+    /// fio knows it and refuses it too.
+    Withdrawn,
+}
+
+/// One option.
+#[derive(Clone, Copy)]
+pub(super) struct FioOption {
+    /// fio's first name of it, which its output uses.
+    pub name: &'static str,
+    /// Other names.
+    pub aliases: &'static [&'static str],
+    /// Whether it can stand without a value.
+    pub bare: bool,
+    /// Engines that have it; empty if all.
+    pub engines: &'static [&'static str],
+    /// What it means here.
+    pub meaning: Meaning,
+}
+
+type Apply = fn(&mut Settings, &Given) -> Result<(), Wrong>;
+
+const fn modelled(name: &'static str, aliases: &'static [&'static str], apply: Apply) -> FioOption {
+    entry(name, aliases, Meaning::Modelled(apply))
+}
+
+const fn nothing(name: &'static str) -> FioOption {
+    entry(name, &[], Meaning::Nothing)
+}
+
+const fn not_simulated(name: &'static str, neutral: &'static [&'static str]) -> FioOption {
+    entry(name, &[], Meaning::NotSimulated(neutral))
+}
+
+const fn entry(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    meaning: Meaning,
+) -> FioOption {
+    FioOption {
+        name,
+        aliases,
+        bare: false,
+        engines: &[],
+        meaning,
+    }
+}
+
+impl FioOption {
+    const fn bare(mut self) -> FioOption {
+        self.bare = true;
+        self
+    }
+
+    const fn aliases(mut self, aliases: &'static [&'static str]) -> FioOption {
+        self.aliases = aliases;
+        self
+    }
+
+    const fn of(mut self, engines: &'static [&'static str]) -> FioOption {
+        self.engines = engines;
+        self
+    }
+}
+
+/// The option of this name or alias.
+pub(super) fn find(name: &str) -> Option<&'static FioOption> {
+    OPTIONS
+        .iter()
+        .find(|option| option.name == name || option.aliases.contains(&name))
+}
+
+/// Every name and alias.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    OPTIONS
+        .iter()
+        .flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()))
+}
+
+const ZERO: &[&str] = &["0"];
+const URING: &[&str] = &["io_uring", "io_uring_cmd"];
+const AIO: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
+const SPDK: &[&str] = &["spdk", "spdk_nvme"];
+
+#[rustfmt::skip] // One line an option.
+const OPTIONS: &[FioOption] = &[
+    // The job.
+    modelled("name", &[], name),
+    modelled("description", &[], description),
+    modelled("wait_for", &[], wait_for),
+    modelled("stonewall", &["wait_for_previous"], stonewall).bare(),
+    modelled("new_group", &[], new_group).bare(),
+    modelled("numjobs", &[], numjobs),
+    modelled("thread", &[], thread).bare(),
+    modelled("group_reporting", &[], group_reporting).bare(),
+    modelled("startdelay", &[], startdelay),
+    modelled("runtime", &["timeout"], runtime),
+    modelled("time_based", &[], time_based).bare(),
+    modelled("ramp_time", &[], ramp_time),
+    modelled("loops", &[], loops),
+    not_simulated("exitall", ZERO).bare(),
+    nothing("exit_what"),
+    nothing("exitall_on_error").bare(),
+    not_simulated("flow", ZERO),
+    nothing("flow_id"),
+    nothing("flow_sleep"),
+    nothing("flow_watermark"),
+    not_simulated("profile", &[]),
+    not_simulated("stats", &["1"]),
+
+    // Where.
+    modelled("filename", &[], filename),
+    modelled("directory", &[], directory),
+    modelled("filesize", &[], filesize),
+    modelled("size", &[], size),
+    modelled("io_size", &["io_limit"], io_size),
+    modelled("offset", &["fileoffset"], offset),
+    modelled("offset_increment", &[], offset_increment),
+    not_simulated("offset_align", ZERO),
+    modelled("number_ios", &[], number_ios),
+    not_simulated("fill_device", ZERO).aliases(&["fill_fs"]),
+    not_simulated("file_append", ZERO),
+    not_simulated("nrfiles", &["1"]).aliases(&["nr_files"]),
+    nothing("openfiles"),
+    nothing("file_service_type"),
+    nothing("filename_format"),
+    nothing("unique_filename"),
+    nothing("lockfile"),
+    nothing("opendir"),
+    nothing("fallocate"),
+    nothing("fadvise_hint"),
+    nothing("overwrite"),
+    nothing("allow_file_create"),
+    nothing("allow_mounted_write"),
+    nothing("create_serialize"),
+    nothing("create_fsync"),
+    nothing("create_on_open"),
+    not_simulated("create_only", ZERO),
+    nothing("pre_read"),
+    nothing("unlink"),
+    nothing("unlink_each_loop"),
+    nothing("invalidate"),
+    nothing("ioscheduler"),
+    not_simulated("zonemode", &["none"]),
+    not_simulated("zonesize", ZERO),
+    not_simulated("zonerange", ZERO),
+    not_simulated("zoneskip", ZERO),
+    nothing("zonecapacity"),
+    nothing("read_beyond_wp"),
+    nothing("max_open_zones"),
+    nothing("job_max_open_zones"),
+    nothing("ignore_zone_limits"),
+    nothing("zone_reset_threshold"),
+    nothing("zone_reset_frequency"),
+
+    // What.
+    modelled("rw", &["readwrite"], rw),
+    modelled("rw_sequencer", &[], rw_sequencer),
+    modelled("rwmixread", &[], rwmixread),
+    modelled("rwmixwrite", &[], rwmixwrite),
+    entry("rwmixcycle", &[], Meaning::Withdrawn),
+    modelled("bs", &["blocksize"], bs),
+    modelled("ba", &["blockalign"], ba),
+    modelled("bsrange", &["blocksize_range"], bsrange),
+    modelled("bssplit", &[], bssplit),
+    modelled("bs_unaligned", &["blocksize_unaligned"], bs_unaligned).bare(),
+    modelled("bs_is_seq_rand", &[], bs_is_seq_rand),
+    modelled("random_distribution", &[], random_distribution),
+    modelled("percentage_random", &[], percentage_random),
+    entry("percentage_sequential", &[], Meaning::Withdrawn),
+    modelled("norandommap", &[], norandommap).bare(),
+    modelled("randseed", &[], randseed),
+    nothing("softrandommap"),
+    nothing("randrepeat"),
+    nothing("allrandrepeat"),
+    nothing("random_generator"),
+    not_simulated("trim_percentage", ZERO),
+    nothing("trim_verify_zero"),
+    not_simulated("trim_backlog", ZERO),
+    nothing("trim_backlog_batch"),
+
+    // How: engine, depth, durability.
+    modelled("ioengine", &[], ioengine),
+    modelled("iodepth", &[], iodepth),
+    modelled("iodepth_batch", &["iodepth_batch_submit"], iodepth_batch),
+    modelled("iodepth_batch_complete_min", &["iodepth_batch_complete"], iodepth_batch_complete_min),
+    modelled("iodepth_batch_complete_max", &[], iodepth_batch_complete_max),
+    modelled("iodepth_low", &[], iodepth_low),
+    not_simulated("io_submit_mode", &["inline"]),
+    not_simulated("serialize_overlap", ZERO),
+    modelled("direct", &[], direct),
+    modelled("buffered", &[], buffered),
+    modelled("atomic", &[], atomic),
+    modelled("fsync", &[], fsync),
+    modelled("fdatasync", &[], fdatasync),
+    modelled("end_fsync", &[], end_fsync),
+    modelled("fsync_on_close", &[], fsync_on_close),
+    modelled("sync", &[], sync),
+    not_simulated("write_barrier", ZERO),
+    not_simulated("sync_file_range", &[]),
+    nothing("write_hint"),
+    modelled("hipri", &[], hipri).bare().of(&["io_uring", "io_uring_cmd", "pvsync2", "sg"]),
+    not_simulated("hipri_percentage", &["100"]).of(&["pvsync2"]),
+    not_simulated("sqthread_poll", ZERO).bare().of(URING),
+    nothing("sqthread_poll_cpu").of(URING),
+    not_simulated("fixedbufs", ZERO).bare().of(URING),
+    not_simulated("registerfiles", ZERO).bare().of(URING),
+    nothing("nonvectored").of(URING),
+    not_simulated("force_async", ZERO).of(URING),
+    nothing("cmd_type").of(&["io_uring_cmd"]),
+    nothing("uncached").of(&["io_uring", "io_uring_cmd", "pvsync2"]),
+    nothing("nowait").bare().of(&["libaio", "io_uring", "io_uring_cmd", "pvsync2"]),
+    nothing("userspace_reap").bare().of(&["libaio"]),
+    not_simulated("cmdprio_percentage", ZERO).of(AIO),
+    nothing("cmdprio_class").of(AIO),
+    nothing("cmdprio").of(AIO),
+    not_simulated("cmdprio_bssplit", &[]).of(AIO),
+    not_simulated("readfua", ZERO).of(&["sg"]),
+    not_simulated("writefua", ZERO).of(&["sg"]),
+    not_simulated("sg_write_mode", &["write"]).of(&["sg"]),
+    nothing("stream_id").of(&["sg"]),
+    nothing("mem_size_mb").of(SPDK),
+    nothing("shm_id").of(SPDK),
+    nothing("enable_sgl").of(SPDK),
+    nothing("hostnqn").of(SPDK),
+    nothing("pi_act").of(SPDK),
+    nothing("pi_chk").of(SPDK),
+    nothing("md_per_io_size").of(SPDK),
+    nothing("apptag").of(SPDK),
+    nothing("apptag_mask").of(SPDK),
+    nothing("digest_enable").of(SPDK),
+    nothing("enable_vmd").of(SPDK),
+
+    // Pace and pauses.
+    modelled("rate", &[], rate),
+    modelled("rate_iops", &[], rate_iops),
+    not_simulated("rate_min", ZERO).aliases(&["ratemin"]),
+    not_simulated("rate_iops_min", ZERO),
+    modelled("rate_process", &[], rate_process),
+    nothing("rate_cycle").aliases(&["ratecycle"]),
+    not_simulated("rate_ignore_thinktime", ZERO),
+    modelled("thinktime", &[], thinktime),
+    modelled("thinktime_spin", &[], thinktime_spin),
+    modelled("thinktime_blocks", &[], thinktime_blocks),
+    modelled("thinktime_blocks_type", &[], thinktime_blocks_type),
+    not_simulated("thinktime_iotime", ZERO),
+    modelled("latency_target", &[], latency_target),
+    modelled("latency_window", &[], latency_window),
+    modelled("latency_percentile", &[], latency_percentile),
+    modelled("latency_run", &[], latency_run),
+    not_simulated("max_latency", ZERO),
+    modelled("steadystate", &["ss"], steadystate),
+    modelled("steadystate_duration", &["ss_dur"], steadystate_duration),
+    modelled("steadystate_ramp_time", &["ss_ramp"], steadystate_ramp_time),
+
+    // Recorded I/O.
+    modelled("read_iolog", &[], read_iolog),
+    modelled("replay_no_stall", &[], replay_no_stall),
+    modelled("replay_time_scale", &[], replay_time_scale),
+    nothing("read_iolog_chunked"),
+    nothing("replay_redirect"),
+    not_simulated("replay_scale", &["0", "1"]),
+    not_simulated("replay_align", ZERO),
+    not_simulated("replay_skip", &[]),
+    not_simulated("merge_blktrace_file", &[]),
+    nothing("merge_blktrace_scalars"),
+    nothing("merge_blktrace_iters"),
+    nothing("write_iolog"),
+
+    // Units and reports.
+    modelled("kb_base", &[], kb_base),
+    modelled("unit_base", &[], unit_base),
+    modelled("percentile_list", &[], percentile_list),
+    modelled("clat_percentiles", &[], clat_percentiles),
+    modelled("lat_percentiles", &[], lat_percentiles),
+    modelled("slat_percentiles", &[], slat_percentiles),
+    modelled("significant_figures", &[], significant_figures),
+    modelled("unified_rw_reporting", &[], unified_rw_reporting),
+    modelled("disable_lat", &[], disable_lat),
+    modelled("disable_clat", &[], disable_clat),
+    modelled("disable_slat", &[], disable_slat),
+    modelled("disable_bw_measurement", &["disable_bw"], disable_bw),
+    modelled("gtod_reduce", &[], gtod_reduce),
+    nothing("disk_util"),
+    nothing("gtod_cpu"),
+    nothing("clocksource"),
+    nothing("bwavgtime"),
+    nothing("iopsavgtime"),
+    nothing("block_error_percentiles"),
+    nothing("continue_on_error"),
+    nothing("ignore_error"),
+    nothing("error_dump"),
+    nothing("per_job_logs"),
+    nothing("write_bw_log").bare(),
+    nothing("write_lat_log").bare(),
+    nothing("write_iops_log").bare(),
+    nothing("write_hist_log").bare(),
+    nothing("log_entries"),
+    nothing("log_avg_msec"),
+    nothing("log_hist_msec"),
+    nothing("log_hist_coarseness"),
+    nothing("log_max_value"),
+    nothing("log_offset"),
+    nothing("log_prio"),
+    nothing("log_compression"),
+    nothing("log_compression_cpus"),
+    nothing("log_store_compressed"),
+    nothing("log_unix_epoch"),
+    nothing("log_alternate_epoch"),
+    nothing("log_alternate_epoch_clock_id"),
+
+    // Processor, memory, buffers, verification, surroundings.
+    nothing("cpumask"),
+    nothing("cpus_allowed"),
+    nothing("cpus_allowed_policy"),
+    nothing("numa_cpu_nodes"),
+    nothing("numa_mem_policy"),
+    nothing("gpu_dev_id"),
+    nothing("nice"),
+    nothing("prio"),
+    nothing("prioclass"),
+    nothing("uid"),
+    nothing("gid"),
+    nothing("cgroup"),
+    nothing("cgroup_weight"),
+    nothing("cgroup_nodelete"),
+    nothing("exec_prerun"),
+    nothing("exec_postrun"),
+    nothing("mem").aliases(&["iomem"]),
+    nothing("iomem_align").aliases(&["mem_align"]),
+    nothing("hugepage-size"),
+    nothing("lockmem"),
+    nothing("zero_buffers").bare(),
+    nothing("refill_buffers").bare(),
+    nothing("scramble_buffers"),
+    nothing("buffer_pattern"),
+    nothing("buffer_compress_percentage"),
+    nothing("buffer_compress_chunk"),
+    nothing("dedupe_percentage"),
+    nothing("dedupe_mode"),
+    nothing("dedupe_global"),
+    nothing("dedupe_working_set_percentage"),
+    not_simulated("verify", ZERO),
+    not_simulated("verify_only", ZERO).bare(),
+    nothing("do_verify"),
+    nothing("verifysort"),
+    nothing("verifysort_nr"),
+    nothing("verify_interval"),
+    nothing("verify_offset"),
+    nothing("verify_pattern"),
+    nothing("verify_fatal"),
+    nothing("verify_dump"),
+    nothing("verify_async"),
+    nothing("verify_async_cpus"),
+    nothing("verify_backlog"),
+    nothing("verify_backlog_batch"),
+    nothing("verify_state_load"),
+    nothing("verify_state_save"),
+    nothing("experimental_verify"),
+];

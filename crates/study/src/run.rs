@@ -1,12 +1,14 @@
 //! One run: jobs on a drive behind a host path, in virtual time, and what came out.
 
+pub mod replay;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::engine::{self, Workload};
 use model::host::{HostConfig, HostPath, ThreadConfig};
 use model::media::{DriveConfig, Precondition};
-use model::{Device, Drive, Gauge, Gauges, Part, Span, Time};
+use model::{Completion, Device, Drive, Gauge, Gauges, Part, Span, Status, Time};
 use rayon::prelude::*;
 
 use crate::problem::Problems;
@@ -123,8 +125,37 @@ impl Outcome {
 }
 
 impl Measured {
+    /// Counts a completed I/O. `submission` is the part of `latency` before it reached the drive, where it is told
+    /// apart; `series_every` is the interval of the series, zero for none.
+    #[inline]
+    pub(crate) fn count(
+        &mut self,
+        completion: &Completion,
+        bytes: u32,
+        latency: Span,
+        submission: Option<Span>,
+        series_every: Span,
+    ) {
+        if completion.status != Status::Success {
+            self.errors += 1;
+            return;
+        }
+        self.latency.record(latency);
+        if let Some(submission) = submission {
+            self.submission.record(submission);
+        }
+        let before = submission.unwrap_or(Span::ZERO);
+        self.completion.record(latency - before);
+        self.bands.record(latency, &completion.anatomy);
+        self.ios += 1;
+        self.bytes += u64::from(bytes);
+        if series_every != Span::ZERO {
+            self.count_interval(completion.at, series_every, bytes, latency);
+        }
+    }
+
     /// Counts an I/O in the series.
-    pub(crate) fn count_interval(&mut self, at: Time, every: Span, bytes: u32, latency: Span) {
+    fn count_interval(&mut self, at: Time, every: Span, bytes: u32, latency: Span) {
         let index = (at.ns() / every.ns()) as usize;
         if self.series.len() <= index {
             self.series.resize(index + 1, Interval::default());
@@ -187,22 +218,9 @@ pub fn simulate(plan: &Plan, progress: &(dyn Fn(f64) + Sync)) -> Result<Outcome,
     let mut jobs = Jobs::new(&plan.jobs, settings, plan.seed, plan.series_every);
 
     let count_from = jobs.counts_from();
-    let mut now = engine::run(&mut host, &mut jobs, Time::ZERO, count_from);
-    let before = read_gauges(&host, now);
-    let mut until = count_from;
-    while !jobs.finished() {
-        let next = host.next_event().min(jobs.next_arrival());
-        if next == Time::NEVER {
-            return Err(Problems::whole(
-                "simulate",
-                format!("the run stalled at {now:?} with I/O outstanding: a defect of the model"),
-            ));
-        }
-        until = next.max(until + SLICE);
-        now = engine::run(&mut host, &mut jobs, now, until);
+    let (now, gauges) = play(&mut host, &mut jobs, count_from, &|jobs, now| {
         progress(jobs.share(now));
-    }
-    let after = read_gauges(&host, now);
+    })?;
     let mut outcomes = jobs.outcomes();
     for (index, outcome) in outcomes.iter_mut().enumerate() {
         let [user, system] = host.cpu(index);
@@ -212,9 +230,36 @@ pub fn simulate(plan: &Plan, progress: &(dyn Fn(f64) + Sync)) -> Result<Outcome,
     Ok(Outcome {
         threads: outcomes,
         end: now,
-        gauges: growth(&before, after),
+        gauges,
         counted: now.since(count_from),
     })
+}
+
+/// Runs a workload to its end: when that was, and the gauges over the part from `count_from` on. `look` is called now
+/// and then.
+fn play<D: Device, W: Workload>(
+    device: &mut D,
+    workload: &mut W,
+    count_from: Time,
+    look: &dyn Fn(&W, Time),
+) -> Result<(Time, Vec<(Gauge, f64)>), Problems> {
+    let mut now = engine::run(device, workload, Time::ZERO, count_from);
+    let before = read_gauges(device, now);
+    let mut until = count_from;
+    while !workload.finished() {
+        let next = device.next_event().min(workload.next_arrival());
+        if next == Time::NEVER {
+            return Err(Problems::whole(
+                "simulate",
+                format!("the run stalled at {now:?} with I/O outstanding: a defect of the model"),
+            ));
+        }
+        until = next.max(until + SLICE);
+        now = engine::run(device, workload, now, until);
+        look(workload, now);
+    }
+    let after = read_gauges(device, now);
+    Ok((now, growth(&before, after)))
 }
 
 /// Runs independent plans on all cores; each result is that of [`simulate`], in the order of the plans. `progress` is

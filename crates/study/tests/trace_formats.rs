@@ -478,7 +478,7 @@ fn a_record_is_found_in_its_file_again() {
     let lines: Vec<_> = trace
         .records
         .iter()
-        .map(|record| trace::locate(file.path(), &options, &trace, record))
+        .map(|record| trace.locate(record))
         .collect();
     assert_eq!(lines, [Place::Line(3), Place::Line(1), Place::Line(4)]);
 }

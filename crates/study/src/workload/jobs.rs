@@ -5,7 +5,7 @@
 //! paced I/Os and pauses, so a closed loop never touches it.
 
 use model::engine::{Events, Workload};
-use model::{Command, Completion, Part, Span, Status, Time};
+use model::{Command, Completion, Part, Span, Time};
 
 use super::job::Job;
 use super::settings::Settings;
@@ -212,28 +212,11 @@ impl Workload for Jobs<'_> {
         let thread = &mut self.threads[index];
         if now >= thread.count_from {
             let measured = &mut self.measured[index][slot.kind as usize];
-            if completion.status == Status::Success {
-                let anatomy = &completion.anatomy;
-                let latency = anatomy.total() - anatomy.get(Part::ThreadBusy);
-                let submission = if self.asynchronous[index] {
-                    anatomy.get(Part::HostSubmission)
-                } else {
-                    Span::ZERO
-                };
-                measured.latency.record(latency);
-                if self.asynchronous[index] {
-                    measured.submission.record(submission);
-                }
-                measured.completion.record(latency - submission);
-                measured.bands.record(latency, anatomy);
-                measured.ios += 1;
-                measured.bytes += u64::from(slot.bytes);
-                if self.series_every != Span::ZERO {
-                    measured.count_interval(now, self.series_every, slot.bytes, latency);
-                }
-            } else {
-                measured.errors += 1;
-            }
+            let anatomy = &completion.anatomy;
+            let latency = anatomy.total() - anatomy.get(Part::ThreadBusy);
+            let submission = self.asynchronous[index].then(|| anatomy.get(Part::HostSubmission));
+            let every = self.series_every;
+            measured.count(completion, slot.bytes, latency, submission, every);
         }
         if thread.complete(now, completion.id, slot.kind) {
             self.make_ready(slot.thread, now);

@@ -7,6 +7,7 @@ pub mod job;
 mod jobs;
 mod offsets;
 mod pacing;
+pub mod replay;
 mod settings;
 mod thread;
 pub mod trace;

@@ -21,7 +21,7 @@ mod vscsi;
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::{Op, Span};
 
@@ -73,7 +73,9 @@ pub struct Trace {
     pub other_volumes: u64,
     /// What else was seen, and how often.
     pub notes: Vec<(&'static str, u64)>,
-    /// Arrival of the first request while reading (see [`locate`]).
+    /// For finding a record in its file again.
+    source: Option<(PathBuf, Options)>,
+    /// Arrival of the first request while reading.
     first_arrival: u64,
 }
 
@@ -250,7 +252,9 @@ impl Fault {
 pub fn read(path: &Path, options: &Options) -> Result<Trace, Problems> {
     let origin = path.display().to_string();
     let file = open(path)?;
-    read_from(file, &origin, options)
+    let mut trace = read_from(file, &origin, options)?;
+    trace.source = Some((path.to_owned(), options.clone()));
+    Ok(trace)
 }
 
 fn open(path: &Path) -> Result<File, Problems> {
@@ -279,6 +283,7 @@ pub fn read_from(source: impl Read, origin: &str, options: &Options) -> Result<T
         in_order: finished.in_order,
         other_volumes: finished.other_volumes,
         notes: finished.notes,
+        source: None,
         first_arrival: finished.first_arrival,
     };
     if trace.records.is_empty() {
@@ -308,20 +313,6 @@ fn scan(
 pub fn detect(source: impl Read, origin: &str) -> Result<&'static Format, Problems> {
     let told = Input::open(source).and_then(|input| Format::detect(&input));
     told.map_err(|fault| fault.in_file(origin))
-}
-
-/// Where in its file a record of `trace` is: the first like it. Reads the file again, since records do not carry their
-/// lines. [`Place::Whole`] if it cannot be found (the file has changed).
-pub fn locate(path: &Path, options: &Options, trace: &Trace, record: &Record) -> Place {
-    let mut sought = *record;
-    sought.set_arrival(record.arrival_ns() + trace.first_arrival);
-    let mut requests = Requests::new(options);
-    requests.sought = Some(sought);
-    let scanned = match open(path) {
-        Ok(file) => scan(file, options, &mut requests).is_ok(),
-        Err(_) => false,
-    };
-    requests.found.filter(|_| scanned).unwrap_or(Place::Whole)
 }
 
 /// Figures of a whole trace or of one direction.
@@ -395,6 +386,23 @@ impl Trace {
             *known = end.max(*known);
         }
         summary
+    }
+
+    /// Where in its file a record is: the first like it. Reads the file again, since records do not carry their lines.
+    /// [`Place::Whole`] if it cannot be found (the trace was not read from a file, or the file has changed).
+    pub fn locate(&self, record: &Record) -> Place {
+        let Some((path, options)) = &self.source else {
+            return Place::Whole;
+        };
+        let mut sought = *record;
+        sought.set_arrival(record.arrival_ns() + self.first_arrival);
+        let mut requests = Requests::new(options);
+        requests.sought = Some(sought);
+        let scanned = match open(path) {
+            Ok(file) => scan(file, options, &mut requests).is_ok(),
+            Err(_) => false,
+        };
+        requests.found.filter(|_| scanned).unwrap_or(Place::Whole)
     }
 
     /// Why there is not one request.

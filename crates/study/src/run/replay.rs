@@ -1,0 +1,141 @@
+//! One replay: a trace on a drive behind a host path, and what came out, with what was recorded next to it.
+
+use model::host::{Engine, HostConfig, HostPath, ThreadConfig};
+use model::media::{DriveConfig, Precondition};
+use model::{Device, Drive, Span, Time};
+
+use super::{Outcome, ThreadOutcome, play};
+use crate::problem::Problems;
+use crate::statistics::Histogram;
+use crate::workload::replay::{Beyond, Layout, Pace, Replay};
+use crate::workload::trace::Trace;
+
+/// All that a replay depends on, besides the trace: the same plan and trace give the same [`Replayed`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplayPlan {
+    /// What messages call the drive.
+    pub name: String,
+    /// The drive.
+    pub drive: DriveConfig,
+    /// Its state at the start.
+    pub state: Precondition,
+    /// The host it is in.
+    pub host: HostConfig,
+    /// The interface its threads use.
+    pub engine: Engine,
+    /// Threads that issue the requests in turn; one for each core, at most one for each of a depth, if `None`.
+    pub threads: Option<u16>,
+    /// When requests are issued.
+    pub pace: Pace,
+    /// Addresses beyond the drive.
+    pub beyond: Beyond,
+    /// Feeds every random stream.
+    pub seed: u64,
+    /// Interval of [`super::Measured::series`]; zero for none.
+    pub series_every: Span,
+}
+
+/// What came out of a replay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replayed {
+    /// As of any run; all threads together as one, and nothing but [`super::Measured::latency`] and
+    /// [`super::Measured::completion`] (which are the same) as latency. It counts from the moment a request arrives.
+    pub outcome: Outcome,
+    /// Response times as recorded, reads and writes; empty where the trace has none.
+    pub recorded: [Histogram; 2],
+    /// Requests whose addresses were folded into the drive.
+    pub wrapped: u64,
+    /// Reads and writes of no bytes, which were left out.
+    pub empty: u64,
+    /// Requests that were widened to whole blocks.
+    pub widened: u64,
+}
+
+/// Factors by which a trace can be sped up.
+pub const SPEEDS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
+
+/// The longest run: 100 years.
+const LONGEST: Time = Time::from_ns(100 * 365 * 24 * 3_600 * 1_000_000_000);
+
+/// Replays a trace; `progress` is called now and then with the share done, 0 to 1.
+///
+/// # Errors
+/// The trace does not fit the drive (see [`Layout::new`]), the speed is outside [`SPEEDS`], or the replay takes longer than virtual time lasts.
+pub fn replay(
+    trace: &Trace,
+    plan: &ReplayPlan,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Replayed, Problems> {
+    let drive = Drive::new(&plan.drive, plan.state, plan.seed);
+    let layout = Layout::new(trace, &plan.name, drive.capacity(), plan.beyond)?;
+    let cores = plan.host.cores.max(1);
+    let count = plan.threads.unwrap_or(match plan.pace {
+        Pace::Recorded(_) => cores,
+        Pace::Depth(depth) => u16::try_from(depth).unwrap_or(u16::MAX).min(cores),
+    });
+    let count = count.max(1);
+    let threads: Vec<ThreadConfig> = (0..count)
+        .map(|index| ThreadConfig {
+            core: index % cores,
+            engine: plan.engine,
+            high_priority: false,
+        })
+        .collect();
+    let mut host = HostPath::new(plan.host.clone(), &threads, plan.seed, drive);
+    let mut workload = Replay::new(trace, &layout, plan.pace, count, plan.series_every);
+    if let Pace::Recorded(speed) = plan.pace
+        && !SPEEDS.contains(&speed)
+    {
+        let what = format!(
+            "the speed is {speed}; it must be from {:e} to {:e}",
+            SPEEDS.start(),
+            SPEEDS.end()
+        );
+        return Err(Problems::whole("replay", what));
+    }
+    if workload.last_arrival() > LONGEST {
+        let what = "at this speed the trace lasts longer than 100 years";
+        return Err(Problems::whole(&trace.origin, what));
+    }
+    let (end, gauges) = play(&mut host, &mut workload, Time::ZERO, &|workload, _| {
+        progress(workload.share());
+    })?;
+    let mut cpu = [Span::ZERO; 2];
+    for index in 0..threads.len() {
+        let [user, system] = host.cpu(index);
+        cpu[0] += user;
+        cpu[1] += system;
+    }
+    let over = end.since(Time::ZERO);
+    let [read, write, trim, sync] = workload.measured.map(|mut measured| {
+        measured.over = over;
+        measured
+    });
+    let thread = ThreadOutcome {
+        job: 0,
+        copy: 0,
+        group: 0,
+        started: Time::ZERO,
+        ended: end,
+        read,
+        write,
+        trim,
+        sync,
+        depths: workload.depths,
+        cpu,
+        latency_depth: None,
+        steady_at: None,
+    };
+    Ok(Replayed {
+        outcome: Outcome {
+            threads: vec![thread],
+            end,
+            gauges,
+            counted: over,
+        },
+        recorded: workload.recorded,
+        wrapped: layout.wrapped,
+        empty: layout.empty,
+        widened: layout.widened,
+    })
+}

@@ -35,6 +35,41 @@ pub struct ReplayPlan {
     pub series_every: Span,
 }
 
+impl ReplayPlan {
+    fn host_threads(&self) -> Vec<ThreadConfig> {
+        let cores = self.host.cores.max(1);
+        let count = self.threads.unwrap_or(match self.pace {
+            Pace::Recorded(_) => cores,
+            Pace::Depth(depth) => u16::try_from(depth).unwrap_or(u16::MAX).min(cores),
+        });
+        (0..count.max(1))
+            .map(|index| ThreadConfig {
+                core: index % cores,
+                engine: self.engine,
+                high_priority: false,
+            })
+            .collect()
+    }
+
+    fn check(&self, trace: &Trace, workload: &Replay) -> Result<(), Problems> {
+        if let Pace::Recorded(speed) = self.pace
+            && !SPEEDS.contains(&speed)
+        {
+            let what = format!(
+                "the speed is {speed}; it must be from {:e} to {:e}",
+                SPEEDS.start(),
+                SPEEDS.end()
+            );
+            return Err(Problems::whole("replay", what));
+        }
+        if workload.last_arrival() > LONGEST {
+            let what = "at this speed the trace lasts longer than 100 years";
+            return Err(Problems::whole(&trace.origin, what));
+        }
+        Ok(())
+    }
+}
+
 /// What came out of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replayed {
@@ -68,35 +103,11 @@ pub fn replay(
 ) -> Result<Replayed, Problems> {
     let drive = Drive::new(&plan.drive, plan.state, plan.seed);
     let layout = Layout::new(trace, &plan.name, drive.capacity(), plan.beyond)?;
-    let cores = plan.host.cores.max(1);
-    let count = plan.threads.unwrap_or(match plan.pace {
-        Pace::Recorded(_) => cores,
-        Pace::Depth(depth) => u16::try_from(depth).unwrap_or(u16::MAX).min(cores),
-    });
-    let count = count.max(1);
-    let threads: Vec<ThreadConfig> = (0..count)
-        .map(|index| ThreadConfig {
-            core: index % cores,
-            engine: plan.engine,
-            high_priority: false,
-        })
-        .collect();
+    let threads = plan.host_threads();
+    let count = threads.len() as u16;
     let mut host = HostPath::new(plan.host.clone(), &threads, plan.seed, drive);
     let mut workload = Replay::new(trace, &layout, plan.pace, count, plan.series_every);
-    if let Pace::Recorded(speed) = plan.pace
-        && !SPEEDS.contains(&speed)
-    {
-        let what = format!(
-            "the speed is {speed}; it must be from {:e} to {:e}",
-            SPEEDS.start(),
-            SPEEDS.end()
-        );
-        return Err(Problems::whole("replay", what));
-    }
-    if workload.last_arrival() > LONGEST {
-        let what = "at this speed the trace lasts longer than 100 years";
-        return Err(Problems::whole(&trace.origin, what));
-    }
+    plan.check(trace, &workload)?;
     let (end, gauges) = play(&mut host, &mut workload, Time::ZERO, &|workload, _| {
         progress(workload.share());
     })?;

@@ -1,1 +1,37 @@
-fn main() {}
+//! Tasks for drivelab's developers: `cargo xtask test` installs what the tests need and runs everything that CI runs.
+
+mod shell;
+mod test;
+mod tools;
+mod wasm;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+Usage: cargo xtask <TASK>
+
+Tasks:
+  test [STEP]... [--no-install]   install what the tests need, then run every step (or only those named)
+  steps                           list the steps of `test`
+
+Examples:
+  cargo xtask test                    everything that CI runs
+  cargo xtask test fmt clippy         two steps
+  cargo xtask test --no-install       install nothing; steps that lack a tool are skipped, and said so";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["test", ref rest @ ..] => test::run(rest),
+        ["steps"] => test::list(),
+        ["-h" | "--help" | "help"] => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -5,6 +5,7 @@
 //! there whatever its own file does not say.
 
 mod common;
+mod figure;
 mod host;
 pub mod quantity;
 mod ram;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use model::Span;
 use toml_edit::{Item, TableLike, Value};
 
+use super::figure::{FigureTable, key_span, quoted, span_of};
 use super::quantity::{Bytes, Dollars, Joules, Quantity, Rate, Share, Watts};
 use super::{Figure, Kind};
 use crate::problem::{Place, Problem, nearest};
@@ -474,80 +475,6 @@ impl<'a> Section<'a> {
     }
 }
 
-/// A figure as its file has it.
-struct FigureTable<'a> {
-    full: &'a str,
-    at: Option<Range<usize>>,
-    file: &'a SourceFile,
-    table: &'a dyn TableLike,
-}
-
-impl<'a> FigureTable<'a> {
-    fn attribute(&self, name: &str) -> Option<&'a str> {
-        self.table.get(name).and_then(Item::as_str)
-    }
-
-    /// A problem with one attribute, at its place or, where it is absent, at the figure's.
-    fn problem(&self, attribute: &str, what: String, help: Option<String>) -> Problem {
-        let place = self.table.get(attribute).and_then(Item::span);
-        self.file
-            .problem(place.or_else(|| self.at.clone()), what, help)
-    }
-
-    /// Attributes that are unknown, absent or empty.
-    fn attribute_problems(&self, extra: &[&str]) -> Vec<Problem> {
-        let full = self.full;
-        let known: Vec<&str> = ["value", "kind", "source", "note"]
-            .iter()
-            .chain(extra)
-            .copied()
-            .collect();
-        let mut problems = Vec::new();
-        for (attribute, item) in self.table.iter() {
-            if !known.contains(&attribute) {
-                let near = nearest(attribute, known.iter().copied());
-                problems.push(self.file.problem(
-                    span_of(self.table, attribute, item),
-                    format!("`{full}` has an unknown attribute `{attribute}`"),
-                    Some(match near {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => format!("a figure has {}", quoted(&known)),
-                    }),
-                ));
-            }
-        }
-        for required in ["source"].iter().chain(extra) {
-            if self
-                .attribute(required)
-                .is_none_or(|text| text.trim().is_empty())
-            {
-                let what = format!("`{full}` has no {required}");
-                problems.push(self.problem(
-                    required,
-                    what,
-                    Some(attribute_help(required).to_owned()),
-                ));
-            }
-        }
-        if self.table.contains_key("note") && self.attribute("note").is_none() {
-            let what = format!("the note of `{full}` must be a text in quotes");
-            problems.push(self.problem("note", what, None));
-        }
-        problems
-    }
-
-    fn kind(&self) -> Result<Kind, Problem> {
-        let word = self.attribute("kind");
-        word.and_then(Kind::named).ok_or_else(|| {
-            let what = match word {
-                Some(word) => format!("`{}` has the unknown kind `{word}`", self.full),
-                None => format!("`{}` has no kind", self.full),
-            };
-            self.problem("kind", what, Some(attribute_help("kind").to_owned()))
-        })
-    }
-}
-
 impl Drop for Section<'_> {
     /// Reports the keys that nobody asked for.
     fn drop(&mut self) {
@@ -574,16 +501,6 @@ impl Drop for Section<'_> {
     }
 }
 
-fn attribute_help(attribute: &str) -> &'static str {
-    match attribute {
-        "kind" => "the kinds are spec, measured, fitted, assumed",
-        "source" => {
-            "name the rows of figures.csv, such as `source = \"S4-016\"`, or for an assumption the reason"
-        }
-        _ => "write year and month, such as `date = \"2017-11\"`",
-    }
-}
-
 /// The value as the file has it, without quotes.
 fn as_written(value: &Value) -> String {
     match value {
@@ -596,21 +513,7 @@ fn as_written(value: &Value) -> String {
     }
 }
 
-fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
-    table.get_key_value(key).and_then(|(key, _)| key.span())
-}
-
-/// Where an item is: its value's place, or its key's (a table made by dotted keys has no place of its own).
-fn span_of(table: &dyn TableLike, key: &str, item: &Item) -> Option<Range<usize>> {
-    item.span().or_else(|| key_span(table, key))
-}
-
 fn article(noun: &str) -> String {
     let vowel = noun.starts_with(['a', 'e', 'i', 'o', 'u']);
     format!("{} {noun}", if vowel { "an" } else { "a" })
-}
-
-fn quoted(words: &[&str]) -> String {
-    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    words.join(", ")
 }

@@ -1,0 +1,153 @@
+//! `cargo xtask test`: everything that CI runs, step by step, with the time each took and a list of what failed.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::shell::{cargo, run as execute};
+use crate::tools::{self, Tool};
+use crate::wasm;
+
+/// One step.
+struct Step {
+    name: &'static str,
+    what: &'static str,
+    needs: &'static [&'static Tool],
+    run: fn(install: bool) -> Result<(), String>,
+}
+
+/// The steps in order: what fails fast comes first.
+const STEPS: &[Step] = &[
+    Step {
+        name: "fmt",
+        what: "the code is formatted",
+        needs: &[],
+        run: |_| execute(&mut cargo("fmt --all --check")),
+    },
+    Step {
+        name: "clippy",
+        what: "no lint fires, in tests and benchmarks too",
+        needs: &[&tools::CC],
+        run: |_| {
+            execute(&mut cargo(
+                "clippy --workspace --all-targets --locked -- -D warnings",
+            ))
+        },
+    },
+    Step {
+        name: "doc",
+        what: "the documentation builds and its links lead somewhere",
+        needs: &[&tools::CC],
+        run: |_| {
+            execute(
+                cargo("doc --workspace --no-deps --document-private-items --locked")
+                    .env("RUSTDOCFLAGS", "-D warnings"),
+            )
+        },
+    },
+    Step {
+        name: "test",
+        what: "the tests of the whole workspace",
+        needs: &[&tools::CC, &tools::FIO, &tools::XZ],
+        run: |_| {
+            execute(cargo("test --workspace --locked --no-fail-fast").env("INSTA_UPDATE", "no"))
+        },
+    },
+    Step {
+        name: "wasm",
+        what: "the model compiles for wasm32-unknown-unknown",
+        needs: &[],
+        run: wasm::check,
+    },
+];
+
+pub(crate) fn list() -> ExitCode {
+    for step in STEPS {
+        println!("{:<10} {}", step.name, step.what);
+    }
+    ExitCode::SUCCESS
+}
+
+/// How a step ended.
+enum End {
+    Passed,
+    Skipped(String),
+    Failed(String),
+}
+
+fn run_steps(chosen: &[&Step], install: bool) -> Vec<(&'static str, f64, End)> {
+    let mut ends = Vec::new();
+    for step in chosen {
+        println!("\n== {}: {}", step.name, step.what);
+        let start = Instant::now();
+        let missing: Vec<&str> = step
+            .needs
+            .iter()
+            .filter(|tool| !tool.is_there())
+            .map(|tool| tool.name())
+            .collect();
+        let end = if missing.is_empty() {
+            match (step.run)(install) {
+                Ok(()) => End::Passed,
+                Err(error) => End::Failed(error),
+            }
+        } else if install {
+            End::Failed(format!("missing: {}", missing.join(", ")))
+        } else {
+            End::Skipped(format!("missing: {}", missing.join(", ")))
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        match &end {
+            End::Passed => println!("== {} passed in {seconds:.1} s", step.name),
+            End::Skipped(why) => println!("== {} SKIPPED: {why}", step.name),
+            End::Failed(why) => println!("== {} FAILED after {seconds:.1} s: {why}", step.name),
+        }
+        ends.push((step.name, seconds, end));
+    }
+    ends
+}
+
+/// Installs what is missing and runs the chosen steps; the exit code says whether all passed.
+pub(crate) fn run(args: &[&str]) -> ExitCode {
+    let install = !args.contains(&"--no-install");
+    let names: Vec<&str> = args
+        .iter()
+        .copied()
+        .filter(|&arg| arg != "--no-install")
+        .collect();
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| !STEPS.iter().any(|step| step.name == **name))
+    {
+        eprintln!("error: there is no step `{unknown}`; `cargo xtask steps` lists them");
+        return ExitCode::from(2);
+    }
+    let chosen: Vec<&Step> = STEPS
+        .iter()
+        .filter(|step| names.is_empty() || names.contains(&step.name))
+        .collect();
+    let start = Instant::now();
+    let mut installed = Ok(());
+    if install {
+        println!("== install: what the steps need");
+        installed = tools::install();
+        if let Err(error) = &installed {
+            println!("== install FAILED: {error}");
+        }
+    }
+    let ends = run_steps(&chosen, install);
+    println!("\n== summary");
+    for (name, seconds, end) in &ends {
+        match end {
+            End::Passed => println!("{name:<10} {seconds:>7.1} s  passed"),
+            End::Skipped(why) => println!("{name:<10} {seconds:>7.1} s  SKIPPED: {why}"),
+            End::Failed(why) => println!("{name:<10} {seconds:>7.1} s  FAILED: {why}"),
+        }
+    }
+    println!("{:<10} {:>7.1} s", "all", start.elapsed().as_secs_f64());
+    let failed = ends.iter().any(|(_, _, end)| matches!(end, End::Failed(_)));
+    if failed || installed.is_err() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}

@@ -1,0 +1,112 @@
+//! What the tests need beside cargo, and how to get it on Debian.
+
+use crate::shell::{is_there, program, run};
+
+/// A program that some step calls.
+pub(crate) struct Tool {
+    /// Names under which it may be found; any of them will do.
+    programs: &'static [&'static str],
+    /// Debian's packages.
+    packages: &'static [&'static str],
+}
+
+/// fio itself, to compare with.
+pub(crate) const FIO: Tool = Tool {
+    programs: &["fio"],
+    packages: &["fio"],
+};
+/// A browser without a window, for the tests of the page.
+pub(crate) const CHROMIUM: Tool = Tool {
+    programs: &["chromium", "chromium-browser", "google-chrome"],
+    packages: &["chromium"],
+};
+/// Drives the browser.
+pub(crate) const NODE: Tool = Tool {
+    programs: &["node"],
+    packages: &["nodejs"],
+};
+/// Fetches what drives the browser.
+pub(crate) const NPM: Tool = Tool {
+    programs: &["npm"],
+    packages: &["npm"],
+};
+/// Runs fio-plot; Debian keeps its `venv` and `pip` in packages of their own.
+pub(crate) const PYTHON: Tool = Tool {
+    programs: &["python3"],
+    packages: &["python3", "python3-venv", "python3-pip"],
+};
+/// A C compiler and make: liblzma is built from source.
+pub(crate) const CC: Tool = Tool {
+    programs: &["cc"],
+    packages: &["build-essential"],
+};
+/// Compresses a sample for the trace readers' tests.
+pub(crate) const XZ: Tool = Tool {
+    programs: &["xz"],
+    packages: &["xz-utils"],
+};
+
+/// All of them.
+pub(crate) const ALL: &[&Tool] = &[&CC, &FIO, &CHROMIUM, &NODE, &NPM, &PYTHON, &XZ];
+
+impl Tool {
+    /// Whether it can be called.
+    pub(crate) fn is_there(&self) -> bool {
+        self.programs.iter().any(|name| is_there(name))
+    }
+
+    /// Its name, for messages.
+    pub(crate) fn name(&self) -> &'static str {
+        self.programs[0]
+    }
+}
+
+/// Installs what is missing, by apt, as root or with sudo.
+pub(crate) fn install() -> Result<(), String> {
+    let mut packages: Vec<&str> = ALL
+        .iter()
+        .filter(|tool| !tool.is_there())
+        .flat_map(|tool| tool.packages.iter().copied())
+        .collect();
+    // Python may be there without these.
+    if is_there("python3") && !python_makes_environments() {
+        packages.extend(["python3-venv", "python3-pip"]);
+    }
+    if packages.is_empty() {
+        println!("nothing is missing");
+        return Ok(());
+    }
+    println!("missing: {}", packages.join(" "));
+    if !is_there("apt-get") {
+        return Err(format!(
+            "this is not Debian: install what these packages hold by hand, or run with --no-install: {}",
+            packages.join(" ")
+        ));
+    }
+    run(as_root("apt-get").args(["update", "--quiet"]))?;
+    run(as_root("apt-get")
+        .args(["install", "--yes", "--quiet", "--no-install-recommends"])
+        .args(packages))
+}
+
+fn python_makes_environments() -> bool {
+    program("python3")
+        .args(["-c", "import ensurepip, venv"])
+        .stderr(std::process::Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// The program as root: itself if we are root, through sudo otherwise.
+fn as_root(name: &str) -> std::process::Command {
+    let is_root = crate::shell::output(program("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
+    let mut command = if is_root {
+        program("env")
+    } else {
+        let mut sudo = program("sudo");
+        sudo.arg("env");
+        sudo
+    };
+    command.args(["DEBIAN_FRONTEND=noninteractive", name]);
+    command
+}

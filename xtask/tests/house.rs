@@ -1,0 +1,223 @@
+//! The house rules that no lint knows, held over all of the project's own Rust files. Each rule is also shown a text
+//! that breaks it, so that none of them can fall asleep.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Lines a file may have.
+const LONGEST: usize = 600;
+
+/// What the model must not use: it has no files, network, threads, clocks, environment or logging, and nothing whose
+/// order or last bit differs between machines.
+const NOT_IN_MODEL: &[&str] = &[
+    "std::fs",
+    "std::io",
+    "std::net",
+    "std::thread",
+    "std::time",
+    "std::env",
+    "std::process",
+    "std::sync",
+    "HashMap",
+    "HashSet",
+    "println!",
+    "eprintln!",
+    "static mut",
+];
+
+/// Functions whose last bit differs between machines; `libm` has them all.
+const NOT_PORTABLE: &[&str] = &[
+    ".ln()",
+    ".ln_1p()",
+    ".log2()",
+    ".log10()",
+    ".log(",
+    ".exp()",
+    ".exp2()",
+    ".exp_m1()",
+    ".powf(",
+    ".powi(",
+    ".sin()",
+    ".cos()",
+    ".tan()",
+    ".cbrt()",
+    ".hypot(",
+];
+
+/// Words that say nothing in the name of a type.
+const EMPTY_NAMES: &[&str] = &["Manager", "Handler", "Util", "Utils", "Helper", "Info"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask is a folder of the project")
+}
+
+fn rust_files(folder: &Path) -> Vec<(PathBuf, String)> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut files = Vec::new();
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            if !path.ends_with("target") && !path.ends_with("node_modules") {
+                files.extend(rust_files(&path));
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).expect("sources are UTF-8");
+            let path = path.strip_prefix(root()).unwrap_or(&path).to_owned();
+            files.push((path, text));
+        }
+    }
+    files
+}
+
+fn all_rust_files() -> Vec<(PathBuf, String)> {
+    let files: Vec<_> = ["crates", "xtask", "fuzz"]
+        .into_iter()
+        .flat_map(|folder| rust_files(&root().join(folder)))
+        .collect();
+    assert!(files.len() > 20, "only {} files found", files.len());
+    files
+}
+
+/// The lines of code with their numbers: without comments, and without the unit tests at the end of the file.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines()
+        .enumerate()
+        .take_while(|(_, line)| !line.trim_start().starts_with("#[cfg(test)]"))
+        .map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
+}
+
+fn lines_with(text: &str, forbidden: &[&str]) -> Vec<String> {
+    code(text)
+        .flat_map(|(number, line)| {
+            forbidden
+                .iter()
+                .filter(move |word| line.contains(**word))
+                .map(move |word| format!("{number}: {word}"))
+        })
+        .collect()
+}
+
+fn empty_names(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (number, line) in code(text) {
+        let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+        while let Some(word) = words.next() {
+            if matches!(word, "struct" | "enum" | "trait" | "type") {
+                let name = words.next().unwrap_or_default();
+                if EMPTY_NAMES.iter().any(|empty| name.ends_with(empty)) {
+                    found.push(format!("{number}: {name}"));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Fails with one line for each file and finding.
+fn expect_none(found: impl IntoIterator<Item = (PathBuf, Vec<String>)>) {
+    let lines: Vec<String> = found
+        .into_iter()
+        .flat_map(|(path, found)| {
+            found
+                .into_iter()
+                .map(move |what| format!("{}:{what}", path.display()))
+        })
+        .collect();
+    assert!(lines.is_empty(), "\n{}", lines.join("\n"));
+}
+
+#[test]
+fn files_are_short() {
+    expect_none(all_rust_files().into_iter().map(|(path, text)| {
+        let lines = text.lines().count();
+        let long = (lines > LONGEST).then(|| format!("{lines} lines, more than {LONGEST}"));
+        (path, long.into_iter().collect())
+    }));
+}
+
+#[test]
+fn files_open_with_what_they_are() {
+    let opens = |text: &str| text.starts_with("//!") || text.starts_with("#!");
+    assert!(!opens("use std::fmt;\n//! late"));
+    expect_none(all_rust_files().into_iter().map(|(path, text)| {
+        let silent = (!opens(&text)).then(|| String::from("1: does not open with `//!`"));
+        (path, silent.into_iter().collect())
+    }));
+}
+
+#[test]
+fn the_model_is_a_world_of_its_own() {
+    assert_eq!(
+        lines_with("use std::fs;\n// std::net", NOT_IN_MODEL),
+        ["1: std::fs"]
+    );
+    assert_eq!(
+        lines_with("let t = x.ln() + 1.0;", NOT_PORTABLE),
+        ["1: .ln()"]
+    );
+    let files = rust_files(&root().join("crates/model/src"));
+    assert!(!files.is_empty());
+    expect_none(files.into_iter().map(|(path, text)| {
+        let found = lines_with(&text, &[NOT_IN_MODEL, NOT_PORTABLE].concat());
+        (path, found)
+    }));
+}
+
+#[test]
+fn what_decides_a_simulated_result_is_portable() {
+    let folders = ["crates/study/src/workload", "crates/study/src/run"];
+    expect_none(
+        folders
+            .into_iter()
+            .flat_map(|folder| rust_files(&root().join(folder)))
+            .map(|(path, text)| {
+                let found = lines_with(&text, &[NOT_PORTABLE, &["HashMap", "HashSet"]].concat());
+                (path, found)
+            }),
+    );
+}
+
+#[test]
+fn the_model_depends_on_arithmetic_only() {
+    let manifest =
+        fs::read_to_string(root().join("crates/model/Cargo.toml")).expect("there is a model");
+    let dependencies: Vec<&str> = manifest
+        .lines()
+        .skip_while(|line| *line != "[dependencies]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .filter_map(|line| line.split(['.', ' ', '=']).next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert_eq!(dependencies, ["libm", "rand_core", "rand_xoshiro"]);
+}
+
+#[test]
+fn imports_run_one_way() {
+    for (krate, forbidden) in [
+        ("model", &["study::", "clap::", "serde"][..]),
+        ("study", &["clap::", "indicatif::"][..]),
+    ] {
+        let files = rust_files(&root().join("crates").join(krate).join("src"));
+        expect_none(
+            files
+                .into_iter()
+                .map(|(path, text)| (path, lines_with(&text, forbidden))),
+        );
+    }
+}
+
+#[test]
+fn names_say_something() {
+    let bad = ["pub struct Queue", "Manager;"].concat();
+    assert_eq!(empty_names(&bad), ["1: QueueManager"]);
+    expect_none(
+        all_rust_files()
+            .into_iter()
+            .map(|(path, text)| (path, empty_names(&text))),
+    );
+}

@@ -1,3 +1,5 @@
+//! An XPoint drive's laws, shape and corner cases.
+
 use super::*;
 use crate::conformance;
 

@@ -1,3 +1,5 @@
+//! Job files and command lines as users write them, and what they are told about mistakes.
+
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -10,6 +10,7 @@ mod host;
 pub mod quantity;
 mod ram;
 pub mod section;
+mod xpoint;
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../catalogue");
 type ReadMedium = fn(&mut Section<'_>, &Context<'_>) -> DriveConfig;
 
 /// The media there are, by the name of their section.
-const MEDIA: &[(&str, ReadMedium)] = &[("ram", ram::read)];
+const MEDIA: &[(&str, ReadMedium)] = &[("xpoint", xpoint::read), ("ram", ram::read)];
 
 /// What a medium's reader may need beside its own section.
 pub struct Context<'a> {
@@ -40,6 +41,8 @@ pub struct Context<'a> {
     pub capacity: u64,
     /// Bytes in a logical block: 512 or 4096.
     pub block: u32,
+    /// Rated endurance in bytes written, if published.
+    pub endurance_bytes: Option<u64>,
     /// Where the drive's file is: members and families are looked for beside it first.
     home: &'a Home,
     /// Whether the drive is a member of another.
@@ -392,6 +395,7 @@ fn read_drive(located: &Located, member: bool) -> Result<DriveSheet, Problems> {
             .lba_formats
             .first()
             .map_or(512, |format| format.data),
+        endurance_bytes: identity.endurance_bytes,
         home: &located.home,
         member,
     };

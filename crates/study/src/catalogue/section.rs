@@ -164,6 +164,11 @@ impl<'a> Section<'a> {
         self.record(file.problem(at, what.into(), Some(help.into())));
     }
 
+    /// How many problems have been found so far, in all sections.
+    pub fn problems(&self) -> usize {
+        self.findings.problems.borrow().len()
+    }
+
     /// Records that something is wrong with this section as a whole.
     pub fn whole_problem(&self, what: impl Into<String>, help: impl Into<String>) {
         self.record(

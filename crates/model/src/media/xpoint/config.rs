@@ -15,10 +15,10 @@ pub struct XPointConfig {
     pub bytes: u64,
     /// Logical block in bytes: 512 or 4096.
     pub block: u32,
-    /// Channels. A unit is striped over one die of each channel (or over all dies if there are fewer).
+    /// Channels. A unit is striped over one die of each channel.
     pub channels: u32,
-    /// Dies in all.
-    pub dies: u32,
+    /// Dies in each channel: the groups that work independently.
+    pub dies_per_channel: u32,
     /// Bytes of a die, spare included.
     pub die_bytes: u64,
     /// Largest command in bytes (MDTS); the host's driver splits what is larger.
@@ -111,29 +111,24 @@ pub struct Wear {
 }
 
 impl XPointConfig {
-    /// Dies that share one unit.
-    pub fn stripe(&self) -> u32 {
-        self.channels.min(self.dies)
-    }
-
-    /// Groups of dies that work independently: dies in each channel.
+    /// Groups of dies that work independently.
     pub fn groups(&self) -> u32 {
-        self.dies / self.stripe().max(1)
+        self.dies_per_channel
     }
 
     /// A group reads one unit in this time.
     pub fn unit_read(&self) -> Span {
-        Span::from_ns(self.timing.die_read.ns() / u64::from(self.stripe()))
+        Span::from_ns(self.timing.die_read.ns() / u64::from(self.channels))
     }
 
     /// A group writes one unit in this time.
     pub fn unit_write(&self) -> Span {
-        Span::from_ns(self.timing.die_write.ns() / u64::from(self.stripe()))
+        Span::from_ns(self.timing.die_write.ns() / u64::from(self.channels))
     }
 
     /// Units a group holds, spare included.
     pub(super) fn group_units(&self) -> u64 {
-        u64::from(self.stripe()) * self.die_bytes / u64::from(UNIT)
+        u64::from(self.channels) * self.die_bytes / u64::from(UNIT)
     }
 
     /// Everything that is impossible about it, in words.
@@ -154,15 +149,16 @@ impl XPointConfig {
             "the logical block must be 512 or 4096 bytes",
         );
         require(
-            self.channels > 0 && self.dies > 0 && self.dies.is_multiple_of(self.stripe().max(1)),
-            "dies must be a multiple of channels, or fewer than channels",
+            self.channels > 0 && self.dies_per_channel > 0,
+            "there must be a channel, and a die in it",
         );
         require(
-            self.channels > 0 && self.dies > 0 && self.groups() <= MAX_GROUPS,
+            self.dies_per_channel <= MAX_GROUPS,
             "at most 32 dies in a channel",
         );
+        let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
         require(
-            u64::from(self.dies).saturating_mul(self.die_bytes) >= self.bytes,
+            dies.saturating_mul(self.die_bytes) >= self.bytes,
             "the dies hold less than the capacity",
         );
         require(

@@ -9,7 +9,7 @@ fn config() -> XPointConfig {
         bytes: 256 << 20,
         block: 512,
         channels: 7,
-        dies: 28,
+        dies_per_channel: 4,
         die_bytes: 16 << 20,
         max_transfer: 128 << 10,
         timing: Timing {
@@ -59,7 +59,8 @@ fn keeps_the_laws() {
 fn keeps_the_laws_with_one_die_and_a_slow_controller() {
     conformance::check_drive(|seed| {
         let mut config = config();
-        config.dies = 1;
+        config.channels = 1;
+        config.dies_per_channel = 1;
         config.die_bytes = 512 << 20;
         config.timing.controller_interval = Span::from_us(4);
         config.timing.controller = Span::from_ns(600);

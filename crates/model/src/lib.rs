@@ -10,6 +10,7 @@ pub mod command;
 pub mod conformance;
 pub mod device;
 pub mod engine;
+pub mod ftl;
 pub mod host;
 pub mod media;
 pub mod random;

@@ -1,5 +1,6 @@
 //! Drives by the medium inside. To add a medium: one file here, and one line in each `match` below.
 
+pub mod nand;
 pub mod ram;
 pub mod xpoint;
 
@@ -26,6 +27,8 @@ pub enum DriveConfig {
     Ram(ram::RamConfig),
     /// 3D XPoint.
     XPoint(xpoint::XPointConfig),
+    /// A NAND drive.
+    Nand(Box<nand::NandConfig>),
 }
 
 /// Any drive, dispatched without a virtual call.
@@ -35,17 +38,21 @@ pub enum Drive {
     Ram(ram::Ram),
     /// 3D XPoint.
     XPoint(Box<xpoint::XPoint>),
+    /// A NAND drive.
+    Nand(Box<nand::Nand>),
 }
 
 impl Drive {
     /// Builds the drive in this state; `seed` feeds its random streams.
     pub fn new(config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
-        let _ = state;
         match config {
             DriveConfig::Ram(config) => Drive::Ram(ram::Ram::new(config.clone())),
             // Written in place: what was written before changes nothing.
             DriveConfig::XPoint(config) => {
                 Drive::XPoint(Box::new(xpoint::XPoint::new(config.clone(), seed)))
+            }
+            DriveConfig::Nand(config) => {
+                Drive::Nand(Box::new(nand::Nand::new((**config).clone(), state, seed)))
             }
         }
     }
@@ -57,6 +64,7 @@ macro_rules! each {
         match $drive {
             Drive::Ram($inner) => $call,
             Drive::XPoint($inner) => $call,
+            Drive::Nand($inner) => $call,
         }
     };
 }

@@ -1,0 +1,164 @@
+//! The shape of a NAND array, and how a physical page number is made of die, block and slot.
+//!
+//! A *slot* holds one 4 KiB map unit. A *page* here is a multi-plane page of one die (all planes programmed together)
+//! and a *block* the multi-plane block of such pages, because that is what the drives modelled allocate and erase.
+//! Leaves out: bad blocks and parity as places of their own (they are capacity that [`Geometry::reserved`] removes).
+
+/// Bytes of one map unit.
+pub const UNIT: u32 = 4096;
+
+/// The NAND array of a drive.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Geometry {
+    /// Channels of the controller.
+    pub channels: u32,
+    /// Dies on each channel.
+    pub dies_per_channel: u32,
+    /// Planes of a die, programmed and erased together.
+    pub planes: u32,
+    /// Blocks in each plane.
+    pub blocks_per_plane: u32,
+    /// Pages in each block of a plane.
+    pub pages_per_block: u32,
+    /// Bytes of a page of one plane, without its spare bytes; a multiple of 4096.
+    pub page_bytes: u32,
+    /// Share of the blocks that never hold host data or serve as spare area: bad blocks, parity, firmware, map. 0 to 1.
+    pub reserved: f64,
+    /// Bytes a host can address; a multiple of 4096.
+    pub capacity: u64,
+}
+
+/// A geometry that cannot be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GeometryError(pub String);
+
+impl std::fmt::Display for GeometryError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for GeometryError {}
+
+/// A geometry in the numbers the translation layer computes with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Channels.
+    pub channels: u32,
+    /// Dies; die `d` is on channel `d % channels`.
+    pub dies: u32,
+    /// Slots of a multi-plane page.
+    pub page_slots: u32,
+    /// Slots of a multi-plane block.
+    pub block_slots: u32,
+    /// Usable blocks of a die.
+    pub blocks: u32,
+    /// Slots of a die.
+    pub die_slots: u32,
+    /// Logical pages of 4 KiB.
+    pub logical: u32,
+}
+
+impl Geometry {
+    /// Checks the geometry and computes its [`Shape`].
+    ///
+    /// # Errors
+    /// Says which figure is impossible: a zero, a page that is not whole units, more slots than 32 bits name, or too
+    /// little spare area for garbage collection to work (`spare_blocks` free and open blocks a die, and some more).
+    pub fn shape(&self, spare_blocks: u32) -> Result<Shape, GeometryError> {
+        let fail = |what: String| Err(GeometryError(what));
+        let counts = [
+            ("channels", self.channels),
+            ("dies_per_channel", self.dies_per_channel),
+            ("planes", self.planes),
+            ("blocks_per_plane", self.blocks_per_plane),
+            ("pages_per_block", self.pages_per_block),
+            ("page_bytes", self.page_bytes),
+        ];
+        for (name, value) in counts {
+            if value == 0 {
+                return fail(format!("{name} is zero"));
+            }
+        }
+        if self.page_bytes % UNIT != 0 {
+            return fail(format!(
+                "page_bytes is {}, not a multiple of {UNIT}",
+                self.page_bytes
+            ));
+        }
+        if !(0.0..1.0).contains(&self.reserved) {
+            return fail(format!("reserved is {}, not in 0 to 1", self.reserved));
+        }
+        if self.capacity == 0 || self.capacity % u64::from(UNIT) != 0 {
+            return fail(format!(
+                "capacity is {} bytes, not a multiple of {UNIT}",
+                self.capacity
+            ));
+        }
+        let page_slots = u64::from(self.planes) * u64::from(self.page_bytes / UNIT);
+        let block_slots = page_slots * u64::from(self.pages_per_block);
+        let blocks = (f64::from(self.blocks_per_plane) * (1.0 - self.reserved)) as u64;
+        let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
+        let slots = dies * blocks * block_slots;
+        let logical = self.capacity / u64::from(UNIT);
+        if block_slots >= 0x8000 {
+            return fail(format!(
+                "a multi-plane block has {block_slots} units of 4 KiB; at most 32767 fit the valid counts"
+            ));
+        }
+        // A quarter of the number space is left for the write buffer's own numbers.
+        if slots >= 3 << 30 {
+            return fail(format!("{slots} units of 4 KiB are more than 32 bits name"));
+        }
+        let needed = logical.div_ceil(dies) + u64::from(spare_blocks + 1) * block_slots;
+        if needed > blocks * block_slots {
+            return fail(format!(
+                "{blocks} usable blocks of {block_slots} units a die leave no room for garbage collection: \
+                 {needed} units are needed"
+            ));
+        }
+        Ok(Shape {
+            channels: self.channels,
+            dies: dies as u32,
+            page_slots: page_slots as u32,
+            block_slots: block_slots as u32,
+            blocks: blocks as u32,
+            die_slots: (blocks * block_slots) as u32,
+            logical: logical as u32,
+        })
+    }
+
+    /// Bytes of the whole array, reserved blocks included.
+    pub fn raw_bytes(&self) -> u64 {
+        u64::from(self.channels)
+            * u64::from(self.dies_per_channel)
+            * u64::from(self.planes)
+            * u64::from(self.blocks_per_plane)
+            * u64::from(self.pages_per_block)
+            * u64::from(self.page_bytes)
+    }
+}
+
+impl Shape {
+    /// Usable slots over all dies.
+    pub fn slots(&self) -> u32 {
+        self.dies * self.die_slots
+    }
+
+    /// The die of a physical slot.
+    #[inline]
+    pub fn die_of(&self, slot: u32) -> u32 {
+        slot / self.die_slots
+    }
+
+    /// The index of a slot's block among all blocks.
+    #[inline]
+    pub fn block_of(&self, slot: u32) -> u32 {
+        slot / self.block_slots
+    }
+
+    /// Usable slots over logical pages, minus one: 0.28 is 28 % over-provisioning.
+    pub fn over_provisioning(&self) -> f64 {
+        f64::from(self.slots()) / f64::from(self.logical) - 1.0
+    }
+}

@@ -1,0 +1,420 @@
+//! The translation layer of a NAND drive: which slot holds which page, without any notion of time.
+//!
+//! Page map of 4 bytes an entry both ways, lazy invalidation (a slot is valid if the map still points at it), one open
+//! block for the host and one for collection on each die, greedy choice of the victim among a die's closed blocks.
+//! `media::nand::Nand` asks it where things are and tells it what has been programmed; [`Replay`] writes
+//! without time, for warm-up and as the brute-force way to precondition.
+//!
+//! Leaves out: separation of hot and cold data, wear levelling beyond taking erased blocks in turn, and the medium
+//! traffic of the map itself (whole maps are in the DRAM of these drives).
+
+mod geometry;
+mod layout;
+mod map;
+mod permutation;
+mod replay;
+
+pub use geometry::{Geometry, GeometryError, Shape, UNIT};
+pub use layout::{Layout, closed_form_write_amplification, victim_share};
+pub use permutation::Permutation;
+pub use replay::{Replay, brute_force, warm_up};
+
+use std::collections::VecDeque;
+
+use map::{INITIAL, Map};
+
+/// A page that is nowhere: never written, or deallocated.
+const UNMAPPED: u32 = u32::MAX;
+/// In the reverse map: a slot that was programmed without data.
+const PADDING: u32 = u32::MAX;
+/// Bit of a block's count that says it must not be collected: free, open, or being collected.
+const BUSY: u16 = 0x8000;
+/// No block.
+const NONE: u32 = u32::MAX;
+/// Free blocks of a die that only collection may open, so that it can always finish.
+const COLLECTION_RESERVE: usize = 1;
+
+/// Where a logical page is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Nowhere: it reads as zeroes.
+    Unmapped,
+    /// In this slot of the write buffer.
+    Buffer(u32),
+    /// In this slot of the medium.
+    Flash(u32),
+}
+
+/// Who writes into an open block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Writer {
+    /// The host, through the write buffer.
+    Host = 0,
+    /// Garbage collection.
+    Collection = 1,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OpenBlock {
+    block: u32,
+    next: u32,
+}
+
+/// How far apart free blocks may run before collection begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Watermark {
+    /// A die collects while it has at most this many free blocks; at least 1.
+    pub low: u32,
+}
+
+impl Watermark {
+    /// Blocks of a die that hold no data in the steady state: free ones and open ones.
+    pub fn spare_blocks(self) -> u32 {
+        self.low + 3
+    }
+}
+
+/// Counters of what the translation layer has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Traffic {
+    /// Slots of host data placed.
+    pub host: u64,
+    /// Slots that collection moved.
+    pub moved: u64,
+    /// Slots programmed without data, to complete a page.
+    pub padded: u64,
+    /// Blocks erased (multi-plane).
+    pub erased: u64,
+}
+
+impl Traffic {
+    /// Slots programmed for each slot of host data between `earlier` and now; 1 if the host wrote nothing.
+    pub fn write_amplification_since(&self, earlier: &Traffic) -> f64 {
+        let host = self.host - earlier.host;
+        if host == 0 {
+            return 1.0;
+        }
+        let own = (self.moved - earlier.moved) + (self.padded - earlier.padded);
+        (host + own) as f64 / host as f64
+    }
+}
+
+/// The translation layer of one drive.
+#[derive(Clone, Debug)]
+pub struct Ftl {
+    shape: Shape,
+    watermark: Watermark,
+    /// `None` if nothing was written at the start.
+    layout: Option<Layout>,
+    map: Map,
+    /// By slot: zero (as in the layout), [`PADDING`], or one more than the page programmed there. Handed out by the
+    /// operating system as it is touched, block by block.
+    reverse: Vec<u32>,
+    /// By block: valid slots, and [`BUSY`].
+    valid: Vec<u16>,
+    /// By die, oldest first: taking them in turn levels wear.
+    free: Vec<VecDeque<u32>>,
+    open: Vec<[OpenBlock; 2]>,
+    traffic: Traffic,
+    free_blocks: u32,
+}
+
+impl Ftl {
+    /// A drive with this layout, or with nothing written.
+    pub fn new(shape: Shape, watermark: Watermark, layout: Option<Layout>) -> Ftl {
+        let blocks = (shape.dies * shape.blocks) as usize;
+        let closed = OpenBlock {
+            block: NONE,
+            next: shape.block_slots,
+        };
+        let mut ftl = Ftl {
+            shape,
+            watermark,
+            map: Map::new(shape.logical),
+            reverse: vec![0; shape.slots() as usize],
+            valid: vec![BUSY; blocks],
+            free: vec![VecDeque::with_capacity(shape.blocks as usize); shape.dies as usize],
+            open: vec![[closed; 2]; shape.dies as usize],
+            traffic: Traffic::default(),
+            free_blocks: 0,
+            layout: None,
+        };
+        for die in 0..shape.dies {
+            for block in 0..shape.blocks {
+                let valid = layout.as_ref().map_or(0, |layout| layout.valid(die, block));
+                let index = die * shape.blocks + block;
+                if valid == 0 {
+                    ftl.free[die as usize].push_back(index);
+                    ftl.free_blocks += 1;
+                } else {
+                    ftl.valid[index as usize] = valid as u16;
+                }
+            }
+            if let Some((block, written)) = layout.as_ref().and_then(Layout::open_block) {
+                ftl.reopen(die, die * shape.blocks + block, written);
+            }
+        }
+        ftl.layout = layout;
+        ftl
+    }
+
+    /// Makes a block of the layout the one that collection goes on writing.
+    fn reopen(&mut self, die: u32, index: u32, written: u32) {
+        if self.valid[index as usize] & !BUSY == 0 || written == self.shape.block_slots {
+            return;
+        }
+        self.valid[index as usize] |= BUSY;
+        self.open[die as usize][Writer::Collection as usize] = OpenBlock {
+            block: index,
+            next: written,
+        };
+    }
+
+    /// The shape of the array.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// What has been done so far.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// Erased blocks over all blocks.
+    pub fn free_share(&self) -> f64 {
+        f64::from(self.free_blocks) / self.valid.len() as f64
+    }
+
+    /// Bytes of memory that the maps use (address space that was never touched is counted for the index only).
+    pub fn map_bytes(&self) -> usize {
+        let programmed = self.traffic.host + self.traffic.moved + self.traffic.padded;
+        self.map.bytes() + (programmed.min(self.reverse.len() as u64) * 4) as usize
+    }
+
+    /// One more than the physical slot, a buffer slot's number, or [`UNMAPPED`].
+    #[inline]
+    fn resolve(&self, entry: u32, page: u32) -> u32 {
+        if entry != INITIAL {
+            return entry;
+        }
+        match &self.layout {
+            Some(layout) => layout.slot_of(page) + 1,
+            None => UNMAPPED,
+        }
+    }
+
+    #[inline]
+    fn buffer_base(&self) -> u32 {
+        self.reverse.len() as u32 + 1
+    }
+
+    #[inline]
+    fn place(&self, resolved: u32) -> Place {
+        if resolved < self.buffer_base() {
+            Place::Flash(resolved - 1)
+        } else if resolved == UNMAPPED {
+            Place::Unmapped
+        } else {
+            Place::Buffer(resolved - self.buffer_base())
+        }
+    }
+
+    /// Where a logical page is.
+    #[inline]
+    pub fn locate(&self, page: u32) -> Place {
+        let resolved = self.resolve(self.map.get(page), page);
+        self.place(resolved)
+    }
+
+    /// Takes note that the newest version of `page` is in a slot of the write buffer; returns where the last one was.
+    #[inline]
+    pub fn stage(&mut self, page: u32, buffer_slot: u32) -> Place {
+        let value = self.buffer_base() + buffer_slot;
+        self.replace(page, value)
+    }
+
+    /// Forgets a page; returns where it was.
+    pub fn deallocate(&mut self, page: u32) -> Place {
+        self.replace(page, UNMAPPED)
+    }
+
+    #[inline]
+    fn replace(&mut self, page: u32, value: u32) -> Place {
+        let entry = std::mem::replace(self.map.entry(page), value);
+        let old = self.place(self.resolve(entry, page));
+        if let Place::Flash(slot) = old {
+            let block = self.shape.block_of(slot);
+            self.valid[block as usize] -= 1;
+        }
+        old
+    }
+
+    /// Takes note that a page of the write buffer has been programmed into `slot`. False if it was overwritten or
+    /// deallocated meanwhile, so that the slot is stale.
+    #[inline]
+    pub fn settle(&mut self, page: u32, buffer_slot: u32, slot: u32) -> bool {
+        self.traffic.host += 1;
+        self.reverse[slot as usize] = page + 1;
+        let expected = self.buffer_base() + buffer_slot;
+        let entry = self.map.entry(page);
+        if *entry != expected {
+            return false;
+        }
+        *entry = slot + 1;
+        self.valid[self.shape.block_of(slot) as usize] += 1;
+        true
+    }
+
+    /// The logical page that is valid in `slot`, if one is.
+    #[inline]
+    pub fn valid_page(&self, slot: u32) -> Option<u32> {
+        let page = match self.reverse[slot as usize] {
+            PADDING => return None,
+            0 => self.layout.as_ref()?.page_of(slot)?,
+            page => page - 1,
+        };
+        let entry = self.map.get(page);
+        let valid = entry == slot + 1 || (entry == INITIAL && self.reverse[slot as usize] == 0);
+        valid.then_some(page)
+    }
+
+    /// Takes note that collection has programmed the copy of `page` from slot `from` into `to`. False if the page was
+    /// written or deallocated meanwhile.
+    #[inline]
+    pub fn relocate(&mut self, page: u32, from: u32, to: u32) -> bool {
+        self.traffic.moved += 1;
+        self.reverse[to as usize] = page + 1;
+        let initial = self.reverse[from as usize] == 0;
+        let entry = self.map.entry(page);
+        if *entry != from + 1 && !(initial && *entry == INITIAL) {
+            return false;
+        }
+        *entry = to + 1;
+        self.valid[self.shape.block_of(to) as usize] += 1;
+        self.valid[self.shape.block_of(from) as usize] -= 1;
+        true
+    }
+
+    /// Takes note that a slot was programmed without data.
+    #[inline]
+    pub fn pad(&mut self, slot: u32) {
+        self.traffic.padded += 1;
+        self.reverse[slot as usize] = PADDING;
+    }
+
+    /// The first slot of the next page of a die for this writer, opening a block if need be; `None` if the die has no
+    /// block left that this writer may open.
+    pub fn take_page(&mut self, die: u32, writer: Writer) -> Option<u32> {
+        let shape = self.shape;
+        let open = &mut self.open[die as usize][writer as usize];
+        if open.next == shape.block_slots {
+            let free = &mut self.free[die as usize];
+            if writer == Writer::Host && free.len() <= COLLECTION_RESERVE {
+                return None;
+            }
+            let block = free.pop_front()?;
+            self.free_blocks -= 1;
+            *open = OpenBlock { block, next: 0 };
+        }
+        let slot = open.block * shape.block_slots + open.next;
+        open.next += shape.page_slots;
+        Some(slot)
+    }
+
+    /// Whether [`Ftl::take_page`] would give this writer a page.
+    #[inline]
+    pub fn has_page(&self, die: u32, writer: Writer) -> bool {
+        let reserve = match writer {
+            Writer::Host => COLLECTION_RESERVE,
+            Writer::Collection => 0,
+        };
+        self.open[die as usize][writer as usize].next < self.shape.block_slots
+            || self.free[die as usize].len() > reserve
+    }
+
+    /// To be called when the program of the page at `slot` has ended: a block that is full may be collected from now.
+    #[inline]
+    pub fn page_programmed(&mut self, slot: u32) {
+        if slot % self.shape.block_slots + self.shape.page_slots == self.shape.block_slots {
+            self.valid[self.shape.block_of(slot) as usize] &= !BUSY;
+        }
+    }
+
+    /// Whether a die is so short of free blocks that it should collect.
+    #[inline]
+    pub fn wants_collection(&self, die: u32) -> bool {
+        self.free[die as usize].len() <= self.watermark.low as usize
+    }
+
+    /// Free blocks of a die.
+    pub fn free_blocks(&self, die: u32) -> u32 {
+        self.free[die as usize].len() as u32
+    }
+
+    /// Takes the closed block of a die with the fewest valid slots, if collecting it frees at least a page; returns
+    /// its first slot and its valid count.
+    pub fn take_victim(&mut self, die: u32) -> Option<(u32, u32)> {
+        let from = (die * self.shape.blocks) as usize;
+        let counts = &mut self.valid[from..from + self.shape.blocks as usize];
+        let least = counts.iter().copied().min()?;
+        if u32::from(least) + self.shape.page_slots > self.shape.block_slots {
+            return None;
+        }
+        let at = counts.iter().position(|&count| count == least)?;
+        counts[at] |= BUSY;
+        let block = from as u32 + at as u32;
+        Some((block * self.shape.block_slots, u32::from(least)))
+    }
+
+    /// Valid slots in the block that begins at `slot`.
+    #[inline]
+    pub fn valid_in_block(&self, slot: u32) -> u32 {
+        u32::from(self.valid[self.shape.block_of(slot) as usize] & !BUSY)
+    }
+
+    /// Takes note that the block that begins at `slot`, all of whose pages have moved, has been erased.
+    pub fn erased(&mut self, slot: u32) {
+        let block = self.shape.block_of(slot);
+        debug_assert_eq!(
+            self.valid[block as usize], BUSY,
+            "erased a block with data in it"
+        );
+        self.traffic.erased += 1;
+        self.free[self.shape.die_of(slot) as usize].push_back(block);
+        self.free_blocks += 1;
+    }
+
+    /// Checks what must always hold; for tests, as it looks at every slot and page.
+    ///
+    /// # Panics
+    /// If a page on the medium is not where the reverse map says, or a valid count is not the number of valid slots.
+    pub fn check(&self) {
+        let mut counted = vec![0u16; self.valid.len()];
+        for page in 0..self.shape.logical {
+            if let Place::Flash(slot) = self.locate(page) {
+                assert_eq!(
+                    self.valid_page(slot),
+                    Some(page),
+                    "page {page} in slot {slot}"
+                );
+                counted[self.shape.block_of(slot) as usize] += 1;
+            }
+        }
+        for (block, &count) in self.valid.iter().enumerate() {
+            assert_eq!(
+                count & !BUSY,
+                counted[block],
+                "valid count of block {block}"
+            );
+        }
+        let free: usize = self.free.iter().map(VecDeque::len).sum();
+        assert_eq!(free, self.free_blocks as usize);
+        for &block in self.free.iter().flatten() {
+            assert_eq!(
+                self.valid[block as usize], BUSY,
+                "free block {block} holds data"
+            );
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Writing without time: the same translation layer, die after die, as fast as memory allows.
+//!
+//! Used to warm up a computed steady state until its write amplification no longer moves, and as the brute-force way
+//! to precondition (write everything, twice), which tests hold the computed way against.
+
+use super::{Ftl, PADDING, Place, Writer};
+use crate::random::Stream;
+
+/// A page being filled slot by slot.
+#[derive(Clone, Copy, Debug)]
+struct Filling {
+    base: u32,
+    used: u32,
+}
+
+/// Writes pages into a translation layer without time. [`Replay::finish`] must end it.
+#[derive(Debug)]
+pub struct Replay<'a> {
+    ftl: &'a mut Ftl,
+    host: Option<Filling>,
+    /// By die.
+    collection: Vec<Option<Filling>>,
+    next_die: u32,
+}
+
+impl<'a> Replay<'a> {
+    /// Begins to write.
+    pub fn new(ftl: &'a mut Ftl) -> Replay<'a> {
+        let dies = ftl.shape.dies as usize;
+        Replay {
+            ftl,
+            host: None,
+            collection: vec![None; dies],
+            next_die: 0,
+        }
+    }
+
+    /// Writes a page to the next die.
+    pub fn write(&mut self, page: u32) {
+        if self.host.is_none() {
+            let die = self.next_die;
+            self.next_die = (die + 1) % self.ftl.shape.dies;
+            self.open_page(die);
+        }
+        self.put(page);
+    }
+
+    /// Writes a page to this die, which must be able to take it.
+    fn write_to(&mut self, page: u32, die: u32) {
+        if self.host.is_none() {
+            self.open_page(die);
+        }
+        self.put(page);
+    }
+
+    fn open_page(&mut self, mut die: u32) {
+        // A die whose blocks are all full of valid data cannot take a page until some are overwritten.
+        for _ in 0..self.ftl.shape.dies {
+            self.collect(die);
+            if let Some(base) = self.ftl.take_page(die, Writer::Host) {
+                self.host = Some(Filling { base, used: 0 });
+                return;
+            }
+            die = (die + 1) % self.ftl.shape.dies;
+        }
+        unreachable!("validated geometry leaves every drive a page to write");
+    }
+
+    fn put(&mut self, page: u32) {
+        let Some(filling) = &mut self.host else {
+            return;
+        };
+        let slot = filling.base + filling.used;
+        filling.used += 1;
+        let full = filling.used == self.ftl.shape.page_slots;
+        let base = filling.base;
+        self.ftl.replace(page, slot + 1);
+        self.ftl.valid[self.ftl.shape.block_of(slot) as usize] += 1;
+        self.ftl.reverse[slot as usize] = page + 1;
+        self.ftl.traffic.host += 1;
+        if full {
+            self.ftl.page_programmed(base);
+            self.host = None;
+        }
+    }
+
+    /// Collects on a die until it has more free blocks than the low-water mark.
+    fn collect(&mut self, die: u32) {
+        while self.ftl.wants_collection(die) {
+            let Some((victim, _)) = self.ftl.take_victim(die) else {
+                return;
+            };
+            for from in victim..victim + self.ftl.shape.block_slots {
+                let Some(page) = self.ftl.valid_page(from) else {
+                    continue;
+                };
+                let filling = &mut self.collection[die as usize];
+                if filling.is_none() {
+                    let base = self.ftl.take_page(die, Writer::Collection);
+                    *filling = base.map(|base| Filling { base, used: 0 });
+                }
+                let Some(into) = filling else {
+                    unreachable!("a block is kept back for collection");
+                };
+                let (base, to) = (into.base, into.base + into.used);
+                into.used += 1;
+                if into.used == self.ftl.shape.page_slots {
+                    *filling = None;
+                }
+                let full = filling.is_none();
+                self.ftl.relocate(page, from, to);
+                if full {
+                    self.ftl.page_programmed(base);
+                }
+            }
+            self.ftl.erased(victim);
+        }
+    }
+
+    /// Completes pages that are half full with padding (which is not counted as traffic).
+    pub fn finish(self) {
+        let ftl = self.ftl;
+        for filling in self.collection.iter().chain([&self.host]).flatten() {
+            let page_slots = ftl.shape.page_slots;
+            for slot in filling.base + filling.used..filling.base + page_slots {
+                ftl.reverse[slot as usize] = PADDING;
+            }
+            ftl.page_programmed(filling.base);
+        }
+    }
+}
+
+/// Most host writes of a warm-up, so that it stays well under a second.
+const MOST_WRITES: u64 = 400_000;
+
+/// Random writes until the write amplification of one window is within half a percent of the window before (a window
+/// is four victims a die, or a sixteenth of the budget), at most [`MOST_WRITES`].
+///
+/// It begins by giving each die a random number of writes, up to one collection's worth: dies that all collect at the
+/// same moment do not occur after long use.
+pub fn warm_up(ftl: &mut Ftl, seed: u64) {
+    let mut random = Stream::new(seed, "warm-up");
+    let shape = ftl.shape;
+    let logical = u64::from(shape.logical);
+    let victims: u64 = (0..shape.dies)
+        .map(|die| u64::from(least_valid(ftl, die)))
+        .sum();
+    let freed = u64::from(shape.block_slots).saturating_sub(victims / u64::from(shape.dies));
+    let pages = freed / u64::from(shape.page_slots);
+    let mut replay = Replay::new(ftl);
+    let mut written = 0;
+    for die in 0..shape.dies {
+        for _ in 0..random.below(pages.max(1)) * u64::from(shape.page_slots) {
+            replay.write_to(random.below(logical) as u32, die);
+            written += 1;
+        }
+    }
+    let window = (4 * freed * u64::from(shape.dies))
+        .min(MOST_WRITES / 16)
+        .max(1);
+    let mut last = f64::INFINITY;
+    while written < MOST_WRITES {
+        let before = *replay.ftl.traffic();
+        for _ in 0..window {
+            replay.write(random.below(logical) as u32);
+        }
+        written += window;
+        let now = replay.ftl.traffic().write_amplification_since(&before);
+        if (now - last).abs() < 0.005 * now {
+            break;
+        }
+        last = now;
+    }
+    replay.finish();
+}
+
+fn least_valid(ftl: &Ftl, die: u32) -> u32 {
+    let from = (die * ftl.shape.blocks) as usize;
+    let counts = &ftl.valid[from..from + ftl.shape.blocks as usize];
+    u32::from(counts.iter().copied().min().unwrap_or(0)).min(ftl.shape.block_slots)
+}
+
+/// Writes every page in order, then `fills` times the capacity in uniformly random pages.
+pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) {
+    let mut random = Stream::new(seed, "brute force");
+    let logical = ftl.shape.logical;
+    let mut replay = Replay::new(ftl);
+    for page in 0..logical {
+        replay.write(page);
+    }
+    for _ in 0..(f64::from(logical) * fills) as u64 {
+        replay.write(random.below(u64::from(logical)) as u32);
+    }
+    replay.finish();
+}
+
+impl Ftl {
+    /// Whether a logical page is in the write buffer, on the medium, or nowhere is for [`Ftl::locate`]; this counts how
+    /// many are on the medium. For tests.
+    pub fn pages_on_medium(&self) -> u32 {
+        (0..self.shape.logical)
+            .filter(|&page| matches!(self.locate(page), Place::Flash(_)))
+            .count() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::{Geometry, Layout, Watermark, closed_form_write_amplification};
+
+    const LOW: Watermark = Watermark { low: 2 };
+
+    fn scaled(over_provisioning: f64) -> Geometry {
+        let mut geometry = Geometry {
+            channels: 4,
+            dies_per_channel: 4,
+            planes: 2,
+            blocks_per_plane: 160,
+            pages_per_block: 64,
+            page_bytes: 16384,
+            reserved: 0.0,
+            capacity: 4096,
+        };
+        let raw = geometry.raw_bytes() as f64;
+        geometry.capacity = (raw / (1.0 + over_provisioning) / 4096.0) as u64 * 4096;
+        geometry
+    }
+
+    fn measured(ftl: &mut Ftl, writes: u64) -> f64 {
+        let mut random = Stream::new(99, "measure");
+        let before = *ftl.traffic();
+        let logical = u64::from(ftl.shape.logical);
+        let mut replay = Replay::new(ftl);
+        for _ in 0..writes {
+            replay.write(random.below(logical) as u32);
+        }
+        replay.finish();
+        ftl.traffic().write_amplification_since(&before)
+    }
+
+    #[test]
+    fn computed_and_replayed_steady_states_amplify_alike() {
+        for over_provisioning in [0.12, 0.28, 0.5] {
+            let shape = scaled(over_provisioning)
+                .shape(LOW.spare_blocks())
+                .expect("valid");
+            let mut computed = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low + 1, 5)));
+            warm_up(&mut computed, 5);
+            let mut replayed = Ftl::new(shape, LOW, None);
+            brute_force(&mut replayed, 2.0, 6);
+            // Two fills long: dies collect in step after a fill, and a shorter window would see part of a period.
+            let writes = 2 * u64::from(shape.logical);
+            let a = measured(&mut computed, writes);
+            let b = measured(&mut replayed, writes);
+            computed.check();
+            replayed.check();
+            assert!(
+                (a / b - 1.0).abs() < 0.02,
+                "at {over_provisioning}: computed {a:.4}, replayed {b:.4}"
+            );
+        }
+    }
+
+    #[test]
+    fn write_amplification_is_that_of_the_closed_formula() {
+        for over_provisioning in [0.2, 0.4] {
+            let shape = scaled(over_provisioning)
+                .shape(LOW.spare_blocks())
+                .expect("valid");
+            let mut ftl = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low + 1, 5)));
+            warm_up(&mut ftl, 5);
+            let got = measured(&mut ftl, u64::from(shape.logical));
+            // Blocks that hold data: all but the free ones and half of each open one.
+            let blocks = f64::from(shape.blocks) - f64::from(LOW.low) - 1.0 - 1.0;
+            let share = f64::from(shape.logical)
+                / (f64::from(shape.dies) * blocks * f64::from(shape.block_slots));
+            let expected = closed_form_write_amplification(share);
+            assert!(
+                (got / expected - 1.0).abs() < 0.03,
+                "got {got:.3}, formula {expected:.3}"
+            );
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Garbage collection of a die, one page at a time: sense a page of the victim, gather its valid units, program a page
+//! of copies when one is full, erase the block when all its copies are safe.
+//!
+//! While a die collects, host pages are programmed on it only as fast as collection earns them, so that the two meet:
+//! when the host has used up what a victim frees, the next one is free. That spreads the work evenly and cannot
+//! deadlock, because one block is kept back for copies.
+
+use super::die::{Cause, Copying, Work};
+use super::{KIND_SHIFT, NONE, Nand, TIMER};
+use crate::ftl::{UNIT, Writer};
+use crate::time::{Span, Time};
+
+impl Nand {
+    /// Does the next step of collection on an idle die; false if there is nothing to do.
+    pub(super) fn collect(&mut self, now: Time, die: u32) -> bool {
+        loop {
+            if self.erase_emptied(now, die) {
+                return true;
+            }
+            let page_slots = self.shape.page_slots as usize;
+            let collecting = &self.dies[die as usize].collecting;
+            if collecting.gathered.len() >= page_slots {
+                return self.program_copies(now, die);
+            }
+            if collecting.victim == NONE && !self.next_victim(die) {
+                // Nothing more to read: what has been gathered goes out as a padded page.
+                if self.dies[die as usize].collecting.gathered.is_empty() {
+                    self.dies[die as usize].collecting.active = false;
+                    return false;
+                }
+                return self.program_copies(now, die);
+            }
+            if self.sense_victim(now, die) {
+                return true;
+            }
+        }
+    }
+
+    fn next_victim(&mut self, die: u32) -> bool {
+        let free = self.ftl.free_blocks(die);
+        let pending = self.dies[die as usize].collecting.emptied.len() as u32;
+        let background = self.background && free + pending < self.config.collection.background_free;
+        if !self.ftl.wants_collection(die) && !background {
+            return false;
+        }
+        let Some((victim, valid)) = self.ftl.take_victim(die) else {
+            self.starved.insert(die);
+            return false;
+        };
+        let block_slots = self.shape.block_slots;
+        let collecting = &mut self.dies[die as usize].collecting;
+        collecting.victim = victim;
+        collecting.scanned = 0;
+        collecting.gain = block_slots - valid;
+        if !collecting.active {
+            collecting.active = true;
+            collecting.budget = 0;
+        }
+        if valid == 0 {
+            self.victim_read(die);
+        }
+        true
+    }
+
+    /// The victim has been looked at to its end.
+    fn victim_read(&mut self, die: u32) {
+        let block_slots = self.shape.block_slots;
+        let collecting = &mut self.dies[die as usize].collecting;
+        let rest = block_slots - collecting.scanned;
+        collecting.budget += i64::from(rest) * i64::from(collecting.gain);
+        collecting.emptied.push(collecting.victim);
+        collecting.victim = NONE;
+    }
+
+    /// Starts the erase of a block whose copies are all programmed, if there is one.
+    fn erase_emptied(&mut self, now: Time, die: u32) -> bool {
+        let emptied = &self.dies[die as usize].collecting.emptied;
+        let Some(at) = emptied
+            .iter()
+            .position(|&slot| self.ftl.valid_in_block(slot) == 0)
+        else {
+            return false;
+        };
+        let slot = self.dies[die as usize].collecting.emptied.remove(at);
+        let until = now + self.config.timing.erase;
+        self.begin(now, die, Work::Erase(slot), Cause::Erase, until);
+        true
+    }
+
+    /// Senses the next page of the victim that holds valid units; false if the victim has none left.
+    fn sense_victim(&mut self, now: Time, die: u32) -> bool {
+        let shape = self.shape;
+        loop {
+            let state = &mut self.dies[die as usize].collecting;
+            if state.victim == NONE {
+                return false;
+            }
+            if state.scanned == shape.block_slots {
+                self.victim_read(die);
+                return false;
+            }
+            let first = state.victim + state.scanned;
+            let held = state.gathered.len();
+            for slot in first..first + shape.page_slots {
+                if let Some(page) = self.ftl.valid_page(slot) {
+                    state.gathered.push(Copying { page, from: slot });
+                }
+            }
+            state.scanned += shape.page_slots;
+            state.budget += i64::from(shape.page_slots) * i64::from(state.gain);
+            let most = 2 * i64::from(shape.block_slots) * i64::from(shape.block_slots);
+            state.budget = state.budget.min(most);
+            let found = state.gathered.len() - held;
+            if found > 0 {
+                state.sensing = found as u32;
+                self.tally.senses += 1;
+                self.tally.medium_read += found as u64 * u64::from(UNIT);
+                let until = now + self.sense_time();
+                self.begin(now, die, Work::CollectSense, Cause::Collection, until);
+                return true;
+            }
+        }
+    }
+
+    /// The sensed units cross the channel; programming them comes later on the same channel, so after them.
+    pub(super) fn copies_sensed(&mut self, now: Time, die: u32) {
+        let units = self.dies[die as usize].collecting.sensing;
+        self.book_channel(now, die, u64::from(units * UNIT));
+    }
+
+    fn program_copies(&mut self, now: Time, die: u32) -> bool {
+        let Some(slot) = self.ftl.take_page(die, Writer::Collection) else {
+            debug_assert!(false, "no page for collection on die {die}");
+            return false;
+        };
+        let collecting = &mut self.dies[die as usize].collecting;
+        let units = collecting
+            .gathered
+            .len()
+            .min(self.shape.page_slots as usize);
+        collecting
+            .programming
+            .extend(collecting.gathered.drain(..units));
+        let ready = self.book_channel(now, die, units as u64 * u64::from(UNIT));
+        self.tally.programs += 1;
+        let until = ready + self.config.timing.program;
+        self.begin(
+            now,
+            die,
+            Work::CollectProgram(slot),
+            Cause::Collection,
+            until,
+        );
+        true
+    }
+
+    pub(super) fn copies_programmed(&mut self, die: u32, base: u32) {
+        let collecting = &mut self.dies[die as usize].collecting;
+        let mut slot = base;
+        for copying in collecting.programming.drain(..) {
+            self.ftl.relocate(copying.page, copying.from, slot);
+            slot += 1;
+        }
+        for padded in slot..base + self.shape.page_slots {
+            self.ftl.pad(padded);
+        }
+        self.ftl.page_programmed(base);
+    }
+
+    /// Sets the timer that notices idleness, if something has been written since the drive last tidied up.
+    #[inline]
+    pub(super) fn arm_timer(&mut self, now: Time) {
+        if self.tidy || self.timer_set || self.depth > 0 {
+            return;
+        }
+        self.timer_set = true;
+        // Later than now: an event must not cause one at its own time.
+        let at =
+            (self.last_command + self.config.collection.idle_after).max(now + Span::from_ns(1));
+        self.events.push(at, TIMER << KIND_SHIFT);
+    }
+
+    /// The drive may have been idle for long enough: a volatile buffer is emptied, and dies collect ahead of need.
+    pub(super) fn idle_timer(&mut self, now: Time) {
+        self.timer_set = false;
+        if self.depth > 0 || now.since(self.last_command) < self.config.collection.idle_after {
+            return;
+        }
+        self.tidy = true;
+        if !self.config.buffer.protected {
+            self.buffer.drain_all();
+            self.dispatch_pages(now);
+        }
+        if self.config.collection.background_free > 0 {
+            self.background = true;
+            for die in 0..self.shape.dies {
+                self.next_work(now, die);
+            }
+        }
+    }
+}

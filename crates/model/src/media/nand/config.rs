@@ -1,0 +1,234 @@
+//! What a NAND drive is made of.
+
+use crate::ftl::{Geometry, Shape, UNIT, Watermark};
+use crate::time::Span;
+
+/// A NAND drive. [`NandConfig::check`] says whether it can be.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NandConfig {
+    /// The array.
+    pub geometry: Geometry,
+    /// Logical block size in bytes: 512 or 4096.
+    pub block: u32,
+    /// Times of the dies and channels.
+    pub timing: Timing,
+    /// Controller and link.
+    pub controller: Controller,
+    /// DRAM write buffer.
+    pub buffer: WriteBuffer,
+    /// Garbage collection.
+    pub collection: Collection,
+    /// Reading ahead of sequential streams, if the drive does it.
+    pub read_ahead: Option<ReadAhead>,
+    /// Pseudo-SLC write cache, if the drive has one.
+    pub slc: Option<SlcCache>,
+    /// Patrol and refresh of the medium.
+    pub refresh: Option<Refresh>,
+    /// Firmware pauses in taking writes.
+    pub housekeeping: Option<Housekeeping>,
+    /// Power and energy.
+    pub power: Power,
+    /// Program and erase cycles a block is rated for.
+    pub rated_cycles: u32,
+}
+
+/// Times of the medium.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Timing {
+    /// Sensing a page into the die's register (tR), mean over the pages of a block.
+    pub read: Span,
+    /// Uniform spread of the sense time around its mean, as a share of it (0 to 1): lower, upper and worn pages differ.
+    pub read_spread: f64,
+    /// Probability that a sense must be repeated with other thresholds (each repetition may need another).
+    pub retry_probability: f64,
+    /// Programming a multi-plane page (tPROG), mean over the pages of a block.
+    pub program: Span,
+    /// Erasing a multi-plane block (tBERS).
+    pub erase: Span,
+    /// Suspension of programs and erases by reads, if the dies and firmware do it.
+    pub suspend: Option<Suspend>,
+    /// Command and address cycles of each transfer on a channel.
+    pub channel_command: Span,
+    /// Picoseconds a byte takes on a channel.
+    pub channel_ps_per_byte: u64,
+}
+
+/// Suspension of a program or erase so that a read need not wait for its end.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Suspend {
+    /// From the wish to read until the die can sense.
+    pub latency: Span,
+    /// Added to the rest of the operation each time it resumes.
+    pub resume: Span,
+    /// Most suspensions of one operation; then it runs to its end.
+    pub most: u32,
+}
+
+/// Controller and link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Controller {
+    /// Time the controller's command path is taken by each read command.
+    pub per_read: Span,
+    /// Time it is taken by each write command.
+    pub per_write: Span,
+    /// Time it is taken by each 4 KiB unit of a command beyond its first.
+    pub per_unit: Span,
+    /// Fixed latency of a read besides (firmware, error correction, completion).
+    pub read_latency: Span,
+    /// Fixed latency of a write, flush or deallocation besides.
+    pub write_latency: Span,
+    /// Doorbell, command fetch and completion over the link.
+    pub link_latency: Span,
+    /// Picoseconds a byte takes over the link, each direction.
+    pub link_ps_per_byte: u64,
+    /// Largest transfer of one command (MDTS); larger ones are taken apart.
+    pub max_transfer: u32,
+    /// Whether a write of part of a 4 KiB unit is acknowledged only when the rest of the unit has been read.
+    pub merge_before_ack: bool,
+}
+
+/// DRAM write buffer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WriteBuffer {
+    /// Bytes of host data it can hold, on their way to the medium included.
+    pub bytes: u64,
+    /// Whether capacitors keep it through a power loss: then a flush and FUA cost nothing.
+    pub protected: bool,
+}
+
+/// Garbage collection.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Collection {
+    /// Collect while a die has at most this many free blocks.
+    pub watermark: Watermark,
+    /// Collect up to this many free blocks a die when the drive is idle; 0 for none.
+    pub background_free: u32,
+    /// The drive counts as idle after this long without a command.
+    pub idle_after: Span,
+}
+
+/// Reading ahead.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReadAhead {
+    /// How far ahead of a stream to read, bytes.
+    pub bytes: u32,
+    /// Sequential commands that make a stream.
+    pub after: u32,
+}
+
+/// Pseudo-SLC write cache: blocks written with one bit a cell.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SlcCache {
+    /// Blocks of each die that it uses, taken from the free ones.
+    pub blocks_per_die: u32,
+    /// Bits a cell stores otherwise (2 for MLC, 3 for TLC): an SLC block holds that much less.
+    pub bits: u32,
+    /// Programming a multi-plane page in SLC mode.
+    pub program: Span,
+}
+
+/// Patrol reads, refresh and other duties of one die, at random times.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Refresh {
+    /// Mean time between two on one die.
+    pub every: Span,
+    /// How long one keeps the die.
+    pub lasts: Span,
+}
+
+/// Pauses in taking writes while firmware saves its tables.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Housekeeping {
+    /// 4 KiB units written between two pauses.
+    pub every_units: u64,
+    /// Mean length of a pause; lengths are exponentially distributed.
+    pub mean: Span,
+}
+
+/// Power and energy.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Power {
+    /// Watts without work.
+    pub idle: f64,
+    /// Joules for sensing a page.
+    pub read: f64,
+    /// Joules for programming a multi-plane page.
+    pub program: f64,
+    /// Joules for erasing a multi-plane block.
+    pub erase: f64,
+    /// Joules for each byte over the link.
+    pub per_byte: f64,
+}
+
+impl NandConfig {
+    /// Checks what the types leave open, and gives the array's numbers.
+    ///
+    /// # Errors
+    /// One sentence for each thing that is impossible.
+    pub fn check(&self) -> Result<Shape, Vec<String>> {
+        let mut wrong = Vec::new();
+        let mut need = |ok: bool, what: &str| {
+            if !ok {
+                wrong.push(String::from(what));
+            }
+        };
+        need(
+            self.block == 512 || self.block == 4096,
+            "the logical block size is 512 or 4096 bytes",
+        );
+        need(
+            self.collection.watermark.low >= 1,
+            "the low-water mark is at least 1 free block",
+        );
+        need(
+            self.controller.max_transfer >= UNIT && self.controller.max_transfer % UNIT == 0,
+            "the largest transfer is a multiple of 4096 bytes",
+        );
+        need(
+            (0.0..1.0).contains(&self.timing.retry_probability),
+            "the probability of a read retry is at least 0 and below 1",
+        );
+        need(
+            (0.0..=1.0).contains(&self.timing.read_spread),
+            "the spread of sense times is in 0 to 1",
+        );
+        need(
+            !self.timing.read.eq(&Span::ZERO),
+            "the read time is not zero",
+        );
+        need(
+            !self.timing.program.eq(&Span::ZERO),
+            "the program time is not zero",
+        );
+        need(
+            !self.timing.erase.eq(&Span::ZERO),
+            "the erase time is not zero",
+        );
+        need(self.rated_cycles > 0, "the rated cycles are not zero");
+        let page = u64::from(self.geometry.planes) * u64::from(self.geometry.page_bytes);
+        need(
+            self.buffer.bytes >= 2 * page && self.buffer.bytes < 1 << 40,
+            "the write buffer holds at least two multi-plane pages",
+        );
+        if let Some(slc) = &self.slc {
+            need(
+                (2..=4).contains(&slc.bits) && slc.blocks_per_die > 0,
+                "an SLC cache has at least one block a die, of 2 to 4 bits a cell otherwise",
+            );
+        }
+        match self.geometry.shape(self.spare_blocks()) {
+            Ok(shape) if wrong.is_empty() => Ok(shape),
+            Ok(_) => Err(wrong),
+            Err(error) => {
+                wrong.push(error.0);
+                Err(wrong)
+            }
+        }
+    }
+
+    /// Blocks of a die that hold no data in the steady state.
+    fn spare_blocks(&self) -> u32 {
+        let slc = self.slc.as_ref().map_or(0, |slc| slc.blocks_per_die);
+        self.collection.watermark.spare_blocks() + slc
+    }
+}

@@ -1,0 +1,380 @@
+//! One die: what it does now, who waits for it, and which of its busy time was whose.
+//!
+//! A die does one thing at a time. Reads go first; a program or erase can be suspended for them. Cumulative busy time
+//! by cause is kept so that a wait is split exactly: the counters at arrival are subtracted from those at the start.
+
+use super::config::NandConfig;
+use super::{DIE_DONE, KIND_SHIFT, NONE, Nand};
+use crate::anatomy::Part;
+use crate::ftl::{Shape, Writer};
+use crate::random::Stream;
+use crate::time::{Span, Time};
+
+/// Whose work a die does; the order of [`CAUSE_PARTS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub(super) enum Cause {
+    Read = 0,
+    Program = 1,
+    Erase = 2,
+    Collection = 3,
+    Refresh = 4,
+}
+
+/// The part of a waiting command's anatomy for each [`Cause`].
+pub(super) const CAUSE_PARTS: [Part; 5] = [
+    Part::BehindRead,
+    Part::BehindProgram,
+    Part::BehindErase,
+    Part::BehindCollection,
+    Part::BehindRefresh,
+];
+
+/// Busy nanoseconds by [`Cause`].
+pub(super) type Causes = [u64; 5];
+
+/// What a die is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Work {
+    Idle,
+    /// Sensing for this operation.
+    Sense(u32),
+    /// Programming buffered units into the page at this slot.
+    Program(u32),
+    /// Sensing a page of the victim.
+    CollectSense,
+    /// Programming copies into the page at this slot.
+    CollectProgram(u32),
+    /// Erasing the block at this slot.
+    Erase(u32),
+    /// Stopping what is in `suspended`.
+    Suspending,
+    Refresh,
+}
+
+/// An operation that a read interrupted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspended {
+    pub(super) work: Work,
+    pub(super) cause: Cause,
+    pub(super) rest: Span,
+}
+
+/// A copy on its way: page and the slot it came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Copying {
+    pub(super) page: u32,
+    pub(super) from: u32,
+}
+
+/// Garbage collection of one die.
+#[derive(Clone, Debug)]
+pub(super) struct Collecting {
+    /// The first slot of the block being read, or [`NONE`].
+    pub(super) victim: u32,
+    /// Slots of it that have been looked at.
+    pub(super) scanned: u32,
+    /// Slots that collecting it frees.
+    pub(super) gain: u32,
+    /// Units that the sense under way brings.
+    pub(super) sensing: u32,
+    /// Copies read but not programmed: less than two pages.
+    pub(super) gathered: Vec<Copying>,
+    /// Copies being programmed.
+    pub(super) programming: Vec<Copying>,
+    /// Blocks that have been read to the end, in order.
+    pub(super) emptied: Vec<u32>,
+    /// Host slots that may be programmed here before collection must get on, times the slots of a block.
+    pub(super) budget: i64,
+    /// Whether it is at work.
+    pub(super) active: bool,
+}
+
+/// A die.
+#[derive(Clone, Debug)]
+pub(super) struct Die {
+    pub(super) work: Work,
+    pub(super) cause: Cause,
+    /// When `work` began and ends. An event of another time is stale.
+    pub(super) since: Time,
+    pub(super) until: Time,
+    busy: Causes,
+    /// Reads waiting, first and last.
+    pub(super) first: u32,
+    pub(super) last: u32,
+    pub(super) suspended: Option<Suspended>,
+    suspensions: u32,
+    /// Buffer slots of the page being programmed.
+    pub(super) page: Vec<u32>,
+    /// When they were handed to the die.
+    pub(super) page_since: Time,
+    pub(super) collecting: Collecting,
+    next_refresh: Time,
+}
+
+impl Die {
+    pub(super) fn new(config: &NandConfig, shape: &Shape, random: &mut Stream) -> Die {
+        let slots = shape.page_slots as usize;
+        Die {
+            work: Work::Idle,
+            cause: Cause::Read,
+            since: Time::ZERO,
+            until: Time::ZERO,
+            busy: [0; 5],
+            first: NONE,
+            last: NONE,
+            suspended: None,
+            suspensions: 0,
+            page: Vec::with_capacity(slots),
+            page_since: Time::ZERO,
+            collecting: Collecting {
+                victim: NONE,
+                scanned: 0,
+                gain: 0,
+                sensing: 0,
+                gathered: Vec::with_capacity(2 * slots),
+                programming: Vec::with_capacity(slots),
+                emptied: Vec::with_capacity(8),
+                budget: 0,
+                active: false,
+            },
+            next_refresh: config.refresh.as_ref().map_or(Time::NEVER, |refresh| {
+                Time::ZERO + random.exponential(refresh.every)
+            }),
+        }
+    }
+
+    /// Busy time by cause up to `now`.
+    pub(super) fn causes(&self, now: Time) -> Causes {
+        let mut causes = self.busy;
+        if self.work != Work::Idle {
+            causes[self.cause as usize] += now.since(self.since).ns();
+        }
+        causes
+    }
+
+    pub(super) fn busy_seconds(&self, now: Time) -> f64 {
+        self.causes(now).iter().sum::<u64>() as f64 * 1e-9
+    }
+
+    /// Ends the accounting of what it did.
+    fn stop(&mut self, now: Time) {
+        self.busy[self.cause as usize] += now.since(self.since).ns();
+        self.work = Work::Idle;
+    }
+}
+
+/// A set of dies as bits.
+#[derive(Clone, Debug)]
+pub(super) struct DieSet {
+    words: Vec<u64>,
+}
+
+impl DieSet {
+    pub(super) fn empty(dies: u32) -> DieSet {
+        DieSet {
+            words: vec![0; dies.div_ceil(64) as usize],
+        }
+    }
+
+    pub(super) fn full(dies: u32) -> DieSet {
+        let mut set = DieSet::empty(dies);
+        for die in 0..dies {
+            set.insert(die);
+        }
+        set
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, die: u32) {
+        self.words[(die / 64) as usize] |= 1 << (die % 64);
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, die: u32) {
+        self.words[(die / 64) as usize] &= !(1 << (die % 64));
+    }
+
+    /// The first member at or after `from`, without wrapping.
+    #[inline]
+    pub(super) fn next(&self, from: u32) -> Option<u32> {
+        let mut word = (from / 64) as usize;
+        let mut bits = *self.words.get(word)? & (u64::MAX << (from % 64));
+        loop {
+            if bits != 0 {
+                return Some(word as u32 * 64 + bits.trailing_zeros());
+            }
+            word += 1;
+            bits = *self.words.get(word)?;
+        }
+    }
+}
+
+impl Nand {
+    /// Puts an idle die to work until `until`.
+    #[inline]
+    pub(super) fn begin(&mut self, now: Time, die: u32, work: Work, cause: Cause, until: Time) {
+        let state = &mut self.dies[die as usize];
+        debug_assert_eq!(state.work, Work::Idle);
+        state.work = work;
+        state.cause = cause;
+        state.since = now;
+        state.until = until;
+        self.idle.remove(die);
+        self.events.push(until, DIE_DONE << KIND_SHIFT | die);
+    }
+
+    /// Queues a sense operation at its die, starts it if the die is idle, suspends what stands in its way if it can.
+    #[inline]
+    pub(super) fn queue_read(&mut self, now: Time, op: u32, die: u32) {
+        let state = &mut self.dies[die as usize];
+        let alone = state.first == NONE;
+        if alone && state.work == Work::Idle && state.suspended.is_none() {
+            if state.next_refresh > now {
+                self.start_sense(now, op, die);
+                return;
+            }
+            self.refresh_if_due(now, die);
+        }
+        let state = &mut self.dies[die as usize];
+        if state.work == Work::Idle {
+            // The refresh that was due ended before now.
+            self.start_sense(now, op, die);
+            return;
+        }
+        self.ops[op as usize].behind = state.causes(now);
+        self.ops[op as usize].waited = true;
+        if alone {
+            state.first = op;
+        } else {
+            self.ops[state.last as usize].next = op;
+        }
+        state.last = op;
+        if alone {
+            self.try_suspend(now, die);
+        }
+    }
+
+    /// Runs the refresh that fell due while the die was idle, or has not ended yet.
+    fn refresh_if_due(&mut self, now: Time, die: u32) {
+        let Some(refresh) = &self.config.refresh else {
+            return;
+        };
+        let (every, lasts) = (refresh.every, refresh.lasts);
+        let state = &mut self.dies[die as usize];
+        while state.next_refresh <= now {
+            let ends = state.next_refresh + lasts;
+            state.next_refresh = ends + self.random.exponential(every);
+            if ends > now {
+                self.begin(now, die, Work::Refresh, Cause::Refresh, ends);
+                return;
+            }
+        }
+    }
+
+    fn try_suspend(&mut self, now: Time, die: u32) {
+        let Some(suspend) = &self.config.timing.suspend else {
+            return;
+        };
+        let state = &mut self.dies[die as usize];
+        let interruptible = matches!(
+            state.work,
+            Work::Program(_) | Work::CollectProgram(_) | Work::Erase(_)
+        );
+        let rest = state.until.since(now);
+        if !interruptible || state.suspensions >= suspend.most || rest <= suspend.latency {
+            return;
+        }
+        state.suspensions += 1;
+        state.suspended = Some(Suspended {
+            work: state.work,
+            cause: state.cause,
+            rest,
+        });
+        let cause = state.cause;
+        state.stop(now);
+        let until = now + suspend.latency;
+        self.begin(now, die, Work::Suspending, cause, until);
+    }
+
+    /// The event at the end of a die's work.
+    pub(super) fn die_done(&mut self, now: Time, die: u32) {
+        let state = &mut self.dies[die as usize];
+        if state.until != now || state.work == Work::Idle {
+            return;
+        }
+        let work = state.work;
+        state.stop(now);
+        if matches!(
+            work,
+            Work::Program(_) | Work::CollectProgram(_) | Work::Erase(_)
+        ) {
+            state.suspensions = 0;
+        }
+        match work {
+            Work::Sense(op) => self.sensed(now, op, die),
+            Work::Program(slot) => self.programmed(now, die, slot),
+            Work::CollectProgram(slot) => self.copies_programmed(die, slot),
+            Work::Erase(slot) => self.ftl.erased(slot),
+            Work::CollectSense => self.copies_sensed(now, die),
+            Work::Suspending | Work::Refresh | Work::Idle => {}
+        }
+        self.next_work(now, die);
+        if matches!(
+            work,
+            Work::Program(_) | Work::Erase(_) | Work::CollectProgram(_)
+        ) {
+            self.dispatch_pages(now);
+        }
+    }
+
+    /// Gives a die that has just fallen idle its next work.
+    pub(super) fn next_work(&mut self, now: Time, die: u32) {
+        let state = &mut self.dies[die as usize];
+        if state.work != Work::Idle {
+            return;
+        }
+        if state.first != NONE {
+            let op = state.first;
+            state.first = self.ops[op as usize].next;
+            let causes = state.causes(now);
+            let behind = &mut self.ops[op as usize].behind;
+            for (part, until_now) in behind.iter_mut().zip(causes) {
+                *part = until_now - *part;
+            }
+            self.start_sense(now, op, die);
+            return;
+        }
+        if let Some(suspended) = state.suspended.take() {
+            let resume = self
+                .config
+                .timing
+                .suspend
+                .as_ref()
+                .map_or(Span::ZERO, |s| s.resume);
+            let until = now + suspended.rest + resume;
+            self.begin(now, die, suspended.work, suspended.cause, until);
+            return;
+        }
+        let urgent = self.ftl.wants_collection(die);
+        if urgent || self.background || state.collecting.active {
+            let host_first = self.buffer.page_ready(self.shape.page_slots) && self.may_program(die);
+            if !host_first && self.collect(now, die) {
+                return;
+            }
+        }
+        self.idle.insert(die);
+        if self.buffer.page_ready(self.shape.page_slots) {
+            self.dispatch_pages(now);
+        }
+    }
+
+    /// Whether a die may take a page of host data now: it has one, and collection has earned it.
+    pub(super) fn may_program(&self, die: u32) -> bool {
+        let collecting = &self.dies[die as usize].collecting;
+        let earned = !collecting.active
+            || collecting.budget
+                >= i64::from(self.shape.page_slots) * i64::from(self.shape.block_slots);
+        earned && self.ftl.has_page(die, Writer::Host)
+    }
+}

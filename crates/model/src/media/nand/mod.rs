@@ -1,0 +1,483 @@
+//! A NAND drive: controller, link, channels, dies, DRAM write buffer and translation layer.
+//!
+//! The life of a command: the controller takes it (one server); a write's data come over the link into the buffer, it is
+//! acknowledged, and multi-plane pages of buffered units are programmed on the next idle die. A read looks its units up,
+//! queues at the dies, is sensed, crosses the channel and the link. Reads go before everything else at a die and suspend
+//! programs and erases where the drive can. Each die collects garbage for itself (see [`crate::ftl`]).
+//!
+//! Stations are booked when something arrives at them, so a channel is never held for data that are not there yet.
+//! The link inwards is booked from the controller: its only feed is that first-in-first-out server, so order is kept.
+//!
+//! Leaves out: ordering of channel use (first come, first served, a program's data in one piece); the difference
+//! between lower and upper pages beyond a uniform spread; parity dies; temperature; map traffic to the medium.
+//! Source of the structure: design notes in `docs`, and the behaviour described by the reviews in the catalogue.
+
+mod collect;
+mod config;
+mod die;
+mod read;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{
+    Collection, Controller, Housekeeping, NandConfig, Power, ReadAhead, Refresh, SlcCache, Suspend,
+    Timing, WriteBuffer,
+};
+
+use std::collections::VecDeque;
+
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, CommandId, Completion, Op, Status};
+use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::engine::{Events, Station};
+use crate::ftl::{Ftl, Layout, Shape, Traffic, UNIT, brute_force, warm_up};
+#[cfg(test)]
+use crate::ftl::{Geometry, Watermark};
+use crate::media::Precondition;
+use crate::random::Stream;
+use crate::time::{Span, Time};
+
+use die::{Die, DieSet};
+use read::{ReadCache, SenseOp};
+use write::Buffer;
+
+/// No index.
+const NONE: u32 = u32::MAX;
+
+/// Kinds of event, in the upper bits of an [`Events`] payload.
+const DIE_DONE: u32 = 0;
+const TRANSFERRED: u32 = 1;
+const TIMER: u32 = 2;
+const PAUSE_OVER: u32 = 3;
+const KIND_SHIFT: u32 = 30;
+const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
+
+/// A command inside the drive.
+#[derive(Clone, Copy, Debug)]
+struct Inside {
+    command: Command,
+    submitted: Time,
+    /// When its last part was admitted to the buffer; for writes that wait for the medium.
+    admitted: Time,
+    /// Pieces that have not finished.
+    left: u32,
+    anatomy: Anatomy,
+}
+
+/// A part of a command (at most the largest transfer) that the controller has dealt with.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    at: Time,
+    id: CommandId,
+    offset: u64,
+    bytes: u32,
+    /// When it left the controller.
+    dispatched: Time,
+}
+
+/// Bytes and counts for gauges.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    host_read: u64,
+    host_written: u64,
+    senses: u64,
+    programs: u64,
+    medium_read: u64,
+    link_bytes: u64,
+}
+
+/// A NAND drive.
+#[derive(Clone, Debug)]
+pub struct Nand {
+    config: NandConfig,
+    shape: Shape,
+    ftl: Ftl,
+    /// A warm-up of the steady state that is due before the first write.
+    cold: Option<u64>,
+    /// Counters of the translation layer when the run began.
+    baseline: Traffic,
+    controller: Station,
+    link_in: Station,
+    link_out: Station,
+    channels: Vec<Station>,
+    dies: Vec<Die>,
+    idle: DieSet,
+    /// Dies that have reads waiting, work or a suspended operation are not idle; these could not collect although short.
+    starved: DieSet,
+    next_die: u32,
+    events: Events,
+    /// Read segments on their way to the dies, write segments to the buffer, and completions, each in order of time.
+    reads: VecDeque<Segment>,
+    writes: VecDeque<Segment>,
+    read_done: VecDeque<(Time, CommandId)>,
+    write_done: VecDeque<(Time, CommandId)>,
+    /// By command id.
+    inside: Vec<Option<Inside>>,
+    depth: u32,
+    ops: Vec<SenseOp>,
+    free_op: u32,
+    cache: Option<ReadCache>,
+    buffer: Buffer,
+    last_command: Time,
+    /// An idle timer is among the events.
+    timer_set: bool,
+    /// Nothing has been written since the drive last used idle time.
+    tidy: bool,
+    /// Dies collect ahead of need until the next command.
+    background: bool,
+    random: Stream,
+    tally: Tally,
+}
+
+impl Nand {
+    /// A drive in this state.
+    ///
+    /// # Panics
+    /// If the configuration is impossible; the catalogue checks it with [`NandConfig::check`].
+    pub fn new(config: NandConfig, state: Precondition, seed: u64) -> Nand {
+        let shape = match config.check() {
+            Ok(shape) => shape,
+            Err(wrong) => panic!("impossible NAND drive: {}", wrong.join("; ")),
+        };
+        let watermark = config.collection.watermark;
+        let layout = match state {
+            Precondition::Fresh => None,
+            Precondition::Filled => Some(Layout::filled(shape)),
+            Precondition::Steady => Some(Layout::steady(shape, watermark.low + 1, seed)),
+        };
+        let ftl = Ftl::new(shape, watermark, layout);
+        let cold = (state == Precondition::Steady).then_some(seed);
+        Nand::with_ftl(config, ftl, cold, seed)
+    }
+
+    /// A drive that has really been written: everything in order, then `fills` times its capacity at random. Takes
+    /// about half a microsecond for each page written and each page moved.
+    ///
+    /// # Panics
+    /// As [`Nand::new`].
+    pub fn replayed(config: NandConfig, fills: f64, seed: u64) -> Nand {
+        let shape = match config.check() {
+            Ok(shape) => shape,
+            Err(wrong) => panic!("impossible NAND drive: {}", wrong.join("; ")),
+        };
+        let mut ftl = Ftl::new(shape, config.collection.watermark, None);
+        brute_force(&mut ftl, fills, seed);
+        Nand::with_ftl(config, ftl, None, seed)
+    }
+
+    fn with_ftl(config: NandConfig, ftl: Ftl, cold: Option<u64>, seed: u64) -> Nand {
+        let shape = *ftl.shape();
+        let mut random = Stream::new(seed, "nand");
+        let dies = (0..shape.dies)
+            .map(|_| Die::new(&config, &shape, &mut random))
+            .collect();
+        let buffer = Buffer::new(&config, &mut random);
+        Nand {
+            shape,
+            cold,
+            baseline: *ftl.traffic(),
+            ftl,
+            controller: Station::default(),
+            link_in: Station::default(),
+            link_out: Station::default(),
+            channels: vec![Station::default(); shape.channels as usize],
+            dies,
+            idle: DieSet::full(shape.dies),
+            starved: DieSet::empty(shape.dies),
+            next_die: 0,
+            events: Events::with_capacity(4 * shape.dies as usize),
+            reads: VecDeque::with_capacity(256),
+            writes: VecDeque::with_capacity(256),
+            read_done: VecDeque::with_capacity(256),
+            write_done: VecDeque::with_capacity(256),
+            inside: Vec::new(),
+            depth: 0,
+            ops: Vec::with_capacity(1024),
+            free_op: NONE,
+            cache: config
+                .read_ahead
+                .as_ref()
+                .map(|ahead| ReadCache::new(ahead, config.controller.max_transfer)),
+            buffer,
+            last_command: Time::ZERO,
+            timer_set: false,
+            tidy: true,
+            background: false,
+            random,
+            tally: Tally::default(),
+            config,
+        }
+    }
+
+    /// The translation layer, for inspection by tests.
+    pub fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+
+    /// Write amplification of the medium since the start of the run.
+    pub fn write_amplification(&self) -> f64 {
+        self.ftl.traffic().write_amplification_since(&self.baseline)
+    }
+
+    /// Settles the computed steady state, once, before the first change to the map: a drive that is only read never
+    /// needs it.
+    fn warm(&mut self) {
+        if let Some(seed) = self.cold.take() {
+            warm_up(&mut self.ftl, seed);
+            self.baseline = *self.ftl.traffic();
+        }
+    }
+
+    fn refused(&self, command: &Command) -> bool {
+        let block = u64::from(self.config.block);
+        command.op != Op::Flush
+            && (command.end() > self.config.geometry.capacity
+                || command.offset % block != 0
+                || u64::from(command.bytes) % block != 0)
+    }
+
+    /// Books the controller for a command's parts and sends them on.
+    fn dispatch(&mut self, now: Time, command: &Command) {
+        let write = command.op == Op::Write;
+        let link = self.config.controller.link_latency;
+        let mut offset = command.offset;
+        let mut pieces = 0;
+        while offset < command.end() {
+            // Parts end where the drive's largest transfer would end, as a driver would cut them.
+            let bytes =
+                (command.end() - offset).min(u64::from(self.config.controller.max_transfer));
+            let units = units_touched(offset, bytes);
+            let controller = &self.config.controller;
+            let per_command = if write {
+                controller.per_write
+            } else {
+                controller.per_read
+            };
+            let service = per_command + controller.per_unit * u64::from(units - 1);
+            let (_, leaves) = self.controller.book(now, service);
+            let mut segment = Segment {
+                at: leaves + link,
+                id: command.id,
+                offset,
+                bytes: bytes as u32,
+                dispatched: leaves + link,
+            };
+            if write {
+                let transfer = Span::per_bytes(controller.link_ps_per_byte, bytes);
+                segment.at = self.link_in.book(segment.at, transfer).1;
+                self.writes.push_back(segment);
+            } else {
+                self.reads.push_back(segment);
+            }
+            offset += bytes;
+            pieces += 1;
+        }
+        if let Some(inside) = &mut self.inside[command.id as usize] {
+            inside.left = pieces;
+        }
+    }
+
+    /// A command that moves no data: flush, deallocation, or a refusal. It reaches the buffer in its turn as a write
+    /// segment without bytes.
+    fn dispatch_other(&mut self, now: Time, id: CommandId) {
+        let controller = &self.config.controller;
+        let (_, leaves) = self.controller.book(now, controller.per_write);
+        let dispatched = leaves + controller.link_latency;
+        let (_, at) = self.link_in.book(dispatched, Span::ZERO);
+        self.writes.push_back(Segment {
+            at,
+            id,
+            offset: 0,
+            bytes: 0,
+            dispatched,
+        });
+    }
+
+    fn event(&mut self, now: Time, payload: u32) {
+        let index = payload & INDEX_MASK;
+        match payload >> KIND_SHIFT {
+            DIE_DONE => self.die_done(now, index),
+            TRANSFERRED => self.transferred(now, index),
+            TIMER => self.idle_timer(now),
+            _ => self.pause_over(now),
+        }
+    }
+
+    fn complete(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        let Some(inside) = self.inside[id as usize].take() else {
+            debug_assert!(false, "completion of {id}, which is not inside");
+            return;
+        };
+        self.depth -= 1;
+        let refused = self.refused(&inside.command);
+        debug_assert_eq!(
+            inside.anatomy.total(),
+            now.since(inside.submitted),
+            "parts of {:?}: {:?}",
+            inside.command,
+            inside.anatomy
+        );
+        done.push(Completion {
+            id,
+            at: now,
+            status: if refused {
+                Status::LbaOutOfRange
+            } else {
+                Status::Success
+            },
+            anatomy: inside.anatomy,
+        });
+    }
+}
+
+/// How many 4 KiB units a range touches.
+#[inline]
+fn units_touched(offset: u64, bytes: u64) -> u32 {
+    let unit = u64::from(UNIT);
+    ((offset + bytes).div_ceil(unit) - offset / unit) as u32
+}
+
+impl Device for Nand {
+    fn capacity(&self) -> Capacity {
+        Capacity {
+            bytes: self.config.geometry.capacity,
+            block: self.config.block,
+        }
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        let id = command.id as usize;
+        if id >= self.inside.len() {
+            self.inside.resize(id + 1, None);
+        }
+        debug_assert!(self.inside[id].is_none(), "id {id} is in use");
+        self.inside[id] = Some(Inside {
+            command,
+            submitted: now,
+            admitted: now,
+            left: 1,
+            anatomy: Anatomy::ZERO,
+        });
+        self.depth += 1;
+        self.last_command = now;
+        self.background = false;
+        let moves = command.op.transfers() && command.bytes > 0 && !self.refused(&command);
+        if command.op != Op::Read && !self.refused(&command) {
+            self.warm();
+            self.tidy = false;
+        }
+        if moves {
+            match command.op {
+                Op::Read => self.tally.host_read += u64::from(command.bytes),
+                _ => self.tally.host_written += u64::from(command.bytes),
+            }
+            self.tally.link_bytes += u64::from(command.bytes);
+            self.dispatch(now, &command);
+        } else {
+            self.dispatch_other(now, command.id);
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        let mut next = self.events.next();
+        for segments in [&self.reads, &self.writes] {
+            if let Some(segment) = segments.front() {
+                next = next.min(segment.at);
+            }
+        }
+        for done in [&self.read_done, &self.write_done] {
+            if let Some(&(at, _)) = done.front() {
+                next = next.min(at);
+            }
+        }
+        next
+    }
+
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        loop {
+            while let Some(payload) = self.events.pop_due(now) {
+                self.event(now, payload);
+            }
+            while let Some(segment) = self.reads.pop_front_if(|segment| segment.at == now) {
+                self.read_arrives(now, &segment);
+            }
+            while let Some(segment) = self.writes.pop_front_if(|segment| segment.at == now) {
+                self.write_arrives(now, &segment);
+            }
+            while let Some((_, id)) = self.read_done.pop_front_if(|&mut (at, _)| at == now) {
+                self.complete(now, id, done);
+            }
+            while let Some((_, id)) = self.write_done.pop_front_if(|&mut (at, _)| at == now) {
+                self.complete(now, id, done);
+            }
+            debug_assert!(self.next_event() >= now);
+            if self.next_event() > now {
+                break;
+            }
+        }
+        self.arm_timer(now);
+    }
+
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        let traffic = self.ftl.traffic();
+        let programmed = |traffic: &Traffic| traffic.host + traffic.moved + traffic.padded;
+        let written = programmed(traffic) - programmed(&self.baseline);
+        let erases = traffic.erased - self.baseline.erased;
+        let unit = f64::from(UNIT);
+        let power = &self.config.power;
+        let energy = power.idle * now.seconds()
+            + power.read * self.tally.senses as f64
+            + power.program * self.tally.programs as f64
+            + power.erase * erases as f64
+            + power.per_byte * self.tally.link_bytes as f64;
+        let dies = f64::from(self.shape.dies);
+        let busy: f64 = self.dies.iter().map(|die| die.busy_seconds(now)).sum();
+        let blocks = dies * f64::from(self.shape.blocks);
+        let cycles = erases as f64 / blocks;
+        gauges.gauge(Gauge::HostBytesRead, self.tally.host_read as f64);
+        gauges.gauge(Gauge::HostBytesWritten, self.tally.host_written as f64);
+        gauges.gauge(Gauge::MediumBytesRead, self.tally.medium_read as f64);
+        gauges.gauge(Gauge::MediumBytesWritten, written as f64 * unit);
+        gauges.gauge(
+            Gauge::Erases,
+            erases as f64 * f64::from(self.config.geometry.planes),
+        );
+        gauges.gauge(Gauge::EnergyJoules, energy);
+        gauges.gauge(
+            Gauge::ControllerBusySeconds,
+            self.controller.busy(now).seconds(),
+        );
+        gauges.gauge(
+            Gauge::LinkBusySeconds,
+            self.link_in
+                .busy(now)
+                .seconds()
+                .max(self.link_out.busy(now).seconds()),
+        );
+        gauges.gauge(Gauge::MediumBusySeconds, busy / dies);
+        gauges.gauge(Gauge::QueueDepth, f64::from(self.depth));
+        gauges.gauge(
+            Gauge::PercentageUsed,
+            100.0 * cycles / f64::from(self.config.rated_cycles),
+        );
+        gauges.gauge(Gauge::BufferedBytes, self.buffer.used() as f64 * unit);
+        gauges.gauge(Gauge::FreeShare, self.ftl.free_share());
+    }
+}
+
+/// Adds what a command spent before its data arrived at the dies or the buffer.
+fn add_way_down(
+    anatomy: &mut Anatomy,
+    config: &NandConfig,
+    submitted: Time,
+    segment: (Time, Time),
+) {
+    let (dispatched, arrived) = segment;
+    let link = config.controller.link_latency;
+    anatomy.add(Part::Link, link);
+    anatomy.add(Part::Controller, dispatched.since(submitted) - link);
+    anatomy.add(Part::Transfer, arrived.since(dispatched));
+}

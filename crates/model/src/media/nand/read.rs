@@ -1,0 +1,509 @@
+//! Reads: looking units up, sensing, channel, link; and reading ahead of sequential streams.
+//!
+//! Units of one command that lie in one multi-plane page are one sense. A unit that is in the write buffer or nowhere
+//! needs no medium. A drive that reads ahead keeps the units of its last streams in DRAM, whole NAND pages at a time
+//! where the data were written in order.
+
+use super::config::ReadAhead;
+use super::die::{CAUSE_PARTS, Cause, Causes, Work};
+use super::{INDEX_MASK, KIND_SHIFT, NONE, Nand, Segment, TRANSFERRED, add_way_down};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::CommandId;
+use crate::ftl::{Place, UNIT};
+use crate::time::{Span, Time};
+
+/// One sense of a page, for a command or ahead of one.
+#[derive(Clone, Debug)]
+pub(super) struct SenseOp {
+    /// The command, or [`NONE`].
+    owner: CommandId,
+    /// The next in its die's queue, or in the list of free ones.
+    pub(super) next: u32,
+    /// Units of 4 KiB it brings.
+    units: u32,
+    /// Bytes of them that the host wants.
+    host_bytes: u32,
+    die: u32,
+    /// First of the logical pages read ahead.
+    ahead: u32,
+    /// Commands that wait for what is read ahead.
+    waiters: u32,
+    /// Whether `behind` means anything.
+    pub(super) waited: bool,
+    /// When its segment left the controller, when it had come over the link, and when this came to its die.
+    dispatched: Time,
+    entered: Time,
+    arrived: Time,
+    started: Time,
+    sensed: Time,
+    /// The die's busy time by cause at arrival; from the start on, what the operation waited for.
+    pub(super) behind: Causes,
+}
+
+impl SenseOp {
+    fn new(segment: &Segment, now: Time) -> SenseOp {
+        SenseOp {
+            owner: segment.id,
+            next: NONE,
+            units: 0,
+            host_bytes: 0,
+            die: 0,
+            ahead: NONE,
+            waiters: NONE,
+            waited: false,
+            dispatched: segment.dispatched,
+            entered: segment.at,
+            arrived: now,
+            started: now,
+            sensed: now,
+            behind: [0; 5],
+        }
+    }
+}
+
+/// Consecutive slots of one page that a command or stream wants.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: u32,
+    units: u32,
+    host_bytes: u32,
+    ahead: u32,
+}
+
+/// The controller's memory of what has been read ahead.
+#[derive(Clone, Debug)]
+pub(super) struct ReadCache {
+    ahead_units: u32,
+    after: u32,
+    /// By logical page modulo the number of entries.
+    entries: Vec<Cached>,
+    streams: [ReadStream; 4],
+    clock: u64,
+    waiters: Vec<Waiter>,
+    free_waiter: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cached {
+    /// The slot whose data it holds.
+    slot: u32,
+    /// The operation that brings them, or [`NONE`] once they are there.
+    op: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ReadStream {
+    next: u64,
+    hits: u32,
+    /// First page not read ahead yet.
+    ahead: u32,
+    used: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    id: CommandId,
+    bytes: u32,
+    dispatched: Time,
+    arrived: Time,
+    next: u32,
+}
+
+/// What a read finds in the cache.
+enum Found {
+    Nothing,
+    Ready,
+    Coming(u32),
+}
+
+impl ReadCache {
+    pub(super) fn new(config: &ReadAhead, max_transfer: u32) -> ReadCache {
+        let ahead_units = (config.bytes / UNIT).max(1);
+        // Room for several streams and for what commands in flight still need of each.
+        let entries = (8 * (ahead_units + max_transfer / UNIT)).next_power_of_two();
+        let empty = Cached {
+            slot: NONE,
+            op: NONE,
+        };
+        ReadCache {
+            ahead_units,
+            after: config.after,
+            entries: vec![empty; entries as usize],
+            streams: [ReadStream::default(); 4],
+            clock: 0,
+            waiters: Vec::with_capacity(64),
+            free_waiter: NONE,
+        }
+    }
+
+    #[inline]
+    fn entry(&mut self, page: u32) -> &mut Cached {
+        let mask = self.entries.len() - 1;
+        &mut self.entries[page as usize & mask]
+    }
+
+    #[inline]
+    fn find(&mut self, page: u32, slot: u32) -> Found {
+        let entry = *self.entry(page);
+        if entry.slot != slot {
+            Found::Nothing
+        } else if entry.op == NONE {
+            Found::Ready
+        } else {
+            Found::Coming(entry.op)
+        }
+    }
+
+    /// Takes note of a read; returns the pages to read ahead, if it continues a stream.
+    #[inline]
+    fn follow(&mut self, segment: &Segment, page_slots: u32) -> Option<(u32, u32)> {
+        self.clock += 1;
+        let end = segment.offset + u64::from(segment.bytes);
+        let Some(stream) = self
+            .streams
+            .iter_mut()
+            .find(|stream| stream.next == segment.offset)
+        else {
+            let clock = self.clock;
+            if let Some(oldest) = self.streams.iter_mut().min_by_key(|stream| stream.used) {
+                *oldest = ReadStream {
+                    next: end,
+                    hits: 0,
+                    ahead: 0,
+                    used: clock,
+                };
+            }
+            return None;
+        };
+        stream.next = end;
+        stream.hits += 1;
+        stream.used = self.clock;
+        if stream.hits < self.after {
+            return None;
+        }
+        let behind = end.div_ceil(u64::from(UNIT)) as u32;
+        let from = stream.ahead.max(behind);
+        let to = behind + self.ahead_units;
+        // In whole NAND pages where possible, so not for every unit that is read.
+        if to - from < page_slots.min(self.ahead_units) {
+            return None;
+        }
+        stream.ahead = to;
+        Some((from, to))
+    }
+
+    fn wait(&mut self, waiter: Waiter) -> u32 {
+        if self.free_waiter == NONE {
+            self.waiters.push(waiter);
+            return self.waiters.len() as u32 - 1;
+        }
+        let at = self.free_waiter;
+        self.free_waiter = self.waiters[at as usize].next;
+        self.waiters[at as usize] = waiter;
+        at
+    }
+}
+
+impl Nand {
+    /// A read segment reaches the translation layer.
+    pub(super) fn read_arrives(&mut self, now: Time, segment: &Segment) {
+        let unit = u64::from(UNIT);
+        let first = (segment.offset / unit) as u32;
+        let end = segment.offset + u64::from(segment.bytes);
+        let last = ((end - 1) / unit) as u32;
+        let mut run: Option<Run> = None;
+        let mut ready = 0;
+        for page in first..=last {
+            let from = segment.offset.max(u64::from(page) * unit);
+            let host_bytes = (end.min(u64::from(page + 1) * unit) - from) as u32;
+            let Place::Flash(slot) = self.ftl.locate(page) else {
+                ready += host_bytes;
+                continue;
+            };
+            if let Some(cache) = &mut self.cache {
+                match cache.find(page, slot) {
+                    Found::Ready => {
+                        ready += host_bytes;
+                        continue;
+                    }
+                    Found::Coming(op) => {
+                        self.await_ahead(now, op, segment, host_bytes);
+                        continue;
+                    }
+                    Found::Nothing => {}
+                }
+            }
+            run = Some(self.extend_run(now, segment, run, slot, host_bytes, NONE));
+        }
+        if let Some(run) = run {
+            self.sense_run(now, segment, &run);
+        }
+        if ready > 0 {
+            let op = SenseOp::new(segment, now);
+            self.deliver(now, segment.id, ready, &op);
+        } else if let Some(inside) = &mut self.inside[segment.id as usize] {
+            // At least one operation is under way, so this is not the last piece.
+            inside.left -= 1;
+        }
+        let page_slots = self.shape.page_slots;
+        let ahead = self
+            .cache
+            .as_mut()
+            .and_then(|cache| cache.follow(segment, page_slots));
+        if let Some((from, to)) = ahead {
+            self.read_ahead(now, segment, from, to.min(self.shape.logical));
+        }
+    }
+
+    /// Adds a slot to the run if it continues it within one page; otherwise senses the run and begins another.
+    #[inline]
+    fn extend_run(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        run: Option<Run>,
+        slot: u32,
+        host_bytes: u32,
+        ahead: u32,
+    ) -> Run {
+        if let Some(mut run) = run {
+            if slot == run.first + run.units && slot % self.shape.page_slots != 0 {
+                run.units += 1;
+                run.host_bytes += host_bytes;
+                return run;
+            }
+            self.sense_run(now, segment, &run);
+        }
+        Run {
+            first: slot,
+            units: 1,
+            host_bytes,
+            ahead,
+        }
+    }
+
+    /// Makes an operation of a run and queues it.
+    #[inline]
+    fn sense_run(&mut self, now: Time, segment: &Segment, run: &Run) {
+        let mut op = SenseOp::new(segment, now);
+        op.units = run.units;
+        op.host_bytes = run.host_bytes;
+        op.die = self.shape.die_of(run.first);
+        op.ahead = run.ahead;
+        let die = op.die;
+        if run.ahead != NONE {
+            op.owner = NONE;
+        } else if let Some(inside) = &mut self.inside[segment.id as usize] {
+            inside.left += 1;
+        }
+        let index = self.new_op(op);
+        if let (true, Some(cache)) = (run.ahead != NONE, &mut self.cache) {
+            for unit in 0..run.units {
+                *cache.entry(run.ahead + unit) = Cached {
+                    slot: run.first + unit,
+                    op: index,
+                };
+            }
+        }
+        self.queue_read(now, index, die);
+    }
+
+    #[inline]
+    fn new_op(&mut self, op: SenseOp) -> u32 {
+        if self.free_op == NONE {
+            self.ops.push(op);
+            return self.ops.len() as u32 - 1;
+        }
+        let index = self.free_op;
+        self.free_op = self.ops[index as usize].next;
+        self.ops[index as usize] = op;
+        index
+    }
+
+    /// Reads the old contents of a unit that a write covers in part. The command waits for it if `owned`.
+    pub(super) fn read_for_merge(&mut self, now: Time, segment: &Segment, slot: u32, owned: bool) {
+        let mut op = SenseOp::new(segment, now);
+        op.units = 1;
+        op.die = self.shape.die_of(slot);
+        let die = op.die;
+        if !owned {
+            op.owner = NONE;
+        } else if let Some(inside) = &mut self.inside[segment.id as usize] {
+            inside.left += 1;
+        }
+        let index = self.new_op(op);
+        self.queue_read(now, index, die);
+    }
+
+    /// A command wants a unit that is being read ahead.
+    fn await_ahead(&mut self, now: Time, op: u32, segment: &Segment, bytes: u32) {
+        let Some(cache) = &mut self.cache else { return };
+        let waiter = cache.wait(Waiter {
+            id: segment.id,
+            bytes,
+            dispatched: segment.dispatched,
+            arrived: now,
+            next: self.ops[op as usize].waiters,
+        });
+        self.ops[op as usize].waiters = waiter;
+        if let Some(inside) = &mut self.inside[segment.id as usize] {
+            inside.left += 1;
+        }
+    }
+
+    fn read_ahead(&mut self, now: Time, segment: &Segment, from: u32, to: u32) {
+        let mut run: Option<Run> = None;
+        for page in from..to {
+            let Place::Flash(slot) = self.ftl.locate(page) else {
+                continue;
+            };
+            let known = self.cache.as_mut().is_none_or(|cache| {
+                // What is on its way stays; a waiter may hang on it.
+                let entry = cache.entry(page);
+                entry.op != NONE || entry.slot == slot
+            });
+            if known {
+                if let Some(run) = run.take() {
+                    self.sense_run(now, segment, &run);
+                }
+                continue;
+            }
+            run = Some(self.extend_run(now, segment, run, slot, 0, page));
+        }
+        if let Some(run) = run {
+            self.sense_run(now, segment, &run);
+        }
+    }
+
+    /// How long the next sense takes: mean, spread and retries.
+    #[inline]
+    pub(super) fn sense_time(&mut self) -> Span {
+        let timing = &self.config.timing;
+        let mut time = timing.read;
+        if timing.read_spread > 0.0 {
+            let factor = 1.0 + timing.read_spread * (2.0 * self.random.unit() - 1.0);
+            time = Span::from_ns((time.ns() as f64 * factor) as u64);
+        }
+        if timing.retry_probability > 0.0 {
+            while self.random.chance(timing.retry_probability) {
+                time += timing.read;
+            }
+        }
+        time
+    }
+
+    #[inline]
+    pub(super) fn start_sense(&mut self, now: Time, op: u32, die: u32) {
+        self.ops[op as usize].started = now;
+        self.tally.senses += 1;
+        let until = now + self.sense_time();
+        self.begin(now, die, Work::Sense(op), Cause::Read, until);
+    }
+
+    /// Books a transfer on a die's channel; returns when it ends.
+    #[inline]
+    pub(super) fn book_channel(&mut self, now: Time, die: u32, bytes: u64) -> Time {
+        let timing = &self.config.timing;
+        let time = timing.channel_command + Span::per_bytes(timing.channel_ps_per_byte, bytes);
+        self.channels[(die % self.shape.channels) as usize]
+            .book(now, time)
+            .1
+    }
+
+    /// A sense has ended: its data join the queue for the channel.
+    #[inline]
+    pub(super) fn sensed(&mut self, now: Time, op: u32, die: u32) {
+        let sense = &mut self.ops[op as usize];
+        sense.sensed = now;
+        let bytes = u64::from(sense.units * UNIT);
+        self.tally.medium_read += bytes;
+        let at = self.book_channel(now, die, bytes);
+        debug_assert!(op <= INDEX_MASK);
+        self.events.push(at, TRANSFERRED << KIND_SHIFT | op);
+    }
+
+    /// Data of a sense are in the controller.
+    #[inline]
+    pub(super) fn transferred(&mut self, now: Time, index: u32) {
+        let op = self.ops[index as usize].clone();
+        self.ops[index as usize].next = self.free_op;
+        self.free_op = index;
+        if op.owner != NONE {
+            let write = self.inside[op.owner as usize]
+                .as_ref()
+                .is_some_and(|inside| inside.command.op == crate::command::Op::Write);
+            if write {
+                self.merged(now, op.owner, &op);
+            } else {
+                self.deliver(now, op.owner, op.host_bytes, &op);
+            }
+        } else if op.ahead != NONE {
+            self.read_ahead_done(now, index, &op);
+        }
+    }
+
+    fn read_ahead_done(&mut self, now: Time, index: u32, op: &SenseOp) {
+        let Some(cache) = &mut self.cache else { return };
+        for page in op.ahead..op.ahead + op.units {
+            let entry = cache.entry(page);
+            if entry.op == index {
+                entry.op = NONE;
+            }
+        }
+        let mut at = op.waiters;
+        while at != NONE {
+            let Some(cache) = &mut self.cache else { return };
+            let waiter = cache.waiters[at as usize];
+            cache.waiters[at as usize].next = cache.free_waiter;
+            cache.free_waiter = at;
+            // The medium has been working for the command since it came.
+            let mut timeline = op.clone();
+            timeline.waited = false;
+            timeline.dispatched = waiter.dispatched;
+            timeline.arrived = waiter.arrived;
+            timeline.started = waiter.arrived;
+            timeline.sensed = now;
+            self.deliver(now, waiter.id, waiter.bytes, &timeline);
+            at = waiter.next;
+        }
+    }
+
+    /// Sends data of a read to the host; the piece that ends last explains the command's time.
+    #[inline]
+    fn deliver(&mut self, now: Time, id: CommandId, bytes: u32, op: &SenseOp) {
+        let controller = &self.config.controller;
+        let transfer = Span::per_bytes(controller.link_ps_per_byte, u64::from(bytes));
+        let at = self.link_out.book(now, transfer).1;
+        let latency = controller.read_latency;
+        let Some(inside) = &mut self.inside[id as usize] else {
+            return;
+        };
+        inside.left -= 1;
+        if inside.left > 0 {
+            return;
+        }
+        let way = (op.dispatched, op.dispatched);
+        add_way_down(&mut inside.anatomy, &self.config, inside.submitted, way);
+        add_sensing(&mut inside.anatomy, op, at);
+        inside.anatomy.add(Part::Controller, latency);
+        self.read_done.push_back((at + latency, id));
+    }
+}
+
+/// Adds a sense's waiting, work and transfer up to `at`.
+pub(super) fn add_sensing(anatomy: &mut Anatomy, op: &SenseOp, at: Time) {
+    if op.waited {
+        for (part, ns) in CAUSE_PARTS.iter().zip(op.behind) {
+            anatomy.add(*part, Span::from_ns(ns));
+        }
+    }
+    anatomy.add(Part::Medium, op.sensed.since(op.started));
+    anatomy.add(Part::Transfer, at.since(op.sensed));
+}
+
+impl SenseOp {
+    /// When it left the controller, had come over the link, and reached its die.
+    pub(super) fn way_down(&self) -> (Time, Time, Time) {
+        (self.dispatched, self.entered, self.arrived)
+    }
+}

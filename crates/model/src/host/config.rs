@@ -1,0 +1,184 @@
+//! What a host costs: CPU time by interface and step, what sleeping and waking take, and how threads share cores and
+//! queues. All zero is a host that is not there.
+
+use crate::time::Span;
+
+/// How an application asks for I/O; the names are fio's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Engine {
+    /// read and write, one at a time (sync, psync, vsync, pvsync).
+    Sync,
+    /// preadv2 and pwritev2, one at a time; polls with `high_priority`.
+    Pvsync2,
+    /// Linux native asynchronous I/O.
+    #[default]
+    Libaio,
+    /// POSIX asynchronous I/O: threads behind a queue.
+    PosixAio,
+    /// io_uring.
+    IoUring,
+    /// A polling driver in user space (SPDK).
+    UserSpace,
+}
+
+impl Engine {
+    /// How many there are.
+    pub const COUNT: usize = 6;
+
+    /// All of them, in the order of [`HostConfig::engines`].
+    pub const ALL: [Engine; Engine::COUNT] = [
+        Engine::Sync,
+        Engine::Pvsync2,
+        Engine::Libaio,
+        Engine::PosixAio,
+        Engine::IoUring,
+        Engine::UserSpace,
+    ];
+
+    /// Whether a thread goes on after submitting, so that submission is told apart from completion.
+    pub const fn asynchronous(self) -> bool {
+        !matches!(self, Engine::Sync | Engine::Pvsync2)
+    }
+
+    /// Whether it can ask for polled completions.
+    const fn can_poll(self) -> bool {
+        matches!(self, Engine::Pvsync2 | Engine::IoUring)
+    }
+}
+
+/// How the operating system serves those who ask for polled completions ([`crate::Command::high_priority`] through
+/// pvsync2 or io_uring). All others get interrupts, and the user-space driver always polls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum CompletionMode {
+    /// It does not poll: they get interrupts too.
+    #[default]
+    Interrupt,
+    /// The core polls from submission on.
+    Polling,
+    /// The core sleeps for half of the mean time of such commands, then polls.
+    HybridPolling,
+}
+
+/// One thread that issues I/O.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ThreadConfig {
+    /// The core it runs on (modulo [`HostConfig::cores`]); threads on one core share its time.
+    pub core: u16,
+    /// The interface it uses.
+    pub engine: Engine,
+    /// Whether it asks for polled completions; for the record, since each command says so itself.
+    pub high_priority: bool,
+}
+
+/// CPU time of one interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EngineCosts {
+    /// The thread's own work between reaping one I/O and beginning to issue the next. fio's latencies leave it out.
+    pub application: Span,
+    /// Entering and leaving the system to submit; commands of one batch share it.
+    pub system_call: Span,
+    /// Each command: block layer, driver, doorbell.
+    pub submit: Span,
+    /// Each completion: from the thread running again until it has the result.
+    pub reap: Span,
+    /// Time each way through a helper thread, where there is one.
+    pub hand_off: Span,
+    /// Commands of one thread that its helpers carry at once; 0 means any number.
+    pub helpers: u16,
+}
+
+impl EngineCosts {
+    /// Whether a helper thread stands between the job's thread and the system.
+    pub(super) fn has_helpers(&self) -> bool {
+        self.helpers != 0 || self.hand_off != Span::ZERO
+    }
+}
+
+/// A sleep of the core: entered after some time without work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IdleState {
+    /// Idle time after which the core is in it.
+    pub after: Span,
+    /// Time to wake from it.
+    pub exit: Span,
+}
+
+/// Timer ticks and other work that takes a core away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Noise {
+    /// Mean time between two on one core (exponential); zero for none.
+    pub every: Span,
+    /// Mean length (exponential).
+    pub mean: Span,
+}
+
+/// A virtual machine's monitor between guest and drive: one thread that carries commands down and completions up.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Hypervisor {
+    /// The guest's exit to wake the monitor's thread, when that is idle.
+    pub kick: Span,
+    /// Its CPU time for a command on the way down.
+    pub down: Span,
+    /// Its CPU time for a completion on the way up.
+    pub up: Span,
+    /// Its CPU time for each 4 KiB page of data, on the way down.
+    pub per_page: Span,
+    /// Its sleeps, by rising `after`.
+    pub idle_states: Vec<IdleState>,
+}
+
+/// Costs of a host. Valid by construction, made by the catalogue from `catalogue/host/*.toml`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HostConfig {
+    /// Cores that can run job threads; 0 is taken as 1.
+    pub cores: u16,
+    /// I/O submission queues the drive offers (31 on the P4800X); cores beyond that share. 0 means enough.
+    pub io_queues: u16,
+    /// How completions are noticed by those who ask for polling.
+    pub completion: CompletionMode,
+    /// CPU time by interface, in the order of [`Engine::ALL`].
+    pub engines: [EngineCosts; Engine::COUNT],
+    /// CPU time of an interrupt, from the drive's message until its handler looks.
+    pub interrupt: Span,
+    /// CPU time for each completion that an interrupt finds.
+    pub interrupt_each: Span,
+    /// Switching the core to another thread, or to one that slept.
+    pub switch: Span,
+    /// CPU time of a poll that finds a completion.
+    pub poll: Span,
+    /// CPU time for each 4 KiB page of data on the way down (pinning, mapping).
+    pub per_page: Span,
+    /// How long a submission holds the lock of a queue that cores share.
+    pub queue_lock: Span,
+    /// Sleeps of the cores, by rising `after`; empty where they are switched off.
+    pub idle_states: Vec<IdleState>,
+    /// What else runs on the cores.
+    pub noise: Noise,
+    /// The monitor, where the host is a virtual machine.
+    pub hypervisor: Option<Hypervisor>,
+}
+
+impl HostConfig {
+    /// How a command of this engine is noticed.
+    pub(super) fn mode(&self, engine: Engine, high_priority: bool) -> CompletionMode {
+        if self.engines[engine as usize].has_helpers() {
+            // The helper waits, and it does not poll.
+            CompletionMode::Interrupt
+        } else if engine == Engine::UserSpace {
+            CompletionMode::Polling
+        } else if high_priority && engine.can_poll() {
+            self.completion
+        } else {
+            CompletionMode::Interrupt
+        }
+    }
+}
+
+/// How long it takes to wake after `idle`.
+pub(super) fn exit_latency(states: &[IdleState], idle: Span) -> Span {
+    states
+        .iter()
+        .rev()
+        .find(|state| idle >= state.after)
+        .map_or(Span::ZERO, |state| state.exit)
+}

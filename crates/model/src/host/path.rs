@@ -1,0 +1,659 @@
+//! A host around a device.
+
+use super::config::{CompletionMode, HostConfig, ThreadConfig, exit_latency};
+use super::core::{Core, NOBODY, Work};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, CommandId, Completion, Status};
+use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::engine::{Events, Station};
+use crate::random::Stream;
+use crate::time::{Span, Time};
+
+/// Sizes told apart when the mean time of commands is learnt for hybrid polling: 512 B to 64 KiB and more.
+const SIZES: usize = 8;
+
+/// A job thread.
+#[derive(Clone, Debug)]
+struct Thread {
+    config: ThreadConfig,
+    /// Index among the cores in use.
+    core: u16,
+    /// Commands its helpers may still take (posixaio); those that wait for one.
+    helpers_free: u16,
+    waiting: std::collections::VecDeque<CommandId>,
+    /// CPU time in user and system mode.
+    cpu: [Span; 2],
+    /// Mean time below the host by direction and size, for hybrid polling; 0 is not known.
+    mean_ns: [u32; 2 * SIZES],
+}
+
+/// What is known of an outstanding command.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    command: Command,
+    thread: u16,
+    mode: CompletionMode,
+    submitted: Time,
+    /// When the thread began to issue it.
+    issued: Time,
+    /// Time in locks and helpers' queues.
+    queued: Span,
+    /// When the drive got it; then, when polling begins.
+    below: Time,
+    poll_from: Time,
+    /// When the drive completed it.
+    above: Time,
+    status: Status,
+    anatomy: Anatomy,
+}
+
+/// A timed event that no core brings about.
+#[derive(Clone, Copy)]
+enum Timer {
+    /// A helper thread has taken the command from the job's thread.
+    HandedDown = 0,
+    /// A helper thread has told the job's thread.
+    HandedUp = 1,
+    /// A core that sleeps begins to poll.
+    PollBegins = 2,
+}
+
+/// A host in front of a device. `Command::queue` names the thread that issues it; ids pass through.
+#[derive(Clone, Debug)]
+pub struct HostPath<D> {
+    device: D,
+    config: HostConfig,
+    threads: Vec<Thread>,
+    /// Cores in use; the monitor's thread, if there is one, is the last.
+    cores: Vec<Core>,
+    /// When each core's work ends, and the first of those.
+    due: Vec<Time>,
+    soonest: Time,
+    /// By core in use: submission queue, and its lock if others use it.
+    queues: Vec<u16>,
+    locks: Vec<Option<u16>>,
+    lock_stations: Vec<Station>,
+    timers: Events,
+    slots: Vec<Slot>,
+    below: Vec<Completion>,
+    /// CPU time of helper threads, which have cores of their own.
+    helper_cpu: Span,
+}
+
+impl<D: Device> HostPath<D> {
+    /// Puts a host with these threads in front of `device` (one default thread if there are none); `seed` feeds its
+    /// scheduler noise.
+    pub fn new(config: HostConfig, threads: &[ThreadConfig], seed: u64, device: D) -> HostPath<D> {
+        let one = [ThreadConfig::default()];
+        let threads = if threads.is_empty() { &one } else { threads };
+        let mut used: Vec<u16> = threads
+            .iter()
+            .map(|one| one.core % config.cores.max(1))
+            .collect();
+        used.sort_unstable();
+        used.dedup();
+        let index_of = |core: u16| used.partition_point(|&one| one < core) as u16;
+        let threads: Vec<Thread> = threads
+            .iter()
+            .map(|one| {
+                let helpers = config.engines[one.engine as usize].helpers;
+                Thread {
+                    config: *one,
+                    core: index_of(one.core % config.cores.max(1)),
+                    helpers_free: if helpers == 0 { u16::MAX } else { helpers },
+                    waiting: std::collections::VecDeque::new(),
+                    cpu: [Span::ZERO; 2],
+                    mean_ns: [0; 2 * SIZES],
+                }
+            })
+            .collect();
+        let mut cores: Vec<Core> = used
+            .iter()
+            .map(|&core| {
+                Core::new(
+                    config.noise,
+                    Stream::numbered(seed, "host noise", u64::from(core)),
+                )
+            })
+            .collect();
+        if config.hypervisor.is_some() {
+            cores.push(Core::new(config.noise, Stream::new(seed, "monitor noise")));
+        }
+        let queues: Vec<u16> = used
+            .iter()
+            .map(|&core| {
+                if config.io_queues == 0 || config.cores <= config.io_queues {
+                    core
+                } else {
+                    (u32::from(core) * u32::from(config.io_queues) / u32::from(config.cores)) as u16
+                }
+            })
+            .collect();
+        let mut lock_of: Vec<u16> = queues.clone();
+        lock_of.dedup();
+        let locks = queues
+            .iter()
+            .map(|queue| {
+                let sharers = queues.iter().filter(|other| *other == queue).count();
+                (sharers > 1).then(|| lock_of.partition_point(|one| one < queue) as u16)
+            })
+            .collect();
+        HostPath {
+            device,
+            threads,
+            due: vec![Time::NEVER; cores.len()],
+            cores,
+            soonest: Time::NEVER,
+            queues,
+            locks,
+            lock_stations: vec![Station::default(); lock_of.len()],
+            timers: Events::default(),
+            slots: Vec::new(),
+            below: Vec::new(),
+            helper_cpu: Span::ZERO,
+            config,
+        }
+    }
+
+    /// CPU time of a thread in user and system mode.
+    pub fn cpu(&self, thread: usize) -> [Span; 2] {
+        self.threads[thread].cpu
+    }
+
+    /// The device behind the host.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    #[inline]
+    fn set_due(&mut self, core: usize, at: Time) {
+        let before = self.due[core];
+        self.due[core] = at;
+        if at <= self.soonest {
+            self.soonest = at;
+        } else if before == self.soonest {
+            self.soonest = self.due.iter().copied().min().unwrap_or(Time::NEVER);
+        }
+    }
+
+    /// Begins work on an idle core; returns whether it has ended already (it took no time).
+    #[inline]
+    fn begin(&mut self, core: usize, now: Time, work: Work, service: Span) -> bool {
+        let one = &mut self.cores[core];
+        let end = one.end_of(now, service);
+        one.work = work;
+        one.busy += end.since(now);
+        if end == now {
+            return true;
+        }
+        self.set_due(core, end);
+        false
+    }
+
+    fn charge(&mut self, thread: u16, mode: usize, span: Span) {
+        self.threads[usize::from(thread)].cpu[mode] += span;
+    }
+
+    /// Gives an idle core its next piece of work, and the next while they take no time.
+    fn dispatch(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
+        loop {
+            let ended = if let Some(id) = self.cores[core].announced.front().copied() {
+                self.begin_announced(core, now, id)
+            } else if let Some(id) = self.cores[core].to_submit.pop_front() {
+                self.begin_submit(core, now, id)
+            } else if let Some(id) = self.cores[core].to_reap.pop_front() {
+                self.begin_reap(core, now, id, Span::ZERO)
+            } else {
+                let one = &mut self.cores[core];
+                one.work = Work::Idle;
+                one.thread = NOBODY;
+                one.idle_since = now;
+                self.set_due(core, Time::NEVER);
+                return;
+            };
+            if !ended {
+                return;
+            }
+            if self.finish(core, now, done) {
+                return;
+            }
+        }
+    }
+
+    /// An interrupt, or the monitor's way up.
+    fn begin_announced(&mut self, core: usize, now: Time, id: CommandId) -> bool {
+        let wake = self.wake(core, now);
+        if self.is_monitor(core) {
+            self.cores[core].announced.pop_front();
+            let up = self
+                .config
+                .hypervisor
+                .as_ref()
+                .map_or(Span::ZERO, |one| one.up);
+            return self.begin(core, now, Work::Up(id), wake + up);
+        }
+        let thread = self.slots[id as usize].thread;
+        let one = &mut self.cores[core];
+        let count = one.announced.len() as u32;
+        let service = wake + self.config.interrupt + self.config.interrupt_each * u64::from(count);
+        self.charge(thread, 1, service);
+        let one = &mut self.cores[core];
+        if count == 1 && one.to_submit.is_empty() && one.to_reap.is_empty() {
+            one.announced.pop_front();
+            return self.begin_reap(core, now, id, service);
+        }
+        self.begin(core, now, Work::Interrupt(count), service)
+    }
+
+    fn begin_submit(&mut self, core: usize, now: Time, id: CommandId) -> bool {
+        if self.is_monitor(core) {
+            let wake = self.wake(core, now);
+            let pages = pages(&self.slots[id as usize].command);
+            let down = self
+                .config
+                .hypervisor
+                .as_ref()
+                .map_or(Span::ZERO, |one| one.down + one.per_page * pages);
+            return self.begin(core, now, Work::Down(id), wake + down);
+        }
+        let slot = self.slots[id as usize];
+        let one = &mut self.cores[core];
+        let switch = if one.thread == slot.thread || one.thread == NOBODY {
+            Span::ZERO
+        } else {
+            self.config.switch
+        };
+        one.thread = slot.thread;
+        let service = self.submission(&slot);
+        self.charge(slot.thread, 1, service + switch);
+        self.slots[id as usize].issued = now + switch;
+        self.begin(core, now, Work::Submit(id), switch + service)
+    }
+
+    /// CPU time of a submission.
+    #[inline]
+    fn submission(&self, slot: &Slot) -> Span {
+        let costs =
+            &self.config.engines[self.threads[usize::from(slot.thread)].config.engine as usize];
+        let mut service = costs.submit + self.config.per_page * pages(&slot.command);
+        if !slot.command.batched {
+            service += costs.system_call;
+        }
+        if let Some(hypervisor) = &self.config.hypervisor
+            && self
+                .cores
+                .last()
+                .is_some_and(|monitor| monitor.work == Work::Idle)
+        {
+            service += hypervisor.kick;
+        }
+        service
+    }
+
+    /// A thread takes a completion, after `before` on the same core.
+    fn begin_reap(&mut self, core: usize, now: Time, id: CommandId, before: Span) -> bool {
+        let slot = &self.slots[id as usize];
+        let (thread, mode) = (slot.thread, slot.mode);
+        let costs = &self.config.engines[self.threads[usize::from(thread)].config.engine as usize];
+        let polls = mode != CompletionMode::Interrupt;
+        let one = &mut self.cores[core];
+        let mut service = costs.reap;
+        if polls {
+            service += self.config.poll;
+        } else if one.thread != thread {
+            service += self.config.switch;
+        }
+        let waited = if polls && one.thread == NOBODY {
+            // The core has polled since it had nothing else to do.
+            now.since(one.idle_since.max(slot.poll_from))
+        } else {
+            Span::ZERO
+        };
+        one.busy += waited;
+        one.thread = thread;
+        let user = self.threads[usize::from(thread)].config.engine == super::Engine::UserSpace;
+        self.charge(thread, usize::from(!user), service + waited);
+        self.begin(core, now, Work::Reap(id), before + service)
+    }
+
+    /// Time to wake a core that has been idle.
+    #[inline]
+    fn wake(&self, core: usize, now: Time) -> Span {
+        let one = &self.cores[core];
+        if one.work != Work::Idle {
+            return Span::ZERO;
+        }
+        let idle = now.since(one.idle_since);
+        match &self.config.hypervisor {
+            Some(hypervisor) if self.is_monitor(core) => {
+                exit_latency(&hypervisor.idle_states, idle)
+            }
+            _ => exit_latency(&self.config.idle_states, idle),
+        }
+    }
+
+    #[inline]
+    fn is_monitor(&self, core: usize) -> bool {
+        self.config.hypervisor.is_some() && core + 1 == self.cores.len()
+    }
+
+    /// A piece of work has ended; returns whether the core has begun another.
+    fn finish(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) -> bool {
+        match self.cores[core].work {
+            Work::Idle | Work::Application(_) => {}
+            Work::Submit(id) => return self.submitted(core, now, id, done),
+            Work::Lock(id) | Work::Down(id) => self.to_device(now, id),
+            Work::Interrupt(count) => {
+                let one = &mut self.cores[core];
+                for _ in 0..count {
+                    one.to_reap.extend(one.announced.pop_front());
+                }
+            }
+            Work::Reap(id) => return self.reaped(core, now, id, done),
+            Work::Up(id) => {
+                let guest = self.core_of(id);
+                self.announce(guest, now, id, done);
+            }
+        }
+        false
+    }
+
+    fn core_of(&self, id: CommandId) -> usize {
+        usize::from(self.threads[usize::from(self.slots[id as usize].thread)].core)
+    }
+
+    /// A core has done its part of a submission; returns whether it has begun to wait for the queue's lock.
+    fn submitted(
+        &mut self,
+        core: usize,
+        now: Time,
+        id: CommandId,
+        done: &mut Vec<Completion>,
+    ) -> bool {
+        let thread = self.slots[id as usize].thread;
+        let costs = self.config.engines[self.threads[usize::from(thread)].config.engine as usize];
+        if self.threads[usize::from(thread)].helpers_free == 0 {
+            self.slots[id as usize].below = now;
+            self.threads[usize::from(thread)].waiting.push_back(id);
+        } else if costs.has_helpers() {
+            self.hand_down(now, id, costs.hand_off);
+        } else if let Some(lock) = self.locks[core] {
+            let (_, leaves) =
+                self.lock_stations[usize::from(lock)].book(now, self.config.queue_lock);
+            let spun = leaves.since(now);
+            self.slots[id as usize].queued += spun;
+            self.charge(thread, 1, spun);
+            if spun != Span::ZERO {
+                let one = &mut self.cores[core];
+                one.work = Work::Lock(id);
+                one.busy += spun;
+                self.set_due(core, leaves);
+                return true;
+            }
+            self.to_device(now, id);
+        } else {
+            self.pass_down(now, id, done);
+        }
+        false
+    }
+
+    /// To the monitor if there is one, else to the drive.
+    fn pass_down(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        if self.config.hypervisor.is_none() {
+            return self.to_device(now, id);
+        }
+        let monitor = self.cores.len() - 1;
+        self.cores[monitor].to_submit.push_back(id);
+        if self.cores[monitor].work == Work::Idle {
+            self.dispatch(monitor, now, done);
+        }
+    }
+
+    fn hand_down(&mut self, now: Time, id: CommandId, hand_off: Span) {
+        let thread = usize::from(self.slots[id as usize].thread);
+        if self.threads[thread].helpers_free != u16::MAX {
+            self.threads[thread].helpers_free -= 1;
+        }
+        self.helper_cpu += hand_off;
+        self.timers
+            .push(now + hand_off, id << 2 | Timer::HandedDown as u32);
+    }
+
+    fn to_device(&mut self, now: Time, id: CommandId) {
+        let slot = &mut self.slots[id as usize];
+        slot.below = now;
+        slot.poll_from = now;
+        let thread = &self.threads[usize::from(slot.thread)];
+        if slot.mode == CompletionMode::HybridPolling {
+            slot.poll_from =
+                now + Span::from_ns(u64::from(thread.mean_ns[size_class(&slot.command)] / 2));
+        }
+        let command = Command {
+            queue: self.queues[usize::from(thread.core)],
+            ..slot.command
+        };
+        self.device.submit(now, command);
+    }
+
+    /// The drive has completed a command.
+    fn from_device(&mut self, now: Time, completion: &Completion, done: &mut Vec<Completion>) {
+        let slot = &mut self.slots[completion.id as usize];
+        slot.above = now;
+        slot.status = completion.status;
+        slot.anatomy = completion.anatomy;
+        let (id, thread) = (completion.id, usize::from(slot.thread));
+        let costs = &self.config.engines[self.threads[thread].config.engine as usize];
+        if slot.mode == CompletionMode::HybridPolling {
+            let mean = &mut self.threads[thread].mean_ns[size_class(&slot.command)];
+            let took = now.since(slot.below).ns().min(u64::from(u32::MAX / 2)) as u32;
+            *mean = if *mean == 0 {
+                took
+            } else {
+                *mean - *mean / 32 + took / 32
+            };
+            if now < slot.poll_from {
+                let at = slot.poll_from;
+                return self.timers.push(at, id << 2 | Timer::PollBegins as u32);
+            }
+        }
+        if costs.has_helpers() {
+            self.helper_cpu += costs.hand_off;
+            let at = now + costs.hand_off;
+            return self.timers.push(at, id << 2 | Timer::HandedUp as u32);
+        }
+        let core = if self.config.hypervisor.is_some() {
+            self.cores.len() - 1
+        } else {
+            usize::from(self.threads[thread].core)
+        };
+        self.announce(core, now, id, done);
+    }
+
+    /// Puts a completion where the core will find it, and wakes the core.
+    fn announce(&mut self, core: usize, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        let interrupts =
+            self.slots[id as usize].mode == CompletionMode::Interrupt || self.is_monitor(core);
+        let one = &mut self.cores[core];
+        if interrupts {
+            one.announced.push_back(id);
+        } else {
+            one.to_reap.push_back(id);
+        }
+        if one.work == Work::Idle {
+            self.dispatch(core, now, done);
+        }
+    }
+
+    fn timer(&mut self, now: Time, payload: u32, done: &mut Vec<Completion>) {
+        let id = payload >> 2;
+        let core = self.core_of(id);
+        if payload & 3 == Timer::HandedDown as u32 {
+            return self.pass_down(now, id, done);
+        }
+        if payload & 3 == Timer::HandedUp as u32 {
+            self.release_helper(now, id);
+        }
+        // Not by an interrupt: the helper, or the poll, has the result in hand.
+        self.cores[core].to_reap.push_back(id);
+        if self.cores[core].work == Work::Idle {
+            self.dispatch(core, now, done);
+        }
+    }
+
+    fn release_helper(&mut self, now: Time, id: CommandId) {
+        let thread = &mut self.threads[usize::from(self.slots[id as usize].thread)];
+        if thread.helpers_free == u16::MAX {
+            return;
+        }
+        thread.helpers_free += 1;
+        let hand_off = self.config.engines[thread.config.engine as usize].hand_off;
+        if let Some(next) = thread.waiting.pop_front() {
+            let slot = &mut self.slots[next as usize];
+            slot.queued += now.since(slot.below);
+            self.hand_down(now, next, hand_off);
+        }
+    }
+
+    /// The thread has the result; returns whether the core goes on with the thread's own work.
+    fn reaped(
+        &mut self,
+        core: usize,
+        now: Time,
+        id: CommandId,
+        done: &mut Vec<Completion>,
+    ) -> bool {
+        let slot = &self.slots[id as usize];
+        let thread = slot.thread;
+        let mut anatomy = slot.anatomy;
+        let issued = slot.issued;
+        anatomy.add(Part::ThreadBusy, issued.since(slot.submitted));
+        anatomy.add(Part::HostSubmission, slot.below.since(issued) - slot.queued);
+        anatomy.add(Part::QueueSlot, slot.queued);
+        anatomy.add(Part::HostCompletion, now.since(slot.above));
+        done.push(Completion {
+            id,
+            at: now,
+            status: slot.status,
+            anatomy,
+        });
+        let engine = self.threads[usize::from(thread)].config.engine;
+        let application = self.config.engines[engine as usize].application;
+        if application == Span::ZERO {
+            return false;
+        }
+        self.charge(thread, 0, application);
+        !self.begin(core, now, Work::Application(thread), application)
+    }
+}
+
+/// Pages of data that a command moves.
+#[inline]
+fn pages(command: &Command) -> u64 {
+    if command.op.transfers() {
+        u64::from(command.bytes).div_ceil(4096)
+    } else {
+        0
+    }
+}
+
+fn size_class(command: &Command) -> usize {
+    let size = (command.bytes >> 9).max(1).ilog2() as usize;
+    size.min(SIZES - 1) + SIZES * usize::from(command.op != crate::Op::Read)
+}
+
+impl<D: Device> Device for HostPath<D> {
+    fn capacity(&self) -> Capacity {
+        self.device.capacity()
+    }
+
+    #[inline]
+    fn submit(&mut self, now: Time, command: Command) {
+        let id = command.id;
+        let thread = command.queue.min(self.threads.len() as u16 - 1);
+        let config = self.threads[usize::from(thread)].config;
+        let slot = Slot {
+            command,
+            thread,
+            mode: self.config.mode(config.engine, command.high_priority),
+            submitted: now,
+            issued: now,
+            queued: Span::ZERO,
+            below: now,
+            poll_from: now,
+            above: now,
+            status: Status::Success,
+            anatomy: Anatomy::ZERO,
+        };
+        if self.slots.len() <= id as usize {
+            self.slots.resize(id as usize + 1, slot);
+        }
+        self.slots[id as usize] = slot;
+        let core = usize::from(self.threads[usize::from(thread)].core);
+        let one = &self.cores[core];
+        if one.work == Work::Application(thread)
+            && one.to_submit.is_empty()
+            && one.announced.is_empty()
+        {
+            // The thread goes straight on: one event for both. A submission that costs nothing ends when this does.
+            let issues = self.due[core];
+            self.begin_submit(core, issues, id);
+            return;
+        }
+        self.cores[core].to_submit.push_back(id);
+        if self.cores[core].work == Work::Idle {
+            // Nothing can complete here: only the drive brings completions about, when it is advanced.
+            let mut done = Vec::new();
+            self.dispatch(core, now, &mut done);
+            debug_assert!(done.is_empty());
+        }
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        self.device
+            .next_event()
+            .min(self.soonest)
+            .min(self.timers.next())
+    }
+
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        loop {
+            if self.device.next_event() == now {
+                let mut below = std::mem::take(&mut self.below);
+                self.device.advance(now, &mut below);
+                for completion in &below {
+                    self.from_device(now, completion, done);
+                }
+                below.clear();
+                self.below = below;
+            }
+            while self.soonest == now {
+                for core in 0..self.due.len() {
+                    if self.due[core] == now && !self.finish(core, now, done) {
+                        self.dispatch(core, now, done);
+                    }
+                }
+            }
+            while let Some(payload) = self.timers.pop_due(now) {
+                self.timer(now, payload, done);
+            }
+            if self.next_event() > now {
+                return;
+            }
+        }
+    }
+
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        self.device.inspect(now, gauges);
+        let mut seconds = self.helper_cpu.seconds();
+        for (core, due) in self.cores.iter().zip(&self.due) {
+            let ahead = if *due == Time::NEVER {
+                Span::ZERO
+            } else {
+                due.since(now)
+            };
+            seconds += core.busy.saturating_sub(ahead).seconds();
+        }
+        gauges.gauge(Gauge::HostCpuSeconds, seconds);
+    }
+}

@@ -1,6 +1,7 @@
 //! A host: `catalogue/host/*.toml`.
 
-use model::host::{CompletionMode, HostConfig};
+use model::Span;
+use model::host::{CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise};
 
 use super::Section;
 
@@ -11,10 +12,111 @@ const COMPLETIONS: &[(&str, CompletionMode)] = &[
     ("hybrid-polling", CompletionMode::HybridPolling),
 ];
 
+/// Sections of `[engine]`, in the order of [`Engine::ALL`].
+const ENGINES: [&str; Engine::COUNT] = [
+    "sync",
+    "pvsync2",
+    "libaio",
+    "posixaio",
+    "io_uring",
+    "user-space",
+];
+
+/// The longest step of a host that makes sense.
+const LONGEST: Span = Span::from_ms(1);
+
 pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
+    let cores = root.count("cores", 1..=1024u16);
+    let completion = root.choice("completion", COMPLETIONS);
+    let mut costs = root.section("engine");
+    let engines = ENGINES.map(|name| engine(&mut costs.section(name)));
+    drop(costs);
+    let noise = read_noise(&mut root.section("noise"));
+    let idle_states = if root.has("sleep") {
+        sleeps(&mut root.section("sleep"))
+    } else {
+        Vec::new()
+    };
+    let hypervisor = root
+        .has("monitor")
+        .then(|| monitor(&mut root.section("monitor")));
     HostConfig {
-        cores: root.count("cores", 1..=1024u16),
+        cores,
         io_queues: 0,
-        completion: root.choice("completion", COMPLETIONS),
+        completion,
+        engines,
+        interrupt: step(root, "interrupt"),
+        interrupt_each: step(root, "interrupt_each"),
+        switch: step(root, "switch"),
+        poll: step(root, "poll"),
+        per_page: step(root, "per_page"),
+        queue_lock: step(root, "queue_lock"),
+        idle_states,
+        noise,
+        hypervisor,
+    }
+}
+
+fn step(section: &mut Section<'_>, key: &str) -> Span {
+    section.span(key, Span::ZERO..=LONGEST)
+}
+
+fn engine(section: &mut Section<'_>) -> EngineCosts {
+    let hand_off = section.maybe("hand_off", step).unwrap_or(Span::ZERO);
+    let helpers = section.maybe("helpers", |section, key| section.count(key, 0..=1024u16));
+    EngineCosts {
+        application: step(section, "application"),
+        system_call: step(section, "system_call"),
+        submit: step(section, "submit"),
+        reap: step(section, "reap"),
+        hand_off,
+        helpers: helpers.unwrap_or(0),
+    }
+}
+
+fn read_noise(section: &mut Section<'_>) -> Noise {
+    Noise {
+        every: section.span("every", Span::from_us(10)..=Span::from_ms(1_000_000)),
+        mean: section.span("mean", Span::ZERO..=LONGEST),
+    }
+}
+
+/// Two lists of one length: after how long, and how long to wake.
+fn sleeps(section: &mut Section<'_>) -> Vec<IdleState> {
+    let after = section.list("after", Span::ZERO..=Span::from_ms(1000));
+    let exit = section.list("exit", Span::ZERO..=LONGEST);
+    if after.len() != exit.len() {
+        section.problem(
+            "exit",
+            format!("{} sleeps but {} times to wake", after.len(), exit.len()),
+            "`after` and `exit` are lists of one length",
+        );
+    }
+    if !after.is_sorted() {
+        section.problem(
+            "after",
+            "sleeps are not in order",
+            "rising times without work",
+        );
+    }
+    after
+        .into_iter()
+        .zip(exit)
+        .map(|(after, exit)| IdleState { after, exit })
+        .collect()
+}
+
+fn monitor(section: &mut Section<'_>) -> Hypervisor {
+    let idle_states = if section.has("sleep") {
+        sleeps(&mut section.section("sleep"))
+    } else {
+        Vec::new()
+    };
+    Hypervisor {
+        kick: step(section, "kick"),
+        down: step(section, "down"),
+        up: step(section, "up"),
+        per_page: step(section, "per_page"),
+        idle_states,
     }
 }

@@ -8,6 +8,7 @@
 
 mod drives;
 mod failure;
+mod replay;
 mod show;
 
 use std::process::ExitCode;
@@ -34,12 +35,14 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Drives(drives::Args),
+    Replay(replay::Args),
     Show(show::Args),
 }
 
 fn run(verb: &Verb) -> Result<(), Failure> {
     match verb {
         Verb::Drives(args) => drives::run(args),
+        Verb::Replay(args) => replay::run(args),
         Verb::Show(args) => show::run(args),
     }
 }

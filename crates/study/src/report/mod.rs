@@ -1,3 +1,4 @@
 //! Results as people and programs read them.
 
+pub mod replay;
 pub mod sheets;

@@ -81,8 +81,8 @@ pub(crate) struct Args {
     threads: Option<u16>,
 
     /// The host the drive is in: a name of the catalogue, or the path of a TOML file
-    #[arg(long)]
-    host: Option<String>,
+    #[arg(long, default_value = "xeon-2017")]
+    host: String,
 
     /// The drive's state at the start
     #[arg(long, value_enum, default_value_t = StateArg::Steady)]
@@ -186,8 +186,8 @@ fn prepare(args: &Args) -> Result<(Option<&'static Format>, Vec<ReplayPlan>), Fa
         }
         format
     });
-    let host = match args.host.as_deref().map(catalogue::host).transpose() {
-        Ok(sheet) => sheet.map(|sheet| sheet.config).unwrap_or_default(),
+    let host = match catalogue::host(&args.host) {
+        Ok(sheet) => sheet.config,
         Err(more) => {
             problems.0.extend(more.0);
             Default::default()

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::run::replay::Replayed;
 use crate::run::{Measured, Outcome};
-use crate::statistics::Histogram;
+use crate::statistics::{Band, Histogram};
 use crate::workload::replay::Pace;
 use crate::workload::trace::{Totals, Trace};
 
@@ -201,21 +201,56 @@ fn write_amplification(outcome: &Outcome) -> Option<f64> {
     Some(outcome.gauge(Gauge::MediumBytesWritten)? / host)
 }
 
+/// Bands of percentiles, each with enough samples: one with too few joins its neighbour. (A thousand requests have a
+/// slowest percent, and no slowest thousandth.) Empty if there are not enough in all.
+fn bands(measured: &Measured) -> Vec<Band> {
+    let mut bands: Vec<Band> = Vec::new();
+    for band in measured.bands.between(&EDGES).into_iter().rev() {
+        match bands.last_mut() {
+            Some(slower) if slower.count < FEWEST => join(slower, &band),
+            _ => bands.push(band),
+        }
+    }
+    if let Some(fastest) = bands.pop() {
+        match bands.last_mut() {
+            Some(slower) if fastest.count < FEWEST => join(slower, &fastest),
+            _ => bands.push(fastest),
+        }
+    }
+    bands.reverse();
+    bands.retain(|band| band.count >= FEWEST);
+    bands
+}
+
+/// Adds a faster band to a slower one.
+fn join(slower: &mut Band, faster: &Band) {
+    let count = slower.count + faster.count;
+    for (mean, other) in slower.mean_ns.iter_mut().zip(faster.mean_ns) {
+        let sum = *mean * slower.count as f64 + other * faster.count as f64;
+        *mean = sum / count.max(1) as f64;
+    }
+    slower.count = count;
+    slower.from = faster.from;
+}
+
 /// Where the time went by band of percentiles, for one kind of request of one drive; `None` if there is no band with
 /// enough samples.
 fn anatomy_table(measured: &Measured) -> Option<String> {
-    let mut bands = measured.bands.between(&EDGES);
-    bands.retain(|band| band.count >= FEWEST);
+    let bands = bands(measured);
     if bands.is_empty() {
         return None;
     }
     let mut table = plain();
     let mut header = vec![String::from("us")];
     header.extend(bands.iter().map(|band| match band.to {
+        to if to >= 100.0 && band.from <= 0.0 => String::from("all requests"),
         to if to >= 100.0 => format!("slowest {} %", short(100.0 - band.from)),
         to => format!("p{} to p{}", short(band.from), short(to)),
     }));
     table.set_header(header);
+    let mut counts = vec![String::from("requests")];
+    counts.extend(bands.iter().map(|band| grouped(band.count)));
+    table.add_row(counts);
     let sums: Vec<f64> = bands.iter().map(|band| band.mean_ns.iter().sum()).collect();
     for (index, part) in Part::ALL.iter().enumerate() {
         // What is nowhere a half percent of the latency is left out.
@@ -371,9 +406,8 @@ fn latency_json(histogram: &Histogram) -> Value {
 }
 
 fn anatomy_json(measured: &Measured) -> Value {
-    let bands = measured.bands.between(&EDGES);
-    let shown = bands.iter().filter(|band| band.count >= FEWEST);
-    let bands: Vec<Value> = shown
+    let bands: Vec<Value> = bands(measured)
+        .iter()
         .map(|band| {
             let parts = Part::ALL
                 .iter()

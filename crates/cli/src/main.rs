@@ -8,7 +8,7 @@
 
 mod drives;
 mod failure;
-mod replay;
+mod review;
 mod show;
 
 use std::process::ExitCode;
@@ -35,14 +35,14 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Drives(drives::Args),
-    Replay(replay::Args),
+    Review(review::Args),
     Show(show::Args),
 }
 
 fn run(verb: &Verb) -> Result<(), Failure> {
     match verb {
         Verb::Drives(args) => drives::run(args),
-        Verb::Replay(args) => replay::run(args),
+        Verb::Review(args) => review::run(args),
         Verb::Show(args) => show::run(args),
     }
 }

@@ -58,6 +58,24 @@ impl<D: Device + ?Sized> Device for Box<D> {
     }
 }
 
+impl<D: Device + ?Sized> Device for &mut D {
+    fn capacity(&self) -> Capacity {
+        (**self).capacity()
+    }
+    fn submit(&mut self, now: Time, command: Command) {
+        (**self).submit(now, command);
+    }
+    fn next_event(&self) -> Time {
+        (**self).next_event()
+    }
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        (**self).advance(now, done);
+    }
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        (**self).inspect(now, gauges);
+    }
+}
+
 /// A figure that a device reports about itself.
 ///
 /// *Cumulative* gauges only grow: an observer reads them twice and takes the difference. *Level* gauges are the state

@@ -1,6 +1,9 @@
 //! One run: jobs on a drive behind a host path, in virtual time, and what came out.
 
+mod bench;
 pub mod replay;
+
+pub use bench::Bench;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -199,8 +202,21 @@ const SLICE: Span = Span::from_ms(20);
 /// # Errors
 /// Jobs that do not fit the drive (offset beyond its end, block larger than the range, ...), all of them at once.
 pub fn simulate(plan: &Plan, progress: &(dyn Fn(f64) + Sync)) -> Result<Outcome, Problems> {
-    let drive = Drive::new(&plan.drive, plan.state, plan.seed);
-    let settings = resolve(&plan.jobs, drive.capacity())?;
+    simulate_on(
+        Drive::new(&plan.drive, plan.state, plan.seed),
+        plan,
+        progress,
+    )
+}
+
+/// Runs the jobs of the plan on a device that is at hand, whose clock begins at zero; the plan's drive and state mean
+/// nothing.
+fn simulate_on<D: Device>(
+    device: D,
+    plan: &Plan,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Outcome, Problems> {
+    let settings = resolve(&plan.jobs, device.capacity())?;
     let cores = plan.host.cores.max(1);
     let threads: Vec<ThreadConfig> = settings
         .iter()
@@ -214,7 +230,7 @@ pub fn simulate(plan: &Plan, progress: &(dyn Fn(f64) + Sync)) -> Result<Outcome,
             }
         })
         .collect();
-    let mut host = HostPath::new(plan.host.clone(), &threads, plan.seed, drive);
+    let mut host = HostPath::new(plan.host.clone(), &threads, plan.seed, device);
     let mut jobs = Jobs::new(&plan.jobs, settings, plan.seed, plan.series_every);
 
     let count_from = jobs.counts_from();
@@ -265,31 +281,22 @@ fn play<D: Device, W: Workload>(
 /// Runs independent plans on all cores; each result is that of [`simulate`], in the order of the plans. `progress` is
 /// called now and then with the share of all that is done.
 pub fn sweep(plans: &[Plan], progress: &(dyn Fn(f64) + Sync)) -> Vec<Result<Outcome, Problems>> {
-    in_parallel(plans, progress, |plan, progress| simulate(plan, progress))
-}
-
-/// Does independent work on all cores, with the share of all that is done as progress; results in the order of `items`.
-fn in_parallel<T: Sync, R: Send>(
-    items: &[T],
-    progress: &(dyn Fn(f64) + Sync),
-    work: impl Fn(&T, &(dyn Fn(f64) + Sync)) -> R + Sync,
-) -> Vec<R> {
-    let shares: Vec<AtomicU32> = items.iter().map(|_| AtomicU32::new(0)).collect();
+    let shares: Vec<AtomicU32> = plans.iter().map(|_| AtomicU32::new(0)).collect();
     let report = |index: usize, share: f64| {
         shares[index].store((share * 1e6) as u32, Ordering::Relaxed);
         let sum: f64 = shares
             .iter()
             .map(|share| f64::from(share.load(Ordering::Relaxed)))
             .sum();
-        progress(sum / 1e6 / items.len() as f64);
+        progress(sum / 1e6 / plans.len() as f64);
     };
-    items
+    plans
         .par_iter()
         .enumerate()
-        .map(|(index, item)| {
-            let result = work(item, &|share| report(index, share));
+        .map(|(index, plan)| {
+            let outcome = simulate(plan, &|share| report(index, share));
             report(index, 1.0);
-            result
+            outcome
         })
         .collect()
 }

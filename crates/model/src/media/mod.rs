@@ -89,3 +89,29 @@ impl Device for Drive {
         each!(self, drive => drive.inspect(now, gauges))
     }
 }
+
+impl DriveConfig {
+    /// Bytes a host can address.
+    pub fn capacity_bytes(&self) -> u64 {
+        match self {
+            DriveConfig::Ram(config) => config.bytes,
+            DriveConfig::XPoint(config) => config.bytes,
+            DriveConfig::Nand(config) => config.geometry.capacity,
+        }
+    }
+
+    /// A drive that behaves like this one under uniform random writes but has only about `bytes`, so that it reaches
+    /// its steady state after fewer of them. What happens then happens after the same number of fills; how much
+    /// smaller it is says [`DriveConfig::capacity_bytes`]. A drive that is smaller already stays as it is.
+    pub fn shrunk(&self, bytes: u64) -> DriveConfig {
+        let mut shrunk = self.clone();
+        let fewer = |all: &mut u64| *all = (*all).min((bytes / 4096).max(1) * 4096);
+        match &mut shrunk {
+            DriveConfig::Ram(config) => fewer(&mut config.bytes),
+            // Written in place: only fewer addresses are in use.
+            DriveConfig::XPoint(config) => fewer(&mut config.bytes),
+            DriveConfig::Nand(config) => **config = config.shrunk(bytes),
+        }
+        shrunk
+    }
+}

@@ -1,4 +1,5 @@
 //! Results as people and programs read them.
 
-pub mod replay;
+pub mod page;
+pub mod quantity;
 pub mod sheets;

@@ -1,0 +1,247 @@
+//! `drivelab review`: drives side by side, as a page, as JSON and as a table.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use study::catalogue::{self, DriveSheet};
+use study::problem::{Place, Problem, Problems};
+use study::report::page;
+use study::review::{self, Event, Request, Suite, Virtual, Workload, Yours, summary};
+use study::workload::fio::{self, Surroundings};
+use study::workload::trace;
+
+use crate::failure::Failure;
+
+/// Put drives side by side: a page, its data, and a table
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab review p4800x-375 p3700-1600 9100max-2400
+  drivelab review p4800x-375 ./my-drive.toml --job database.fio --job log.fio
+  drivelab review p4800x-375 --trace vm.vscsi.xz --output vm.html
+  drivelab review p4800x-375 p3700-1600 --suite full --seed 7
+
+Writes review.html, one file that needs nothing else, and review.json with the same data.
+Progress goes to standard error, the table to standard output.")]
+pub(crate) struct Args {
+    /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
+    #[arg(required = true, value_name = "DRIVE")]
+    drives: Vec<String>,
+
+    /// A fio job file to run on each drive; may be given several times
+    #[arg(long = "job", value_name = "FILE")]
+    jobs: Vec<PathBuf>,
+
+    /// A block trace to replay on each drive, as recorded; may be given several times
+    #[arg(long = "trace", value_name = "FILE")]
+    traces: Vec<PathBuf>,
+
+    /// quick takes about a minute for three drives, full has every percentile to 99.999 and takes many
+    #[arg(long, default_value = "quick", value_parser = ["quick", "full"])]
+    suite: String,
+
+    /// The host the drives are in: a name or the path of a TOML file
+    #[arg(long, default_value = "xeon-2017", value_name = "HOST")]
+    host: String,
+
+    /// Feeds every random stream: the same seed gives the same files, byte for byte
+    #[arg(long, default_value_t = 42, value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    seed: u64,
+
+    /// Where the page goes; the data go beside it, with the ending .json
+    #[arg(long, short, default_value = "review.html", value_name = "FILE")]
+    output: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let request = read(args)?;
+    let bar = progress_bar();
+    let result = review::review(&request, &Virtual, &|event| tell(&bar, event));
+    bar.finish_and_clear();
+    let review = result?;
+    let data = args.output.with_extension("json");
+    write_whole(&args.output, page::html(&review).as_bytes())?;
+    write_whole(&data, review.to_json().as_bytes())?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", summary::table(&review))?;
+    for finding in &review.verdict {
+        writeln!(out, "• {}", finding.text)?;
+    }
+    writeln!(
+        out,
+        "\nThe page is {}, its data {}.",
+        args.output.display(),
+        data.display()
+    )?;
+    Ok(())
+}
+
+/// Everything that was asked for, read and checked before anything runs.
+fn read(args: &Args) -> Result<Request, Problems> {
+    let mut problems = Problems::default();
+    let mut drives: Vec<DriveSheet> = Vec::new();
+    for name in &args.drives {
+        match catalogue::drive(name) {
+            Ok(drive) => drives.push(drive),
+            Err(all) => problems.0.extend(all.0),
+        }
+    }
+    let host = match catalogue::host(&args.host) {
+        Ok(host) => Some(host),
+        Err(all) => {
+            problems.0.extend(all.0);
+            None
+        }
+    };
+    let mut yours = Vec::new();
+    let processors = host.as_ref().map_or(1, |host| u32::from(host.config.cores));
+    for path in &args.jobs {
+        match job_file(path, processors) {
+            Ok(one) => yours.push(one),
+            Err(all) => problems.0.extend(all.0),
+        }
+    }
+    for path in &args.traces {
+        match trace_file(path) {
+            Ok(one) => yours.push(one),
+            Err(all) => problems.0.extend(all.0),
+        }
+    }
+    problems.0.extend(output_problem(&args.output));
+    let mut seen = BTreeSet::new();
+    for drive in &drives {
+        if !seen.insert(&drive.id) {
+            problems.0.push(Problem {
+                origin: "command line".into(),
+                place: Place::Whole,
+                what: format!("{}: named twice", drive.id),
+                help: Some("name each drive once".into()),
+            });
+        }
+    }
+    let suite = if args.suite == "full" {
+        Suite::Full
+    } else {
+        Suite::Quick
+    };
+    match (problems.0.is_empty(), host) {
+        (true, Some(host)) => Ok(Request {
+            drives,
+            host,
+            suite,
+            effort: suite.effort(),
+            seed: args.seed,
+            yours,
+        }),
+        _ => Err(problems),
+    }
+}
+
+fn job_file(path: &Path, processors: u32) -> Result<Yours, Problems> {
+    let origin = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
+    let surroundings = Surroundings {
+        environment: &|name| std::env::var(name).ok(),
+        read: &|path| std::fs::read(path),
+        processors,
+    };
+    let set = fio::read_text(&origin, &text, &surroundings)?;
+    for warning in &set.warnings {
+        eprintln!("warning: {origin}: {warning}");
+    }
+    Ok(Yours {
+        source: origin,
+        text,
+        workload: Workload::Jobs(set.jobs),
+    })
+}
+
+fn trace_file(path: &Path) -> Result<Yours, Problems> {
+    let trace = trace::read(path, &trace::Options::default())?;
+    Ok(Yours {
+        source: path.display().to_string(),
+        text: format!(
+            "{} requests ({}), at their recorded times; addresses beyond a drive are folded into it",
+            trace.records.len(),
+            trace.format.name
+        ),
+        workload: Workload::Trace(trace),
+    })
+}
+
+/// An output that cannot be written is better known before the minutes than after.
+fn output_problem(output: &Path) -> Option<Problem> {
+    let problem = |what: String, help: &str| {
+        Some(Problem {
+            origin: "command line".into(),
+            place: Place::Whole,
+            what: format!("--output {}: {what}", output.display()),
+            help: Some(help.into()),
+        })
+    };
+    let folder = folder_of(output);
+    if output.file_name().is_none() || output.is_dir() {
+        return problem("names no file".into(), "give a name such as review.html");
+    }
+    if output.extension().is_some_and(|ending| ending == "json") {
+        return problem(
+            "the ending .json is that of the data beside the page".into(),
+            "give a name such as review.html",
+        );
+    }
+    if !folder.is_dir() {
+        let what = format!("there is no folder {}", folder.display());
+        return problem(what, "make it first");
+    }
+    None
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Writes a file whole or not at all.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::failed(format!("writing {}", path.display()), error);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let written = std::fs::File::create(&part)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .and_then(|()| std::fs::rename(&part, path));
+    written.map_err(|error| {
+        // Best effort: the error that matters is the first.
+        let _ = std::fs::remove_file(&part);
+        failed(error)
+    })
+}
+
+fn progress_bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template(
+        "{elapsed_precise} [{bar:32}] {pos}/{len} measurements, {eta} left  {wide_msg}",
+    );
+    if let Ok(style) = style {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.enable_steady_tick(Duration::from_millis(250));
+    bar
+}
+
+fn tell(bar: &ProgressBar, event: Event<'_>) {
+    match event {
+        Event::Planned(more) => bar.inc_length(more as u64),
+        Event::Begun(name) => bar.set_message(name.to_owned()),
+        Event::Done(_) => bar.inc(1),
+    }
+}

@@ -1,0 +1,201 @@
+//! The page of a review: one HTML file that needs nothing else.
+//!
+//! Words, facts and jobs are written here, escaped, so that they are there without scripts; charts and their tables
+//! are drawn by the scripts beside this file from the review's JSON, which is embedded with every `<` escaped. The
+//! page loads nothing: its content security policy forbids it.
+
+mod facts;
+mod markup;
+
+use crate::review::Review;
+use markup::{escape, json_in_script};
+
+const STYLES: [&str; 2] = [
+    include_str!("vendor/uplot/uPlot.min.css"),
+    include_str!("style/page.css"),
+];
+
+/// In the order in which they need each other.
+const SCRIPTS: [&str; 11] = [
+    include_str!("vendor/uplot/uPlot.iife.min.js"),
+    include_str!("script/format.js"),
+    include_str!("script/data.js"),
+    include_str!("script/theme.js"),
+    include_str!("script/controls.js"),
+    include_str!("script/marks.js"),
+    include_str!("script/axes.js"),
+    include_str!("script/plot.js"),
+    include_str!("script/table.js"),
+    include_str!("script/anatomy.js"),
+    include_str!("script/charts.js"),
+];
+
+/// Run last: puts the charts into the page.
+const START: &str = include_str!("script/start.js");
+
+/// Run first, before anything is painted: a chosen theme must not flash.
+const EARLY: &str = include_str!("script/early.js");
+
+/// A chapter of the page: the ids of the charts in it and the words above them.
+struct Section {
+    id: &'static str,
+    title: &'static str,
+    about: &'static str,
+    charts: &'static [(&'static str, &'static str)],
+}
+
+const SECTIONS: [Section; 8] = [
+    Section {
+        id: "block-size",
+        title: "One at a time",
+        about: "One I/O in flight, from 512 bytes to 1 MiB. This is how a program that waits for each answer meets a \
+                drive. Offsets that are multiples of 512 B only show what a drive makes of I/O that straddles its \
+                own units.",
+        charts: &[("block-size", "Block sizes at queue depth 1")],
+    },
+    Section {
+        id: "queue-depth",
+        title: "Many at a time",
+        about: "4 KiB random I/O at 29 queue depths, spread over up to four threads. Past the depth at which a drive \
+                saturates, more depth buys waiting and nothing else.",
+        charts: &[
+            ("queue-depth", "4 KiB random I/O by queue depth"),
+            ("costs", "What it costs"),
+        ],
+    },
+    Section {
+        id: "latency",
+        title: "To five nines",
+        about: "A mean hides what users notice. Each further nine on this axis is ten times rarer; below it, every \
+                band of percentiles is taken apart into what its I/Os spent their time on. No real drive can tell \
+                you that; a model can.",
+        charts: &[
+            ("distribution", "Latency by percentile"),
+            ("anatomy", "What the slowest waited for"),
+        ],
+    },
+    Section {
+        id: "sequential",
+        title: "Large and in order",
+        about: "128 KiB sequential I/O from one thread: copies, scans, backups, logs.",
+        charts: &[("sequential", "128 KiB sequential I/O by queue depth")],
+    },
+    Section {
+        id: "mix",
+        title: "Reads among writes",
+        about: "4 KiB random I/O from 16 threads, each with one in flight, from writes only to reads only. On flash, \
+                reads wait behind programs and erases.",
+        charts: &[("mix", "Mixes of reads and writes")],
+    },
+    Section {
+        id: "paced",
+        title: "At a fixed pace",
+        about: "Applications rarely run flat out. Here 4 KiB I/Os arrive at random moments at a fixed mean rate, and \
+                latency is what they meet. A rate at which a drive falls behind is not shown.",
+        charts: &[("paced", "Latency against the rate of arrival")],
+    },
+    Section {
+        id: "sustained",
+        title: "Writing without end",
+        about: "4 KiB random writes from fresh, 32 in flight. A flash drive starts fast and falls off a cliff when \
+                its spare area is used up and it must collect garbage for every write.",
+        charts: &[("sustained", "Random writes from fresh until steady")],
+    },
+    Section {
+        id: "yours",
+        title: "Your workloads",
+        about: "The job files and traces given with the review, on drives in steady state. Their latency \
+                distribution and anatomy are among the workloads of the charts under \u{201c}To five nines\u{201d}.",
+        charts: &[],
+    },
+];
+
+/// The bytes of `review.html`.
+pub fn html(review: &Review) -> String {
+    let mut page = String::with_capacity(1 << 20);
+    let title = facts::title(review);
+    page.push_str("<!doctype html>\n<html lang=\"en\" data-theme=\"auto\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.push_str(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; \
+         style-src 'unsafe-inline'; img-src data: blob:\">\n",
+    );
+    page.push_str(&format!("<title>{}</title>\n", escape(&title)));
+    for style in STYLES {
+        page.push_str(&format!("<style>{style}</style>\n"));
+    }
+    page.push_str(&format!("<script>{EARLY}</script>\n</head>\n<body>\n"));
+    page.push_str(&facts::header(review, &title));
+    page.push_str(&body(review));
+    page.push_str(&format!(
+        "<script type=\"application/json\" id=\"review-data\">{}</script>\n",
+        json_in_script(&page_json(review))
+    ));
+    for script in SCRIPTS {
+        page.push_str(&format!("<script>{script}</script>\n"));
+    }
+    page.push_str(&format!("<script>{START}</script>\n</body>\n</html>\n"));
+    page
+}
+
+/// The review without its jobs, which are in the page as text, and with the drives' short labels.
+fn page_json(review: &Review) -> serde_json::Value {
+    let mut value = serde_json::to_value(review).expect("a review has no maps with odd keys");
+    for (drive, label) in facts::labels(review).into_iter().enumerate() {
+        value["drives"][drive]["label"] = label.into();
+        value["drives"][drive]["figures"] = serde_json::Value::Null;
+    }
+    let chapters = value["chapters"].as_array_mut();
+    let points = chapters
+        .into_iter()
+        .flatten()
+        .filter_map(|chapter| chapter["points"].as_array_mut())
+        .flatten();
+    for point in points {
+        for result in point["results"].as_array_mut().into_iter().flatten() {
+            if let Some(fields) = result.as_object_mut() {
+                fields.remove("job");
+            }
+        }
+    }
+    value
+}
+
+fn body(review: &Review) -> String {
+    let shown: Vec<&Section> = SECTIONS
+        .iter()
+        .filter(|section| match section.id {
+            "latency" => review.chapter("queue-depth").is_some(),
+            id => review.chapter(id).is_some(),
+        })
+        .collect();
+    let mut page = String::from("<main id=\"review\">\n");
+    page.push_str(&facts::verdict(review));
+    page.push_str("<nav class=\"contents\" aria-label=\"Contents\"><ol>");
+    for section in &shown {
+        page.push_str(&format!(
+            "<li><a href=\"#{}\">{}</a></li>",
+            section.id, section.title
+        ));
+    }
+    page.push_str("<li><a href=\"#drives\">The drives</a></li><li><a href=\"#method\">Method</a></li></ol></nav>\n");
+    for section in shown {
+        page.push_str(&format!(
+            "<section id=\"{}\" class=\"chapter\">\n<h2>{}</h2>\n<p class=\"about\">{}</p>\n",
+            section.id, section.title, section.about
+        ));
+        if section.id == "yours" {
+            page.push_str(&facts::yours(review));
+        }
+        for (chart, caption) in section.charts {
+            page.push_str(&format!(
+                "<figure data-chart=\"{chart}\"><figcaption>{caption}</figcaption></figure>\n"
+            ));
+        }
+        page.push_str("</section>\n");
+    }
+    page.push_str(&facts::drives(review));
+    page.push_str(&facts::method(review));
+    page.push_str("</main>\n");
+    page
+}

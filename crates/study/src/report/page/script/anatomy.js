@@ -1,0 +1,113 @@
+"use strict";
+// Latency taken apart by band of percentiles: one stacked bar for each drive and band.
+const anatomy = (() => {
+  const { element } = controls;
+  const { review } = data;
+
+  // Parts in the order of the bar, grouped by what they have in common. The names are the model's.
+  const GROUPS = [
+    ["host", ["thread busy", "host submission", "queue slot", "host completion"]],
+    ["drive", ["link", "controller", "transfer"]],
+    ["medium", ["medium"]],
+    ["wait", ["behind a read", "behind a program", "behind an erase", "behind garbage collection",
+      "behind refresh", "collision"]],
+    ["full", ["write buffer full", "throttle"]],
+  ];
+  const ORDER = GROUPS.flatMap(([group, names]) => names.map((name, shade) => ({ group, name, shade })));
+  for (const name of review.parts) {
+    if (!ORDER.some((part) => part.name === name)) ORDER.push({ group: "host", name, shade: 4 });
+  }
+
+  // fio's latency does not count the time before the thread issues.
+  const counted = ORDER.filter((part) => part.name !== "thread busy");
+
+  function bandName(index) {
+    const [from, to] = [review.band_edges[index], review.band_edges[index + 1]];
+    if (from === 0) return `Fastest ${to}${"\u202f"}%`;
+    if (to === 100) return `Slowest ${+(100 - from).toPrecision(3)}${"\u202f"}%`;
+    return `${from}–${to}${"\u202f"}%`;
+  }
+
+  // { bands: [{ name, drives: [{ drive, ios, total, parts: [{...part, us}] } or null] }] } of one point.
+  function dissect(point, direction) {
+    const drives = review.drives.map((_, drive) => data.figures(point, drive, direction)?.bands ?? null);
+    const count = review.band_edges.length - 1;
+    return Array.from({ length: count }, (_, band) => ({
+      name: bandName(band),
+      drives: drives.map((bands) => {
+        const one = bands?.[band];
+        if (!one) return null;
+        const parts = counted.map((part) => ({ ...part, us: one.parts_us[review.parts.indexOf(part.name)] ?? 0 }));
+        return { ios: one.ios, total: parts.reduce((sum, part) => sum + part.us, 0), parts };
+      }),
+    }));
+  }
+
+  function bar(one, drive, longest, relative) {
+    const row = element("div", { class: "bar-row" });
+    const name = element("span", { class: "bar-name" }, marks.swatch(drive), data.review.drives[drive].label);
+    if (!one) {
+      row.append(name, element("span", { class: "bar-none" }, "fewer than ten I/Os"));
+      return row;
+    }
+    const track = element("div", { class: "bar-track", "aria-hidden": "true" });
+    const fill = element("div", { class: "bar" });
+    fill.style.width = relative ? "100%" : `${Math.max((one.total / longest) * 100, 0.4)}%`;
+    for (const part of one.parts) {
+      const share = part.us / one.total;
+      if (share < 0.002) continue;
+      const piece = element("span", {
+        class: `piece ${part.group} shade-${part.shade}`,
+        title: `${part.name}: ${format.microseconds(part.us)} (${format.percent(share * 100)})`,
+      });
+      piece.style.flexGrow = share;
+      if (share > 0.13 && (relative || one.total / longest > 0.4)) {
+        piece.append(element("span", { class: "piece-name" }, part.name));
+      }
+      fill.append(piece);
+    }
+    track.append(fill);
+    row.append(name, track, element("b", { class: "bar-total" }, format.microseconds(one.total)));
+    return row;
+  }
+
+  function draw(host, point, direction, relative) {
+    host.replaceChildren();
+    const bands = dissect(point, direction);
+    const seen = new Set();
+    for (const band of bands) {
+      if (band.drives.every((one) => one === null)) continue;
+      const longest = Math.max(...band.drives.map((one) => one?.total ?? 0));
+      const group = element("div", { class: "band", role: "group", "aria-label": band.name },
+        element("div", { class: "band-name" }, band.name));
+      band.drives.forEach((one, drive) => {
+        one?.parts.forEach((part) => { if (part.us / one.total >= 0.002) seen.add(part.name); });
+        group.append(bar(one, drive, longest, relative));
+      });
+      host.append(group);
+    }
+    if (seen.size === 0) host.append(element("p", { class: "empty" }, "Nothing was measured here."));
+    const key = element("ul", { class: "key" });
+    for (const part of counted.filter((one) => seen.has(one.name))) {
+      key.append(element("li", {}, element("span", { class: `piece ${part.group} shade-${part.shade}` }), part.name));
+    }
+    host.prepend(key);
+    return bands;
+  }
+
+  function rows(point, direction) {
+    const bands = dissect(point, direction);
+    const all = bands.flatMap((band) => band.drives.map((one, drive) => ({ band, one, drive })));
+    const used = counted.filter((part) => all.some(({ one }) => one?.parts.some((p) => p.name === part.name && p.us > 0)));
+    return {
+      head: ["Band", "Drive", "I/Os", "Mean", ...used.map((part) => part.name)],
+      formats: [String, String, format.plain, format.microseconds, ...used.map(() => format.microseconds)],
+      rows: all.filter(({ one }) => one).map(({ band, one, drive }) => [
+        band.name, review.drives[drive].label, one.ios, one.total,
+        ...used.map((part) => one.parts.find((p) => p.name === part.name).us),
+      ]),
+    };
+  }
+
+  return { draw, rows };
+})();

@@ -1,0 +1,46 @@
+"use strict";
+// The review, read from the page, and the figures that charts ask of it.
+const data = (() => {
+  const review = JSON.parse(document.getElementById("review-data").textContent);
+
+  const metrics = {
+    iops: { label: "IOPS", axis: "I/Os a second", format: format.count, of: (f) => f.iops },
+    mb_s: { label: "MB/s", axis: "Throughput", format: format.megabytes, of: (f) => f.mb_s },
+    mean: { label: "Mean", axis: "Mean latency", format: format.microseconds, of: (f) => f.latency.mean_us },
+    p50: { label: "Median", axis: "Median latency", format: format.microseconds, of: (f) => f.latency.p50_us },
+    p99: { label: "99th", axis: "99th percentile of latency", format: format.microseconds, of: (f) => f.latency.p99_us },
+    p99_99: {
+      label: "99.99th", axis: "99.99th percentile of latency", format: format.microseconds,
+      of: (f) => f.latency.p99_99_us,
+    },
+    p99_999: {
+      label: "99.999th", axis: "99.999th percentile of latency", format: format.microseconds,
+      of: (f) => f.latency.p99_999_us,
+    },
+  };
+
+  const chapter = (id) => review.chapters.find((one) => one.id === id);
+
+  // Points of a chapter whose settings have these values.
+  function points(id, wanted = {}) {
+    const all = chapter(id)?.points ?? [];
+    return all.filter((point) => Object.entries(wanted).every(([key, value]) => point.settings[key] === value));
+  }
+
+  // The figures of one direction; reads and writes together where a mix asks for "all".
+  function figures(point, drive, direction) {
+    const result = point.results[drive];
+    if (!result) return null;
+    if (direction === "read" || direction === "write") return result[direction];
+    return result.read && result.write ? null : result.read ?? result.write;
+  }
+
+  function value(point, drive, direction, metric) {
+    const one = figures(point, drive, direction);
+    return one ? metrics[metric].of(one) : null;
+  }
+
+  const names = review.drives.map((drive) => drive.name);
+
+  return { review, metrics, chapter, points, figures, value, names };
+})();

@@ -1,0 +1,1 @@
+try { document.documentElement.dataset.theme = localStorage.getItem("drivelab-theme") || "auto"; } catch { /* no storage */ }

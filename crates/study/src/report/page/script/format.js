@@ -1,0 +1,42 @@
+"use strict";
+// Numbers as people read them: units chosen by size, three significant digits, a thin space before the unit.
+const format = (() => {
+  const THIN = "\u202f";
+
+  function digits(value, significant = 3) {
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    const places = Math.max(0, significant - 1 - Math.floor(Math.log10(size)));
+    const text = value.toFixed(Math.min(places, 6));
+    const trimmed = text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+    return trimmed.replace(/\B(?=(\d{3})+(?!\d))/g, (_, __, at, all) => {
+      const dot = all.indexOf(".");
+      return dot >= 0 && at > dot ? "" : ",";
+    });
+  }
+
+  function scaled(value, steps) {
+    const size = Math.abs(value);
+    for (const [least, divisor, unit] of steps) {
+      // Half a digit below the step already rounds up to it.
+      if (size >= least * 0.9995) return digits(value / divisor) + unit;
+    }
+    return digits(value) + steps[steps.length - 1][2];
+  }
+
+  const microseconds = (us) => scaled(us, [
+    [1e6, 1e6, THIN + "s"], [1e3, 1e3, THIN + "ms"], [1, 1, THIN + "µs"], [0, 1e-3, THIN + "ns"],
+  ]);
+  const count = (value) => scaled(value, [[1e6, 1e6, THIN + "M"], [1e3, 1e3, THIN + "k"], [0, 1, ""]]);
+  const megabytes = (value) => scaled(value, [[1e3, 1e3, THIN + "GB/s"], [0, 1, THIN + "MB/s"]]);
+  const bytes = (value) => scaled(value, [
+    [1 << 20, 1 << 20, THIN + "MiB"], [1 << 10, 1 << 10, THIN + "KiB"], [0, 1, THIN + "B"],
+  ]);
+  const seconds = (value) => scaled(value, [[7200, 3600, THIN + "h"], [120, 60, THIN + "min"], [0, 1, THIN + "s"]]);
+  const percent = (value) => digits(value, 3) + THIN + "%";
+  // 99.99 is written in full: rounding it would say 100.
+  const percentile = (value) => String(+value.toFixed(5)) + THIN + "%";
+  const plain = (value) => digits(value);
+
+  return { digits, microseconds, count, megabytes, bytes, seconds, percent, percentile, plain };
+})();

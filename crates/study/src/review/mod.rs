@@ -1,0 +1,165 @@
+//! A review: drives side by side on standard workloads and on the user's own, and what it says about them in words.
+//!
+//! [`review`] runs everything and returns a [`Review`]; [`crate::report::page`] makes a page of it, [`summary`] a
+//! table for the terminal. To add a chapter: a file in `suite/`, a line in its `CHAPTERS`, a chart in the page's
+//! `script/charts.js`, and where it has something to say a file in `verdict/`.
+
+mod measure;
+pub mod results;
+mod run;
+mod suite;
+pub mod summary;
+mod verdict;
+
+pub use results::Review;
+pub use run::{Event, Listener, OnBench, Simulator, seed_of};
+pub use suite::{Effort, Suite};
+
+use model::media::{DriveConfig, Precondition};
+
+use crate::catalogue::{DriveSheet, Figure, HostSheet};
+use crate::problem::Problems;
+use crate::run::replay::{ReplayPlan, replay};
+use crate::run::{Bench, Outcome, Plan};
+use crate::workload::job::Job;
+use crate::workload::trace::Trace;
+use results::{BAND_EDGES, DriveFacts, HostFacts, VERSION, percentile_grid, rounded};
+
+/// What is to be reviewed.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The drives, in the order of the page.
+    pub drives: Vec<DriveSheet>,
+    /// The host they are in.
+    pub host: HostSheet,
+    /// Name of the suite, for the page.
+    pub suite: Suite,
+    /// How much each point measures; [`Suite::effort`] unless a test wants less.
+    pub effort: Effort,
+    /// Feeds every random stream.
+    pub seed: u64,
+    /// The user's own workloads.
+    pub yours: Vec<Yours>,
+}
+
+/// A workload of the user: a job file or a trace.
+#[derive(Clone, Debug)]
+pub struct Yours {
+    /// The file's name as given.
+    pub source: String,
+    /// The job file's text, or how the trace is replayed.
+    pub text: String,
+    /// What runs.
+    pub workload: Workload,
+}
+
+/// What runs of a user's file.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// Jobs of a job file.
+    Jobs(Vec<Job>),
+    /// A trace, replayed as recorded; addresses beyond a drive are folded into it.
+    Trace(Trace),
+}
+
+impl Request {
+    /// The host as this drive sees it: it has as many queue pairs as the drive offers.
+    fn host_of(&self, drive: usize) -> model::host::HostConfig {
+        let mut host = self.host.config.clone();
+        host.io_queues = self.drives[drive].io_queues;
+        host
+    }
+}
+
+/// The real simulator.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Virtual;
+
+impl Simulator for Virtual {
+    fn bench(&self, drive: &DriveConfig, state: Precondition, seed: u64) -> Box<dyn OnBench> {
+        Box::new(Bench::new(drive, state, seed))
+    }
+
+    fn replay(&self, trace: &Trace, plan: &ReplayPlan) -> Result<Outcome, Problems> {
+        replay(trace, plan, &|_| {}).map(|replayed| replayed.outcome)
+    }
+}
+
+impl OnBench for Bench {
+    fn simulate(&mut self, plan: &Plan) -> Result<Outcome, Problems> {
+        Bench::simulate(self, plan, &|_| {})
+    }
+}
+
+/// Runs the review on all cores.
+///
+/// # Errors
+/// A job does not fit a drive.
+pub fn review(
+    request: &Request,
+    simulator: &dyn Simulator,
+    listener: Listener<'_>,
+) -> Result<Review, Problems> {
+    let runner = run::Runner {
+        request,
+        effort: request.effort,
+        simulator,
+        listener,
+    };
+    let chapters = runner.chapters()?;
+    let mut review = Review {
+        schema: "drivelab review",
+        version: VERSION,
+        program: concat!("drivelab ", env!("CARGO_PKG_VERSION")).to_owned(),
+        suite: request.suite.name().to_owned(),
+        seed: request.seed,
+        host: HostFacts {
+            id: request.host.id.clone(),
+            name: request.host.name.clone(),
+            figures: request.host.figures.iter().map(figure).collect(),
+        },
+        drives: request.drives.iter().map(facts).collect(),
+        percentiles: percentile_grid(),
+        band_edges: BAND_EDGES.to_vec(),
+        parts: model::Part::ALL.map(model::Part::name).to_vec(),
+        verdict: Vec::new(),
+        chapters,
+    };
+    review.verdict = verdict::findings(&review);
+    Ok(review)
+}
+
+fn figure(figure: &Figure) -> results::Figure {
+    results::Figure {
+        key: figure.key.clone(),
+        value: figure.value.clone(),
+        kind: figure.kind.name(),
+        source: figure.source.clone(),
+    }
+}
+
+fn facts(sheet: &DriveSheet) -> DriveFacts {
+    let capacity = sheet.capacity;
+    let days = sheet.warranty_years.map(|years| years * 365.0);
+    DriveFacts {
+        id: sheet.id.clone(),
+        name: sheet.name.clone(),
+        medium: sheet.medium.clone(),
+        form_factor: sheet.form_factor.clone(),
+        interface: sheet.interface.clone(),
+        capacity_bytes: capacity,
+        io_queues: sheet.io_queues,
+        endurance_bytes: sheet.endurance_bytes,
+        warranty_years: sheet.warranty_years,
+        drive_writes_per_day: sheet
+            .endurance_bytes
+            .zip(days)
+            .map(|(bytes, days)| rounded(bytes as f64 / capacity as f64 / days)),
+        price_usd: sheet.price_usd,
+        price_date: sheet.price_date.clone(),
+        usd_per_gb: sheet
+            .price_usd
+            .map(|price| rounded(price / (capacity as f64 / 1e9))),
+        figures: sheet.figures.iter().map(figure).collect(),
+    }
+}

@@ -1,0 +1,325 @@
+//! What a review found, as it is written to `review.json` and embedded in `review.html`.
+//!
+//! The schema is described in `docs/review-json.md`; [`VERSION`] grows when a field changes its meaning or goes away.
+//! The bytes depend on the drives, the suite and the seed only: there is no clock in it, keys keep the order of the
+//! structs, and figures are rounded to six significant digits.
+
+use model::Part;
+use serde::Serialize;
+
+use crate::statistics::Histogram;
+
+/// Version of the schema.
+pub const VERSION: u32 = 1;
+
+/// Percentiles of every latency curve: the median, and eight steps to each further nine up to 99.999.
+pub fn percentile_grid() -> Vec<f64> {
+    let mut grid: Vec<f64> = (0..=40)
+        .map(|step| 100.0 - 100.0 * libm::exp10(-f64::from(step) / 8.0))
+        .map(|percent| (percent * 1e5).round() / 1e5)
+        .collect();
+    grid.push(50.0);
+    grid.sort_by(f64::total_cmp);
+    grid
+}
+
+/// Edges of the bands of percentiles in which latency is taken apart.
+pub const BAND_EDGES: [f64; 8] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+
+/// A whole review.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Review {
+    /// Always `drivelab review`.
+    pub schema: &'static str,
+    /// See [`VERSION`].
+    pub version: u32,
+    /// Name and version of the program.
+    pub program: String,
+    /// `quick` or `full`.
+    pub suite: String,
+    /// The review's seed.
+    pub seed: u64,
+    /// The host the drives were in.
+    pub host: HostFacts,
+    /// The drives, in the order given.
+    pub drives: Vec<DriveFacts>,
+    /// Percentiles of [`Latency::at`].
+    pub percentiles: Vec<f64>,
+    /// Edges of [`Figures::bands`], in percent.
+    pub band_edges: Vec<f64>,
+    /// Names of the parts of a latency, in the order of [`BandFigures::parts_us`].
+    pub parts: Vec<&'static str>,
+    /// What the data say in words.
+    pub verdict: Vec<Finding>,
+    /// The measurements.
+    pub chapters: Vec<Chapter>,
+}
+
+/// The host.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct HostFacts {
+    /// Short name.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// Every figure with its source.
+    pub figures: Vec<Figure>,
+}
+
+/// What is known of a drive before it runs.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct DriveFacts {
+    /// Short name.
+    pub id: String,
+    /// Full name.
+    pub name: String,
+    /// The medium in a reader's words.
+    pub medium: String,
+    /// Such as `HHHL card`.
+    pub form_factor: String,
+    /// Such as `PCIe 3.0 x4, NVMe`.
+    pub interface: String,
+    /// Bytes a host can address.
+    pub capacity_bytes: u64,
+    /// I/O queues it offers.
+    pub io_queues: u16,
+    /// Rated endurance in bytes written; null if not published.
+    pub endurance_bytes: Option<u64>,
+    /// Warranty in years; null if not published.
+    pub warranty_years: Option<f64>,
+    /// Drive writes a day over the warranty; null if endurance or warranty is not published.
+    pub drive_writes_per_day: Option<f64>,
+    /// Price in dollars; null if not published.
+    pub price_usd: Option<f64>,
+    /// When that was the price; null if it is not known.
+    pub price_date: Option<String>,
+    /// Dollars for 10^9 bytes; null if the price is not published.
+    pub usd_per_gb: Option<f64>,
+    /// Every figure of the drive's sheet with its kind and source.
+    pub figures: Vec<Figure>,
+}
+
+/// One figure of a drive's or host's sheet.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Figure {
+    /// Dotted key.
+    pub key: String,
+    /// As written, with its unit.
+    pub value: String,
+    /// `spec`, `measured`, `fitted` or `assumed`.
+    pub kind: &'static str,
+    /// Where it comes from, or why it was assumed.
+    pub source: String,
+}
+
+/// One sentence of the verdict.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Finding {
+    /// Id of the chapter that shows it.
+    pub chapter: &'static str,
+    /// The sentence.
+    pub text: String,
+}
+
+/// Points that belong together.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Chapter {
+    /// Short name, also the anchor in the page.
+    pub id: &'static str,
+    /// Heading.
+    pub title: &'static str,
+    /// The points, in the order of the suite.
+    pub points: Vec<Point>,
+}
+
+/// One workload, and what each drive did with it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Point {
+    /// Unique in the review; with the review's seed it gives [`Point::seed`].
+    pub name: String,
+    /// What varies within the chapter.
+    pub settings: Settings,
+    /// State of the drives at the start: `fresh`, `filled` or `steady`.
+    pub state: &'static str,
+    /// Seed of the random streams (below 2^53, so that every JSON reader keeps it).
+    pub seed: u64,
+    /// By drive, in the order of [`Review::drives`]; null where a drive has no such point.
+    pub results: Vec<Option<Measurement>>,
+}
+
+/// What a point's workload was. Fields that mean nothing for it are left out.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Settings {
+    /// `read`, `write` or `mix`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<&'static str>,
+    /// `random` or `sequential`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<&'static str>,
+    /// Bytes of one I/O.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_bytes: Option<u64>,
+    /// Bytes that offsets are a multiple of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub align_bytes: Option<u64>,
+    /// `block` when offsets are aligned to the block, `sector` when to 512 B.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alignment: Option<&'static str>,
+    /// I/Os in flight over all threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_depth: Option<u32>,
+    /// Threads that issue them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// Percent of I/Os that are reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_percent: Option<u32>,
+    /// I/Os offered a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered_iops: Option<u64>,
+    /// The same as a share of this drive's saturation, if it was chosen so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_of_saturation: Option<f64>,
+    /// The file a user's own job or trace came from, and the part of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// What one drive did with one workload.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Measurement {
+    /// The job as fio reads it; for a trace, how it was replayed.
+    pub job: String,
+    /// Virtual seconds over which it was counted.
+    pub seconds: f64,
+    /// Reads; null if there were none.
+    pub read: Option<Figures>,
+    /// Writes; null if there were none.
+    pub write: Option<Figures>,
+    /// Mean power; null if the model has no power for it.
+    pub watts: Option<f64>,
+    /// Bytes programmed into the medium for each byte the host wrote; null without writes.
+    pub write_amplification: Option<f64>,
+    /// Share of the time the controller was busy, 0 to 1.
+    pub controller_busy: Option<f64>,
+    /// Share of the time the link or data path was busy, 0 to 1.
+    pub link_busy: Option<f64>,
+    /// Mean share of the dies that were busy, 0 to 1.
+    pub medium_busy: Option<f64>,
+    /// Cores of the host kept busy.
+    pub host_cores: Option<f64>,
+    /// Figures over time, where the chapter shows them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
+    /// What a reader should know about this run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// One direction of a measurement.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Figures {
+    /// I/Os counted.
+    pub ios: u64,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// I/Os a second.
+    pub iops: f64,
+    /// 10^6 bytes a second.
+    pub mb_s: f64,
+    /// From submission to completion.
+    pub latency: Latency,
+    /// Where the time went; null for a band with fewer than ten I/Os.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bands: Option<Vec<Option<BandFigures>>>,
+}
+
+/// A latency distribution in microseconds.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Latency {
+    /// Mean.
+    pub mean_us: f64,
+    /// Smallest.
+    pub min_us: f64,
+    /// Largest.
+    pub max_us: f64,
+    /// 50th percentile; null when fewer than ten samples lie beyond it, as for all percentiles.
+    pub p50_us: Option<f64>,
+    /// 99th percentile.
+    pub p99_us: Option<f64>,
+    /// 99.9th percentile.
+    pub p99_9_us: Option<f64>,
+    /// 99.99th percentile.
+    pub p99_99_us: Option<f64>,
+    /// 99.999th percentile.
+    pub p99_999_us: Option<f64>,
+    /// At each of [`Review::percentiles`].
+    pub at: Vec<Option<f64>>,
+}
+
+/// The I/Os of one band of percentiles.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BandFigures {
+    /// How many.
+    pub ios: u64,
+    /// Mean of each part in microseconds, in the order of [`Review::parts`].
+    pub parts_us: [f64; Part::COUNT],
+}
+
+/// Figures over time: one entry an interval in each list.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Series {
+    /// Length of an interval in virtual seconds.
+    pub every_seconds: f64,
+    /// I/Os a second.
+    pub iops: Vec<f64>,
+    /// 10^6 bytes a second.
+    pub mb_s: Vec<f64>,
+    /// Mean latency; null in an interval without I/O.
+    pub mean_us: Vec<Option<f64>>,
+    /// Longest latency; null in an interval without I/O.
+    pub max_us: Vec<Option<f64>>,
+    /// When the run met the criterion of steadiness; null if it never did.
+    pub steady_at_seconds: Option<f64>,
+}
+
+/// Six significant digits: all that a figure of a model deserves, and shorter to write.
+pub(crate) fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+impl Latency {
+    /// The distribution in a histogram that is not empty.
+    pub fn of(histogram: &Histogram, grid: &[f64]) -> Latency {
+        let at = |percent: f64| histogram.percentile(percent).map(|span| rounded(span.us()));
+        Latency {
+            mean_us: rounded(histogram.mean_ns() / 1e3),
+            min_us: histogram.min().map_or(0.0, |span| rounded(span.us())),
+            max_us: histogram.max().map_or(0.0, |span| rounded(span.us())),
+            p50_us: at(50.0),
+            p99_us: at(99.0),
+            p99_9_us: at(99.9),
+            p99_99_us: at(99.99),
+            p99_999_us: at(99.999),
+            at: grid.iter().map(|&percent| at(percent)).collect(),
+        }
+    }
+}
+
+impl Review {
+    /// The bytes of `review.json`.
+    pub fn to_json(&self) -> String {
+        let mut text =
+            serde_json::to_string_pretty(self).expect("a review has no maps with odd keys");
+        text.push('\n');
+        text
+    }
+
+    /// The chapter of this id.
+    pub fn chapter(&self, id: &str) -> Option<&Chapter> {
+        self.chapters.iter().find(|chapter| chapter.id == id)
+    }
+}

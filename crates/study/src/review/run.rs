@@ -1,0 +1,471 @@
+//! Runs the points of a review on all cores.
+//!
+//! As in a laboratory, a drive is prepared once and then put through the points of a series one after the other (a
+//! series is a chapter's reads, or its writes). Series are independent of each other and run in parallel; every run is
+//! seeded from the review's seed and the point's name. So the results do not depend on the number of threads, nor on
+//! which drives stand beside. All drives meet the same seeds, that is, the same accesses.
+
+use model::host::Engine;
+use model::media::{DriveConfig, Precondition};
+use model::{Span, Stream};
+use rayon::prelude::*;
+
+use super::measure::{Keep, measurement, series};
+use super::results::{Chapter, Measurement, Point, Settings};
+use super::suite::{
+    self, CHAPTERS, Effort, FILLS, PointSpec, Saturation, paced_points, sustained_point,
+};
+use super::{Request, Workload, Yours};
+use crate::problem::Problems;
+use crate::report::quantity::bytes_decimal;
+use crate::run::replay::ReplayPlan;
+use crate::run::{Outcome, Plan};
+use crate::workload::fio::{self, Surroundings};
+use crate::workload::job::Job;
+use crate::workload::replay::{Beyond, Pace};
+use crate::workload::trace::Trace;
+
+/// What turns plans into outcomes: [`super::Virtual`], or something simpler in a test.
+pub trait Simulator: Sync {
+    /// Prepares a drive, to be put through plans one after the other.
+    fn bench(&self, drive: &DriveConfig, state: Precondition, seed: u64) -> Box<dyn OnBench>;
+
+    /// Replays a trace on a drive.
+    ///
+    /// # Errors
+    /// The trace does not fit the drive.
+    fn replay(&self, trace: &Trace, plan: &ReplayPlan) -> Result<Outcome, Problems>;
+}
+
+/// A prepared drive.
+pub trait OnBench {
+    /// Runs the plan's jobs in the state in which the last run left the drive.
+    ///
+    /// # Errors
+    /// A job does not fit the drive.
+    fn simulate(&mut self, plan: &Plan) -> Result<Outcome, Problems>;
+}
+
+/// What a review tells while it works.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Event<'a> {
+    /// So many more runs are to come.
+    Planned(usize),
+    /// One begins.
+    Begun(&'a str),
+    /// One is done.
+    Done(&'a str),
+}
+
+/// Listens to [`Event`]s, from any thread.
+pub type Listener<'a> = &'a (dyn Fn(Event<'_>) + Sync);
+
+/// The points of one series on one drive, by their index.
+struct Series {
+    drive: usize,
+    points: Vec<usize>,
+}
+
+/// One point on one drive.
+struct Task<'a> {
+    spec: &'a PointSpec,
+    drive: usize,
+}
+
+pub(super) struct Runner<'a> {
+    pub(super) request: &'a Request,
+    pub(super) effort: Effort,
+    pub(super) simulator: &'a dyn Simulator,
+    pub(super) listener: Listener<'a>,
+}
+
+/// The seed of a point; below 2^53, so that every JSON reader keeps it.
+pub fn seed_of(review: u64, point: &str) -> u64 {
+    Stream::new(review, point).bits() >> 12
+}
+
+impl Runner<'_> {
+    /// All chapters that have points.
+    pub(super) fn chapters(&self) -> Result<Vec<Chapter>, Problems> {
+        let mut points = self.run_all(&suite::points(self.effort))?;
+        let saturations: Vec<Saturation> = (0..self.request.drives.len())
+            .map(|drive| saturation(&points, drive))
+            .collect();
+        let paced = paced_points(self.effort, &saturations);
+        points.extend(self.run_all(&paced)?);
+        points.extend(self.run_all(&[sustained_point()])?);
+        points.extend(self.yours()?);
+        let chapters = CHAPTERS.map(|(id, title)| {
+            let mine = points.iter().filter(|(chapter, _)| *chapter == id);
+            Chapter {
+                id,
+                title,
+                points: mine.map(|(_, point)| point.clone()).collect(),
+            }
+        });
+        Ok(chapters
+            .into_iter()
+            .filter(|chapter| !chapter.points.is_empty())
+            .collect())
+    }
+
+    fn run_all(&self, specs: &[PointSpec]) -> Result<Vec<(&'static str, Point)>, Problems> {
+        let drives = self.request.drives.len();
+        let series = self.series(specs);
+        (self.listener)(Event::Planned(
+            series.iter().map(|one| one.points.len()).sum(),
+        ));
+        let measured: Vec<Vec<Measurement>> = series
+            .par_iter()
+            .with_max_len(1)
+            .map(|one| self.run_series(one, specs))
+            .collect::<Result<_, _>>()?;
+        let mut points: Vec<Point> = specs
+            .iter()
+            .map(|spec| Point {
+                name: spec.name.clone(),
+                settings: spec.settings.clone(),
+                state: state_name(spec.state),
+                seed: seed_of(self.request.seed, &spec.name),
+                results: vec![None; drives],
+            })
+            .collect();
+        for (one, results) in series.iter().zip(measured) {
+            for (&point, result) in one.points.iter().zip(results) {
+                points[point].results[one.drive] = Some(result);
+            }
+        }
+        let chapters = specs.iter().map(|spec| spec.chapter);
+        Ok(chapters.zip(points).collect())
+    }
+
+    /// Which points follow each other on which drive.
+    fn series(&self, specs: &[PointSpec]) -> Vec<Series> {
+        let mut all: Vec<Series> = Vec::new();
+        for drive in 0..self.request.drives.len() {
+            let mut names: Vec<(&str, Option<&str>)> = Vec::new();
+            let first = all.len();
+            for (index, spec) in specs.iter().enumerate() {
+                if spec.only.is_some_and(|only| only != drive) {
+                    continue;
+                }
+                let name = (spec.chapter, spec.settings.direction);
+                let at = names.iter().position(|other| *other == name);
+                let at = at.unwrap_or_else(|| {
+                    names.push(name);
+                    all.push(Series {
+                        drive,
+                        points: Vec::new(),
+                    });
+                    names.len() - 1
+                });
+                all[first + at].points.push(index);
+            }
+        }
+        all
+    }
+
+    fn run_series(
+        &self,
+        series: &Series,
+        specs: &[PointSpec],
+    ) -> Result<Vec<Measurement>, Problems> {
+        let sheet = &self.request.drives[series.drive];
+        let first = &specs[series.points[0]];
+        let seed = seed_of(self.request.seed, first.chapter);
+        let mut bench = None;
+        let mut results = Vec::new();
+        for &index in &series.points {
+            let spec = &specs[index];
+            let task = Task {
+                spec,
+                drive: series.drive,
+            };
+            let name = format!("{} {}", sheet.id, spec.name);
+            (self.listener)(Event::Begun(&name));
+            results.push(if spec.chapter == "sustained" {
+                self.sustained(&task)?
+            } else {
+                let bench = bench
+                    .get_or_insert_with(|| self.simulator.bench(&sheet.config, spec.state, seed));
+                self.steady(bench.as_mut(), &task)?
+            });
+            (self.listener)(Event::Done(&name));
+        }
+        Ok(results)
+    }
+
+    /// A point of fixed conditions: a pilot tells how long it must run.
+    fn steady(&self, bench: &mut dyn OnBench, task: &Task) -> Result<Measurement, Problems> {
+        let ios = task.spec.ios(self.effort);
+        let mut iops = match task.spec.rate_iops {
+            Some(rate) => rate as f64,
+            None => rate_of(&self.once(bench, task, Span::ZERO, Span::from_ms(10))?.1),
+        };
+        let mut last = None;
+        for _ in 0..3 {
+            let runtime = Span::from_seconds((ios as f64 / iops.max(1.0)).max(1e-3));
+            // Whole milliseconds, so that the job reads well.
+            let runtime = Span::from_ms(runtime.ns().div_ceil(1_000_000));
+            let ramp = self.effort.ramp.min(Span::from_ns(runtime.ns() / 4));
+            let (text, outcome) = self.once(bench, task, ramp, runtime)?;
+            let counted: u64 = outcome
+                .threads
+                .iter()
+                .map(|thread| thread.read.ios + thread.write.ios)
+                .sum();
+            iops = rate_of(&outcome);
+            let enough = counted as f64 >= 0.97 * ios as f64;
+            last = Some((text, outcome));
+            if enough {
+                break;
+            }
+        }
+        let (text, outcome) = last.expect("at least one round");
+        let keep = Keep {
+            bands: matches!(
+                task.spec.chapter,
+                "queue-depth" | "mix" | "paced" | "sequential"
+            ),
+        };
+        let mut result = measurement(&outcome, keep);
+        result.job = text;
+        Ok(result)
+    }
+
+    fn once(
+        &self,
+        bench: &mut dyn OnBench,
+        task: &Task,
+        ramp: Span,
+        runtime: Span,
+    ) -> Result<(String, Outcome), Problems> {
+        let seed = seed_of(self.request.seed, &task.spec.name);
+        let text = task.spec.text(seed, ramp, runtime);
+        let plan = Plan {
+            drive: self.request.drives[task.drive].config.clone(),
+            state: task.spec.state,
+            host: self.request.host_of(task.drive),
+            jobs: jobs(&task.spec.name, &text)?,
+            seed,
+            series_every: Span::ZERO,
+        };
+        Ok((text, bench.simulate(&plan)?))
+    }
+
+    /// The write cliff, on a drive with fewer blocks (see [`suite`]'s chapter).
+    fn sustained(&self, task: &Task) -> Result<Measurement, Problems> {
+        let spec = task.spec;
+        let whole = &self.request.drives[task.drive].config;
+        let drive = whole.shrunk((self.effort.sustained_writes as f64 * 4096.0 / FILLS) as u64);
+        let stretch = whole.capacity_bytes() as f64 / drive.capacity_bytes() as f64;
+        let seed = seed_of(self.request.seed, &spec.name);
+        let plan = |text: &str, series_every: Span| -> Result<Plan, Problems> {
+            Ok(Plan {
+                drive: drive.clone(),
+                state: spec.state,
+                host: self.request.host_of(task.drive),
+                jobs: jobs(&spec.name, text)?,
+                seed,
+                series_every,
+            })
+        };
+        let bytes = drive.capacity_bytes() as f64 * FILLS;
+        let text = spec.fixed_text(seed, (bytes / 4096.0) as u64);
+        // The first speed of a fresh drive says how fine the time axis can be.
+        let pilot = spec.text(seed, Span::ZERO, Span::from_ms(5));
+        let prepared = || self.simulator.bench(&drive, spec.state, seed);
+        let first = rate_of(&prepared().simulate(&plan(&pilot, Span::ZERO)?)?);
+        let every = Span::from_seconds(bytes / 4096.0 / first.max(1.0) / 200.0);
+        let every = Span::from_ms(every.ns().div_ceil(1_000_000));
+        let outcome = prepared().simulate(&plan(&text, every)?)?;
+        let mut result = measurement(&outcome, Keep::default());
+        let mut over_time = series(
+            outcome.threads.iter().map(|thread| &thread.write),
+            every,
+            stretch,
+            600,
+        );
+        over_time.steady_at_seconds = steady_from(&over_time);
+        result.job = text;
+        result.series = Some(over_time);
+        if stretch > 1.0 {
+            let small = bytes_decimal(drive.capacity_bytes() as f64);
+            result.notes.push(format!(
+                "simulated on a drive of {small} that fills and collects in the same way; time is multiplied by {stretch:.0}"
+            ));
+        }
+        Ok(result)
+    }
+
+    /// The user's own workloads: a point for each reporting group of each file.
+    fn yours(&self) -> Result<Vec<(&'static str, Point)>, Problems> {
+        let drives = self.request.drives.len();
+        let tasks: Vec<(usize, usize)> = (0..self.request.yours.len())
+            .flat_map(|file| (0..drives).map(move |drive| (file, drive)))
+            .collect();
+        (self.listener)(Event::Planned(tasks.len()));
+        let outcomes: Vec<Outcome> = tasks
+            .par_iter()
+            .with_max_len(1)
+            .map(|&(file, drive)| self.one_of_yours(file, drive))
+            .collect::<Result<_, _>>()?;
+        let mut points = Vec::new();
+        for (file, yours) in self.request.yours.iter().enumerate() {
+            let by_drive = &outcomes[file * drives..(file + 1) * drives];
+            points.extend(self.points_of(yours, by_drive));
+        }
+        Ok(points)
+    }
+
+    fn one_of_yours(&self, file: usize, drive: usize) -> Result<Outcome, Problems> {
+        let yours = &self.request.yours[file];
+        let sheet = &self.request.drives[drive];
+        let seed = seed_of(self.request.seed, &yours.source);
+        let name = format!("{} {}", sheet.id, yours.source);
+        (self.listener)(Event::Begun(&name));
+        let state = Precondition::Steady;
+        let host = self.request.host_of(drive);
+        let outcome = match &yours.workload {
+            Workload::Jobs(jobs) => {
+                let plan = Plan {
+                    drive: sheet.config.clone(),
+                    state,
+                    host,
+                    jobs: jobs.clone(),
+                    seed,
+                    series_every: Span::ZERO,
+                };
+                self.simulator
+                    .bench(&plan.drive, state, seed)
+                    .simulate(&plan)
+            }
+            Workload::Trace(trace) => {
+                let plan = ReplayPlan {
+                    name: sheet.id.clone(),
+                    drive: sheet.config.clone(),
+                    state,
+                    host,
+                    engine: Engine::default(),
+                    threads: None,
+                    pace: Pace::Recorded(1.0),
+                    beyond: Beyond::Wrap,
+                    seed,
+                    series_every: Span::ZERO,
+                };
+                self.simulator.replay(trace, &plan)
+            }
+        };
+        (self.listener)(Event::Done(&name));
+        outcome
+    }
+
+    fn points_of(&self, yours: &Yours, by_drive: &[Outcome]) -> Vec<(&'static str, Point)> {
+        let Some(first) = by_drive.first() else {
+            return Vec::new();
+        };
+        let mut groups: Vec<u32> = first.threads.iter().map(|thread| thread.group).collect();
+        groups.dedup();
+        let point = |&group: &u32| {
+            let job = match &yours.workload {
+                Workload::Jobs(jobs) => first
+                    .threads
+                    .iter()
+                    .find(|thread| thread.group == group)
+                    .map_or("", |thread| jobs[thread.job].name.as_str()),
+                Workload::Trace(_) => "as recorded",
+            };
+            let results = by_drive.iter().map(|outcome| {
+                let mut alone = outcome.clone();
+                alone.threads.retain(|thread| thread.group == group);
+                let mut result = measurement(&alone, Keep { bands: true });
+                result.job = yours.text.clone();
+                Some(result)
+            });
+            let point = Point {
+                name: format!("yours/{}/{job}", yours.source),
+                settings: Settings {
+                    source: Some(yours.source.clone()),
+                    ..Settings::default()
+                },
+                state: state_name(Precondition::Steady),
+                seed: seed_of(self.request.seed, &yours.source),
+                results: results.collect(),
+            };
+            ("yours", point)
+        };
+        groups.iter().map(point).collect()
+    }
+}
+
+/// The first moment after which every interval stays within a tenth of the mean of the last quarter.
+fn steady_from(series: &super::results::Series) -> Option<f64> {
+    let count = series.iops.len();
+    if count < 20 {
+        return None;
+    }
+    let tail = &series.iops[count - count / 4..];
+    let mean = tail.iter().sum::<f64>() / tail.len() as f64;
+    let last_outside = series
+        .iops
+        .iter()
+        .rposition(|iops| (iops / mean - 1.0).abs() > 0.1);
+    let from = last_outside.map_or(0, |index| index + 1);
+    (from < count - count / 4).then(|| super::results::rounded(from as f64 * series.every_seconds))
+}
+
+/// A suite's own job text, read back.
+fn jobs(name: &str, text: &str) -> Result<Vec<Job>, Problems> {
+    let surroundings = Surroundings {
+        environment: &|_| None,
+        read: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        processors: 1,
+    };
+    fio::read_text(name, text, &surroundings).map(|set| set.jobs)
+}
+
+fn state_name(state: Precondition) -> &'static str {
+    match state {
+        Precondition::Fresh => "fresh",
+        Precondition::Filled => "filled",
+        Precondition::Steady => "steady",
+    }
+}
+
+/// I/Os a second over all threads and directions.
+fn rate_of(outcome: &Outcome) -> f64 {
+    let threads = outcome.threads.iter();
+    threads
+        .map(|thread| thread.read.iops() + thread.write.iops())
+        .sum()
+}
+
+/// The most that a drive did by queue depth and mix.
+fn saturation(points: &[(&'static str, Point)], drive: usize) -> Saturation {
+    let most = |direction: &str| {
+        points
+            .iter()
+            .filter(|(chapter, point)| {
+                *chapter == "queue-depth" && point.settings.direction == Some(direction)
+            })
+            .filter_map(|(_, point)| point.results[drive].as_ref())
+            .map(total_iops)
+            .max_by(f64::total_cmp)
+    };
+    let mix = points
+        .iter()
+        .find(|(chapter, point)| *chapter == "mix" && point.settings.read_percent == Some(70))
+        .and_then(|(_, point)| point.results[drive].as_ref())
+        .map(total_iops);
+    Saturation {
+        read: most("read"),
+        mix,
+        write: most("write"),
+    }
+}
+
+/// Reads and writes a second.
+pub(super) fn total_iops(result: &Measurement) -> f64 {
+    let of = |figures: &Option<super::results::Figures>| figures.as_ref().map_or(0.0, |f| f.iops);
+    of(&result.read) + of(&result.write)
+}

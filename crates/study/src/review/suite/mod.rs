@@ -1,0 +1,202 @@
+//! The standard workloads of a review, as data: one file a chapter, each a list of [`PointSpec`]s.
+//!
+//! A workload is written as a fio job and read back by the same reader as a user's own file, so what the review shows
+//! is exactly what ran. How long a job runs is set for each drive from a pilot run (see [`super::run`]), because a
+//! fixed time would give a fast drive a thousand times the samples of a slow one.
+
+mod block_size;
+mod mix;
+mod paced;
+mod queue_depth;
+mod sequential;
+mod sustained;
+
+use model::Span;
+use model::media::Precondition;
+
+use super::results::Settings;
+
+pub(crate) use paced::{Saturation, points as paced_points};
+pub(crate) use sustained::{FILLS, point as sustained_point};
+
+/// How much is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Suite {
+    /// About a minute for three drives on two cores: percentiles to 99.99.
+    #[default]
+    Quick,
+    /// Minutes: percentiles to 99.999.
+    Full,
+}
+
+impl Suite {
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Suite::Quick => "quick",
+            Suite::Full => "full",
+        }
+    }
+
+    /// How much each point measures.
+    pub const fn effort(self) -> Effort {
+        match self {
+            Suite::Quick => Effort {
+                ios: 105_000,
+                bytes: 3 << 30,
+                ramp: Span::from_ms(20),
+                sustained_writes: 12_000_000,
+                fine: false,
+            },
+            Suite::Full => Effort {
+                ios: 1_050_000,
+                bytes: u64::MAX,
+                ramp: Span::from_ms(500),
+                sustained_writes: 60_000_000,
+                fine: true,
+            },
+        }
+    }
+}
+
+/// How much each point of a review measures.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Effort {
+    /// I/Os counted at each point, at the least.
+    pub ios: u64,
+    /// But no more than this many bytes.
+    pub bytes: u64,
+    /// Run before counting begins; longer where a twentieth of the run is more.
+    pub ramp: Span,
+    /// Writes of the sustained-write chapter: sets the scale of the drive it runs on.
+    pub sustained_writes: u64,
+    /// Every queue depth and block size rather than the ones that matter most.
+    pub fine: bool,
+}
+
+/// One workload of the suite.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct PointSpec {
+    /// Unique in the review.
+    pub(crate) name: String,
+    /// Id of its chapter.
+    pub(crate) chapter: &'static str,
+    /// What varies.
+    pub(crate) settings: Settings,
+    /// The state drives begin in.
+    pub(crate) state: Precondition,
+    /// Options common to all sections, without ending and seed.
+    pub(crate) options: Vec<(&'static str, String)>,
+    /// (copies, depth of each), one section each.
+    pub(crate) threads: Vec<(u32, u32)>,
+    /// I/Os a second over all threads, if it is paced.
+    pub(crate) rate_iops: Option<u64>,
+    /// The only drive it is for.
+    pub(crate) only: Option<usize>,
+}
+
+/// Headings by chapter id, in the order of the review.
+pub(crate) const CHAPTERS: [(&str, &str); 7] = [
+    ("block-size", "One at a time: block sizes"),
+    ("queue-depth", "Many at a time: 4 KiB by queue depth"),
+    ("sequential", "Large and in order: 128 KiB by queue depth"),
+    ("mix", "Reads among writes"),
+    ("paced", "At a fixed pace"),
+    ("sustained", "Writing without end"),
+    ("yours", "Your jobs and traces"),
+];
+
+/// All points that need no result of another, in the order of the review.
+pub(crate) fn points(effort: Effort) -> Vec<PointSpec> {
+    let mut all = block_size::points(effort);
+    all.extend(queue_depth::points(effort));
+    all.extend(sequential::points(effort));
+    all.extend(mix::points());
+    all
+}
+
+/// `4k`, `1m`, `512`: a size as in a job file.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{}m", bytes >> 20),
+        _ if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => format!("{}k", bytes >> 10),
+        _ => bytes.to_string(),
+    }
+}
+
+/// A depth spread over up to `most` threads as evenly as it goes.
+fn spread(depth: u32, most: u32) -> Vec<(u32, u32)> {
+    let threads = depth.min(most);
+    let (each, deeper) = (depth / threads, depth % threads);
+    let mut sections = Vec::new();
+    if deeper > 0 {
+        sections.push((deeper, each + 1));
+    }
+    sections.push((threads - deeper, each));
+    sections
+}
+
+impl PointSpec {
+    /// I/Os to count: fewer where they are large and the suite is quick.
+    pub(crate) fn ios(&self, effort: Effort) -> u64 {
+        let bytes = self.settings.block_bytes.unwrap_or(4096);
+        effort.ios.min(effort.bytes / bytes)
+    }
+
+    /// The job as fio reads it, ended by time.
+    pub(crate) fn text(&self, seed: u64, ramp: Span, runtime: Span) -> String {
+        let mut ending = vec!["time_based=1".to_owned()];
+        if ramp > Span::ZERO {
+            ending.push(format!("ramp_time={}us", ramp.ns() / 1000));
+        }
+        ending.push(format!("runtime={}us", runtime.ns() / 1000));
+        self.job(seed, ending)
+    }
+
+    /// The job as fio reads it, ended by the number of I/Os over all threads.
+    pub(crate) fn fixed_text(&self, seed: u64, ios: u64) -> String {
+        let copies: u32 = self.threads.iter().map(|&(copies, _)| copies).sum();
+        let each = format!("number_ios={}", ios / u64::from(copies));
+        // Without a size fio would stop after one fill of the range.
+        self.job(seed, vec!["loops=1000".to_owned(), each])
+    }
+
+    fn job(&self, seed: u64, ending: Vec<String>) -> String {
+        let mut lines = vec![
+            "[global]".to_owned(),
+            "ioengine=libaio".to_owned(),
+            "direct=1".to_owned(),
+            "norandommap=1".to_owned(),
+        ];
+        lines.extend(
+            self.options
+                .iter()
+                .map(|(key, value)| format!("{key}={value}")),
+        );
+        lines.extend(ending);
+        lines.push("group_reporting=1".to_owned());
+        let copies: u32 = self.threads.iter().map(|&(copies, _)| copies).sum();
+        for (seed, &(copies_here, depth)) in (seed..).zip(&self.threads) {
+            lines.push(String::new());
+            lines.push(format!("[depth-{depth}]"));
+            lines.push(format!("iodepth={depth}"));
+            lines.push(format!("numjobs={copies_here}"));
+            lines.push(format!("randseed={seed}"));
+            if let Some(rate) = self.rate_iops {
+                lines.push(format!("rate_iops={}", self.rates(rate, copies)));
+                lines.push("rate_process=poisson".to_owned());
+            }
+        }
+        lines.push(String::new());
+        lines.join("\n")
+    }
+
+    /// The share of one thread, for reads and writes apart where there are both, as fio wants it.
+    fn rates(&self, rate: u64, copies: u32) -> String {
+        let each = |percent: u32| (rate * u64::from(percent) / 100 / u64::from(copies)).max(1);
+        match self.settings.read_percent {
+            Some(percent) => format!("{},{}", each(percent), each(100 - percent)),
+            None => each(100).to_string(),
+        }
+    }
+}

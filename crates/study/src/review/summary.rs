@@ -1,0 +1,203 @@
+//! A review as a table on the terminal: the figures that most readers look for first.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+use super::results::{Figures, Measurement, Point, Review};
+use crate::report::quantity::{count, megabytes_a_second, microseconds};
+
+/// A row: what it is, and the figure of one drive's measurement.
+struct Row {
+    name: &'static str,
+    value: fn(&Review, usize) -> Option<String>,
+}
+
+const ROWS: [Row; 13] = [
+    Row {
+        name: "4 KiB random read, QD1: mean",
+        value: |review, drive| {
+            depth(review, drive, "read", 1).map(|f| microseconds(f.latency.mean_us))
+        },
+    },
+    Row {
+        name: "4 KiB random write, QD1: mean",
+        value: |review, drive| {
+            depth(review, drive, "write", 1).map(|f| microseconds(f.latency.mean_us))
+        },
+    },
+    Row {
+        name: "4 KiB random read: most",
+        value: |review, drive| most(review, "queue-depth", drive, "read").map(|p| iops_at(&p)),
+    },
+    Row {
+        name: "4 KiB random write: most",
+        value: |review, drive| most(review, "queue-depth", drive, "write").map(|p| iops_at(&p)),
+    },
+    Row {
+        name: "4 KiB random read, QD16: 99th",
+        value: |review, drive| {
+            depth(review, drive, "read", 16)?
+                .latency
+                .p99_us
+                .map(microseconds)
+        },
+    },
+    Row {
+        name: "4 KiB random read, QD16: 99.999th",
+        value: |review, drive| {
+            depth(review, drive, "read", 16)?
+                .latency
+                .p99_999_us
+                .map(microseconds)
+        },
+    },
+    Row {
+        name: "4 KiB random write, QD16: 99.999th",
+        value: |review, drive| {
+            depth(review, drive, "write", 16)?
+                .latency
+                .p99_999_us
+                .map(microseconds)
+        },
+    },
+    Row {
+        name: "70/30 mix, 16 threads",
+        value: |review, drive| {
+            let point = find(review, "mix", |point| {
+                point.settings.read_percent == Some(70)
+            })?;
+            let total = super::run::total_iops(point.results[drive].as_ref()?);
+            Some(format!("{} IOPS", count(total)))
+        },
+    },
+    Row {
+        name: "70/30 mix: 99th of reads",
+        value: |review, drive| {
+            let point = find(review, "mix", |point| {
+                point.settings.read_percent == Some(70)
+            })?;
+            let read = point.results[drive].as_ref()?.read.as_ref()?;
+            read.latency.p99_us.map(microseconds)
+        },
+    },
+    Row {
+        name: "128 KiB sequential read: most",
+        value: |review, drive| {
+            most(review, "sequential", drive, "read").map(|p| megabytes_a_second(p.1.mb_s))
+        },
+    },
+    Row {
+        name: "128 KiB sequential write: most",
+        value: |review, drive| {
+            most(review, "sequential", drive, "write").map(|p| megabytes_a_second(p.1.mb_s))
+        },
+    },
+    Row {
+        name: "Random write: fresh, then steady",
+        value: cliff,
+    },
+    Row {
+        name: "Write amplification, steady",
+        value: |review, drive| {
+            let point = find(review, "queue-depth", |point| {
+                point.settings.direction == Some("write") && point.settings.queue_depth == Some(16)
+            })?;
+            let factor = point.results[drive].as_ref()?.write_amplification?;
+            Some(format!("{factor:.2}"))
+        },
+    },
+];
+
+/// The first point of a chapter that has these settings.
+pub(super) fn find<'a>(
+    review: &'a Review,
+    chapter: &str,
+    wanted: impl Fn(&Point) -> bool,
+) -> Option<&'a Point> {
+    review
+        .chapter(chapter)?
+        .points
+        .iter()
+        .find(|point| wanted(point))
+}
+
+/// The figures of one direction.
+pub(super) fn figures<'a>(result: &'a Measurement, direction: &str) -> Option<&'a Figures> {
+    match direction {
+        "read" => result.read.as_ref(),
+        _ => result.write.as_ref(),
+    }
+}
+
+/// 4 KiB random I/O at a queue depth.
+pub(super) fn depth<'a>(
+    review: &'a Review,
+    drive: usize,
+    direction: &str,
+    depth: u32,
+) -> Option<&'a Figures> {
+    let point = find(review, "queue-depth", |point| {
+        point.settings.direction == Some(direction) && point.settings.queue_depth == Some(depth)
+    })?;
+    figures(point.results[drive].as_ref()?, direction)
+}
+
+/// The depth at which a drive did most, and its figures there.
+fn most<'a>(
+    review: &'a Review,
+    chapter: &str,
+    drive: usize,
+    direction: &str,
+) -> Option<(u32, &'a Figures)> {
+    let points = &review.chapter(chapter)?.points;
+    points
+        .iter()
+        .filter(|point| point.settings.direction == Some(direction))
+        .filter_map(|point| {
+            let figures = figures(point.results[drive].as_ref()?, direction)?;
+            Some((point.settings.queue_depth?, figures))
+        })
+        .max_by(|a, b| a.1.iops.total_cmp(&b.1.iops))
+}
+
+fn iops_at((depth, figures): &(u32, &Figures)) -> String {
+    format!("{} IOPS (QD{depth})", count(figures.iops))
+}
+
+/// The first and the last rate of the sustained-write chapter.
+pub(super) fn ends_of_cliff(review: &Review, drive: usize) -> Option<(f64, f64)> {
+    let point = find(review, "sustained", |_| true)?;
+    let series = point.results[drive].as_ref()?.series.as_ref()?;
+    let count = series.iops.len();
+    if count < 8 {
+        return None;
+    }
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    Some((
+        mean(&series.iops[..count / 8]),
+        mean(&series.iops[count - count / 4..]),
+    ))
+}
+
+fn cliff(review: &Review, drive: usize) -> Option<String> {
+    let (first, last) = ends_of_cliff(review, drive)?;
+    Some(format!("{} → {} IOPS", count(first), count(last)))
+}
+
+/// The table: a column for each drive.
+pub fn table(review: &Review) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let names = review
+        .drives
+        .iter()
+        .map(|drive| Cell::new(&drive.id).set_alignment(CellAlignment::Right));
+    table.set_header(std::iter::once(Cell::new("")).chain(names));
+    for row in &ROWS {
+        let cells = (0..review.drives.len()).map(|drive| {
+            let text = (row.value)(review, drive).unwrap_or_else(|| "–".to_owned());
+            Cell::new(text).set_alignment(CellAlignment::Right)
+        });
+        table.add_row(std::iter::once(Cell::new(row.name)).chain(cells));
+    }
+    table.trim_fmt()
+}

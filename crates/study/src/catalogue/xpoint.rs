@@ -4,7 +4,7 @@
 
 use model::Span;
 use model::media::DriveConfig;
-use model::media::xpoint::{Levelling, Power, Refresh, Timing, UNIT, Wear, XPointConfig};
+use model::media::xpoint::{Levelling, Power, Recovery, Refresh, Timing, UNIT, Wear, XPointConfig};
 
 use super::{Context, Section};
 
@@ -24,6 +24,11 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
         writes_per_move: levelling.count("writes_per_move", 0..=u32::MAX),
         batch_units: levelling.count("batch", 0..=100_000u32),
     };
+    let mut recovery = section.section("recovery");
+    let recovery = Recovery {
+        reads_per_recovery: recovery.count("reads_per_recovery", 0..=u32::MAX),
+        time: recovery.span("time", Span::ZERO..=Span::from_ms(1_000)),
+    };
     let wear = wear(section, context);
     let mut config = XPointConfig {
         bytes: context.capacity,
@@ -35,6 +40,7 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
         timing,
         refresh,
         levelling,
+        recovery,
         power: Power {
             idle_watts: 0.0,
             read_joules_per_byte: 0.0,
@@ -67,6 +73,7 @@ fn timing(section: &mut Section<'_>, die_read: Span, die_write: Span) -> (Timing
         link_ps_per_byte,
         data_fetch,
         controller: controller.span("delay", Span::ZERO..=Span::from_ms(1)),
+        controller_slots: controller.count("slots", 1..=1_000_000u32),
         controller_interval: controller.span("interval", Span::ZERO..=Span::from_ms(1)),
         read_path_ps_per_byte: controller.rate("read_path", RATES).picoseconds_per_byte(),
         write_path_ps_per_byte: controller.rate("write_path", RATES).picoseconds_per_byte(),

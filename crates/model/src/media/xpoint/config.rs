@@ -29,6 +29,8 @@ pub struct XPointConfig {
     pub refresh: Refresh,
     /// Wear levelling.
     pub levelling: Levelling,
+    /// Reads that need more than one attempt.
+    pub recovery: Recovery,
     /// Power and its governor.
     pub power: Power,
     /// Endurance and what happens at its end.
@@ -48,6 +50,8 @@ pub struct Timing {
     pub controller: Span,
     /// Shortest time from one command to the next.
     pub controller_interval: Span,
+    /// Commands the controller works on at once; more wait before it, in order.
+    pub controller_slots: u32,
     /// Controller's data path from the medium to the host, picoseconds a byte; moves whole units.
     pub read_path_ps_per_byte: u64,
     /// Controller's data path from the host to the medium, picoseconds a byte; moves whole units.
@@ -76,10 +80,19 @@ pub struct Refresh {
 /// Moving data that stays in place, so that all of the medium wears alike.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Levelling {
-    /// Mean number of unit writes between two moves.
+    /// Mean number of unit writes to a group of dies between two moves in it; 0 for never.
     pub writes_per_move: u32,
     /// Units moved at a time.
     pub batch_units: u32,
+}
+
+/// Correction of errors beyond what is done in passing. It always succeeds: lost data is not modelled.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recovery {
+    /// Mean number of unit reads between two that need it; 0 for never.
+    pub reads_per_recovery: u32,
+    /// How much longer such a read takes its group of dies.
+    pub time: Span,
 }
 
 /// Power.
@@ -166,6 +179,10 @@ impl XPointConfig {
             "the largest command must be a multiple of 4 KiB",
         );
         let timing = &self.timing;
+        require(
+            timing.controller_slots > 0,
+            "the controller must work on at least one command at once",
+        );
         require(
             timing.link_ps_per_byte
                 <= timing

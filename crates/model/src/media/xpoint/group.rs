@@ -98,6 +98,45 @@ impl RefreshClock {
     }
 }
 
+/// Something that happens once in a number of times, at random.
+#[derive(Clone, Debug)]
+struct Rarely {
+    stream: Stream,
+    mean: u32,
+    left: u64,
+}
+
+impl Rarely {
+    /// Never, if `mean` is 0.
+    fn new(stream: Stream, mean: u32) -> Rarely {
+        let mut rarely = Rarely {
+            stream,
+            mean,
+            left: u64::MAX,
+        };
+        rarely.draw();
+        rarely
+    }
+
+    #[cold]
+    fn draw(&mut self) {
+        if self.mean > 0 {
+            let mean = Span::from_ns(u64::from(self.mean));
+            self.left = 1 + self.stream.exponential(mean).ns();
+        }
+    }
+
+    #[inline]
+    fn happens(&mut self) -> bool {
+        self.left -= 1;
+        if self.left == 0 {
+            self.draw();
+            return true;
+        }
+        false
+    }
+}
+
 /// One group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
@@ -108,11 +147,11 @@ pub(super) struct Group {
     program_until: Time,
     background_until: Time,
     refresh: RefreshClock,
-    levelling: Stream,
-    writes_until_move: u64,
-    writes_per_move: u32,
+    levelling: Rarely,
     move_time: Span,
     move_units: u64,
+    recovery: Rarely,
+    recovery_time: Span,
     /// Units moved by wear levelling.
     pub(super) moved_units: u64,
     unit_read: Span,
@@ -123,33 +162,28 @@ impl Group {
     pub(super) fn new(config: &XPointConfig, seed: u64, index: u32) -> Group {
         let unit = config.unit_read() + config.unit_write();
         let levelling = &config.levelling;
-        let mut group = Group {
+        Group {
             ring: VecDeque::with_capacity(64),
             free_at: Time::ZERO,
             busy: Span::ZERO,
             program_until: Time::ZERO,
             background_until: Time::ZERO,
             refresh: RefreshClock::new(config, seed, index),
-            levelling: Stream::numbered(seed, "wear levelling", u64::from(index)),
-            writes_until_move: u64::MAX,
-            writes_per_move: levelling.writes_per_move,
+            levelling: Rarely::new(
+                Stream::numbered(seed, "wear levelling", u64::from(index)),
+                levelling.writes_per_move,
+            ),
             move_time: unit * u64::from(levelling.batch_units),
             move_units: u64::from(levelling.batch_units),
+            recovery: Rarely::new(
+                Stream::numbered(seed, "recovery", u64::from(index)),
+                config.recovery.reads_per_recovery,
+            ),
+            recovery_time: config.recovery.time,
             moved_units: 0,
             unit_read: config.unit_read(),
             unit_write: config.unit_write(),
-        };
-        group.draw_move();
-        group
-    }
-
-    fn draw_move(&mut self) {
-        self.writes_until_move = if self.writes_per_move == 0 || self.move_units == 0 {
-            u64::MAX
-        } else {
-            let mean = Span::from_ns(u64::from(self.writes_per_move));
-            1 + self.levelling.exponential(mean).ns()
-        };
+        }
     }
 
     /// Books the refreshes that came up to `now`.
@@ -184,6 +218,8 @@ impl Group {
         let write = transit.role == Role::Write;
         let service = if write {
             self.unit_write
+        } else if self.recovery.happens() {
+            self.unit_read + self.recovery_time
         } else {
             self.unit_read
         };
@@ -198,7 +234,7 @@ impl Group {
         self.busy += service;
         if write {
             self.program_until = done;
-            self.count_write();
+            self.level();
         }
         self.ring.push_back(transit);
         done
@@ -217,14 +253,14 @@ impl Group {
         }
     }
 
-    fn count_write(&mut self) {
-        self.writes_until_move -= 1;
-        if self.writes_until_move == 0 {
+    /// Wear levelling may move data after a write.
+    #[inline]
+    fn level(&mut self) {
+        if self.levelling.happens() {
             self.free_at += self.move_time;
             self.background_until = self.free_at;
             self.busy += self.move_time;
             self.moved_units += self.move_units;
-            self.draw_move();
         }
     }
 

@@ -11,7 +11,7 @@
 //! for the one before. This is why unaligned large writes stop near 1.3 GB/s (S4-108).
 //!
 //! Pure delays (doorbell, fetch, completion entry) are one constant on the way in: moving a constant along a chain of
-//! stations changes no latency. Left out: errors and retries, temperature, and the time of FORMAT.
+//! stations changes no latency. Left out: data loss, temperature, and the time of FORMAT.
 //! Sources: S1, S2 and S4 of the published figures; the structure is inferred from them.
 
 mod config;
@@ -26,7 +26,9 @@ mod tests;
 
 use std::collections::VecDeque;
 
-pub use config::{Levelling, MAX_GROUPS, Power, Refresh, Timing, UNIT, Wear, XPointConfig};
+pub use config::{
+    Levelling, MAX_GROUPS, Power, Recovery, Refresh, Timing, UNIT, Wear, XPointConfig,
+};
 
 use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauge, Gauges};
@@ -52,6 +54,9 @@ pub struct XPoint {
     controller: Station,
     /// Pieces in the controller, in the order in which they leave it.
     dispatching: VecDeque<Due>,
+    /// Pieces past the controller's front that are being worked on, and those that wait for a slot, in order.
+    working: u32,
+    waiting: VecDeque<u32>,
     /// Write data on its way from the host.
     incoming: Station,
     /// Writes that wait for their data, in the order in which it comes.
@@ -94,6 +99,8 @@ impl XPoint {
             held: VecDeque::new(),
             controller: Station::default(),
             dispatching: VecDeque::with_capacity(64),
+            working: 0,
+            waiting: VecDeque::with_capacity(64),
             incoming: Station::default(),
             fetching: VecDeque::with_capacity(64),
             groups: (0..config.groups())
@@ -149,14 +156,24 @@ impl XPoint {
     fn dispatch(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
         self.counts.dispatched += 1;
         self.counts.last_dispatch = now;
+        let piece = &mut self.pieces[slot];
+        piece.dispatched = now;
+        if piece.work == Work::Answer {
+            self.complete(now, slot, &Waits::default(), done);
+        } else if self.working == self.config.timing.controller_slots {
+            self.waiting.push_back(slot);
+        } else {
+            self.work_on(now, slot);
+        }
+    }
+
+    /// A piece has got one of the controller's slots.
+    fn work_on(&mut self, now: Time, slot: u32) {
+        self.working += 1;
         self.sequence += 1;
         let piece = &mut self.pieces[slot];
         piece.dispatched = now;
         piece.sequence = self.sequence;
-        if piece.work == Work::Answer {
-            self.complete(now, slot, &Waits::default(), done);
-            return;
-        }
         piece.present = true;
         let piece = *piece;
         let conflict = self.locks.may_conflict(&piece) && self.conflicts(&piece);
@@ -306,6 +323,10 @@ impl XPoint {
         self.complete(now, transit.piece, &transit.waits, done);
         if !self.blocked.is_empty() {
             self.unblock(now);
+        }
+        self.working -= 1;
+        if let Some(slot) = self.waiting.pop_front() {
+            self.work_on(now, slot);
         }
     }
 

@@ -18,6 +18,7 @@ fn config() -> XPointConfig {
             data_fetch: Span::from_ns(300),
             controller: Span::from_ns(1_800),
             controller_interval: Span::from_ns(500),
+            controller_slots: 12,
             read_path_ps_per_byte: 408,
             write_path_ps_per_byte: 455,
             turnaround: Span::from_ns(300),
@@ -33,6 +34,10 @@ fn config() -> XPointConfig {
         levelling: Levelling {
             writes_per_move: 500,
             batch_units: 20,
+        },
+        recovery: Recovery {
+            reads_per_recovery: 700,
+            time: Span::from_us(120),
         },
         power: Power {
             idle_watts: 5.0,
@@ -90,6 +95,7 @@ fn keeps_the_laws_when_nothing_takes_time() {
             data_fetch: Span::ZERO,
             controller: Span::ZERO,
             controller_interval: Span::ZERO,
+            controller_slots: 3,
             read_path_ps_per_byte: 0,
             write_path_ps_per_byte: 0,
             turnaround: Span::ZERO,

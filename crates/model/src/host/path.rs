@@ -41,10 +41,6 @@ struct Slot {
     /// When the drive got it; then, when polling begins.
     below: Time,
     poll_from: Time,
-    /// When the drive completed it.
-    above: Time,
-    status: Status,
-    anatomy: Anatomy,
 }
 
 /// A timed event that no core brings about.
@@ -75,7 +71,11 @@ pub struct HostPath<D> {
     lock_stations: Vec<Station>,
     timers: Events,
     slots: Vec<Slot>,
+    /// By id: what the drive said.
+    answers: Vec<Completion>,
     below: Vec<Completion>,
+    /// The earliest of what the drive, the cores and the timers will do.
+    next: Time,
     /// CPU time of helper threads, which have cores of their own.
     helper_cpu: Span,
 }
@@ -138,7 +138,7 @@ impl<D: Device> HostPath<D> {
                 (sharers > 1).then(|| lock_of.partition_point(|one| one < queue) as u16)
             })
             .collect();
-        HostPath {
+        let mut host = HostPath {
             device,
             threads,
             due: vec![Time::NEVER; cores.len()],
@@ -149,10 +149,14 @@ impl<D: Device> HostPath<D> {
             lock_stations: vec![Station::default(); lock_of.len()],
             timers: Events::default(),
             slots: Vec::new(),
+            answers: Vec::new(),
+            next: Time::NEVER,
             below: Vec::new(),
             helper_cpu: Span::ZERO,
             config,
-        }
+        };
+        host.next = host.earliest();
+        host
     }
 
     /// CPU time of a thread in user and system mode.
@@ -163,6 +167,37 @@ impl<D: Device> HostPath<D> {
     /// The device behind the host.
     pub fn device(&self) -> &D {
         &self.device
+    }
+
+    #[inline]
+    fn earliest(&self) -> Time {
+        self.device
+            .next_event()
+            .min(self.soonest)
+            .min(self.timers.next())
+    }
+
+    /// Makes room for an id that was never used before.
+    #[cold]
+    fn grow(&mut self, id: CommandId) {
+        let slot = Slot {
+            command: Command::flush(0),
+            thread: 0,
+            mode: CompletionMode::Interrupt,
+            submitted: Time::ZERO,
+            issued: Time::ZERO,
+            queued: Span::ZERO,
+            below: Time::ZERO,
+            poll_from: Time::ZERO,
+        };
+        let answer = Completion {
+            id: 0,
+            at: Time::ZERO,
+            status: Status::Success,
+            anatomy: Anatomy::ZERO,
+        };
+        self.slots.resize(id as usize + 1, slot);
+        self.answers.resize(id as usize + 1, answer);
     }
 
     #[inline]
@@ -256,16 +291,16 @@ impl<D: Device> HostPath<D> {
                 .map_or(Span::ZERO, |one| one.down + one.per_page * pages);
             return self.begin(core, now, Work::Down(id), wake + down);
         }
-        let slot = self.slots[id as usize];
+        let thread = self.slots[id as usize].thread;
         let one = &mut self.cores[core];
-        let switch = if one.thread == slot.thread || one.thread == NOBODY {
+        let switch = if one.thread == thread || one.thread == NOBODY {
             Span::ZERO
         } else {
             self.config.switch
         };
-        one.thread = slot.thread;
-        let service = self.submission(&slot);
-        self.charge(slot.thread, 1, service + switch);
+        one.thread = thread;
+        let service = self.submission(&self.slots[id as usize]);
+        self.charge(thread, 1, service + switch);
         self.slots[id as usize].issued = now + switch;
         self.begin(core, now, Work::Submit(id), switch + service)
     }
@@ -437,10 +472,8 @@ impl<D: Device> HostPath<D> {
 
     /// The drive has completed a command.
     fn from_device(&mut self, now: Time, completion: &Completion, done: &mut Vec<Completion>) {
-        let slot = &mut self.slots[completion.id as usize];
-        slot.above = now;
-        slot.status = completion.status;
-        slot.anatomy = completion.anatomy;
+        self.answers[completion.id as usize] = *completion;
+        let slot = &self.slots[completion.id as usize];
         let (id, thread) = (completion.id, usize::from(slot.thread));
         let costs = &self.config.engines[self.threads[thread].config.engine as usize];
         if slot.mode == CompletionMode::HybridPolling {
@@ -524,18 +557,18 @@ impl<D: Device> HostPath<D> {
     ) -> bool {
         let slot = &self.slots[id as usize];
         let thread = slot.thread;
-        let mut anatomy = slot.anatomy;
-        let issued = slot.issued;
-        anatomy.add(Part::ThreadBusy, issued.since(slot.submitted));
-        anatomy.add(Part::HostSubmission, slot.below.since(issued) - slot.queued);
-        anatomy.add(Part::QueueSlot, slot.queued);
-        anatomy.add(Part::HostCompletion, now.since(slot.above));
-        done.push(Completion {
-            id,
-            at: now,
-            status: slot.status,
-            anatomy,
-        });
+        let (issued, below, queued) = (slot.issued, slot.below, slot.queued);
+        let submitted = slot.submitted;
+        // Copied before it is changed: a wide load right behind narrow stores stalls.
+        done.push(self.answers[id as usize]);
+        if let Some(answer) = done.last_mut() {
+            let anatomy = &mut answer.anatomy;
+            anatomy.add(Part::ThreadBusy, issued.since(submitted));
+            anatomy.add(Part::HostSubmission, below.since(issued) - queued);
+            anatomy.add(Part::QueueSlot, queued);
+            anatomy.add(Part::HostCompletion, now.since(answer.at));
+            answer.at = now;
+        }
         let engine = self.threads[usize::from(thread)].config.engine;
         let application = self.config.engines[engine as usize].application;
         if application == Span::ZERO {
@@ -571,7 +604,10 @@ impl<D: Device> Device for HostPath<D> {
         let id = command.id;
         let thread = command.queue.min(self.threads.len() as u16 - 1);
         let config = self.threads[usize::from(thread)].config;
-        let slot = Slot {
+        if self.slots.len() <= id as usize {
+            self.grow(id);
+        }
+        self.slots[id as usize] = Slot {
             command,
             thread,
             mode: self.config.mode(config.engine, command.high_priority),
@@ -580,14 +616,7 @@ impl<D: Device> Device for HostPath<D> {
             queued: Span::ZERO,
             below: now,
             poll_from: now,
-            above: now,
-            status: Status::Success,
-            anatomy: Anatomy::ZERO,
         };
-        if self.slots.len() <= id as usize {
-            self.slots.resize(id as usize + 1, slot);
-        }
-        self.slots[id as usize] = slot;
         let core = usize::from(self.threads[usize::from(thread)].core);
         let one = &self.cores[core];
         if one.work == Work::Application(thread)
@@ -597,6 +626,7 @@ impl<D: Device> Device for HostPath<D> {
             // The thread goes straight on: one event for both. A submission that costs nothing ends when this does.
             let issues = self.due[core];
             self.begin_submit(core, issues, id);
+            self.next = self.earliest();
             return;
         }
         self.cores[core].to_submit.push_back(id);
@@ -605,15 +635,13 @@ impl<D: Device> Device for HostPath<D> {
             let mut done = Vec::new();
             self.dispatch(core, now, &mut done);
             debug_assert!(done.is_empty());
+            self.next = self.earliest();
         }
     }
 
     #[inline]
     fn next_event(&self) -> Time {
-        self.device
-            .next_event()
-            .min(self.soonest)
-            .min(self.timers.next())
+        self.next
     }
 
     fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
@@ -637,7 +665,8 @@ impl<D: Device> Device for HostPath<D> {
             while let Some(payload) = self.timers.pop_due(now) {
                 self.timer(now, payload, done);
             }
-            if self.next_event() > now {
+            self.next = self.earliest();
+            if self.next > now {
                 return;
             }
         }

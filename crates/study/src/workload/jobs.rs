@@ -213,7 +213,8 @@ impl Workload for Jobs<'_> {
         if now >= thread.count_from {
             let measured = &mut self.measured[index][slot.kind as usize];
             let anatomy = &completion.anatomy;
-            let latency = anatomy.total() - anatomy.get(Part::ThreadBusy);
+            let latency = now.since(slot.submitted) - anatomy.get(Part::ThreadBusy);
+            debug_assert_eq!(anatomy.total(), now.since(slot.submitted));
             let submission = self.asynchronous[index].then(|| anatomy.get(Part::HostSubmission));
             let every = self.series_every;
             measured.count(completion, slot.bytes, latency, submission, every);

@@ -16,6 +16,7 @@ pub(crate) struct Slot {
     pub(crate) thread: u32,
     pub(crate) bytes: u32,
     pub(crate) kind: Kind,
+    pub(crate) submitted: Time,
 }
 
 /// What a command is counted as.
@@ -239,7 +240,7 @@ impl Thread {
         let mut in_batch = 0;
         loop {
             if self.stage != Stage::Running {
-                return self.drain(job, slots, submit);
+                return self.drain(now, job, slots, submit);
             }
             if self.ends(now, settings, job) {
                 self.stage = Stage::Draining;
@@ -249,7 +250,7 @@ impl Thread {
                 return Next::Completion;
             }
             if self.sync_due(job) {
-                self.submit_sync(slots, submit);
+                self.submit_sync(now, slots, submit);
                 return Next::Completion;
             }
             if self.in_flight >= self.depth {
@@ -271,7 +272,7 @@ impl Thread {
                 Ok((op, offset, bytes)) => {
                     let batched = in_batch > 0;
                     in_batch = (in_batch + 1) % self.batch;
-                    self.submit(op, offset, bytes, batched, job, slots, submit);
+                    self.submit(now, (op, offset, bytes), batched, job, slots, submit);
                 }
                 Err(due) => return Next::At(due),
             }
@@ -304,14 +305,20 @@ impl Thread {
     }
 
     /// After the last I/O: waits, syncs if asked, ends.
-    fn drain(&mut self, job: &Job, slots: &mut [Slot], submit: &mut impl FnMut(Command)) -> Next {
+    fn drain(
+        &mut self,
+        now: Time,
+        job: &Job,
+        slots: &mut [Slot],
+        submit: &mut impl FnMut(Command),
+    ) -> Next {
         if self.in_flight > 0 || self.sync_in_flight {
             return Next::Completion;
         }
         match self.stage {
             Stage::Draining if job.end_fsync => {
                 self.stage = Stage::LastSync;
-                self.submit_sync(slots, submit);
+                self.submit_sync(now, slots, submit);
                 Next::Completion
             }
             Stage::Draining | Stage::LastSync => {
@@ -328,7 +335,7 @@ impl Thread {
             || (job.fdatasync > 0 && self.writes_since_sync[1] >= job.fdatasync)
     }
 
-    fn submit_sync(&mut self, slots: &mut [Slot], submit: &mut impl FnMut(Command)) {
+    fn submit_sync(&mut self, now: Time, slots: &mut [Slot], submit: &mut impl FnMut(Command)) {
         let Some(id) = self.free.pop() else { return };
         self.writes_since_sync = [0; 2];
         self.sync_in_flight = true;
@@ -336,6 +343,7 @@ impl Thread {
             thread: self.index,
             bytes: 0,
             kind: Kind::Sync,
+            submitted: now,
         };
         let mut command = Command::flush(id);
         command.queue = self.index as u16;
@@ -464,9 +472,8 @@ impl Thread {
     #[expect(clippy::too_many_arguments, reason = "one call, in the hot path")]
     fn submit(
         &mut self,
-        op: Op,
-        offset: u64,
-        bytes: u32,
+        now: Time,
+        (op, offset, bytes): (Op, u64, u32),
         batched: bool,
         job: &Job,
         slots: &mut [Slot],
@@ -496,6 +503,7 @@ impl Thread {
             thread: self.index,
             bytes,
             kind,
+            submitted: now,
         };
         submit(Command {
             id,

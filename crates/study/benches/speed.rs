@@ -1,0 +1,192 @@
+//! Speed: simulated 4 KiB I/Os per CPU-second through workload, host path, drive, statistics and anatomy; and memory of
+//! a preconditioned NAND drive. `cargo bench -p drivelab-study --bench speed [-- FILTER]` prints a table; a point whose
+//! name does not contain FILTER is left out.
+//!
+//! A harness of its own rather than criterion's, because what counts is CPU time of one thread (Linux gives it in
+//! `/proc/thread-self/schedstat`; elsewhere the wall clock stands in) and a point takes seconds.
+
+use std::time::Instant;
+
+use model::media::Precondition;
+use model::{Device, Drive, Span};
+use study::catalogue;
+use study::run::{Plan, simulate};
+use study::workload::job::{Job, Mix};
+
+/// I/Os simulated for each point; drives are built outside of the time taken.
+const IOS: u64 = 2_000_000;
+
+struct Load {
+    name: &'static str,
+    drive: &'static str,
+    state: Precondition,
+    mix: Mix,
+    read_percent: u32,
+    /// Which aim of the project it stands under, in I/Os per CPU-second.
+    aim: &'static str,
+}
+
+const LOADS: &[Load] = &[
+    Load {
+        name: "p4800x random read",
+        drive: "p4800x-375",
+        state: Precondition::Fresh,
+        mix: Mix::Read,
+        read_percent: 100,
+        aim: "4.0 M at QD16",
+    },
+    Load {
+        name: "p3700 random read",
+        drive: "p3700-1600",
+        state: Precondition::Steady,
+        mix: Mix::Read,
+        read_percent: 100,
+        aim: "2.0 M",
+    },
+    Load {
+        name: "p3700 steady random write",
+        drive: "p3700-1600",
+        state: Precondition::Steady,
+        mix: Mix::Write,
+        read_percent: 0,
+        aim: "1.0 M",
+    },
+    Load {
+        name: "p3700 70/30 mix",
+        drive: "p3700-1600",
+        state: Precondition::Steady,
+        mix: Mix::ReadWrite,
+        read_percent: 70,
+        aim: "",
+    },
+];
+
+fn main() {
+    let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let wanted = |name: &str| {
+        filter
+            .as_ref()
+            .is_none_or(|filter| name.contains(filter.as_str()))
+    };
+    println!(
+        "{:<36} {:>12} {:>10}   aim",
+        "4 KiB, one thread", "M I/O per s", "ns per I/O"
+    );
+    for load in LOADS {
+        for depth in [1, 16, 256] {
+            let name = format!("{} QD{depth}", load.name);
+            if wanted(&name) {
+                measure(&name, load, depth);
+            }
+        }
+    }
+    if wanted("memory") {
+        memory("p3700-1600");
+    }
+}
+
+fn plan(load: &Load, depth: u32, ios: u64) -> Option<Plan> {
+    let drive = match catalogue::drive(load.drive) {
+        Ok(drive) => drive,
+        Err(problems) => {
+            println!("{}: left out: {problems}", load.drive);
+            return None;
+        }
+    };
+    let mut host = match catalogue::host("xeon-2017") {
+        Ok(host) => host.config,
+        Err(problems) => panic!("{problems}"),
+    };
+    host.io_queues = drive.io_queues;
+    Some(Plan {
+        drive: drive.config,
+        state: load.state,
+        host,
+        jobs: vec![Job {
+            random: true,
+            mix: load.mix,
+            read_percent: load.read_percent,
+            iodepth: depth,
+            number_ios: Some(ios),
+            ..Job::default()
+        }],
+        seed: 1,
+        series_every: Span::ZERO,
+    })
+}
+
+/// Runs the point once with few I/Os and once with many: the difference is free of building the drive.
+fn measure(name: &str, load: &Load, depth: u32) {
+    let mut taken = [0.0; 2];
+    for (taken, ios) in taken.iter_mut().zip([1000, IOS + 1000]) {
+        let Some(plan) = plan(load, depth, ios) else {
+            return;
+        };
+        let start = Clock::now();
+        if let Err(problems) = simulate(&plan, &|_| {}) {
+            panic!("{problems}");
+        }
+        *taken = start.elapsed();
+    }
+    let per_second = IOS as f64 / (taken[1] - taken[0]);
+    println!(
+        "{name:<36} {:>12.2} {:>10.0}   {}",
+        per_second * 1e-6,
+        1e9 / per_second,
+        load.aim
+    );
+}
+
+/// CPU time of this thread.
+struct Clock {
+    cpu_ns: Option<u64>,
+    wall: Instant,
+}
+
+impl Clock {
+    fn now() -> Clock {
+        Clock {
+            cpu_ns: thread_cpu_ns(),
+            wall: Instant::now(),
+        }
+    }
+
+    fn elapsed(&self) -> f64 {
+        match (self.cpu_ns, thread_cpu_ns()) {
+            (Some(before), Some(after)) => (after - before) as f64 * 1e-9,
+            _ => self.wall.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+fn thread_cpu_ns() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// Resident bytes of the process.
+fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn memory(name: &str) {
+    let Ok(sheet) = catalogue::drive(name) else {
+        println!("{name}: left out: not in the catalogue");
+        return;
+    };
+    let (Some(before), start) = (resident(), Clock::now()) else {
+        println!("memory: left out: no /proc/self/status here");
+        return;
+    };
+    let drive = Drive::new(&sheet.config, Precondition::Steady, 1);
+    let built = start.elapsed();
+    let pages = drive.capacity().bytes / 4096;
+    let bytes = resident().unwrap_or(before) - before;
+    println!(
+        "{name} in steady state: {:.2} bytes per 4 KiB page (aim: under 6), built in {built:.2} CPU-seconds (aim: under 1)",
+        bytes as f64 / pages as f64
+    );
+}

@@ -8,6 +8,7 @@
 
 mod drives;
 mod failure;
+mod replay;
 mod review;
 mod show;
 
@@ -35,6 +36,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Drives(drives::Args),
+    Replay(replay::Args),
     Review(review::Args),
     Show(show::Args),
 }
@@ -42,6 +44,7 @@ enum Verb {
 fn run(verb: &Verb) -> Result<(), Failure> {
     match verb {
         Verb::Drives(args) => drives::run(args),
+        Verb::Replay(args) => replay::run(args),
         Verb::Review(args) => review::run(args),
         Verb::Show(args) => show::run(args),
     }

@@ -281,22 +281,31 @@ fn play<D: Device, W: Workload>(
 /// Runs independent plans on all cores; each result is that of [`simulate`], in the order of the plans. `progress` is
 /// called now and then with the share of all that is done.
 pub fn sweep(plans: &[Plan], progress: &(dyn Fn(f64) + Sync)) -> Vec<Result<Outcome, Problems>> {
-    let shares: Vec<AtomicU32> = plans.iter().map(|_| AtomicU32::new(0)).collect();
+    in_parallel(plans, progress, |plan, progress| simulate(plan, progress))
+}
+
+/// Does independent work on all cores, with the share of all that is done as progress; results in the order of `items`.
+fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    progress: &(dyn Fn(f64) + Sync),
+    work: impl Fn(&T, &(dyn Fn(f64) + Sync)) -> R + Sync,
+) -> Vec<R> {
+    let shares: Vec<AtomicU32> = items.iter().map(|_| AtomicU32::new(0)).collect();
     let report = |index: usize, share: f64| {
         shares[index].store((share * 1e6) as u32, Ordering::Relaxed);
         let sum: f64 = shares
             .iter()
             .map(|share| f64::from(share.load(Ordering::Relaxed)))
             .sum();
-        progress(sum / 1e6 / plans.len() as f64);
+        progress(sum / 1e6 / items.len() as f64);
     };
-    plans
+    items
         .par_iter()
         .enumerate()
-        .map(|(index, plan)| {
-            let outcome = simulate(plan, &|share| report(index, share));
+        .map(|(index, item)| {
+            let result = work(item, &|share| report(index, share));
             report(index, 1.0);
-            outcome
+            result
         })
         .collect()
 }

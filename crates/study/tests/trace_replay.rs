@@ -324,3 +324,63 @@ error: t.csv:2: 1 of 2 requests: beyond the end of ram (1048576 bytes); the firs
   help: --beyond wrap folds addresses into the drive; --volume NAME replays one volume alone
 "#);
 }
+
+#[test]
+fn a_job_plays_an_iolog() {
+    use study::workload::job::{IoLog, Job};
+    let ios = [
+        io(0, 0, 8),
+        Io {
+            write: true,
+            ..io(70, 64, 16)
+        },
+        io(90, 8, 0),
+        Io {
+            volume: 1,
+            ..io(95, 0, 8)
+        },
+    ];
+    for writer in [write::iolog_2, write::iolog_3, write::blktrace] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), writer(&ios)).unwrap();
+        let iolog = IoLog {
+            path: file.path().into(),
+            no_stall: false,
+            time_scale: 100,
+        };
+        let mut jobs = [Job {
+            iolog: Some(iolog),
+            ..Job::default()
+        }];
+        study::workload::replay::read_iologs(&mut jobs).unwrap();
+        let got: Vec<_> = jobs[0]
+            .records
+            .as_ref()
+            .unwrap()
+            .iter()
+            .map(|io| (io.at.us(), io.op, io.offset, io.bytes))
+            .collect();
+        let expected = [
+            (0.0, Op::Read, 0, 4_096),
+            (70.0, Op::Write, 32_768, 8_192),
+            (95.0, Op::Read, 1 << 20, 4_096),
+        ];
+        assert_eq!(got, expected);
+    }
+    let iolog = IoLog {
+        path: "no/such/log".into(),
+        no_stall: false,
+        time_scale: 100,
+    };
+    let problems = study::workload::replay::read_iologs(&mut [Job {
+        iolog: Some(iolog),
+        ..Job::default()
+    }])
+    .unwrap_err();
+    assert!(
+        problems
+            .to_string()
+            .starts_with("error: no/such/log: cannot be read"),
+        "{problems}"
+    );
+}

@@ -2,4 +2,5 @@
 
 pub mod page;
 pub mod quantity;
+pub mod replay;
 pub mod sheets;

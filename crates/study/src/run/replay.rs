@@ -4,7 +4,7 @@ use model::host::{Engine, HostConfig, HostPath, ThreadConfig};
 use model::media::{DriveConfig, Precondition};
 use model::{Device, Drive, Span, Time};
 
-use super::{Outcome, ThreadOutcome, play};
+use super::{Outcome, ThreadOutcome, in_parallel, play};
 use crate::problem::Problems;
 use crate::statistics::Histogram;
 use crate::workload::replay::{Beyond, Layout, Pace, Replay};
@@ -148,5 +148,17 @@ pub fn replay(
         wrapped: layout.wrapped,
         empty: layout.empty,
         widened: layout.widened,
+    })
+}
+
+/// Replays a trace by several plans on all cores; each result is that of [`replay`], in the order of the plans.
+/// `progress` is called now and then with the share of all that is done.
+pub fn replay_all(
+    trace: &Trace,
+    plans: &[ReplayPlan],
+    progress: &(dyn Fn(f64) + Sync),
+) -> Vec<Result<Replayed, Problems>> {
+    in_parallel(plans, progress, |plan, progress| {
+        replay(trace, plan, progress)
     })
 }

@@ -3,7 +3,7 @@
 
 mod histogram;
 
-pub use bands::AnatomyBands;
+pub use bands::{AnatomyBands, Band};
 pub use histogram::Histogram;
 
 mod bands;

@@ -7,9 +7,12 @@
 //!
 //! The order of the trace is kept, and nothing else of it: which requests waited for which others is not recorded.
 
-use model::{Command, Completion, Op, Part, Span, Time};
+use std::sync::Arc;
 
-use super::trace::{Record, Request, Trace};
+use model::{Capacity, Command, Completion, Op, Part, Span, Time};
+
+use super::job::{Job, TimedIo};
+use super::trace::{self, Options, Record, Request, Trace};
 use crate::problem::{Problem, Problems};
 use crate::run::Measured;
 use crate::statistics::Histogram;
@@ -45,7 +48,7 @@ pub struct Layout {
     /// First byte of each volume.
     bases: Vec<u64>,
     /// Bytes of the drive, and its block.
-    capacity: model::Capacity,
+    capacity: Capacity,
     /// Requests whose addresses were folded.
     pub wrapped: u64,
     /// Reads and writes of no bytes, which are left out.
@@ -63,23 +66,10 @@ impl Layout {
     pub fn new(
         trace: &Trace,
         drive: &str,
-        capacity: model::Capacity,
+        capacity: Capacity,
         beyond: Beyond,
     ) -> Result<Layout, Problems> {
-        let mut next = 0;
-        let ends = trace.summary().ends;
-        let bases = ends.iter().map(|end| {
-            let base = next;
-            next += end.next_multiple_of(VOLUME_ALIGN);
-            base
-        });
-        let mut layout = Layout {
-            bases: bases.collect(),
-            capacity,
-            wrapped: 0,
-            empty: 0,
-            widened: 0,
-        };
+        let mut layout = Layout::of(trace, capacity);
         let mut too_long = (0, None);
         let mut out = (0, None);
         for record in &trace.records {
@@ -125,6 +115,24 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Puts the volumes side by side, and checks nothing.
+    fn of(trace: &Trace, capacity: Capacity) -> Layout {
+        let mut next = 0;
+        let ends = trace.summary().ends;
+        let bases = ends.iter().map(|end| {
+            let base = next;
+            next += end.next_multiple_of(VOLUME_ALIGN);
+            base
+        });
+        Layout {
+            bases: bases.collect(),
+            capacity,
+            wrapped: 0,
+            empty: 0,
+            widened: 0,
+        }
+    }
+
     fn refusal(&self, trace: &Trace, first: &Record, what: String, help: Option<&str>) -> Problems {
         let request = first.request();
         let (start, _) = self.extent(&request);
@@ -166,8 +174,49 @@ impl Layout {
             start %= whole;
             start = start.min(whole - bytes);
         }
-        (start, bytes as u32)
+        (start, u32::try_from(bytes).unwrap_or(u32::MAX - 4_095))
     }
+}
+
+/// Reads the recorded I/Os of every job that plays some (fio's `read_iolog`), in any format of a trace, into
+/// [`Job::records`]. Files of a log lie side by side; lengths are widened to 512 B; what has no length is left out.
+///
+/// # Errors
+/// All logs that cannot be read, with what is wrong in each.
+pub fn read_iologs(jobs: &mut [Job]) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    for job in jobs.iter_mut().filter(|job| job.records.is_none()) {
+        let Some(log) = &job.iolog else { continue };
+        match trace::read(&log.path, &Options::default()) {
+            Ok(trace) => job.records = Some(timed_ios(&trace)),
+            Err(more) => problems.0.extend(more.0),
+        }
+    }
+    problems.or(())
+}
+
+/// A trace as a job plays it.
+fn timed_ios(trace: &Trace) -> Arc<[TimedIo]> {
+    let anywhere = Capacity {
+        bytes: u64::MAX,
+        block: 512,
+    };
+    let layout = Layout::of(trace, anywhere);
+    let requests = trace.records.iter().map(Record::request);
+    let kept = requests.filter(|request| request.bytes > 0 || request.op == Op::Flush);
+    kept.map(|request| {
+        let (offset, bytes) = match request.op {
+            Op::Flush => (0, 0),
+            _ => layout.place(&request),
+        };
+        TimedIo {
+            at: Span::from_ns(request.arrival_ns),
+            op: request.op,
+            offset,
+            bytes,
+        }
+    })
+    .collect()
 }
 
 /// What an outstanding command is.

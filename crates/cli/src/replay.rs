@@ -1,0 +1,254 @@
+//! `drivelab replay`: a block trace on one drive or several.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressStyle};
+use model::Span;
+use model::host::Engine;
+use model::media::Precondition;
+use study::catalogue;
+use study::problem::{Place, Problem, Problems, nearest};
+use study::report::replay as report;
+use study::run::replay::{ReplayPlan, SPEEDS, replay_all};
+use study::workload::replay::{Beyond, Pace};
+use study::workload::trace::{self, FORMATS, Format, Options};
+
+use crate::failure::Failure;
+
+/// Replay a block trace on drives: as recorded, faster or slower, or as fast as a queue depth allows
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab replay sda.blktrace.0 --drive p4800x-375 --drive p3700-1600
+  drivelab replay hm_0.csv.gz --drive p3700-1600 --speed 4           four times as fast
+  drivelab replay hm_0.csv.gz --drive p3700-1600 --depth 32          as fast as 32 at once allow
+  drivelab replay vm.vscsi.xz --drive p4800x-375 --beyond wrap       a larger disk's trace
+  drivelab replay tpcc.trace --format mqsim --volume 4 --drive p4800x-375
+  drivelab replay log --drive p4800x-375 --output-format json | jq .drives[0].read
+
+Formats, told by content unless --format names one; plain, gzip or xz:
+  vscsi     vSCSI records, versions 1 and 2 (CloudPhysics)
+  mqsim     MQSim's ASCII: ns, device, sector, sectors, 0 write or 1 read
+  ssdsim    SSDsim's ASCII: the same columns, so content says mqsim for both
+  disksim   DiskSim's ASCII: ms with decimals, device, block, blocks, flags
+  msr       MSR Cambridge CSV, with response times
+  systor    SYSTOR '17 CSV, with response times
+  tencent   Tencent CBS CSV (its clock ticks in whole seconds: see --depth)
+  spc       SPC: ASU, LBA, bytes, r or w, s
+  blktrace  blktrace's binary: requests by issue, latency to completion
+  iolog     fio's iolog, versions 2 and 3
+
+Latency counts from the moment a request arrives in the trace, so a drive that cannot follow shows it. Several
+volumes are put side by side on the drive. Lengths that are not whole blocks are widened; requests without length
+are left out. A percentile is shown when at least ten samples lie beyond it.")]
+pub(crate) struct Args {
+    /// The trace, plain or compressed by gzip or xz
+    trace: PathBuf,
+
+    /// A drive of the catalogue, or the path of a drive's TOML file; may be given several times
+    #[arg(long = "drive", required = true, value_name = "DRIVE")]
+    drives: Vec<String>,
+
+    /// The trace's format, if its content should not decide
+    #[arg(long)]
+    format: Option<String>,
+
+    /// Replay as recorded, but this many times as fast
+    #[arg(long, value_name = "X", conflicts_with = "depth", value_parser = speed)]
+    speed: Option<f64>,
+
+    /// Forget recorded times: keep this many requests outstanding
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    depth: Option<u32>,
+
+    /// Requests beyond the end of the drive: refuse the trace, or fold their addresses into the drive
+    #[arg(long, value_enum, default_value_t = BeyondArg::Refuse)]
+    beyond: BeyondArg,
+
+    /// Replay only this volume (device, disk, LUN, file) of the trace
+    #[arg(long)]
+    volume: Option<String>,
+
+    /// Replay only the first N requests of the file
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    first: Option<u64>,
+
+    /// Threads that issue the requests in turn [default: one for each core, at most one for each of --depth]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
+    threads: Option<u16>,
+
+    /// The host the drive is in: a name of the catalogue, or the path of a TOML file
+    #[arg(long, default_value = "xeon-2017")]
+    host: String,
+
+    /// The drive's state at the start
+    #[arg(long, value_enum, default_value_t = StateArg::Steady)]
+    state: StateArg,
+
+    /// Seed of every random stream
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Tables, or JSON for programs
+    #[arg(long, value_enum, default_value_t = OutputArg::Normal)]
+    output_format: OutputArg,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum BeyondArg {
+    Refuse,
+    Wrap,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StateArg {
+    /// As it left the factory
+    Fresh,
+    /// Written once from end to end
+    Filled,
+    /// As after two fills with random writes
+    Steady,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OutputArg {
+    Normal,
+    Json,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().map_err(|_| String::from("not a number"))?;
+    if SPEEDS.contains(&speed) {
+        Ok(speed)
+    } else {
+        Err(format!(
+            "must be from {:e} to {:e}",
+            SPEEDS.start(),
+            SPEEDS.end()
+        ))
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let (format, plans) = prepare(args)?;
+    let options = Options {
+        format,
+        volume: args.volume.clone(),
+        first: args.first,
+        ..Options::default()
+    };
+    let bar = progress();
+    bar.set_message("reading");
+    let trace = trace::read(&args.trace, &options)?;
+    bar.set_message("replaying");
+    let results = replay_all(&trace, &plans, &|share| {
+        bar.set_position((share * 1e3) as u64);
+    });
+    bar.finish_and_clear();
+    let mut rows = Vec::new();
+    let mut problems = Problems::default();
+    for (plan, result) in plans.iter().zip(results) {
+        match result {
+            Ok(replayed) => rows.push(report::Row {
+                drive: plan.name.clone(),
+                replayed,
+            }),
+            Err(more) => problems.0.extend(more.0),
+        }
+    }
+    problems.or(())?;
+    let mut out = io::stdout().lock();
+    if args.output_format == OutputArg::Json {
+        let json = report::json(&rows, &trace, plans[0].pace, args.seed);
+        writeln!(out, "{json:#}")?;
+        return Ok(());
+    }
+    writeln!(out, "{}\n", report::trace_lines(&trace))?;
+    writeln!(out, "{}\n", report::table(&rows))?;
+    writeln!(out, "{}", report::drives_table(&rows))?;
+    write!(out, "{}", report::anatomy(&rows))?;
+    for note in report::notes(&rows, &trace) {
+        writeln!(out, "\nnote: {note}")?;
+    }
+    Ok(())
+}
+
+/// The format and one plan a drive; all that is wrong with the arguments at once.
+fn prepare(args: &Args) -> Result<(Option<&'static Format>, Vec<ReplayPlan>), Failure> {
+    let mut problems = Problems::default();
+    let format = args.format.as_deref().and_then(|name| {
+        let format = Format::named(name);
+        if format.is_none() {
+            problems.0.push(unknown_format(name));
+        }
+        format
+    });
+    let host = match catalogue::host(&args.host) {
+        Ok(sheet) => sheet.config,
+        Err(more) => {
+            problems.0.extend(more.0);
+            Default::default()
+        }
+    };
+    let mut plans = Vec::new();
+    for name in &args.drives {
+        match catalogue::drive(name) {
+            Ok(sheet) => plans.push(ReplayPlan {
+                name: sheet.id,
+                drive: sheet.config,
+                state: match args.state {
+                    StateArg::Fresh => Precondition::Fresh,
+                    StateArg::Filled => Precondition::Filled,
+                    StateArg::Steady => Precondition::Steady,
+                },
+                host: model::host::HostConfig {
+                    io_queues: sheet.io_queues,
+                    ..host.clone()
+                },
+                engine: Engine::Libaio,
+                threads: args.threads,
+                pace: args
+                    .depth
+                    .map_or(Pace::Recorded(args.speed.unwrap_or(1.0)), Pace::Depth),
+                beyond: match args.beyond {
+                    BeyondArg::Refuse => Beyond::Refuse,
+                    BeyondArg::Wrap => Beyond::Wrap,
+                },
+                seed: args.seed,
+                series_every: Span::ZERO,
+            }),
+            Err(more) => problems.0.extend(more.0),
+        }
+    }
+    problems.or(())?;
+    Ok((format, plans))
+}
+
+fn unknown_format(name: &str) -> Problem {
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    let near = nearest(name, names.iter().copied());
+    Problem {
+        origin: "command line".into(),
+        place: Place::Whole,
+        what: format!("--format: there is no trace format `{name}`"),
+        help: Some(near.map_or_else(
+            || format!("the formats are {}", names.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        )),
+    }
+}
+
+/// A bar on standard error, where that is a terminal.
+fn progress() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(1_000);
+    let style = ProgressStyle::with_template("{msg:10} {wide_bar} {percent:>3} % {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

@@ -10,6 +10,7 @@ mod drives;
 mod failure;
 mod replay;
 mod review;
+mod run;
 mod show;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ Examples:
   drivelab drives                                        the drives there are
   drivelab show p4800x-375                               one drive, with the source of every figure
   drivelab review p4800x-375 p3700-1600 9100max-2400     drives side by side, as review.html
+  drivelab run job.fio --drive p4800x-375                an fio job file, with fio's output
 
 Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 a verdict failed.")]
 struct Cli {
@@ -38,6 +40,7 @@ enum Verb {
     Drives(drives::Args),
     Replay(replay::Args),
     Review(review::Args),
+    Run(Box<run::Args>),
     Show(show::Args),
 }
 
@@ -46,12 +49,13 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Drives(args) => drives::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Review(args) => review::run(args),
+        Verb::Run(args) => run::run(args),
         Verb::Show(args) => show::run(args),
     }
 }
 
 fn main() -> ExitCode {
-    match run(&Cli::parse().verb) {
+    match run(&Cli::parse_from(run::separate(std::env::args_os())).verb) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -9,6 +9,11 @@ pub fn takes_value(name: &str) -> Option<bool> {
     options::find(name).map(|option| !option.bare)
 }
 
+/// Every name of an option of fio's jobs.
+pub fn option_names() -> impl Iterator<Item = &'static str> {
+    options::names()
+}
+
 impl Reader<'_> {
     /// Takes options, each `--name=value` or `--name`. Those before the first `--name` are global; if `alone` and there is
     /// no `--name`, they make one job.

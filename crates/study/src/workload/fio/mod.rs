@@ -25,7 +25,7 @@ use std::sync::Arc;
 use crate::problem::{Place, Problem, Problems, nearest};
 use crate::workload::job::Job;
 
-pub use command_line::takes_value;
+pub use command_line::{option_names, takes_value};
 
 use options::Meaning;
 use settings::Settings;

@@ -234,6 +234,17 @@ impl Settings {
         if self.job.runtime == Some(Span::ZERO) {
             self.job.runtime = None;
         }
+        let ends = self.job.runtime.is_some()
+            || self.job.size.is_some()
+            || self.job.io_size.is_some()
+            || self.job.filesize.is_some()
+            || self.job.number_ios.is_some()
+            || !self.iolog.path.as_os_str().is_empty();
+        if !ends {
+            notes.push(
+                "neither size nor runtime: the whole drive is covered once, as fio would".into(),
+            );
+        }
         if self.job.time_based && self.job.runtime.is_none() {
             notes.push("time_based needs a runtime and is ignored without, as in fio".into());
             self.job.time_based = false;

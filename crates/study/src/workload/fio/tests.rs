@@ -52,6 +52,7 @@ fn sections_inherit_from_globals_above_them_only() {
          # another\n\
          [global]\n\
          direct=1   ; after a value\n\
+         size=1g\n\
          ioengine=libaio\n\
          bs=8k\n\
          \n\
@@ -81,8 +82,13 @@ fn sections_inherit_from_globals_above_them_only() {
     assert_eq!(set.warnings, Vec::<String>::new());
     assert_eq!(
         set.globals,
-        [("direct", "1"), ("ioengine", "libaio"), ("bs", "64k")]
-            .map(|(key, value)| (key.into(), value.into()))
+        [
+            ("direct", "1"),
+            ("size", "1g"),
+            ("ioengine", "libaio"),
+            ("bs", "64k")
+        ]
+        .map(|(key, value)| (key.into(), value.into()))
     );
     assert_eq!(
         first.as_written,
@@ -362,7 +368,7 @@ fn files_of_jobs_do_not_overlap() {
 #[test]
 fn what_a_model_cannot_do_is_said_once() {
     let set = read_ok(
-        "[global]\nioengine=libaio\ncpus_allowed=0-3\nverify_pattern=0xdeadbeef\nnrfiles=1\n[a]\ncpus_allowed=1\nverify=crc32c\n\
+        "[global]\nruntime=5\nioengine=libaio\ncpus_allowed=0-3\nverify_pattern=0xdeadbeef\nnrfiles=1\n[a]\ncpus_allowed=1\nverify=crc32c\n\
          [b]\nioengine=psync\niodepth=8\nwait_for=a\nzonemode=zbd\n",
     );
     insta::assert_snapshot!(set.warnings.join("\n"), @r#"

@@ -1,0 +1,267 @@
+//! `drivelab run`: fio's job files and command lines on a simulated drive, with fio's output.
+//!
+//! fio's options are passed through by name: [`separate`] parts them from this verb's own before clap sees them, so that
+//! both can stand in any order.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use model::Span;
+use model::media::Precondition;
+use study::problem::{Problems, nearest};
+use study::report::fio::{Formats, Report, print};
+use study::run::{Plan, simulate};
+use study::workload::fio::{JobSet, Surroundings, option_names, read, takes_value};
+use study::workload::job::Mix;
+use study::workload::replay::read_iologs;
+
+use crate::failure::Failure;
+
+/// Run fio jobs on a simulated drive
+///
+/// Takes fio's job files as they are and every option of fio's command line; prints what fio would print.
+/// Options of fio: see `man fio`; those that mean nothing to a model are ignored with a warning.
+#[derive(clap::Args)]
+#[command(override_usage = "drivelab run [JOBFILE]... --drive <DRIVE> [OPTIONS] [FIO OPTIONS]")]
+#[command(after_help = "\
+Examples:
+  drivelab run job.fio --drive p4800x-375
+  drivelab run --drive p3700-1600 --name=mix --ioengine=libaio --direct=1 --rw=randrw --rwmixread=70 --bs=4k \\
+      --iodepth=16 --runtime=10 --time_based
+  drivelab run job.fio --drive p4800x-375 --output-format=json+ --output=result.json
+  drivelab run job.fio --drive 9100max-2400 --state fresh --host xeon-2017 --seed 7")]
+pub(crate) struct Args {
+    /// fio job files
+    #[arg(value_name = "JOBFILE")]
+    files: Vec<PathBuf>,
+    /// Name of a drive (see `drivelab drives`) or path of a drive's TOML file
+    #[arg(long)]
+    drive: String,
+    /// Name of a host or path of a host's TOML file
+    #[arg(long, default_value = "xeon-2017")]
+    host: String,
+    /// What was written to the drive before
+    #[arg(long, value_enum, default_value_t = State::Steady)]
+    state: State,
+    /// Seed of every random stream; the same seed gives the same output
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// normal, json or json+, or several with commas
+    #[arg(long, value_name = "LIST", default_value = "normal")]
+    output_format: Formats,
+    /// Read only this section of the job files (besides global ones); can be repeated
+    #[arg(long, value_name = "NAME")]
+    section: Vec<String>,
+    /// Read the jobs and stop
+    #[arg(long)]
+    parse_only: bool,
+    /// Refuse jobs that write or trim
+    #[arg(long)]
+    readonly: bool,
+    /// Take warnings for errors
+    #[arg(long)]
+    warnings_fatal: bool,
+    /// Whether to show progress
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Eta::Auto)]
+    eta: Eta,
+    /// Other options of fio's program that mean nothing here
+    #[command(flatten)]
+    ignored: Ignored,
+    /// Options of fio's jobs, as `--option=value`
+    #[arg(last = true, hide = true)]
+    fio: Vec<String>,
+}
+
+#[derive(clap::Args)]
+struct Ignored {
+    #[arg(long, hide = true)]
+    alloc_size: Option<String>,
+    #[arg(long, hide = true)]
+    max_jobs: Option<String>,
+    #[arg(long, hide = true)]
+    status_interval: Option<String>,
+    #[arg(long, hide = true)]
+    eta_interval: Option<String>,
+    #[arg(long, hide = true)]
+    eta_newline: Option<String>,
+    #[arg(long, hide = true)]
+    idle_prof: Option<String>,
+    #[arg(long, hide = true)]
+    terse_version: Option<String>,
+    #[arg(long, hide = true)]
+    debug: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Eta {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum State {
+    /// As it left the factory
+    Fresh,
+    /// Written once from end to end
+    Filled,
+    /// As after two fills with random 4 KiB writes
+    Steady,
+}
+
+impl From<State> for Precondition {
+    fn from(state: State) -> Precondition {
+        match state {
+            State::Fresh => Precondition::Fresh,
+            State::Filled => Precondition::Filled,
+            State::Steady => Precondition::Steady,
+        }
+    }
+}
+
+/// Moves options of fio's jobs behind a `--`, with their values joined by `=`, if the verb is `run`.
+pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    #[derive(clap::Parser)]
+    struct Own {
+        #[command(flatten)]
+        args: Args,
+    }
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    if arguments.get(1).is_none_or(|verb| verb != "run") {
+        return arguments;
+    }
+    let command = Own::command();
+    let mut own: Vec<&str> = command.get_opts().filter_map(clap::Arg::get_long).collect();
+    own.extend(["help", "version"]);
+    let mut known: Vec<&str> = option_names().collect();
+    known.extend(&own);
+    let mut kept: Vec<OsString> = arguments.drain(..2).collect();
+    let mut fio = Vec::new();
+    let mut rest = arguments.into_iter();
+    while let Some(argument) = rest.next() {
+        let text = argument.to_string_lossy().into_owned();
+        if text == "--" {
+            fio.extend(rest.by_ref());
+            break;
+        }
+        let option = text.trim_start_matches('-');
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, None),
+        };
+        // fio takes one dash for two, so `-rw=read` is an option of its; `-h` and `-` alone are not.
+        if option.len() == text.len() || name.len() < 2 || own.contains(&name) {
+            kept.push(argument);
+            continue;
+        }
+        match takes_value(name) {
+            Some(true) if value.is_none() => {
+                let value = rest.next().unwrap_or_default();
+                fio.push(format!("--{name}={}", value.to_string_lossy()).into());
+            }
+            None if nearest(name, known.iter().copied())
+                .is_some_and(|near| own.contains(&near)) =>
+            {
+                kept.push(argument);
+            }
+            _ => fio.push(format!("--{option}").into()),
+        }
+    }
+    if !fio.is_empty() {
+        kept.push("--".into());
+        kept.extend(fio);
+    }
+    kept
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let drive = study::catalogue::drive(&args.drive)?;
+    let mut host = study::catalogue::host(&args.host)?.config;
+    host.io_queues = drive.io_queues;
+    let mut set = jobs(args, host.cores)?;
+    read_iologs(&mut set.jobs)?;
+    if args.parse_only {
+        return Ok(());
+    }
+    let plan = Plan {
+        drive: drive.config,
+        state: args.state.into(),
+        host,
+        jobs: set.jobs,
+        seed: args.seed,
+        series_every: Span::from_ms(500),
+    };
+    let bar = progress(args.eta);
+    let outcome = simulate(&plan, &|share| bar.set_position((share * 1000.0) as u64));
+    bar.finish_and_clear();
+    let outcome = outcome?;
+    let report = Report {
+        jobs: &plan.jobs,
+        globals: &set.globals,
+        outcome: &outcome,
+        drive: &drive.id,
+        series_every: plan.series_every,
+    };
+    let text = print(&report, args.output_format);
+    match &args.output {
+        Some(path) => fs::write(path, text).map_err(|error| Failure::failed(path.display(), error)),
+        None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
+    }
+}
+
+/// The jobs that the arguments ask for; warnings go to standard error.
+fn jobs(args: &Args, cores: u16) -> Result<JobSet, Failure> {
+    if args.fio.is_empty() && args.files.is_empty() {
+        let what =
+            "there is no job: give a job file, or options such as --rw=randread --bs=4k --size=1g";
+        return Err(Problems::whole("command line", what).into());
+    }
+    let surroundings = Surroundings {
+        environment: &|name| std::env::var(name).ok(),
+        read: &|path| {
+            fs::read(if path == Path::new("-") {
+                Path::new("/dev/stdin")
+            } else {
+                path
+            })
+        },
+        processors: cores.into(),
+    };
+    let set = read(&args.fio, &args.files, &args.section, &surroundings)?;
+    for warning in &set.warnings {
+        eprintln!("warning: {warning}");
+    }
+    if args.warnings_fatal && !set.warnings.is_empty() {
+        return Err(
+            Problems::whole("jobs", "there are warnings, and --warnings-fatal was given").into(),
+        );
+    }
+    let writer = set.jobs.iter().find(|job| job.mix != Mix::Read);
+    if let Some(job) = writer.filter(|_| args.readonly) {
+        let what = format!("job {} writes or trims, and --readonly was given", job.name);
+        return Err(Problems::whole("jobs", what).into());
+    }
+    Ok(set)
+}
+
+/// Progress on standard error, where somebody can see it.
+fn progress(eta: Eta) -> ProgressBar {
+    let shown = match eta {
+        Eta::Auto => io::stderr().is_terminal(),
+        Eta::Always => true,
+        Eta::Never => false,
+    };
+    if !shown {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:40} {percent:>3}% {elapsed}, {eta} to go");
+    ProgressBar::new(1000).with_style(style.expect("a template that indicatif knows"))
+}

@@ -6,7 +6,7 @@ use study::report::page;
 
 #[test]
 fn the_page_of_three_drives_is_one_small_file() {
-    let review = sample::paper_review(20_000);
+    let review = sample::paper_review(4_000);
     let html = page::html(&review);
     if let Some(path) = std::env::var_os("DRIVELAB_SAMPLE_PAGE") {
         std::fs::write(path, &html).unwrap();

@@ -118,7 +118,7 @@ pub fn review(
             name: request.host.name.clone(),
             figures: request.host.figures.iter().map(figure).collect(),
         },
-        drives: request.drives.iter().map(facts).collect(),
+        drives: drive_facts(&request.drives),
         percentiles: percentile_grid(),
         band_edges: BAND_EDGES.to_vec(),
         parts: model::Part::ALL.map(model::Part::name).to_vec(),
@@ -138,12 +138,51 @@ fn figure(figure: &Figure) -> results::Figure {
     }
 }
 
-fn facts(sheet: &DriveSheet) -> DriveFacts {
+fn drive_facts(sheets: &[DriveSheet]) -> Vec<DriveFacts> {
+    let labels = labels(sheets);
+    sheets
+        .iter()
+        .zip(labels)
+        .map(|(sheet, label)| facts(sheet, label))
+        .collect()
+}
+
+/// Words of a full name that a label can do without.
+const COMMON: [&str; 5] = ["Optane", "SSD", "DC", "(M.2)", "M.2"];
+
+/// Longest label: more does not fit beside a chart.
+const LONGEST_LABEL: usize = 20;
+
+/// Short names, unique, without the words that makers share; the id where that does not work.
+fn labels(sheets: &[DriveSheet]) -> Vec<String> {
+    let short: Vec<String> = sheets
+        .iter()
+        .map(|sheet| {
+            let words = sheet.name.split_whitespace();
+            let words: Vec<&str> = words
+                .filter(|word| !COMMON.contains(word) && *word != sheet.maker)
+                .collect();
+            words.join(" ")
+        })
+        .collect();
+    let label = |(sheet, label): (&DriveSheet, &String)| {
+        let twice = short.iter().filter(|other| *other == label).count() > 1;
+        if label.is_empty() || twice || label.chars().count() > LONGEST_LABEL {
+            sheet.id.clone()
+        } else {
+            label.clone()
+        }
+    };
+    sheets.iter().zip(&short).map(label).collect()
+}
+
+fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
     let capacity = sheet.capacity;
     let days = sheet.warranty_years.map(|years| years * 365.0);
     DriveFacts {
         id: sheet.id.clone(),
         name: sheet.name.clone(),
+        label,
         medium: sheet.medium.clone(),
         form_factor: sheet.form_factor.clone(),
         interface: sheet.interface.clone(),

@@ -73,6 +73,8 @@ pub struct DriveFacts {
     pub id: String,
     /// Full name.
     pub name: String,
+    /// Short name for charts and sentences, unique in the review.
+    pub label: String,
     /// The medium in a reader's words.
     pub medium: String,
     /// Such as `HHHL card`.

@@ -67,40 +67,75 @@ impl AnatomyBands {
     }
 
     /// Mean parts between each pair of neighbouring `edges` (percentiles, rising, such as `[0, 50, 90, 100]`). A bucket
-    /// belongs to the band in which its middle sample lies; a band without samples has a count of 0.
+    /// that lies across an edge gives each side its share of the samples with the bucket's own means, because which of
+    /// its samples were the slower is not known; a band without samples has a count of 0.
     pub fn between(&self, edges: &[f64]) -> Vec<Band> {
         let total: u64 = self.counts.iter().sum();
-        let mut bands: Vec<Band> = edges
-            .windows(2)
-            .map(|pair| Band {
-                from: pair[0],
-                to: pair[1],
-                count: 0,
-                mean_ns: [0.0; Part::COUNT],
-            })
-            .collect();
-        let mut below = 0u64;
-        for (&count, sums) in self.counts.iter().zip(&self.sums) {
-            if count == 0 {
-                continue;
-            }
-            let middle = (below as f64 + count as f64 / 2.0) / total as f64 * 100.0;
-            below += count;
-            if let Some(band) = bands
-                .iter_mut()
-                .find(|band| middle >= band.from && middle <= band.to)
-            {
-                band.count += count;
-                for (mean, &sum) in band.mean_ns.iter_mut().zip(sums) {
-                    *mean += sum as f64;
+        let rank = |percent: f64| percent / 100.0 * total as f64;
+        let band = |pair: &[f64]| {
+            let (from, to) = (rank(pair[0]), rank(pair[1]));
+            let (mut samples, mut mean_ns) = (0.0, [0.0; Part::COUNT]);
+            let mut below = 0u64;
+            for (&count, sums) in self.counts.iter().zip(&self.sums) {
+                if count == 0 {
+                    continue;
+                }
+                let inside = to.min((below + count) as f64) - from.max(below as f64);
+                below += count;
+                if inside <= 0.0 {
+                    continue;
+                }
+                samples += inside;
+                for (mean, &sum) in mean_ns.iter_mut().zip(sums) {
+                    *mean += sum as f64 * (inside / count as f64);
                 }
             }
-        }
-        for band in &mut bands {
-            for mean in &mut band.mean_ns {
-                *mean /= band.count.max(1) as f64;
+            for mean in &mut mean_ns {
+                *mean /= f64::max(samples, 1e-9);
             }
+            Band {
+                from: pair[0],
+                to: pair[1],
+                count: samples.round() as u64,
+                mean_ns,
+            }
+        };
+        edges.windows(2).map(band).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_share_out_all_samples_and_all_time() {
+        let mut bands = AnatomyBands::default();
+        let mut sum = 0;
+        for index in 0..1_000u64 {
+            let mut anatomy = Anatomy::ZERO;
+            anatomy.add(Part::Medium, Span::from_ns(10_000 + index % 7));
+            let slow = if index % 100 == 0 { 90_000 } else { 0 };
+            anatomy.add(Part::BehindRead, Span::from_ns(slow));
+            sum += anatomy.total().ns();
+            bands.record(anatomy.total(), &anatomy);
         }
-        bands
+        let found = bands.between(&[0.0, 50.0, 90.0, 99.0, 100.0]);
+        let counts: Vec<u64> = found.iter().map(|band| band.count).collect();
+        assert_eq!(counts, [500, 400, 90, 10]);
+        let all: f64 = found
+            .iter()
+            .map(|band| band.count as f64 * band.mean_ns.iter().sum::<f64>())
+            .sum();
+        assert!((all / sum as f64 - 1.0).abs() < 1e-9);
+        let slowest = &found[3].mean_ns;
+        assert!((slowest[Part::BehindRead as usize] - 90_000.0).abs() < 1e-6);
+        assert!(found[0].mean_ns[Part::BehindRead as usize] < 1e-6);
+    }
+
+    #[test]
+    fn an_empty_histogram_has_empty_bands() {
+        let found = AnatomyBands::default().between(&[0.0, 50.0, 100.0]);
+        assert!(found.iter().all(|band| band.count == 0));
     }
 }

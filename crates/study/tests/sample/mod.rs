@@ -294,7 +294,7 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
     DriveSheet {
         id: id.into(),
         name: name.into(),
-        maker: "Paper".into(),
+        maker: "Nobody".into(),
         medium: "Paper".into(),
         family: None,
         form_factor: "sheet".into(),
@@ -337,6 +337,7 @@ pub(crate) fn request(ios: u64) -> Request {
         suite: Suite::Quick,
         effort: Effort {
             ios,
+            deep_ios: 263 * ios,
             ..Suite::Quick.effort()
         },
         seed: 42,

@@ -7,37 +7,12 @@ use crate::report::quantity::{bytes_decimal, count, megabytes_a_second, microsec
 use crate::review::Review;
 use crate::review::results::{DriveFacts, Figures, Point};
 
-/// Words of a full name that a label can do without.
-const COMMON: [&str; 9] = [
-    "Intel", "Micron", "Samsung", "Solidigm", "Optane", "SSD", "DC", "(M.2)", "M.2",
-];
-
-/// Short names for charts: unique, without the words that makers share.
-pub(super) fn labels(review: &Review) -> Vec<String> {
-    let short: Vec<String> = review
-        .drives
-        .iter()
-        .map(|drive| {
-            let words: Vec<&str> = drive
-                .name
-                .split_whitespace()
-                .filter(|word| !COMMON.contains(word))
-                .collect();
-            words.join(" ")
-        })
-        .collect();
+/// Short names of the drives.
+fn labels(review: &Review) -> Vec<String> {
     review
         .drives
         .iter()
-        .zip(&short)
-        .map(|(drive, label)| {
-            let twice = short.iter().filter(|other| *other == label).count() > 1;
-            if label.is_empty() || twice || label.chars().count() > 22 {
-                drive.id.clone()
-            } else {
-                label.clone()
-            }
-        })
+        .map(|drive| drive.label.clone())
         .collect()
 }
 

@@ -138,12 +138,11 @@ pub fn html(review: &Review) -> String {
     page
 }
 
-/// The review without its jobs, which are in the page as text, and with the drives' short labels.
+/// The review without its jobs, which are in the page as text, as are the drives' figures.
 fn page_json(review: &Review) -> serde_json::Value {
     let mut value = serde_json::to_value(review).expect("a review has no maps with odd keys");
-    for (drive, label) in facts::labels(review).into_iter().enumerate() {
-        value["drives"][drive]["label"] = label.into();
-        value["drives"][drive]["figures"] = serde_json::Value::Null;
+    for drive in value["drives"].as_array_mut().into_iter().flatten() {
+        drive["figures"] = serde_json::Value::Null;
     }
     let chapters = value["chapters"].as_array_mut();
     let points = chapters

@@ -43,13 +43,15 @@ impl Suite {
         match self {
             Suite::Quick => Effort {
                 ios: 105_000,
-                bytes: 3 << 30,
+                deep_ios: 1_050_000,
+                bytes: 5 << 30,
                 ramp: Span::from_ms(20),
                 sustained_writes: 12_000_000,
                 fine: false,
             },
             Suite::Full => Effort {
                 ios: 1_050_000,
+                deep_ios: 1_500_000,
                 bytes: u64::MAX,
                 ramp: Span::from_ms(500),
                 sustained_writes: 60_000_000,
@@ -64,6 +66,8 @@ impl Suite {
 pub struct Effort {
     /// I/Os counted at each point, at the least.
     pub ios: u64,
+    /// The same at the points where the page shows the tail.
+    pub deep_ios: u64,
     /// But no more than this many bytes.
     pub bytes: u64,
     /// Run before counting begins; longer where a twentieth of the run is more.
@@ -137,10 +141,16 @@ fn spread(depth: u32, most: u32) -> Vec<(u32, u32)> {
 }
 
 impl PointSpec {
-    /// I/Os to count: fewer where they are large and the suite is quick.
+    /// I/Os to count: fewer where they are large and the suite is quick, more where the page shows five nines.
     pub(crate) fn ios(&self, effort: Effort) -> u64 {
         let bytes = self.settings.block_bytes.unwrap_or(4096);
-        effort.ios.min(effort.bytes / bytes)
+        let deep = match self.chapter {
+            "queue-depth" => matches!(self.settings.queue_depth, Some(1 | 4 | 16 | 64)),
+            "mix" => self.settings.read_percent == Some(70),
+            _ => false,
+        };
+        let ios = if deep { effort.deep_ios } else { effort.ios };
+        ios.min(effort.bytes / bytes)
     }
 
     /// The job as fio reads it, ended by time.

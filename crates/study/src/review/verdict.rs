@@ -1,5 +1,0 @@
-//! placeholder
-use super::results::{Finding, Review};
-pub(super) fn findings(_: &Review) -> Vec<Finding> {
-    Vec::new()
-}

@@ -47,9 +47,16 @@ const STEPS: &[Step] = &[
     Step {
         name: "test",
         what: "the tests of the whole workspace",
-        needs: &[&tools::CC, &tools::FIO, &tools::XZ],
-        run: |_| {
-            execute(cargo("test --workspace --locked --no-fail-fast").env("INSTA_UPDATE", "no"))
+        needs: tools::ALL,
+        run: |install| {
+            execute(
+                cargo("test --workspace --locked --no-fail-fast")
+                    .env("INSTA_UPDATE", "no")
+                    // A test that compares with a program must fail where it is missing, not pass over it.
+                    .env("DRIVELAB_REQUIRE_TOOLS", if install { "1" } else { "0" })
+                    .env("DRIVELAB_FIO_PLOT", tools::fio_plot()?)
+                    .env("DRIVELAB_PLAYWRIGHT", tools::playwright()?),
+            )
         },
     },
     Step {

@@ -1,6 +1,9 @@
 //! What the tests need beside cargo, and how to get it on Debian.
 
-use crate::shell::{is_there, program, run};
+use std::fs;
+use std::path::PathBuf;
+
+use crate::shell::{is_there, program, run, target};
 
 /// A program that some step calls.
 pub(crate) struct Tool {
@@ -87,6 +90,42 @@ pub(crate) fn install() -> Result<(), String> {
     run(as_root("apt-get")
         .args(["install", "--yes", "--quiet", "--no-install-recommends"])
         .args(packages))
+}
+
+/// Version of the library that drives the browser.
+const PLAYWRIGHT: &str = "playwright-core@1.58.0";
+/// Version of the program that draws charts from fio's JSON.
+const FIO_PLOT: &str = "fio-plot==1.1.21";
+
+/// The folder of `playwright-core`, fetched by npm if need be.
+pub(crate) fn playwright() -> Result<PathBuf, String> {
+    let folder = folder("node", PLAYWRIGHT)?;
+    let library = folder.join("node_modules/playwright-core");
+    if !library.is_dir() {
+        run(program("npm")
+            .args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"])
+            .arg(&folder)
+            .arg(PLAYWRIGHT))?;
+    }
+    Ok(library)
+}
+
+/// The program fio-plot in a Python environment of its own, fetched by pip if need be.
+pub(crate) fn fio_plot() -> Result<PathBuf, String> {
+    let folder = folder("python", FIO_PLOT)?;
+    let fio_plot = folder.join("bin/fio-plot");
+    if !fio_plot.is_file() {
+        run(program("python3").args(["-m", "venv"]).arg(&folder))?;
+        run(program(folder.join("bin/pip")).args(["install", "--quiet", FIO_PLOT]))?;
+    }
+    Ok(fio_plot)
+}
+
+/// A folder under `target/tools` for this version of something.
+fn folder(language: &str, version: &str) -> Result<PathBuf, String> {
+    let folder = target().join("tools").join(language).join(version);
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
 }
 
 fn python_makes_environments() -> bool {

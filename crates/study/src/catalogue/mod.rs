@@ -7,6 +7,7 @@
 mod common;
 mod figure;
 mod host;
+mod nand;
 pub mod quantity;
 mod ram;
 pub mod section;

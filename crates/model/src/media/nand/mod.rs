@@ -86,6 +86,8 @@ struct Tally {
     programs: u64,
     medium_read: u64,
     link_bytes: u64,
+    /// Time the link took for data that have come in.
+    link_in: Span,
 }
 
 /// A NAND drive.
@@ -452,9 +454,7 @@ impl Device for Nand {
         );
         gauges.gauge(
             Gauge::LinkBusySeconds,
-            self.link_in
-                .busy(now)
-                .seconds()
+            self.tally.link_in.seconds()
                 .max(self.link_out.busy(now).seconds()),
         );
         gauges.gauge(Gauge::MediumBusySeconds, busy / dies);

@@ -191,3 +191,47 @@ fn computed_and_replayed_steady_states_write_alike() {
         assert!((iops / real_iops - 1.0).abs() < 0.03);
     }
 }
+
+/// All features at once, on a drive small enough for the conformance suite to fill.
+fn everything(protected: bool) -> NandConfig {
+    let mut config = small();
+    config.geometry.blocks_per_plane = 16;
+    config.geometry.pages_per_block = 8;
+    set_over_provisioning(&mut config, 0.6);
+    config.timing.read_spread = 0.3;
+    config.timing.retry_probability = 0.01;
+    config.timing.suspend = Some(Suspend {
+        latency: Span::from_us(30),
+        resume: Span::from_us(10),
+        most: 4,
+    });
+    config.buffer = WriteBuffer {
+        bytes: 256 << 10,
+        protected,
+    };
+    config.controller.merge_before_ack = !protected;
+    config.collection.background_free = 5;
+    config.read_ahead = Some(ReadAhead {
+        bytes: 131_072,
+        after: 2,
+    });
+    config.refresh = Some(Refresh {
+        every: Span::from_ms(20),
+        lasts: Span::from_ms(1),
+    });
+    config.housekeeping = Some(Housekeeping {
+        every_units: 500,
+        mean: Span::from_ms(1),
+    });
+    config
+}
+
+#[test]
+fn it_keeps_the_laws() {
+    for protected in [false, true] {
+        for state in [Precondition::Fresh, Precondition::Filled, Precondition::Steady] {
+            crate::conformance::check_drive(|seed| Nand::new(everything(protected), state, seed));
+        }
+    }
+    crate::conformance::check_drive(|seed| Nand::new(small(), Precondition::Steady, seed));
+}

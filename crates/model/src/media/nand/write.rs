@@ -123,6 +123,8 @@ impl Nand {
             self.other_arrives(now, segment);
             return;
         }
+        let rate = self.config.controller.link_ps_per_byte;
+        self.tally.link_in += Span::per_bytes(rate, u64::from(segment.bytes));
         self.buffer.waiting.push_back(Waiting {
             segment: *segment,
             next: (segment.offset / u64::from(UNIT)) as u32,

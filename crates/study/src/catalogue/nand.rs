@@ -1,0 +1,158 @@
+//! `[nand]`: a NAND drive.
+
+use std::ops::RangeInclusive;
+
+use model::Span;
+use model::ftl::{Geometry, Watermark};
+use model::media::DriveConfig;
+use model::media::nand::{
+    Collection, Controller, Housekeeping, NandConfig, Power, ReadAhead, Refresh, SlcCache, Suspend,
+    Timing, WriteBuffer,
+};
+
+use super::{Context, Section};
+
+const RATES: RangeInclusive<f64> = 1e6..=1e12;
+
+fn up_to_ms(ms: u64) -> RangeInclusive<Span> {
+    Span::ZERO..=Span::from_ms(ms)
+}
+
+pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
+    let before = section.problems();
+    let (controller, buffer) = controller(section);
+    let config = NandConfig {
+        geometry: geometry(&mut section.section("array"), context),
+        block: context.block,
+        timing: timing(section),
+        controller,
+        buffer,
+        collection: collection(&mut section.section("collection")),
+        read_ahead: part(section, "read_ahead", |part| ReadAhead {
+            bytes: part.bytes("size", 4096..=1 << 30) as u32,
+            after: part.count("after", 1..=1000u32),
+        }),
+        slc: part(section, "slc", |part| SlcCache {
+            blocks_per_die: part.count("blocks_per_die", 1..=100_000u32),
+            bits: part.count("bits", 2..=4u32),
+            program: part.span("program", Span::from_us(1)..=Span::from_ms(100)),
+        }),
+        refresh: part(section, "refresh", |part| Refresh {
+            every: part.span("every", Span::from_ms(1)..=Span::from_ms(1_000_000_000)),
+            lasts: part.span("lasts", Span::from_us(1)..=Span::from_ms(1000)),
+        }),
+        housekeeping: part(section, "housekeeping", |part| Housekeeping {
+            every_units: part.bytes("every", 4096..=1 << 50) / 4096,
+            mean: part.span("mean", Span::from_us(1)..=Span::from_ms(10_000)),
+        }),
+        power: power(&mut section.section("power")),
+        rated_cycles: section.section("wear").count("rated_cycles", 1..=10_000_000u32),
+    };
+    // What is wrong only in combination; not worth saying while single figures are wrong.
+    if section.problems() == before
+        && let Err(wrong) = config.check()
+    {
+        for what in wrong {
+            section.whole_problem(what, "the figures contradict each other");
+        }
+    }
+    DriveConfig::Nand(Box::new(config))
+}
+
+/// A section that a drive need not have.
+fn part<T>(
+    section: &mut Section<'_>,
+    key: &str,
+    get: impl FnOnce(&mut Section<'_>) -> T,
+) -> Option<T> {
+    section.has(key).then(|| get(&mut section.section(key)))
+}
+
+fn geometry(array: &mut Section<'_>, context: &Context<'_>) -> Geometry {
+    Geometry {
+        channels: array.count("channels", 1..=128u32),
+        dies_per_channel: array.count("dies_per_channel", 1..=256u32),
+        planes: array.count("planes", 1..=16u32),
+        blocks_per_plane: array.count("blocks_per_plane", 8..=100_000u32),
+        pages_per_block: array.count("pages_per_block", 8..=10_000u32),
+        page_bytes: array.bytes("page", 4096..=1 << 20) as u32,
+        reserved: array.share("reserved", 0.0..=0.9),
+        capacity: context.capacity,
+    }
+}
+
+fn timing(section: &mut Section<'_>) -> Timing {
+    let suspend = part(section, "suspend", |part| Suspend {
+        latency: part.span("latency", up_to_ms(10)),
+        resume: part.span("resume", up_to_ms(10)),
+        most: part.count("most", 1..=10_000u32),
+    });
+    let (channel_command, channel_ps_per_byte) = {
+        let mut channel = section.section("channel");
+        (
+            channel.span("command", up_to_ms(1)),
+            channel.rate("rate", RATES).picoseconds_per_byte(),
+        )
+    };
+    let mut medium = section.section("medium");
+    Timing {
+        read: medium.span("read", Span::from_us(1)..=Span::from_ms(10)),
+        read_spread: medium.share("read_spread", 0.0..=1.0),
+        retry_probability: medium.share("read_retry", 0.0..=0.5),
+        program: medium.span("program", Span::from_us(1)..=Span::from_ms(100)),
+        erase: medium.span("erase", Span::from_us(1)..=Span::from_ms(1000)),
+        suspend,
+        channel_command,
+        channel_ps_per_byte,
+    }
+}
+
+fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
+    let buffer = {
+        let mut buffer = section.section("buffer");
+        WriteBuffer {
+            bytes: buffer.bytes("size", 4096..=1 << 36),
+            protected: buffer.flag("protected"),
+        }
+    };
+    let (link_latency, link_ps_per_byte) = {
+        let mut link = section.section("link");
+        (
+            link.span("delay", up_to_ms(1)),
+            link.rate("rate", RATES).picoseconds_per_byte(),
+        )
+    };
+    let mut controller = section.section("controller");
+    let controller = Controller {
+        per_read: controller.span("read_interval", up_to_ms(1)),
+        per_write: controller.span("write_interval", up_to_ms(1)),
+        per_unit: controller.span("unit_interval", up_to_ms(1)),
+        read_latency: controller.span("read_delay", up_to_ms(1)),
+        write_latency: controller.span("write_delay", up_to_ms(1)),
+        link_latency,
+        link_ps_per_byte,
+        max_transfer: controller.bytes("max_transfer", 4096..=1 << 30) as u32,
+        merge_before_ack: controller.flag("merge_before_ack"),
+    };
+    (controller, buffer)
+}
+
+fn collection(section: &mut Section<'_>) -> Collection {
+    Collection {
+        watermark: Watermark {
+            low: section.count("low_water", 1..=1000u32),
+        },
+        background_free: section.count("background_free", 0..=10_000u32),
+        idle_after: section.span("idle_after", Span::from_us(1)..=Span::from_ms(3_600_000)),
+    }
+}
+
+fn power(section: &mut Section<'_>) -> Power {
+    Power {
+        idle: section.watts("idle", 0.0..=1000.0),
+        read: section.joules("read", 0.0..=1.0),
+        program: section.joules("program", 0.0..=1.0),
+        erase: section.joules("erase", 0.0..=1.0),
+        per_byte: section.joules("per_megabyte", 0.0..=1.0) * 1e-6,
+    }
+}

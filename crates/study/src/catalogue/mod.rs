@@ -34,7 +34,11 @@ static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../catalogue");
 type ReadMedium = fn(&mut Section<'_>, &Context<'_>) -> DriveConfig;
 
 /// The media there are, by the name of their section.
-const MEDIA: &[(&str, ReadMedium)] = &[("xpoint", xpoint::read), ("ram", ram::read)];
+const MEDIA: &[(&str, ReadMedium)] = &[
+    ("xpoint", xpoint::read),
+    ("nand", nand::read),
+    ("ram", ram::read),
+];
 
 /// What a medium's reader may need beside its own section.
 pub struct Context<'a> {

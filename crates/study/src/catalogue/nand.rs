@@ -46,7 +46,9 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
             mean: part.span("mean", Span::from_us(1)..=Span::from_ms(10_000)),
         }),
         power: power(&mut section.section("power")),
-        rated_cycles: section.section("wear").count("rated_cycles", 1..=10_000_000u32),
+        rated_cycles: section
+            .section("wear")
+            .count("rated_cycles", 1..=10_000_000u32),
     };
     // What is wrong only in combination; not worth saying while single figures are wrong.
     if section.problems() == before

@@ -454,7 +454,9 @@ impl Device for Nand {
         );
         gauges.gauge(
             Gauge::LinkBusySeconds,
-            self.tally.link_in.seconds()
+            self.tally
+                .link_in
+                .seconds()
                 .max(self.link_out.busy(now).seconds()),
         );
         gauges.gauge(Gauge::MediumBusySeconds, busy / dies);

@@ -229,7 +229,11 @@ fn everything(protected: bool) -> NandConfig {
 #[test]
 fn it_keeps_the_laws() {
     for protected in [false, true] {
-        for state in [Precondition::Fresh, Precondition::Filled, Precondition::Steady] {
+        for state in [
+            Precondition::Fresh,
+            Precondition::Filled,
+            Precondition::Steady,
+        ] {
             crate::conformance::check_drive(|seed| Nand::new(everything(protected), state, seed));
         }
     }

@@ -102,7 +102,7 @@ fn main() {
         if wanted(name) {
             for depth in [1, 2, 4, 6, 8, 16, 32, 64] {
                 let threads = depth.min(4);
-                let job = bench.job(mix, random, 4096, depth / threads, threads, 600_000);
+                let job = bench.job(mix, random, 4096, depth.div_ceil(threads), threads, 600_000);
                 show(&bench, &format!("4K rand{name} QD{depth} x{threads}"), job);
             }
         }

@@ -61,17 +61,17 @@ struct OpenBlock {
     next: u32,
 }
 
-/// How far apart free blocks may run before collection begins.
+/// How many free blocks a die keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watermark {
-    /// A die collects while it has at most this many free blocks; at least 1.
+    /// A die with at most this many free blocks collects, as fast as the host writes; at least 2.
     pub low: u32,
 }
 
 impl Watermark {
     /// Blocks of a die that hold no data in the steady state: free ones and open ones.
     pub fn spare_blocks(self) -> u32 {
-        self.low + 3
+        self.low + 2
     }
 }
 

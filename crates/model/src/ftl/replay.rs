@@ -84,9 +84,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Collects on a die until it has more free blocks than the low-water mark.
+    /// Collects on a die until its free blocks are at the low-water mark: the state in which a drive under load is.
     fn collect(&mut self, die: u32) {
-        while self.ftl.wants_collection(die) {
+        while self.ftl.free_blocks(die) < self.ftl.watermark.low {
             let Some((victim, _)) = self.ftl.take_victim(die) else {
                 return;
             };
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::ftl::{Geometry, Layout, Watermark, closed_form_write_amplification};
 
-    const LOW: Watermark = Watermark { low: 2 };
+    const LOW: Watermark = Watermark { low: 3 };
 
     fn scaled(over_provisioning: f64) -> Geometry {
         let mut geometry = Geometry {
@@ -245,7 +245,7 @@ mod tests {
             let shape = scaled(over_provisioning)
                 .shape(LOW.spare_blocks())
                 .expect("valid");
-            let mut computed = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low + 1, 5)));
+            let mut computed = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low, 5)));
             warm_up(&mut computed, 5);
             let mut replayed = Ftl::new(shape, LOW, None);
             brute_force(&mut replayed, 2.0, 6);
@@ -268,11 +268,11 @@ mod tests {
             let shape = scaled(over_provisioning)
                 .shape(LOW.spare_blocks())
                 .expect("valid");
-            let mut ftl = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low + 1, 5)));
+            let mut ftl = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low, 5)));
             warm_up(&mut ftl, 5);
             let got = measured(&mut ftl, u64::from(shape.logical));
             // Blocks that hold data: all but the free ones and half of each open one.
-            let blocks = f64::from(shape.blocks) - f64::from(LOW.low) - 1.0 - 1.0;
+            let blocks = f64::from(shape.blocks) - f64::from(LOW.low) - 1.0;
             let share = f64::from(shape.logical)
                 / (f64::from(shape.dies) * blocks * f64::from(shape.block_slots));
             let expected = closed_form_write_amplification(share);

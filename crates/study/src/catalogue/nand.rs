@@ -142,7 +142,7 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
 fn collection(section: &mut Section<'_>) -> Collection {
     Collection {
         watermark: Watermark {
-            low: section.count("low_water", 1..=1000u32),
+            low: section.count("low_water", 2..=1000u32),
         },
         background_free: section.count("background_free", 0..=10_000u32),
         idle_after: section.span("idle_after", Span::from_us(1)..=Span::from_ms(3_600_000)),

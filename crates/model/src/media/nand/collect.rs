@@ -1,9 +1,9 @@
 //! Garbage collection of a die, one page at a time: sense a page of the victim, gather its valid units, program a page
 //! of copies when one is full, erase the block when all its copies are safe.
 //!
-//! While a die collects, host pages are programmed on it only as fast as collection earns them, so that the two meet:
-//! when the host has used up what a victim frees, the next one is free. That spreads the work evenly and cannot
-//! deadlock, because one block is kept back for copies.
+//! A die short of free blocks takes host pages only as fast as collection earns them (a victim with `v` valid slots of
+//! `S` earns `S - v`, a little with each page looked at), and collects no further ahead than a few pages. So the work is
+//! spread evenly, is the same at light and at heavy load, and cannot deadlock, because one block is kept back for copies.
 
 use super::die::{Cause, Copying, Work};
 use super::{KIND_SHIFT, NONE, Nand, TIMER};
@@ -25,7 +25,6 @@ impl Nand {
             if collecting.victim == NONE && !self.next_victim(die) {
                 // Nothing more to read: what has been gathered goes out as a padded page.
                 if self.dies[die as usize].collecting.gathered.is_empty() {
-                    self.dies[die as usize].collecting.active = false;
                     return false;
                 }
                 return self.program_copies(now, die);
@@ -44,7 +43,11 @@ impl Nand {
             return false;
         }
         let Some((victim, valid)) = self.ftl.take_victim(die) else {
+            // Nothing to earn: the host may use what is left, and the die looks again when no other can take a page.
             self.starved.insert(die);
+            let page = i64::from(self.shape.page_slots) * i64::from(self.shape.block_slots);
+            let collecting = &mut self.dies[die as usize].collecting;
+            collecting.budget = collecting.budget.max(page);
             return false;
         };
         let block_slots = self.shape.block_slots;
@@ -52,10 +55,6 @@ impl Nand {
         collecting.victim = victim;
         collecting.scanned = 0;
         collecting.gain = block_slots - valid;
-        if !collecting.active {
-            collecting.active = true;
-            collecting.budget = 0;
-        }
         if valid == 0 {
             self.victim_read(die);
         }

@@ -99,7 +99,7 @@ pub struct WriteBuffer {
 /// Garbage collection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Collection {
-    /// Collect while a die has at most this many free blocks.
+    /// Free blocks of a die from which on it collects.
     pub watermark: Watermark,
     /// Collect up to this many free blocks a die when the drive is idle; 0 for none.
     pub background_free: u32,
@@ -182,8 +182,8 @@ impl NandConfig {
             "the logical block size is 512 or 4096 bytes",
         );
         need(
-            self.collection.watermark.low >= 1,
-            "the low-water mark is at least 1 free block",
+            self.collection.watermark.low >= 2,
+            "the low-water mark is at least 2 free blocks",
         );
         need(
             self.controller.max_transfer >= UNIT && self.controller.max_transfer % UNIT == 0,

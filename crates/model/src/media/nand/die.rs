@@ -33,6 +33,10 @@ pub(super) const CAUSE_PARTS: [Part; 5] = [
 /// Busy nanoseconds by [`Cause`].
 pub(super) type Causes = [u64; 5];
 
+/// Pages of host data that collection keeps a die ready for. Small, so that a drive collects as much as the host
+/// writes at every moment and not in bursts.
+const AHEAD_PAGES: i64 = 3;
+
 /// What a die is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
@@ -86,7 +90,7 @@ pub(super) struct Collecting {
     pub(super) emptied: Vec<u32>,
     /// Host slots that may be programmed here before collection must get on, times the slots of a block.
     pub(super) budget: i64,
-    /// Whether it is at work.
+    /// Whether free blocks are so few that host pages must be earned.
     pub(super) active: bool,
 }
 
@@ -356,17 +360,30 @@ impl Nand {
             self.begin(now, die, suspended.work, suspended.cause, until);
             return;
         }
-        let urgent = self.ftl.wants_collection(die);
-        if urgent || self.background || state.collecting.active {
-            let host_first = self.buffer.page_ready(self.shape.page_slots) && self.may_program(die);
-            if !host_first && self.collect(now, die) {
-                return;
-            }
+        let host = self.buffer.page_ready(self.shape.page_slots) && self.may_program(die);
+        if !host && self.should_collect(die) && self.collect(now, die) {
+            return;
         }
         self.idle.insert(die);
-        if self.buffer.page_ready(self.shape.page_slots) {
+        if host {
             self.dispatch_pages(now);
         }
+    }
+
+    /// Whether collection on an idle die should take a step: it owes some to the host, lags behind, or has time.
+    fn should_collect(&mut self, die: u32) -> bool {
+        let free = self.ftl.free_blocks(die);
+        let wanted = self.ftl.wants_collection(die);
+        let collecting = &mut self.dies[die as usize].collecting;
+        if wanted && !collecting.active {
+            collecting.active = true;
+            collecting.budget = 0;
+        } else if !wanted {
+            collecting.active = false;
+        }
+        let page = i64::from(self.shape.page_slots) * i64::from(self.shape.block_slots);
+        let owes = wanted && collecting.budget < AHEAD_PAGES * page;
+        owes || free <= self.config.collection.watermark.low / 2 || self.background
     }
 
     /// Whether a die may take a page of host data now: it has one, and collection has earned it.

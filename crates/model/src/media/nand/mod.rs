@@ -147,7 +147,7 @@ impl Nand {
         let layout = match state {
             Precondition::Fresh => None,
             Precondition::Filled => Some(Layout::filled(shape)),
-            Precondition::Steady => Some(Layout::steady(shape, watermark.low + 1, seed)),
+            Precondition::Steady => Some(Layout::steady(shape, watermark.low, seed)),
         };
         let ftl = Ftl::new(shape, watermark, layout);
         let cold = (state == Precondition::Steady).then_some(seed);

@@ -43,7 +43,7 @@ fn small() -> NandConfig {
             protected: true,
         },
         collection: Collection {
-            watermark: Watermark { low: 2 },
+            watermark: Watermark { low: 3 },
             background_free: 0,
             idle_after: Span::from_ms(20),
         },

@@ -26,7 +26,7 @@ pub enum DriveConfig {
     /// A RAM disk.
     Ram(ram::RamConfig),
     /// 3D XPoint.
-    XPoint(xpoint::XPointConfig),
+    XPoint(Box<xpoint::XPointConfig>),
     /// A NAND drive.
     Nand(Box<nand::NandConfig>),
 }
@@ -49,7 +49,7 @@ impl Drive {
             DriveConfig::Ram(config) => Drive::Ram(ram::Ram::new(config.clone())),
             // Written in place: what was written before changes nothing.
             DriveConfig::XPoint(config) => {
-                Drive::XPoint(Box::new(xpoint::XPoint::new(config.clone(), seed)))
+                Drive::XPoint(Box::new(xpoint::XPoint::new((**config).clone(), seed)))
             }
             DriveConfig::Nand(config) => {
                 Drive::Nand(Box::new(nand::Nand::new((**config).clone(), state, seed)))

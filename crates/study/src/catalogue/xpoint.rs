@@ -57,7 +57,7 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
             section.whole_problem(problem, "the figures contradict each other");
         }
     }
-    DriveConfig::XPoint(config)
+    DriveConfig::XPoint(Box::new(config))
 }
 
 fn timing(section: &mut Section<'_>, die_read: Span, die_write: Span) -> (Timing, u32) {

@@ -11,19 +11,18 @@ use super::config::XPointConfig;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
-/// Where a unit's time in the medium went, in nanoseconds.
+/// Where a unit's time in the medium went, in nanoseconds. Each stops at four seconds (no queue is that long but one
+/// made of gigabytes of zeroes); what is beyond is counted as transfer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waits {
-    pub(super) read: u64,
-    pub(super) program: u64,
-    pub(super) refresh: u64,
-    pub(super) medium: u64,
+    pub(super) read: u32,
+    pub(super) program: u32,
+    pub(super) refresh: u32,
+    pub(super) medium: u32,
 }
 
-impl Waits {
-    pub(super) fn total(&self) -> u64 {
-        self.read + self.program + self.refresh + self.medium
-    }
+fn short(span: Span) -> u32 {
+    u32::try_from(span.ns()).unwrap_or(u32::MAX)
 }
 
 /// What a unit is moved for.
@@ -43,7 +42,7 @@ pub(super) struct Transit {
     /// When it leaves the station it is at.
     pub(super) at: Time,
     pub(super) piece: u32,
-    pub(super) group: u32,
+    pub(super) group: u8,
     pub(super) role: Role,
     pub(super) waits: Waits,
 }
@@ -98,6 +97,77 @@ impl RefreshClock {
     }
 }
 
+/// All groups of a drive.
+#[derive(Clone, Debug)]
+pub(super) struct Medium {
+    groups: Vec<Group>,
+    /// When the first unit of each group leaves it: kept apart so that the earliest is found quickly.
+    heads: Vec<Time>,
+    next: Time,
+}
+
+impl Medium {
+    pub(super) fn new(config: &XPointConfig, seed: u64) -> Medium {
+        let groups = config.groups();
+        Medium {
+            groups: (0..groups)
+                .map(|index| Group::new(config, seed, index))
+                .collect(),
+            heads: vec![Time::NEVER; groups as usize],
+            next: Time::NEVER,
+        }
+    }
+
+    pub(super) fn groups(&self) -> u32 {
+        self.groups.len() as u32
+    }
+
+    /// When the next unit is done.
+    #[inline]
+    pub(super) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// A unit arrives for service at its group.
+    #[inline]
+    pub(super) fn book(&mut self, now: Time, transit: Transit) {
+        let index = usize::from(transit.group);
+        let done = self.groups[index].book(now, transit);
+        if self.heads[index] == Time::NEVER {
+            self.heads[index] = done;
+            self.next = self.next.min(done);
+        }
+    }
+
+    /// Takes a unit that is done at `now`, the lowest group first.
+    #[inline]
+    pub(super) fn finish(&mut self, now: Time) -> Option<Transit> {
+        if self.next != now {
+            return None;
+        }
+        let index = self.heads.iter().position(|&head| head == now)?;
+        let ring = &mut self.groups[index].ring;
+        let done = ring.pop_front();
+        self.heads[index] = ring.front().map_or(Time::NEVER, |transit| transit.at);
+        self.next = Time::NEVER;
+        for &head in &self.heads {
+            self.next = self.next.min(head);
+        }
+        done
+    }
+
+    /// Seconds of work until `now`, as a mean over the groups.
+    pub(super) fn busy_seconds(&self, now: Time) -> f64 {
+        let busy: f64 = self.groups.iter().map(|it| it.busy(now).seconds()).sum();
+        busy / self.groups.len() as f64
+    }
+
+    /// Units moved by wear levelling.
+    pub(super) fn moved_units(&self) -> u64 {
+        self.groups.iter().map(|group| group.moved_units).sum()
+    }
+}
+
 /// Something that happens once in a number of times, at random.
 #[derive(Clone, Debug)]
 struct Rarely {
@@ -139,9 +209,9 @@ impl Rarely {
 
 /// One group.
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+struct Group {
     /// Units in service or waiting, in the order in which they leave.
-    pub(super) ring: VecDeque<Transit>,
+    ring: VecDeque<Transit>,
     free_at: Time,
     busy: Span,
     program_until: Time,
@@ -153,13 +223,13 @@ pub(super) struct Group {
     recovery: Rarely,
     recovery_time: Span,
     /// Units moved by wear levelling.
-    pub(super) moved_units: u64,
+    moved_units: u64,
     unit_read: Span,
     unit_write: Span,
 }
 
 impl Group {
-    pub(super) fn new(config: &XPointConfig, seed: u64, index: u32) -> Group {
+    fn new(config: &XPointConfig, seed: u64, index: u32) -> Group {
         let unit = config.unit_read() + config.unit_write();
         let levelling = &config.levelling;
         Group {
@@ -213,7 +283,7 @@ impl Group {
 
     /// A unit arrives for service at `now`; its transit leaves when it is done.
     #[inline]
-    pub(super) fn book(&mut self, now: Time, mut transit: Transit) -> Time {
+    fn book(&mut self, now: Time, mut transit: Transit) -> Time {
         self.catch_up(now);
         let write = transit.role == Role::Write;
         let service = if write {
@@ -226,7 +296,7 @@ impl Group {
         let start = self.free_at.max(now);
         let done = start + service;
         transit.waits = Waits {
-            medium: service.ns(),
+            medium: short(service),
             ..self.attribute(now, start)
         };
         transit.at = done;
@@ -246,9 +316,9 @@ impl Group {
         let background = self.background_until.max(now).min(start);
         let program = self.program_until.max(background).min(start);
         Waits {
-            refresh: background.since(now).ns(),
-            program: program.since(background).ns(),
-            read: start.since(program).ns(),
+            refresh: short(background.since(now)),
+            program: short(program.since(background)),
+            read: short(start.since(program)),
             medium: 0,
         }
     }
@@ -265,7 +335,7 @@ impl Group {
     }
 
     /// Time spent working up to `now`.
-    pub(super) fn busy(&self, now: Time) -> Span {
+    fn busy(&self, now: Time) -> Span {
         self.busy.saturating_sub(self.free_at.since(now))
     }
 }

@@ -34,7 +34,7 @@ use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauge, Gauges};
 use crate::engine::Station;
 use crate::time::{Span, Time};
-use group::{Group, Role, Transit, Waits};
+use group::{Medium, Role, Transit, Waits};
 use limits::{Endurance, Governor};
 use locks::Locks;
 use path::Path;
@@ -61,7 +61,7 @@ pub struct XPoint {
     incoming: Station,
     /// Writes that wait for their data, in the order in which it comes.
     fetching: VecDeque<Due>,
-    groups: Vec<Group>,
+    medium: Medium,
     path: Path,
     locks: Locks,
     /// Pieces that wait for a unit, in the order of arrival.
@@ -103,9 +103,7 @@ impl XPoint {
             waiting: VecDeque::with_capacity(64),
             incoming: Station::default(),
             fetching: VecDeque::with_capacity(64),
-            groups: (0..config.groups())
-                .map(|index| Group::new(&config, seed, index))
-                .collect(),
+            medium: Medium::new(&config, seed),
             path: Path::new(
                 config.groups(),
                 unit(timing.read_path_ps_per_byte),
@@ -175,9 +173,9 @@ impl XPoint {
         piece.dispatched = now;
         piece.sequence = self.sequence;
         piece.present = true;
-        let piece = *piece;
-        let conflict = self.locks.may_conflict(&piece) && self.conflicts(&piece);
-        self.locks.add(&piece);
+        let piece = &self.pieces[slot];
+        let conflict = self.locks.may_conflict(piece) && self.conflicts(piece);
+        self.locks.add(piece);
         if conflict {
             self.blocked.push(slot);
         } else {
@@ -200,10 +198,10 @@ impl XPoint {
         piece.streamed = now;
         let work = piece.work;
         if work == Work::Read {
-            let piece = *piece;
-            self.counts.units_read += u64::from(piece.units);
-            for unit in 0..piece.units {
-                self.send_to_medium(now, slot, piece.first_unit + unit, Role::Read);
+            let (first, units) = (piece.first_unit, piece.units);
+            self.counts.units_read += u64::from(units);
+            for unit in 0..units {
+                self.send_to_medium(now, slot, first + unit, Role::Read);
             }
             return;
         }
@@ -272,23 +270,20 @@ impl XPoint {
             role,
             waits: Waits::default(),
         };
-        self.groups[group as usize].book(now, transit);
+        self.medium.book(now, transit);
     }
 
     /// Where a unit lives. Each run of as many units as there are groups covers all groups, in an order that differs
     /// from run to run, as wear levelling leaves it: no stride of addresses meets one group only.
     #[inline]
-    fn group_of(&self, unit: u32) -> u32 {
-        let groups = self.groups.len() as u32;
+    fn group_of(&self, unit: u32) -> u8 {
+        let groups = self.medium.groups();
         let (row, column) = (unit / groups, unit % groups);
         let mixed = row.wrapping_mul(0x9e37_79b1);
         let turn = (u64::from(mixed ^ (mixed >> 15)) * u64::from(groups)) >> 32;
         let group = column + turn as u32;
-        if group >= groups {
-            group - groups
-        } else {
-            group
-        }
+        let wrapped = if group >= groups { groups } else { 0 };
+        (group - wrapped) as u8
     }
 
     /// A group of dies has finished a unit.
@@ -305,9 +300,7 @@ impl XPoint {
         match transit.role {
             Role::Read => self.unit_done(now, &transit, done),
             Role::Merge => self.got(now, transit.piece, transit.waits),
-            Role::Write => {
-                self.groups[transit.group as usize].book(now, transit);
-            }
+            Role::Write => self.medium.book(now, transit),
         }
     }
 
@@ -318,8 +311,7 @@ impl XPoint {
             return;
         }
         piece.present = false;
-        let piece = *piece;
-        self.locks.remove(&piece);
+        self.locks.remove(piece);
         self.complete(now, transit.piece, &transit.waits, done);
         if !self.blocked.is_empty() {
             self.unblock(now);
@@ -345,13 +337,15 @@ impl XPoint {
     }
 
     fn complete(&mut self, now: Time, slot: u32, last: &Waits, done: &mut Vec<Completion>) {
-        let piece = self.pieces.remove(slot);
+        self.pieces.release(slot);
+        let piece = &self.pieces[slot];
         let request = &mut self.requests[piece.request];
         request.left -= 1;
         if request.left > 0 {
             return;
         }
-        let request = self.requests.remove(piece.request);
+        let request = *request;
+        self.requests.release(piece.request);
         self.counts.inside -= 1;
         done.push(Completion {
             id: request.id,
@@ -366,10 +360,8 @@ impl XPoint {
         while let Some(transit) = self.path.finish(now) {
             self.path_done(now, transit, done);
         }
-        for group in 0..self.groups.len() {
-            while let Some(transit) = pop_if(&mut self.groups[group].ring, |it| it.at == now) {
-                self.medium_done(now, transit, done);
-            }
+        while let Some(transit) = self.medium.finish(now) {
+            self.medium_done(now, transit, done);
         }
         while let Some((_, slot)) = pop_if(&mut self.fetching, |it| it.0 == now) {
             self.got(now, slot, Waits::default());
@@ -383,10 +375,7 @@ impl XPoint {
     }
 
     fn first_event(&self) -> Time {
-        let mut next = self.path.next();
-        for group in &self.groups {
-            next = next.min(group.ring.front().map_or(Time::NEVER, |it| it.at));
-        }
+        let mut next = self.path.next().min(self.medium.next());
         for ring in [&self.dispatching, &self.fetching, &self.held] {
             next = next.min(ring.front().map_or(Time::NEVER, |it| it.0));
         }
@@ -399,7 +388,7 @@ impl XPoint {
         if refresh.batch_units == 0 {
             return 0.0;
         }
-        let units = (self.config.group_units() * self.groups.len() as u64) as f64;
+        let units = (self.config.group_units() * u64::from(self.config.groups())) as f64;
         let elapsed = now.since(Time::ZERO);
         let hurried = elapsed.min(
             refresh
@@ -476,8 +465,7 @@ impl Device for XPoint {
         let counts = &self.counts;
         let power = &self.config.power;
         let unit = f64::from(UNIT);
-        let moved: u64 = self.groups.iter().map(|group| group.moved_units).sum();
-        let background = moved as f64 + self.refreshed_units(now);
+        let background = self.medium.moved_units() as f64 + self.refreshed_units(now);
         let read = (counts.units_read as f64 + background) * unit;
         let written = (counts.units_written as f64 + background) * unit;
         gauges.gauge(Gauge::HostBytesRead, counts.host_read as f64);
@@ -497,8 +485,7 @@ impl Device for XPoint {
         let busy = (interval * counts.dispatched).saturating_sub(rest);
         gauges.gauge(Gauge::ControllerBusySeconds, busy.seconds());
         gauges.gauge(Gauge::LinkBusySeconds, self.path.busy(now).seconds());
-        let busy: f64 = self.groups.iter().map(|it| it.busy(now).seconds()).sum();
-        gauges.gauge(Gauge::MediumBusySeconds, busy / self.groups.len() as f64);
+        gauges.gauge(Gauge::MediumBusySeconds, self.medium.busy_seconds(now));
         gauges.gauge(Gauge::QueueDepth, f64::from(counts.inside));
         gauges.gauge(Gauge::PercentageUsed, self.endurance.percentage_used());
     }
@@ -535,10 +522,10 @@ impl<T: Copy> Slab<T> {
         }
     }
 
+    /// The slot may be used again; what it holds stays until it is.
     #[inline]
-    fn remove(&mut self, slot: u32) -> T {
+    fn release(&mut self, slot: u32) {
         self.free.push(slot);
-        self.slots[slot as usize]
     }
 }
 

@@ -67,9 +67,9 @@ impl Path {
     #[inline]
     fn queue_of(&self, transit: &Transit) -> u32 {
         if transit.role == Role::Write {
-            self.groups + transit.group
+            self.groups + u32::from(transit.group)
         } else {
-            transit.group
+            u32::from(transit.group)
         }
     }
 

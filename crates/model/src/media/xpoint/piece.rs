@@ -119,12 +119,19 @@ impl Piece {
             (at.since(self.streamed), last),
         ];
         for (length, waits) in phases {
-            anatomy.add(Part::BehindRead, Span::from_ns(waits.read));
-            anatomy.add(Part::BehindProgram, Span::from_ns(waits.program));
-            anatomy.add(Part::BehindRefresh, Span::from_ns(waits.refresh));
-            anatomy.add(Part::Medium, Span::from_ns(waits.medium));
+            let mut rest = length;
+            for (part, ns) in [
+                (Part::BehindRead, waits.read),
+                (Part::BehindProgram, waits.program),
+                (Part::BehindRefresh, waits.refresh),
+                (Part::Medium, waits.medium),
+            ] {
+                let span = Span::from_ns(u64::from(ns));
+                anatomy.add(part, span);
+                rest = rest - span;
+            }
             // What the medium did not take went by on the data path and the link.
-            anatomy.add(Part::Transfer, length - Span::from_ns(waits.total()));
+            anatomy.add(Part::Transfer, rest);
         }
         anatomy
     }

@@ -1,5 +1,7 @@
 //! What a caller owes to a device: put between a composition and its members in tests.
 
+use std::collections::BTreeSet;
+
 use crate::command::{Command, CommandId, Completion};
 use crate::device::{Capacity, Device, Gauges};
 use crate::time::Time;
@@ -11,7 +13,7 @@ use crate::time::Time;
 pub struct Witness<D> {
     device: D,
     now: Time,
-    outstanding: Vec<CommandId>,
+    outstanding: BTreeSet<CommandId>,
     /// The last submission was at `now`, so an event at `now` may come from it.
     submitted_now: bool,
 }
@@ -22,7 +24,7 @@ impl<D: Device> Witness<D> {
         Witness {
             device,
             now: Time::ZERO,
-            outstanding: Vec::new(),
+            outstanding: BTreeSet::new(),
             submitted_now: false,
         }
     }
@@ -57,11 +59,10 @@ impl<D: Device> Device for Witness<D> {
             "law 5: {command:?} submitted at {now:?} before the completions due then"
         );
         assert!(
-            !self.outstanding.contains(&command.id),
+            self.outstanding.insert(command.id),
             "law 3: id {} is still outstanding",
             command.id
         );
-        self.outstanding.push(command.id);
         self.submitted_now = true;
         self.device.submit(now, command);
     }
@@ -81,7 +82,7 @@ impl<D: Device> Device for Witness<D> {
         self.device.advance(now, done);
         self.submitted_now = false;
         for completion in &done[first..] {
-            self.outstanding.retain(|&id| id != completion.id);
+            self.outstanding.remove(&completion.id);
         }
     }
 

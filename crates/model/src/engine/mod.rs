@@ -1,9 +1,11 @@
 //! Virtual time: the loop that jumps from event to event, and the parts devices are built from.
 
 mod events;
+mod slab;
 mod station;
 
 pub use events::Events;
+pub use slab::Slab;
 pub use station::Station;
 
 use crate::command::{Command, Completion};

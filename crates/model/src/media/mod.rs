@@ -6,6 +6,7 @@ pub mod xpoint;
 
 use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauges};
+use crate::tier::raid0::{Raid0, Raid0Config};
 use crate::time::Time;
 
 /// The state a drive is in when a run begins.
@@ -29,6 +30,8 @@ pub enum DriveConfig {
     XPoint(Box<xpoint::XPointConfig>),
     /// A NAND drive.
     Nand(Box<nand::NandConfig>),
+    /// Several drives as one.
+    Raid0(Raid0Config),
 }
 
 /// Any drive, dispatched without a virtual call.
@@ -40,6 +43,8 @@ pub enum Drive {
     XPoint(Box<xpoint::XPoint>),
     /// A NAND drive.
     Nand(Box<nand::Nand>),
+    /// Several drives as one.
+    Raid0(Box<Raid0<Drive>>),
 }
 
 impl Drive {
@@ -50,6 +55,9 @@ impl Drive {
             // Written in place: what was written before changes nothing.
             DriveConfig::XPoint(config) => {
                 Drive::XPoint(Box::new(xpoint::XPoint::new((**config).clone(), seed)))
+            }
+            DriveConfig::Raid0(config) => {
+                Drive::Raid0(Box::new(Raid0::of_drives(config, state, seed)))
             }
             DriveConfig::Nand(config) => {
                 Drive::Nand(Box::new(nand::Nand::new((**config).clone(), state, seed)))
@@ -65,6 +73,7 @@ macro_rules! each {
             Drive::Ram($inner) => $call,
             Drive::XPoint($inner) => $call,
             Drive::Nand($inner) => $call,
+            Drive::Raid0($inner) => $call,
         }
     };
 }
@@ -97,6 +106,7 @@ impl DriveConfig {
             DriveConfig::Ram(config) => config.bytes,
             DriveConfig::XPoint(config) => config.bytes,
             DriveConfig::Nand(config) => config.geometry.capacity,
+            DriveConfig::Raid0(config) => config.capacity_bytes(),
         }
     }
 
@@ -111,6 +121,12 @@ impl DriveConfig {
             // Written in place: only fewer addresses are in use.
             DriveConfig::XPoint(config) => fewer(&mut config.bytes),
             DriveConfig::Nand(config) => **config = config.shrunk(bytes),
+            DriveConfig::Raid0(config) => {
+                let each = bytes / config.members.len().max(1) as u64;
+                for member in &mut config.members {
+                    *member = member.shrunk(each);
+                }
+            }
         }
         shrunk
     }

@@ -1,1 +1,3 @@
 //! Devices made of devices.
+
+pub mod raid0;

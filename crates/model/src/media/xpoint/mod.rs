@@ -22,7 +22,7 @@ mod path;
 mod piece;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ pub use config::{
 
 use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauge, Gauges};
-use crate::engine::Station;
+use crate::engine::{Slab, Station};
 use crate::time::{Span, Time};
 use group::{Medium, Role, Transit, Waits};
 use limits::{Endurance, Governor};
@@ -186,7 +186,7 @@ impl XPoint {
     /// Whether a piece that came earlier holds, or waits for, one of its units.
     fn conflicts(&self, piece: &Piece) -> bool {
         self.pieces
-            .slots
+            .slots()
             .iter()
             .any(|other| other.present && other.sequence < piece.sequence && other.conflicts(piece))
     }
@@ -488,58 +488,5 @@ impl Device for XPoint {
         gauges.gauge(Gauge::MediumBusySeconds, self.medium.busy_seconds(now));
         gauges.gauge(Gauge::QueueDepth, f64::from(counts.inside));
         gauges.gauge(Gauge::PercentageUsed, self.endurance.percentage_used());
-    }
-}
-
-/// Slots that are used again, last freed first.
-#[derive(Clone, Debug)]
-struct Slab<T> {
-    slots: Vec<T>,
-    free: Vec<u32>,
-}
-
-impl<T> Default for Slab<T> {
-    fn default() -> Slab<T> {
-        Slab {
-            slots: Vec::new(),
-            free: Vec::new(),
-        }
-    }
-}
-
-impl<T: Copy> Slab<T> {
-    #[inline]
-    fn insert(&mut self, value: T) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = value;
-                slot
-            }
-            None => {
-                self.slots.push(value);
-                (self.slots.len() - 1) as u32
-            }
-        }
-    }
-
-    /// The slot may be used again; what it holds stays until it is.
-    #[inline]
-    fn release(&mut self, slot: u32) {
-        self.free.push(slot);
-    }
-}
-
-impl<T> std::ops::Index<u32> for Slab<T> {
-    type Output = T;
-    #[inline]
-    fn index(&self, slot: u32) -> &T {
-        &self.slots[slot as usize]
-    }
-}
-
-impl<T> std::ops::IndexMut<u32> for Slab<T> {
-    #[inline]
-    fn index_mut(&mut self, slot: u32) -> &mut T {
-        &mut self.slots[slot as usize]
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::conformance;
 
 /// A P4800X with all its parts, small, and with background work often enough to meet it in a short run.
-fn config() -> XPointConfig {
+pub(crate) fn config() -> XPointConfig {
     XPointConfig {
         bytes: 256 << 20,
         block: 512,

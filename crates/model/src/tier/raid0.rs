@@ -1,0 +1,409 @@
+//! RAID-0: addresses striped over members, as Linux's md driver or a drive of two controllers does it.
+//!
+//! A command is cut at the borders of stripes; its pieces go to their members at once, and it completes with the last
+//! of them, whose anatomy it reports. What moves no data (deallocate, write zeroes) is one range on each member, and a
+//! flush goes to all. Leaves out the cost of the striping itself: that belongs to the host path.
+
+use crate::command::{Command, CommandId, Completion, Op, Status};
+use crate::device::{Capacity, Device, Gauges};
+use crate::engine::Slab;
+use crate::media::{Drive, DriveConfig, Precondition};
+use crate::time::Time;
+
+/// What a RAID-0 is made of.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Raid0Config {
+    /// The members; at least one.
+    pub members: Vec<DriveConfig>,
+    /// Bytes on one member before the next begins: a multiple of 512, not zero.
+    pub stripe: u32,
+}
+
+impl Raid0Config {
+    /// Bytes a host can address: whole stripes of the smallest member, on all members.
+    pub fn capacity_bytes(&self) -> u64 {
+        let sizes = self.members.iter().map(DriveConfig::capacity_bytes);
+        usable(sizes, self.stripe)
+    }
+}
+
+fn usable(sizes: impl ExactSizeIterator<Item = u64>, stripe: u32) -> u64 {
+    let count = sizes.len() as u64;
+    let smallest = sizes.min().unwrap_or(0);
+    smallest / u64::from(stripe) * u64::from(stripe) * count
+}
+
+/// A command while its pieces are inside the members.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    id: CommandId,
+    left: u32,
+    status: Status,
+}
+
+/// A RAID-0 of any devices.
+#[derive(Clone, Debug)]
+pub struct Raid0<D> {
+    members: Vec<D>,
+    stripe: u64,
+    capacity: Capacity,
+    requests: Slab<Request>,
+    /// By the id that a member knows a piece by: its request.
+    pieces: Slab<u32>,
+    next: Time,
+    finished: Vec<Completion>,
+}
+
+impl Raid0<Drive> {
+    /// Builds the members in this state; the first has the seed itself, so that one member alone is what it would be
+    /// without a RAID.
+    pub fn of_drives(config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
+        let member = |(index, config)| {
+            let own = seed.wrapping_add((index as u64).wrapping_mul(0x2545_f491_4f6c_dd1d));
+            Drive::new(config, state, own)
+        };
+        let members = config.members.iter().enumerate().map(member).collect();
+        Raid0::new(members, config.stripe)
+    }
+}
+
+impl<D: Device> Raid0<D> {
+    /// Stripes over `members` (at least one), `stripe` bytes on each (a multiple of 512, not zero).
+    pub fn new(members: Vec<D>, stripe: u32) -> Raid0<D> {
+        debug_assert!(!members.is_empty() && stripe > 0 && stripe.is_multiple_of(512));
+        let capacities: Vec<Capacity> = members.iter().map(Device::capacity).collect();
+        let capacity = Capacity {
+            bytes: usable(capacities.iter().map(|it| it.bytes), stripe),
+            block: capacities.iter().map(|it| it.block).max().unwrap_or(512),
+        };
+        Raid0 {
+            members,
+            stripe: u64::from(stripe),
+            capacity,
+            requests: Slab::default(),
+            pieces: Slab::default(),
+            next: Time::NEVER,
+            finished: Vec::new(),
+        }
+    }
+
+    /// The members, in order.
+    pub fn members(&self) -> &[D] {
+        &self.members
+    }
+
+    /// Which member holds the byte at `offset`, and where.
+    fn place(&self, offset: u64) -> (usize, u64) {
+        let count = self.members.len() as u64;
+        let chunk = offset / self.stripe;
+        let within = offset % self.stripe;
+        let member = (chunk % count) as usize;
+        (member, chunk / count * self.stripe + within)
+    }
+
+    fn send(&mut self, now: Time, request: u32, member: usize, mut piece: Command) {
+        piece.id = self.pieces.insert(request);
+        self.requests[request].left += 1;
+        self.members[member].submit(now, piece);
+    }
+
+    /// Cuts what transfers data at the borders of stripes.
+    fn send_stripes(&mut self, now: Time, request: u32, command: Command) {
+        let end = command.end();
+        let mut at = command.offset;
+        while at < end {
+            let border = (at / self.stripe + 1) * self.stripe;
+            let until = border.min(end);
+            let (member, offset) = self.place(at);
+            let bytes = (until - at) as u32;
+            let piece = Command {
+                offset,
+                bytes,
+                ..command
+            };
+            self.send(now, request, member, piece);
+            at = until;
+        }
+    }
+
+    /// What a range is on each member: always in one run.
+    fn send_ranges(&mut self, now: Time, request: u32, command: Command) {
+        for member in 0..self.members.len() {
+            let first = self.bytes_before(member, command.offset);
+            let last = self.bytes_before(member, command.end());
+            if last > first {
+                let piece = Command {
+                    offset: first,
+                    bytes: (last - first) as u32,
+                    ..command
+                };
+                self.send(now, request, member, piece);
+            }
+        }
+    }
+
+    /// Bytes of `member` that lie before `offset`.
+    fn bytes_before(&self, member: usize, offset: u64) -> u64 {
+        let count = self.members.len() as u64;
+        let (row, within) = (
+            offset / (self.stripe * count),
+            offset % (self.stripe * count),
+        );
+        let into = within.saturating_sub(member as u64 * self.stripe);
+        row * self.stripe + into.min(self.stripe)
+    }
+
+    fn find_next(&mut self) {
+        let events = self.members.iter().map(Device::next_event);
+        self.next = events.min().unwrap_or(Time::NEVER);
+    }
+
+    fn piece_done(&mut self, completion: &Completion, done: &mut Vec<Completion>) {
+        let slot = self.pieces[completion.id];
+        self.pieces.release(completion.id);
+        let request = &mut self.requests[slot];
+        request.left -= 1;
+        if request.status == Status::Success {
+            request.status = completion.status;
+        }
+        if request.left == 0 {
+            let (id, status) = (request.id, request.status);
+            self.requests.release(slot);
+            done.push(Completion {
+                id,
+                status,
+                ..*completion
+            });
+        }
+    }
+}
+
+impl<D: Device> Device for Raid0<D> {
+    fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        let request = self.requests.insert(Request {
+            id: command.id,
+            left: 0,
+            status: Status::Success,
+        });
+        if command.op == Op::Flush {
+            for member in 0..self.members.len() {
+                self.send(now, request, member, command);
+            }
+        } else if !command.fits(self.capacity.bytes) {
+            // The first member refuses it, and takes its time for that. The member may reach beyond our end.
+            let piece = Command {
+                offset: u64::MAX - 511,
+                ..command
+            };
+            self.send(now, request, 0, piece);
+        } else if command.bytes == 0 {
+            let (member, offset) = self.place(command.offset);
+            // At our very end there is no next stripe, so this is some member's end.
+            let piece = Command { offset, ..command };
+            self.send(now, request, member, piece);
+        } else if command.op.transfers() {
+            self.send_stripes(now, request, command);
+        } else {
+            self.send_ranges(now, request, command);
+        }
+        self.find_next();
+    }
+
+    fn next_event(&self) -> Time {
+        self.next
+    }
+
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        let mut finished = std::mem::take(&mut self.finished);
+        for member in &mut self.members {
+            if member.next_event() == now {
+                member.advance(now, &mut finished);
+            }
+        }
+        for completion in finished.drain(..) {
+            self.piece_done(&completion, done);
+        }
+        self.finished = finished;
+        self.find_next();
+    }
+
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        for member in &self.members {
+            member.inspect(now, gauges);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{self, Mix, Suite, Witness};
+    use crate::engine::run;
+    use crate::media::ram::{Ram, RamConfig};
+    use crate::media::xpoint;
+    use crate::time::Span;
+    use proptest::prelude::*;
+
+    fn ram(bytes: u64) -> Ram {
+        Ram::new(RamConfig {
+            bytes,
+            per_command: Span::from_us(3),
+            picoseconds_per_byte: 100,
+        })
+    }
+
+    fn drive() -> DriveConfig {
+        DriveConfig::XPoint(Box::new(xpoint::tests::config()))
+    }
+
+    fn raid(members: usize, stripe: u32) -> DriveConfig {
+        DriveConfig::Raid0(Raid0Config {
+            members: vec![drive(); members],
+            stripe,
+        })
+    }
+
+    fn completions(config: &DriveConfig, seed: u64) -> Vec<Completion> {
+        let mut device = Drive::new(config, Precondition::Steady, seed);
+        let mut mix = Mix::new(seed, device.capacity().bytes, Suite::default());
+        run(&mut device, &mut mix, Time::ZERO, Time::NEVER);
+        mix.log().to_vec()
+    }
+
+    #[test]
+    fn keeps_the_laws_and_calls_its_members_in_turn() {
+        conformance::check(|_| {
+            let members = vec![
+                Witness::new(ram(40 << 20)),
+                Witness::new(ram(32 << 20)),
+                Witness::new(ram(33 << 20)),
+            ];
+            Raid0::new(members, 48 << 10)
+        });
+        conformance::check(|seed| Drive::new(&raid(2, 128 << 10), Precondition::Steady, seed));
+    }
+
+    #[test]
+    fn a_raid_of_raids_keeps_the_laws() {
+        conformance::check(|_| {
+            let inner = |stripe| {
+                Raid0::new(
+                    vec![Witness::new(ram(16 << 20)), Witness::new(ram(16 << 20))],
+                    stripe,
+                )
+            };
+            Raid0::new(vec![inner(16 << 10), inner(8 << 10)], 64 << 10)
+        });
+    }
+
+    /// A stripe as large as the member: nothing is cut, so nothing may differ in any completion or its anatomy.
+    #[test]
+    fn one_member_alone_is_what_it_would_be_without_a_raid() {
+        let bytes = drive().capacity_bytes();
+        for seed in 0..4 {
+            assert_eq!(
+                completions(&raid(1, bytes as u32), seed),
+                completions(&drive(), seed)
+            );
+        }
+    }
+
+    #[test]
+    fn one_member_under_a_small_stripe_keeps_its_capacity_and_status() {
+        let (plain, striped) = (completions(&drive(), 3), completions(&raid(1, 4096), 3));
+        assert_eq!(plain.len(), striped.len());
+        let refused = |log: &[Completion]| {
+            let refusals = log.iter().filter(|it| it.status == Status::LbaOutOfRange);
+            refusals.count()
+        };
+        assert!(refused(&plain) > 0);
+        assert_eq!(refused(&plain), refused(&striped));
+    }
+
+    /// Members that take no time cost no time, however a command is cut.
+    #[test]
+    fn members_without_cost_cost_nothing() {
+        let free = || {
+            Ram::new(RamConfig {
+                bytes: 8 << 20,
+                per_command: Span::ZERO,
+                picoseconds_per_byte: 0,
+            })
+        };
+        let mut device = Raid0::new(vec![free(), free(), free()], 4096);
+        let mut mix = Mix::new(9, device.capacity().bytes, Suite::default());
+        run(&mut device, &mut mix, Time::ZERO, Time::NEVER);
+        assert_eq!(mix.log().len(), Suite::default().commands as usize);
+        for completion in mix.log() {
+            assert_eq!(completion.anatomy.total(), Span::ZERO);
+        }
+    }
+
+    /// Takes what it is given and never answers.
+    #[derive(Default)]
+    struct Notebook(Vec<Command>);
+
+    impl Device for Notebook {
+        fn capacity(&self) -> Capacity {
+            Capacity {
+                bytes: 1 << 20,
+                block: 512,
+            }
+        }
+        fn submit(&mut self, _now: Time, command: Command) {
+            self.0.push(command);
+        }
+        fn next_event(&self) -> Time {
+            Time::NEVER
+        }
+        fn advance(&mut self, _now: Time, _done: &mut Vec<Completion>) {}
+        fn inspect(&self, _now: Time, _gauges: &mut dyn Gauges) {}
+    }
+
+    proptest! {
+        /// Every sector of a command lands in exactly one piece, at the place where striping by hand puts it, and the
+        /// pieces hold nothing else.
+        #[test]
+        fn pieces_cover_a_command_exactly(
+            members in 1usize..5,
+            stripe_sectors in 1u64..40,
+            first in 0u64..1500,
+            sectors in 1u64..400,
+            transfers: bool,
+        ) {
+            let stripe = stripe_sectors * 512;
+            let notebooks = (0..members).map(|_| Notebook::default()).collect();
+            let mut device = Raid0::new(notebooks, stripe as u32);
+            let op = if transfers { Op::Write } else { Op::Deallocate };
+            let command = Command::new(0, op, first * 512, (sectors * 512) as u32);
+            prop_assume!(command.fits(device.capacity().bytes));
+            device.submit(Time::ZERO, command);
+            let mut expected: Vec<(usize, u64)> = (first..first + sectors)
+                .map(|sector| {
+                    let chunk = sector / stripe_sectors;
+                    let row = chunk / members as u64;
+                    let member = chunk % members as u64;
+                    (member as usize, row * stripe_sectors + sector % stripe_sectors)
+                })
+                .collect();
+            let mut got = Vec::new();
+            for (index, member) in device.members().iter().enumerate() {
+                for piece in &member.0 {
+                    let start = piece.offset / 512;
+                    got.extend((start..start + u64::from(piece.bytes) / 512).map(|sector| (index, sector)));
+                    if transfers {
+                        prop_assert!(piece.offset / stripe == (piece.end() - 1) / stripe, "crosses a stripe");
+                    }
+                }
+                prop_assert!(transfers || member.0.len() <= 1, "a range in several runs");
+            }
+            expected.sort_unstable();
+            got.sort_unstable();
+            prop_assert_eq!(got, expected);
+        }
+    }
+}

@@ -171,23 +171,29 @@ impl Settings {
             let fixed = self.bs[direction];
             let min = self.min_bs[direction].unwrap_or(fixed);
             let max = self.max_bs[direction].unwrap_or(fixed).max(min);
+            let from = match (&self.split[direction], self.min_bs[direction]) {
+                (Some(_), _) => "bssplit",
+                (None, Some(_)) => "bsrange",
+                (None, None) => "bs",
+            };
+            let mut block = |bytes: u64| block(bytes, from, wrong);
             let sizes = match &self.split[direction] {
-                _ if min == max => BlockSizes::Fixed(block(min, wrong)),
+                _ if min == max => BlockSizes::Fixed(block(min)),
                 Some(split) => BlockSizes::Split(
                     split
                         .iter()
-                        .map(|&(size, share)| (block(size, wrong), share))
+                        .map(|&(size, share)| (block(size), share))
                         .collect(),
                 ),
                 None if self.unaligned => BlockSizes::Range {
-                    min: block(min, wrong),
-                    max: block(max, wrong),
+                    min: block(min),
+                    max: block(max),
                     step: 512,
                 },
                 None => BlockSizes::Range {
-                    min: block(min, wrong),
-                    max: block(max, wrong),
-                    step: block(min, wrong),
+                    min: block(min),
+                    max: block(max),
+                    step: block(min),
                 },
             };
             self.job.block_sizes[direction] = sizes;
@@ -303,8 +309,8 @@ impl Settings {
     }
 }
 
-/// A block size that a drive can take; 512 in place of one that it cannot, which is noted in `wrong`.
-fn block(bytes: u64, wrong: &mut Vec<About<Wrong>>) -> u32 {
+/// A block size of `option` that a drive can take; 512 in place of one that it cannot, which is noted in `wrong`.
+fn block(bytes: u64, option: &'static str, wrong: &mut Vec<About<Wrong>>) -> u32 {
     let problem = if !bytes.is_multiple_of(512) {
         Wrong::new(
             format!("blocks of {bytes} bytes are no multiple of 512"),
@@ -321,7 +327,7 @@ fn block(bytes: u64, wrong: &mut Vec<About<Wrong>>) -> u32 {
         return bytes as u32;
     };
     wrong.push(About {
-        option: "bs",
+        option,
         what: problem,
     });
     512

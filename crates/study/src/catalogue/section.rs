@@ -16,7 +16,7 @@ use toml_edit::{Item, TableLike, Value};
 use super::figure::{FigureTable, key_span, quoted, span_of};
 use super::quantity::{Bytes, Dollars, Joules, Quantity, Rate, Share, Watts};
 use super::{Figure, Kind};
-use crate::problem::{Place, Problem, nearest};
+use crate::problem::{Place, Problem, Problems, nearest};
 
 /// One catalogue file at hand.
 #[derive(Clone, Debug)]
@@ -175,6 +175,11 @@ impl<'a> Section<'a> {
             self.own
                 .problem(self.header.clone(), what.into(), Some(help.into())),
         );
+    }
+
+    /// Records what is wrong with another file that this one names.
+    pub fn adopt(&self, problems: Problems) {
+        self.findings.problems.borrow_mut().extend(problems.0);
     }
 
     /// A table inside this one; if there is none, its keys are reported as missing when they are asked for.

@@ -242,6 +242,41 @@ fn a_drive_takes_from_its_family_what_it_does_not_say() {
     insta::assert_snapshot!(format!("{shown}\n\n---\n\n{nowhere}"));
 }
 
+/// A RAID-0 of these members, said to hold so much.
+fn raid(capacity: &str, members: &str) -> String {
+    let root = format!(
+        "capacity = {{ value = \"{capacity}\", kind = \"spec\", source = \"S4-016\" }}\n{FORMATS}"
+    );
+    drive_with(&root, "").replace(
+        "[ram]",
+        &format!(
+            "[raid0]\nmembers = {{ value = [{members}], kind = \"spec\", source = \"S4-089\" }}\n\
+             stripe = {{ value = \"128 KiB\", kind = \"assumed\", source = \"a test\" }}"
+        ),
+    )
+}
+
+#[test]
+fn a_raid_holds_what_its_members_hold() {
+    let sheet =
+        catalogue::drive_from_text("test.toml", &raid("8 GiB", "\"ram-disk\", \"ram-disk\""))
+            .expect("it is right");
+    assert_eq!(sheet.capacity, 8 << 30);
+    let p3608 = catalogue::drive("p3608-1600").expect("it is built in");
+    assert_eq!(p3608.capacity, p3608.config.capacity_bytes());
+}
+
+#[test]
+fn raids_that_cannot_be() {
+    let texts = [
+        raid("9 GiB", "\"ram-disk\", \"ram-disk\""),
+        raid("4 GiB", "\"ram-disk\""),
+        raid("8 GiB", "\"ram-disk\", \"ram-disc\""),
+        raid("3200 GB", "\"p3608-1600\", \"p3608-1600\""),
+    ];
+    insta::assert_snapshot!(texts.map(|text| messages(&text)).join("\n\n---\n\n"));
+}
+
 #[test]
 fn names_that_are_no_drive() {
     let shown = ["ramdisk", "zzz", "./no/such.toml"].map(|name| {

@@ -9,6 +9,7 @@ mod figure;
 mod host;
 mod nand;
 pub mod quantity;
+mod raid0;
 mod ram;
 pub mod section;
 mod xpoint;
@@ -38,6 +39,7 @@ const MEDIA: &[(&str, ReadMedium)] = &[
     ("xpoint", xpoint::read),
     ("nand", nand::read),
     ("ram", ram::read),
+    ("raid0", raid0::read),
 ];
 
 /// What a medium's reader may need beside its own section.
@@ -418,7 +420,8 @@ fn read_drive(located: &Located, member: bool) -> Result<DriveSheet, Problems> {
         family: identity.family,
         form_factor: identity.form_factor,
         interface: identity.interface,
-        capacity: identity.capacity,
+        // A RAID may round it down to whole stripes.
+        capacity: config.capacity_bytes(),
         lba_formats: identity.lba_formats,
         config,
         io_queues: identity.io_queues,

@@ -1,0 +1,89 @@
+//! `[raid0]`: several drives of the catalogue as one, striped.
+
+use model::media::DriveConfig;
+use model::tier::raid0::Raid0Config;
+
+use super::{Context, Section, locate, read_drive};
+
+/// A drive is told to hold what its members do within this share; makers round.
+const ROUNDING: f64 = 0.001;
+
+pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
+    let names = section.texts("members");
+    let stripe = section.bytes("stripe", 4096..=16 << 20);
+    if !stripe.is_multiple_of(4096) {
+        section.problem(
+            "stripe",
+            "`raid0.stripe` is not in whole 4 KiB",
+            "write a multiple of 4 KiB, such as `128 KiB`",
+        );
+    }
+    let config = Raid0Config {
+        members: members(section, context, &names),
+        stripe: stripe as u32,
+    };
+    // Where a member is missing its size is too.
+    if config.members.len() == names.len() && !names.is_empty() {
+        let held = config.capacity_bytes();
+        let off = (held as f64 / context.capacity as f64 - 1.0).abs();
+        if off > ROUNDING {
+            section.problem(
+                "members",
+                format!(
+                    "the members hold {held} bytes, the drive is said to hold {}",
+                    context.capacity
+                ),
+                "mend `capacity` or `members`",
+            );
+        }
+    }
+    DriveConfig::Raid0(config)
+}
+
+/// The members that can be read; problems with the others are recorded. The members of a member are not looked at: it
+/// is refused by whoever names it, so a drive that names itself ends too.
+fn members(section: &mut Section<'_>, context: &Context<'_>, names: &[String]) -> Vec<DriveConfig> {
+    if context.member {
+        return Vec::new();
+    }
+    if names.len() == 1 {
+        section.problem("members", "there is only one member", "name at least two");
+    }
+    let mut read: Vec<(&str, Option<DriveConfig>)> = Vec::new();
+    for name in names {
+        let known = read.iter().find(|(earlier, _)| earlier == name);
+        let config = match known {
+            Some((_, config)) => config.clone(),
+            None => member(section, context, name),
+        };
+        read.push((name, config));
+    }
+    read.into_iter().filter_map(|(_, config)| config).collect()
+}
+
+fn member(section: &mut Section<'_>, context: &Context<'_>, name: &str) -> Option<DriveConfig> {
+    let located = match locate(name, "drive", context.home) {
+        Ok(located) => located,
+        Err(problems) => {
+            let help = problems.0.into_iter().find_map(|problem| problem.help);
+            let what = format!("there is no drive `{name}`");
+            section.problem("members", what, help.unwrap_or_default());
+            return None;
+        }
+    };
+    match read_drive(&located, true).map(|sheet| sheet.config) {
+        Ok(DriveConfig::Raid0(_)) => {
+            section.problem(
+                "members",
+                format!("`{name}` is a RAID-0 itself"),
+                "name the drives inside it as members",
+            );
+            None
+        }
+        Ok(config) => Some(config),
+        Err(problems) => {
+            section.adopt(problems);
+            None
+        }
+    }
+}

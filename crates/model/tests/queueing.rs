@@ -51,7 +51,11 @@ impl Poisson {
 
 impl Workload for Poisson {
     fn next_arrival(&self) -> Time {
-        if self.left == 0 { Time::NEVER } else { self.next }
+        if self.left == 0 {
+            Time::NEVER
+        } else {
+            self.next
+        }
     }
 
     fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command)) {

@@ -277,7 +277,8 @@ impl Group {
             self.free_at = self.free_at.max(self.refresh.next) + batch;
             self.background_until = self.free_at;
             self.busy += batch;
-            self.refresh.next = self.refresh.draw(self.refresh.next);
+            // Never two in a row: the next is thought of when this one is done.
+            self.refresh.next = self.refresh.draw(self.free_at);
         }
     }
 

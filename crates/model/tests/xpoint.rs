@@ -1,0 +1,486 @@
+//! What an XPoint drive must do by its physics, in closed form where there is one.
+
+use model::engine::{Workload, run};
+use model::media::xpoint::{
+    Levelling, Power, Recovery, Refresh, Timing, Wear, XPoint, XPointConfig,
+};
+use model::{Command, Completion, Device, Gauge, Gauges, Op, Part, Span, Stream, Time};
+
+/// A drive whose times divide evenly, without background work.
+fn quiet() -> XPointConfig {
+    XPointConfig {
+        bytes: 1 << 36,
+        block: 512,
+        channels: 7,
+        dies_per_channel: 4,
+        die_bytes: 1 << 34,
+        max_transfer: 128 << 10,
+        timing: Timing {
+            link: Span::from_ns(1_000),
+            link_ps_per_byte: 250,
+            data_fetch: Span::from_ns(400),
+            controller: Span::from_ns(2_000),
+            controller_interval: Span::from_ns(500),
+            controller_slots: 32,
+            read_path_ps_per_byte: 375,
+            write_path_ps_per_byte: 500,
+            turnaround: Span::from_ns(300),
+            die_read: Span::from_ns(4_200),
+            die_write: Span::from_ns(28_000),
+        },
+        refresh: Refresh {
+            batch_units: 0,
+            period: Span::from_ms(1),
+            after_power_on: Span::from_ms(1),
+            uptime_at_start: Span::ZERO,
+        },
+        levelling: Levelling {
+            writes_per_move: 0,
+            batch_units: 0,
+        },
+        recovery: Recovery {
+            reads_per_recovery: 0,
+            time: Span::ZERO,
+        },
+        power: Power {
+            idle_watts: 5.0,
+            read_joules_per_byte: 1e-9,
+            write_joules_per_byte: 4e-9,
+            limit_watts: 1e6,
+            governor_window: Span::from_ms(10),
+        },
+        wear: Wear {
+            endurance_bytes: 1 << 50,
+            percentage_used_at_start: 0.0,
+            protect_at_percent: 105.0,
+            protected_bytes_per_second: 30_000_000,
+        },
+    }
+}
+
+/// A closed loop without a host: each completion makes a submission.
+struct Loop {
+    stream: Stream,
+    bytes: u32,
+    align: u64,
+    span: u64,
+    read_percent: u64,
+    left: u64,
+    free: Vec<u32>,
+    due: Time,
+    log: Vec<Completion>,
+}
+
+impl Loop {
+    fn new(depth: u32, read_percent: u64, bytes: u32, align: u64, ios: u64) -> Loop {
+        Loop {
+            stream: Stream::new(1, "loop"),
+            bytes,
+            align,
+            span: 1 << 36,
+            read_percent,
+            left: ios,
+            free: (0..depth).collect(),
+            due: Time::ZERO,
+            log: Vec::new(),
+        }
+    }
+
+    fn run(mut self, config: &XPointConfig) -> Run {
+        let mut device = XPoint::new(config.clone(), 42);
+        let bytes = u64::from(self.bytes) * self.left;
+        let end = run(&mut device, &mut self, Time::ZERO, Time::NEVER);
+        Run {
+            log: self.log,
+            bytes_per_second: bytes as f64 / end.seconds(),
+            end,
+            device,
+        }
+    }
+}
+
+struct Run {
+    log: Vec<Completion>,
+    bytes_per_second: f64,
+    end: Time,
+    device: XPoint,
+}
+
+impl Run {
+    fn latencies(&self) -> Vec<u64> {
+        let mut latencies: Vec<u64> = self.log.iter().map(|it| it.anatomy.total().ns()).collect();
+        latencies.sort_unstable();
+        latencies
+    }
+
+    fn mean_ns(&self) -> f64 {
+        self.latencies().iter().sum::<u64>() as f64 / self.log.len() as f64
+    }
+
+    fn gauge(&self, gauge: Gauge) -> f64 {
+        let mut wanted = Wanted { gauge, value: None };
+        self.device.inspect(self.end, &mut wanted);
+        wanted.value.expect("the gauge is reported")
+    }
+}
+
+struct Wanted {
+    gauge: Gauge,
+    value: Option<f64>,
+}
+
+impl Gauges for Wanted {
+    fn gauge(&mut self, gauge: Gauge, value: f64) {
+        if gauge == self.gauge {
+            self.value = Some(value);
+        }
+    }
+}
+
+impl Workload for Loop {
+    fn next_arrival(&self) -> Time {
+        self.due
+    }
+
+    fn arrive(&mut self, _now: Time, submit: &mut impl FnMut(Command)) {
+        while self.left > 0
+            && let Some(id) = self.free.pop()
+        {
+            let places = (self.span - u64::from(self.bytes)) / self.align;
+            let offset = self.stream.below(places) * self.align;
+            let read = self.stream.below(100) < self.read_percent;
+            let op = if read { Op::Read } else { Op::Write };
+            submit(Command::new(id, op, offset, self.bytes));
+            self.left -= 1;
+        }
+        self.due = Time::NEVER;
+    }
+
+    fn complete(&mut self, now: Time, completion: &Completion) {
+        self.log.push(*completion);
+        self.free.push(completion.id);
+        if self.left > 0 {
+            self.due = now;
+        }
+    }
+}
+
+/// Submits all commands at once to a new drive; the completions by id.
+fn burst(config: &XPointConfig, commands: &[Command]) -> Vec<Completion> {
+    let mut device = XPoint::new(config.clone(), 1);
+    for (id, command) in commands.iter().enumerate() {
+        let command = Command {
+            id: id as u32,
+            ..*command
+        };
+        device.submit(Time::ZERO, command);
+    }
+    let mut done = Vec::new();
+    while device.next_event() != Time::NEVER {
+        device.advance(device.next_event(), &mut done);
+    }
+    assert_eq!(done.len(), commands.len());
+    done.sort_by_key(|completion| completion.id);
+    done
+}
+
+fn alone(config: &XPointConfig, command: Command) -> u64 {
+    burst(config, &[command])[0].at.ns()
+}
+
+fn close_to(measured: f64, expected: f64, share: f64, what: &str) {
+    assert!(
+        (measured - expected).abs() <= share * expected,
+        "{what}: {measured} instead of {expected}"
+    );
+}
+
+#[test]
+fn a_command_alone_takes_the_sum_of_its_stations() {
+    let config = quiet();
+    // Link 1000, controller 2000, a unit read by seven dies 600, path 4096 * 0.375 = 1536.
+    assert_eq!(alone(&config, Command::read(0, 0, 4096)), 5_136);
+    // 32 units: the first through all stations, the others behind it on the data path.
+    assert_eq!(
+        alone(&config, Command::read(0, 0, 131_072)),
+        5_136 + 31 * 1_536
+    );
+    // Data fetch 400, path 2048 and a turn of 300, a unit written by seven dies 4000.
+    assert_eq!(
+        alone(&config, Command::write(0, 0, 4096)),
+        3_000 + 400 + 2_348 + 4_000
+    );
+    // No volatile cache: a flush has nothing to wait for, a deallocation nothing to do.
+    assert_eq!(alone(&config, Command::flush(0)), 3_000);
+    assert_eq!(
+        alone(&config, Command::new(0, Op::Deallocate, 0, 1 << 20)),
+        3_000
+    );
+}
+
+#[test]
+fn a_partial_write_reads_first_and_needs_all_its_data() {
+    let config = quiet();
+    // 512 B: the unit is read (600 + 1536) while its data comes (400 + 128); then path, turn back to writes, medium.
+    let partial = alone(&config, Command::write(0, 512, 512));
+    assert_eq!(partial, 3_000 + 2_136 + 2_348 + 4_000);
+    // 32 KiB from an odd sector: nine units, two of them read; all 8.192 us of data before the first unit is written.
+    let unaligned = alone(&config, Command::write(0, 512, 32_768));
+    let whole = alone(&config, Command::write(0, 0, 32_768));
+    assert_eq!(whole, 3_000 + 400 + 300 + 8 * 2_048 + 4_000);
+    assert_eq!(unaligned, 3_000 + 400 + 8_192 + 300 + 9 * 2_048 + 4_000);
+}
+
+#[test]
+fn commands_on_one_unit_wait_for_each_other_only_if_one_writes() {
+    let config = quiet();
+    let collision = |commands: &[Command]| {
+        let done = burst(&config, commands);
+        done.iter()
+            .map(|it| it.anatomy.get(Part::Collision).ns())
+            .collect::<Vec<_>>()
+    };
+    let (read, write) = (Command::read(0, 0, 4096), Command::write(0, 0, 4096));
+    assert_eq!(collision(&[read, read, read]), [0, 0, 0]);
+    assert!(collision(&[write, read])[1] > 0);
+    assert!(collision(&[read, write])[1] > 0);
+    let elsewhere = Command::write(0, 4096, 4096);
+    assert_eq!(collision(&[write, elsewhere]), [0, 0]);
+    // In order: a read between two writes waits for the first and holds up the second.
+    let done = burst(&config, &[write, read, write]);
+    assert!(done[0].at < done[1].at && done[1].at < done[2].at);
+    // Neighbours that share a unit although no byte is shared.
+    let halves = [Command::write(0, 0, 2048), Command::write(0, 2048, 2048)];
+    assert!(collision(&halves)[1] > 0);
+}
+
+#[test]
+fn a_large_command_is_split_and_its_pieces_overlap() {
+    let mut config = quiet();
+    let split = alone(&config, Command::read(0, 0, 1 << 20));
+    assert_eq!(split, 5_136 + 255 * 1_536);
+    config.max_transfer = 1 << 20;
+    assert_eq!(alone(&config, Command::read(0, 0, 1 << 20)), split);
+}
+
+#[test]
+fn all_times_times_k_gives_latencies_times_k() {
+    let mut base = quiet();
+    base.timing.die_read = Span::from_ns(4_200);
+    let k = 3;
+    let mut scaled = base.clone();
+    let timing = &mut scaled.timing;
+    for span in [
+        &mut timing.link,
+        &mut timing.data_fetch,
+        &mut timing.controller,
+        &mut timing.controller_interval,
+        &mut timing.turnaround,
+        &mut timing.die_read,
+        &mut timing.die_write,
+    ] {
+        *span = *span * k;
+    }
+    timing.link_ps_per_byte *= k;
+    timing.read_path_ps_per_byte *= k;
+    timing.write_path_ps_per_byte *= k;
+    for (bytes, align) in [(4096, 4096), (131_072, 4096), (65_536, 512), (1 << 20, 512)] {
+        let job = || Loop::new(16, 60, bytes, align, 3_000);
+        let (one, many) = (job().run(&base), job().run(&scaled));
+        for (one, many) in one.log.iter().zip(&many.log) {
+            assert_eq!((one.id, one.at.ns() * k), (many.id, many.at.ns()));
+            for (one, many) in one.anatomy.parts().iter().zip(many.anatomy.parts()) {
+                assert_eq!(one.ns() * k, many.ns());
+            }
+        }
+    }
+}
+
+#[test]
+fn throughput_is_that_of_the_slowest_station() {
+    let mut config = quiet();
+    let reads = |config: &XPointConfig, bytes| Loop::new(32, 100, bytes, 4096, 20_000).run(config);
+    let writes = |config: &XPointConfig, bytes| Loop::new(32, 0, bytes, 4096, 20_000).run(config);
+    // The data path: 375 and 500 ps a byte, whatever the size of commands and the number of dies.
+    for dies in [3, 4, 8] {
+        config.dies_per_channel = dies;
+        for bytes in [4096, 65_536] {
+            close_to(
+                reads(&config, bytes).bytes_per_second,
+                1e12 / 375.0,
+                0.01,
+                "reads",
+            );
+            close_to(
+                writes(&config, bytes).bytes_per_second,
+                1e12 / 500.0,
+                0.01,
+                "writes",
+            );
+        }
+    }
+    // One group of dies: 4 us for each unit written.
+    config.dies_per_channel = 1;
+    close_to(
+        writes(&config, 4096).bytes_per_second,
+        4096.0 / 4e-6,
+        0.01,
+        "one group",
+    );
+    // A controller of a million commands a second.
+    config.dies_per_channel = 8;
+    config.timing.controller_interval = Span::from_us(4);
+    close_to(
+        reads(&config, 4096).bytes_per_second,
+        4096.0 / 4e-6,
+        0.01,
+        "commands",
+    );
+}
+
+#[test]
+fn closed_loops_stay_within_operational_bounds() {
+    let config = quiet();
+    let cycle = 5_136.0;
+    let slowest = 1_536.0;
+    for depth in [1u32, 2, 3, 4, 6, 8, 16, 64] {
+        let run = Loop::new(depth, 100, 4096, 4096, 50_000).run(&config);
+        let n = f64::from(depth);
+        let throughput = run.bytes_per_second / 4096.0 * 1e-9;
+        assert!(throughput <= (n / cycle).min(1.0 / slowest) * 1.000_01);
+        assert!(throughput >= n / (cycle + (n - 1.0) * slowest) * 0.999);
+        // Little's law, from the outside.
+        close_to(throughput * run.mean_ns(), n, 1e-3, "Little");
+    }
+}
+
+#[test]
+fn utilisations_follow_from_throughput() {
+    let run = Loop::new(4, 100, 4096, 4096, 50_000).run(&quiet());
+    let rate = run.bytes_per_second / 4096.0;
+    let share = |gauge| run.gauge(gauge) / run.end.seconds();
+    close_to(
+        share(Gauge::LinkBusySeconds),
+        rate * 1_536e-9,
+        1e-3,
+        "data path",
+    );
+    close_to(
+        share(Gauge::MediumBusySeconds),
+        rate * 600e-9 / 4.0,
+        1e-3,
+        "medium",
+    );
+    close_to(
+        share(Gauge::ControllerBusySeconds),
+        rate * 500e-9,
+        1e-3,
+        "controller",
+    );
+    let watts = run.gauge(Gauge::EnergyJoules) / run.end.seconds();
+    close_to(watts, 5.0 + rate * 4096.0 * 1e-9, 1e-3, "watts");
+}
+
+#[test]
+fn the_governor_holds_mean_power_at_its_limit() {
+    let mut config = quiet();
+    config.power.limit_watts = 8.0;
+    // 3 W above idle at 4 nJ a byte: 750 MB/s of writes.
+    let run = Loop::new(32, 0, 4096, 4096, 400_000).run(&config);
+    close_to(run.bytes_per_second, 0.75e9, 0.01, "throttled writes");
+    let watts = run.gauge(Gauge::EnergyJoules) / run.end.seconds();
+    close_to(watts, 8.0, 0.01, "watts");
+    let held: u64 = run
+        .log
+        .iter()
+        .map(|it| it.anatomy.get(Part::Throttle).ns())
+        .sum();
+    assert!(held > 0, "the anatomy shows what held commands back");
+}
+
+#[test]
+fn past_its_endurance_it_writes_thirty_megabytes_a_second_and_reads_on() {
+    let mut config = quiet();
+    config.wear.percentage_used_at_start = 104.9;
+    config.wear.endurance_bytes = 100_000_000_000;
+    // The last 0.1 % is 100 MB; what follows is slow.
+    let before = Loop::new(8, 0, 65_536, 4096, 1_500).run(&config);
+    assert!(before.bytes_per_second > 1.8e9);
+    close_to(
+        before.gauge(Gauge::PercentageUsed),
+        104.9 + 0.098,
+        1e-4,
+        "used",
+    );
+    config.wear.percentage_used_at_start = 105.0;
+    let after = Loop::new(8, 0, 65_536, 4096, 1_500).run(&config);
+    close_to(after.bytes_per_second, 30e6, 0.01, "protected");
+    let mixed = Loop::new(8, 50, 4096, 4096, 4_000).run(&config);
+    let unheld = mixed
+        .log
+        .iter()
+        .filter(|it| it.anatomy.get(Part::Throttle) == Span::ZERO);
+    assert!(unheld.count() > 1_900, "reads are not held back");
+}
+
+#[test]
+fn refresh_is_heavier_after_power_on_and_shows_in_the_tail_only() {
+    let mut config = quiet();
+    config.die_bytes = 1 << 32;
+    config.bytes = 1 << 34;
+    config.refresh = Refresh {
+        batch_units: 12,
+        period: Span::from_seconds(86_400.0),
+        after_power_on: Span::from_seconds(1_000.0),
+        uptime_at_start: Span::ZERO,
+    };
+    let behind = |config: &XPointConfig| {
+        let mut job = Loop::new(1, 100, 4096, 4096, 300_000);
+        job.span = config.bytes;
+        let run = job.run(config);
+        let latencies = run.latencies();
+        assert_eq!(latencies[latencies.len() / 2], 5_136, "median");
+        // A batch of 12 units takes its group of dies for 12 * (600 + 4000) ns.
+        assert!(
+            *latencies.last().expect("not empty") <= 5_136 + 55_200,
+            "longest"
+        );
+        let hit = |it: &&Completion| it.anatomy.get(Part::BehindRefresh) > Span::ZERO;
+        run.log.iter().filter(hit).count() as f64 / run.end.seconds()
+    };
+    let fresh = behind(&config);
+    config.refresh.uptime_at_start = Span::from_seconds(1_000.0);
+    let settled = behind(&config);
+    // Four groups, each of 7 * 2^20 units in 1000 s by twelves. A read at depth 1 can wait behind a batch once; as one
+    // read in four goes to the group and ten begin while it is busy, nearly every batch is met.
+    let batches = 4.0 * 7.0 * 1_048_576.0 / 12.0 / 1_000.0;
+    close_to(
+        fresh,
+        batches * 0.95,
+        0.05,
+        "reads a second behind a refresh",
+    );
+    assert!(
+        settled < fresh / 50.0,
+        "settled: {settled}, after power-on: {fresh}"
+    );
+}
+
+#[test]
+fn waiting_is_told_apart() {
+    let config = quiet();
+    // Two units of one group (they are four apart in one of the next runs of four): find a pair that collides.
+    let pair = (1..64).find_map(|unit| {
+        let done = burst(
+            &config,
+            &[
+                Command::write(0, 0, 4096),
+                Command::write(0, unit * 4096, 4096),
+            ],
+        );
+        let wait = done[1].anatomy.get(Part::BehindProgram);
+        (wait > Span::ZERO).then_some(wait)
+    });
+    // The second arrives at the group one path time after the first: 4000 - 2048 of waiting.
+    assert_eq!(pair, Some(Span::from_ns(4_000 - 2_048)));
+}

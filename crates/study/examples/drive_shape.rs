@@ -100,7 +100,7 @@ fn main() {
     };
     for (name, mix, random) in [("read", Mix::Read, true), ("write", Mix::Write, true)] {
         if wanted(name) {
-            for depth in [1, 2, 4, 6, 8, 16, 32, 64] {
+            for depth in [1u32, 2, 4, 6, 8, 16, 32, 64] {
                 let threads = depth.min(4);
                 let job = bench.job(mix, random, 4096, depth.div_ceil(threads), threads, 600_000);
                 show(&bench, &format!("4K rand{name} QD{depth} x{threads}"), job);

@@ -155,9 +155,7 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) {
             written += 1;
         }
     }
-    let window = (4 * freed * u64::from(shape.dies))
-        .min(MOST_WRITES / 16)
-        .max(1);
+    let window = (4 * freed * u64::from(shape.dies)).clamp(1, MOST_WRITES / 16);
     let mut last = f64::INFINITY;
     while written < MOST_WRITES {
         let before = *replay.ftl.traffic();

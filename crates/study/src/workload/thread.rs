@@ -469,7 +469,6 @@ impl Thread {
     }
 
     #[inline]
-    #[expect(clippy::too_many_arguments, reason = "one call, in the hot path")]
     fn submit(
         &mut self,
         now: Time,

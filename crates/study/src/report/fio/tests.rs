@@ -1,1 +1,3 @@
+//! fio's text and JSON of runs, as fio itself would print them.
+
 

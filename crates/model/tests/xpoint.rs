@@ -451,14 +451,13 @@ fn refresh_is_heavier_after_power_on_and_shows_in_the_tail_only() {
     let fresh = behind(&config);
     config.refresh.uptime_at_start = Span::from_seconds(1_000.0);
     let settled = behind(&config);
-    // Four groups, each of 7 * 2^20 units in 1000 s by twelves. A read at depth 1 can wait behind a batch once; as one
-    // read in four goes to the group and ten begin while it is busy, nearly every batch is met.
-    let batches = 4.0 * 7.0 * 1_048_576.0 / 12.0 / 1_000.0;
-    close_to(
-        fresh,
-        batches * 0.95,
-        0.05,
-        "reads a second behind a refresh",
+    // Four groups, each of 7 * 2^20 units in 1000 s by twelves. As one read in four goes to a group and ten begin while
+    // it is busy, most batches are met, each by one read: all but those that fall together.
+    let gap = 1_000.0 * 12.0 / (7.0 * 1_048_576.0);
+    let batches = 4.0 / (gap + 55.2e-6);
+    assert!(
+        fresh > 0.85 * batches && fresh < batches,
+        "{fresh} reads a second met {batches} batches"
     );
     assert!(
         settled < fresh / 50.0,

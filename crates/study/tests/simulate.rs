@@ -5,7 +5,10 @@ use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Span, Time};
 use study::run::{Outcome, Plan, simulate, sweep};
-use study::workload::job::{Extent, Job, Mix, Rate, RateProcess, ThinkTime, TimedIo};
+use study::workload::job::{
+    Extent, Job, LatencyTarget, Mix, Rate, RateProcess, SteadyMetric, SteadyState, ThinkTime,
+    TimedIo,
+};
 
 const SERVICE_US: u64 = 10;
 
@@ -282,4 +285,50 @@ fn a_sweep_is_the_same_on_any_number_of_threads() {
     assert!(one == on(5));
     let alone: Vec<_> = plans.iter().map(|plan| simulate(plan, &|_| {})).collect();
     assert!(one == alone);
+}
+
+#[test]
+fn the_latency_target_finds_the_depth() {
+    // One server: at depth n every I/O takes n services.
+    let outcome = run(vec![Job {
+        iodepth: 64,
+        latency_target: Some(LatencyTarget {
+            target: Span::from_us(SERVICE_US * 23),
+            window: Span::from_ms(20),
+            percentile: 99.0,
+            run: false,
+        }),
+        ..timed(60)
+    }]);
+    assert_eq!(outcome.threads[0].latency_depth, Some(23));
+    assert!(outcome.end < Time::from_ns(1_000_000_000), "it stops then");
+}
+
+#[test]
+fn a_steady_job_ends_early() {
+    let outcome = run(vec![Job {
+        steady_state: Some(SteadyState {
+            metric: SteadyMetric::Bandwidth,
+            slope: false,
+            limit: 5.0,
+            percent: true,
+            duration: Span::from_ms(5000),
+            ramp: Span::from_ms(1000),
+        }),
+        ..timed(60)
+    }]);
+    let at = outcome.threads[0].steady_at.expect("a RAM disk is steady");
+    assert_eq!(at.ns() / 1_000_000_000, 6);
+}
+
+#[test]
+fn a_synchronous_interface_keeps_one_in_flight() {
+    let outcome = run(vec![Job {
+        iodepth: 32,
+        engine: model::host::Engine::Sync,
+        ..timed(1)
+    }]);
+    let read = &outcome.threads[0].read;
+    assert_eq!(read.latency.max(), Some(Span::from_us(SERVICE_US)));
+    assert_eq!(read.submission.count(), 0, "fio does not tell it apart");
 }

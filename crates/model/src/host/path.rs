@@ -1,8 +1,10 @@
-//! A host around a device.
+//! A host around a device: cores and what they do, and the way down; the way up is in `path/up.rs`.
+
+mod up;
 
 use super::config::{CompletionMode, HostConfig, ThreadConfig, exit_latency};
 use super::core::{Core, NOBODY, Work};
-use crate::anatomy::{Anatomy, Part};
+use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges};
 use crate::engine::{Events, Station};
@@ -119,25 +121,7 @@ impl<D: Device> HostPath<D> {
         if config.hypervisor.is_some() {
             cores.push(Core::new(config.noise, Stream::new(seed, "monitor noise")));
         }
-        let queues: Vec<u16> = used
-            .iter()
-            .map(|&core| {
-                if config.io_queues == 0 || config.cores <= config.io_queues {
-                    core
-                } else {
-                    (u32::from(core) * u32::from(config.io_queues) / u32::from(config.cores)) as u16
-                }
-            })
-            .collect();
-        let mut lock_of: Vec<u16> = queues.clone();
-        lock_of.dedup();
-        let locks = queues
-            .iter()
-            .map(|queue| {
-                let sharers = queues.iter().filter(|other| *other == queue).count();
-                (sharers > 1).then(|| lock_of.partition_point(|one| one < queue) as u16)
-            })
-            .collect();
+        let (queues, locks, lock_count) = queues_of(&used, &config);
         let mut host = HostPath {
             device,
             threads,
@@ -146,7 +130,7 @@ impl<D: Device> HostPath<D> {
             soonest: Time::NEVER,
             queues,
             locks,
-            lock_stations: vec![Station::default(); lock_of.len()],
+            lock_stations: vec![Station::default(); lock_count],
             timers: Events::default(),
             slots: Vec::new(),
             answers: Vec::new(),
@@ -255,31 +239,6 @@ impl<D: Device> HostPath<D> {
         }
     }
 
-    /// An interrupt, or the monitor's way up.
-    fn begin_announced(&mut self, core: usize, now: Time, id: CommandId) -> bool {
-        let wake = self.wake(core, now);
-        if self.is_monitor(core) {
-            self.cores[core].announced.pop_front();
-            let up = self
-                .config
-                .hypervisor
-                .as_ref()
-                .map_or(Span::ZERO, |one| one.up);
-            return self.begin(core, now, Work::Up(id), wake + up);
-        }
-        let thread = self.slots[id as usize].thread;
-        let one = &mut self.cores[core];
-        let count = one.announced.len() as u32;
-        let service = wake + self.config.interrupt + self.config.interrupt_each * u64::from(count);
-        self.charge(thread, 1, service);
-        let one = &mut self.cores[core];
-        if count == 1 && one.to_submit.is_empty() && one.to_reap.is_empty() {
-            one.announced.pop_front();
-            return self.begin_reap(core, now, id, service);
-        }
-        self.begin(core, now, Work::Interrupt(count), service)
-    }
-
     fn begin_submit(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         if self.is_monitor(core) {
             let wake = self.wake(core, now);
@@ -325,32 +284,6 @@ impl<D: Device> HostPath<D> {
         service
     }
 
-    /// A thread takes a completion, after `before` on the same core.
-    fn begin_reap(&mut self, core: usize, now: Time, id: CommandId, before: Span) -> bool {
-        let slot = &self.slots[id as usize];
-        let (thread, mode) = (slot.thread, slot.mode);
-        let costs = &self.config.engines[self.threads[usize::from(thread)].config.engine as usize];
-        let polls = mode != CompletionMode::Interrupt;
-        let one = &mut self.cores[core];
-        let mut service = costs.reap;
-        if polls {
-            service += self.config.poll;
-        } else if one.thread != thread {
-            service += self.config.switch;
-        }
-        let waited = if polls && one.thread == NOBODY {
-            // The core has polled since it had nothing else to do.
-            now.since(one.idle_since.max(slot.poll_from))
-        } else {
-            Span::ZERO
-        };
-        one.busy += waited;
-        one.thread = thread;
-        let user = self.threads[usize::from(thread)].config.engine == super::Engine::UserSpace;
-        self.charge(thread, usize::from(!user), service + waited);
-        self.begin(core, now, Work::Reap(id), before + service)
-    }
-
     /// Time to wake a core that has been idle.
     #[inline]
     fn wake(&self, core: usize, now: Time) -> Span {
@@ -377,7 +310,7 @@ impl<D: Device> HostPath<D> {
         match self.cores[core].work {
             Work::Idle | Work::Application(_) => {}
             Work::Submit(id) => return self.submitted(core, now, id, done),
-            Work::Lock(id) | Work::Down(id) => self.to_device(now, id),
+            Work::Lock(id) | Work::Down(id) => self.reach_drive(now, id),
             Work::Interrupt(count) => {
                 let one = &mut self.cores[core];
                 for _ in 0..count {
@@ -425,7 +358,7 @@ impl<D: Device> HostPath<D> {
                 self.set_due(core, leaves);
                 return true;
             }
-            self.to_device(now, id);
+            self.reach_drive(now, id);
         } else {
             self.pass_down(now, id, done);
         }
@@ -435,7 +368,7 @@ impl<D: Device> HostPath<D> {
     /// To the monitor if there is one, else to the drive.
     fn pass_down(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         if self.config.hypervisor.is_none() {
-            return self.to_device(now, id);
+            return self.reach_drive(now, id);
         }
         let monitor = self.cores.len() - 1;
         self.cores[monitor].to_submit.push_back(id);
@@ -454,7 +387,7 @@ impl<D: Device> HostPath<D> {
             .push(now + hand_off, id << 2 | Timer::HandedDown as u32);
     }
 
-    fn to_device(&mut self, now: Time, id: CommandId) {
+    fn reach_drive(&mut self, now: Time, id: CommandId) {
         let slot = &mut self.slots[id as usize];
         slot.below = now;
         slot.poll_from = now;
@@ -469,114 +402,31 @@ impl<D: Device> HostPath<D> {
         };
         self.device.submit(now, command);
     }
+}
 
-    /// The drive has completed a command.
-    fn from_device(&mut self, now: Time, completion: &Completion, done: &mut Vec<Completion>) {
-        self.answers[completion.id as usize] = *completion;
-        let slot = &self.slots[completion.id as usize];
-        let (id, thread) = (completion.id, usize::from(slot.thread));
-        let costs = &self.config.engines[self.threads[thread].config.engine as usize];
-        if slot.mode == CompletionMode::HybridPolling {
-            let mean = &mut self.threads[thread].mean_ns[size_class(&slot.command)];
-            let took = now.since(slot.below).ns().min(u64::from(u32::MAX / 2)) as u32;
-            *mean = if *mean == 0 {
-                took
+/// By core in use: its submission queue, and the number of that queue's lock if another core in use has the same; and
+/// how many locks there are. Queues are spread over all cores evenly, as Linux does.
+fn queues_of(used: &[u16], config: &HostConfig) -> (Vec<u16>, Vec<Option<u16>>, usize) {
+    let queues: Vec<u16> = used
+        .iter()
+        .map(|&core| {
+            if config.io_queues == 0 || config.cores <= config.io_queues {
+                core
             } else {
-                *mean - *mean / 32 + took / 32
-            };
-            if now < slot.poll_from {
-                let at = slot.poll_from;
-                return self.timers.push(at, id << 2 | Timer::PollBegins as u32);
+                (u32::from(core) * u32::from(config.io_queues) / u32::from(config.cores)) as u16
             }
-        }
-        if costs.has_helpers() {
-            self.helper_cpu += costs.hand_off;
-            let at = now + costs.hand_off;
-            return self.timers.push(at, id << 2 | Timer::HandedUp as u32);
-        }
-        let core = if self.config.hypervisor.is_some() {
-            self.cores.len() - 1
-        } else {
-            usize::from(self.threads[thread].core)
-        };
-        self.announce(core, now, id, done);
-    }
-
-    /// Puts a completion where the core will find it, and wakes the core.
-    fn announce(&mut self, core: usize, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        let interrupts =
-            self.slots[id as usize].mode == CompletionMode::Interrupt || self.is_monitor(core);
-        let one = &mut self.cores[core];
-        if interrupts {
-            one.announced.push_back(id);
-        } else {
-            one.to_reap.push_back(id);
-        }
-        if one.work == Work::Idle {
-            self.dispatch(core, now, done);
-        }
-    }
-
-    fn timer(&mut self, now: Time, payload: u32, done: &mut Vec<Completion>) {
-        let id = payload >> 2;
-        let core = self.core_of(id);
-        if payload & 3 == Timer::HandedDown as u32 {
-            return self.pass_down(now, id, done);
-        }
-        if payload & 3 == Timer::HandedUp as u32 {
-            self.release_helper(now, id);
-        }
-        // Not by an interrupt: the helper, or the poll, has the result in hand.
-        self.cores[core].to_reap.push_back(id);
-        if self.cores[core].work == Work::Idle {
-            self.dispatch(core, now, done);
-        }
-    }
-
-    fn release_helper(&mut self, now: Time, id: CommandId) {
-        let thread = &mut self.threads[usize::from(self.slots[id as usize].thread)];
-        if thread.helpers_free == u16::MAX {
-            return;
-        }
-        thread.helpers_free += 1;
-        let hand_off = self.config.engines[thread.config.engine as usize].hand_off;
-        if let Some(next) = thread.waiting.pop_front() {
-            let slot = &mut self.slots[next as usize];
-            slot.queued += now.since(slot.below);
-            self.hand_down(now, next, hand_off);
-        }
-    }
-
-    /// The thread has the result; returns whether the core goes on with the thread's own work.
-    fn reaped(
-        &mut self,
-        core: usize,
-        now: Time,
-        id: CommandId,
-        done: &mut Vec<Completion>,
-    ) -> bool {
-        let slot = &self.slots[id as usize];
-        let thread = slot.thread;
-        let (issued, below, queued) = (slot.issued, slot.below, slot.queued);
-        let submitted = slot.submitted;
-        // Copied before it is changed: a wide load right behind narrow stores stalls.
-        done.push(self.answers[id as usize]);
-        if let Some(answer) = done.last_mut() {
-            let anatomy = &mut answer.anatomy;
-            anatomy.add(Part::ThreadBusy, issued.since(submitted));
-            anatomy.add(Part::HostSubmission, below.since(issued) - queued);
-            anatomy.add(Part::QueueSlot, queued);
-            anatomy.add(Part::HostCompletion, now.since(answer.at));
-            answer.at = now;
-        }
-        let engine = self.threads[usize::from(thread)].config.engine;
-        let application = self.config.engines[engine as usize].application;
-        if application == Span::ZERO {
-            return false;
-        }
-        self.charge(thread, 0, application);
-        !self.begin(core, now, Work::Application(thread), application)
-    }
+        })
+        .collect();
+    let mut distinct = queues.clone();
+    distinct.dedup();
+    let locks = queues
+        .iter()
+        .map(|queue| {
+            let sharers = queues.iter().filter(|other| *other == queue).count();
+            (sharers > 1).then(|| distinct.partition_point(|one| one < queue) as u16)
+        })
+        .collect();
+    (queues, locks, distinct.len())
 }
 
 /// Pages of data that a command moves.
@@ -650,7 +500,7 @@ impl<D: Device> Device for HostPath<D> {
                 let mut below = std::mem::take(&mut self.below);
                 self.device.advance(now, &mut below);
                 for completion in &below {
-                    self.from_device(now, completion, done);
+                    self.answered(now, completion, done);
                 }
                 below.clear();
                 self.below = below;

@@ -121,6 +121,9 @@ impl Histogram {
             return None;
         }
         let rank = (self.count as f64 * percent / 100.0).max(0.0);
+        if rank >= self.count as f64 {
+            return Some(Span::from_ns(self.max));
+        }
         let mut below = 0u64;
         for (bucket, &count) in self.counts.iter().enumerate() {
             if count > 0 && (below + count) as f64 >= rank {

@@ -1,9 +1,17 @@
-//! Statistics that can be trusted: histograms that merge, percentiles with the ten-sample rule, anatomy by band of
-//! percentiles, figures over time, steady state by the SNIA rule.
-
-mod histogram;
-
-pub use bands::{AnatomyBands, Band};
-pub use histogram::Histogram;
+//! Statistics that can be trusted: histograms that merge, percentiles with the ten-sample rule and their intervals,
+//! anatomy by band of percentiles, figures over time, steady state by the SNIA rule.
 
 mod bands;
+mod confidence;
+mod histogram;
+pub mod series;
+mod steady;
+mod totals;
+
+#[cfg(test)]
+mod laws;
+
+pub use bands::{AnatomyBands, Band};
+pub use confidence::PercentileInterval;
+pub use histogram::Histogram;
+pub use steady::{EXCURSION, ROUNDS, SLOPE, SteadyWindow, steady_state};

@@ -9,7 +9,7 @@ use model::{Command, Completion, Part, Span, Time};
 
 use super::job::Job;
 use super::settings::Settings;
-use super::thread::{Next, Slot, Stage, Thread};
+use super::thread::{Kind, Next, Slot, Stage, Thread};
 use crate::run::{Measured, ThreadOutcome};
 
 /// The jobs of a plan at work.
@@ -46,7 +46,7 @@ impl<'a> Jobs<'a> {
         for (index, one) in settings.iter().enumerate() {
             let job = &jobs[one.job];
             threads.push(Thread::new(index as u32, one, job, next_id, seed));
-            next_id += job.iodepth + 1;
+            next_id += one.depth + 1;
         }
         let count = threads.len();
         let mut all = Jobs {
@@ -165,8 +165,8 @@ impl<'a> Jobs<'a> {
                     sync,
                     depths: thread.depths,
                     cpu: [thread.spun, Span::ZERO],
-                    latency_depth: None,
-                    steady_at: None,
+                    latency_depth: thread.latency_depth(),
+                    steady_at: thread.steady_at,
                 }
             })
             .collect()
@@ -218,6 +218,10 @@ impl Workload for Jobs<'_> {
             let submission = self.asynchronous[index].then(|| anatomy.get(Part::HostSubmission));
             let every = self.series_every;
             measured.count(completion, slot.bytes, latency, submission, every);
+        }
+        if thread.is_watched() && slot.kind != Kind::Sync {
+            let latency = now.since(slot.submitted) - completion.anatomy.get(Part::ThreadBusy);
+            thread.watch(now, &slot, latency);
         }
         if thread.complete(now, completion.id, slot.kind) {
             self.make_ready(slot.thread, now);

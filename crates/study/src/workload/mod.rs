@@ -11,6 +11,7 @@ pub mod replay;
 mod settings;
 mod thread;
 pub mod trace;
+mod watch;
 
 pub use jobs::Jobs;
 pub(crate) use settings::resolve;

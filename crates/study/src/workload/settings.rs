@@ -25,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) io_size: u64,
     /// Smallest block by direction.
     pub(crate) smallest: [u32; 3],
+    /// I/Os in flight: a synchronous interface has one, whatever `iodepth` says.
+    pub(crate) depth: u32,
 }
 
 /// The directions a mix uses.
@@ -104,7 +106,7 @@ impl Check<'_> {
             };
             all.dedup();
             for bytes in all {
-                if bytes == 0 || bytes % block != 0 {
+                if bytes == 0 || !bytes.is_multiple_of(block) {
                     self.add(
                         format!("a {} block of {bytes} B is not a multiple of the drive's {block} B sectors", KEYS[d]),
                         format!("direct I/O moves whole sectors: bs is a multiple of {block}"),
@@ -128,7 +130,7 @@ impl Check<'_> {
                 );
             }
             let align = self.job.block_align[d];
-            if align == 0 || align % block != 0 {
+            if align == 0 || !align.is_multiple_of(block) {
                 self.add(
                     format!(
                         "blockalign {align} is not a multiple of the drive's {block} B sectors"
@@ -286,6 +288,11 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<Settings>,
                 io_size: job
                     .io_size
                     .map_or(len, |extent| bytes_of(extent, capacity.bytes, unit)),
+                depth: if job.engine.asynchronous() {
+                    job.iodepth
+                } else {
+                    1
+                },
                 smallest: std::array::from_fn(|d| limits(&job.block_sizes[d]).0),
             });
         }

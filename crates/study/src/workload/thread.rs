@@ -9,6 +9,7 @@ use super::job::{Direction, Job, Mix, SyncMode};
 use super::offsets::Offsets;
 use super::pacing::Pace;
 use super::settings::Settings;
+use super::watch::{Advice, DepthSearch, SteadyWatch};
 
 /// What an outstanding command is, by its id.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,6 +100,11 @@ pub(crate) struct Thread {
     pub(crate) depths: [u64; 7],
     /// Time burnt by `thinktime_spin`.
     pub(crate) spun: Span,
+    /// What looks on, if anything does.
+    search: Option<Box<DepthSearch>>,
+    steady: Option<Box<SteadyWatch>>,
+    /// When it was found to be steady.
+    pub(crate) steady_at: Option<Time>,
 }
 
 impl Thread {
@@ -113,7 +119,7 @@ impl Thread {
         let seed = job.randseed.unwrap_or(seed);
         let stream = |what: &str| Stream::new(seed, &format!("{name} {what}"));
         // One id more than the depth, for a sync.
-        let free = (0..=job.iodepth)
+        let free = (0..=settings.depth)
             .rev()
             .map(|slot| first_id + slot)
             .collect();
@@ -124,7 +130,7 @@ impl Thread {
             count_from: Time::ZERO,
             ended: Time::ZERO,
             until: Time::NEVER,
-            depth: job.iodepth,
+            depth: settings.depth,
             in_flight: 0,
             free,
             mix: job.mix,
@@ -139,12 +145,12 @@ impl Thread {
             ),
             pace: [None, None, None],
             stream: stream("choices"),
-            batch: job.iodepth_batch.clamp(1, job.iodepth),
-            complete_min: job.iodepth_batch_complete_min.clamp(1, job.iodepth),
+            batch: job.iodepth_batch.clamp(1, settings.depth),
+            complete_min: job.iodepth_batch_complete_min.clamp(1, settings.depth),
             low: if job.iodepth_low == 0 {
-                job.iodepth
+                settings.depth
             } else {
-                job.iodepth_low.min(job.iodepth)
+                job.iodepth_low.min(settings.depth)
             },
             reaped: 0,
             refilling: true,
@@ -162,6 +168,9 @@ impl Thread {
             record: 0,
             depths: [0; 7],
             spun: Span::ZERO,
+            search: None,
+            steady: None,
+            steady_at: None,
         }
     }
 
@@ -177,6 +186,46 @@ impl Thread {
         for (pace, rate) in self.pace.iter_mut().zip(job.rate) {
             *pace = rate.map(|rate| Pace::new(rate, job.rate_process, now));
         }
+        if let Some(target) = job.latency_target {
+            let search = DepthSearch::new(target, self.depth, self.count_from);
+            self.depth = search.depth();
+            self.search = Some(Box::new(search));
+        }
+        self.steady = job
+            .steady_state
+            .map(|criterion| Box::new(SteadyWatch::new(criterion, self.count_from)));
+    }
+
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.search.is_some() || self.steady.is_some()
+    }
+
+    /// Shows a completion to what looks on.
+    pub(crate) fn watch(&mut self, now: Time, slot: &Slot, latency: Span) {
+        if self.stage != Stage::Running || now < self.count_from {
+            return;
+        }
+        let search = self.search.as_mut();
+        let depth = search.map(|search| search.complete(now, slot.submitted, latency));
+        let steady = self.steady.as_mut();
+        let steadiness = steady.map(|steady| steady.complete(now, slot.bytes, latency));
+        for advice in [depth, steadiness].into_iter().flatten() {
+            match advice {
+                Advice::Nothing => {}
+                Advice::Depth(depth) => self.depth = depth,
+                Advice::Found(_) => self.stage = Stage::Draining,
+                Advice::Steady => {
+                    self.steady_at = Some(now);
+                    self.stage = Stage::Draining;
+                }
+            }
+        }
+    }
+
+    /// The depth that the search found; 0 if not even 1 meets the target.
+    pub(crate) fn latency_depth(&self) -> Option<u32> {
+        self.search.as_ref()?.found()
     }
 
     /// Share of its work done, for progress.

@@ -76,11 +76,15 @@ proptest! {
             bands.record(Span::from_ns(ns), &anatomy_of(ns));
         }
         let parts = bands.between(&[0.0, 50.0, 90.0, 99.0, 100.0]);
+        // Bands share the buckets at their edges, so their counts are rounded: at most half a sample each.
         let count: u64 = parts.iter().map(|band| band.count).sum();
-        prop_assert_eq!(count, all.len() as u64);
+        prop_assert!(count.abs_diff(all.len() as u64) <= 2, "{count}");
         let time: f64 = parts
             .iter()
-            .map(|band| band.mean_ns.iter().sum::<f64>() * band.count as f64)
+            .map(|band| {
+                let samples = (band.to - band.from) / 100.0 * all.len() as f64;
+                band.mean_ns.iter().sum::<f64>() * samples
+            })
             .sum();
         let truth: f64 = all.iter().map(|&ns| ns as f64).sum();
         prop_assert!((time - truth).abs() <= 1e-9 * truth.max(1.0));

@@ -1,5 +1,6 @@
 //! Tasks for drivelab's developers: `cargo xtask test` installs what the tests need and runs everything that CI runs.
 
+mod fuzz;
 mod shell;
 mod test;
 mod tools;
@@ -13,11 +14,13 @@ Usage: cargo xtask <TASK>
 Tasks:
   test [STEP]... [--no-install]   install what the tests need, then run every step (or only those named)
   steps                           list the steps of `test`
+  fuzz [TARGET]... [--seconds N]  fuzz every target (or those named) for a minute (or N seconds) each
 
 Examples:
   cargo xtask test                    everything that CI runs
   cargo xtask test fmt clippy         two steps
-  cargo xtask test --no-install       install nothing; steps that lack a tool are skipped, and said so";
+  cargo xtask test --no-install       install nothing; steps that lack a tool are skipped, and said so
+  cargo xtask fuzz trace_msr --seconds 600";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +28,13 @@ fn main() -> ExitCode {
     match args[..] {
         ["test", ref rest @ ..] => test::run(rest),
         ["steps"] => test::list(),
+        ["fuzz", ref rest @ ..] => match fuzz::command(rest) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        },
         ["-h" | "--help" | "help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+use crate::fuzz;
 use crate::shell::{cargo, run as execute};
 use crate::tools::{self, Tool};
 use crate::wasm;
@@ -58,6 +59,12 @@ const STEPS: &[Step] = &[
                     .env("DRIVELAB_PLAYWRIGHT", tools::playwright()?),
             )
         },
+    },
+    Step {
+        name: "fuzz",
+        what: "a short run of every fuzz target finds nothing",
+        needs: &[&tools::CXX],
+        run: |_| fuzz::fuzz(&[], 5),
     },
     Step {
         name: "wasm",

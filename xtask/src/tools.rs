@@ -43,6 +43,11 @@ pub(crate) const CC: Tool = Tool {
     programs: &["cc"],
     packages: &["build-essential"],
 };
+/// Compiles libFuzzer.
+pub(crate) const CXX: Tool = Tool {
+    programs: &["c++"],
+    packages: &["build-essential"],
+};
 /// Compresses a sample for the trace readers' tests.
 pub(crate) const XZ: Tool = Tool {
     programs: &["xz"],
@@ -50,7 +55,7 @@ pub(crate) const XZ: Tool = Tool {
 };
 
 /// All of them.
-pub(crate) const ALL: &[&Tool] = &[&CC, &FIO, &CHROMIUM, &NODE, &NPM, &PYTHON, &XZ];
+pub(crate) const ALL: &[&Tool] = &[&CC, &CXX, &FIO, &CHROMIUM, &NODE, &NPM, &PYTHON, &XZ];
 
 impl Tool {
     /// Whether it can be called.

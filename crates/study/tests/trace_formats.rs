@@ -511,3 +511,47 @@ fn blktrace_of_a_big_endian_machine_is_read() {
     assert_eq!(little.records, big.records);
     assert_eq!(big.volumes, ["259,1"]);
 }
+
+/// Small traces for the fuzz targets to start from. To write them anew after a change of the writers:
+/// `DRIVELAB_WRITE_SEEDS=1 cargo test -p drivelab-study --test trace_formats seeds`.
+#[test]
+fn the_fuzz_seeds_are_what_the_writers_write_and_are_read() {
+    let dir = PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fuzz/seeds/trace"
+    ));
+    let ios: Vec<Io> = (0..5)
+        .map(|index| Io {
+            at_us: index * 1_500,
+            write: index % 3 == 1,
+            sector: 2_048 + index * 24,
+            sectors: 8 << (index % 2),
+            volume: (index / 3) as u8,
+            latency_us: 90 + index,
+        })
+        .collect();
+    let mut seeds: Vec<(String, Vec<u8>)> = WRITERS
+        .iter()
+        .enumerate()
+        .map(|(index, (name, _, writer))| (format!("{index:02}-{name}"), writer(&ios)))
+        .collect();
+    seeds.push(("msr.gz".into(), write::gzip(&write::msr(&ios))));
+    seeds.push(("vscsi.xz".into(), write::xz(&write::vscsi_1(&ios))));
+    for (name, bytes) in seeds {
+        let path = dir.join(&name);
+        if std::env::var_os("DRIVELAB_WRITE_SEEDS").is_some() {
+            std::fs::create_dir_all(&dir).unwrap();
+            std::fs::write(&path, &bytes).unwrap();
+        }
+        let seed =
+            std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        // Compressed bytes may differ between versions of the compressor; what they hold may not.
+        let trace = read(&seed, &Options::default()).unwrap();
+        assert_eq!(
+            trace.records,
+            read(&bytes, &Options::default()).unwrap().records,
+            "{name}"
+        );
+        assert_eq!(trace.records.len(), ios.len(), "{name}");
+    }
+}

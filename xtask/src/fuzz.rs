@@ -1,0 +1,128 @@
+//! `cargo xtask fuzz`: libFuzzer over everything that reads bytes from outside.
+//!
+//! The targets are in `fuzz/`, laid out as cargo-fuzz wants them, but cargo-fuzz need not be there: what it adds to a
+//! plain `cargo build` are the compiler's flags below, all of them stable. (With a nightly compiler `cargo fuzz run`
+//! adds the address sanitizer; there is no unsafe code here for it to watch.)
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::shell::{cargo, output, program, root, run};
+
+/// Counters on every edge, a table of their places, and the operands of comparisons: what libFuzzer steers by.
+const FLAGS: &[&str] = &[
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Ccodegen-units=1",
+    "--cfg=fuzzing",
+];
+
+/// Names of the targets, in order.
+fn targets() -> Result<Vec<String>, String> {
+    let folder = root().join("fuzz/fuzz_targets");
+    let failed = |error| format!("{}: {error}", folder.display());
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "rs")
+            && let Some(stem) = path.file_stem()
+        {
+            names.push(stem.to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The seeds of a target: its own folder, or that of the first word of its name (`trace` for `trace_msr`).
+fn seeds(target: &str) -> Option<PathBuf> {
+    let family = target.split('_').next().unwrap_or(target);
+    let folders = [target, family].map(|name| root().join("fuzz/seeds").join(name));
+    folders.into_iter().find(|folder| folder.is_dir())
+}
+
+/// The compiler's name of this machine. Naming it keeps the flags off build scripts, which libFuzzer is no part of.
+fn host() -> Result<String, String> {
+    let verbose = output(program("rustc").arg("-vV"))?;
+    let host = verbose.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned)
+        .ok_or_else(|| String::from("`rustc -vV` names no host"))
+}
+
+/// Builds the targets and runs each chosen one (all, if none is named) for so many seconds. What they find is kept in
+/// `fuzz/artifacts/`, what they learn in `fuzz/corpus/`.
+pub(crate) fn fuzz(chosen: &[&str], seconds: u32) -> Result<(), String> {
+    let all = targets()?;
+    if let Some(unknown) = chosen
+        .iter()
+        .find(|&&name| all.iter().all(|one| one != name))
+    {
+        return Err(format!(
+            "there is no fuzz target `{unknown}`; there are {}",
+            all.join(", ")
+        ));
+    }
+    let host = host()?;
+    run(
+        cargo("build --release --manifest-path fuzz/Cargo.toml --target")
+            .arg(&host)
+            .args(["--target-dir", "fuzz/target"])
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env("RUSTFLAGS", FLAGS.join(" ")),
+    )?;
+    let mut found = Vec::new();
+    for target in &all {
+        if !chosen.is_empty() && !chosen.contains(&target.as_str()) {
+            continue;
+        }
+        let corpus = root().join("fuzz/corpus").join(target);
+        let artifacts = root().join("fuzz/artifacts").join(target);
+        for folder in [&corpus, &artifacts] {
+            fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+        let binary = root()
+            .join("fuzz/target")
+            .join(&host)
+            .join("release")
+            .join(target);
+        let mut command = program(binary);
+        command
+            .arg(format!("-max_total_time={seconds}"))
+            .arg(format!("-artifact_prefix={}/", artifacts.display()))
+            .args([
+                "-timeout=10",
+                "-rss_limit_mb=2048",
+                "-print_final_stats=1",
+                "-verbosity=0",
+            ])
+            .arg(&corpus)
+            .args(seeds(target));
+        if let Err(error) = run(&mut command) {
+            found.push(error);
+        }
+    }
+    if found.is_empty() {
+        Ok(())
+    } else {
+        Err(found.join("; "))
+    }
+}
+
+/// `cargo xtask fuzz [TARGET]... [--seconds N]`.
+pub(crate) fn command(args: &[&str]) -> Result<(), String> {
+    let mut chosen = Vec::new();
+    let mut seconds = 60;
+    let mut args = args.iter();
+    while let Some(&arg) = args.next() {
+        if arg == "--seconds" {
+            let number = args.next().and_then(|text| text.parse().ok());
+            seconds = number.ok_or("--seconds needs a whole number")?;
+        } else {
+            chosen.push(arg);
+        }
+    }
+    fuzz(&chosen, seconds)
+}

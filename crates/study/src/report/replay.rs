@@ -322,7 +322,7 @@ pub fn notes(rows: &[Row], trace: &Trace) -> Vec<String> {
     notes
 }
 
-/// Everything as JSON; described in the help of `drivelab replay`.
+/// Everything as JSON; described in `docs/traces.md`.
 pub fn json(rows: &[Row], trace: &Trace, pace: Pace, seed: u64) -> Value {
     let summary = trace.summary();
     let totals = |totals: &Totals| {

@@ -201,36 +201,16 @@ fn write_amplification(outcome: &Outcome) -> Option<f64> {
     Some(outcome.gauge(Gauge::MediumBytesWritten)? / host)
 }
 
-/// Bands of percentiles, each with enough samples: one with too few joins its neighbour. (A thousand requests have a
-/// slowest percent, and no slowest thousandth.) Empty if there are not enough in all.
+/// Bands of percentiles, each with enough samples. The last is the slowest of which that can be said: a thousand
+/// requests have a slowest percent, and no slowest thousandth.
 fn bands(measured: &Measured) -> Vec<Band> {
-    let mut bands: Vec<Band> = Vec::new();
-    for band in measured.bands.between(&EDGES).into_iter().rev() {
-        match bands.last_mut() {
-            Some(slower) if slower.count < FEWEST => join(slower, &band),
-            _ => bands.push(band),
-        }
+    if measured.ios < FEWEST {
+        return Vec::new();
     }
-    if let Some(fastest) = bands.pop() {
-        match bands.last_mut() {
-            Some(slower) if fastest.count < FEWEST => join(slower, &fastest),
-            _ => bands.push(fastest),
-        }
-    }
-    bands.reverse();
-    bands.retain(|band| band.count >= FEWEST);
-    bands
-}
-
-/// Adds a faster band to a slower one.
-fn join(slower: &mut Band, faster: &Band) {
-    let count = slower.count + faster.count;
-    for (mean, other) in slower.mean_ns.iter_mut().zip(faster.mean_ns) {
-        let sum = *mean * slower.count as f64 + other * faster.count as f64;
-        *mean = sum / count.max(1) as f64;
-    }
-    slower.count = count;
-    slower.from = faster.from;
+    let beyond = |edge: f64| measured.latency.samples_beyond(edge) > FEWEST as f64 - 0.5;
+    let mut edges = EDGES.to_vec();
+    edges.retain(|&edge| edge <= 0.0 || edge >= 100.0 || beyond(edge));
+    measured.bands.between(&edges)
 }
 
 /// Where the time went by band of percentiles, for one kind of request of one drive; `None` if there is no band with

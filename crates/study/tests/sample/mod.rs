@@ -116,8 +116,9 @@ impl OnBench for PaperDrives {
                     1.0
                 };
                 let interference = 1.0 + shares[1 - direction] * paper.tail * 2.0;
-                let alone_us = (paper.base_us[direction] * interference
-                    + bytes / paper.mb_s[direction])
+                let order = if job.random { 1.0 } else { 0.8 };
+                let alone_us = order
+                    * (paper.base_us[direction] * interference + bytes / paper.mb_s[direction])
                     * factor;
                 let most =
                     (paper.servers[direction] * 1e6 / paper.base_us[direction] / interference)

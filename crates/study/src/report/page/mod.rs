@@ -126,6 +126,7 @@ pub fn html(review: &Review) -> String {
     }
     page.push_str(&format!("<script>{EARLY}</script>\n</head>\n<body>\n"));
     page.push_str(&facts::header(review, &title));
+    page.push_str("<noscript><p class=\"standfirst noscript\">Charts need scripts; words, facts and jobs do not.</p></noscript>\n");
     page.push_str(&body(review));
     page.push_str(&format!(
         "<script type=\"application/json\" id=\"review-data\">{}</script>\n",

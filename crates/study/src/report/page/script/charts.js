@@ -77,7 +77,7 @@ const charts = (() => {
         const metric = metrics[state.metric];
         const x = {
           kind: "linear", label: "Queue depth", name: "Queue depth", format: format.plain,
-          ticks: id === "queue-depth" ? [1, 8, 16, 24, 32, 40, 48, 56, 64] : undefined,
+          ticks: id === "queue-depth" ? [1, 8, 16, 24, 32, 40, 48, 56, 64] : [1, 4, 8, 12, 16, 20, 24, 28, 32],
         };
         const value = (point, drive, name) => data.value(point, drive, state.direction, name);
         const chart = lines(points, "queue_depth", (point, drive) => value(point, drive, state.metric));

@@ -32,7 +32,7 @@ const plot = (() => {
     const { xs, ys } = aligned(view);
     if (xs.length === 0) {
       host.append(element("p", { class: "empty" }, view.empty ?? "Nothing was measured here."));
-      return { destroy() {}, series: [] };
+      return { destroy() {}, series: [], labelled: false };
     }
     const width = host.clientWidth;
     const height = host.clientHeight;
@@ -45,7 +45,7 @@ const plot = (() => {
     const ink = theme.colour("--ink-soft");
     const rule = theme.colour("--rule");
     const xTicks = view.x.ticks?.filter((tick) => tick >= left && tick <= right)
-      ?? xKind.ticks(left, right, Math.max(3, Math.floor(width / 90)));
+      ?? xKind.ticks(left, right, Math.max(3, Math.floor(width / 80)));
     const yTicks = yKind.ticks(low, high, 6);
     const axis = (scale, kind, ticks, write) => ({
       scale, stroke: ink, font: FONT, labelFont: FONT,
@@ -112,7 +112,7 @@ const plot = (() => {
     };
     host.onblur = () => chart.setCursor({ left: -10, top: -10 });
     tip.hidden = true;
-    return { destroy: () => chart.destroy(), series: [xs, ...ys] };
+    return { destroy: () => chart.destroy(), series: [xs, ...ys], labelled: wide };
   }
 
   function padded(min, max) {

@@ -30,6 +30,8 @@
       drawn = plot.draw(host, view, live);
       // What is on the canvas, for tests and for the curious.
       host.drawn = drawn.series;
+      // Names stand at the lines' ends where there is room for them.
+      legend.hidden = drawn.labelled;
       note.textContent = view.note ?? "";
       sheet.fill();
     }
@@ -47,7 +49,6 @@
     mounted.forEach((one) => one.draw());
   }
 
-  document.querySelectorAll("canvas.swatch").forEach(() => marks.repaint());
   document.querySelectorAll("figure[data-chart]").forEach(mount);
   marks.repaint();
   theme.changed(redraw);

@@ -104,8 +104,8 @@ test("a percentile with too few samples is absent, and said so", async () => {
   const { page, close } = await open();
   await choose(page, "queue-depth", "99\\.999th");
   const [depths, first] = JSON.parse(await series(page, "queue-depth"));
-  assert.deepEqual(depths, [1, 4, 16, 64], "only the depths that ran a million I/Os");
-  assert.equal(first.length, 4);
+  assert.deepEqual(depths, [1, 16, 64], "only the depths that ran a million I/Os");
+  assert.equal(first.length, 3);
   assert.match(await figure(page, "queue-depth").locator(".note").textContent(), /at least ten I\/Os/);
   await close();
 });
@@ -245,7 +245,7 @@ test("a narrow screen shows everything without scrolling sideways", async () => 
   assert.ok(wide <= seen, `${wide} px on ${seen} px`);
   assert.deepEqual(complaints, []);
   await page.setViewportSize({ width: 1000, height: 800 });
-  await page.waitForFunction(() => document.querySelector("figure[data-chart=mix] canvas").clientWidth > 700);
+  await page.waitForFunction(() => document.querySelector("figure[data-chart=mix] .uplot canvas").clientWidth > 700);
   await close();
 });
 
@@ -278,7 +278,7 @@ test("prints light, without controls, on a few sheets", async () => {
 
 test("without scripts the words are there", async () => {
   const { page, close } = await openPlain();
-  assert.ok(await page.locator("ul.verdict li").count() > 3);
+  assert.ok(await page.locator("dl.verdict dd").count() > 3);
   assert.ok(await page.locator("noscript").count() > 0);
   await close();
 });

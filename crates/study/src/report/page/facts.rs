@@ -138,20 +138,24 @@ fn card(review: &Review, drive: usize) -> String {
     page
 }
 
-pub(super) fn verdict(review: &Review) -> String {
+pub(super) fn verdict(review: &Review, title_of: impl Fn(&str) -> &'static str) -> String {
     if review.verdict.is_empty() {
         return String::new();
     }
     let mut page =
-        String::from("<section id=\"verdict\"><h2>Verdict</h2>\n<ul class=\"verdict\">\n");
-    for finding in &review.verdict {
+        String::from("<section id=\"verdict\"><h2>Verdict</h2>\n<dl class=\"verdict\">\n");
+    for group in review.verdict.chunk_by(|a, b| a.chapter == b.chapter) {
+        let chapter = group[0].chapter;
         page.push_str(&format!(
-            "<li><a href=\"#{}\" aria-label=\"See the chart\">{}</a></li>\n",
-            finding.chapter,
-            escape(&finding.text)
+            "<div><dt><a href=\"#{chapter}\">{}</a></dt>",
+            title_of(chapter)
         ));
+        for finding in group {
+            page.push_str(&format!("<dd>{}</dd>", escape(&finding.text)));
+        }
+        page.push_str("</div>\n");
     }
-    page.push_str("</ul></section>\n");
+    page.push_str("</dl></section>\n");
     page
 }
 

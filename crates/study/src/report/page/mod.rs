@@ -170,7 +170,10 @@ fn body(review: &Review) -> String {
         })
         .collect();
     let mut page = String::from("<main id=\"review\">\n");
-    page.push_str(&facts::verdict(review));
+    page.push_str(&facts::verdict(review, |id| {
+        let section = SECTIONS.iter().find(|section| section.id == id);
+        section.map_or("The drives", |section| section.title)
+    }));
     page.push_str("<nav class=\"contents\" aria-label=\"Contents\"><ol>");
     for section in &shown {
         page.push_str(&format!(

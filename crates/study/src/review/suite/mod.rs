@@ -46,7 +46,7 @@ impl Suite {
                 deep_ios: 1_050_000,
                 bytes: 5 << 30,
                 ramp: Span::from_ms(20),
-                sustained_writes: 12_000_000,
+                sustained_writes: 6_000_000,
                 fine: false,
             },
             Suite::Full => Effort {
@@ -145,7 +145,7 @@ impl PointSpec {
     pub(crate) fn ios(&self, effort: Effort) -> u64 {
         let bytes = self.settings.block_bytes.unwrap_or(4096);
         let deep = match self.chapter {
-            "queue-depth" => matches!(self.settings.queue_depth, Some(1 | 4 | 16 | 64)),
+            "queue-depth" => matches!(self.settings.queue_depth, Some(1 | 16 | 64)),
             "mix" => self.settings.read_percent == Some(70),
             _ => false,
         };

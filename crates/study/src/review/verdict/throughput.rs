@@ -1,16 +1,46 @@
 //! Sentences about throughput: crossings, saturation, mixes and the write cliff.
 
 use super::crossing::{CLEAR, overtakes, saturates};
-use super::{Facts, listed, ranked, times};
+use super::{Facts, listed, ranked, sentence, times};
 use crate::report::quantity::{bytes_binary, count, megabytes_a_second};
 use crate::review::summary::ends_of_cliff;
 
 /// A drive counts as saturated where it does this share of its most.
 const SATURATED: f64 = 0.97;
 
-/// All ordered pairs of drives.
-fn pairs(drives: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..drives).flat_map(move |a| (0..drives).filter(move |&b| b != a).map(move |b| (a, b)))
+/// `the A overtakes the B and the C from 64 KiB`: a clause for each drive and place, in order of place.
+fn overtakings(
+    facts: &Facts<'_>,
+    curves: &[Vec<(u64, f64)>],
+    place: impl Fn(u64) -> String,
+) -> Vec<String> {
+    let mut found: Vec<(u64, usize, Vec<String>)> = Vec::new();
+    for (b, rising) in curves.iter().enumerate() {
+        for (a, passed) in curves.iter().enumerate() {
+            let Some(x) = overtakes(passed, rising) else {
+                continue;
+            };
+            match found
+                .iter_mut()
+                .find(|(at, drive, _)| (*at, *drive) == (x, b))
+            {
+                Some((_, _, others)) => others.push(facts.the(a)),
+                None => found.push((x, b, vec![facts.the(a)])),
+            }
+        }
+    }
+    found.sort_by_key(|&(x, b, _)| (x, b));
+    found
+        .into_iter()
+        .map(|(x, b, others)| {
+            format!(
+                "{} overtakes {} {}",
+                facts.the(b),
+                listed(&others),
+                place(x)
+            )
+        })
+        .collect()
 }
 
 /// Where one drive overtakes another as blocks grow.
@@ -33,15 +63,14 @@ pub(super) fn block_sizes(facts: &Facts<'_>) -> Vec<String> {
             direction,
             |figures| figures.mb_s,
         );
-        for (a, b) in pairs(facts.drives()) {
-            if let Some(bytes) = overtakes(&curves[a], &curves[b]) {
-                sentences.push(format!(
-                    "In {pattern} {direction}s at QD1 {} overtakes {} from {}.",
-                    facts.the(b),
-                    facts.the(a),
-                    bytes_binary(bytes as f64)
-                ));
-            }
+        let from = |bytes: u64| format!("from {}", bytes_binary(bytes as f64));
+        let clauses = overtakings(facts, &curves, from);
+        if !clauses.is_empty() {
+            let clauses = clauses.join("; ");
+            sentences.push(format!(
+                "{} {direction}s at QD1: {clauses}.",
+                sentence(pattern)
+            ));
         }
     }
     sentences
@@ -143,14 +172,12 @@ pub(super) fn depths(facts: &Facts<'_>) -> Vec<String> {
                 ));
             }
         }
-        for (a, b) in pairs(facts.drives()) {
-            if let Some(depth) = overtakes(&curves[a], &curves[b]) {
-                sentences.push(format!(
-                    "In random {direction}s {} overtakes {} at QD{depth}.",
-                    facts.the(b),
-                    facts.the(a)
-                ));
-            }
+        let clauses = overtakings(facts, &curves, |depth| format!("at QD{depth}"));
+        if !clauses.is_empty() {
+            sentences.push(sentence(&format!(
+                "in random {direction}s {}.",
+                clauses.join("; ")
+            )));
         }
     }
     sentences

@@ -46,20 +46,21 @@ const axes = (() => {
     return [0, 50, 90, 99, 99.9, 99.99, 99.999].filter((tick) => tick >= min && tick <= max);
   }
 
-  // The range a y axis covers: from zero when linear, whole or part decades when logarithmic.
-  function range(kind, values, most) {
-    let min = Math.min(...values);
-    let max = Math.max(...values);
+  // The range of a y axis and its ticks: from zero when linear, whole or part decades when logarithmic.
+  function scale(kind, values, most) {
+    const least = Math.min(...values);
+    const largest = Math.max(...values);
     if (kind === "linear") {
-      const by = step(max || 1, most);
-      return [0, Math.ceil((max * 1.02) / by) * by || 1];
+      const by = step(largest * 1.02 || 1, most);
+      const max = Math.ceil((largest * 1.02) / by) * by || 1;
+      return { min: 0, max, ticks: linearTicks(0, max, Math.round(max / by)) };
     }
-    const down = 10 ** Math.floor(Math.log10(min));
-    const up = 10 ** Math.ceil(Math.log10(max));
-    min = [5, 3, 2, 1].map((f) => f * down).find((f) => f <= min * 0.97) ?? down;
-    max = [0.2, 0.3, 0.5, 1].map((f) => f * up).find((f) => f >= max * 1.03) ?? up * 2;
-    return [min, max];
+    const down = 10 ** Math.floor(Math.log10(least));
+    const up = 10 ** Math.ceil(Math.log10(largest));
+    const min = [5, 3, 2, 1].map((f) => f * down).find((f) => f <= least * 0.97) ?? down / 2;
+    const max = [0.2, 0.3, 0.5, 1].map((f) => f * up).find((f) => f >= largest * 1.03) ?? up * 2;
+    return { min, max, ticks: decades(min, max, most) };
   }
 
-  return { kinds, range };
+  return { kinds, scale };
 })();

@@ -95,7 +95,7 @@ const charts = (() => {
 
   // Workloads whose latency distribution can be looked at: name, point and direction.
   const WORKLOADS = [
-    ...data.points("queue-depth", {}).filter((point) => [1, 4, 16, 64].includes(point.settings.queue_depth))
+    ...data.points("queue-depth", {}).filter((point) => [1, 16, 64].includes(point.settings.queue_depth))
       .map((point) => [`4 KiB random ${point.settings.direction}, QD${point.settings.queue_depth}`,
         point, point.settings.direction]),
     ...data.points("sequential", {}).filter((point) => [1, 8].includes(point.settings.queue_depth))

@@ -39,14 +39,13 @@ const plot = (() => {
     const wide = width > 640;
     const [xKind, yKind] = [axes.kinds[view.x.kind], axes.kinds[view.y.kind]];
     const all = ys.flat().filter((y) => y !== null);
-    const [low, high] = axes.range(view.y.kind, all, 6);
+    const { min: low, max: high, ticks: yTicks } = axes.scale(view.y.kind, all, 6);
     const [left, right] = view.x.range ?? [xs[0], xs[xs.length - 1]];
     const room = wide ? measure(lines.map((line) => line.name)) + 26 : 14;
     const ink = theme.colour("--ink-soft");
     const rule = theme.colour("--rule");
     const xTicks = view.x.ticks?.filter((tick) => tick >= left && tick <= right)
       ?? xKind.ticks(left, right, Math.max(3, Math.floor(width / 80)));
-    const yTicks = yKind.ticks(low, high, 6);
     const axis = (scale, kind, ticks, write) => ({
       scale, stroke: ink, font: FONT, labelFont: FONT,
       splits: () => ticks.map(kind.forward),

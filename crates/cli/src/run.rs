@@ -127,6 +127,24 @@ impl From<State> for Precondition {
     }
 }
 
+impl Ignored {
+    /// Names of those that were given.
+    fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("--alloc-size", &self.alloc_size),
+            ("--max-jobs", &self.max_jobs),
+            ("--status-interval", &self.status_interval),
+            ("--eta-interval", &self.eta_interval),
+            ("--eta-newline", &self.eta_newline),
+            ("--idle-prof", &self.idle_prof),
+            ("--terse-version", &self.terse_version),
+            ("--debug", &self.debug),
+        ];
+        let given = all.into_iter().filter(|(_, value)| value.is_some());
+        given.map(|(name, _)| name).collect()
+    }
+}
+
 /// Moves options of fio's jobs behind a `--`, with their values joined by `=`, if the verb is `run`.
 pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     #[derive(clap::Parser)]
@@ -235,7 +253,15 @@ fn jobs(args: &Args, cores: u16) -> Result<JobSet, Failure> {
         },
         processors: cores.into(),
     };
-    let set = read(&args.fio, &args.files, &args.section, &surroundings)?;
+    let mut set = read(&args.fio, &args.files, &args.section, &surroundings)?;
+    let ignored = args.ignored.given();
+    if !ignored.is_empty() {
+        let warning = format!(
+            "ignored, as it means nothing to a simulation: {}",
+            ignored.join(", ")
+        );
+        set.warnings.insert(0, warning);
+    }
     for warning in &set.warnings {
         eprintln!("warning: {warning}");
     }

@@ -142,6 +142,41 @@ fn options_mean_what_they_mean_to_fio() {
     assert!(heads(&ours).len() > SHOWN.len());
 }
 
+#[test]
+fn a_command_line_leaves_fios_options_in_json() {
+    if !has("fio") {
+        return;
+    }
+    let folder = TempDir::new().expect("a temporary folder");
+    let json = "--output-format=json";
+    let options = [
+        json,
+        "--direct=1",
+        "--timeout=5",
+        "--name=a",
+        "--rw=randread",
+        "--size=1m",
+        "--thread",
+        "--name=b",
+    ];
+    let more = [
+        "--blocksize=8k",
+        "--size=2m",
+        "--numjobs=2",
+        "--group_reporting=1",
+    ];
+    let words = [&options[..], &more].concat();
+    let of = |output: &Output| {
+        let root: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let jobs = root["jobs"].as_array().expect("jobs").iter();
+        let jobs: Vec<Value> = jobs.map(|job| job["job options"].clone()).collect();
+        (root["global options"].clone(), jobs)
+    };
+    let theirs = fio(&words, folder.path());
+    assert!(theirs.status.success(), "{}", text(&theirs.stderr));
+    assert_eq!(of(&drivelab(&words)), of(&theirs));
+}
+
 /// A job that both run. fio does it on a small file; ours takes as long in virtual time.
 const BOTH: &str = "\
 [global]

@@ -98,8 +98,12 @@ fn merge<T: Copy>(into: &mut [Option<T>; 3], values: [Option<T>; 3]) {
 
 pub(super) fn startdelay(settings: &mut Settings, given: &Given) -> Applied {
     let text = given.text()?;
-    // fio draws from a range; its lower end keeps the run the same each time.
     let first = text.split(['-', ',', ':']).next();
+    if first != Some(text) {
+        let note =
+            format!("startdelay={text}: the delay is not drawn from the range but its lower end");
+        settings.notes.push(note);
+    }
     let first = Given {
         text: first,
         ..*given
@@ -110,6 +114,12 @@ pub(super) fn startdelay(settings: &mut Settings, given: &Given) -> Applied {
 
 pub(super) fn filesize(settings: &mut Settings, given: &Given) -> Applied {
     let [low, high, _] = given.by_direction(0, u64::MAX)?;
+    if low != high {
+        let text = given.text.unwrap_or_default();
+        let note =
+            format!("filesize={text}: the size is not drawn from the range but its upper end");
+        settings.notes.push(note);
+    }
     settings.job.filesize = high.or(low).filter(|&bytes| bytes > 0);
     Ok(())
 }

@@ -34,8 +34,9 @@ impl Reader<'_> {
             start += argument.len() + 1;
             match option.strip_prefix("name=") {
                 Some(name) => {
-                    sections.push((Some(name.into()), Vec::new()));
-                    header = header.or(Some(line));
+                    header = header.or(Some(line.clone()));
+                    // fio shows the name among the options of a job on the command line, though not of one in a file.
+                    sections.push((Some(name.into()), vec![line]));
                 }
                 None => sections
                     .last_mut()

@@ -41,6 +41,8 @@ pub(super) struct Settings {
     pub filename: Option<String>,
     pub directory: Option<String>,
     pub wait_for: Option<String>,
+    /// What an option is taken for, where that is not all of what it says.
+    pub notes: Vec<String>,
     /// Options of one engine only that the job's own section sets, with the engines that have them.
     pub engine_options: Vec<(&'static str, &'static [&'static str])>,
 }
@@ -83,6 +85,7 @@ impl Default for Settings {
             filename: None,
             directory: None,
             wait_for: None,
+            notes: Vec::new(),
             engine_options: Vec::new(),
         }
     }
@@ -107,7 +110,7 @@ impl Settings {
     /// Joins what belongs together.
     pub(super) fn finish(mut self) -> Finished {
         let mut wrong = Vec::new();
-        let mut notes = Vec::new();
+        let mut notes = std::mem::take(&mut self.notes);
         self.finish_blocks(&mut wrong, &mut notes);
         self.finish_rates(&mut wrong);
         self.finish_times(&mut notes);

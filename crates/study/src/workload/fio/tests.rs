@@ -217,6 +217,9 @@ fn times_have_the_unit_of_their_option() {
         job("thinktime=2ms").think.map(|think| think.pause),
         Some(Span::from_ms(2))
     );
+    let delayed = read_ok("[a]\ndirect=1\nsize=1g\nstartdelay=2-5\nfilesize=1g-2g\n");
+    assert_eq!(delayed.jobs[0].startdelay, Span::from_seconds(2.0));
+    assert_eq!(delayed.warnings.len(), 2);
     assert_eq!(
         job("runtime=(1m+30s)").runtime,
         Some(Span::from_seconds(90.0))
@@ -393,7 +396,7 @@ fn problems_name_line_key_and_cure() {
     error: bad.fio:6:1: iodepth: `zero` is not a number
       help: a whole number, with a suffix if need be, such as 4096, 4k or 10g
     error: bad.fio:7:1: runtime: `60sec` is not a time
-      help: a time such as 30, 30s, 5m, 1h or 500ms (units: us, ms, s, m for minutes, h, d)
+      help: a whole number and us, ms, s, m (minutes), h or d, such as 500ms or 5m; a bare one counts seconds
     error: bad.fio:8:1: `[two` is not the head of a section
       help: a name in brackets, such as [job1], on a line of its own
     error: bad.fio:9:1: bs: `.5k` in `1.5k` is not a suffix of a size

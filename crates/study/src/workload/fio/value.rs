@@ -46,8 +46,8 @@ pub(super) struct Given<'a> {
 
 /// The examples that help texts give.
 const SIZE_HELP: &str = "a whole number, with a suffix if need be, such as 4096, 4k or 10g";
-const TIME_HELP: &str =
-    "a time such as 30, 30s, 5m, 1h or 500ms (units: us, ms, s, m for minutes, h, d)";
+/// No time may be longer: sums of a few still fit, and no simulation goes on for so long.
+const LONGEST: Span = Span::from_ms(100 * 86_400 * 1_000);
 
 impl<'a> Given<'a> {
     /// The text; options that need one are refused without.
@@ -134,20 +134,26 @@ impl<'a> Given<'a> {
 
     /// A time; a bare number counts seconds.
     pub(super) fn seconds(&self) -> Result<Span, Wrong> {
-        let text = self.text()?;
-        time(text, 1_000_000)
-            .ok_or_else(|| Wrong::new(format!("`{text}` is not a time"), TIME_HELP))
+        self.time(1_000_000, "seconds")
     }
 
     /// A time; a bare number counts microseconds.
     pub(super) fn microseconds(&self) -> Result<Span, Wrong> {
+        self.time(1, "microseconds")
+    }
+
+    fn time(&self, bare_us: u64, counts: &str) -> Result<Span, Wrong> {
         let text = self.text()?;
-        time(text, 1).ok_or_else(|| {
-            Wrong::new(
+        match time(text, bare_us) {
+            Some(span) if span <= LONGEST => Ok(span),
+            Some(_) => Err(Wrong::new(format!("{text} is too long"), "at most 100d")),
+            None => Err(Wrong::new(
                 format!("`{text}` is not a time"),
-                "a time such as 500, 500us, 5ms or 1s (a bare number counts microseconds)",
-            )
-        })
+                format!(
+                    "a whole number and us, ms, s, m (minutes), h or d, such as 500ms or 5m; a bare one counts {counts}"
+                ),
+            )),
+        }
     }
 
     /// Numbers separated by `:`, each in `min..=max`; at most `most` of them.

@@ -47,6 +47,22 @@ pub(super) struct Transit {
     pub(super) waits: Waits,
 }
 
+impl Transit {
+    /// Stands where there is none.
+    pub(super) const NONE: Transit = Transit {
+        at: Time::NEVER,
+        piece: 0,
+        group: 0,
+        role: Role::Read,
+        waits: Waits {
+            read: 0,
+            program: 0,
+            refresh: 0,
+            medium: 0,
+        },
+    };
+}
+
 /// When batches of refresh come.
 #[derive(Clone, Debug)]
 struct RefreshClock {
@@ -139,15 +155,16 @@ impl Medium {
         }
     }
 
-    /// Takes a unit that is done at `now`, the lowest group first.
+    /// Takes a unit that is done at `now`, which must be [`Medium::next`]; the lowest group first.
     #[inline]
-    pub(super) fn finish(&mut self, now: Time) -> Option<Transit> {
-        if self.next != now {
-            return None;
+    pub(super) fn take(&mut self, now: Time) -> Transit {
+        let mut index = 0;
+        while self.heads[index] != now {
+            index += 1;
         }
-        let index = self.heads.iter().position(|&head| head == now)?;
         let ring = &mut self.groups[index].ring;
-        let done = ring.pop_front();
+        let done = ring[0];
+        ring.pop_front();
         self.heads[index] = ring.front().map_or(Time::NEVER, |transit| transit.at);
         self.next = Time::NEVER;
         for &head in &self.heads {

@@ -357,10 +357,12 @@ impl XPoint {
 
     /// Lets happen one round of what is due at `now`.
     fn round(&mut self, now: Time, done: &mut Vec<Completion>) {
-        while let Some(transit) = self.path.finish(now) {
+        while self.path.next() == now {
+            let transit = self.path.take(now);
             self.path_done(now, transit, done);
         }
-        while let Some(transit) = self.medium.finish(now) {
+        while self.medium.next() == now {
+            let transit = self.medium.take(now);
             self.medium_done(now, transit, done);
         }
         while let Some((_, slot)) = pop_if(&mut self.fetching, |it| it.0 == now) {

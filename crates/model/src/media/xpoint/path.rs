@@ -19,8 +19,10 @@ pub(super) struct Path {
     ready: u64,
     /// The queue after the one served last.
     cursor: u32,
-    /// Who is served; `at` is when it is done.
-    serving: Option<Transit>,
+    /// When the unit being moved has arrived; never if there is none.
+    next: Time,
+    /// The unit being moved. Not an option: that would be copied in pieces.
+    serving: Transit,
     last_was_write: bool,
     read: Span,
     write: Span,
@@ -35,7 +37,8 @@ impl Path {
             queues: vec![VecDeque::with_capacity(64); 2 * groups as usize],
             ready: 0,
             cursor: 0,
-            serving: None,
+            next: Time::NEVER,
+            serving: Transit::NONE,
             last_was_write: false,
             read,
             write,
@@ -48,13 +51,13 @@ impl Path {
     /// When the unit being moved has arrived.
     #[inline]
     pub(super) fn next(&self) -> Time {
-        self.serving.map_or(Time::NEVER, |transit| transit.at)
+        self.next
     }
 
     /// A unit wants to be moved.
     #[inline]
     pub(super) fn arrive(&mut self, now: Time, transit: Transit) {
-        if self.serving.is_none() {
+        if self.next == Time::NEVER {
             self.cursor = self.queue_of(&transit) + 1;
             self.serve(now, transit);
             return;
@@ -83,13 +86,15 @@ impl Path {
         }
         self.busy += service;
         transit.at = now + service;
-        self.serving = Some(transit);
+        self.next = transit.at;
+        self.serving = transit;
     }
 
-    /// Takes the unit that has arrived at `now` and begins with the next.
+    /// Takes the unit that has arrived at `now`, which must be [`Path::next`], and begins with another.
     #[inline]
-    pub(super) fn finish(&mut self, now: Time) -> Option<Transit> {
-        let done = self.serving.take_if(|transit| transit.at == now)?;
+    pub(super) fn take(&mut self, now: Time) -> Transit {
+        let done = self.serving;
+        self.next = Time::NEVER;
         if self.ready != 0 {
             let ahead = self.ready.checked_shr(self.cursor).unwrap_or(0);
             let queue = if ahead != 0 {
@@ -98,23 +103,22 @@ impl Path {
                 self.ready.trailing_zeros()
             };
             let waiting = &mut self.queues[queue as usize];
-            let next = waiting.pop_front();
+            let next = waiting[0];
+            waiting.pop_front();
             if waiting.is_empty() {
                 self.ready &= !(1 << queue);
             }
             self.cursor = queue + 1;
-            if let Some(next) = next {
-                self.serve(now, next);
-            }
+            self.serve(now, next);
         }
-        Some(done)
+        done
     }
 
     /// Time spent moving units up to `now`.
     pub(super) fn busy(&self, now: Time) -> Span {
-        let ahead = self
-            .serving
-            .map_or(Span::ZERO, |transit| transit.at.since(now));
-        self.busy.saturating_sub(ahead)
+        if self.next == Time::NEVER {
+            return self.busy;
+        }
+        self.busy.saturating_sub(self.next.since(now))
     }
 }

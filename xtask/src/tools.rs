@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::shell::{is_there, program, run, target};
+use crate::shell::{is_there, program, root, run, target};
 
 /// A program that some step calls.
 pub(crate) struct Tool {
@@ -97,40 +97,36 @@ pub(crate) fn install() -> Result<(), String> {
         .args(packages))
 }
 
-/// Version of the library that drives the browser.
-const PLAYWRIGHT: &str = "playwright-core@1.58.0";
 /// Version of the program that draws charts from fio's JSON.
 const FIO_PLOT: &str = "fio-plot==1.1.21";
 
-/// The folder of `playwright-core`, fetched by npm if need be.
-pub(crate) fn playwright() -> Result<PathBuf, String> {
-    let folder = folder("node", PLAYWRIGHT)?;
-    let library = folder.join("node_modules/playwright-core");
-    if !library.is_dir() {
-        run(program("npm")
-            .args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"])
-            .arg(&folder)
-            .arg(PLAYWRIGHT))?;
+/// Fetches by npm what the tests of the page need, in the versions of their lock file.
+pub(crate) fn browser_tests() -> Result<(), String> {
+    let folder = root().join("crates/study/tests/browser");
+    let written =
+        |path: &str| fs::metadata(folder.join(path)).and_then(|metadata| metadata.modified());
+    let lock = written("package-lock.json");
+    let is_fresh = match (lock, written("node_modules/.package-lock.json")) {
+        (Ok(lock), Ok(installed)) => installed >= lock,
+        _ => false,
+    };
+    if is_fresh {
+        return Ok(());
     }
-    Ok(library)
+    run(program("npm")
+        .args(["ci", "--no-audit", "--no-fund", "--silent"])
+        .current_dir(folder))
 }
 
 /// The program fio-plot in a Python environment of its own, fetched by pip if need be.
 pub(crate) fn fio_plot() -> Result<PathBuf, String> {
-    let folder = folder("python", FIO_PLOT)?;
+    let folder = target().join("tools").join(FIO_PLOT);
     let fio_plot = folder.join("bin/fio-plot");
     if !fio_plot.is_file() {
         run(program("python3").args(["-m", "venv"]).arg(&folder))?;
         run(program(folder.join("bin/pip")).args(["install", "--quiet", FIO_PLOT]))?;
     }
     Ok(fio_plot)
-}
-
-/// A folder under `target/tools` for this version of something.
-fn folder(language: &str, version: &str) -> Result<PathBuf, String> {
-    let folder = target().join("tools").join(language).join(version);
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(folder)
 }
 
 fn python_makes_environments() -> bool {

@@ -8,10 +8,12 @@
 
 mod drives;
 mod failure;
+mod output;
 mod replay;
 mod review;
 mod run;
 mod show;
+mod state;
 
 use std::process::ExitCode;
 
@@ -28,6 +30,7 @@ Examples:
   drivelab show p4800x-375                               one drive, with the source of every figure
   drivelab review p4800x-375 p3700-1600 9100max-2400     drives side by side, as review.html
   drivelab run job.fio --drive p4800x-375                an fio job file, with fio's output
+  drivelab replay vm.vscsi.xz --drive p3700-1600         a block trace
   drivelab replay sda.blktrace.0 --drive p4800x-375      a block trace
 
 Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 a verdict failed.")]

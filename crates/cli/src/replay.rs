@@ -8,7 +8,6 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use model::Span;
 use model::host::Engine;
-use model::media::Precondition;
 use study::catalogue;
 use study::problem::{Place, Problem, Problems, nearest};
 use study::report::replay as report;
@@ -17,6 +16,7 @@ use study::workload::replay::{Beyond, Pace};
 use study::workload::trace::{self, FORMATS, Format, Options};
 
 use crate::failure::Failure;
+use crate::state::State;
 
 /// Replay a block trace on drives: as recorded, faster or slower, or as fast as a queue depth allows
 #[derive(clap::Args)]
@@ -85,8 +85,8 @@ pub(crate) struct Args {
     host: String,
 
     /// The drive's state at the start
-    #[arg(long, value_enum, default_value_t = StateArg::Steady)]
-    state: StateArg,
+    #[arg(long, value_enum, default_value_t = State::Steady)]
+    state: State,
 
     /// Seed of every random stream
     #[arg(long, default_value_t = 1)]
@@ -101,16 +101,6 @@ pub(crate) struct Args {
 enum BeyondArg {
     Refuse,
     Wrap,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StateArg {
-    /// As it left the factory
-    Fresh,
-    /// Written once from end to end
-    Filled,
-    /// As after two fills with random writes
-    Steady,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -199,11 +189,7 @@ fn prepare(args: &Args) -> Result<(Option<&'static Format>, Vec<ReplayPlan>), Fa
             Ok(sheet) => plans.push(ReplayPlan {
                 name: sheet.id,
                 drive: sheet.config,
-                state: match args.state {
-                    StateArg::Fresh => Precondition::Fresh,
-                    StateArg::Filled => Precondition::Filled,
-                    StateArg::Steady => Precondition::Steady,
-                },
+                state: args.state.into(),
                 host: model::host::HostConfig {
                     io_queues: sheet.io_queues,
                     ..host.clone()

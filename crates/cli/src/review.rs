@@ -14,6 +14,7 @@ use study::workload::fio::{self, Surroundings};
 use study::workload::trace;
 
 use crate::failure::Failure;
+use crate::output::write_whole;
 
 /// Put drives side by side: a page, its data, and a table
 #[derive(clap::Args)]
@@ -205,25 +206,6 @@ fn folder_of(path: &Path) -> PathBuf {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),
     }
-}
-
-/// Writes a file whole or not at all.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::failed(format!("writing {}", path.display()), error);
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let written = std::fs::File::create(&part)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| std::fs::rename(&part, path));
-    written.map_err(|error| {
-        // Best effort: the error that matters is the first.
-        let _ = std::fs::remove_file(&part);
-        failed(error)
-    })
 }
 
 fn progress_bar() -> ProgressBar {

@@ -12,7 +12,6 @@ use clap::{CommandFactory, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use model::Span;
-use model::media::Precondition;
 use study::problem::{Problems, nearest};
 use study::report::fio::{Formats, Report, print};
 use study::run::{Plan, simulate};
@@ -21,6 +20,8 @@ use study::workload::job::Mix;
 use study::workload::replay::read_iologs;
 
 use crate::failure::Failure;
+use crate::output::write_whole;
+use crate::state::State;
 
 /// Run fio jobs on a simulated drive
 ///
@@ -105,26 +106,6 @@ enum Eta {
     Auto,
     Always,
     Never,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum State {
-    /// As it left the factory
-    Fresh,
-    /// Written once from end to end
-    Filled,
-    /// As after two fills with random 4 KiB writes
-    Steady,
-}
-
-impl From<State> for Precondition {
-    fn from(state: State) -> Precondition {
-        match state {
-            State::Fresh => Precondition::Fresh,
-            State::Filled => Precondition::Filled,
-            State::Steady => Precondition::Steady,
-        }
-    }
 }
 
 impl Ignored {
@@ -230,7 +211,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     let text = print(&report, args.output_format);
     match &args.output {
-        Some(path) => fs::write(path, text).map_err(|error| Failure::failed(path.display(), error)),
+        Some(path) => write_whole(path, text.as_bytes()),
         None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
     }
 }

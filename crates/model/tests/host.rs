@@ -171,6 +171,7 @@ fn every_kind_of_host_keeps_the_laws() {
             down: ns(1500),
             up: ns(1500),
             per_page: ns(50),
+            coalesce_from: 4,
             idle_states: vec![IdleState {
                 after: Span::from_us(10),
                 exit: Span::from_us(4),

@@ -125,6 +125,8 @@ pub struct Hypervisor {
     pub per_page: Span,
     /// Its sleeps, by rising `after`.
     pub idle_states: Vec<IdleState>,
+    /// With this many commands in flight it begins to leave out interrupts; 0 means never. See [`super::Coalescing`].
+    pub coalesce_from: u16,
 }
 
 /// Costs of a host. Valid by construction, made by the catalogue from `catalogue/host/*.toml`.
@@ -166,7 +168,7 @@ impl HostConfig {
             CompletionMode::Interrupt
         } else if engine == Engine::UserSpace {
             CompletionMode::Polling
-        } else if high_priority && engine.can_poll() {
+        } else if high_priority && engine.can_poll() && self.hypervisor.is_none() {
             self.completion
         } else {
             CompletionMode::Interrupt

@@ -6,15 +6,17 @@
 //! its lock. A virtual machine adds a thread of its monitor that every command passes twice.
 //!
 //! Left out: memory and NUMA traffic, schedulers other than "none", migration of threads, preemption within a piece of
-//! work, the limit of 1023 entries in a queue, splitting of large commands (drives do that inside). Interrupts are not
-//! coalesced by time; a core that is late finds several completions in one.
+//! work, the limit of 1023 entries in a queue, splitting of large commands (drives do that inside). A drive's interrupts
+//! are not coalesced; a core that is late finds several completions in one.
 //!
 //! Source: S4's pages on the CPU cost of I/O and on polling; figures and their rows in `catalogue/host/*.toml`.
 
+mod coalescing;
 mod config;
 mod core;
 mod path;
 
+pub use coalescing::Coalescing;
 pub use config::{
     CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise, ThreadConfig,
 };

@@ -2,6 +2,7 @@
 
 mod up;
 
+use super::coalescing::Coalescing;
 use super::config::{CompletionMode, HostConfig, ThreadConfig, exit_latency};
 use super::core::{Core, NOBODY, Work};
 use crate::anatomy::Anatomy;
@@ -78,6 +79,10 @@ pub struct HostPath<D> {
     below: Vec<Completion>,
     /// The earliest of what the drive, the cores and the timers will do.
     next: Time,
+    /// Commands the monitor has, what it has not told the guest, and how it decides.
+    below_guest: u32,
+    untold: Vec<CommandId>,
+    coalescing: Coalescing,
     /// CPU time of helper threads, which have cores of their own.
     helper_cpu: Span,
 }
@@ -136,6 +141,14 @@ impl<D: Device> HostPath<D> {
             answers: Vec::new(),
             next: Time::NEVER,
             below: Vec::new(),
+            below_guest: 0,
+            untold: Vec::new(),
+            coalescing: Coalescing::new(
+                config
+                    .hypervisor
+                    .as_ref()
+                    .map_or(0, |monitor| monitor.coalesce_from),
+            ),
             helper_cpu: Span::ZERO,
             config,
         };
@@ -318,10 +331,7 @@ impl<D: Device> HostPath<D> {
                 }
             }
             Work::Reap(id) => return self.reaped(core, now, id, done),
-            Work::Up(id) => {
-                let guest = self.core_of(id);
-                self.announce(guest, now, id, done);
-            }
+            Work::Up(id) => self.tell_guest(now, id, done),
         }
         false
     }
@@ -370,6 +380,7 @@ impl<D: Device> HostPath<D> {
         if self.config.hypervisor.is_none() {
             return self.reach_drive(now, id);
         }
+        self.below_guest += 1;
         let monitor = self.cores.len() - 1;
         self.cores[monitor].to_submit.push_back(id);
         if self.cores[monitor].work == Work::Idle {

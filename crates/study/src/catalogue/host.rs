@@ -118,5 +118,6 @@ fn monitor(section: &mut Section<'_>) -> Hypervisor {
         up: step(section, "up"),
         per_page: step(section, "per_page"),
         idle_states,
+        coalesce_from: section.count("coalesce_from", 0..=1024u16),
     }
 }

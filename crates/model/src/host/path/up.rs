@@ -20,7 +20,6 @@ impl<D: Device> HostPath<D> {
         self.answers[completion.id as usize] = *completion;
         let slot = &self.slots[completion.id as usize];
         let (id, thread) = (completion.id, usize::from(slot.thread));
-        let costs = &self.config.engines[self.threads[thread].config.engine as usize];
         if slot.mode == CompletionMode::HybridPolling {
             let mean = &mut self.threads[thread].mean_ns[size_class(&slot.command)];
             let took = now.since(slot.below).ns().min(u64::from(u32::MAX / 2)) as u32;
@@ -34,17 +33,64 @@ impl<D: Device> HostPath<D> {
                 return self.timers.push(at, id << 2 | Timer::PollBegins as u32);
             }
         }
-        if costs.has_helpers() {
-            self.helper_cpu += costs.hand_off;
-            let at = now + costs.hand_off;
-            return self.timers.push(at, id << 2 | Timer::HandedUp as u32);
+        if self.config.hypervisor.is_some() {
+            let monitor = self.cores.len() - 1;
+            return self.announce(monitor, now, id, done);
         }
-        let core = if self.config.hypervisor.is_some() {
-            self.cores.len() - 1
-        } else {
-            usize::from(self.threads[thread].core)
-        };
-        self.announce(core, now, id, done);
+        self.tell(now, id, done);
+    }
+
+    /// To the helper that waits for it, or to the thread's core.
+    fn tell(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        if !self.tell_helper(now, id) {
+            self.announce(self.core_of(id), now, id, done);
+        }
+    }
+
+    /// Whether a helper waits for it; that takes its time to tell the job's thread.
+    fn tell_helper(&mut self, now: Time, id: CommandId) -> bool {
+        let thread = usize::from(self.slots[id as usize].thread);
+        let costs = &self.config.engines[self.threads[thread].config.engine as usize];
+        if !costs.has_helpers() {
+            return false;
+        }
+        let at = now + costs.hand_off;
+        self.helper_cpu += costs.hand_off;
+        self.timers.push(at, id << 2 | Timer::HandedUp as u32);
+        true
+    }
+
+    /// The monitor has a completion ready: an interrupt into the guest tells it and all that wait, or it waits itself.
+    pub(super) fn tell_guest(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        self.below_guest -= 1;
+        self.untold.push(id);
+        if !self.coalescing.tells(self.below_guest) {
+            return;
+        }
+        let mut untold = std::mem::take(&mut self.untold);
+        // All are there before a core looks, so that one interrupt finds them.
+        for &id in &untold {
+            if self.tell_helper(now, id) {
+                continue;
+            }
+            let core = self.core_of(id);
+            let polls = self.slots[id as usize].mode != CompletionMode::Interrupt;
+            let one = &mut self.cores[core];
+            if polls {
+                one.to_reap.push_back(id);
+            } else {
+                one.announced.push_back(id);
+            }
+        }
+        for id in untold.drain(..) {
+            let core = self.core_of(id);
+            let one = &self.cores[core];
+            let has_work = !(one.announced.is_empty() && one.to_reap.is_empty());
+            if has_work && one.work == Work::Idle {
+                self.dispatch(core, now, done);
+            }
+        }
+        self.untold = untold;
     }
 
     /// Puts a completion where the core will find it, and wakes the core.

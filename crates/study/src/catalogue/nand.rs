@@ -128,7 +128,8 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
     let controller = Controller {
         per_read: controller.span("read_interval", up_to_ms(1)),
         per_write: controller.span("write_interval", up_to_ms(1)),
-        per_unit: controller.span("unit_interval", up_to_ms(1)),
+        per_write_unit: controller.span("write_unit_interval", up_to_ms(1)),
+        issue_interval: controller.span("issue_interval", up_to_ms(1)),
         read_latency: controller.span("read_delay", up_to_ms(1)),
         write_latency: controller.span("write_delay", up_to_ms(1)),
         link_latency,

@@ -45,7 +45,7 @@ impl Nand {
         let Some((victim, valid)) = self.ftl.take_victim(die) else {
             // Nothing to earn: the host may use what is left, and the die looks again when no other can take a page.
             self.starved.insert(die);
-            let page = i64::from(self.shape.page_slots) * i64::from(self.shape.block_slots);
+            let page = self.page_price();
             let collecting = &mut self.dies[die as usize].collecting;
             collecting.budget = collecting.budget.max(page);
             return false;

@@ -67,12 +67,15 @@ pub struct Suspend {
 /// Controller and link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Controller {
-    /// Time the controller's command path is taken by each read command.
+    /// Time the controller is taken by each read command, and by each sense beyond a command's first.
     pub per_read: Span,
     /// Time it is taken by each write command.
     pub per_write: Span,
-    /// Time it is taken by each 4 KiB unit of a command beyond its first.
-    pub per_unit: Span,
+    /// Time it is taken by each 4 KiB unit of a write beyond its first.
+    pub per_write_unit: Span,
+    /// Least time between two senses of one command: commands are taken apart one sense after the other, but several
+    /// commands at a time.
+    pub issue_interval: Span,
     /// Fixed latency of a read besides (firmware, error correction, completion).
     pub read_latency: Span,
     /// Fixed latency of a write, flush or deallocation besides.

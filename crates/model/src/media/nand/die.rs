@@ -90,8 +90,6 @@ pub(super) struct Collecting {
     pub(super) emptied: Vec<u32>,
     /// Host slots that may be programmed here before collection must get on, times the slots of a block.
     pub(super) budget: i64,
-    /// Whether free blocks are so few that host pages must be earned.
-    pub(super) active: bool,
 }
 
 /// A die.
@@ -139,8 +137,7 @@ impl Die {
                 gathered: Vec::with_capacity(2 * slots),
                 programming: Vec::with_capacity(slots),
                 emptied: Vec::with_capacity(8),
-                budget: 0,
-                active: false,
+                budget: AHEAD_PAGES * i64::from(shape.page_slots) * i64::from(shape.block_slots),
             },
             next_refresh: config.refresh.as_ref().map_or(Time::NEVER, |refresh| {
                 Time::ZERO + random.exponential(refresh.every)
@@ -371,27 +368,22 @@ impl Nand {
     }
 
     /// Whether collection on an idle die should take a step: it owes some to the host, lags behind, or has time.
-    fn should_collect(&mut self, die: u32) -> bool {
-        let free = self.ftl.free_blocks(die);
-        let wanted = self.ftl.wants_collection(die);
-        let collecting = &mut self.dies[die as usize].collecting;
-        if wanted && !collecting.active {
-            collecting.active = true;
-            collecting.budget = 0;
-        } else if !wanted {
-            collecting.active = false;
-        }
-        let page = i64::from(self.shape.page_slots) * i64::from(self.shape.block_slots);
-        let owes = wanted && collecting.budget < AHEAD_PAGES * page;
-        owes || free <= self.config.collection.watermark.low / 2 || self.background
+    fn should_collect(&self, die: u32) -> bool {
+        let budget = self.dies[die as usize].collecting.budget;
+        let owes = self.ftl.wants_collection(die) && budget < AHEAD_PAGES * self.page_price();
+        let late = self.ftl.free_blocks(die) <= self.config.collection.watermark.low / 2;
+        owes || late || self.background
     }
 
-    /// Whether a die may take a page of host data now: it has one, and collection has earned it.
+    /// Whether a die may take a page of host data now: it has one, and if blocks are short collection has earned it.
     pub(super) fn may_program(&self, die: u32) -> bool {
-        let collecting = &self.dies[die as usize].collecting;
-        let earned = !collecting.active
-            || collecting.budget
-                >= i64::from(self.shape.page_slots) * i64::from(self.shape.block_slots);
+        let earned = !self.ftl.wants_collection(die)
+            || self.dies[die as usize].collecting.budget >= self.page_price();
         earned && self.ftl.has_page(die, Writer::Host)
+    }
+
+    /// What a page of host data takes from a die's budget.
+    pub(super) fn page_price(&self) -> i64 {
+        i64::from(self.shape.page_slots) * i64::from(self.shape.block_slots)
     }
 }

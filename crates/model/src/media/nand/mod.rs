@@ -51,7 +51,8 @@ const DIE_DONE: u32 = 0;
 const TRANSFERRED: u32 = 1;
 const TIMER: u32 = 2;
 const PAUSE_OVER: u32 = 3;
-const KIND_SHIFT: u32 = 30;
+const ISSUE: u32 = 4;
+const KIND_SHIFT: u32 = 29;
 const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 
 /// A command inside the drive.
@@ -120,6 +121,8 @@ pub struct Nand {
     depth: u32,
     ops: Vec<SenseOp>,
     free_op: u32,
+    /// Senses that the read segment at hand has started.
+    issued: u32,
     cache: Option<ReadCache>,
     buffer: Buffer,
     last_command: Time,
@@ -198,6 +201,7 @@ impl Nand {
             depth: 0,
             ops: Vec::with_capacity(1024),
             free_op: NONE,
+            issued: 0,
             cache: config
                 .read_ahead
                 .as_ref()
@@ -252,12 +256,11 @@ impl Nand {
                 (command.end() - offset).min(u64::from(self.config.controller.max_transfer));
             let units = units_touched(offset, bytes);
             let controller = &self.config.controller;
-            let per_command = if write {
-                controller.per_write
+            let service = if write {
+                controller.per_write + controller.per_write_unit * u64::from(units - 1)
             } else {
                 controller.per_read
             };
-            let service = per_command + controller.per_unit * u64::from(units - 1);
             let (_, leaves) = self.controller.book(now, service);
             let mut segment = Segment {
                 at: leaves + link,
@@ -303,6 +306,7 @@ impl Nand {
             DIE_DONE => self.die_done(now, index),
             TRANSFERRED => self.transferred(now, index),
             TIMER => self.idle_timer(now),
+            ISSUE => self.queue_read(now, index, self.ops[index as usize].die()),
             _ => self.pause_over(now),
         }
     }

@@ -6,7 +6,7 @@
 
 use super::config::ReadAhead;
 use super::die::{CAUSE_PARTS, Cause, Causes, Work};
-use super::{INDEX_MASK, KIND_SHIFT, NONE, Nand, Segment, TRANSFERRED, add_way_down};
+use super::{INDEX_MASK, ISSUE, KIND_SHIFT, NONE, Nand, Segment, TRANSFERRED, add_way_down};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::CommandId;
 use crate::ftl::{Place, UNIT};
@@ -211,6 +211,7 @@ impl Nand {
         let first = (segment.offset / unit) as u32;
         let end = segment.offset + u64::from(segment.bytes);
         let last = ((end - 1) / unit) as u32;
+        self.issued = 0;
         let mut run: Option<Run> = None;
         let mut ready = 0;
         for page in first..=last {
@@ -305,7 +306,24 @@ impl Nand {
                 };
             }
         }
-        self.queue_read(now, index, die);
+        // The first sense's share of the controller was booked with its command.
+        let mut delay = Span::ZERO;
+        if self.issued > 0 {
+            let controller = &self.config.controller;
+            let leaves = self.controller.book(now, controller.per_read).1;
+            delay = leaves
+                .since(now)
+                .max(controller.issue_interval * u64::from(self.issued));
+        }
+        self.issued += 1;
+        if delay == Span::ZERO {
+            self.queue_read(now, index, die);
+            return;
+        }
+        let op = &mut self.ops[index as usize];
+        op.dispatched += delay;
+        op.arrived += delay;
+        self.events.push(now + delay, ISSUE << KIND_SHIFT | index);
     }
 
     #[inline]
@@ -502,6 +520,10 @@ pub(super) fn add_sensing(anatomy: &mut Anatomy, op: &SenseOp, at: Time) {
 }
 
 impl SenseOp {
+    pub(super) fn die(&self) -> u32 {
+        self.die
+    }
+
     /// When it left the controller, had come over the link, and reached its die.
     pub(super) fn way_down(&self) -> (Time, Time, Time) {
         (self.dispatched, self.entered, self.arrived)

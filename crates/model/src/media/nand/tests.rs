@@ -30,7 +30,8 @@ fn small() -> NandConfig {
         controller: Controller {
             per_read: Span::from_ns(1500),
             per_write: Span::from_ns(2000),
-            per_unit: Span::from_ns(300),
+            per_write_unit: Span::from_ns(300),
+            issue_interval: Span::ZERO,
             read_latency: Span::from_us(8),
             write_latency: Span::from_us(6),
             link_latency: Span::from_us(1),
@@ -210,6 +211,7 @@ fn everything(protected: bool) -> NandConfig {
         protected,
     };
     config.controller.merge_before_ack = !protected;
+    config.controller.issue_interval = Span::from_us(2);
     config.collection.background_free = 5;
     config.read_ahead = Some(ReadAhead {
         bytes: 131_072,

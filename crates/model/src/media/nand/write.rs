@@ -382,6 +382,9 @@ impl Nand {
             debug_assert!(false, "no page for the host on die {die}");
             return;
         };
+        if self.ftl.wants_collection(die) {
+            self.dies[die as usize].collecting.budget -= self.page_price();
+        }
         let shape = self.shape;
         let units = self.buffer.pending.len().min(shape.page_slots as usize);
         let state = &mut self.dies[die as usize];
@@ -390,9 +393,6 @@ impl Nand {
             state.page.push(held);
         }
         state.page_since = now;
-        if state.collecting.active {
-            state.collecting.budget -= i64::from(shape.page_slots) * i64::from(shape.block_slots);
-        }
         self.buffer.drain = self.buffer.drain.saturating_sub(units as u32);
         let ready = self.book_channel(now, die, units as u64 * u64::from(UNIT));
         self.tally.programs += 1;

@@ -5,12 +5,20 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+macro_rules! skip {
+    ($($what:tt)*) => {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
+    };
+}
 
 fn drivelab(args: &[&str]) -> Output {
     let output = Command::new(cargo_bin!("drivelab"))
@@ -30,7 +38,7 @@ fn has(program: &str) -> bool {
     if !is_there {
         let required = std::env::var("DRIVELAB_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
         assert!(!required, "{program} is required and not there");
-        eprintln!("SKIPPED: {program} is not installed");
+        skip!("{program} is not installed");
     }
     is_there
 }
@@ -414,7 +422,7 @@ fn fio_plot_draws_a_chart() {
             !required,
             "fio-plot is required and DRIVELAB_FIO_PLOT does not name it"
         );
-        eprintln!("SKIPPED: DRIVELAB_FIO_PLOT does not name fio-plot (cargo xtask test sets it)");
+        skip!("DRIVELAB_FIO_PLOT does not name fio-plot (cargo xtask test sets it)");
         return;
     };
     let folder = TempDir::new().expect("a temporary folder");

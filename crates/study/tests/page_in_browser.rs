@@ -4,10 +4,18 @@
 
 mod sample;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use study::report::page;
+
+/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+macro_rules! skip {
+    ($($what:tt)*) => {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
+    };
+}
 
 /// The first of these programs that can be called.
 fn program(names: &[&str]) -> Option<PathBuf> {
@@ -19,17 +27,24 @@ fn program(names: &[&str]) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
+/// Says what is missing; where tools are required (as in CI) that is a failure.
+fn missing(what: &str) {
+    let required = std::env::var("DRIVELAB_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+    assert!(!required, "{what}");
+    skip!("{what}");
+}
+
 #[test]
 fn the_page_works_in_a_browser() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
     let node = program(&["node"]);
     let chromium = program(&["chromium", "chromium-browser", "google-chrome"]);
     let (Some(node), Some(chromium)) = (node, chromium) else {
-        println!("SKIPPED: needs node and chromium on the PATH");
+        missing("needs node and chromium on the PATH");
         return;
     };
     if !folder.join("node_modules/playwright-core").is_dir() {
-        println!("SKIPPED: run `npm ci` in {} first", folder.display());
+        missing(&format!("run `npm ci` in {} first", folder.display()));
         return;
     }
     let review = sample::paper_review(4_000);

@@ -3,6 +3,7 @@
 #[path = "trace/write.rs"]
 mod write;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use model::{Op, Span};
@@ -10,6 +11,13 @@ use proptest::prelude::*;
 use study::problem::Place;
 use study::workload::trace::{self, FORMATS, Format, Options, Trace};
 use write::{Io, Keeps, WRITERS};
+
+/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+macro_rules! skip {
+    ($($what:tt)*) => {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
+    };
+}
 
 fn read(bytes: &[u8], options: &Options) -> Result<Trace, String> {
     trace::read_from(bytes, "t", options).map_err(|problems| problems.to_string())
@@ -34,7 +42,7 @@ fn shared(name: &str) -> Option<PathBuf> {
     ))
     .join(name);
     if !path.exists() {
-        eprintln!("SKIPPED: no sample trace at {}", path.display());
+        skip!("no sample trace at {}", path.display());
         return None;
     }
     Some(path)

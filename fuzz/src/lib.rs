@@ -4,7 +4,11 @@ use model::host::{Engine, HostConfig};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Op, Span};
+use serde_json::Value;
+use study::report::fio::{Formats, Report, print};
 use study::run::replay::{ReplayPlan, replay};
+use study::run::{Plan, simulate};
+use study::workload::fio::{JobSet, Surroundings, read_text};
 use study::workload::replay::{Beyond, Pace};
 use study::workload::trace::{self, Format, Options};
 
@@ -42,14 +46,19 @@ pub fn trace(format: Option<&str>, bytes: &[u8]) {
     replays(&trace);
 }
 
+/// A drive of 8 GiB.
+fn drive() -> DriveConfig {
+    DriveConfig::Ram(RamConfig {
+        bytes: 1 << 33,
+        per_command: Span::from_us(1),
+        picoseconds_per_byte: 1,
+    })
+}
+
 fn replays(trace: &trace::Trace) {
     let plan = ReplayPlan {
         name: "ram".into(),
-        drive: DriveConfig::Ram(RamConfig {
-            bytes: 1 << 33,
-            per_command: Span::from_us(1),
-            picoseconds_per_byte: 1,
-        }),
+        drive: drive(),
         state: Precondition::Fresh,
         host: HostConfig::default(),
         engine: Engine::Libaio,
@@ -71,4 +80,73 @@ fn replays(trace: &trace::Trace) {
         "a request was put beyond the drive"
     );
     assert_eq!(done + replayed.empty, trace.records.len() as u64);
+}
+
+/// A job file is read or refused with a reason; what is read runs or is refused, and its output is JSON.
+pub fn fio_job(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let surroundings = Surroundings {
+        environment: &|name| (name.len() % 2 == 0).then(|| "4k".into()),
+        // Includes find the file itself, so that they nest.
+        read: &|_| Ok(bytes.to_vec()),
+        processors: 8,
+    };
+    match read_text("fuzz", &text, &surroundings) {
+        Err(problems) => assert!(!problems.to_string().is_empty()),
+        Ok(set) => {
+            assert!(!set.jobs.is_empty());
+            runs(set);
+        }
+    }
+}
+
+fn runs(mut set: JobSet) {
+    set.jobs.truncate(3);
+    for job in &mut set.jobs {
+        // As much as shows how it goes on.
+        job.numjobs = job.numjobs.min(2);
+        job.iodepth = job.iodepth.min(64);
+        job.number_ios = Some(job.number_ios.unwrap_or(100).min(100));
+        job.runtime = Some(
+            job.runtime
+                .map_or(Span::from_ms(20), |runtime| runtime.min(Span::from_ms(20))),
+        );
+        job.startdelay = job.startdelay.min(Span::from_ms(5));
+        job.ramp_time = job.ramp_time.min(Span::from_ms(5));
+        // Nobody has read the file it names.
+        job.iolog = None;
+    }
+    let plan = Plan {
+        drive: drive(),
+        state: Precondition::Fresh,
+        host: HostConfig::default(),
+        jobs: set.jobs,
+        seed: 1,
+        series_every: Span::from_ms(1),
+    };
+    let Ok(outcome) = simulate(&plan, &|_| {}) else {
+        return;
+    };
+    let report = Report {
+        jobs: &plan.jobs,
+        globals: &set.globals,
+        outcome: &outcome,
+        drive: "ram",
+        series_every: plan.series_every,
+    };
+    let formats = |list: &str| list.parse::<Formats>().expect("formats that there are");
+    assert!(!print(&report, formats("normal")).is_empty());
+    let json = print(&report, formats("json+"));
+    let root: Value = serde_json::from_str(&json).expect("JSON");
+    assert!(!has_null(&root), "a figure is none: {json}");
+}
+
+/// Whether there is a null, which is what becomes of a number that is none.
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(values) => values.iter().any(has_null),
+        Value::Object(members) => members.values().any(has_null),
+        _ => false,
+    }
 }

@@ -172,6 +172,7 @@ fn a_command_line_leaves_fios_options_in_json() {
         "--size=2m",
         "--numjobs=2",
         "--group_reporting=1",
+        "--new_group",
     ];
     let words = [&options[..], &more].concat();
     let of = |output: &Output| {

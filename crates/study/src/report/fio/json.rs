@@ -66,7 +66,7 @@ fn job(row: &Row, group: &[GroupWay; 3], report: &Report, detail: Detail) -> Val
     object.insert("eta".into(), 0.into());
     let elapsed = report.outcome.end.ns().div_ceil(1_000_000_000);
     object.insert("elapsed".into(), elapsed.into());
-    add_options(&mut object, "job options", &job.as_written);
+    add_options(&mut object, "job options", row.options);
     let names = match job.reporting.unified {
         Unified::Mixed => &["mixed"][..],
         Unified::Separate | Unified::Both => &["read", "write", "trim"],

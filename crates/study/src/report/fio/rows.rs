@@ -167,6 +167,8 @@ fn samples(
 pub(super) struct Row<'a> {
     /// The first job in it.
     pub job: &'a Job,
+    /// Options of the last job in it, which are those that fio shows.
+    pub options: &'a [(String, String)],
     pub group: u32,
     pub members: u32,
     /// Reads, writes, trims; with unified reporting all is in the first.
@@ -215,6 +217,7 @@ impl<'a> Row<'a> {
         completes[batch_class(job.iodepth_batch_complete_min.clamp(1, job.iodepth))] = total;
         Row {
             job,
+            options: &job.as_written,
             group: thread.group,
             members: 1,
             ways,
@@ -232,6 +235,7 @@ impl<'a> Row<'a> {
 
     fn merge(&mut self, other: &Row<'a>) {
         self.members += 1;
+        self.options = other.options;
         for (mine, theirs) in self.ways.iter_mut().zip(&other.ways) {
             mine.merge(theirs);
         }

@@ -145,3 +145,106 @@ fn wear(section: &mut Section<'_>, context: &Context<'_>) -> Wear {
         protected_bytes_per_second: rate as u64,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::catalogue::{drive, drive_from_text};
+    use model::Span;
+    use model::media::DriveConfig;
+    use model::media::xpoint::XPointConfig;
+
+    const OWN: &str = include_str!("../../../../catalogue/xpoint/p4800x-375.toml");
+
+    fn config(name: &str) -> XPointConfig {
+        match drive(name).map(|sheet| sheet.config) {
+            Ok(DriveConfig::XPoint(config)) => *config,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    /// The messages about a P4800X with `from` replaced.
+    fn complaints(from: &str, to: &str) -> String {
+        assert!(OWN.contains(from), "{from} is not in the file");
+        let text = OWN.replace(from, to);
+        drive_from_text("changed.toml", &text)
+            .expect_err("it must be refused")
+            .to_string()
+    }
+
+    #[test]
+    fn figures_arrive_in_the_units_of_the_model() {
+        let config = config("p4800x-375");
+        assert_eq!(config.bytes, 375_000_000_000 / 4096 * 4096);
+        assert_eq!((config.channels, config.dies_per_channel), (7, 4));
+        assert_eq!(config.unit_read(), Span::from_ns(650));
+        assert_eq!(config.max_transfer, 131_072);
+        assert_eq!(config.wear.protect_at_percent, 105.0);
+        assert_eq!(config.wear.protected_bytes_per_second, 30_000_000);
+        // 30 drive writes a day for five years.
+        let endurance = config.wear.endurance_bytes as f64;
+        assert!((endurance / (375e9 * 30.0 * 1825.0) - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn full_speed_draws_the_watts_of_the_specification() {
+        for (name, read, write) in [("p4800x-375", 8.0, 13.0), ("p4800x-750", 10.0, 15.0)] {
+            let config = config(name);
+            let power = &config.power;
+            let at = |joules, ps: u64| power.idle_watts + joules * 1e12 / ps as f64;
+            let timing = &config.timing;
+            let reading = at(power.read_joules_per_byte, timing.read_path_ps_per_byte);
+            let writing = at(power.write_joules_per_byte, timing.write_path_ps_per_byte);
+            assert!((reading - read).abs() < 1e-6, "{name}: {reading}");
+            assert!((writing - write).abs() < 1e-6, "{name}: {writing}");
+        }
+        // A small module writes as fast as its die, not as its controller.
+        let module = config("optane-memory-16");
+        let speed = 4096.0 / module.unit_write().seconds();
+        let writing = module.power.idle_watts + module.power.write_joules_per_byte * speed;
+        assert!((writing - 3.5).abs() < 1e-6, "{writing}");
+    }
+
+    #[test]
+    fn drives_of_a_family_differ_only_in_what_their_files_say() {
+        let (small, large) = (config("900p-280"), config("p4800x-750"));
+        assert_eq!(small.timing, large.timing);
+        assert_eq!(small.refresh, large.refresh);
+        assert_eq!(small.recovery, large.recovery);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let dies = complaints("value = 4,", "value = 1,");
+        assert!(
+            dies.contains("the dies hold less than the capacity"),
+            "{dies}"
+        );
+        let watts = complaints("8 W", "3 W");
+        assert!(
+            watts.contains("active power for `read` is below idle power"),
+            "{watts}"
+        );
+        let idle = complaints(
+            "[xpoint.power]",
+            "[xpoint.power]\nlimit = { value = \"5 W\", kind = \"assumed\", source = \"a slip\" }",
+        );
+        assert!(
+            idle.contains("the power limit must be above idle power"),
+            "{idle}"
+        );
+        let endless = complaints(
+            "drive_writes_per_day = { value = 30, kind = \"spec\", source = \"S4-014\" }",
+            "",
+        );
+        assert!(endless.contains("needs its rated endurance"), "{endless}");
+        let slots = complaints(
+            "[xpoint.medium]",
+            "[xpoint.controller]\nslot = { value = 32, kind = \"assumed\", source = \"a slip\" }\n[xpoint.medium]",
+        );
+        assert!(
+            slots.contains("unknown key `xpoint.controller.slot`"),
+            "{slots}"
+        );
+        assert!(slots.contains("did you mean `slots`?"), "{slots}");
+    }
+}

@@ -28,6 +28,14 @@ struct Load {
 
 const LOADS: &[Load] = &[
     Load {
+        name: "ram disk (all but a drive)",
+        drive: "ram-disk",
+        state: Precondition::Fresh,
+        mix: Mix::Read,
+        read_percent: 100,
+        aim: "",
+    },
+    Load {
         name: "p4800x random read",
         drive: "p4800x-375",
         state: Precondition::Fresh,

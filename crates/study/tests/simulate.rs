@@ -332,3 +332,51 @@ fn a_synchronous_interface_keeps_one_in_flight() {
     assert_eq!(read.latency.max(), Some(Span::from_us(SERVICE_US)));
     assert_eq!(read.submission.count(), 0, "fio does not tell it apart");
 }
+
+#[test]
+fn a_batch_is_reaped_together() {
+    let outcome = run(vec![Job {
+        iodepth: 8,
+        iodepth_batch: 4,
+        iodepth_batch_complete_min: 4,
+        number_ios: Some(4000),
+        ..Job::default()
+    }]);
+    // Eight wait at one server of 10 us and are seen four at a time: each batch is issued when the server has four
+    // left, so its I/Os are done 50 to 80 us later and all seen after 80.
+    let read = &outcome.threads[0].read;
+    assert_eq!(read.ios, 4000);
+    assert_eq!(
+        read.latency.quantile(50.0),
+        Some(Span::from_us(8 * SERVICE_US))
+    );
+    let spread = read.latency.deviation_ns() / read.latency.mean_ns();
+    assert!(spread < 0.05, "{spread}");
+}
+
+#[test]
+fn low_depth_lets_the_queue_run_down() {
+    let outcome = run(vec![Job {
+        iodepth: 8,
+        iodepth_low: 1,
+        number_ios: Some(7_000),
+        ..Job::default()
+    }]);
+    // Refilled from 1 to 8: a seventh of the I/Os is issued at each depth from 2 to 8 (classes 2-3, 4-7, 8).
+    let depths = outcome.threads[0].depths;
+    let share = |class: usize| depths[class] as f64 / 7_000.0;
+    assert!((share(1) - 2.0 / 7.0).abs() < 0.01, "{depths:?}");
+    assert!((share(2) - 4.0 / 7.0).abs() < 0.01, "{depths:?}");
+    assert!((share(3) - 1.0 / 7.0).abs() < 0.01, "{depths:?}");
+}
+
+#[test]
+fn each_block_is_trimmed_and_then_written() {
+    let outcome = run(vec![Job {
+        mix: Mix::TrimWrite,
+        number_ios: Some(1000),
+        ..Job::default()
+    }]);
+    let thread = &outcome.threads[0];
+    assert_eq!((thread.trim.ios, thread.write.ios), (500, 500));
+}

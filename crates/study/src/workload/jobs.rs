@@ -132,6 +132,33 @@ impl<'a> Jobs<'a> {
         }
     }
 
+    /// The thread has reaped a completion.
+    #[inline]
+    fn take(&mut self, now: Time, completion: &Completion, slot: Slot) {
+        let index = slot.thread as usize;
+        let thread = &mut self.threads[index];
+        let anatomy = &completion.anatomy;
+        let latency = now.since(slot.submitted) - anatomy.get(Part::ThreadBusy);
+        debug_assert_eq!(anatomy.total(), now.since(slot.submitted));
+        if now >= thread.count_from {
+            let measured = &mut self.measured[index][slot.kind as usize];
+            let submission = self.asynchronous[index].then(|| anatomy.get(Part::HostSubmission));
+            measured.count(
+                completion,
+                slot.bytes,
+                latency,
+                submission,
+                self.series_every,
+            );
+        }
+        if thread.is_watched() && slot.kind != Kind::Sync {
+            thread.watch(now, &slot, latency);
+        }
+        if thread.complete(now, completion.id, slot.kind) {
+            self.make_ready(slot.thread, now);
+        }
+    }
+
     #[inline]
     fn make_ready(&mut self, index: u32, now: Time) {
         self.ready_at = now;
@@ -208,23 +235,23 @@ impl Workload for Jobs<'_> {
     #[inline]
     fn complete(&mut self, now: Time, completion: &Completion) {
         let slot = self.slots[completion.id as usize];
-        let index = slot.thread as usize;
-        let thread = &mut self.threads[index];
-        if now >= thread.count_from {
-            let measured = &mut self.measured[index][slot.kind as usize];
-            let anatomy = &completion.anatomy;
-            let latency = now.since(slot.submitted) - anatomy.get(Part::ThreadBusy);
-            debug_assert_eq!(anatomy.total(), now.since(slot.submitted));
-            let submission = self.asynchronous[index].then(|| anatomy.get(Part::HostSubmission));
-            let every = self.series_every;
-            measured.count(completion, slot.bytes, latency, submission, every);
+        let thread = &mut self.threads[slot.thread as usize];
+        if !thread.reaps_batches() || slot.kind == Kind::Sync {
+            self.take(now, completion, slot);
+            return;
         }
-        if thread.is_watched() && slot.kind != Kind::Sync {
-            let latency = now.since(slot.submitted) - completion.anatomy.get(Part::ThreadBusy);
-            thread.watch(now, &slot, latency);
-        }
-        if thread.complete(now, completion.id, slot.kind) {
-            self.make_ready(slot.thread, now);
+        // The thread sleeps until the batch is full, and then sees all of it at once.
+        thread.held.push(*completion);
+        if thread.batch_is_full() {
+            let mut held = std::mem::take(&mut thread.held);
+            for mut completion in held.drain(..) {
+                let slot = self.slots[completion.id as usize];
+                let waited = now.since(completion.at);
+                completion.anatomy.add(Part::HostCompletion, waited);
+                completion.at = now;
+                self.take(now, &completion, slot);
+            }
+            self.threads[slot.thread as usize].held = held;
         }
     }
 

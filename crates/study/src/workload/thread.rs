@@ -2,7 +2,7 @@
 //!
 //! The order of decisions is fio's: end of the run, due sync, depth, think time, direction, pace, size, offset.
 
-use model::{Command, CommandId, Op, Payload, Span, Stream, Time};
+use model::{Command, CommandId, Completion, Op, Payload, Span, Stream, Time};
 
 use super::blocks::Blocks;
 use super::job::{Direction, Job, Mix, SyncMode};
@@ -78,6 +78,8 @@ pub(crate) struct Thread {
     low: u32,
     /// Completions since the last refill.
     reaped: u32,
+    /// Completions of a batch that is not full.
+    pub(crate) held: Vec<Completion>,
     refilling: bool,
     /// I/Os and bytes issued, in all and in this pass.
     issued: u64,
@@ -153,6 +155,7 @@ impl Thread {
                 job.iodepth_low.min(settings.depth)
             },
             reaped: 0,
+            held: Vec::new(),
             refilling: true,
             issued: 0,
             pass_bytes: 0,
@@ -194,6 +197,18 @@ impl Thread {
         self.steady = job
             .steady_state
             .map(|criterion| Box::new(SteadyWatch::new(criterion, self.count_from)));
+    }
+
+    #[inline]
+    pub(crate) fn reaps_batches(&self) -> bool {
+        self.complete_min > 1
+    }
+
+    /// Whether the thread looks at the completions held: it waits for a batch only while its queue is full.
+    pub(crate) fn batch_is_full(&self) -> bool {
+        self.refilling
+            || self.stage != Stage::Running
+            || self.held.len() as u32 >= self.complete_min.min(self.in_flight)
     }
 
     #[inline]

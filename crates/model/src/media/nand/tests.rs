@@ -241,3 +241,301 @@ fn it_keeps_the_laws() {
     }
     crate::conformance::check_drive(|seed| Nand::new(small(), Precondition::Steady, seed));
 }
+
+/// Runs these commands, each at its time in microseconds; returns the completions in order of id.
+fn at_times(drive: &mut Nand, commands: &[(u64, Command)]) -> Vec<Completion> {
+    struct Timed<'a> {
+        commands: &'a [(u64, Command)],
+        next: usize,
+        done: Vec<Completion>,
+    }
+    impl Workload for Timed<'_> {
+        fn next_arrival(&self) -> Time {
+            let due = |&(us, _): &(u64, Command)| Time::ZERO + Span::from_us(us);
+            self.commands.get(self.next).map_or(Time::NEVER, due)
+        }
+        fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
+            while self.next_arrival() == now {
+                submit(self.commands[self.next].1);
+                self.next += 1;
+            }
+        }
+        fn complete(&mut self, _: Time, completion: &Completion) {
+            self.done.push(*completion);
+        }
+    }
+    let mut load = Timed {
+        commands,
+        next: 0,
+        done: Vec::new(),
+    };
+    run(drive, &mut load, Time::ZERO, Time::NEVER);
+    load.done.sort_by_key(|completion| completion.id);
+    load.done
+}
+
+/// A page of buffered writes, whose program begins at about 20 us on the first die, and a read of that die at 500 us.
+fn read_during_program(config: NandConfig) -> Completion {
+    let mut drive = Nand::new(config, Precondition::Filled, 1);
+    let mut commands: Vec<_> = (0..8)
+        .map(|id| (0, Command::write(id, (1000 + u64::from(id)) * 4096, 4096)))
+        .collect();
+    // Filled: page 0 is on die 0, which is also the first to be programmed.
+    commands.push((500, Command::read(8, 0, 4096)));
+    at_times(&mut drive, &commands)[8]
+}
+
+#[test]
+fn a_read_waits_for_a_program_or_suspends_it() {
+    let waits = read_during_program(small());
+    let behind = waits.anatomy.get(Part::BehindProgram);
+    assert!(behind > Span::from_us(800), "{behind:?}");
+    let mut config = small();
+    config.timing.suspend = Some(Suspend {
+        latency: Span::from_us(30),
+        resume: Span::from_us(10),
+        most: 4,
+    });
+    let suspends = read_during_program(config);
+    assert_eq!(suspends.anatomy.get(Part::BehindProgram), Span::from_us(30));
+    assert_eq!(suspends.anatomy.get(Part::Medium), Span::from_us(60));
+}
+
+#[test]
+fn a_suspended_program_still_takes_all_its_time() {
+    // A flush without capacitors ends when the page is on the medium.
+    let flush_after = |reads: u32| {
+        let mut config = small();
+        config.buffer.protected = false;
+        config.timing.suspend = Some(Suspend {
+            latency: Span::from_us(30),
+            resume: Span::from_us(10),
+            most: 4,
+        });
+        let mut drive = Nand::new(config, Precondition::Filled, 1);
+        let mut commands: Vec<_> = (0..8)
+            .map(|id| (0, Command::write(id, (1000 + u64::from(id)) * 4096, 4096)))
+            .collect();
+        commands.push((50, Command::flush(8)));
+        for read in 0..reads {
+            commands.push((
+                200 + 250 * u64::from(read),
+                Command::read(9 + read, 0, 4096),
+            ));
+        }
+        at_times(&mut drive, &commands)[8].at
+    };
+    // Each read takes the die for the suspension, its sense and the resumption.
+    let stolen = Span::from_us(30 + 60 + 10);
+    assert_eq!(flush_after(2), flush_after(0) + stolen * 2);
+}
+
+#[test]
+fn retries_lengthen_the_mean_sense_geometrically() {
+    let mut config = small();
+    config.timing.retry_probability = 0.2;
+    let pages = pages(&config);
+    let mut drive = Nand::new(config, Precondition::Filled, 1);
+    let mut load = Closed::new(1, 20_000, random_4k(Op::Read, pages, 5));
+    run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+    let total: u64 = load
+        .latencies
+        .iter()
+        .map(|(_, _, anatomy)| anatomy.get(Part::Medium).ns())
+        .sum();
+    let mean = total as f64 / 20_000.0;
+    assert!((mean / (60_000.0 / 0.8) - 1.0).abs() < 0.02, "{mean}");
+}
+
+#[test]
+fn capacitors_make_flush_and_fua_nearly_free() {
+    for protected in [true, false] {
+        let mut config = small();
+        config.buffer.protected = protected;
+        let program = config.timing.program;
+        let mut drive = Nand::new(config, Precondition::Fresh, 1);
+        let mut durable = Command::write(2, 8192, 4096);
+        durable.fua = true;
+        let done = at_times(
+            &mut drive,
+            &[
+                (0, Command::write(0, 0, 4096)),
+                (100, Command::flush(1)),
+                (10_000, durable),
+                (20_000, Command::flush(3)),
+            ],
+        );
+        let latency = |id: usize| done[id].anatomy.total();
+        assert!(latency(0) < Span::from_us(20));
+        assert!(latency(3) < Span::from_us(20), "nothing is left to flush");
+        for id in [1, 2] {
+            assert_eq!(
+                latency(id) > program,
+                !protected,
+                "command {id}: {:?}",
+                latency(id)
+            );
+            assert!(latency(id) < program * 2);
+        }
+    }
+}
+
+#[test]
+fn the_buffer_answers_reads_and_takes_overwrites_in_place() {
+    let mut drive = Nand::new(small(), Precondition::Fresh, 1);
+    let mut commands: Vec<_> = (0..7)
+        .map(|id| (0, Command::write(id, 40_960, 4096)))
+        .collect();
+    commands.push((100, Command::read(7, 40_960, 4096)));
+    let done = at_times(&mut drive, &commands);
+    assert_eq!(done[7].anatomy.get(Part::Medium), Span::ZERO);
+    assert_eq!(drive.buffer.used(), 1);
+}
+
+#[test]
+fn part_of_a_unit_is_merged_before_or_after_the_acknowledgement() {
+    for merge_before_ack in [false, true] {
+        let mut config = small();
+        config.controller.merge_before_ack = merge_before_ack;
+        let mut drive = Nand::new(config, Precondition::Filled, 1);
+        let done = at_times(&mut drive, &[(0, Command::write(0, 512, 512))]);
+        assert_eq!(
+            done[0].anatomy.total() > Span::from_us(60),
+            merge_before_ack
+        );
+        assert_eq!(drive.tally.senses, 1);
+    }
+}
+
+#[test]
+fn deallocated_pages_read_without_the_medium() {
+    let mut drive = Nand::new(small(), Precondition::Filled, 1);
+    let done = at_times(
+        &mut drive,
+        &[
+            (0, Command::new(0, Op::Deallocate, 0, 1 << 20)),
+            (1000, Command::read(1, 0, 131_072)),
+            (2000, Command::read(2, 1 << 20, 4096)),
+        ],
+    );
+    assert_eq!(done[1].anatomy.get(Part::Medium), Span::ZERO);
+    assert!(done[2].anatomy.get(Part::Medium) > Span::ZERO);
+    drive.ftl.check();
+}
+
+#[test]
+fn idle_time_is_used_to_collect() {
+    let mut config = small();
+    config.collection.background_free = 8;
+    let pages = pages(&config);
+    let mut drive = Nand::new(config, Precondition::Steady, 1);
+    let mut load = Closed::new(8, 2_000, random_4k(Op::Write, pages, 5));
+    // The run goes on until the drive has nothing left to do.
+    let before = drive.ftl.free_share();
+    run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+    let free = (0..drive.shape.dies).map(|die| drive.ftl.free_blocks(die));
+    assert!(
+        free.clone().all(|free| free >= 8),
+        "{:?}",
+        free.collect::<Vec<_>>()
+    );
+    assert!(drive.ftl.free_share() > before);
+    drive.ftl.check();
+}
+
+#[test]
+fn reading_ahead_speeds_up_small_sequential_reads() {
+    let run_with = |read_ahead| {
+        let mut config = small();
+        config.read_ahead = read_ahead;
+        let mut drive = Nand::new(config, Precondition::Steady, 1);
+        let read = |id, n| Command::read(id, n * 4096, 4096);
+        let mut load = Closed::new(1, 4_000, read);
+        run(&mut drive, &mut load, Time::ZERO, Time::NEVER)
+    };
+    let ahead = ReadAhead {
+        bytes: 131_072,
+        after: 2,
+    };
+    let (without, with) = (run_with(None), run_with(Some(ahead)));
+    assert!(
+        with.ns() * 4 < without.ns(),
+        "{with:?}, without {without:?}"
+    );
+}
+
+#[test]
+fn scaling_all_times_scales_all_latencies() {
+    let times = |factor: u64| {
+        let mut config = small();
+        let timing = &mut config.timing;
+        for span in [
+            &mut timing.read,
+            &mut timing.program,
+            &mut timing.erase,
+            &mut timing.channel_command,
+        ] {
+            *span = *span * factor;
+        }
+        timing.channel_ps_per_byte *= factor;
+        let controller = &mut config.controller;
+        for span in [
+            &mut controller.per_read,
+            &mut controller.per_write,
+            &mut controller.per_write_unit,
+            &mut controller.read_latency,
+            &mut controller.write_latency,
+            &mut controller.link_latency,
+        ] {
+            *span = *span * factor;
+        }
+        // A transfer of 4 KiB takes whole nanoseconds, so that rounding does not spoil the comparison.
+        controller.link_ps_per_byte = 250 * factor;
+        let pages = pages(&config);
+        let mut drive = Nand::new(config, Precondition::Steady, 1);
+        let mut random = Stream::new(3, "mix");
+        let mix = move |id, _| {
+            let op = if random.chance(0.5) {
+                Op::Read
+            } else {
+                Op::Write
+            };
+            Command::new(id, op, random.below(pages) * 4096, 4096)
+        };
+        let mut load = Closed::new(16, 20_000, mix);
+        run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+        load.latencies
+            .iter()
+            .map(|(_, latency, _)| latency.ns())
+            .collect::<Vec<_>>()
+    };
+    let tripled: Vec<u64> = times(1).iter().map(|ns| ns * 3).collect();
+    assert_eq!(tripled, times(3));
+}
+
+#[test]
+fn a_trace_of_completions_stays_as_it_was() {
+    let mut drive = Nand::new(everything(false), Precondition::Steady, 11);
+    let pages = pages(&drive.config);
+    let mut random = Stream::new(12, "trace");
+    let mut commands: Vec<(u64, Command)> = Vec::new();
+    for id in 0..24 {
+        let op = [Op::Read, Op::Write, Op::Read, Op::Flush][random.below(4) as usize];
+        let bytes = 4096 << random.below(4);
+        let offset = random.below(pages - 8) * 4096;
+        commands.push((u64::from(id) * 40, Command::new(id, op, offset, bytes)));
+    }
+    let mut lines = String::new();
+    for completion in at_times(&mut drive, &commands) {
+        let op = commands[completion.id as usize].1.op;
+        lines += &format!("{:>2} {op:?} at {:?}:", completion.id, completion.at);
+        for part in Part::ALL {
+            let span = completion.anatomy.get(part);
+            if span > Span::ZERO {
+                lines += &format!(" {} {},", part.name(), span.ns());
+            }
+        }
+        lines.push('\n');
+    }
+    insta::assert_snapshot!(lines);
+}

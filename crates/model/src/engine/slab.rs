@@ -17,11 +17,6 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// All slots ever used, the released ones with what they held last.
-    pub fn slots(&self) -> &[T] {
-        &self.slots
-    }
-
     /// Puts a value into a free slot.
     #[inline]
     pub fn insert(&mut self, value: T) -> u32 {

@@ -54,8 +54,9 @@ pub struct XPoint {
     controller: Station,
     /// Pieces in the controller, in the order in which they leave it.
     dispatching: VecDeque<Due>,
-    /// Pieces past the controller's front that are being worked on, and those that wait for a slot, in order.
-    working: u32,
+    /// Pieces past the controller's front that are being worked on, in no order.
+    working: Vec<u32>,
+    /// Those that wait for a slot of the controller, in order.
     waiting: VecDeque<u32>,
     /// Write data on its way from the host.
     incoming: Station,
@@ -99,7 +100,7 @@ impl XPoint {
             held: VecDeque::new(),
             controller: Station::default(),
             dispatching: VecDeque::with_capacity(64),
-            working: 0,
+            working: Vec::with_capacity(64),
             waiting: VecDeque::with_capacity(64),
             incoming: Station::default(),
             fetching: VecDeque::with_capacity(64),
@@ -158,7 +159,7 @@ impl XPoint {
         piece.dispatched = now;
         if piece.work == Work::Answer {
             self.complete(now, slot, &Waits::default(), done);
-        } else if self.working == self.config.timing.controller_slots {
+        } else if self.working.len() == self.config.timing.controller_slots as usize {
             self.waiting.push_back(slot);
         } else {
             self.work_on(now, slot);
@@ -167,12 +168,12 @@ impl XPoint {
 
     /// A piece has got one of the controller's slots.
     fn work_on(&mut self, now: Time, slot: u32) {
-        self.working += 1;
         self.sequence += 1;
         let piece = &mut self.pieces[slot];
         piece.dispatched = now;
         piece.sequence = self.sequence;
-        piece.present = true;
+        piece.position = self.working.len() as u32;
+        self.working.push(slot);
         let piece = &self.pieces[slot];
         let conflict = self.locks.may_conflict(piece) && self.conflicts(piece);
         self.locks.add(piece);
@@ -185,10 +186,10 @@ impl XPoint {
 
     /// Whether a piece that came earlier holds, or waits for, one of its units.
     fn conflicts(&self, piece: &Piece) -> bool {
-        self.pieces
-            .slots()
-            .iter()
-            .any(|other| other.present && other.sequence < piece.sequence && other.conflicts(piece))
+        self.working.iter().any(|&slot| {
+            let other = &self.pieces[slot];
+            other.sequence < piece.sequence && other.conflicts(piece)
+        })
     }
 
     /// The units of a piece are its own now.
@@ -310,13 +311,16 @@ impl XPoint {
         if piece.remaining > 0 {
             return;
         }
-        piece.present = false;
         self.locks.remove(piece);
+        let position = piece.position;
+        self.working.swap_remove(position as usize);
+        if let Some(&moved) = self.working.get(position as usize) {
+            self.pieces[moved].position = position;
+        }
         self.complete(now, transit.piece, &transit.waits, done);
         if !self.blocked.is_empty() {
             self.unblock(now);
         }
-        self.working -= 1;
         if let Some(slot) = self.waiting.pop_front() {
             self.work_on(now, slot);
         }

@@ -35,8 +35,8 @@ pub(super) struct Piece {
     pub(super) awaited: u32,
     /// Order of arrival at the units.
     pub(super) sequence: u64,
-    /// Slot in use and past the controller.
-    pub(super) present: bool,
+    /// Where it stands among the pieces being worked on.
+    pub(super) position: u32,
     pub(super) submitted: Time,
     pub(super) throttled: Span,
     pub(super) dispatched: Time,
@@ -71,7 +71,7 @@ impl Piece {
             remaining: units as u32,
             awaited: 0,
             sequence: 0,
-            present: false,
+            position: 0,
             submitted: now,
             throttled: Span::ZERO,
             dispatched: now,

@@ -563,3 +563,33 @@ fn the_fuzz_seeds_are_what_the_writers_write_and_are_read() {
         assert_eq!(trace.records.len(), ios.len(), "{name}");
     }
 }
+
+/// Written by fio 3.33 with `--rw=randrw --fsync=4 --thinktime=1000 --write_iolog`, but for the file's name.
+#[test]
+fn a_log_that_fio_wrote_is_read() {
+    let log = b"fio version 3 iolog
+18 /dev/nvme0n1 add
+119 /dev/nvme0n1 open
+122 /dev/nvme0n1 read 0 4096
+1393 /dev/nvme0n1 read 45056 4096
+3584 /dev/nvme0n1 write 28672 4096
+9840 /dev/nvme0n1 sync 61440 0
+10114 /dev/nvme0n1 read 4096 4096
+17735 /dev/nvme0n1 close
+";
+    let trace = read(log, &Options::default()).unwrap();
+    let got: Vec<_> = trace
+        .records
+        .iter()
+        .map(|record| (record.arrival_ns() / 1_000, record.op()))
+        .collect();
+    // The sync is a flush of the drive; its offset and length mean nothing.
+    let expected = [
+        (0, Op::Read),
+        (1_271, Op::Read),
+        (3_462, Op::Write),
+        (9_718, Op::Flush),
+        (9_992, Op::Read),
+    ];
+    assert_eq!(got, expected);
+}

@@ -13,6 +13,7 @@ use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Capacity, Command, Completion, Op, Part, Span, Time};
 use proptest::prelude::*;
+use study::catalogue;
 use study::problem::Problems;
 use study::run::replay::{ReplayPlan, Replayed, replay};
 use study::workload::replay::{Beyond, Layout, Pace, Replay};
@@ -84,35 +85,63 @@ fn ios() -> impl Strategy<Value = Vec<Io>> {
     })
 }
 
+/// The sample traces, or none where they are not beside the checkout.
+fn samples() -> Vec<PathBuf> {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces");
+    let Ok(files) = std::fs::read_dir(dir) else {
+        skip!("no sample traces at {dir}");
+        return Vec::new();
+    };
+    let files = files.map(|file| file.unwrap().path());
+    let files: Vec<PathBuf> = files
+        .filter(|file| file.extension().is_some_and(|extension| extension == "xz"))
+        .collect();
+    assert!(files.len() >= 8, "only {} traces in {dir}", files.len());
+    files
+}
+
+fn replays_completely(trace: &Trace, plan: &ReplayPlan) {
+    let mut plan = plan.clone();
+    plan.beyond = Beyond::Wrap;
+    let replayed = run(trace, &plan).unwrap_or_else(|error| panic!("{error}"));
+    let thread = &replayed.outcome.threads[0];
+    let done = thread.read.ios + thread.write.ios + replayed.empty;
+    let what = format!("{} on {}", trace.origin, plan.name);
+    assert_eq!(done, trace.records.len() as u64, "{what}");
+    assert_eq!(thread.read.errors + thread.write.errors, 0, "{what}");
+}
+
 #[test]
 fn every_sample_replays_completely() {
-    let dir = PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../../shared/traces"
-    ));
-    let Ok(files) = std::fs::read_dir(&dir) else {
-        skip!("no sample traces at {}", dir.display());
-        return;
-    };
-    let mut count = 0;
-    for file in files.map(|file| file.unwrap().path()) {
-        if file.extension().is_none_or(|extension| extension != "xz") {
-            continue;
-        }
+    for file in samples() {
         let trace =
             trace::read(&file, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
-        for pace in [Pace::Recorded(1.0), Pace::Depth(32)] {
-            let mut plan = plan(1 << 38, pace);
-            plan.beyond = Beyond::Wrap;
-            let replayed = run(&trace, &plan).unwrap_or_else(|error| panic!("{error}"));
-            let thread = &replayed.outcome.threads[0];
-            let done = thread.read.ios + thread.write.ios + replayed.empty;
-            assert_eq!(done, trace.records.len() as u64, "{}", file.display());
-            assert_eq!(thread.read.errors + thread.write.errors, 0);
-        }
-        count += 1;
+        replays_completely(&trace, &plan(1 << 38, Pace::Recorded(1.0)));
+        replays_completely(&trace, &plan(1 << 38, Pace::Depth(32)));
     }
-    assert!(count >= 8, "only {count} traces in {}", dir.display());
+}
+
+#[test]
+fn every_sample_begins_on_drives_of_each_medium() {
+    for name in ["p4800x-375", "p3700-1600", "950pro-256", "p3608-1600"] {
+        let sheet = catalogue::drive(name).unwrap_or_else(|error| panic!("{error}"));
+        for file in samples() {
+            let options = Options {
+                first: Some(1_000),
+                ..Options::default()
+            };
+            let trace = trace::read(&file, &options).unwrap_or_else(|error| panic!("{error}"));
+            for pace in [Pace::Recorded(1.0), Pace::Depth(32)] {
+                let plan = ReplayPlan {
+                    name: name.into(),
+                    drive: sheet.config.clone(),
+                    host: catalogue::host("xeon-2017").unwrap().config,
+                    ..plan(0, pace)
+                };
+                replays_completely(&trace, &plan);
+            }
+        }
+    }
 }
 
 /// What a replay submits, on a device that answers after `service`, any number at once.

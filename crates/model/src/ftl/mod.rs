@@ -53,6 +53,8 @@ pub enum Writer {
     Host = 0,
     /// Garbage collection.
     Collection = 1,
+    /// The host, into blocks of one bit a cell.
+    Slc = 2,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +75,19 @@ impl Watermark {
     pub fn spare_blocks(self) -> u32 {
         self.low + 2
     }
+}
+
+/// Blocks written with one bit a cell.
+#[derive(Clone, Debug)]
+struct SlcPool {
+    /// Most of a die at a time.
+    most: u32,
+    /// Slots such a block holds.
+    slots: u32,
+    /// By die: how many there are.
+    used: Vec<u32>,
+    /// By block.
+    is: Vec<bool>,
 }
 
 /// Counters of what the translation layer has done.
@@ -115,7 +130,8 @@ pub struct Ftl {
     valid: Vec<u16>,
     /// By die, oldest first: taking them in turn levels wear.
     free: Vec<VecDeque<u32>>,
-    open: Vec<[OpenBlock; 2]>,
+    open: Vec<[OpenBlock; 3]>,
+    slc: Option<SlcPool>,
     traffic: Traffic,
     free_blocks: u32,
 }
@@ -135,7 +151,8 @@ impl Ftl {
             reverse: vec![0; shape.slots() as usize],
             valid: vec![BUSY; blocks],
             free: vec![VecDeque::with_capacity(shape.blocks as usize); shape.dies as usize],
-            open: vec![[closed; 2]; shape.dies as usize],
+            open: vec![[closed; 3]; shape.dies as usize],
+            slc: None,
             traffic: Traffic::default(),
             free_blocks: 0,
             layout: None,
@@ -157,6 +174,23 @@ impl Ftl {
         }
         ftl.layout = layout;
         ftl
+    }
+
+    /// Lets up to `most` free blocks of each die be written with one bit a cell, of `bits` otherwise.
+    pub fn with_slc(mut self, most: u32, bits: u32) -> Ftl {
+        let page = self.shape.page_slots;
+        self.slc = Some(SlcPool {
+            most,
+            slots: self.shape.block_slots / bits / page * page,
+            used: vec![0; self.shape.dies as usize],
+            is: vec![false; self.valid.len()],
+        });
+        self
+    }
+
+    /// Blocks of a die that hold one bit a cell.
+    pub fn slc_blocks(&self, die: u32) -> u32 {
+        self.slc.as_ref().map_or(0, |slc| slc.used[die as usize])
     }
 
     /// Makes a block of the layout the one that collection goes on writing.
@@ -306,38 +340,61 @@ impl Ftl {
     /// The first slot of the next page of a die for this writer, opening a block if need be; `None` if the die has no
     /// block left that this writer may open.
     pub fn take_page(&mut self, die: u32, writer: Writer) -> Option<u32> {
+        if !self.has_page(die, writer) {
+            return None;
+        }
+        let limit = self.block_limit(writer);
         let shape = self.shape;
         let open = &mut self.open[die as usize][writer as usize];
-        if open.next == shape.block_slots {
-            let free = &mut self.free[die as usize];
-            if writer == Writer::Host && free.len() <= COLLECTION_RESERVE {
-                return None;
-            }
-            let block = free.pop_front()?;
+        if open.next >= limit {
+            let block = self.free[die as usize].pop_front()?;
             self.free_blocks -= 1;
             *open = OpenBlock { block, next: 0 };
+            if let (Writer::Slc, Some(slc)) = (writer, &mut self.slc) {
+                slc.used[die as usize] += 1;
+                slc.is[block as usize] = true;
+            }
         }
         let slot = open.block * shape.block_slots + open.next;
         open.next += shape.page_slots;
         Some(slot)
     }
 
+    /// Slots that this writer puts into a block.
+    #[inline]
+    fn block_limit(&self, writer: Writer) -> u32 {
+        match (writer, &self.slc) {
+            (Writer::Slc, Some(slc)) => slc.slots,
+            _ => self.shape.block_slots,
+        }
+    }
+
     /// Whether [`Ftl::take_page`] would give this writer a page.
     #[inline]
     pub fn has_page(&self, die: u32, writer: Writer) -> bool {
-        let reserve = match writer {
-            Writer::Host => COLLECTION_RESERVE,
-            Writer::Collection => 0,
+        let free = self.free[die as usize].len();
+        let may_open = match (writer, &self.slc) {
+            (Writer::Host, _) => free > COLLECTION_RESERVE,
+            (Writer::Collection, _) => free > 0,
+            // Only from blocks that nobody will miss soon.
+            (Writer::Slc, Some(slc)) => {
+                free > self.watermark.low as usize + 1 && slc.used[die as usize] < slc.most
+            }
+            (Writer::Slc, None) => return false,
         };
-        self.open[die as usize][writer as usize].next < self.shape.block_slots
-            || self.free[die as usize].len() > reserve
+        may_open || self.open[die as usize][writer as usize].next < self.block_limit(writer)
     }
 
     /// To be called when the program of the page at `slot` has ended: a block that is full may be collected from now.
     #[inline]
     pub fn page_programmed(&mut self, slot: u32) {
-        if slot % self.shape.block_slots + self.shape.page_slots == self.shape.block_slots {
-            self.valid[self.shape.block_of(slot) as usize] &= !BUSY;
+        let block = self.shape.block_of(slot);
+        let limit = match &self.slc {
+            Some(slc) if slc.is[block as usize] => slc.slots,
+            _ => self.shape.block_slots,
+        };
+        if slot % self.shape.block_slots + self.shape.page_slots == limit {
+            self.valid[block as usize] &= !BUSY;
         }
     }
 
@@ -367,6 +424,19 @@ impl Ftl {
         Some((block * self.shape.block_slots, u32::from(least)))
     }
 
+    /// As [`Ftl::take_victim`], but among the blocks of one bit a cell only, however full they are.
+    pub fn take_slc_victim(&mut self, die: u32) -> Option<(u32, u32)> {
+        let slc = self.slc.as_ref()?;
+        let from = (die * self.shape.blocks) as usize;
+        let blocks = from..from + self.shape.blocks as usize;
+        let block = blocks
+            .filter(|&block| slc.is[block] && self.valid[block] & BUSY == 0)
+            .min_by_key(|&block| self.valid[block])?;
+        let valid = u32::from(self.valid[block]);
+        self.valid[block] |= BUSY;
+        Some((block as u32 * self.shape.block_slots, valid))
+    }
+
     /// Valid slots in the block that begins at `slot`.
     #[inline]
     pub fn valid_in_block(&self, slot: u32) -> u32 {
@@ -381,7 +451,13 @@ impl Ftl {
             "erased a block with data in it"
         );
         self.traffic.erased += 1;
-        self.free[self.shape.die_of(slot) as usize].push_back(block);
+        let die = self.shape.die_of(slot) as usize;
+        if let Some(slc) = &mut self.slc
+            && std::mem::take(&mut slc.is[block as usize])
+        {
+            slc.used[die] -= 1;
+        }
+        self.free[die].push_back(block);
         self.free_blocks += 1;
     }
 

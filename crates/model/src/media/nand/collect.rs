@@ -39,10 +39,21 @@ impl Nand {
         let free = self.ftl.free_blocks(die);
         let pending = self.dies[die as usize].collecting.emptied.len() as u32;
         let background = self.background && free + pending < self.config.collection.background_free;
-        if !self.ftl.wants_collection(die) && !background {
+        let short = self.ftl.wants_collection(die) || background;
+        // Blocks of one bit a cell are emptied when there is time.
+        let fold = self.background && !short && self.ftl.slc_blocks(die) > 0;
+        if !short && !fold {
             return false;
         }
-        let Some((victim, valid)) = self.ftl.take_victim(die) else {
+        let taken = if fold {
+            self.ftl.take_slc_victim(die)
+        } else {
+            self.ftl.take_victim(die)
+        };
+        let Some((victim, valid)) = taken else {
+            if fold {
+                return false;
+            }
             // Nothing to earn: the host may use what is left, and the die looks again when no other can take a page.
             self.starved.insert(die);
             let page = self.page_price();
@@ -190,7 +201,7 @@ impl Nand {
             self.buffer.drain_all();
             self.dispatch_pages(now);
         }
-        if self.config.collection.background_free > 0 {
+        if self.config.collection.background_free > 0 || self.config.slc.is_some() {
             self.background = true;
             for die in 0..self.shape.dies {
                 self.next_work(now, die);

@@ -119,10 +119,11 @@ pub struct ReadAhead {
     pub after: u32,
 }
 
-/// Pseudo-SLC write cache: blocks written with one bit a cell.
+/// Pseudo-SLC write cache: free blocks that the host writes with one bit a cell while there are plenty. Idle time moves
+/// their data to ordinary blocks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SlcCache {
-    /// Blocks of each die that it uses, taken from the free ones.
+    /// Most blocks of each die at a time.
     pub blocks_per_die: u32,
     /// Bits a cell stores otherwise (2 for MLC, 3 for TLC): an SLC block holds that much less.
     pub bits: u32,
@@ -224,7 +225,10 @@ impl NandConfig {
                 "an SLC cache has at least one block a die, of 2 to 4 bits a cell otherwise",
             );
         }
-        match self.geometry.shape(self.spare_blocks()) {
+        match self
+            .geometry
+            .shape(self.collection.watermark.spare_blocks())
+        {
             Ok(shape) if wrong.is_empty() => Ok(shape),
             Ok(_) => Err(wrong),
             Err(error) => {
@@ -258,18 +262,12 @@ impl NandConfig {
             .max(f64::from(FEWEST_BLOCKS))
             .min(usable);
         // The same number of blocks is kept free and open whatever their total.
-        let spare = f64::from(self.spare_blocks());
+        let spare = f64::from(self.collection.watermark.spare_blocks());
         let data = (fewer - spare) / (usable - spare);
         geometry.blocks_per_plane = fewer as u32;
         geometry.reserved = 0.0;
         let capacity = self.geometry.capacity as f64 * share * data;
         geometry.capacity = (capacity as u64 / u64::from(UNIT)).max(1) * u64::from(UNIT);
         shrunk
-    }
-
-    /// Blocks of a die that hold no data in the steady state.
-    fn spare_blocks(&self) -> u32 {
-        let slc = self.slc.as_ref().map_or(0, |slc| slc.blocks_per_die);
-        self.collection.watermark.spare_blocks() + slc
     }
 }

@@ -379,7 +379,7 @@ impl Nand {
     pub(super) fn may_program(&self, die: u32) -> bool {
         let earned = !self.ftl.wants_collection(die)
             || self.dies[die as usize].collecting.budget >= self.page_price();
-        earned && self.ftl.has_page(die, Writer::Host)
+        earned && (self.ftl.has_page(die, Writer::Host) || self.ftl.has_page(die, Writer::Slc))
     }
 
     /// What a page of host data takes from a die's budget.

@@ -172,8 +172,11 @@ impl Nand {
         Nand::with_ftl(config, ftl, None, seed)
     }
 
-    fn with_ftl(config: NandConfig, ftl: Ftl, cold: Option<u64>, seed: u64) -> Nand {
+    fn with_ftl(config: NandConfig, mut ftl: Ftl, cold: Option<u64>, seed: u64) -> Nand {
         let shape = *ftl.shape();
+        if let Some(slc) = &config.slc {
+            ftl = ftl.with_slc(slc.blocks_per_die, slc.bits);
+        }
         let mut random = Stream::new(seed, "nand");
         let dies = (0..shape.dies)
             .map(|_| Die::new(&config, &shape, &mut random))

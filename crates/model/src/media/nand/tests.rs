@@ -240,6 +240,52 @@ fn it_keeps_the_laws() {
         }
     }
     crate::conformance::check_drive(|seed| Nand::new(small(), Precondition::Steady, seed));
+    crate::conformance::check_drive(|seed| {
+        let mut config = everything(false);
+        config.slc = Some(slc());
+        Nand::new(config, Precondition::Fresh, seed)
+    });
+}
+
+fn slc() -> SlcCache {
+    SlcCache {
+        blocks_per_die: 4,
+        bits: 2,
+        program: Span::from_us(300),
+    }
+}
+
+#[test]
+fn an_slc_cache_takes_bursts_and_recovers_when_idle() {
+    let mut config = small();
+    config.slc = Some(slc());
+    let cache = 16 * 4 * u64::from(config.check().expect("valid").block_slots) / 2;
+    let mut drive = Nand::new(config, Precondition::Fresh, 1);
+    // Mean latency of as many writes as half of the cache holds; then ten seconds for what the drive does when idle.
+    let latency = |drive: &mut Nand, seconds: u64, first: u64| {
+        let write = move |id, n| Command::write(id, (first + n) * 4096, 4096);
+        let mut load = Closed::new(64, cache / 2, write);
+        load.now = Time::ZERO + Span::from_ms(1000 * seconds);
+        let until = load.now + Span::from_ms(10_000);
+        run(drive, &mut load, load.now, until);
+        let sum: f64 = load
+            .latencies
+            .iter()
+            .map(|(_, latency, _)| latency.us())
+            .sum();
+        sum / load.latencies.len() as f64
+    };
+    let burst = latency(&mut drive, 0, 0);
+    let left = drive.ftl.slc_blocks(0);
+    assert!(
+        left <= 1,
+        "only the open block stays after idle time, not {left}"
+    );
+    let again = latency(&mut drive, 20, cache / 2);
+    assert!((burst / again - 1.0).abs() < 0.1, "{burst} {again}");
+    let slow = latency(&mut Nand::new(small(), Precondition::Fresh, 1), 0, 0);
+    assert!(slow > burst * 1.5, "{slow} {burst}");
+    drive.ftl.check();
 }
 
 /// Runs these commands, each at its time in microseconds; returns the completions in order of id.

@@ -378,9 +378,19 @@ impl Nand {
     }
 
     fn program_page(&mut self, now: Time, die: u32) {
-        let Some(slot) = self.ftl.take_page(die, Writer::Host) else {
+        let (slc, ordinary) = (Writer::Slc, Writer::Host);
+        let writer = if self.ftl.has_page(die, slc) {
+            slc
+        } else {
+            ordinary
+        };
+        let Some(slot) = self.ftl.take_page(die, writer) else {
             debug_assert!(false, "no page for the host on die {die}");
             return;
+        };
+        let program = match (writer, &self.config.slc) {
+            (Writer::Slc, Some(slc)) => slc.program,
+            _ => self.config.timing.program,
         };
         if self.ftl.wants_collection(die) {
             self.dies[die as usize].collecting.budget -= self.page_price();
@@ -397,7 +407,7 @@ impl Nand {
         let ready = self.book_channel(now, die, units as u64 * u64::from(UNIT));
         self.tally.programs += 1;
         self.next_die = (die + 1) % shape.dies;
-        let until = ready + self.config.timing.program;
+        let until = ready + program;
         self.begin(now, die, Work::Program(slot), Cause::Program, until);
     }
 

@@ -52,9 +52,10 @@ pub fn run<D: Device, W: Workload>(
         // Completions precede arrivals at a tie, so that a slot freed now can be used now.
         if event == now {
             device.advance(now, &mut done);
-            for completion in done.drain(..) {
-                workload.complete(now, &completion);
+            for completion in &done {
+                workload.complete(now, completion);
             }
+            done.clear();
         }
         if workload.next_arrival() == now {
             workload.arrive(now, &mut |command| device.submit(now, command));

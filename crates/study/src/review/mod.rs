@@ -155,16 +155,27 @@ const LONGEST_LABEL: usize = 20;
 
 /// Short names, unique, without the words that makers share; the id where that does not work.
 fn labels(sheets: &[DriveSheet]) -> Vec<String> {
-    let short: Vec<String> = sheets
+    let words = |sheet: &DriveSheet| -> Vec<String> {
+        let words = sheet.name.split_whitespace();
+        let words = words.filter(|word| !COMMON.contains(word) && *word != sheet.maker);
+        words.map(str::to_owned).collect()
+    };
+    let long: Vec<String> = sheets.iter().map(|sheet| words(sheet).join(" ")).collect();
+    // The capacity is said only where it tells drives apart.
+    let bare: Vec<String> = sheets
         .iter()
-        .map(|sheet| {
-            let words = sheet.name.split_whitespace();
-            let words: Vec<&str> = words
-                .filter(|word| !COMMON.contains(word) && *word != sheet.maker)
-                .collect();
-            words.join(" ")
+        .map(|sheet| match words(sheet).as_slice() {
+            [model @ .., _, unit] if unit == "GB" || unit == "TB" => model.join(" "),
+            all => all.join(" "),
         })
         .collect();
+    let distinct = |names: &[String]| {
+        let mut sorted = names.to_vec();
+        sorted.sort();
+        sorted.dedup();
+        sorted.len() == names.len() && sorted.iter().all(|name| !name.is_empty())
+    };
+    let short = if distinct(&bare) { bare } else { long };
     let label = |(sheet, label): (&DriveSheet, &String)| {
         let twice = short.iter().filter(|other| *other == label).count() > 1;
         if label.is_empty() || twice || label.chars().count() > LONGEST_LABEL {

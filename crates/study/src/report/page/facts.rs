@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::markup::escape;
+use super::markup::{escape, tied};
 use crate::report::quantity::{bytes_decimal, count, megabytes_a_second, microseconds};
 use crate::review::Review;
 use crate::review::results::{DriveFacts, Figures, Point};
@@ -151,7 +151,7 @@ pub(super) fn verdict(review: &Review, title_of: impl Fn(&str) -> &'static str) 
             title_of(chapter)
         ));
         for finding in group {
-            page.push_str(&format!("<dd>{}</dd>", escape(&finding.text)));
+            page.push_str(&format!("<dd>{}</dd>", tied(&escape(&finding.text))));
         }
         page.push_str("</div>\n");
     }

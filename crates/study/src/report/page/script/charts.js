@@ -270,7 +270,7 @@ const charts = (() => {
           const xs = xOf(one);
           return { drive: one.at, name: one.drive.label, points: one.series[state.metric].map((y, i) => [xs[i], y]) };
         }),
-        note: all.flatMap(({ drive, at }) => point.results[at].notes?.map((note) => `${drive.label}: ${note}.`) ?? []).join(" "),
+        note: all.flatMap(({ drive, at }) => point.results[at].notes?.map((note) => `${drive.label}: ${note}.`) ?? []).join("\n"),
         table: {
           caption: "4 KiB random writes from fresh",
           head: ["Drive", "Seconds", "Written (capacities)", "IOPS", "MB/s", "Mean latency", "Longest latency"],

@@ -65,11 +65,7 @@
       }
     });
   });
-  addEventListener("beforeprint", () => {
-    theme.beginPrint();
-    // A sheet of paper is narrower than most windows.
-    redraw();
-  });
-  addEventListener("afterprint", () => theme.endPrint());
+  addEventListener("beforeprint", theme.beginPrint);
+  addEventListener("afterprint", theme.endPrint);
   document.documentElement.dataset.ready = "yes";
 })();

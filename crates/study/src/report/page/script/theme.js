@@ -19,17 +19,20 @@ const theme = (() => {
 
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
-  // Print on white whatever the screen shows.
+  // Print on white whatever the screen shows, with charts as wide as a sheet: browsers call this before they lay the
+  // page out for paper.
   let before = null;
   function beginPrint() {
     if (before !== null) return;
     before = root.dataset.theme || "auto";
     root.dataset.theme = "light";
+    root.classList.add("printing");
     listeners.forEach((listener) => listener());
   }
   function endPrint() {
     if (before === null) return;
     root.dataset.theme = before;
+    root.classList.remove("printing");
     before = null;
     listeners.forEach((listener) => listener());
   }

@@ -44,6 +44,10 @@ pub(crate) struct Args {
     #[arg(long, default_value = "quick", value_parser = ["quick", "full"])]
     suite: String,
 
+    /// Count this many I/Os at each point instead of the suite's: a faster look, with fewer percentiles
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
+    ios: Option<u64>,
+
     /// The host the drives are in: a name or the path of a TOML file
     #[arg(long, default_value = "xeon-2017", value_name = "HOST")]
     host: String,
@@ -59,6 +63,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let request = read(args)?;
+    review::check(&request)?;
     let bar = progress_bar();
     let result = review::review(&request, &Virtual, &|event| tell(&bar, event));
     bar.finish_and_clear();
@@ -133,7 +138,10 @@ fn read(args: &Args) -> Result<Request, Problems> {
             drives,
             host,
             suite,
-            effort: suite.effort(),
+            effort: match args.ios {
+                Some(ios) => suite.effort().with_ios(ios),
+                None => suite.effort(),
+            },
             seed: args.seed,
             yours,
         }),

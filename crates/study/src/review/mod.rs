@@ -18,10 +18,12 @@ pub use suite::{Effort, Suite};
 use model::media::{DriveConfig, Precondition};
 
 use crate::catalogue::{DriveSheet, Figure, HostSheet};
-use crate::problem::Problems;
+use crate::problem::{Problem, Problems};
 use crate::run::replay::{ReplayPlan, replay};
 use crate::run::{Bench, Outcome, Plan};
 use crate::workload::job::Job;
+use crate::workload::replay::{Beyond, Layout};
+use crate::workload::resolve;
 use crate::workload::trace::Trace;
 use results::{BAND_EDGES, DriveFacts, HostFacts, VERSION, percentile_grid, rounded};
 
@@ -91,15 +93,48 @@ impl OnBench for Bench {
     }
 }
 
+/// Whether every workload of the user fits every drive.
+///
+/// # Errors
+/// All that do not, before anything runs.
+pub fn check(request: &Request) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    for sheet in &request.drives {
+        let capacity = model::Capacity {
+            bytes: sheet.capacity,
+            block: sheet.lba_formats.first().map_or(512, |format| format.data),
+        };
+        for yours in &request.yours {
+            let fits = match &yours.workload {
+                Workload::Jobs(jobs) => resolve(jobs, capacity).map(|_| ()),
+                Workload::Trace(trace) => {
+                    Layout::new(trace, &sheet.id, capacity, Beyond::Wrap).map(|_| ())
+                }
+            };
+            if let Err(found) = fits {
+                problems
+                    .0
+                    .extend(found.0.into_iter().map(|problem| Problem {
+                        what: format!("on {}: {}", sheet.id, problem.what),
+                        origin: yours.source.clone(),
+                        ..problem
+                    }));
+            }
+        }
+    }
+    problems.or(())
+}
+
 /// Runs the review on all cores.
 ///
 /// # Errors
-/// A job does not fit a drive.
+/// As [`check`], which comes first.
 pub fn review(
     request: &Request,
     simulator: &dyn Simulator,
     listener: Listener<'_>,
 ) -> Result<Review, Problems> {
+    check(request)?;
     let runner = run::Runner {
         request,
         effort: request.effort,

@@ -78,6 +78,24 @@ pub struct Effort {
     pub fine: bool,
 }
 
+impl Effort {
+    /// The same with this many I/Os at each point, for a quick look or a test.
+    #[must_use]
+    pub const fn with_ios(self, ios: u64) -> Effort {
+        let writes = ios.saturating_mul(60);
+        Effort {
+            ios,
+            deep_ios: ios,
+            sustained_writes: if writes < self.sustained_writes {
+                writes
+            } else {
+                self.sustained_writes
+            },
+            ..self
+        }
+    }
+}
+
 /// One workload of the suite.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct PointSpec {

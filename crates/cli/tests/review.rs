@@ -1,0 +1,140 @@
+//! `drivelab review` as a user runs it: files, table, messages and exit codes.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+
+fn review(folder: &Path, args: &[&str]) -> Output {
+    Command::new(cargo_bin!("drivelab"))
+        .arg("review")
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("output is UTF-8")
+}
+
+#[test]
+fn writes_page_and_data_and_prints_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("log.fio"),
+        "[log]\nrw=write\nbs=4k\nnumber_ios=500\nsize=1g\n",
+    )
+    .unwrap();
+    let args = [
+        "ram-disk",
+        "optane-memory-16",
+        "--ios",
+        "300",
+        "--job",
+        "log.fio",
+        "--output",
+        "out.html",
+    ];
+    let output = review(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    assert!(table.contains("4 KiB random read, QD1: mean") && table.contains("optane-memory-16"));
+    assert!(table.contains("out.html") && table.contains("out.json"));
+    let page = std::fs::read_to_string(folder.path().join("out.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    let data = std::fs::read(folder.path().join("out.json")).unwrap();
+    let data: Value = serde_json::from_slice(&data).unwrap();
+    assert_eq!(data["schema"], "drivelab review");
+    assert_eq!(data["version"], 1);
+    assert_eq!(data["drives"][1]["id"], "optane-memory-16");
+    assert_eq!(
+        data["chapters"].as_array().unwrap().last().unwrap()["id"],
+        "yours"
+    );
+    let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(names.len(), 3, "no temporary file is left");
+    // The same again is the same bytes; another seed is not.
+    let first = std::fs::read(folder.path().join("out.html")).unwrap();
+    review(folder.path(), &args);
+    assert_eq!(
+        std::fs::read(folder.path().join("out.html")).unwrap(),
+        first
+    );
+    review(folder.path(), &[&args[..], &["--seed", "43"]].concat());
+    assert_ne!(
+        std::fs::read(folder.path().join("out.html")).unwrap(),
+        first
+    );
+}
+
+#[test]
+fn all_that_is_wrong_is_said_at_once_and_nothing_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("review.html"), "mine").unwrap();
+    std::fs::write(
+        folder.path().join("bad.fio"),
+        "[a]\nrw=randraed\niodpeth=4\n",
+    )
+    .unwrap();
+    std::fs::write(folder.path().join("bad.trace"), "not a trace\n").unwrap();
+    let args = [
+        "p4800x-376",
+        "ram-disk",
+        "ram-disk",
+        "--job",
+        "bad.fio",
+        "--job",
+        "absent.fio",
+        "--trace",
+        "bad.trace",
+        "--host",
+        "xeon-2018",
+    ];
+    let output = review(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    let said = text(&output.stderr);
+    for part in [
+        "p4800x-376",
+        "ram-disk: named twice",
+        "randraed",
+        "iodpeth",
+        "absent.fio",
+        "bad.trace",
+        "xeon-2018",
+    ] {
+        assert!(said.contains(part), "{part} in:\n{said}");
+    }
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("review.html")).unwrap(),
+        "mine"
+    );
+    assert!(!folder.path().join("review.json").exists());
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_said_first() {
+    let folder = tempfile::tempdir().unwrap();
+    for (output, part) in [
+        ("absent/review.html", "there is no folder absent"),
+        ("review.json", "the ending .json"),
+        (".", "names no file"),
+    ] {
+        let output = review(folder.path(), &["ram-disk", "--output", output]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            text(&output.stderr).contains(part),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn help_has_examples() {
+    let output = review(Path::new("."), &["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("drivelab review p4800x-375 p3700-1600 9100max-2400"));
+}

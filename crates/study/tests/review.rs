@@ -1,0 +1,112 @@
+//! A review of modelled drives, small.
+
+use rayon::ThreadPoolBuilder;
+use study::catalogue;
+use study::report::page;
+use study::review::{Request, Review, Suite, Virtual, Workload, Yours, check, review};
+use study::workload::job::{Extent, Job};
+
+/// An XPoint and a NAND drive, the latter shrunk so that it is prepared at once.
+fn request() -> Request {
+    let drives = ["p4800x-375", "p3700-1600"].map(|name| {
+        let mut sheet = catalogue::drive(name).unwrap();
+        sheet.config = sheet.config.shrunk(8 << 30);
+        sheet.capacity = sheet.config.capacity_bytes();
+        sheet
+    });
+    Request {
+        drives: drives.to_vec(),
+        host: catalogue::host("xeon-2017").unwrap(),
+        suite: Suite::Quick,
+        effort: Suite::Quick.effort().with_ios(300),
+        seed: 7,
+        yours: vec![Yours {
+            source: "mine.fio".into(),
+            text: "[a]\nrw=read\n".into(),
+            workload: Workload::Jobs(vec![Job {
+                name: "a".into(),
+                number_ios: Some(500),
+                ..Job::default()
+            }]),
+        }],
+    }
+}
+
+fn on_threads(threads: usize) -> Review {
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .unwrap();
+    pool.install(|| review(&request(), &Virtual, &|_| {}).unwrap())
+}
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let alone = on_threads(1);
+    let together = on_threads(5);
+    assert_eq!(alone.to_json(), together.to_json());
+    assert_eq!(page::html(&alone), page::html(&together));
+}
+
+#[test]
+fn all_chapters_are_there_and_hold_what_they_promise() {
+    let found = on_threads(2);
+    let counts: Vec<(&str, usize)> = found
+        .chapters
+        .iter()
+        .map(|chapter| (chapter.id, chapter.points.len()))
+        .collect();
+    // 12 sizes, 2 patterns, 2 directions, 2 alignments; 29 depths and 2 directions; 10 depths; 11 mixes.
+    assert_eq!(
+        counts[..4],
+        [
+            ("block-size", 96),
+            ("queue-depth", 58),
+            ("sequential", 20),
+            ("mix", 11)
+        ]
+    );
+    assert_eq!(
+        counts[4..].iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+        ["paced", "sustained", "yours"]
+    );
+    let names: std::collections::BTreeSet<&str> = found
+        .chapters
+        .iter()
+        .flat_map(|chapter| &chapter.points)
+        .map(|point| point.name.as_str())
+        .collect();
+    let points: usize = counts.iter().map(|(_, count)| count).sum();
+    assert_eq!(names.len(), points, "names of points are unique");
+    for point in found.chapters.iter().flat_map(|chapter| &chapter.points) {
+        for result in point.results.iter().flatten() {
+            for figures in [&result.read, &result.write].into_iter().flatten() {
+                assert!(figures.ios > 0 && figures.errors == 0, "{}", point.name);
+                // Ten samples beyond, or nothing.
+                let latency = &figures.latency;
+                assert_eq!(
+                    latency.p99_us.is_some(),
+                    figures.ios >= 950,
+                    "{}",
+                    point.name
+                );
+                assert!(latency.min_us <= latency.mean_us && latency.mean_us <= latency.max_us);
+            }
+            assert!(result.job.contains("randseed") || point.name.starts_with("yours"));
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said_before_anything_runs() {
+    let mut request = request();
+    let Workload::Jobs(jobs) = &mut request.yours[0].workload else {
+        unreachable!()
+    };
+    jobs[0].offset = Extent::Bytes(1 << 50);
+    let problems = check(&request).unwrap_err();
+    assert_eq!(problems.0.len(), 2, "one for each drive: {problems}");
+    assert!(
+        problems.to_string().contains("mine.fio") && problems.to_string().contains("on p3700-1600")
+    );
+}

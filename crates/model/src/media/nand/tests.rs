@@ -265,9 +265,9 @@ fn an_slc_cache_takes_bursts_and_recovers_when_idle() {
     let latency = |drive: &mut Nand, seconds: u64, first: u64| {
         let write = move |id, n| Command::write(id, (first + n) * 4096, 4096);
         let mut load = Closed::new(64, cache / 2, write);
-        load.now = Time::ZERO + Span::from_ms(1000 * seconds);
-        let until = load.now + Span::from_ms(10_000);
-        run(drive, &mut load, load.now, until);
+        let start = Time::ZERO + Span::from_ms(1000 * seconds);
+        load.now = start;
+        run(drive, &mut load, start, start + Span::from_ms(10_000));
         let sum: f64 = load
             .latencies
             .iter()

@@ -4,6 +4,7 @@ mod fuzz;
 mod shell;
 mod test;
 mod tools;
+mod vendor;
 mod wasm;
 
 use std::process::ExitCode;
@@ -14,6 +15,7 @@ Usage: cargo xtask <TASK>
 Tasks:
   test [STEP]... [--no-install]   install what the tests need, then run every step (or only those named)
   steps                           list the steps of `test`
+  vendor                          copy uPlot from npm into the page's sources, with its licence
   fuzz [TARGET]... [--seconds N]  fuzz every target (or those named) for a minute (or N seconds) each
 
 Examples:
@@ -29,6 +31,13 @@ fn main() -> ExitCode {
         ["test", ref rest @ ..] => test::run(rest),
         ["steps"] => test::list(),
         ["fuzz", ref rest @ ..] => match fuzz::command(rest) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        ["vendor"] => match vendor::run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("error: {error}");

@@ -312,10 +312,11 @@ impl Latency {
 }
 
 impl Review {
-    /// The bytes of `review.json`.
+    /// The bytes of `review.json`: indented as far down as people read, a line for each point.
     pub fn to_json(&self) -> String {
-        let mut text =
-            serde_json::to_string_pretty(self).expect("a review has no maps with odd keys");
+        let value = serde_json::to_value(self).expect("a review has no maps with odd keys");
+        let mut text = String::new();
+        write_lines(&value, 0, &mut text);
         text.push('\n');
         text
     }
@@ -323,5 +324,65 @@ impl Review {
     /// The chapter of this id.
     pub fn chapter(&self, id: &str) -> Option<&Chapter> {
         self.chapters.iter().find(|chapter| chapter.id == id)
+    }
+}
+
+/// Levels of nesting that get lines of their own: the review, its lists, a chapter, its points.
+const INDENTED: usize = 4;
+
+fn write_lines(value: &serde_json::Value, level: usize, text: &mut String) {
+    use serde_json::Value;
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(fields) if level < INDENTED => fields
+            .iter()
+            .map(|(key, value)| (format!("{}: ", Value::from(key.as_str())), value))
+            .collect(),
+        // A list of numbers or words stays on its line.
+        Value::Array(items) if level < INDENTED && items.iter().any(Value::is_object) => {
+            items.iter().map(|item| (String::new(), item)).collect()
+        }
+        _ => {
+            text.push_str(&value.to_string());
+            return;
+        }
+    };
+    let (open, close) = if value.is_object() {
+        ('{', '}')
+    } else {
+        ('[', ']')
+    };
+    text.push(open);
+    for (index, (key, value)) in inner.iter().enumerate() {
+        text.push_str(if index == 0 { "\n" } else { ",\n" });
+        text.push_str(&"  ".repeat(level + 1));
+        text.push_str(key);
+        write_lines(value, level + 1, text);
+    }
+    text.push('\n');
+    text.push_str(&"  ".repeat(level));
+    text.push(close);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_hold_the_same_values() {
+        let value = serde_json::json!({
+            "a": [1, 2], "b": [{ "c": [{ "d": [{ "e": { "f": [null, "x\n\"y"] } }] }] }], "g": {}, "h": [],
+        });
+        let mut text = String::new();
+        write_lines(&value, 0, &mut text);
+        let back: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, value);
+    }
+
+    #[test]
+    fn the_grid_has_the_percentiles_people_name() {
+        let grid = percentile_grid();
+        for named in [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999] {
+            assert!(grid.contains(&named), "{named} in {grid:?}");
+        }
     }
 }

@@ -105,3 +105,49 @@ fn keeps_the_laws_when_nothing_takes_time() {
         XPoint::new(config, seed)
     });
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+
+    /// Any drive keeps the laws, whatever is slow in it and however much happens in the background.
+    #[test]
+    fn any_drive_keeps_the_laws(
+        channels in 1u32..9,
+        dies_per_channel in 1u32..9,
+        slots in 1u32..40,
+        transfer_units in 1u32..40,
+        times in proptest::array::uniform5(0u64..20_000),
+        rates in proptest::array::uniform2(1u64..3_000),
+        refresh in 0u32..20,
+        moves in 0u32..300,
+        limit in 5.1f64..20.0,
+        seed: u64,
+    ) {
+        let mut config = config();
+        config.channels = channels;
+        config.dies_per_channel = dies_per_channel;
+        config.die_bytes = 512 << 20;
+        config.max_transfer = transfer_units * UNIT;
+        let timing = &mut config.timing;
+        timing.controller_slots = slots;
+        timing.controller = Span::from_ns(times[0]);
+        timing.controller_interval = Span::from_ns(times[1]);
+        timing.data_fetch = Span::from_ns(times[2]);
+        timing.die_read = Span::from_ns(times[3]);
+        timing.die_write = Span::from_ns(times[4]);
+        timing.read_path_ps_per_byte = rates[0];
+        timing.write_path_ps_per_byte = rates[1];
+        timing.link_ps_per_byte = rates[0].min(rates[1]);
+        config.refresh.batch_units = refresh;
+        config.levelling.writes_per_move = moves;
+        config.power.limit_watts = limit;
+        proptest::prop_assert_eq!(config.problems(), Vec::<String>::new());
+        let suite = conformance::Suite {
+            commands: 400,
+            exact_depth: true,
+            ..conformance::Suite::default()
+        };
+        let examined = suite.examine(seed, |seed| XPoint::new(config.clone(), seed));
+        proptest::prop_assert_eq!(examined, Ok(()));
+    }
+}

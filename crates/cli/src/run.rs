@@ -12,6 +12,8 @@ use clap::{CommandFactory, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use model::Span;
+use model::host::HostConfig;
+use study::catalogue::DriveSheet;
 use study::problem::{Problems, nearest};
 use study::report::fio::{Formats, Report, print};
 use study::run::{Plan, simulate};
@@ -182,13 +184,15 @@ pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsS
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let drive = study::catalogue::drive(&args.drive)?;
-    let mut host = study::catalogue::host(&args.host)?.config;
-    host.io_queues = drive.io_queues;
-    let mut set = jobs(args, host.cores)?;
-    read_iologs(&mut set.jobs)?;
+    let (drive, host, set) = inputs(args)?;
     if args.parse_only {
         return Ok(());
+    }
+    let folder = args.output.as_deref().and_then(Path::parent);
+    if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+    {
+        let what = format!("there is no folder {} to write to", folder.display());
+        return Err(Problems::whole("--output", what).into());
     }
     let plan = Plan {
         drive: drive.config,
@@ -216,12 +220,32 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// Drive, host and jobs, or all that is wrong with any of them.
+fn inputs(args: &Args) -> Result<(DriveSheet, HostConfig, JobSet), Problems> {
+    let drive = study::catalogue::drive(&args.drive);
+    let host = study::catalogue::host(&args.host).map(|sheet| sheet.config);
+    let cores = host.as_ref().map_or(1, |host| host.cores);
+    let set = jobs(args, cores).and_then(|mut set| read_iologs(&mut set.jobs).map(|()| set));
+    match (drive, host, set) {
+        (Ok(drive), Ok(mut host), Ok(set)) => {
+            host.io_queues = drive.io_queues;
+            Ok((drive, host, set))
+        }
+        (drive, host, set) => {
+            let wrong = [drive.err(), host.err(), set.err()];
+            Err(Problems(
+                wrong.into_iter().flatten().flat_map(|one| one.0).collect(),
+            ))
+        }
+    }
+}
+
 /// The jobs that the arguments ask for; warnings go to standard error.
-fn jobs(args: &Args, cores: u16) -> Result<JobSet, Failure> {
+fn jobs(args: &Args, cores: u16) -> Result<JobSet, Problems> {
     if args.fio.is_empty() && args.files.is_empty() {
         let what =
             "there is no job: give a job file, or options such as --rw=randread --bs=4k --size=1g";
-        return Err(Problems::whole("command line", what).into());
+        return Err(Problems::whole("command line", what));
     }
     let surroundings = Surroundings {
         environment: &|name| std::env::var(name).ok(),
@@ -247,14 +271,15 @@ fn jobs(args: &Args, cores: u16) -> Result<JobSet, Failure> {
         eprintln!("warning: {warning}");
     }
     if args.warnings_fatal && !set.warnings.is_empty() {
-        return Err(
-            Problems::whole("jobs", "there are warnings, and --warnings-fatal was given").into(),
-        );
+        return Err(Problems::whole(
+            "jobs",
+            "there are warnings, and --warnings-fatal was given",
+        ));
     }
     let writer = set.jobs.iter().find(|job| job.mix != Mix::Read);
     if let Some(job) = writer.filter(|_| args.readonly) {
         let what = format!("job {} writes or trims, and --readonly was given", job.name);
-        return Err(Problems::whole("jobs", what).into());
+        return Err(Problems::whole("jobs", what));
     }
     Ok(set)
 }

@@ -502,6 +502,32 @@ fn bad_input_overwrites_nothing() {
 }
 
 #[test]
+fn problems_of_drive_host_and_jobs_come_together() {
+    let output = Command::new(cargo_bin!("drivelab"))
+        .args([
+            "run",
+            "--drive",
+            "ram-disc",
+            "--host",
+            "xeon-2018",
+            "--rw=randreed",
+            "--bs=4k",
+        ])
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(2));
+    for hint in ["ram-disk", "xeon-2017", "randread"] {
+        assert!(
+            text(&output.stderr).contains(hint),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+    let nowhere = drivelab(&["--rw=read", "--size=1m", "--output=/nowhere/at/all"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+}
+
+#[test]
 fn fios_options_stand_anywhere() {
     let job = [
         "--ioengine=libaio",

@@ -1,0 +1,114 @@
+//! The hosts of the catalogue against the figures they were fitted to, and what follows from them unfitted.
+
+use model::Span;
+use model::host::{CompletionMode, Engine};
+use model::media::Precondition;
+use study::catalogue;
+use study::run::{Measured, Plan, simulate};
+use study::workload::job::Job;
+
+/// 4 KiB random reads on a drive in a host.
+fn reads(drive: &str, host: &str, job: Job) -> Measured {
+    reads_with(drive, host, job, |_| {})
+}
+
+fn reads_with(
+    drive: &str,
+    host: &str,
+    job: Job,
+    change: impl FnOnce(&mut model::host::HostConfig),
+) -> Measured {
+    let drive = catalogue::drive(drive).expect("the drive is in the catalogue");
+    let mut host = catalogue::host(host)
+        .expect("the host is in the catalogue")
+        .config;
+    host.io_queues = drive.io_queues;
+    change(&mut host);
+    let plan = Plan {
+        drive: drive.config,
+        state: Precondition::Fresh,
+        host,
+        jobs: vec![Job {
+            random: true,
+            number_ios: Some(50_000),
+            ..job
+        }],
+        seed: 1,
+        series_every: Span::ZERO,
+    };
+    let mut outcome = simulate(&plan, &|_| {}).expect("the job fits");
+    outcome.threads.remove(0).read
+}
+
+fn depth(iodepth: u32) -> Job {
+    Job {
+        iodepth,
+        ..Job::default()
+    }
+}
+
+fn near(got: f64, published: f64, tolerance: f64, row: &str) {
+    let error = got / published - 1.0;
+    assert!(
+        error.abs() <= tolerance,
+        "{row}: {got:.0} for {published:.0}, {:+.1} %",
+        error * 100.0
+    );
+}
+
+#[test]
+fn the_xeon_gives_one_thread_what_it_gave_fio() {
+    near(
+        reads("p4800x-375", "xeon-2017", depth(1)).iops(),
+        108_300.0,
+        0.02,
+        "S1-007, fitted",
+    );
+    let saturated = reads("p4800x-375", "xeon-2017", depth(32));
+    near(saturated.bytes_per_second(), 1.2e9, 0.02, "S4-116, fitted");
+    // Little's law over what fio sees: nearly the whole depth is in its latency.
+    let in_flight = saturated.iops() * saturated.latency.mean_ns() * 1e-9;
+    assert!((31.0..=32.0).contains(&in_flight), "{in_flight}");
+    // S4-117, predicted: saturated at a depth of 4 to 6.
+    let at_six = reads("p4800x-375", "xeon-2017", depth(6)).iops();
+    assert!(at_six > 0.98 * saturated.iops(), "{at_six}");
+    let at_two = reads("p4800x-375", "xeon-2017", depth(2)).iops();
+    assert!(at_two < 0.9 * saturated.iops(), "{at_two}");
+}
+
+#[test]
+fn polling_saves_one_or_two_microseconds() {
+    let job = |high_priority| Job {
+        engine: Engine::Pvsync2,
+        high_priority,
+        ..Job::default()
+    };
+    let interrupted = reads("p4800x-375", "xeon-2017", job(false))
+        .latency
+        .mean_ns();
+    for mode in [CompletionMode::Polling, CompletionMode::HybridPolling] {
+        let polled = reads_with("p4800x-375", "xeon-2017", job(true), |host| {
+            host.completion = mode
+        });
+        let saved = interrupted - polled.latency.mean_ns();
+        assert!(
+            (1000.0..=2000.0).contains(&saved),
+            "S4-102: {saved} ns by {mode:?}"
+        );
+    }
+}
+
+#[test]
+fn the_guest_under_esxi_is_as_slow_as_it_was() {
+    let iops = |qd| reads("optane-memory-16", "esxi-nuc", depth(qd)).iops();
+    near(iops(1), 33_448.0, 0.05, "S0-079, fitted");
+    near(iops(32), 220_421.0, 0.10, "S0-081, fitted");
+    // The same module without the virtual machine: most of QD1 is the path.
+    let bare = reads("optane-memory-16", "xeon-2017", depth(1))
+        .latency
+        .mean_ns();
+    let guest = reads("optane-memory-16", "esxi-nuc", depth(1))
+        .latency
+        .mean_ns();
+    assert!(guest - bare > 15_000.0, "{guest} {bare}");
+}

@@ -1,7 +1,8 @@
 //! Prints the shape of a drive: random and sequential speeds by block size and queue depth, with tail latencies, as the
 //! reviews measured them. Used to calibrate the catalogue.
 //!
-//! `cargo run --release --example drive_shape -- p3700-1600 [host] [fresh|filled|steady] [read|write|seq|bs|mix ...]`
+//! `cargo run --release -p drivelab-study --example drive_shape -- p3700-1600 [host] [fresh|filled|steady]
+//! [read|write|one|bs|seq|mix|long ...]`; the last column is simulated I/Os by wall-clock second.
 
 use model::media::Precondition;
 use model::{Gauge, Span};
@@ -133,6 +134,12 @@ fn main() {
                 let job = bench.job(mix, false, 4 << 20, depth, 1, 3_000);
                 show(&bench, &format!("seq{name} 4M QD{depth}"), job);
             }
+        }
+    }
+    if args.iter().any(|arg| arg == "long") {
+        for (name, mix) in [("read", Mix::Read), ("write", Mix::Write)] {
+            let job = bench.job(mix, true, 4096, 16, 1, 4_000_000);
+            show(&bench, &format!("long rand{name} QD16"), job);
         }
     }
     if wanted("mix") {

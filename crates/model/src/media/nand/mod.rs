@@ -10,7 +10,7 @@
 //!
 //! Leaves out: ordering of channel use (first come, first served, a program's data in one piece); the difference
 //! between lower and upper pages beyond a uniform spread; parity dies; temperature; map traffic to the medium.
-//! Source of the structure: design notes in `docs`, and the behaviour described by the reviews in the catalogue.
+//! Why it is built so: `docs/decisions/0004-preconditioned-map.md` and `0010-nand-structure.md`.
 
 mod collect;
 mod config;

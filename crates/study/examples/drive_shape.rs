@@ -99,42 +99,8 @@ fn main() {
             series_every: Span::ZERO,
         },
     };
-    for (name, mix, random) in [("read", Mix::Read, true), ("write", Mix::Write, true)] {
-        if wanted(name) {
-            for depth in [1u32, 2, 4, 8, 16, 32, 64] {
-                let threads = depth.min(4);
-                let job = bench.job(mix, random, 4096, depth.div_ceil(threads), threads, 600_000);
-                show(&bench, &format!("4K rand{name} QD{depth} x{threads}"), job);
-            }
-        }
-        if wanted("one") {
-            for depth in [1, 4, 8, 16, 32, 64] {
-                let job = bench.job(mix, random, 4096, depth, 1, 300_000);
-                show(&bench, &format!("4K rand{name} 1 thr QD{depth}"), job);
-            }
-        }
-        if wanted("bs") {
-            for bytes in [512, 4096, 8192, 16384, 32768, 65536, 131072, 1 << 20] {
-                let ios = (6_000_000_000 / u64::from(bytes)).min(50_000);
-                let job = bench.job(mix, random, bytes, 1, 1, ios);
-                show(&bench, &format!("rand{name} QD1 {bytes}"), job);
-            }
-        }
-        if wanted("seq") {
-            for bytes in [512, 4096, 16384, 65536, 131072, 1 << 20] {
-                let ios = (6_000_000_000 / u64::from(bytes)).min(50_000);
-                let job = bench.job(mix, false, bytes, 1, 1, ios);
-                show(&bench, &format!("seq{name} QD1 {bytes}"), job);
-            }
-            for depth in [2, 4, 8, 16, 32, 64] {
-                let job = bench.job(mix, false, 131_072, depth, 1, 60_000);
-                show(&bench, &format!("seq{name} 128K QD{depth}"), job);
-            }
-            for depth in [1, 4, 32] {
-                let job = bench.job(mix, false, 4 << 20, depth, 1, 3_000);
-                show(&bench, &format!("seq{name} 4M QD{depth}"), job);
-            }
-        }
+    for (name, mix) in [("read", Mix::Read), ("write", Mix::Write)] {
+        sweeps(&bench, name, mix, &wanted);
     }
     if args.iter().any(|arg| arg == "long") {
         for (name, mix) in [("read", Mix::Read), ("write", Mix::Write)] {
@@ -147,6 +113,44 @@ fn main() {
             let mut job = bench.job(Mix::ReadWrite, true, 4096, 1, 16, 600_000);
             job.read_percent = percent;
             show(&bench, &format!("mix {percent}"), job);
+        }
+    }
+}
+
+fn sweeps(bench: &Bench, name: &str, mix: Mix, wanted: &dyn Fn(&str) -> bool) {
+    if wanted(name) {
+        for depth in [1u32, 2, 4, 8, 16, 32, 64] {
+            let threads = depth.min(4);
+            let job = bench.job(mix, true, 4096, depth.div_ceil(threads), threads, 600_000);
+            show(bench, &format!("4K rand{name} QD{depth} x{threads}"), job);
+        }
+    }
+    if wanted("one") {
+        for depth in [1, 4, 8, 16, 32, 64] {
+            let job = bench.job(mix, true, 4096, depth, 1, 300_000);
+            show(bench, &format!("4K rand{name} 1 thr QD{depth}"), job);
+        }
+    }
+    if wanted("bs") {
+        for bytes in [512, 4096, 8192, 16384, 32768, 65536, 131072, 1 << 20] {
+            let ios = (6_000_000_000 / u64::from(bytes)).min(50_000);
+            let job = bench.job(mix, true, bytes, 1, 1, ios);
+            show(bench, &format!("rand{name} QD1 {bytes}"), job);
+        }
+    }
+    if wanted("seq") {
+        for bytes in [512, 4096, 16384, 65536, 131072, 1 << 20] {
+            let ios = (6_000_000_000 / u64::from(bytes)).min(50_000);
+            let job = bench.job(mix, false, bytes, 1, 1, ios);
+            show(bench, &format!("seq{name} QD1 {bytes}"), job);
+        }
+        for depth in [2, 4, 8, 16, 32, 64] {
+            let job = bench.job(mix, false, 131_072, depth, 1, 60_000);
+            show(bench, &format!("seq{name} 128K QD{depth}"), job);
+        }
+        for depth in [1, 4, 32] {
+            let job = bench.job(mix, false, 4 << 20, depth, 1, 3_000);
+            show(bench, &format!("seq{name} 4M QD{depth}"), job);
         }
     }
 }

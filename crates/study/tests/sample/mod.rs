@@ -86,88 +86,24 @@ impl Simulator for PaperDrives {
     }
 }
 
+/// What the drive took while it ran.
+#[derive(Default)]
+struct Spent {
+    joules: f64,
+    written: f64,
+    busy: f64,
+}
+
 impl OnBench for PaperDrives {
     fn simulate(&mut self, plan: &Plan) -> Result<Outcome, Problems> {
         let (index, paper) = paper_of(plan);
         let mut stream = Stream::new(plan.seed, &format!("paper {index}"));
-        let depth: u32 = plan.jobs.iter().map(|job| job.iodepth * job.numjobs).sum();
         let mut outcome = Outcome::default();
-        let (mut joules, mut written, mut busy) = (0.0, 0.0, 0.0);
+        let mut spent = Spent::default();
         for (number, job) in plan.jobs.iter().enumerate() {
-            let shares = match job.mix {
-                Mix::Read => [1.0, 0.0],
-                Mix::Write => [0.0, 1.0],
-                _ => [
-                    f64::from(job.read_percent) / 100.0,
-                    1.0 - f64::from(job.read_percent) / 100.0,
-                ],
-            };
-            let mut directions = [Measured::default(), Measured::default()];
-            let mut counted = Span::from_ms(1);
-            for direction in 0..2 {
-                if shares[direction] == 0.0 {
-                    continue;
-                }
-                let bytes = block(job, direction);
-                let crooked = f64::from(job.block_align[direction]) < bytes.min(4096.0);
-                let factor = if crooked || bytes < 4096.0 {
-                    1.0 / paper.unaligned
-                } else {
-                    1.0
-                };
-                let interference = 1.0 + shares[1 - direction] * paper.tail * 2.0;
-                let order = if job.random { 1.0 } else { 0.8 };
-                let alone_us = order
-                    * (paper.base_us[direction] * interference + bytes / paper.mb_s[direction])
-                    * factor;
-                let most =
-                    (paper.servers[direction] * 1e6 / paper.base_us[direction] / interference)
-                        .min(paper.mb_s[direction] * 1e6 / bytes)
-                        / factor;
-                // Asymptotic bounds of a closed network, joined smoothly.
-                let free = f64::from(depth) * 1e6 / alone_us;
-                let total = free / (1.0 + (free / most).powi(4)).powf(0.25);
-                let (iops, mean_us) = match job.rate[direction] {
-                    Some(Rate::Iops(rate)) => {
-                        let load = (rate as f64 * f64::from(job.numjobs) / most).min(0.999);
-                        (rate as f64, alone_us * (1.0 + 0.3 * load / (1.0 - load)))
-                    }
-                    _ => {
-                        let mine = f64::from(job.iodepth * job.numjobs) / f64::from(depth);
-                        (
-                            total * mine * shares[direction],
-                            f64::from(depth) * 1e6 / total,
-                        )
-                    }
-                };
-                let seconds = job.runtime.map_or(0.2, |runtime| runtime.seconds());
-                counted = Span::from_seconds(seconds);
-                let ios = (iops * seconds) as u64;
-                directions[direction] = measured(
-                    &mut stream,
-                    ios,
-                    bytes,
-                    counted,
-                    mean_us,
-                    paper.tail,
-                    direction,
-                );
-                if plan.series_every > Span::ZERO {
-                    let length = job.number_ios.unwrap_or(0) * u64::from(job.numjobs);
-                    directions[direction].series =
-                        cliff(plan.series_every, total, paper.fresh, length);
-                }
-                let mine =
-                    f64::from(job.iodepth * job.numjobs) / f64::from(depth) * shares[direction];
-                joules += mine * seconds * (paper.watts[direction] * total / most + 4.0);
-                busy += mine * seconds * total / most;
-                written += if direction == 1 {
-                    ios as f64 * bytes
-                } else {
-                    0.0
-                };
-            }
-            let [read, write] = directions;
+            let counted = job.runtime.unwrap_or(Span::from_ms(200));
+            let [read, write] =
+                [0, 1].map(|way| paper.run(plan, job, way, &mut stream, &mut spent));
             outcome.counted = counted;
             outcome.threads.push(ThreadOutcome {
                 job: number,
@@ -190,14 +126,83 @@ impl OnBench for PaperDrives {
             });
         }
         outcome.gauges = vec![
-            (Gauge::EnergyJoules, joules),
-            (Gauge::HostBytesWritten, written),
-            (Gauge::MediumBytesWritten, written * paper.fresh),
-            (Gauge::ControllerBusySeconds, busy * 0.4),
-            (Gauge::LinkBusySeconds, busy * 0.2),
-            (Gauge::MediumBusySeconds, busy),
+            (Gauge::EnergyJoules, spent.joules),
+            (Gauge::HostBytesWritten, spent.written),
+            (Gauge::MediumBytesWritten, spent.written * paper.fresh),
+            (Gauge::ControllerBusySeconds, spent.busy * 0.4),
+            (Gauge::LinkBusySeconds, spent.busy * 0.2),
+            (Gauge::MediumBusySeconds, spent.busy),
         ];
         Ok(outcome)
+    }
+}
+
+/// Shares of reads and writes in a job.
+fn shares(job: &Job) -> [f64; 2] {
+    match job.mix {
+        Mix::Read => [1.0, 0.0],
+        Mix::Write => [0.0, 1.0],
+        _ => {
+            let reads = f64::from(job.read_percent) / 100.0;
+            [reads, 1.0 - reads]
+        }
+    }
+}
+
+impl Paper {
+    /// Latency alone, and the most I/Os a second.
+    fn limits(&self, job: &Job, way: usize) -> (f64, f64) {
+        let bytes = block(job, way);
+        let crooked = f64::from(job.block_align[way]) < bytes.min(4096.0) || bytes < 4096.0;
+        let factor = if crooked { 1.0 / self.unaligned } else { 1.0 };
+        let order = if job.random { 1.0 } else { 0.8 };
+        let interference = 1.0 + shares(job)[1 - way] * self.tail * 2.0;
+        let base_us = self.base_us[way] * interference;
+        let alone_us = order * (base_us + bytes / self.mb_s[way]) * factor;
+        let most = (self.servers[way] * 1e6 / base_us).min(self.mb_s[way] * 1e6 / bytes) / factor;
+        (alone_us, most)
+    }
+
+    /// One direction of a job.
+    fn run(
+        &self,
+        plan: &Plan,
+        job: &Job,
+        way: usize,
+        stream: &mut Stream,
+        spent: &mut Spent,
+    ) -> Measured {
+        let share = shares(job)[way];
+        if share == 0.0 {
+            return Measured::default();
+        }
+        let depth: u32 = plan.jobs.iter().map(|job| job.iodepth * job.numjobs).sum();
+        let depth: f64 = f64::from(depth);
+        let (alone_us, most) = self.limits(job, way);
+        // Asymptotic bounds of a closed network, joined smoothly.
+        let free = depth * 1e6 / alone_us;
+        let total = free / (1.0 + (free / most).powi(4)).powf(0.25);
+        let mine = f64::from(job.iodepth * job.numjobs) / depth * share;
+        let (iops, mean_us) = match job.rate[way] {
+            Some(Rate::Iops(rate)) => {
+                let load = (rate as f64 * f64::from(job.numjobs) / most).min(0.999);
+                (rate as f64, alone_us * (1.0 + 0.3 * load / (1.0 - load)))
+            }
+            _ => (total * mine, depth * 1e6 / total),
+        };
+        let counted = job.runtime.unwrap_or(Span::from_ms(200));
+        let ios = (iops * counted.seconds()) as u64;
+        let bytes = block(job, way);
+        let mut result = measured(stream, ios, bytes, counted, mean_us, self.tail, way);
+        if plan.series_every > Span::ZERO {
+            let length = job.number_ios.unwrap_or(0) * u64::from(job.numjobs);
+            result.series = cliff(plan.series_every, total, self.fresh, length);
+        }
+        let seconds = mine * counted.seconds();
+        spent.joules += seconds * (self.watts[way] * total / most + 4.0);
+        spent.busy += seconds * total / most;
+        spent.written += if way == 1 { ios as f64 * bytes } else { 0.0 };
+        result
     }
 }
 
@@ -260,7 +265,7 @@ fn cliff(every: Span, steady: f64, fresh: f64, ios: u64) -> Vec<Interval> {
     let mut series = Vec::new();
     let mut done = 0.0;
     while done < ios as f64 {
-        let fills = done / ios as f64 * 3.5;
+        let fills = done / ios as f64 * 5.0;
         let rate = if fills < 1.1 {
             steady * fresh
         } else {

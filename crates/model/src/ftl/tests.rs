@@ -1,0 +1,142 @@
+//! The translation layer without time: no write is lost, and the maps agree with each other.
+
+use super::*;
+use proptest::prelude::*;
+
+const LOW: Watermark = Watermark { low: 2 };
+
+fn shape() -> Shape {
+    Geometry {
+        channels: 2,
+        dies_per_channel: 1,
+        planes: 1,
+        blocks_per_plane: 12,
+        pages_per_block: 4,
+        page_bytes: 8192,
+        reserved: 0.0,
+        capacity: 80 * 4096,
+    }
+    .shape(LOW.spare_blocks())
+    .expect("valid")
+}
+
+/// What a medium and a buffer with real data would hold: pages with the number of the write that put them there.
+struct Shadow {
+    ftl: Ftl,
+    medium: Vec<(u32, u32)>,
+    buffer: Vec<(u32, u32)>,
+    newest: Vec<u32>,
+    stamp: u32,
+}
+
+impl Shadow {
+    fn write(&mut self, page: u32) {
+        self.stamp += 1;
+        self.newest[page as usize] = self.stamp;
+        self.buffer.push((page, self.stamp));
+        self.ftl.stage(page, self.buffer.len() as u32 - 1);
+    }
+
+    /// Programs two buffered units, collecting first if need be. Stale ones are programmed too, as a drive would.
+    fn program(&mut self, die: u32, from: usize) {
+        while self.ftl.wants_collection(die) && self.collect(die) {}
+        let Some(base) = self.ftl.take_page(die, Writer::Host) else {
+            return;
+        };
+        for unit in 0..2 {
+            let held = from + unit as usize;
+            let (page, stamp) = self.buffer[held];
+            self.medium[(base + unit) as usize] = (page, stamp);
+            self.ftl.settle(page, held as u32, base + unit);
+        }
+        self.ftl.page_programmed(base);
+    }
+
+    fn collect(&mut self, die: u32) -> bool {
+        let Some((victim, _)) = self.ftl.take_victim(die) else {
+            return false;
+        };
+        let block = victim..victim + self.ftl.shape.block_slots;
+        let copies: Vec<_> = block
+            .filter_map(|slot| Some((self.ftl.valid_page(slot)?, slot)))
+            .collect();
+        for pair in copies.chunks(2) {
+            let base = self
+                .ftl
+                .take_page(die, Writer::Collection)
+                .expect("kept back");
+            for unit in 0..2 {
+                let to = base + unit;
+                if let Some(&(page, from)) = pair.get(unit as usize) {
+                    self.medium[to as usize] = self.medium[from as usize];
+                    self.ftl.relocate(page, from, to);
+                } else {
+                    self.ftl.pad(to);
+                }
+            }
+            self.ftl.page_programmed(base);
+        }
+        self.ftl.erased(victim);
+        true
+    }
+
+    fn check(&self) {
+        self.ftl.check();
+        for page in 0..self.ftl.shape.logical {
+            let newest = self.newest[page as usize];
+            match self.ftl.locate(page) {
+                Place::Unmapped => assert_eq!(newest, 0, "page {page} is lost"),
+                Place::Buffer(held) => assert_eq!(self.buffer[held as usize], (page, newest)),
+                Place::Flash(slot) => assert_eq!(self.medium[slot as usize], (page, newest)),
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn no_write_is_lost(
+        layout in 0u8..3,
+        actions in prop::collection::vec((0u8..8, 0u32..80, 0u32..2), 1..600),
+    ) {
+        let shape = shape();
+        let layout = match layout {
+            0 => None,
+            1 => Some(Layout::filled(shape)),
+            _ => Some(Layout::steady(shape, LOW.low, 9)),
+        };
+        let written = layout.is_some();
+        let mut shadow = Shadow {
+            ftl: Ftl::new(shape, LOW, layout),
+            medium: vec![(u32::MAX, 0); shape.slots() as usize],
+            buffer: Vec::new(),
+            newest: vec![u32::from(written); shape.logical as usize],
+            stamp: 1,
+        };
+        for page in 0..shape.logical {
+            if let Place::Flash(slot) = shadow.ftl.locate(page) {
+                shadow.medium[slot as usize] = (page, 1);
+            }
+        }
+        let mut programmed = 0;
+        for (action, page, die) in actions {
+            match action {
+                0 => {
+                    shadow.ftl.deallocate(page);
+                    shadow.newest[page as usize] = 0;
+                }
+                1 => {
+                    shadow.collect(die);
+                }
+                2..6 => shadow.write(page),
+                _ if programmed + 2 <= shadow.buffer.len() => {
+                    shadow.program(die, programmed);
+                    programmed += 2;
+                }
+                _ => {}
+            }
+        }
+        shadow.check();
+    }
+}

@@ -74,7 +74,7 @@ pub struct Effort {
     pub ramp: Span,
     /// Writes of the sustained-write chapter: sets the scale of the drive it runs on.
     pub sustained_writes: u64,
-    /// Every queue depth and block size rather than the ones that matter most.
+    /// More rates of arrival, and as many I/Os in the rarer direction of a mix as elsewhere.
     pub fine: bool,
 }
 
@@ -168,7 +168,11 @@ impl PointSpec {
             _ => false,
         };
         let ios = if deep { effort.deep_ios } else { effort.ios };
-        ios.min(effort.bytes / bytes)
+        let rarer = match self.settings.read_percent {
+            Some(percent @ 1..=99) if effort.fine => percent.min(100 - percent),
+            _ => 100,
+        };
+        (ios * 100 / u64::from(rarer)).min(effort.bytes / bytes)
     }
 
     /// The job as fio reads it, ended by time.
@@ -226,5 +230,67 @@ impl PointSpec {
             Some(percent) => format!("{},{}", each(percent), each(100 - percent)),
             None => each(100).to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(suite: Suite) -> Vec<PointSpec> {
+        let saturation = Saturation {
+            read: Some(5e5),
+            mix: Some(4e5),
+            write: Some(3e5),
+        };
+        let mut all = points(suite.effort());
+        all.extend(paced_points(suite.effort(), &[saturation]));
+        all
+    }
+
+    #[test]
+    fn the_full_suite_has_ten_samples_beyond_five_nines_in_each_direction() {
+        for spec in all(Suite::Full) {
+            let rarer = match spec.settings.read_percent {
+                Some(percent @ 1..=99) => percent.min(100 - percent),
+                _ => 100,
+            };
+            // Runs end when 97 % of the wanted number has been counted.
+            let counted = spec.ios(Suite::Full.effort()) as f64 * 0.97 * f64::from(rarer) / 100.0;
+            assert!(counted >= 1e6, "{}: {counted}", spec.name);
+        }
+    }
+
+    #[test]
+    fn depths_are_spread_over_threads() {
+        for depth in 1..=64 {
+            let sections = spread(depth, 4);
+            let total: u32 = sections.iter().map(|&(copies, each)| copies * each).sum();
+            let threads: u32 = sections.iter().map(|&(copies, _)| copies).sum();
+            assert_eq!((total, threads), (depth, depth.min(4)));
+        }
+        assert_eq!(spread(6, 4), [(2, 2), (2, 1)]);
+    }
+
+    #[test]
+    fn jobs_read_as_fio_would() {
+        let spec = &all(Suite::Quick)[0];
+        insta::assert_snapshot!(spec.text(7, Span::from_ms(20), Span::from_ms(900)), @r"
+        [global]
+        ioengine=libaio
+        direct=1
+        norandommap=1
+        rw=randread
+        bs=512
+        time_based=1
+        ramp_time=20000us
+        runtime=900000us
+        group_reporting=1
+
+        [depth-1]
+        iodepth=1
+        numjobs=1
+        randseed=7
+        ");
     }
 }

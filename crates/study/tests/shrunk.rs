@@ -1,0 +1,42 @@
+//! A shrunk drive collects garbage as the whole one does.
+
+use model::media::DriveConfig;
+use study::catalogue;
+
+#[test]
+fn a_shrunk_nand_drive_keeps_its_spare_share() {
+    for name in ["p3700-1600", "9100max-2400"] {
+        let whole = catalogue::drive(name).unwrap().config;
+        for bytes in [5 << 30, 40 << 30, 300 << 30] {
+            let small = whole.shrunk(bytes);
+            let (DriveConfig::Nand(whole), DriveConfig::Nand(small)) = (&whole, &small) else {
+                panic!("{name} is a NAND drive")
+            };
+            let [a, b] = [whole, small].map(|config| {
+                let shape = config.check().expect("a drive that can be");
+                // What garbage collection works with: all slots but the blocks kept free and open.
+                let kept = (config.collection.watermark.spare_blocks()
+                    * shape.block_slots
+                    * shape.dies) as f64;
+                (f64::from(shape.slots()) - kept) / f64::from(shape.logical)
+            });
+            assert!(
+                (a / b - 1.0).abs() < 0.01,
+                "{name} at {bytes}: {a:.4} against {b:.4}"
+            );
+            assert!(
+                small.geometry.capacity < 2 * bytes,
+                "{name}: {}",
+                small.geometry.capacity
+            );
+            let share = |config: &model::media::nand::NandConfig| {
+                config.timing.erase.ns() as f64 / f64::from(config.geometry.pages_per_block)
+            };
+            assert!(
+                (share(whole) / share(small) - 1.0).abs() < 0.01,
+                "erasing takes the same share"
+            );
+        }
+        assert_eq!(whole.shrunk(u64::MAX), whole);
+    }
+}

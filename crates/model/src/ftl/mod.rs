@@ -264,6 +264,12 @@ impl Ftl {
         self.place(resolved)
     }
 
+    /// Brings the map's entry of a page into the cache, so that it is there when the command needs it.
+    #[inline]
+    pub fn touch(&self, page: u32) {
+        std::hint::black_box(self.map.get(page));
+    }
+
     /// Takes note that the newest version of `page` is in a slot of the write buffer; returns where the last one was.
     #[inline]
     pub fn stage(&mut self, page: u32, buffer_slot: u32) -> Place {

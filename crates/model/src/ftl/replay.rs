@@ -21,6 +21,9 @@ pub struct Replay<'a> {
     /// By die.
     collection: Vec<Option<Filling>>,
     next_die: u32,
+    victims: u64,
+    /// Valid slots of all victims.
+    kept: u64,
 }
 
 impl<'a> Replay<'a> {
@@ -32,6 +35,8 @@ impl<'a> Replay<'a> {
             host: None,
             collection: vec![None; dies],
             next_die: 0,
+            victims: 0,
+            kept: 0,
         }
     }
 
@@ -87,9 +92,11 @@ impl<'a> Replay<'a> {
     /// Collects on a die until its free blocks are at the low-water mark: the state in which a drive under load is.
     fn collect(&mut self, die: u32) {
         while self.ftl.free_blocks(die) < self.ftl.watermark.low {
-            let Some((victim, _)) = self.ftl.take_victim(die) else {
+            let Some((victim, valid)) = self.ftl.take_victim(die) else {
                 return;
             };
+            self.victims += 1;
+            self.kept += u64::from(valid);
             for from in victim..victim + self.ftl.shape.block_slots {
                 let Some(page) = self.ftl.valid_page(from) else {
                     continue;
@@ -133,12 +140,14 @@ impl<'a> Replay<'a> {
 /// Most host writes of a warm-up, so that it stays well under a second.
 const MOST_WRITES: u64 = 400_000;
 
-/// Random writes until the write amplification of one window is within half a percent of the window before (a window
-/// is four victims a die, or a sixteenth of the budget), at most [`MOST_WRITES`].
+/// Random writes until the write amplification of one window is within half a percent of that of the window before, or
+/// [`MOST_WRITES`]. A window is 32 victims; its write amplification is taken from how full they were, which tells it
+/// with far less noise than counting writes.
 ///
 /// It begins by giving each die a random number of writes, up to one collection's worth: dies that all collect at the
 /// same moment do not occur after long use.
 pub fn warm_up(ftl: &mut Ftl, seed: u64) {
+    const WINDOW: u64 = 32;
     let mut random = Stream::new(seed, "warm-up");
     let shape = ftl.shape;
     let logical = u64::from(shape.logical);
@@ -155,15 +164,16 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) {
             written += 1;
         }
     }
-    let window = (4 * freed * u64::from(shape.dies)).clamp(1, MOST_WRITES / 16);
     let mut last = f64::INFINITY;
     while written < MOST_WRITES {
-        let before = *replay.ftl.traffic();
-        for _ in 0..window {
+        let before = (replay.victims, replay.kept);
+        while replay.victims < before.0 + WINDOW && written < MOST_WRITES {
             replay.write(random.below(logical) as u32);
+            written += 1;
         }
-        written += window;
-        let now = replay.ftl.traffic().write_amplification_since(&before);
+        let mean = (replay.kept - before.1) as f64 / (replay.victims - before.0).max(1) as f64;
+        let slots = f64::from(shape.block_slots);
+        let now = slots / (slots - mean);
         if (now - last).abs() < 0.005 * now {
             break;
         }

@@ -383,6 +383,7 @@ impl Device for Nand {
                 _ => self.tally.host_written += u64::from(command.bytes),
             }
             self.tally.link_bytes += u64::from(command.bytes);
+            self.ftl.touch((command.offset / u64::from(UNIT)) as u32);
             self.dispatch(now, &command);
         } else {
             self.dispatch_other(now, command.id);

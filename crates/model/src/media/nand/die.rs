@@ -371,7 +371,8 @@ impl Nand {
     fn should_collect(&self, die: u32) -> bool {
         let budget = self.dies[die as usize].collecting.budget;
         let owes = self.ftl.wants_collection(die) && budget < AHEAD_PAGES * self.page_price();
-        let late = self.ftl.free_blocks(die) <= self.config.collection.watermark.low / 2;
+        // What the host has earned it must also find a block for.
+        let late = !self.ftl.has_page(die, Writer::Host);
         owes || late || self.background
     }
 

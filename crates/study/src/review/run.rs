@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::measure::{Keep, measurement, series};
 use super::results::{Chapter, Measurement, Point, Settings};
 use super::suite::{
-    self, CHAPTERS, Effort, FILLS, PointSpec, Saturation, paced_points, sustained_point,
+    self, CHAPTERS, Effort, FILLS, PointSpec, Saturation, paced_points, sustained, sustained_point,
 };
 use super::{Request, Workload, Yours};
 use crate::problem::Problems;
@@ -286,8 +286,11 @@ impl Runner<'_> {
             stretch,
             600,
         );
-        over_time.steady_at_seconds = steady_from(&over_time);
+        over_time.steady_at_seconds = sustained::steady_at(&over_time);
         result.job = text;
+        result
+            .notes
+            .push(sustained::steadiness(over_time.steady_at_seconds));
         result.series = Some(over_time);
         if stretch > 1.0 {
             let small = bytes_decimal(drive.capacity_bytes() as f64);
@@ -396,22 +399,6 @@ impl Runner<'_> {
         };
         groups.iter().map(point).collect()
     }
-}
-
-/// The first moment after which every interval stays within a tenth of the mean of the last quarter.
-fn steady_from(series: &super::results::Series) -> Option<f64> {
-    let count = series.iops.len();
-    if count < 20 {
-        return None;
-    }
-    let tail = &series.iops[count - count / 4..];
-    let mean = tail.iter().sum::<f64>() / tail.len() as f64;
-    let last_outside = series
-        .iops
-        .iter()
-        .rposition(|iops| (iops / mean - 1.0).abs() > 0.1);
-    let from = last_outside.map_or(0, |index| index + 1);
-    (from < count - count / 4).then(|| super::results::rounded(from as f64 * series.every_seconds))
 }
 
 /// A suite's own job text, read back.

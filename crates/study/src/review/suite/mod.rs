@@ -9,7 +9,7 @@ mod mix;
 mod paced;
 mod queue_depth;
 mod sequential;
-mod sustained;
+pub(crate) mod sustained;
 
 use model::Span;
 use model::media::Precondition;

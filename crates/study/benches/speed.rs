@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use model::media::Precondition;
-use model::{Device, Drive, Span};
+use model::{Command, Device, Drive, Span, Stream, Time};
 use study::catalogue;
 use study::run::{Plan, simulate};
 use study::workload::job::{Job, Mix};
@@ -182,37 +182,58 @@ fn thread_cpu_ns() -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Resident and reserved bytes of the process.
-fn memory_of_process() -> Option<[u64; 2]> {
+/// Resident bytes of the process.
+fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let field = |name: &str| -> Option<u64> {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-        Some(kib * 1024)
-    };
-    Some([field("VmRSS:")?, field("VmSize:")?])
+    let line = text.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
 }
 
-/// A steady drive's layout is computed where it is looked at, so pages that nothing has touched take no memory: what is
-/// reserved is what a drive takes once every page of it has been touched.
+/// Random 4 KiB writes, one at a time, without a host.
+fn write_at_random(drive: &mut Drive, from: Time, stream: &mut Stream, count: u64) -> Time {
+    let pages = drive.capacity().bytes / 4096;
+    let mut now = from;
+    let mut done = Vec::new();
+    for _ in 0..count {
+        drive.submit(now, Command::write(0, stream.below(pages) * 4096, 4096));
+        while done.is_empty() {
+            now = drive.next_event();
+            drive.advance(now, &mut done);
+        }
+        done.clear();
+    }
+    now
+}
+
+/// A steady drive's layout is computed where it is looked at, and the warm-up runs before the first write: each is shown
+/// with its CPU time and the memory that is resident after it. Memory grows with what is written, to about 9.6 bytes a
+/// page (both maps) once a drive with 39 % of spare area has been overwritten from end to end.
 fn memory(name: &str) {
+    const WRITES: u64 = 2_000_000;
     let Ok(sheet) = catalogue::drive(name) else {
         println!("{name}: left out: not in the catalogue");
         return;
     };
-    let (Some(before), start) = (memory_of_process(), Clock::now()) else {
+    let Some(before) = resident() else {
         println!("memory: left out: no /proc/self/status here");
         return;
     };
-    let drive = Drive::new(&sheet.config, Precondition::Steady, 1);
-    let built = start.elapsed();
-    let after = memory_of_process().unwrap_or(before);
+    let mut stream = Stream::new(1, "memory");
+    let start = Clock::now();
+    let mut drive = Drive::new(&sheet.config, Precondition::Steady, 1);
     let pages = drive.capacity().bytes as f64 / 4096.0;
-    let per_page = |which: usize| after[which].saturating_sub(before[which]) as f64 / pages;
-    println!(
-        "{name} in steady state: {:.2} bytes per 4 KiB page at first, {:.2} when all are touched (aim: under 6); built in {:.3} CPU-seconds (aim: under 1)",
-        per_page(0),
-        per_page(1),
-        built
-    );
+    let say = |what: &str| {
+        let per_page = resident().unwrap_or(before).saturating_sub(before) as f64 / pages;
+        println!(
+            "  {what:<28} {:7.3} CPU-s so far {per_page:6.2} bytes per 4 KiB page",
+            start.elapsed()
+        );
+    };
+    println!("{name} in steady state (aims: ready in under 1 s, under 6 bytes)");
+    say("built");
+    let now = write_at_random(&mut drive, Time::ZERO, &mut stream, 1);
+    say("warmed up by a first write");
+    write_at_random(&mut drive, now, &mut stream, WRITES);
+    say(&format!("after {} M writes", WRITES / 1_000_000));
 }

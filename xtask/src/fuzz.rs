@@ -93,7 +93,7 @@ pub(crate) fn fuzz(chosen: &[&str], seconds: u32) -> Result<(), String> {
             .arg(format!("-max_total_time={seconds}"))
             .arg(format!("-artifact_prefix={}/", artifacts.display()))
             .args([
-                "-timeout=10",
+                "-timeout=30",
                 "-rss_limit_mb=2048",
                 "-print_final_stats=1",
                 "-verbosity=0",

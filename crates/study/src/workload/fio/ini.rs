@@ -8,6 +8,8 @@ use super::{Line, Reader};
 
 /// A file may include another that includes another, so many times.
 const DEEPEST_INCLUDE: u32 = 16;
+/// So many files may be included in all: a file that includes itself twice would be read 2^16 times before it is too deep.
+const MOST_INCLUDES: u32 = 256;
 
 /// Where a section begins.
 struct Section {
@@ -75,6 +77,15 @@ impl Reader<'_> {
         };
         if !rest.starts_with(char::is_whitespace) {
             lines.push(line);
+            return;
+        }
+        self.includes += 1;
+        if self.includes > MOST_INCLUDES {
+            if self.includes == MOST_INCLUDES + 1 {
+                let what = format!("more than {MOST_INCLUDES} files are included in all");
+                let help = Some("a file that includes itself through others?".to_string());
+                self.problem(&line.origin.clone(), line.place(), what, help);
+            }
             return;
         }
         let named = Path::new(rest.trim());

@@ -132,6 +132,8 @@ struct Reader<'a> {
     jobs: Vec<(Settings, Job)>,
     globals: Vec<(String, String)>,
     problems: Problems,
+    /// Files included so far.
+    includes: u32,
     /// Options without meaning, in the order they were met.
     ignored: Vec<&'static str>,
     /// Options that are not simulated, as written.
@@ -150,6 +152,7 @@ impl<'a> Reader<'a> {
             jobs: Vec::new(),
             globals: Vec::new(),
             problems: Problems::default(),
+            includes: 0,
             ignored: Vec::new(),
             not_simulated: Vec::new(),
             sections: Vec::new(),

@@ -350,6 +350,19 @@ fn includes_and_environment() {
 }
 
 #[test]
+fn a_file_that_includes_itself_twice_is_not_read_without_end() {
+    let twice = Surroundings {
+        read: &|_| Ok(b"include me\ninclude me\n".to_vec()),
+        ..HERE
+    };
+    let problems = read_text("x.fio", "[a]\ninclude me\n", &twice).expect_err("endless");
+    let endless = "more than 256 files are included in all";
+    let said = problems.0.iter().filter(|problem| problem.what == endless);
+    assert_eq!(said.count(), 1);
+    assert!(problems.0.len() <= 257, "{}", problems.0.len());
+}
+
+#[test]
 fn files_of_jobs_do_not_overlap() {
     let set = read_ok(
         "[global]\ndirect=1\n[a]\nsize=1m\nnumjobs=3\n[b]\nfilename=x\nsize=2m\n[c]\nfilename=x\nsize=1m\noffset=1m\n\

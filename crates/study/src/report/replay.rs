@@ -9,8 +9,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use model::{Gauge, Part, Span};
 use serde_json::{Map, Value, json};
 
+use crate::run::Measured;
 use crate::run::replay::Replayed;
-use crate::run::{Measured, Outcome};
 use crate::statistics::{Band, Histogram};
 use crate::workload::replay::Pace;
 use crate::workload::trace::{Totals, Trace};
@@ -167,7 +167,7 @@ pub fn drives_table(rows: &[Row]) -> String {
     for row in rows {
         let outcome = &row.replayed.outcome;
         let percent = |gauge| {
-            let share = per_second(outcome, gauge);
+            let share = outcome.utilisation(gauge);
             share.map_or(String::from("-"), |share| {
                 format!("{} %", significant(share * 100.0))
             })
@@ -179,26 +179,13 @@ pub fn drives_table(rows: &[Row]) -> String {
             percent(Gauge::ControllerBusySeconds),
             percent(Gauge::LinkBusySeconds),
             percent(Gauge::MediumBusySeconds),
-            number(per_second(outcome, Gauge::HostCpuSeconds)),
-            number(write_amplification(outcome)),
-            number(per_second(outcome, Gauge::EnergyJoules)),
+            number(outcome.utilisation(Gauge::HostCpuSeconds)),
+            number(outcome.write_amplification()),
+            number(outcome.watts()),
         ]);
     }
     align(&mut table, 1);
     table.trim_fmt()
-}
-
-fn per_second(outcome: &Outcome, gauge: Gauge) -> Option<f64> {
-    let seconds = outcome.counted.seconds();
-    let total = outcome.gauge(gauge)?;
-    (seconds > 0.0).then_some(total / seconds)
-}
-
-fn write_amplification(outcome: &Outcome) -> Option<f64> {
-    let host = outcome
-        .gauge(Gauge::HostBytesWritten)
-        .filter(|&bytes| bytes > 0.0)?;
-    Some(outcome.gauge(Gauge::MediumBytesWritten)? / host)
 }
 
 /// Bands of percentiles, each with enough samples. The last is the slowest of which that can be said: a thousand
@@ -360,13 +347,13 @@ fn drive_json(row: &Row) -> Value {
         ("link_busy", Gauge::LinkBusySeconds),
         ("medium_busy", Gauge::MediumBusySeconds),
         ("host_cores", Gauge::HostCpuSeconds),
-        ("watts", Gauge::EnergyJoules),
     ] {
-        drive.insert(name.into(), json!(per_second(outcome, gauge)));
+        drive.insert(name.into(), json!(outcome.utilisation(gauge)));
     }
+    drive.insert("watts".into(), json!(outcome.watts()));
     drive.insert(
         "write_amplification".into(),
-        json!(write_amplification(outcome)),
+        json!(outcome.write_amplification()),
     );
     Value::Object(drive)
 }

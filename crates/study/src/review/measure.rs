@@ -20,22 +20,14 @@ pub(crate) struct Keep {
 
 /// The figures of all threads together.
 pub(crate) fn measurement(outcome: &Outcome, keep: Keep) -> Measurement {
-    let seconds = outcome.counted.seconds();
-    let share = |gauge: Gauge| {
-        let total = outcome.gauge(gauge)?;
-        (seconds > 0.0).then(|| rounded(total / seconds))
-    };
-    let host_written = outcome.gauge(Gauge::HostBytesWritten).unwrap_or(0.0);
+    let share = |busy: Gauge| outcome.utilisation(busy).map(rounded);
     Measurement {
         job: String::new(),
-        seconds: rounded(seconds),
+        seconds: rounded(outcome.counted.seconds()),
         read: figures(outcome.threads.iter().map(|thread| &thread.read), keep),
         write: figures(outcome.threads.iter().map(|thread| &thread.write), keep),
-        watts: share(Gauge::EnergyJoules),
-        write_amplification: outcome
-            .gauge(Gauge::MediumBytesWritten)
-            .filter(|_| host_written > 0.0)
-            .map(|medium| rounded(medium / host_written)),
+        watts: outcome.watts().map(rounded),
+        write_amplification: outcome.write_amplification().map(rounded),
         controller_busy: share(Gauge::ControllerBusySeconds),
         link_busy: share(Gauge::LinkBusySeconds),
         medium_busy: share(Gauge::MediumBusySeconds),

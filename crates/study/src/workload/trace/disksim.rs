@@ -4,13 +4,11 @@
 //! Leaves out the other flags (synchronous, time-critical and so on): they are hints to a scheduler. See
 //! [`super::mqsim`] for how it is told from MQSim's.
 
-use std::ops::ControlFlow;
-
 use model::Op;
 
 use super::fields::Fields;
-use super::input::Input;
-use super::requests::{Found, Requests};
+use super::lines::Lines;
+use super::requests::Found;
 use super::{Fault, Format, Head, mqsim};
 
 pub(super) const FORMAT: Format = Format {
@@ -18,7 +16,18 @@ pub(super) const FORMAT: Format = Format {
     title: "DiskSim ASCII",
     about: "time in ms, device, block of 512 B, blocks, flags (bit 0: read), between blanks",
     looks,
-    read,
+    read: |input, requests| LINES.read(input, requests),
+};
+
+const LINES: Lines = Lines {
+    split: |line, text| Fields::blanks(line, text),
+    header: None,
+    request: |fields, volume| {
+        let found = request(fields)?;
+        fields.number(1, "device")?;
+        volume.extend_from_slice(fields.text(1));
+        Ok(found)
+    },
 };
 
 fn looks(head: &Head) -> bool {
@@ -43,23 +52,4 @@ fn request(fields: &Fields) -> Result<Found, Fault> {
     let flags = flags.ok_or_else(|| fields.wrong(4, "flags", "a hexadecimal number"))?;
     let op = if flags & 1 == 1 { Op::Read } else { Op::Write };
     Ok(Found::new(at_ns, op, offset, bytes))
-}
-
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-    loop {
-        let number = input.line_number() + 1;
-        let Some(line) = input.line()? else {
-            return Ok(());
-        };
-        let fields = Fields::blanks(number, line);
-        if fields.count() == 0 {
-            continue;
-        }
-        let found = request(&fields)?;
-        let device = fields.number(1, "device")?;
-        let volume = requests.volume(fields.text(1), &fields.place(), || device.to_string())?;
-        if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
-            return Ok(());
-        }
-    }
 }

@@ -10,6 +10,7 @@ mod disksim;
 mod fields;
 mod input;
 mod iolog;
+mod lines;
 mod mqsim;
 mod msr;
 mod record;

@@ -6,13 +6,11 @@
 //! are in ms and are written with decimals. Rule: a time with a decimal point is DiskSim's; whole times are
 //! nanoseconds, unless that would mean more than one request each 100 ns, where the reader refuses and names both.
 
-use std::ops::ControlFlow;
-
 use model::Op;
 
 use super::fields::{Fields, whole};
-use super::input::Input;
-use super::requests::{Found, Requests};
+use super::lines::Lines;
+use super::requests::Found;
 use super::{Fault, Format, Head};
 
 pub(super) const MQSIM: Format = Format {
@@ -20,7 +18,7 @@ pub(super) const MQSIM: Format = Format {
     title: "MQSim or SSDsim ASCII (they read alike)",
     about: "time in ns, device, sector, sectors, type (0 write, 1 read), between blanks",
     looks,
-    read,
+    read: |input, requests| LINES.read(input, requests),
 };
 
 pub(super) const SSDSIM: Format = Format {
@@ -28,7 +26,13 @@ pub(super) const SSDSIM: Format = Format {
     title: "SSDsim ASCII",
     about: "the same columns as mqsim",
     looks: |_| false,
-    read,
+    read: |input, requests| LINES.read(input, requests),
+};
+
+const LINES: Lines = Lines {
+    split: |line, text| Fields::blanks(line, text),
+    header: None,
+    request,
 };
 
 /// The closest that requests of a real trace follow each other on average.
@@ -63,30 +67,17 @@ fn looks(head: &Head) -> bool {
     whole_numbers(head) && head.lines.first().is_some_and(kind)
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-    loop {
-        let number = input.line_number() + 1;
-        let Some(line) = input.line()? else {
-            return Ok(());
-        };
-        let fields = Fields::blanks(number, line);
-        if fields.count() == 0 {
-            continue;
-        }
-        fields.expect(5, "time, device, sector, sectors, type")?;
-        let at_ns = u128::from(fields.number(0, "time in ns")?);
-        let op = match fields.text(4) {
-            b"0" => Op::Write,
-            b"1" => Op::Read,
-            _ => return Err(fields.wrong(4, "type", "0 (write) or 1 (read)")),
-        };
-        let offset = fields.sectors(2, "first sector")?;
-        let bytes = fields.sectors(3, "sectors")?;
-        let device = fields.number(1, "device")?;
-        let volume = requests.volume(fields.text(1), &fields.place(), || device.to_string())?;
-        let found = Found::new(at_ns, op, offset, bytes);
-        if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
-            return Ok(());
-        }
-    }
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+    fields.expect(5, "time, device, sector, sectors, type")?;
+    let at_ns = u128::from(fields.number(0, "time in ns")?);
+    let op = match fields.text(4) {
+        b"0" => Op::Write,
+        b"1" => Op::Read,
+        _ => return Err(fields.wrong(4, "type", "0 (write) or 1 (read)")),
+    };
+    let offset = fields.sectors(2, "first sector")?;
+    let bytes = fields.sectors(3, "sectors")?;
+    fields.number(1, "device")?;
+    volume.extend_from_slice(fields.text(1));
+    Ok(Found::new(at_ns, op, offset, bytes))
 }

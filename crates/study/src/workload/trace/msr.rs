@@ -1,21 +1,25 @@
 //! The MSR Cambridge CSV: time as a Windows file time (100 ns since 1601), host, disk number, Read or Write, offset in
 //! bytes, size in bytes, response time in 100 ns. A header line is passed over.
 
-use std::ops::ControlFlow;
-
 use model::Op;
 
 use super::fields::Fields;
-use super::input::Input;
-use super::requests::{Found, Requests};
-use super::{Fault, Format, Head, is_header};
+use super::lines::Lines;
+use super::requests::Found;
+use super::{Fault, Format, Head};
 
 pub(super) const FORMAT: Format = Format {
     name: "msr",
     title: "MSR Cambridge CSV",
     about: "time (100 ns since 1601), host, disk, Read or Write, offset, bytes, response time (100 ns)",
     looks,
-    read,
+    read: |input, requests| LINES.read(input, requests),
+};
+
+const LINES: Lines = Lines {
+    split: |line, text| Fields::commas(line, text),
+    header: Some(HEADER),
+    request,
 };
 
 const HEADER: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime";
@@ -38,33 +42,17 @@ fn direction(fields: &Fields) -> Result<Op, Fault> {
     }
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-    let mut key = Vec::new();
-    loop {
-        let number = input.line_number() + 1;
-        let Some(line) = input.line()? else {
-            return Ok(());
-        };
-        if line.trim_ascii().is_empty() || number == 1 && is_header(line, HEADER) {
-            continue;
-        }
-        let fields = Fields::commas(number, line);
-        fields.expect(7, "time, host, disk, type, offset, size, response time")?;
-        let at_ns = u128::from(fields.number(0, "time")?) * 100;
-        let op = direction(&fields)?;
-        let offset = fields.number(4, "offset")?;
-        let bytes = fields.number(5, "size")?;
-        let response = fields.number(6, "response time")?;
-        key.clear();
-        key.extend_from_slice(fields.text(1));
-        key.push(b'_');
-        key.extend_from_slice(fields.text(2));
-        let name = || String::from_utf8_lossy(&key).into_owned();
-        let volume = requests.volume(&key, &fields.place(), name)?;
-        let mut found = Found::new(at_ns, op, offset, bytes);
-        found.latency_ns = Some(response.saturating_mul(100));
-        if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
-            return Ok(());
-        }
-    }
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+    fields.expect(7, "time, host, disk, type, offset, size, response time")?;
+    let at_ns = u128::from(fields.number(0, "time")?) * 100;
+    let op = direction(fields)?;
+    let offset = fields.number(4, "offset")?;
+    let bytes = fields.number(5, "size")?;
+    let response = fields.number(6, "response time")?;
+    volume.extend_from_slice(fields.text(1));
+    volume.push(b'_');
+    volume.extend_from_slice(fields.text(2));
+    let mut found = Found::new(at_ns, op, offset, bytes);
+    found.latency_ns = Some(response.saturating_mul(100));
+    Ok(found)
 }

@@ -3,13 +3,11 @@
 //!
 //! Source: the column list in the shared traces; no sample was at hand.
 
-use std::ops::ControlFlow;
-
 use model::Op;
 
 use super::fields::Fields;
-use super::input::Input;
-use super::requests::{Found, Requests};
+use super::lines::Lines;
+use super::requests::Found;
 use super::{Fault, Format, Head};
 
 pub(super) const FORMAT: Format = Format {
@@ -17,7 +15,13 @@ pub(super) const FORMAT: Format = Format {
     title: "SPC",
     about: "ASU, LBA of 512 B, bytes, r or w, time in s",
     looks,
-    read,
+    read: |input, requests| LINES.read(input, requests),
+};
+
+const LINES: Lines = Lines {
+    split: |line, text| Fields::commas(line, text),
+    header: None,
+    request,
 };
 
 fn looks(head: &Head) -> bool {
@@ -38,28 +42,15 @@ fn direction(fields: &Fields) -> Result<Op, Fault> {
     }
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-    loop {
-        let number = input.line_number() + 1;
-        let Some(line) = input.line()? else {
-            return Ok(());
-        };
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let fields = Fields::commas(number, line);
-        if fields.count() < 5 {
-            fields.expect(5, "ASU, LBA, size, type, time")?;
-        }
-        let asu = fields.number(0, "ASU")?;
-        let offset = fields.sectors(1, "LBA")?;
-        let bytes = fields.number(2, "size")?;
-        let op = direction(&fields)?;
-        let at_ns = fields.time(4, "time in s", 1_000_000_000)?;
-        let volume = requests.volume(fields.text(0), &fields.place(), || asu.to_string())?;
-        let found = Found::new(at_ns, op, offset, bytes);
-        if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
-            return Ok(());
-        }
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+    if fields.count() < 5 {
+        fields.expect(5, "ASU, LBA, size, type, time")?;
     }
+    fields.number(0, "ASU")?;
+    volume.extend_from_slice(fields.text(0));
+    let offset = fields.sectors(1, "LBA")?;
+    let bytes = fields.number(2, "size")?;
+    let op = direction(fields)?;
+    let at_ns = fields.time(4, "time in s", 1_000_000_000)?;
+    Ok(Found::new(at_ns, op, offset, bytes))
 }

@@ -3,21 +3,25 @@
 //!
 //! Rows are in order of completion, so issue times are not sorted; the reader sorts.
 
-use std::ops::ControlFlow;
-
 use model::Op;
 
 use super::fields::Fields;
-use super::input::Input;
-use super::requests::{Found, Requests};
-use super::{Fault, Format, Head, is_header};
+use super::lines::Lines;
+use super::requests::Found;
+use super::{Fault, Format, Head};
 
 pub(super) const FORMAT: Format = Format {
     name: "systor",
     title: "SYSTOR '17 CSV",
     about: "time in s, response in s, R or W, LUN, offset, bytes; with a header",
     looks,
-    read,
+    read: |input, requests| LINES.read(input, requests),
+};
+
+const LINES: Lines = Lines {
+    split: |line, text| Fields::commas(line, text),
+    header: Some(HEADER),
+    request,
 };
 
 const HEADER: &str = "Timestamp,Response,IOType,LUN,Offset,Size";
@@ -38,37 +42,21 @@ fn direction(fields: &Fields) -> Result<Op, Fault> {
     }
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-    loop {
-        let number = input.line_number() + 1;
-        let Some(line) = input.line()? else {
-            return Ok(());
-        };
-        if line.trim_ascii().is_empty() || number == 1 && is_header(line, HEADER) {
-            continue;
-        }
-        let fields = Fields::commas(number, line);
-        fields.expect(6, "time, response, type, LUN, offset, size")?;
-        let at_ns = fields.time(0, "time in s", SECOND)?;
-        let response = if fields.text(1).is_empty() {
-            None
-        } else {
-            let ns = fields.time(1, "response in s", SECOND)?;
-            Some(
-                u64::try_from(ns)
-                    .map_err(|_| fields.wrong(1, "response in s", "a time below 584 years"))?,
-            )
-        };
-        let op = direction(&fields)?;
-        let offset = fields.number(4, "offset")?;
-        let bytes = fields.number(5, "size")?;
-        let lun = fields.text(3);
-        let name = || String::from_utf8_lossy(lun).into_owned();
-        let volume = requests.volume(lun, &fields.place(), name)?;
-        let mut found = Found::new(at_ns, op, offset, bytes);
-        found.latency_ns = response;
-        if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
-            return Ok(());
-        }
-    }
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+    fields.expect(6, "time, response, type, LUN, offset, size")?;
+    let at_ns = fields.time(0, "time in s", SECOND)?;
+    let response = if fields.text(1).is_empty() {
+        None
+    } else {
+        let ns = fields.time(1, "response in s", SECOND)?;
+        let below = "a time below 584 years";
+        Some(u64::try_from(ns).map_err(|_| fields.wrong(1, "response in s", below))?)
+    };
+    let op = direction(fields)?;
+    let offset = fields.number(4, "offset")?;
+    let bytes = fields.number(5, "size")?;
+    volume.extend_from_slice(fields.text(3));
+    let mut found = Found::new(at_ns, op, offset, bytes);
+    found.latency_ns = response;
+    Ok(found)
 }

@@ -5,21 +5,25 @@
 //! what the file says; `--depth` paces such a trace better. Source: the README of the SNIA IOTTA set, as quoted in
 //! the shared traces; no sample was at hand.
 
-use std::ops::ControlFlow;
-
 use model::Op;
 
 use super::fields::Fields;
-use super::input::Input;
-use super::requests::{Found, Requests};
-use super::{Fault, Format, Head, is_header};
+use super::lines::Lines;
+use super::requests::Found;
+use super::{Fault, Format, Head};
 
 pub(super) const FORMAT: Format = Format {
     name: "tencent",
     title: "Tencent CBS CSV",
     about: "time in s, offset and size in sectors of 512 B, type (0 read, 1 write), volume",
     looks,
-    read,
+    read: |input, requests| LINES.read(input, requests),
+};
+
+const LINES: Lines = Lines {
+    split: |line, text| Fields::commas(line, text),
+    header: Some(HEADER),
+    request,
 };
 
 const HEADER: &str = "Timestamp,Offset,Size,IOType,VolumeID";
@@ -41,27 +45,12 @@ fn direction(fields: &Fields) -> Result<Op, Fault> {
     }
 }
 
-fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-    loop {
-        let number = input.line_number() + 1;
-        let Some(line) = input.line()? else {
-            return Ok(());
-        };
-        if line.trim_ascii().is_empty() || number == 1 && is_header(line, HEADER) {
-            continue;
-        }
-        let fields = Fields::commas(number, line);
-        fields.expect(5, "time, offset, size, type, volume")?;
-        let at_ns = u128::from(fields.number(0, "time in s")?) * 1_000_000_000;
-        let offset = fields.sectors(1, "offset in sectors")?;
-        let bytes = fields.sectors(2, "size in sectors")?;
-        let op = direction(&fields)?;
-        let text = fields.text(4);
-        let name = || String::from_utf8_lossy(text).into_owned();
-        let volume = requests.volume(text, &fields.place(), name)?;
-        let found = Found::new(at_ns, op, offset, bytes);
-        if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
-            return Ok(());
-        }
-    }
+fn request(fields: &Fields, volume: &mut Vec<u8>) -> Result<Found, Fault> {
+    fields.expect(5, "time, offset, size, type, volume")?;
+    let at_ns = u128::from(fields.number(0, "time in s")?) * 1_000_000_000;
+    let offset = fields.sectors(1, "offset in sectors")?;
+    let bytes = fields.sectors(2, "size in sectors")?;
+    let op = direction(fields)?;
+    volume.extend_from_slice(fields.text(4));
+    Ok(Found::new(at_ns, op, offset, bytes))
 }

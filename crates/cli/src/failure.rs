@@ -48,7 +48,12 @@ impl Failure {
 
 impl From<Problems> for Failure {
     fn from(problems: Problems) -> Failure {
-        Failure::BadInput(problems)
+        if problems.is_defect() {
+            let said = problems.0.iter().map(ToString::to_string);
+            Failure::Failed(said.collect::<Vec<_>>().join("\n"))
+        } else {
+            Failure::BadInput(problems)
+        }
     }
 }
 
@@ -60,5 +65,18 @@ impl From<io::Error> for Failure {
         } else {
             Failure::failed("writing to standard output", error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_defect_is_not_blamed_on_the_input() {
+        let defect = Failure::from(Problems::defect("simulate", "the run stalled"));
+        assert_eq!(defect.report(), ExitCode::from(1));
+        let input = Failure::from(Problems::whole("job.fio", "is empty"));
+        assert_eq!(input.report(), ExitCode::from(2));
     }
 }

@@ -25,6 +25,8 @@ pub enum Place {
     /// The input as a whole.
     #[default]
     Whole,
+    /// Not in the input: a defect of the program itself.
+    Program,
     /// A line, counted from 1.
     Line(usize),
     /// A byte offset in a binary file (after decompression).
@@ -53,6 +55,18 @@ impl Problems {
         }])
     }
 
+    /// A defect of the program itself, which no other input would mend.
+    pub fn defect(origin: impl Into<String>, what: impl Into<String>) -> Problems {
+        let mut problems = Problems::whole(origin, what);
+        problems.0[0].place = Place::Program;
+        problems
+    }
+
+    /// Whether the program is at fault, and not what it was given.
+    pub fn is_defect(&self) -> bool {
+        self.0.iter().any(|problem| problem.place == Place::Program)
+    }
+
     /// `Ok(value)` if there are no problems.
     pub fn or<T>(self, value: T) -> Result<T, Problems> {
         if self.0.is_empty() {
@@ -68,6 +82,7 @@ impl fmt::Display for Problem {
         write!(f, "{}", self.origin)?;
         match &self.place {
             Place::Whole => {}
+            Place::Program => write!(f, ": a defect of drivelab")?,
             Place::Line(line) => write!(f, ":{line}")?,
             Place::Byte(offset) => write!(f, ": byte {offset}")?,
             Place::Text { text, range } => {

@@ -265,10 +265,8 @@ fn play<D: Device, W: Workload>(
     while !workload.finished() {
         let next = device.next_event().min(workload.next_arrival());
         if next == Time::NEVER {
-            return Err(Problems::whole(
-                "simulate",
-                format!("the run stalled at {now:?} with I/O outstanding: a defect of the model"),
-            ));
+            let what = format!("the run stalled at {now:?} with I/O outstanding");
+            return Err(Problems::defect("simulate", what));
         }
         until = next.max(until + SLICE);
         now = engine::run(device, workload, now, until);

@@ -24,7 +24,7 @@ impl Problems {
 fn group(problem: &Problem) -> Group<'_> {
     let title = Level::ERROR.primary_title(problem.what.as_str());
     let mut group = match &problem.place {
-        Place::Whole => title.element(Origin::path(problem.origin.as_str())),
+        Place::Whole | Place::Program => title.element(Origin::path(problem.origin.as_str())),
         Place::Line(line) => title.element(Origin::path(problem.origin.as_str()).line(*line)),
         Place::Byte(offset) => {
             title.element(Origin::path(format!("{}: byte {offset}", problem.origin)))

@@ -201,7 +201,8 @@ fn the_model_depends_on_arithmetic_only() {
 fn imports_run_one_way() {
     for (krate, forbidden) in [
         ("model", &["study::", "clap::", "serde"][..]),
-        ("study", &["clap::", "indicatif::"][..]),
+        ("study", &["clap::", "indicatif::", "live::"][..]),
+        ("live", &["clap::", "indicatif::"][..]),
     ] {
         let files = rust_files(&root().join("crates").join(krate).join("src"));
         expect_none(

@@ -1,0 +1,555 @@
+//! One thread that serves everything: sockets, drives and deadlines.
+//!
+//! A turn of the loop: wait until a descriptor is ready or a deadline near; let the endpoints take what came in; run
+//! the drives up to now, each event at its own time, so that lateness does not add up; hand out the replies; let each
+//! endpoint that had something send it with one system call.
+//!
+//! The kernel wakes a sleeper some 30 to 100 us late. So the loop sleeps until shortly before a deadline and spins the
+//! rest, and spins for a while after the last command, because the next one is often near. Idle, it sleeps.
+
+mod lateness;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use model::{Span, Time};
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, acceptfrom_with, sockopt};
+
+pub use lateness::Lateness;
+
+use crate::clock::{Clock, Wall};
+use crate::port::{Bell, Ending, Endpoint, Front, Load, Port, Ready};
+use crate::served::{Reply, Served};
+
+/// What connections may take.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections at a time.
+    pub connections: usize,
+    /// Commands of one connection in flight.
+    pub commands: u32,
+    /// Bytes that one connection may have in flight, read and written, sent replies not counted.
+    pub bytes: u64,
+    /// Spin this long before a deadline instead of sleeping.
+    pub spin_before: Span,
+    /// Spin this long after the last command.
+    pub spin_after: Span,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 1024,
+            commands: 4096,
+            bytes: 64 << 20,
+            spin_before: Span::from_us(70),
+            spin_after: Span::from_us(50),
+        }
+    }
+}
+
+/// How often endpoints get a tick.
+const TICK: Span = Span::from_ms(100);
+
+/// Numbers in epoll's data that are no endpoints.
+const LISTENERS: u32 = u32::MAX;
+const STOP: u32 = u32::MAX - 1;
+
+/// Ends a running loop, from any thread.
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<UnixStream>);
+
+impl Stop {
+    /// Asks the loop to drain and return.
+    pub fn stop(&self) {
+        use std::io::Write;
+        // A full pipe has been asked often enough.
+        let _ = (&*self.0).write(&[1]);
+    }
+
+    /// A descriptor of which any byte written ends the loop, for signals.
+    ///
+    /// # Errors
+    /// When descriptors have run out.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.0.as_fd().try_clone_to_owned()
+    }
+}
+
+struct Listener {
+    socket: OwnedFd,
+    front: Box<dyn Front>,
+}
+
+#[derive(Default)]
+struct Place {
+    endpoint: Option<Box<dyn Endpoint>>,
+    load: Load,
+    /// Has something to send.
+    dirty: bool,
+    polls: bool,
+    name: String,
+}
+
+/// What the loop tells its owner now and then.
+type Observer = Box<dyn FnMut(Wall, &[Served], &Lateness)>;
+
+/// Serves drives to endpoints.
+pub struct EventLoop {
+    clock: Clock,
+    limits: Limits,
+    epoll: OwnedFd,
+    drives: Vec<Served>,
+    listeners: Vec<Listener>,
+    places: Vec<Place>,
+    free: Vec<u32>,
+    /// Ended in this turn: their numbers may be used again in the next.
+    ended: Vec<u32>,
+    polling: Vec<u32>,
+    dirty: Vec<u32>,
+    bells: Vec<Bell>,
+    replies: Vec<Reply>,
+    /// Deadline and latency of the replies that are on their way out.
+    leaving: Vec<(Wall, Span)>,
+    lateness: Lateness,
+    scratch: Vec<u8>,
+    active: Wall,
+    next_tick: Wall,
+    stop: (UnixStream, Stop),
+    log: Box<dyn FnMut(&str)>,
+    observer: Option<(Span, Wall, Observer)>,
+}
+
+impl EventLoop {
+    /// A loop that serves `drives` by `clock`; `log` gets a line for each connection that did not end well.
+    ///
+    /// # Errors
+    /// When descriptors have run out.
+    pub fn new(
+        drives: Vec<Served>,
+        clock: Clock,
+        limits: Limits,
+        log: Box<dyn FnMut(&str)>,
+    ) -> io::Result<EventLoop> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let (hear, tell) = UnixStream::pair()?;
+        hear.set_nonblocking(true)?;
+        tell.set_nonblocking(true)?;
+        let data = epoll::EventData::new_u64(u64::from(STOP) << 32);
+        epoll::add(&epoll, &hear, data, epoll::EventFlags::IN)?;
+        Ok(EventLoop {
+            clock,
+            limits,
+            epoll,
+            drives,
+            listeners: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            ended: Vec::new(),
+            polling: Vec::new(),
+            dirty: Vec::new(),
+            bells: Vec::new(),
+            replies: Vec::with_capacity(1024),
+            leaving: Vec::with_capacity(1024),
+            lateness: Lateness::default(),
+            scratch: Vec::new(),
+            active: Wall::default(),
+            next_tick: Wall::default(),
+            stop: (hear, Stop(Arc::new(tell))),
+            log,
+            observer: None,
+        })
+    }
+
+    /// What ends the loop.
+    pub fn stopper(&self) -> Stop {
+        self.stop.1.clone()
+    }
+
+    /// The drives.
+    pub fn drives(&self) -> &[Served] {
+        &self.drives
+    }
+
+    /// The drives, to be changed while the loop does not run.
+    pub fn drives_mut(&mut self) -> &mut [Served] {
+        &mut self.drives
+    }
+
+    /// Calls `observer` about every `every`.
+    pub fn observe(&mut self, every: Span, observer: Observer) {
+        self.observer = Some((every, Wall::default(), observer));
+    }
+
+    /// Connections to this listening socket become endpoints of this front.
+    ///
+    /// # Errors
+    /// Those of `epoll_ctl`.
+    pub fn listen(&mut self, socket: impl Into<OwnedFd>, front: Box<dyn Front>) -> io::Result<()> {
+        let socket = socket.into();
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        let key = self.listeners.len() as u64;
+        let data = epoll::EventData::new_u64(u64::from(LISTENERS) << 32 | key);
+        epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN)?;
+        self.listeners.push(Listener { socket, front });
+        Ok(())
+    }
+
+    /// Serves until [`Stop::stop`]; then drains: commands in flight complete and their replies leave.
+    ///
+    /// # Errors
+    /// Those of `epoll_wait`.
+    pub fn run(&mut self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(256);
+        loop {
+            let now = self.clock.wall();
+            let timeout = self.timeout(now);
+            if self.turn(&mut events, timeout)? {
+                break;
+            }
+        }
+        self.drain(&mut events)
+    }
+
+    /// Lets what is in flight complete, for at most five seconds, without taking new connections.
+    fn drain(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        for listener in self.listeners.drain(..) {
+            epoll::delete(&self.epoll, &listener.socket)?;
+        }
+        epoll::delete(&self.epoll, &self.stop.0)?;
+        let end = self.clock.wall().plus(Span::from_ms(5_000));
+        while self.drives.iter().any(|drive| drive.in_flight() > 0) && self.clock.wall() < end {
+            self.turn(events, Some(Span::ZERO))?;
+        }
+        for id in 0..self.places.len() as u32 {
+            self.call(id, |endpoint, port| endpoint.flush(port));
+        }
+        Ok(())
+    }
+
+    /// How long the loop may sleep at `now`; none for ever.
+    fn timeout(&mut self, now: Wall) -> Option<Span> {
+        let deadline = self.deadline();
+        let spins = now.since(self.active) < self.limits.spin_after
+            || deadline <= now.plus(self.limits.spin_before);
+        if spins || self.park() {
+            return Some(Span::ZERO);
+        }
+        let wake = deadline.minus(self.limits.spin_before);
+        let connected = self.places.len() > self.free.len();
+        let wake = if connected || self.observer.is_some() {
+            wake.min(self.next_tick)
+        } else {
+            wake
+        };
+        (wake != Wall::NEVER).then(|| wake.since(now))
+    }
+
+    fn deadline(&self) -> Wall {
+        let next = self.drives.iter().map(Served::next_event).min();
+        match next {
+            None | Some(Time::NEVER) => Wall::NEVER,
+            Some(at) => self.clock.deadline(at),
+        }
+    }
+
+    /// Asks those that poll to announce new work; whether there is some already.
+    fn park(&mut self) -> bool {
+        let mut found = false;
+        for index in 0..self.polling.len() {
+            let id = self.polling[index];
+            self.call(id, |endpoint, port| {
+                found |= endpoint.park(port)?;
+                Ok(())
+            });
+        }
+        found
+    }
+
+    /// One turn; whether the loop was asked to stop.
+    fn turn(&mut self, events: &mut Vec<epoll::Event>, timeout: Option<Span>) -> io::Result<bool> {
+        let timeout = timeout.map(|span| Timespec {
+            tv_sec: (span.ns() / 1_000_000_000) as i64,
+            tv_nsec: (span.ns() % 1_000_000_000) as i64,
+        });
+        events.clear();
+        match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.free.append(&mut self.ended);
+        let mut stop = false;
+        for event in &*events {
+            let (id, key) = ((event.data.u64() >> 32) as u32, event.data.u64() as u32);
+            match id {
+                STOP => stop = true,
+                LISTENERS => self.accept(key as usize),
+                _ => self.ready(id, key, event.flags),
+            }
+        }
+        self.poll();
+        self.serve();
+        let now = self.clock.wall();
+        if now >= self.next_tick {
+            self.tick(now);
+        }
+        Ok(stop)
+    }
+
+    fn ready(&mut self, id: u32, key: u32, flags: epoll::EventFlags) {
+        let gone = epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        let ready = Ready {
+            key,
+            readable: flags.intersects(epoll::EventFlags::IN | gone),
+            writable: flags.contains(epoll::EventFlags::OUT),
+            hangup: flags.intersects(gone),
+        };
+        self.active = self.clock.wall();
+        self.call(id, |endpoint, port| endpoint.ready(ready, port));
+    }
+
+    fn poll(&mut self) {
+        let mut found = false;
+        for index in 0..self.polling.len() {
+            let Some(&id) = self.polling.get(index) else {
+                break;
+            };
+            self.call(id, |endpoint, port| {
+                found |= endpoint.poll(port)?;
+                Ok(())
+            });
+        }
+        if found {
+            self.active = self.clock.wall();
+        }
+    }
+
+    /// Runs the drives up to now and sends replies, until nothing is due.
+    fn serve(&mut self) {
+        loop {
+            let now = self.clock.wall();
+            let mut replies = std::mem::take(&mut self.replies);
+            for drive in &mut self.drives {
+                if self.clock.free() {
+                    drive.complete_all(&mut replies);
+                } else if self.clock.deadline(drive.next_event()) <= now {
+                    drive.advance(self.clock.horizon(now), &mut replies);
+                }
+            }
+            let idle = replies.is_empty();
+            for reply in replies.drain(..) {
+                self.hand_over(&reply);
+            }
+            self.replies = replies;
+            self.ring();
+            if idle && self.dirty.is_empty() {
+                return;
+            }
+            self.flush();
+        }
+    }
+
+    fn hand_over(&mut self, reply: &Reply) {
+        let Some(place) = self.places.get_mut(reply.endpoint as usize) else {
+            return;
+        };
+        place.load.commands = place.load.commands.saturating_sub(1);
+        place.load.bytes = place.load.bytes.saturating_sub(u64::from(reply.bytes));
+        if place.endpoint.is_none() {
+            if place.load.commands == 0 {
+                self.ended.push(reply.endpoint);
+            }
+            return;
+        }
+        if !self.clock.free() {
+            let latency = self.clock.on_the_wall(reply.latency);
+            self.leaving.push((self.clock.deadline(reply.at), latency));
+        }
+        self.call(reply.endpoint, |endpoint, port| endpoint.reply(reply, port));
+    }
+
+    /// Sends what all that had something have gathered, and counts how late it is.
+    fn flush(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for &id in &dirty {
+            if let Some(place) = self.places.get_mut(id as usize) {
+                place.dirty = false;
+            }
+            self.flush_one(id);
+        }
+        dirty.clear();
+        // Those that had something new to send while they were flushed come in the next round.
+        dirty.append(&mut self.dirty);
+        self.dirty = dirty;
+        if !self.leaving.is_empty() {
+            let now = self.clock.wall();
+            self.active = now;
+            for (deadline, latency) in self.leaving.drain(..) {
+                self.lateness.record(now.since(deadline), latency);
+            }
+        }
+    }
+
+    fn flush_one(&mut self, id: u32) {
+        self.with(id, false, |endpoint, port| endpoint.flush(port));
+    }
+
+    fn ring(&mut self) {
+        while let Some(bell) = self.bells.pop() {
+            match bell {
+                Bell::Ring(id) => self.call(id, |endpoint, port| endpoint.rung(port)),
+                Bell::Notice(drive, notice) => {
+                    for id in 0..self.places.len() as u32 {
+                        self.call(id, |endpoint, port| endpoint.notice(drive, notice, port));
+                    }
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, now: Wall) {
+        self.next_tick = now.plus(TICK);
+        for id in 0..self.places.len() as u32 {
+            self.call(id, |endpoint, port| endpoint.tick(port));
+        }
+        if !self.clock.free() {
+            // Work of an idle drive is caught up with here, so that a command after a long pause finds little.
+            let horizon = self.clock.arrival(now);
+            for drive in &mut self.drives {
+                drive.advance(horizon, &mut self.replies);
+            }
+        }
+        self.serve();
+        if let Some((every, next, observer)) = &mut self.observer
+            && now >= *next
+        {
+            *next = now.plus(*every);
+            observer(now, &self.drives, &self.lateness);
+        }
+    }
+
+    /// Calls an endpoint, if it is still there, and lets it send afterwards.
+    #[inline]
+    fn call(
+        &mut self,
+        id: u32,
+        what: impl FnOnce(&mut dyn Endpoint, &mut Port<'_>) -> Result<(), Ending>,
+    ) {
+        self.with(id, true, what);
+    }
+
+    #[inline]
+    fn with(
+        &mut self,
+        id: u32,
+        dirty: bool,
+        what: impl FnOnce(&mut dyn Endpoint, &mut Port<'_>) -> Result<(), Ending>,
+    ) {
+        let Some(place) = self.places.get_mut(id as usize) else {
+            return;
+        };
+        let Some(endpoint) = &mut place.endpoint else {
+            return;
+        };
+        let mut port = Port {
+            drives: &mut self.drives,
+            lateness: &self.lateness,
+            clock: &self.clock,
+            limits: &self.limits,
+            epoll: &self.epoll,
+            wall: self.clock.wall(),
+            me: id,
+            load: &mut place.load,
+            bells: &mut self.bells,
+            scratch: &mut self.scratch,
+        };
+        let result = what(&mut **endpoint, &mut port);
+        if dirty && !place.dirty {
+            place.dirty = true;
+            self.dirty.push(id);
+        }
+        if let Err(ending) = result {
+            self.end(id, &ending);
+        }
+    }
+
+    fn end(&mut self, id: u32, ending: &Ending) {
+        let place = &mut self.places[id as usize];
+        match ending {
+            Ending::Left => {}
+            Ending::Broke(how) => (self.log)(&format!("{}: ended: {how}", place.name)),
+            Ending::Failed(what) => (self.log)(&format!("{}: failed: {what}", place.name)),
+        }
+        place.endpoint = None;
+        place.name = String::new();
+        if std::mem::take(&mut place.polls) {
+            self.polling.retain(|&other| other != id);
+        }
+        // Replies to its commands are still to come and must not reach another.
+        if place.load.commands == 0 {
+            self.ended.push(id);
+        }
+    }
+
+    fn accept(&mut self, index: usize) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let listener = &mut self.listeners[index];
+        let (socket, peer) = match acceptfrom_with(&listener.socket, flags) {
+            Ok(accepted) => accepted,
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return,
+            Err(error) => {
+                // Out of descriptors: the listener stays ready, so do not spin on it.
+                (self.log)(&format!("{}: accept: {error}", listener.front.name()));
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                return;
+            }
+        };
+        let peer = match peer.map(std::net::SocketAddr::try_from) {
+            Some(Ok(address)) => {
+                // Replies are gathered here; waiting for more in the kernel would only delay them.
+                let _ = sockopt::set_tcp_nodelay(&socket, true);
+                address.to_string()
+            }
+            _ => String::from("unix socket"),
+        };
+        let name = format!("{} {peer}", listener.front.name());
+        if self.places.len() - self.free.len() >= self.limits.connections {
+            (self.log)(&format!("{name}: refused: too many connections"));
+            return;
+        }
+        match listener.front.accept(socket, &peer) {
+            Ok(endpoint) => self.add(name, endpoint),
+            Err(why) => (self.log)(&format!("{name}: refused: {why}")),
+        }
+    }
+
+    /// Adds an endpoint that did not come from a listener.
+    pub fn add(&mut self, name: String, endpoint: Box<dyn Endpoint>) {
+        let polls = endpoint.polls();
+        let place = Place {
+            endpoint: Some(endpoint),
+            polls,
+            name,
+            ..Place::default()
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.places[id as usize] = place;
+                id
+            }
+            None => {
+                self.places.push(place);
+                (self.places.len() - 1) as u32
+            }
+        };
+        if polls {
+            self.polling.push(id);
+        }
+        self.call(id, |endpoint, port| endpoint.open(port));
+    }
+}

@@ -1,0 +1,33 @@
+//! Modelled drives plugged in: the same device models as in a simulation, run against the wall clock, with data.
+//!
+//! ```text
+//!   socket, shared memory          epoll                    model
+//!        |                           |                        |
+//!   Endpoint (one a connection) -> EventLoop -> Served (drive + store + faults), one a drive
+//!     Stream<Connection>: a byte stream        submit(now, Request) ... advance(until) -> Reply
+//!     vhost-user: rings in shared memory       next_event()
+//! ```
+//!
+//! One thread does everything. A front end turns bytes into [`Request`]s and [`Reply`]s into bytes; it is a state
+//! machine without sockets ([`Connection`]), or, where a byte stream is not enough, an [`Endpoint`]. The drive decides
+//! when a command completes; the front end moves the data *at completion*, between its own buffers and
+//! [`Served::read`] and [`Served::write`]. So a write that is refused or cut off changes nothing, and no payload passes
+//! through the drive.
+//!
+//! Left out: several threads for one set of drives, authentication.
+
+pub mod clock;
+pub mod event_loop;
+pub mod outbox;
+pub mod port;
+pub mod served;
+pub mod store;
+pub mod stream;
+
+pub use clock::{Clock, Wall};
+pub use event_loop::{EventLoop, Lateness, Limits, Stop};
+pub use outbox::Outbox;
+pub use port::{Ending, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
+pub use served::{Outcome, Reply, Request, Served};
+pub use store::Store;
+pub use stream::{Connection, Stream};

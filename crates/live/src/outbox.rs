@@ -1,0 +1,86 @@
+//! Bytes on their way to a client, in one piece so that many replies leave with one system call.
+//!
+//! The buffer is zeroed once and then used again, so growing by a block costs nothing but the copy of its data.
+
+/// Shrinks to this many bytes when it has become empty after a burst.
+const KEEP: usize = 1 << 20;
+
+/// Bytes that wait to be sent.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    buffer: Vec<u8>,
+    sent: usize,
+    filled: usize,
+}
+
+impl Outbox {
+    /// Appends bytes.
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.grow(bytes.len()).copy_from_slice(bytes);
+    }
+
+    /// Appends `bytes` bytes of undefined content, for the caller to overwrite all of them.
+    #[inline]
+    pub fn grow(&mut self, bytes: usize) -> &mut [u8] {
+        let start = self.filled;
+        self.filled += bytes;
+        if self.filled > self.buffer.len() {
+            let target = self.filled.next_power_of_two().max(4096);
+            self.buffer.resize(target, 0);
+        }
+        &mut self.buffer[start..self.filled]
+    }
+
+    /// Takes back the last `bytes` bytes (a reply that turned out otherwise).
+    pub fn shrink(&mut self, bytes: usize) {
+        self.filled = self.filled.saturating_sub(bytes).max(self.sent);
+    }
+
+    /// What has not been sent.
+    pub fn unsent(&self) -> &[u8] {
+        &self.buffer[self.sent..self.filled]
+    }
+
+    /// Bytes that have not been sent.
+    pub fn len(&self) -> usize {
+        self.filled - self.sent
+    }
+
+    /// Whether all has been sent.
+    pub fn is_empty(&self) -> bool {
+        self.sent == self.filled
+    }
+
+    /// The first `bytes` of the unsent ones have been sent.
+    pub fn sent(&mut self, bytes: usize) {
+        self.sent = (self.sent + bytes).min(self.filled);
+        if self.is_empty() {
+            self.sent = 0;
+            self.filled = 0;
+            if self.buffer.len() > KEEP {
+                self.buffer.truncate(KEEP);
+                self.buffer.shrink_to_fit();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Outbox;
+
+    #[test]
+    fn bytes_come_out_in_order_whatever_is_sent_at_a_time() {
+        let mut out = Outbox::default();
+        out.push(b"abc");
+        out.grow(3).copy_from_slice(b"def");
+        out.sent(2);
+        out.push(b"gh");
+        assert_eq!(out.unsent(), b"cdefgh");
+        out.shrink(2);
+        assert_eq!(out.unsent(), b"cdef");
+        out.sent(4);
+        assert!(out.is_empty());
+    }
+}

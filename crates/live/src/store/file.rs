@@ -1,0 +1,75 @@
+//! Data in one sparse file, by `pread` and `pwrite`.
+//!
+//! Not by a mapping: a kill in the middle of a copy into a mapping tears a block, while the kernel finishes a page of
+//! `pwrite` before it looks at signals. What `pwrite` has taken survives the death of this program; against the
+//! death of the host there is [`FileStore::sync`].
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fdatasync, seek};
+
+/// Zeroes to write where the file system cannot punch holes.
+static ZEROES: [u8; 65_536] = [0; 65_536];
+
+/// Data in a file.
+#[derive(Debug)]
+pub struct FileStore {
+    file: File,
+}
+
+impl FileStore {
+    /// The data in this file, which must be as long as the namespace.
+    pub fn new(file: File) -> FileStore {
+        FileStore { file }
+    }
+
+    pub(super) fn read(&self, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(data, offset)
+    }
+
+    pub(super) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(data, offset)
+    }
+
+    pub(super) fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(&self.file, punch, offset, bytes) {
+            Ok(()) => Ok(()),
+            Err(rustix::io::Errno::OPNOTSUPP) => self.write_zeroes(offset, bytes),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn write_zeroes(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes {
+            let now = (bytes - done).min(ZEROES.len() as u64);
+            self.file
+                .write_all_at(&ZEROES[..now as usize], offset + done)?;
+            done += now;
+        }
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        Ok(fdatasync(&self.file)?)
+    }
+
+    pub(super) fn extent(&self, offset: u64, limit: u64) -> (u64, bool) {
+        match seek(&self.file, SeekFrom::Data(offset)) {
+            Ok(data) if data > offset => (data.min(limit), false),
+            Ok(_) => match seek(&self.file, SeekFrom::Hole(offset)) {
+                Ok(hole) => (hole.min(limit).max(offset + 1), true),
+                Err(_) => (limit, true),
+            },
+            Err(rustix::io::Errno::NXIO) => (limit, false),
+            // A file system that cannot tell: all of it may be data.
+            Err(_) => (limit, true),
+        }
+    }
+}

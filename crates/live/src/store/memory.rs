@@ -1,0 +1,98 @@
+//! Data in anonymous memory: one mapping as large as the namespace, of which the kernel provides only what is touched.
+//!
+//! Huge pages are asked for only when the whole namespace would fit into memory, because a random 4 KiB write into a
+//! sparse namespace would otherwise take 2 MiB.
+
+use std::io;
+
+use memmap2::{Advice, MmapMut, MmapOptions};
+
+/// Granularity in which it is known what has been written.
+const CHUNK: u64 = 64 << 10;
+
+/// Namespaces up to this size get huge pages.
+const HUGE_UP_TO: u64 = 2 << 30;
+
+/// Data in memory.
+#[derive(Debug)]
+pub struct MemoryStore {
+    bytes: MmapMut,
+    /// A bit for each chunk that may hold something else than zeroes.
+    touched: Vec<u64>,
+}
+
+impl MemoryStore {
+    /// `bytes` of zeroes.
+    ///
+    /// # Errors
+    /// When the address space does not suffice.
+    pub fn new(bytes: u64) -> io::Result<MemoryStore> {
+        let length = usize::try_from(bytes).map_err(io::Error::other)?;
+        let map = MmapOptions::new()
+            .len(length)
+            .no_reserve_swap()
+            .map_anon()?;
+        if bytes <= HUGE_UP_TO {
+            // Only advice: without huge pages it works as well.
+            let _ = map.advise(Advice::HugePage);
+        }
+        let chunks = bytes.div_ceil(CHUNK);
+        Ok(MemoryStore {
+            bytes: map,
+            touched: vec![0; chunks.div_ceil(64) as usize],
+        })
+    }
+
+    #[inline]
+    pub(super) fn read(&self, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        let start = offset as usize;
+        data.copy_from_slice(&self.bytes[start..start + data.len()]);
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let start = offset as usize;
+        self.bytes[start..start + data.len()].copy_from_slice(data);
+        if !data.is_empty() {
+            for chunk in offset / CHUNK..=(offset + data.len() as u64 - 1) / CHUNK {
+                self.touched[(chunk / 64) as usize] |= 1 << (chunk % 64);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_touched(&self, chunk: u64) -> bool {
+        self.touched[(chunk / 64) as usize] >> (chunk % 64) & 1 == 1
+    }
+
+    pub(super) fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        let end = offset + bytes;
+        let mut at = offset;
+        while at < end {
+            let chunk = at / CHUNK;
+            let stop = end.min((chunk + 1) * CHUNK);
+            if self.is_touched(chunk) {
+                self.bytes[at as usize..stop as usize].fill(0);
+                if stop - at == CHUNK {
+                    self.touched[(chunk / 64) as usize] &= !(1 << (chunk % 64));
+                }
+            }
+            at = stop;
+        }
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn extent(&self, offset: u64, limit: u64) -> (u64, bool) {
+        let data = self.is_touched(offset / CHUNK);
+        let mut end = (offset / CHUNK + 1) * CHUNK;
+        while end < limit && self.is_touched(end / CHUNK) == data {
+            end += CHUNK;
+        }
+        (end.min(limit), data)
+    }
+}

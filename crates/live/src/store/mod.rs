@@ -1,0 +1,71 @@
+//! Where a served drive keeps its data.
+//!
+//! A store holds bytes by offset and, on formats with metadata, metadata by block. Blocks that were never written read
+//! as zeroes. Offsets and lengths are those of a checked command: beyond the end is an error of the caller.
+
+mod file;
+mod memory;
+
+use std::io;
+
+pub use file::FileStore;
+pub use memory::MemoryStore;
+
+/// Where the data is.
+#[derive(Debug)]
+pub enum Store {
+    /// In memory; gone when the server ends.
+    Memory(MemoryStore),
+    /// In a sparse file.
+    File(FileStore),
+}
+
+macro_rules! each {
+    ($store:expr, $inner:ident => $call:expr) => {
+        match $store {
+            Store::Memory($inner) => $call,
+            Store::File($inner) => $call,
+        }
+    };
+}
+
+impl Store {
+    /// Reads at `offset` into all of `data`.
+    ///
+    /// # Errors
+    /// Those of the file; `data` is then undefined.
+    #[inline]
+    pub fn read(&self, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        each!(self, store => store.read(offset, data))
+    }
+
+    /// Writes `data` at `offset`: after a crash of this program each 4 KiB page is old or new.
+    ///
+    /// # Errors
+    /// Those of the file.
+    #[inline]
+    pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        each!(self, store => store.write(offset, data))
+    }
+
+    /// Makes the range zeroes, giving memory or disk space back where that is possible.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        each!(self, store => store.zero(offset, bytes))
+    }
+
+    /// Brings everything to the host's disk.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn sync(&mut self) -> io::Result<()> {
+        each!(self, store => store.sync())
+    }
+
+    /// The end of the run of data, or of the hole, that `offset` is in, and whether it is data. At most `limit`.
+    pub fn extent(&self, offset: u64, limit: u64) -> (u64, bool) {
+        each!(self, store => store.extent(offset, limit))
+    }
+}

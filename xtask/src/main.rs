@@ -1,6 +1,7 @@
 //! Tasks for drivelab's developers: `cargo xtask test` installs what the tests need and runs everything that CI runs.
 
 mod fuzz;
+mod guest;
 mod shell;
 mod test;
 mod tools;
@@ -16,6 +17,7 @@ Tasks:
   test [STEP]... [--no-install]   install what the tests need, then run every step (or only those named)
   steps                           list the steps of `test`
   vendor                          copy uPlot from npm into the page's sources, with its licence
+  guest                           build the Linux that the tests of live drives boot, into target/guest
   fuzz [TARGET]... [--seconds N]  fuzz every target (or those named) for a minute (or N seconds) each
 
 Examples:
@@ -30,20 +32,9 @@ fn main() -> ExitCode {
     match args[..] {
         ["test", ref rest @ ..] => test::run(rest),
         ["steps"] => test::list(),
-        ["fuzz", ref rest @ ..] => match fuzz::command(rest) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("error: {error}");
-                ExitCode::FAILURE
-            }
-        },
-        ["vendor"] => match vendor::run() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("error: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        ["fuzz", ref rest @ ..] => ended(fuzz::command(rest)),
+        ["vendor"] => ended(vendor::run()),
+        ["guest"] => ended(guest::command()),
         ["-h" | "--help" | "help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
@@ -51,6 +42,16 @@ fn main() -> ExitCode {
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn ended(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -58,10 +58,18 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// Whether a program of this name is on the path.
+/// Whether there is a program of this name.
 pub(crate) fn is_there(name: &str) -> bool {
-    std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()))
+    find(name).is_some()
+}
+
+/// A program on the path, or where Debian keeps what it takes for root's.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin"].map(PathBuf::from))
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
 }
 
 fn shown(command: &Command) -> String {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use crate::fuzz;
+use crate::guest;
 use crate::shell::{cargo, run as execute};
 use crate::tools::{self, Tool};
 use crate::wasm;
@@ -71,6 +72,7 @@ fn test_workspace(install: bool) -> Result<(), String> {
     tests.env("INSTA_UPDATE", "no");
     if install {
         tools::browser_tests()?;
+        guest::prepare()?;
         tests
             .env("DRIVELAB_REQUIRE_TOOLS", "1")
             .env("DRIVELAB_FIO_PLOT", tools::fio_plot()?);

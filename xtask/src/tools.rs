@@ -54,8 +54,38 @@ pub(crate) const XZ: Tool = Tool {
     packages: &["xz-utils"],
 };
 
+/// What the guest is made with and from, what runs it, and the clients of live drives outside of it.
+const LIVE: &[Tool] = &[
+    tool(&["flex"], &["flex"]),
+    tool(&["bison"], &["bison"]),
+    tool(&["bc"], &["bc"]),
+    tool(&["strip"], &["binutils"]),
+    tool(&["cpio"], &["cpio"]),
+    tool(&["depmod"], &["kmod"]),
+    tool(&["busybox"], &["busybox-static"]),
+    tool(&["nvme"], &["nvme-cli"]),
+    tool(&["nbd-client"], &["nbd-client"]),
+    tool(&["mkfs.ext4"], &["e2fsprogs"]),
+    tool(&["mkfs.xfs"], &["xfsprogs"]),
+    tool(&["sqlite3"], &["sqlite3"]),
+    tool(&["ip"], &["iproute2"]),
+    tool(&["unshare"], &["util-linux"]),
+    tool(&["qemu-system-x86_64"], &["qemu-system-x86"]),
+    tool(&["qemu-img"], &["qemu-utils"]),
+    tool(&["nbdinfo"], &["libnbd-bin"]),
+    tool(&["nbdsh"], &["python3-libnbd"]),
+    tool(&["nbdkit"], &["nbdkit"]),
+];
+
 /// All of them.
-pub(crate) const ALL: &[&Tool] = &[&CC, &CXX, &FIO, &CHROMIUM, &NODE, &NPM, &PYTHON, &XZ];
+fn all() -> impl Iterator<Item = &'static Tool> {
+    let named: [&Tool; 8] = [&CC, &CXX, &FIO, &CHROMIUM, &NODE, &NPM, &PYTHON, &XZ];
+    named.into_iter().chain(LIVE)
+}
+
+const fn tool(programs: &'static [&'static str], packages: &'static [&'static str]) -> Tool {
+    Tool { programs, packages }
+}
 
 impl Tool {
     /// Whether it can be called.
@@ -71,8 +101,7 @@ impl Tool {
 
 /// Installs what is missing, by apt, as root or with sudo.
 pub(crate) fn install() -> Result<(), String> {
-    let mut packages: Vec<&str> = ALL
-        .iter()
+    let mut packages: Vec<&str> = all()
         .filter(|tool| !tool.is_there())
         .flat_map(|tool| tool.packages.iter().copied())
         .collect();

@@ -12,6 +12,7 @@ mod output;
 mod replay;
 mod review;
 mod run;
+mod serve;
 mod show;
 mod state;
 
@@ -32,6 +33,7 @@ Examples:
   drivelab run job.fio --drive p4800x-375                an fio job file, with fio's output
   drivelab replay vm.vscsi.xz --drive p3700-1600         a block trace
   drivelab replay sda.blktrace.0 --drive p4800x-375      a block trace
+  drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
 
 Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 a verdict failed.")]
 struct Cli {
@@ -45,6 +47,7 @@ enum Verb {
     Replay(replay::Args),
     Review(review::Args),
     Run(Box<run::Args>),
+    Serve(serve::Args),
     Show(show::Args),
 }
 
@@ -54,6 +57,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Replay(args) => replay::run(args),
         Verb::Review(args) => review::run(args),
         Verb::Run(args) => run::run(args),
+        Verb::Serve(args) => serve::run(args),
         Verb::Show(args) => show::run(args),
     }
 }

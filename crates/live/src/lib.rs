@@ -18,9 +18,12 @@
 
 pub mod clock;
 pub mod event_loop;
+pub mod nbd;
+pub mod offline;
 pub mod outbox;
 pub mod port;
 pub mod served;
+pub mod setup;
 pub mod store;
 pub mod stream;
 
@@ -29,5 +32,6 @@ pub use event_loop::{EventLoop, Lateness, Limits, Stop};
 pub use outbox::Outbox;
 pub use port::{Ending, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
 pub use served::{Outcome, Reply, Request, Served};
+pub use setup::{Setup, StoreChoice};
 pub use store::Store;
 pub use stream::{Connection, Stream};

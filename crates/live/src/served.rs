@@ -5,12 +5,14 @@
 //! live run is compared with a simulation.
 
 use std::io;
+use std::path::PathBuf;
 
 use model::media::Drive;
-use model::{Command, Completion, Device, Op, Span, Status, Time};
+use model::{Command, Completion, Device, Gauge, Gauges, Op, Span, Status, Time};
 use study::catalogue::DriveSheet;
 
-use crate::store::Store;
+use crate::setup::Setup;
+use crate::store::{State, Store, save};
 
 /// Most commands in one drive at a time; more are refused.
 const SLOTS: usize = 1 << 16;
@@ -98,6 +100,8 @@ pub struct Counters {
     pub others: u64,
     /// Commands that failed.
     pub errors: u64,
+    /// Those of them that failed for the medium.
+    pub media_errors: u64,
     /// Sum of the model's latencies of reads and writes, in nanoseconds.
     pub latency_ns: u128,
 }
@@ -105,10 +109,13 @@ pub struct Counters {
 /// One drive and its data.
 #[derive(Debug)]
 pub struct Served {
-    sheet: DriveSheet,
+    setup: Setup,
     drive: Drive,
     store: Store,
     bytes: u64,
+    /// What the drive remembered when it was switched on.
+    remembered: State,
+    state_file: Option<PathBuf>,
     /// Last time at which the model was called.
     now: Time,
     slots: Vec<Slot>,
@@ -120,13 +127,21 @@ pub struct Served {
 }
 
 impl Served {
-    /// A drive with its data; the namespace has `bytes` bytes (a multiple of 4096, not more than the drive).
-    pub fn new(sheet: DriveSheet, drive: Drive, store: Store, bytes: u64) -> Served {
+    /// A drive with its data and what it remembers; made by [`Setup::open`].
+    pub(crate) fn new(
+        setup: Setup,
+        drive: Drive,
+        store: Store,
+        remembered: State,
+        state_file: Option<PathBuf>,
+    ) -> Served {
         Served {
-            sheet,
+            setup,
             drive,
             store,
-            bytes,
+            bytes: remembered.bytes,
+            remembered,
+            state_file,
             now: Time::ZERO,
             slots: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
@@ -138,12 +153,31 @@ impl Served {
 
     /// What the catalogue says of the drive.
     pub fn sheet(&self) -> &DriveSheet {
-        &self.sheet
+        &self.setup.sheet
+    }
+
+    /// Name under which it is exported.
+    pub fn name(&self) -> &str {
+        &self.setup.name
+    }
+
+    /// Its serial number.
+    pub fn serial(&self) -> &str {
+        &self.remembered.serial
     }
 
     /// Bytes of the namespace.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes in a logical block of the format in use.
+    pub fn block(&self) -> u32 {
+        self.setup
+            .sheet
+            .lba_formats
+            .first()
+            .map_or(512, |format| format.data)
     }
 
     /// Last time at which the model was called.
@@ -294,6 +328,10 @@ impl Served {
                 counters.latency_ns += u128::from(latency.ns());
             }
             (Outcome::Success, _) => counters.others += 1,
+            (Outcome::UnrecoveredRead | Outcome::WriteFault, _) => {
+                counters.errors += 1;
+                counters.media_errors += 1;
+            }
             _ => counters.errors += 1,
         }
         self.ready.push(Reply {
@@ -332,8 +370,69 @@ impl Served {
             .map_err(|_| Outcome::WriteFault)
     }
 
+    /// What the drive remembers as of now: totals over all the times it was switched on.
+    pub fn state(&self) -> State {
+        let mut gauges = Remembered::default();
+        self.drive.inspect(self.now, &mut gauges);
+        let before = &self.remembered;
+        State {
+            seconds_on: before.seconds_on + self.now.seconds() as u64,
+            reads: before.reads + self.counters.reads,
+            writes: before.writes + self.counters.writes,
+            bytes_read: before.bytes_read + self.counters.bytes_read,
+            bytes_written: before.bytes_written + self.counters.bytes_written,
+            medium_bytes_written: before.medium_bytes_written + gauges.medium_written as u64,
+            media_errors: before.media_errors + self.counters.media_errors,
+            percentage_used: before.percentage_used + gauges.percentage_used,
+            ..before.clone()
+        }
+    }
+
+    /// Writes down what the drive remembers, if it has a file for it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn save(&self, clean: bool) -> io::Result<()> {
+        match &self.state_file {
+            Some(path) => save(
+                path,
+                &State {
+                    clean,
+                    ..self.state()
+                },
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings data and state to the host's disk: the end of orderly service.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn shut_down(&mut self) -> io::Result<()> {
+        self.store.sync()?;
+        self.save(true)
+    }
+
     /// The end of the run of data, or of the hole, that `offset` is in, and whether it is data; at most `limit`.
     pub fn extent(&self, offset: u64, limit: u64) -> (u64, bool) {
         self.store.extent(offset, limit)
+    }
+}
+
+/// What of the model's gauges is remembered.
+#[derive(Default)]
+struct Remembered {
+    medium_written: f64,
+    percentage_used: f64,
+}
+
+impl Gauges for Remembered {
+    fn gauge(&mut self, gauge: Gauge, value: f64) {
+        match gauge {
+            Gauge::MediumBytesWritten => self.medium_written += value,
+            Gauge::PercentageUsed => self.percentage_used = value,
+            _ => {}
+        }
     }
 }

@@ -174,7 +174,11 @@ impl<C: Connection> Endpoint for Stream<C> {
     }
 
     fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), Ending> {
-        self.connection.reply(reply, &mut self.out, port)
+        let end = self.connection.reply(reply, &mut self.out, port);
+        if end.is_err() {
+            let _ = self.send();
+        }
+        end
     }
 
     fn flush(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {

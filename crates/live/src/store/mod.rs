@@ -5,11 +5,13 @@
 
 mod file;
 mod memory;
+mod state;
 
 use std::io;
 
 pub use file::FileStore;
 pub use memory::MemoryStore;
+pub use state::{State, save, state_path};
 
 /// Where the data is.
 #[derive(Debug)]

@@ -1,0 +1,308 @@
+//! `drivelab serve`: modelled drives against the wall clock, with data, for real clients.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use live::{Clock, EventLoop, Limits, Served, Setup, StoreChoice, nbd::Nbd};
+use study::catalogue;
+use study::problem::{Place, Problem, Problems};
+
+use crate::failure::Failure;
+use crate::state::State;
+
+/// Serve drives against the wall clock, with data, to real clients
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab serve p4800x-375 --nbd 127.0.0.1:10809 --size 8G
+  drivelab serve p4800x-375 --nbd unix:p4800x.sock --store disk.img
+  drivelab serve p4800x-375 950pro-256 --nbd unix:both.sock --size 8G      two exports
+  drivelab serve p4800x-375 --nbd unix:fast.sock --size 8G --speed 0       as fast as this machine can
+
+Ctrl-C lets what is in flight complete and leaves everything durable.
+There is no authentication: listen on loopback or on a trusted network only.")]
+pub(crate) struct Args {
+    /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
+    #[arg(required = true, value_name = "DRIVE")]
+    drives: Vec<String>,
+
+    /// Serve NBD at this address: HOST:PORT or unix:PATH; may be given several times
+    #[arg(long, value_name = "ADDR")]
+    nbd: Vec<String>,
+
+    /// Where the data is: `memory`, or a file for each drive in order (made if it does not exist)
+    #[arg(long, value_name = "FILE", default_value = "memory")]
+    store: Vec<String>,
+
+    /// Size of each namespace, such as 8G [default: the whole drive]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    size: Option<u64>,
+
+    /// Model seconds in a second: 0.1 is ten times slower than the drive, 0 as fast as this machine can
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
+    speed: f64,
+
+    /// Allow addresses that other machines can reach
+    #[arg(long)]
+    allow_remote: bool,
+
+    /// The drives' state at the start
+    #[arg(long, value_enum, default_value_t = State::Steady)]
+    state: State,
+
+    /// Seed of every random stream
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// An address as it was given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Address {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits.parse().map_err(|_| "not a whole number")?;
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        "t" | "tib" => 40,
+        _ => return Err("the units are K, M, G and T, of 1024".into()),
+    };
+    number
+        .checked_mul(1 << shift)
+        .filter(|bytes| bytes % 4096 == 0 && *bytes > 0)
+        .ok_or_else(|| "must be a multiple of 4096, above zero".into())
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "not a number")?;
+    if speed == 0.0 || (1e-6..=1e3).contains(&speed) {
+        Ok(speed)
+    } else {
+        Err("must be 0, or from 1e-6 to 1000".into())
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let mut problems = Problems::default();
+    let nbd = addresses("--nbd", &args.nbd, args.allow_remote, &mut problems);
+    let setups = setups(args, &mut problems);
+    if nbd.is_empty() && problems.0.is_empty() {
+        problems.0.push(on_command_line(
+            "no address to serve at",
+            "give --nbd 127.0.0.1:10809, or --nbd unix:drive.sock",
+        ));
+    }
+    problems.or(())?;
+    let mut drives = Vec::new();
+    for setup in setups {
+        drives.push(setup.open()?);
+    }
+    let names: Vec<String> = drives.iter().map(|drive| drive.name().to_owned()).collect();
+    let mut server = EventLoop::new(
+        drives,
+        Clock::new(args.speed),
+        Limits::default(),
+        Box::new(|line| eprintln!("{line}")),
+    )
+    .map_err(|error| Failure::failed("starting", error))?;
+    let mut sockets = Vec::new();
+    for address in &nbd {
+        let front = Box::new(Nbd::new(names.clone()));
+        let listening = match address {
+            Address::Tcp(address) => {
+                TcpListener::bind(address).and_then(|socket| server.listen(socket, front))
+            }
+            Address::Unix(path) => {
+                sockets.push(Socket(path.clone()));
+                listen_unix(path).and_then(|socket| server.listen(socket, front))
+            }
+        };
+        listening.map_err(|error| Failure::failed(format!("--nbd {}", shown(address)), error))?;
+    }
+    let mut out = io::stdout().lock();
+    for line in connect_lines(server.drives(), &nbd) {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    drop(out);
+    stop_on_signals(&server)?;
+    server
+        .run()
+        .map_err(|error| Failure::failed("serving", error))?;
+    for drive in server.drives_mut() {
+        drive
+            .shut_down()
+            .map_err(|error| Failure::failed(format!("{}: saving", drive.name()), error))?;
+    }
+    if io::stderr().is_terminal() {
+        eprintln!("all is saved");
+    }
+    Ok(())
+}
+
+/// A socket's file, removed when the server ends.
+struct Socket(PathBuf);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // It may have been removed by somebody else.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Listens at a path; a socket that nobody listens at any more is replaced.
+fn listen_unix(path: &Path) -> io::Result<UnixListener> {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        fs::remove_file(path)?;
+    }
+    UnixListener::bind(path)
+}
+
+fn on_command_line(what: impl Into<String>, help: &str) -> Problem {
+    Problem {
+        origin: "command line".into(),
+        place: Place::Whole,
+        what: what.into(),
+        help: Some(help.into()),
+    }
+}
+
+fn addresses(
+    option: &str,
+    texts: &[String],
+    remote: bool,
+    problems: &mut Problems,
+) -> Vec<Address> {
+    let mut addresses = Vec::new();
+    for text in texts {
+        if let Some(path) = text.strip_prefix("unix:") {
+            addresses.push(Address::Unix(path.into()));
+            continue;
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(address) if !address.ip().is_loopback() && !remote => {
+                problems.0.push(on_command_line(
+                    format!("{option} {text}: other machines could reach it"),
+                    "there is no authentication: if the network is trusted, add --allow-remote",
+                ));
+            }
+            Ok(address) => addresses.push(Address::Tcp(address)),
+            Err(_) => problems.0.push(on_command_line(
+                format!("{option} {text}: not an address"),
+                "such as 127.0.0.1:10809, [::1]:10809 or unix:drive.sock",
+            )),
+        }
+    }
+    addresses
+}
+
+/// What is to be served, with a name and a store for each.
+fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
+    let memory = args.store.len() == 1 && args.store[0] == "memory";
+    if !memory && args.store.len() != args.drives.len() {
+        problems.0.push(on_command_line(
+            format!(
+                "{} drives, and {} stores",
+                args.drives.len(),
+                args.store.len()
+            ),
+            "give --store once for each drive, or --store memory",
+        ));
+    }
+    let mut setups: Vec<Setup> = Vec::new();
+    for (index, id) in args.drives.iter().enumerate() {
+        let sheet = match catalogue::drive(id) {
+            Ok(sheet) => sheet,
+            Err(all) => {
+                problems.0.extend(all.0);
+                continue;
+            }
+        };
+        let before = setups.iter().filter(|it| it.sheet.id == sheet.id).count();
+        let name = match before {
+            0 => sheet.id.clone(),
+            _ => format!("{}-{}", sheet.id, before + 1),
+        };
+        let store = args.store.get(index).map_or("memory", String::as_str);
+        setups.push(Setup {
+            serial: format!("DL{:08X}{index:04}", sum_of(&name)),
+            sheet,
+            name,
+            size: args.size,
+            store: match store {
+                "memory" => StoreChoice::Memory,
+                path => StoreChoice::File(path.into()),
+            },
+            precondition: args.state.into(),
+            seed: args.seed + index as u64,
+        });
+    }
+    setups
+}
+
+/// A number of the name, for a serial number that stays the same.
+fn sum_of(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |sum, byte| {
+        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+fn shown(address: &Address) -> String {
+    match address {
+        Address::Tcp(address) => address.to_string(),
+        Address::Unix(path) => format!("unix:{}", path.display()),
+    }
+}
+
+/// How to reach what is served: lines to be copied.
+fn connect_lines(drives: &[Served], nbd: &[Address]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for drive in drives {
+        let sheet = drive.sheet();
+        lines.push(format!(
+            "{}: {}, {:.3} GB",
+            drive.name(),
+            sheet.name,
+            drive.bytes() as f64 * 1e-9
+        ));
+        for address in nbd {
+            let uri = match address {
+                Address::Tcp(address) => format!("nbd://{address}/{}", drive.name()),
+                Address::Unix(path) => {
+                    let path = path.canonicalize().unwrap_or(path.clone());
+                    format!("nbd+unix:///{}?socket={}", drive.name(), path.display())
+                }
+            };
+            lines.push(format!("  nbdinfo '{uri}'"));
+            lines.push(format!(
+                "  fio --name=job --ioengine=nbd --uri='{uri}' --rw=randread --bs=4k --iodepth=1 --time_based --runtime=10"
+            ));
+            lines.push(format!(
+                "  qemu-system-x86_64 ... -drive if=virtio,format=raw,file='{uri}'"
+            ));
+        }
+    }
+    lines
+}
+
+/// SIGINT and SIGTERM end the loop in order.
+fn stop_on_signals(server: &EventLoop) -> Result<(), Failure> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let failed = |error| Failure::failed("signals", error);
+    for signal in [SIGINT, SIGTERM] {
+        let descriptor = server.stopper().descriptor().map_err(failed)?;
+        signal_hook::low_level::pipe::register(signal, descriptor).map_err(failed)?;
+    }
+    Ok(())
+}

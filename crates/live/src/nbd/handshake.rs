@@ -1,0 +1,288 @@
+//! The negotiation before the first command: fixed newstyle.
+//!
+//! A client that does not do fixed newstyle, sends an option without its magic or one larger than 8 KiB, or asks for
+//! more than a thousand things is cut off.
+
+use super::wire::{
+    FIXED_NEWSTYLE, MAGIC, NO_ZEROES, OPTION_MAGIC, about, answer, be16, be32, can, option,
+    option_reply,
+};
+use super::{CONTEXT, CONTEXT_ID, LARGEST, Negotiated};
+use crate::outbox::Outbox;
+use crate::port::{Ending, Port};
+
+/// Largest option.
+const LARGEST_OPTION: u32 = 8192;
+
+/// Most options.
+const MOST_OPTIONS: u32 = 1000;
+
+/// Where the negotiation is.
+#[derive(Debug, Default)]
+pub(super) struct Handshake {
+    /// The client's flags, once it has sent them.
+    flags: Option<u32>,
+    options: u32,
+    structured: bool,
+    /// The export for which block status was negotiated.
+    context: Option<usize>,
+}
+
+/// What became of an option.
+enum Next {
+    /// The negotiation goes on.
+    More,
+    /// Commands come now.
+    Commands(Negotiated),
+}
+
+/// What an export can do: everything but being read-only.
+fn abilities(structured: bool) -> u16 {
+    let always =
+        can::HAS_FLAGS | can::FLUSH | can::FUA | can::TRIM | can::WRITE_ZEROES | can::MULTI_CONN;
+    if structured { always | can::DF } else { always }
+}
+
+impl Handshake {
+    pub(super) fn greet(out: &mut Outbox) {
+        out.push(MAGIC);
+        out.push(OPTION_MAGIC);
+        out.push(&(FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes());
+    }
+
+    /// Takes what it can of the input: bytes used, and what was negotiated when commands begin.
+    pub(super) fn input(
+        &mut self,
+        bytes: &[u8],
+        names: &[String],
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(usize, Option<Negotiated>), Ending> {
+        let mut used = 0;
+        loop {
+            let rest = &bytes[used..];
+            if self.flags.is_none() {
+                if rest.len() < 4 {
+                    return Ok((used, None));
+                }
+                let flags = be32(rest, 0);
+                if flags & u32::from(FIXED_NEWSTYLE) == 0
+                    || flags & !u32::from(FIXED_NEWSTYLE | NO_ZEROES) != 0
+                {
+                    return Err(Ending::broke(format!("client flags {flags:#x}")));
+                }
+                self.flags = Some(flags);
+                used += 4;
+                continue;
+            }
+            if rest.len() < 16 {
+                return Ok((used, None));
+            }
+            if rest[..8] != *OPTION_MAGIC {
+                return Err(Ending::broke("an option without its magic"));
+            }
+            let (number, length) = (be32(rest, 8), be32(rest, 12));
+            self.options += 1;
+            if length > LARGEST_OPTION || self.options > MOST_OPTIONS {
+                return Err(Ending::broke(format!(
+                    "option {number} of {length} bytes, the {}th",
+                    self.options
+                )));
+            }
+            let whole = 16 + length as usize;
+            if rest.len() < whole {
+                // Counted again when it is whole.
+                self.options -= 1;
+                return Ok((used, None));
+            }
+            used += whole;
+            match self.option(number, &rest[16..whole], names, out, port)? {
+                Next::More => {}
+                Next::Commands(negotiated) => return Ok((used, Some(negotiated))),
+            }
+        }
+    }
+
+    fn option(
+        &mut self,
+        number: u32,
+        data: &[u8],
+        names: &[String],
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<Next, Ending> {
+        match number {
+            option::EXPORT_NAME => return self.export_name(data, names, out, port),
+            option::ABORT => {
+                out.push(&option_reply(number, answer::ACK, 0));
+                return Err(Ending::Left);
+            }
+            option::LIST if data.is_empty() => {
+                for name in names {
+                    let length = name.len() as u32;
+                    out.push(&option_reply(number, answer::SERVER, length + 4));
+                    out.push(&length.to_be_bytes());
+                    out.push(name.as_bytes());
+                }
+                out.push(&option_reply(number, answer::ACK, 0));
+            }
+            option::STRUCTURED_REPLY if data.is_empty() => {
+                self.structured = true;
+                out.push(&option_reply(number, answer::ACK, 0));
+            }
+            option::LIST | option::STRUCTURED_REPLY => {
+                refuse(out, number, answer::ERR_INVALID, "it takes no data");
+            }
+            option::INFO | option::GO => return Ok(self.info(number, data, names, out, port)),
+            option::LIST_META_CONTEXT | option::SET_META_CONTEXT => {
+                self.contexts(number, data, names, out);
+            }
+            _ => refuse(out, number, answer::ERR_UNSUP, "not supported"),
+        }
+        Ok(Next::More)
+    }
+
+    fn negotiated(&self, export: usize) -> Negotiated {
+        Negotiated {
+            export,
+            structured: self.structured,
+            contexts: self.context == Some(export),
+        }
+    }
+
+    /// The old way to begin: no answer but the size.
+    fn export_name(
+        &self,
+        data: &[u8],
+        names: &[String],
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<Next, Ending> {
+        let export = find(names, data)
+            .ok_or_else(|| Ending::broke(format!("no export `{}`", data.escape_ascii())))?;
+        out.push(&port.drive(export).bytes().to_be_bytes());
+        out.push(&abilities(self.structured).to_be_bytes());
+        if self.flags.unwrap_or(0) & u32::from(NO_ZEROES) == 0 {
+            out.push(&[0; 124]);
+        }
+        Ok(Next::Commands(self.negotiated(export)))
+    }
+
+    fn info(
+        &self,
+        number: u32,
+        data: &[u8],
+        names: &[String],
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Next {
+        let Some((name, wanted)) = name_and_numbers(data) else {
+            refuse(out, number, answer::ERR_INVALID, "lengths do not fit");
+            return Next::More;
+        };
+        let Some(export) = find(names, name) else {
+            refuse(out, number, answer::ERR_UNKNOWN, "no such export");
+            return Next::More;
+        };
+        let drive = port.drive(export);
+        let mut tell = |kind: u16, data: &[u8]| {
+            out.push(&option_reply(number, answer::INFO, data.len() as u32 + 2));
+            out.push(&kind.to_be_bytes());
+            out.push(data);
+        };
+        let mut size = drive.bytes().to_be_bytes().to_vec();
+        size.extend(abilities(self.structured).to_be_bytes());
+        tell(about::EXPORT, &size);
+        for kind in wanted {
+            match kind {
+                about::NAME => tell(kind, names[export].as_bytes()),
+                about::DESCRIPTION => tell(kind, drive.sheet().name.as_bytes()),
+                _ => {}
+            }
+        }
+        // Told whether wanted or not: the protocol allows it, and a client that heeds it sends nothing unaligned.
+        let sizes = [drive.block(), 4096, LARGEST];
+        tell(about::BLOCK_SIZE, &sizes.map(u32::to_be_bytes).concat());
+        out.push(&option_reply(number, answer::ACK, 0));
+        if number == option::GO {
+            Next::Commands(self.negotiated(export))
+        } else {
+            Next::More
+        }
+    }
+
+    fn contexts(&mut self, number: u32, data: &[u8], names: &[String], out: &mut Outbox) {
+        let Some((name, queries)) = name_and_queries(data) else {
+            refuse(out, number, answer::ERR_INVALID, "lengths do not fit");
+            return;
+        };
+        if !self.structured {
+            let why = "structured replies must be negotiated first";
+            refuse(out, number, answer::ERR_INVALID, why);
+            return;
+        }
+        let Some(export) = find(names, name) else {
+            refuse(out, number, answer::ERR_UNKNOWN, "no such export");
+            return;
+        };
+        let sets = number == option::SET_META_CONTEXT;
+        let wanted = (!sets && queries.is_empty())
+            || queries
+                .iter()
+                .any(|&query| query == CONTEXT || (!sets && query == b"base:"));
+        if sets {
+            self.context = wanted.then_some(export);
+        }
+        if wanted {
+            let length = 4 + CONTEXT.len() as u32;
+            out.push(&option_reply(number, answer::META_CONTEXT, length));
+            out.push(&CONTEXT_ID.to_be_bytes());
+            out.push(CONTEXT);
+        }
+        out.push(&option_reply(number, answer::ACK, 0));
+    }
+}
+
+fn refuse(out: &mut Outbox, number: u32, answer: u32, why: &str) {
+    out.push(&option_reply(number, answer, why.len() as u32));
+    out.push(why.as_bytes());
+}
+
+/// The export of this name; no name is the first.
+fn find(names: &[String], name: &[u8]) -> Option<usize> {
+    if name.is_empty() {
+        return (!names.is_empty()).then_some(0);
+    }
+    names.iter().position(|known| known.as_bytes() == name)
+}
+
+/// A string with its length before it, and what follows.
+fn string(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let length = data.get(..4).map(|bytes| be32(bytes, 0))? as usize;
+    data[4..].split_at_checked(length)
+}
+
+/// An export's name and 16-bit numbers.
+fn name_and_numbers(data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
+    let (name, rest) = string(data)?;
+    let count = rest.get(..2).map(|bytes| be16(bytes, 0))? as usize;
+    let numbers = &rest[2..];
+    (numbers.len() == count * 2).then(|| {
+        let numbers = numbers.chunks(2).map(|number| be16(number, 0));
+        (name, numbers.collect())
+    })
+}
+
+/// An export's name and strings.
+fn name_and_queries(data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
+    let (name, rest) = string(data)?;
+    let count = rest.get(..4).map(|bytes| be32(bytes, 0))?;
+    let mut rest = &rest[4..];
+    let mut queries = Vec::new();
+    for _ in 0..count {
+        let (query, after) = string(rest)?;
+        queries.push(query);
+        rest = after;
+    }
+    rest.is_empty().then_some((name, queries))
+}

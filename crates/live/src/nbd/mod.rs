@@ -1,0 +1,474 @@
+//! NBD: a network block device, as qemu, nbdkit's tools, libnbd, fio and Linux's own client speak it.
+//!
+//! Fixed newstyle with structured replies, several connections to one export, block status and block size limits.
+//! A drive is an export of its name. A request that is malformed ends its connection; one that is well formed but
+//! cannot be done (beyond the end, unaligned) gets an error.
+//! Source: the NBD project's `doc/proto.md`. Left out: extended headers, resize, cache commands, TLS.
+
+mod handshake;
+pub mod wire;
+
+use model::Op;
+
+use crate::outbox::Outbox;
+use crate::port::{Ending, Endpoint, Front, Port, Socket};
+use crate::served::{Outcome, Reply, Request};
+use crate::stream::{Connection, Stream};
+use handshake::Handshake;
+use wire::{chunk, command, error, flag};
+
+/// Largest payload of a command.
+const LARGEST: u32 = 32 << 20;
+
+/// The one metadata context there is.
+const CONTEXT: &[u8] = b"base:allocation";
+const CONTEXT_ID: u32 = 1;
+
+/// Most extents in one answer about allocation.
+const MOST_EXTENTS: usize = 1024;
+
+/// Payload buffers up to this size are kept for use again, this many of them.
+const KEEP_BYTES: usize = 256 << 10;
+const KEEP: usize = 64;
+
+/// Seconds that a client may take to negotiate.
+const PATIENCE_S: u64 = 30;
+
+/// Listens for clients and gives them exports.
+#[derive(Debug)]
+pub struct Nbd {
+    names: Vec<String>,
+}
+
+impl Nbd {
+    /// Exports by name, one for each drive in order.
+    pub fn new(names: Vec<String>) -> Nbd {
+        Nbd { names }
+    }
+}
+
+impl Front for Nbd {
+    fn name(&self) -> &'static str {
+        "NBD"
+    }
+
+    fn accept(&mut self, socket: Socket, _peer: &str) -> Result<Box<dyn Endpoint>, String> {
+        let connection = NbdConnection::new(self.names.clone());
+        Ok(Box::new(Stream::new(socket, connection)))
+    }
+}
+
+/// What handshake and client have agreed upon.
+#[derive(Clone, Copy, Debug)]
+struct Negotiated {
+    export: usize,
+    structured: bool,
+    contexts: bool,
+}
+
+/// A command whose reply is awaited.
+#[derive(Debug, Default)]
+struct Pending {
+    cookie: u64,
+    /// Data of a write.
+    payload: Vec<u8>,
+}
+
+/// A write whose data is coming in.
+#[derive(Debug)]
+struct Incoming {
+    request: wire::Request,
+    payload: Vec<u8>,
+    filled: usize,
+    /// The error to answer with when all of it has come.
+    error: u32,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Handshake(Handshake),
+    Commands(Negotiated),
+}
+
+/// One client.
+#[derive(Debug)]
+pub struct NbdConnection {
+    names: Vec<String>,
+    phase: Phase,
+    pending: Vec<Pending>,
+    free: Vec<u32>,
+    spare: Vec<Vec<u8>>,
+    incoming: Option<Incoming>,
+    /// The client has said goodbye; the replies it awaits are still sent.
+    leaving: bool,
+    opened_ns: u64,
+}
+
+impl NbdConnection {
+    /// A client of these exports, one for each drive in order.
+    pub fn new(names: Vec<String>) -> NbdConnection {
+        NbdConnection {
+            names,
+            phase: Phase::Handshake(Handshake::default()),
+            pending: Vec::new(),
+            free: Vec::new(),
+            spare: Vec::new(),
+            incoming: None,
+            leaving: false,
+            opened_ns: 0,
+        }
+    }
+
+    /// Requests, one after the other.
+    fn commands(
+        &mut self,
+        bytes: &[u8],
+        agreed: Negotiated,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<usize, Ending> {
+        let mut used = 0;
+        loop {
+            if self.incoming.is_some() {
+                used += self.receive(&bytes[used..], agreed, out, port);
+                if self.incoming.is_some() {
+                    return Ok(used);
+                }
+            }
+            let rest = &bytes[used..];
+            if rest.len() < wire::Request::BYTES || self.leaving || !port.room() {
+                return Ok(used);
+            }
+            let request = wire::Request::parse(rest)
+                .ok_or_else(|| Ending::broke("a request without its magic"))?;
+            used += wire::Request::BYTES;
+            self.command(request, agreed, out, port)?;
+            if self.leaving && self.in_flight() == 0 {
+                return Err(Ending::Left);
+            }
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.pending.len() - self.free.len()
+    }
+
+    fn command(
+        &mut self,
+        request: wire::Request,
+        agreed: Negotiated,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Ending> {
+        let drive = port.drive(agreed.export);
+        let wrong = wrong(&request, drive.bytes(), drive.block(), agreed);
+        match request.command {
+            command::WRITE if request.length > LARGEST => {
+                // Its data would have to be read and thrown away: the client was told the limit.
+                return Err(Ending::broke(format!(
+                    "a write of {} bytes",
+                    request.length
+                )));
+            }
+            command::WRITE => {
+                port.receiving(i64::from(request.length));
+                let payload = self.buffer(request.length as usize);
+                self.incoming = Some(Incoming {
+                    request,
+                    payload,
+                    filled: 0,
+                    error: wrong.unwrap_or(error::OK),
+                });
+            }
+            command::DISC => self.leaving = true,
+            _ => match (wrong, request.command) {
+                (Some(error), _) => fail(request.cookie, error, agreed, out),
+                (None, command::READ) => self.submit(&request, Op::Read, Vec::new(), agreed, port),
+                (None, command::FLUSH) => {
+                    self.submit(&request, Op::Flush, Vec::new(), agreed, port);
+                }
+                (None, command::TRIM) => {
+                    self.submit(&request, Op::Deallocate, Vec::new(), agreed, port);
+                }
+                (None, command::WRITE_ZEROES) => {
+                    self.submit(&request, Op::WriteZeroes, Vec::new(), agreed, port);
+                }
+                (None, _) => block_status(&request, agreed, out, port),
+            },
+        }
+        Ok(())
+    }
+
+    /// Takes data of the write that is coming in, and submits it when it is whole.
+    fn receive(
+        &mut self,
+        bytes: &[u8],
+        agreed: Negotiated,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> usize {
+        let Some(incoming) = &mut self.incoming else {
+            return 0;
+        };
+        let room = &mut incoming.payload[incoming.filled..];
+        let taken = room.len().min(bytes.len());
+        room[..taken].copy_from_slice(&bytes[..taken]);
+        incoming.filled += taken;
+        if incoming.filled < incoming.payload.len() {
+            return taken;
+        }
+        if let Some(incoming) = self.incoming.take() {
+            port.receiving(-i64::from(incoming.request.length));
+            if incoming.error == error::OK {
+                self.submit(&incoming.request, Op::Write, incoming.payload, agreed, port);
+            } else {
+                fail(incoming.request.cookie, incoming.error, agreed, out);
+                self.give_back(incoming.payload);
+            }
+        }
+        taken
+    }
+
+    fn submit(
+        &mut self,
+        request: &wire::Request,
+        op: Op,
+        payload: Vec<u8>,
+        agreed: Negotiated,
+        port: &mut Port<'_>,
+    ) {
+        let pending = Pending {
+            cookie: request.cookie,
+            payload,
+        };
+        let tag = match self.free.pop() {
+            Some(tag) => {
+                self.pending[tag as usize] = pending;
+                tag
+            }
+            None => {
+                self.pending.push(pending);
+                (self.pending.len() - 1) as u32
+            }
+        };
+        let (offset, bytes) = match op {
+            Op::Flush => (0, 0),
+            _ => (request.offset, request.length),
+        };
+        port.submit(
+            agreed.export,
+            Request {
+                tag,
+                op,
+                fua: request.flags & flag::FUA != 0,
+                queue: 0,
+                offset,
+                bytes,
+            },
+        );
+    }
+
+    /// A buffer of this length, with undefined content.
+    fn buffer(&mut self, bytes: usize) -> Vec<u8> {
+        let mut buffer = match self.spare.pop() {
+            Some(buffer) if bytes <= KEEP_BYTES => buffer,
+            other => {
+                self.spare.extend(other);
+                Vec::new()
+            }
+        };
+        buffer.resize(bytes, 0);
+        buffer
+    }
+
+    fn give_back(&mut self, buffer: Vec<u8>) {
+        if buffer.capacity() > 0 && buffer.capacity() <= KEEP_BYTES && self.spare.len() < KEEP {
+            self.spare.push(buffer);
+        }
+    }
+}
+
+/// The error of a request that cannot be done; it is well formed.
+fn wrong(request: &wire::Request, size: u64, block: u32, agreed: Negotiated) -> Option<u32> {
+    let known = match request.command {
+        command::READ if agreed.structured => flag::DF | flag::FUA,
+        command::READ | command::WRITE | command::TRIM | command::FLUSH => flag::FUA,
+        command::WRITE_ZEROES => flag::FUA | flag::NO_HOLE,
+        command::BLOCK_STATUS if agreed.contexts => flag::FUA | flag::REQ_ONE,
+        _ => return Some(error::EINVAL),
+    };
+    if request.flags & !known != 0 {
+        return Some(error::EINVAL);
+    }
+    if request.command == command::FLUSH {
+        return None;
+    }
+    let block = u64::from(block);
+    let length = u64::from(request.length);
+    if length == 0 || length % block != 0 || request.offset % block != 0 {
+        return Some(error::EINVAL);
+    }
+    match request.offset.checked_add(length) {
+        Some(end) if end <= size => {}
+        _ if request.command == command::WRITE || request.command == command::WRITE_ZEROES => {
+            return Some(error::ENOSPC);
+        }
+        _ => return Some(error::EINVAL),
+    }
+    (request.command == command::READ && request.length > LARGEST).then_some(error::EOVERFLOW)
+}
+
+/// An answer without data.
+fn answer(cookie: u64, agreed: Negotiated, out: &mut Outbox) {
+    if agreed.structured {
+        out.push(&wire::last_chunk(cookie, chunk::NONE, 0));
+    } else {
+        out.push(&wire::simple_reply(cookie, error::OK));
+    }
+}
+
+fn fail(cookie: u64, error: u32, agreed: Negotiated, out: &mut Outbox) {
+    if agreed.structured {
+        out.push(&wire::last_chunk(cookie, chunk::ERROR, 6));
+        out.push(&error.to_be_bytes());
+        out.push(&0u16.to_be_bytes());
+    } else {
+        out.push(&wire::simple_reply(cookie, error));
+    }
+}
+
+/// Which parts of the range hold data: asked of the store, at once; the drive knows no such command.
+fn block_status(
+    request: &wire::Request,
+    agreed: Negotiated,
+    out: &mut Outbox,
+    port: &mut Port<'_>,
+) {
+    const HOLE_OF_ZEROES: u32 = 3;
+    let drive = port.drive(agreed.export);
+    let end = request.offset + u64::from(request.length);
+    let most = match request.flags & flag::REQ_ONE {
+        0 => MOST_EXTENTS,
+        _ => 1,
+    };
+    let mut extents: Vec<(u32, u32)> = Vec::new();
+    let mut at = request.offset;
+    while at < end {
+        let (stop, data) = drive.extent(at, end);
+        let (length, state) = ((stop - at) as u32, if data { 0 } else { HOLE_OF_ZEROES });
+        let count = extents.len();
+        match extents.last_mut() {
+            Some((before, same)) if *same == state => *before += length,
+            _ if count == most => break,
+            _ => extents.push((length, state)),
+        }
+        at = stop;
+    }
+    let length = 4 + 8 * extents.len() as u32;
+    out.push(&wire::last_chunk(
+        request.cookie,
+        chunk::BLOCK_STATUS,
+        length,
+    ));
+    out.push(&CONTEXT_ID.to_be_bytes());
+    for (length, state) in extents {
+        out.push(&length.to_be_bytes());
+        out.push(&state.to_be_bytes());
+    }
+}
+
+/// The data of a read, straight from the store into what is sent.
+fn data(cookie: u64, reply: &Reply, agreed: Negotiated, out: &mut Outbox, port: &mut Port<'_>) {
+    let head = if agreed.structured {
+        out.push(&wire::last_chunk(
+            cookie,
+            chunk::OFFSET_DATA,
+            reply.bytes + 8,
+        ));
+        out.push(&reply.offset.to_be_bytes());
+        wire::CHUNK + 8
+    } else {
+        out.push(&wire::simple_reply(cookie, error::OK));
+        wire::SIMPLE_REPLY
+    };
+    let bytes = reply.bytes as usize;
+    let drive = port.drive(agreed.export);
+    if drive.read(reply.offset, out.grow(bytes)).is_err() {
+        out.shrink(head + bytes);
+        fail(cookie, error::EIO, agreed, out);
+    }
+}
+
+impl Connection for NbdConnection {
+    fn open(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        self.opened_ns = port.wall().ns();
+        Handshake::greet(out);
+        Ok(())
+    }
+
+    fn input(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<usize, Ending> {
+        let mut used = 0;
+        if let Phase::Handshake(handshake) = &mut self.phase {
+            let (taken, negotiated) = handshake.input(bytes, &self.names, out, port)?;
+            used = taken;
+            match negotiated {
+                Some(agreed) => self.phase = Phase::Commands(agreed),
+                None => return Ok(used),
+            }
+        }
+        if let Phase::Commands(agreed) = self.phase {
+            used += self.commands(&bytes[used..], agreed, out, port)?;
+        }
+        Ok(used)
+    }
+
+    fn reply(
+        &mut self,
+        reply: &Reply,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Ending> {
+        let Phase::Commands(agreed) = self.phase else {
+            return Ok(());
+        };
+        let pending = std::mem::take(&mut self.pending[reply.tag as usize]);
+        self.free.push(reply.tag);
+        let outcome = match (reply.outcome, reply.op) {
+            (Outcome::Success, Op::Write) => {
+                let drive = port.drive(agreed.export);
+                match drive.write(reply.offset, &pending.payload, reply.fua) {
+                    Ok(()) => Outcome::Success,
+                    Err(outcome) => outcome,
+                }
+            }
+            (outcome, _) => outcome,
+        };
+        match outcome {
+            Outcome::Success if reply.op == Op::Read => {
+                data(pending.cookie, reply, agreed, out, port);
+            }
+            Outcome::Success => answer(pending.cookie, agreed, out),
+            Outcome::OutOfRange => fail(pending.cookie, error::EINVAL, agreed, out),
+            Outcome::Busy => fail(pending.cookie, error::ENOMEM, agreed, out),
+            _ => fail(pending.cookie, error::EIO, agreed, out),
+        }
+        self.give_back(pending.payload);
+        if self.leaving && self.in_flight() == 0 {
+            return Err(Ending::Left);
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        let waited = port.wall().ns() - self.opened_ns;
+        if matches!(self.phase, Phase::Handshake(_)) && waited > PATIENCE_S * 1_000_000_000 {
+            return Err(Ending::broke("has not negotiated in time"));
+        }
+        Ok(())
+    }
+}

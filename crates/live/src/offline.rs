@@ -1,0 +1,114 @@
+//! A connection without socket, clock or event loop: for tests, fuzzing and measuring of protocols.
+//!
+//! Commands complete at once, in the order in which the model completes them.
+
+use std::os::fd::OwnedFd;
+
+use rustix::event::epoll;
+
+use crate::clock::Clock;
+use crate::event_loop::{Lateness, Limits};
+use crate::outbox::Outbox;
+use crate::port::{Bell, Ending, Load, Port};
+use crate::served::Served;
+use crate::stream::Connection;
+
+/// A connection, the drives it talks to, and nothing else.
+pub struct Offline<C> {
+    /// The drives.
+    pub drives: Vec<Served>,
+    /// The connection.
+    pub connection: C,
+    out: Outbox,
+    left: Vec<u8>,
+    clock: Clock,
+    limits: Limits,
+    lateness: Lateness,
+    epoll: OwnedFd,
+    load: Load,
+    bells: Vec<Bell>,
+    scratch: Vec<u8>,
+}
+
+impl<C: Connection> Offline<C> {
+    /// Opens the connection; its greeting is the beginning of what [`Offline::send`] returns.
+    ///
+    /// # Errors
+    /// That of the connection, or that descriptors have run out.
+    pub fn new(drives: Vec<Served>, connection: C, limits: Limits) -> Result<Offline<C>, Ending> {
+        let mut offline = Offline {
+            drives,
+            connection,
+            out: Outbox::default(),
+            left: Vec::new(),
+            clock: Clock::new(0.0),
+            limits,
+            lateness: Lateness::default(),
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            load: Load::default(),
+            bells: Vec::new(),
+            scratch: Vec::new(),
+        };
+        offline.with(|connection, out, port| connection.open(out, port))?;
+        Ok(offline)
+    }
+
+    /// Gives the connection bytes, lets all its commands complete, and returns what it has to say.
+    ///
+    /// # Errors
+    /// The end of the connection; what it had to say before is lost.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Ending> {
+        self.left.extend_from_slice(bytes);
+        let mut replies = Vec::new();
+        loop {
+            let input = std::mem::take(&mut self.left);
+            let used = self.with(|connection, out, port| connection.input(&input, out, port))?;
+            self.left.extend_from_slice(&input[used..]);
+            for drive in &mut self.drives {
+                drive.complete_all(&mut replies);
+            }
+            if replies.is_empty() {
+                break;
+            }
+            for reply in replies.drain(..) {
+                self.load.commands -= 1;
+                self.load.bytes -= u64::from(reply.bytes);
+                self.with(|connection, out, port| connection.reply(&reply, out, port))?;
+            }
+        }
+        for bell in std::mem::take(&mut self.bells) {
+            match bell {
+                Bell::Ring(_) => self.with(|connection, out, port| connection.rung(out, port))?,
+                Bell::Notice(drive, notice) => {
+                    self.with(|connection, out, port| connection.notice(drive, notice, out, port))?
+                }
+            }
+        }
+        let said = self.out.unsent().to_vec();
+        self.out.sent(said.len());
+        Ok(said)
+    }
+
+    /// Calls the connection with a port.
+    ///
+    /// # Errors
+    /// What the call returns.
+    pub fn with<T>(
+        &mut self,
+        what: impl FnOnce(&mut C, &mut Outbox, &mut Port<'_>) -> Result<T, Ending>,
+    ) -> Result<T, Ending> {
+        let mut port = Port {
+            drives: &mut self.drives,
+            lateness: &self.lateness,
+            clock: &self.clock,
+            limits: &self.limits,
+            epoll: &self.epoll,
+            wall: self.clock.wall(),
+            me: 0,
+            load: &mut self.load,
+            bells: &mut self.bells,
+            scratch: &mut self.scratch,
+        };
+        what(&mut self.connection, &mut self.out, &mut port)
+    }
+}

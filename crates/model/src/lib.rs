@@ -12,6 +12,7 @@ pub mod device;
 pub mod engine;
 pub mod ftl;
 pub mod host;
+pub mod management;
 pub mod media;
 pub mod random;
 pub mod tier;

@@ -20,6 +20,7 @@ fn quiet() -> XPointConfig {
             link_ps_per_byte: 250,
             data_fetch: Span::from_ns(400),
             controller: Span::from_ns(2_000),
+            further_block: Span::ZERO,
             controller_interval: Span::from_ns(500),
             controller_slots: 32,
             read_path_ps_per_byte: 375,
@@ -55,6 +56,7 @@ fn quiet() -> XPointConfig {
             protect_at_percent: 105.0,
             protected_bytes_per_second: 30_000_000,
         },
+        format_die_bytes_per_second: 54_000_000,
     }
 }
 

@@ -92,6 +92,11 @@ impl<D: Device> Raid0<D> {
         &self.members
     }
 
+    /// The members, in order, to set something on them.
+    pub fn members_mut(&mut self) -> impl Iterator<Item = &mut D> {
+        self.members.iter_mut()
+    }
+
     /// Which member holds the byte at `offset`, and where.
     fn place(&self, offset: u64) -> (usize, u64) {
         let count = self.members.len() as u64;

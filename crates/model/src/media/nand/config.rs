@@ -30,6 +30,8 @@ pub struct NandConfig {
     pub power: Power,
     /// Program and erase cycles a block is rated for.
     pub rated_cycles: u32,
+    /// SMART's Percentage Used when the run begins.
+    pub percentage_used_at_start: f64,
 }
 
 /// Times of the medium.

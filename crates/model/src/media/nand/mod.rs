@@ -239,6 +239,19 @@ impl Nand {
         }
     }
 
+    /// SMART's Percentage Used, with fractions: mean erases of a block against the rated ones.
+    fn percentage_used(&self) -> f64 {
+        let erases = self.ftl.traffic().erased - self.baseline.erased;
+        let blocks = f64::from(self.shape.dies) * f64::from(self.shape.blocks);
+        let cycles = erases as f64 / blocks;
+        self.config.percentage_used_at_start + 100.0 * cycles / f64::from(self.config.rated_cycles)
+    }
+
+    /// Percentage Used as of now.
+    pub(crate) fn set_percentage_used(&mut self, percent: f64) {
+        self.config.percentage_used_at_start += percent - self.percentage_used();
+    }
+
     fn refused(&self, command: &Command) -> bool {
         let block = u64::from(self.config.block);
         command.op != Op::Flush
@@ -445,8 +458,6 @@ impl Device for Nand {
             + power.per_byte * self.tally.link_bytes as f64;
         let dies = f64::from(self.shape.dies);
         let busy: f64 = self.dies.iter().map(|die| die.busy_seconds(now)).sum();
-        let blocks = dies * f64::from(self.shape.blocks);
-        let cycles = erases as f64 / blocks;
         gauges.gauge(Gauge::HostBytesRead, self.tally.host_read as f64);
         gauges.gauge(Gauge::HostBytesWritten, self.tally.host_written as f64);
         gauges.gauge(Gauge::MediumBytesRead, self.tally.medium_read as f64);
@@ -469,10 +480,7 @@ impl Device for Nand {
         );
         gauges.gauge(Gauge::MediumBusySeconds, busy / dies);
         gauges.gauge(Gauge::QueueDepth, f64::from(self.depth));
-        gauges.gauge(
-            Gauge::PercentageUsed,
-            100.0 * cycles / f64::from(self.config.rated_cycles),
-        );
+        gauges.gauge(Gauge::PercentageUsed, self.percentage_used());
         gauges.gauge(Gauge::BufferedBytes, self.buffer.used() as f64 * unit);
         gauges.gauge(Gauge::FreeShare, self.ftl.free_share());
     }

@@ -54,6 +54,7 @@ fn small() -> NandConfig {
         housekeeping: None,
         power: Power::default(),
         rated_cycles: 3000,
+        percentage_used_at_start: 0.0,
     };
     set_over_provisioning(&mut config, 0.28);
     config

@@ -35,6 +35,8 @@ pub struct XPointConfig {
     pub power: Power,
     /// Endurance and what happens at its end.
     pub wear: Wear,
+    /// Bytes a second at which a FORMAT goes through each die; all dies at once.
+    pub format_die_bytes_per_second: u64,
 }
 
 /// Times and rates of an XPoint drive.
@@ -48,6 +50,8 @@ pub struct Timing {
     pub data_fetch: Span,
     /// From the start of work on a command until its units start.
     pub controller: Span,
+    /// Added for each logical block of a command beyond its first: its place in the map and its checks.
+    pub further_block: Span,
     /// Shortest time from one command to the next.
     pub controller_interval: Span,
     /// Commands the controller works on at once; more wait before it, in order.
@@ -139,6 +143,11 @@ impl XPointConfig {
         Span::from_ns(self.timing.die_write.ns() / u64::from(self.channels))
     }
 
+    /// How long a FORMAT takes: it touches all of the medium.
+    pub fn format_duration(&self) -> Span {
+        Span::from_seconds(self.die_bytes as f64 / self.format_die_bytes_per_second as f64)
+    }
+
     /// Units a group holds, spare included.
     pub(super) fn group_units(&self) -> u64 {
         u64::from(self.channels) * self.die_bytes / u64::from(UNIT)
@@ -207,6 +216,10 @@ impl XPointConfig {
         require(
             self.wear.endurance_bytes > 0 && self.wear.protected_bytes_per_second > 0,
             "endurance and the throttled rate must be above zero",
+        );
+        require(
+            self.format_die_bytes_per_second > 0,
+            "the rate of a FORMAT must be above zero",
         );
         require(
             self.wear.percentage_used_at_start >= 0.0 && self.wear.protect_at_percent >= 0.0,

@@ -99,6 +99,14 @@ impl RefreshClock {
         clock
     }
 
+    /// The pass after power-on begins at `now`.
+    fn power_on(&mut self, now: Time, pass: Span) {
+        self.hurry_until = now + pass;
+        if self.next != Time::NEVER {
+            self.next = self.draw(now);
+        }
+    }
+
     /// The first batch after `from`.
     fn draw(&mut self, from: Time) -> Time {
         if from < self.hurry_until {
@@ -171,6 +179,14 @@ impl Medium {
             self.next = self.next.min(head);
         }
         done
+    }
+
+    /// The drive has been switched on at `now`.
+    pub(super) fn power_on(&mut self, now: Time, pass: Span) {
+        for group in &mut self.groups {
+            group.catch_up(now);
+            group.refresh.power_on(now, pass);
+        }
     }
 
     /// Seconds of work until `now`, as a mean over the groups.

@@ -27,6 +27,14 @@ impl Governor {
         }
     }
 
+    /// From now on the limit is another. What has been let in stays as it is.
+    pub(super) fn change(&mut self, config: &XPointConfig) {
+        *self = Governor {
+            paid_until: self.paid_until,
+            ..Governor::new(config)
+        };
+    }
+
     /// How long a piece that comes at `now` must wait. Later pieces never come in before earlier ones.
     #[inline]
     pub(super) fn admit(&mut self, now: Time, piece: &Piece) -> Span {
@@ -78,6 +86,15 @@ impl Endurance {
         let ns = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_second);
         self.free_at = start + Span::from_ns(ns as u64);
         start
+    }
+
+    /// As if this much had been used at the start of the run, and the rest as written since.
+    pub(super) fn change(&mut self, config: &XPointConfig) {
+        *self = Endurance {
+            written: self.written,
+            free_at: self.free_at,
+            ..Endurance::new(config)
+        };
     }
 
     /// SMART's Percentage Used, with fractions.

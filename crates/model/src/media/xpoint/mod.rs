@@ -11,7 +11,7 @@
 //! for the one before. This is why unaligned large writes stop near 1.3 GB/s (S4-108).
 //!
 //! Pure delays (doorbell, fetch, completion entry) are one constant on the way in: moving a constant along a chain of
-//! stations changes no latency. Left out: data loss, temperature, and the time of FORMAT.
+//! stations changes no latency. Left out: data loss. Temperature and FORMAT are management's.
 //! Sources: S1, S2 and S4 of the published figures; the structure is inferred from them.
 
 mod config;
@@ -70,9 +70,23 @@ pub struct XPoint {
     sequence: u64,
     governor: Governor,
     endurance: Endurance,
+    refreshing: Refreshing,
+    /// A command's bytes shifted right by this are its blocks.
+    block_shift: u32,
     /// The first of all rings.
     next: Time,
     counts: Counts,
+}
+
+/// How much has been refreshed, on average.
+#[derive(Clone, Copy, Debug)]
+struct Refreshing {
+    /// Units until `since`.
+    units: f64,
+    /// The start of the run, or the last power-on in it.
+    since: Time,
+    /// From `since` on, the pass after power-on lasts this long.
+    hurry: Span,
 }
 
 /// What the gauges are made of.
@@ -116,10 +130,47 @@ impl XPoint {
             sequence: 0,
             governor: Governor::new(&config),
             endurance: Endurance::new(&config),
+            refreshing: Refreshing {
+                units: 0.0,
+                since: Time::ZERO,
+                hurry: config
+                    .refresh
+                    .after_power_on
+                    .saturating_sub(config.refresh.uptime_at_start),
+            },
+            block_shift: config.block.trailing_zeros(),
             next: Time::NEVER,
             counts: Counts::default(),
             config,
         }
+    }
+
+    /// The governor's limit from now on; `false` (and no change) unless it is above idle power.
+    pub(crate) fn set_power_limit(&mut self, watts: f64) -> bool {
+        let valid = watts > self.config.power.idle_watts;
+        if valid {
+            self.config.power.limit_watts = watts;
+            self.governor.change(&self.config);
+        }
+        valid
+    }
+
+    /// Percentage Used as of now.
+    pub(crate) fn set_percentage_used(&mut self, percent: f64) {
+        let since = self.endurance.percentage_used() - self.config.wear.percentage_used_at_start;
+        self.config.wear.percentage_used_at_start = percent - since;
+        self.endurance.change(&self.config);
+    }
+
+    /// The drive has been switched on at `now`: its refresh after power-on begins.
+    pub(crate) fn power_on(&mut self, now: Time) {
+        let pass = self.config.refresh.after_power_on;
+        self.refreshing = Refreshing {
+            units: self.refreshed_units(now),
+            since: now,
+            hurry: pass,
+        };
+        self.medium.power_on(now, pass);
     }
 
     /// A piece comes to the drive's door: write protection first.
@@ -145,8 +196,11 @@ impl XPoint {
         piece.throttled = now.since(piece.submitted) + governed;
         let timing = &self.config.timing;
         let arrival = now + governed + timing.link;
-        let (waited, _) = self.controller.book(arrival, timing.controller_interval);
-        let at = arrival + waited + timing.controller;
+        let blocks = (piece.bytes >> self.block_shift).max(1);
+        let further = timing.further_block * u64::from(blocks - 1);
+        let service = timing.controller_interval + further;
+        let (waited, _) = self.controller.book(arrival, service);
+        let at = arrival + waited + timing.controller + further;
         self.dispatching.push_back((at, slot));
         self.next = self.next.min(at);
     }
@@ -395,14 +449,10 @@ impl XPoint {
             return 0.0;
         }
         let units = (self.config.group_units() * u64::from(self.config.groups())) as f64;
-        let elapsed = now.since(Time::ZERO);
-        let hurried = elapsed.min(
-            refresh
-                .after_power_on
-                .saturating_sub(refresh.uptime_at_start),
-        );
+        let elapsed = now.since(self.refreshing.since);
+        let hurried = elapsed.min(self.refreshing.hurry);
         let rest = elapsed - hurried;
-        units
+        self.refreshing.units + units
             * (hurried.seconds() / refresh.after_power_on.seconds()
                 + rest.seconds() / refresh.period.seconds())
     }

@@ -17,6 +17,7 @@ pub(crate) fn config() -> XPointConfig {
             link_ps_per_byte: 286,
             data_fetch: Span::from_ns(300),
             controller: Span::from_ns(1_800),
+            further_block: Span::from_ns(7),
             controller_interval: Span::from_ns(500),
             controller_slots: 12,
             read_path_ps_per_byte: 408,
@@ -52,6 +53,7 @@ pub(crate) fn config() -> XPointConfig {
             protect_at_percent: 105.0,
             protected_bytes_per_second: 30_000_000,
         },
+        format_die_bytes_per_second: 54_000_000,
     }
 }
 
@@ -94,6 +96,7 @@ fn keeps_the_laws_when_nothing_takes_time() {
             link_ps_per_byte: 0,
             data_fetch: Span::ZERO,
             controller: Span::ZERO,
+            further_block: Span::ZERO,
             controller_interval: Span::ZERO,
             controller_slots: 3,
             read_path_ps_per_byte: 0,

@@ -1,0 +1,515 @@
+//! A drive with all that its administrator sees: operations in progress, a temperature, a life before this run.
+//!
+//! It passes commands on and counts them. An operation (FORMAT, sanitize) takes effect when it begins and lasts as long
+//! as it does on that drive; to refuse I/O meanwhile is the front end's part, which knows the status its protocol has
+//! for it. What needs a new medium (another format, erased blocks) builds the drive anew, and the counters go on.
+
+use super::health::{CriticalWarning, Health, Lifetime};
+use super::settings::Refusal;
+use super::{LbaFormat, Management};
+use crate::command::{Command, Completion, Op};
+use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::media::{Drive, DriveConfig, Precondition};
+use crate::time::{Span, Time};
+
+/// A throttled drive takes this share of what its limit leaves above idle power.
+const THERMAL_SHARE: f64 = 0.25;
+/// It throttles until it is this much below the critical temperature.
+const HYSTERESIS_CELSIUS: f64 = 5.0;
+
+/// What takes a drive a long time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OperationKind {
+    /// FORMAT NVM.
+    Format,
+    /// Sanitize by erasing or overwriting.
+    Sanitize,
+}
+
+/// An operation in progress.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operation {
+    /// Which.
+    pub kind: OperationKind,
+    /// When it began.
+    pub since: Time,
+    /// When it will be done.
+    pub until: Time,
+}
+
+impl Operation {
+    /// How much of it is done at `now`, 0 to 1.
+    pub fn progress(&self, now: Time) -> f64 {
+        let all = self.until.since(self.since).seconds();
+        if all <= 0.0 {
+            return 1.0;
+        }
+        (now.since(self.since).seconds() / all).min(1.0)
+    }
+}
+
+/// What the sanitize log says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum SanitizeStatus {
+    /// Never.
+    Never,
+    /// The last one was finished.
+    Done,
+    /// One is in progress; the share that is done, 0 to 1.
+    InProgress(f64),
+}
+
+/// Sums and means of what a drive reports.
+#[derive(Clone, Copy, Default)]
+struct Readings {
+    joules: f64,
+    read: f64,
+    written: f64,
+    depth: f64,
+    used: f64,
+    wearing: u32,
+}
+
+impl Gauges for Readings {
+    fn gauge(&mut self, gauge: Gauge, value: f64) {
+        match gauge {
+            Gauge::EnergyJoules => self.joules += value,
+            Gauge::HostBytesRead => self.read += value,
+            Gauge::HostBytesWritten => self.written += value,
+            Gauge::QueueDepth => self.depth += value,
+            Gauge::PercentageUsed => {
+                self.used += value;
+                self.wearing += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Readings {
+    fn of(drive: &Drive, now: Time) -> Readings {
+        let mut readings = Readings::default();
+        drive.inspect(now, &mut readings);
+        readings
+    }
+
+    fn percentage_used(&self) -> f64 {
+        self.used / f64::from(self.wearing.max(1))
+    }
+}
+
+/// All cumulative gauges of a drive, to go on from when it is built anew.
+#[derive(Clone, Debug, Default)]
+struct Counters(Vec<(Gauge, f64)>);
+
+impl Gauges for Counters {
+    fn gauge(&mut self, gauge: Gauge, value: f64) {
+        if !gauge.cumulative() {
+            return;
+        }
+        match self.0.iter_mut().find(|(name, _)| *name == gauge) {
+            Some((_, sum)) => *sum += value,
+            None => self.0.push((gauge, value)),
+        }
+    }
+}
+
+/// The drive in this format and state, this far worn.
+fn built(
+    config: &DriveConfig,
+    format: LbaFormat,
+    state: Precondition,
+    seed: u64,
+    used: f64,
+) -> Drive {
+    let mut config = config.clone();
+    config.set_lba_format(format);
+    // What does not wear stays new.
+    let _ = config.set_percentage_used(used);
+    Drive::new(&config, state, seed)
+}
+
+/// A drive under management. See the head of this file.
+#[derive(Clone, Debug)]
+pub struct ManagedDrive {
+    drive: Drive,
+    /// As made by the catalogue: in its first format, without what was set since.
+    config: DriveConfig,
+    management: Management,
+    seed: u64,
+    /// Up to the start of this run, and what is counted here since.
+    lifetime: Lifetime,
+    /// What the gauges of drives that were replaced had counted.
+    before: Counters,
+    power_limit: Option<f64>,
+    throttled: bool,
+    operation: Option<Operation>,
+    celsius: f64,
+    observed: Time,
+    joules: f64,
+    outstanding: u32,
+    busy_since: Time,
+    /// When it was last switched on; before this run if never in it.
+    switched_on: Option<Time>,
+}
+
+impl ManagedDrive {
+    /// A drive that has been through `lifetime` ([`Lifetime::of_new`] for a new one), in the format that it names, on
+    /// for as long as `config` says ([`ManagedDrive::power_cycle`] begins anew). `config` must be as the catalogue makes
+    /// it, in the first format of `management`.
+    ///
+    /// # Errors
+    /// If `lifetime` names a format that the drive does not have.
+    pub fn new(
+        config: &DriveConfig,
+        management: &Management,
+        state: Precondition,
+        seed: u64,
+        lifetime: Lifetime,
+    ) -> Result<ManagedDrive, Refusal> {
+        let format = management.lba_formats.get(lifetime.lba_format);
+        let format = *format.ok_or(Refusal::Invalid("the drive has no LBA format of this number"))?;
+        let now = Time::ZERO;
+        Ok(ManagedDrive {
+            drive: built(config, format, state, seed, lifetime.percentage_used),
+            config: config.clone(),
+            celsius: management.thermal.ambient_celsius,
+            management: management.clone(),
+            seed,
+            power_limit: config.power_limit_watts(),
+            lifetime: Lifetime {
+                power_cycles: lifetime.power_cycles + 1,
+                ..lifetime
+            },
+            before: Counters::default(),
+            throttled: false,
+            operation: None,
+            observed: now,
+            joules: 0.0,
+            outstanding: 0,
+            busy_since: now,
+            switched_on: None,
+        })
+    }
+
+    /// The drive itself.
+    pub fn drive(&self) -> &Drive {
+        &self.drive
+    }
+
+    /// What it offers.
+    pub fn management(&self) -> &Management {
+        &self.management
+    }
+
+    /// Number of the LBA format in use.
+    pub fn lba_format_number(&self) -> usize {
+        self.lifetime.lba_format
+    }
+
+    /// The LBA format in use.
+    pub fn lba_format(&self) -> LbaFormat {
+        self.management.lba_formats[self.lifetime.lba_format]
+    }
+
+    /// How long a FORMAT or sanitize takes.
+    pub fn format_duration(&self) -> Span {
+        self.config.format_duration()
+    }
+
+    /// Begins a FORMAT to the format of this number; everything stored is gone. Whoever holds the data drops it.
+    ///
+    /// # Errors
+    /// If there is no such format, commands are inside, or an operation is in progress.
+    pub fn format(&mut self, now: Time, number: usize) -> Result<Operation, Refusal> {
+        if number >= self.management.lba_formats.len() {
+            return Err(Refusal::Invalid("the drive has no LBA format of this number"));
+        }
+        self.begin(now, OperationKind::Format, number)
+    }
+
+    /// Begins a sanitize; everything stored is gone.
+    ///
+    /// # Errors
+    /// If commands are inside, or an operation is in progress.
+    pub fn sanitize(&mut self, now: Time) -> Result<Operation, Refusal> {
+        self.begin(now, OperationKind::Sanitize, self.lifetime.lba_format)
+    }
+
+    fn begin(
+        &mut self,
+        now: Time,
+        kind: OperationKind,
+        number: usize,
+    ) -> Result<Operation, Refusal> {
+        if self.outstanding > 0 || self.operation(now).is_some() {
+            return Err(Refusal::Busy);
+        }
+        self.observe(now);
+        let used = Readings::of(&self.drive, now).percentage_used();
+        let format = self.management.lba_formats[number];
+        let mut counted = Counters::default();
+        self.drive.inspect(now, &mut counted);
+        let fresh = Precondition::Fresh;
+        self.drive = built(&self.config, format, fresh, self.seed, used);
+        // A drive without a governor has no limit to set.
+        let _ = self.govern();
+        if let Some(since) = self.switched_on {
+            self.drive.power_on(since);
+        }
+        self.go_on_from(now, counted);
+        self.lifetime.lba_format = number;
+        let operation = Operation {
+            kind,
+            since: now,
+            until: now + self.config.format_duration(),
+        };
+        self.operation = Some(operation);
+        Ok(operation)
+    }
+
+    /// Makes the gauges of the drive that has just been built go on from these.
+    fn go_on_from(&mut self, now: Time, counted: Counters) {
+        let mut fresh = Counters::default();
+        self.drive.inspect(now, &mut fresh);
+        for (gauge, value) in counted.0 {
+            self.before.gauge(gauge, value);
+        }
+        // A new drive counts some things from the start of time (idle power): not twice.
+        for (gauge, value) in fresh.0 {
+            self.before.gauge(gauge, -value);
+        }
+        self.joules = self.joules_until(now);
+    }
+
+    /// What is in progress at `now`.
+    pub fn operation(&mut self, now: Time) -> Option<Operation> {
+        let operation = self.operation?;
+        if now < operation.until {
+            return Some(operation);
+        }
+        self.operation = None;
+        self.lifetime.sanitized |= operation.kind == OperationKind::Sanitize;
+        None
+    }
+
+    /// What the sanitize log says at `now`.
+    pub fn sanitize_status(&mut self, now: Time) -> SanitizeStatus {
+        match self.operation(now) {
+            Some(operation) if operation.kind == OperationKind::Sanitize => {
+                SanitizeStatus::InProgress(operation.progress(now))
+            }
+            _ if self.lifetime.sanitized => SanitizeStatus::Done,
+            _ => SanitizeStatus::Never,
+        }
+    }
+
+    /// The governor's limit in watts as set, if there is a governor.
+    pub fn power_limit(&self) -> Option<f64> {
+        self.power_limit
+    }
+
+    /// Sets the governor's limit in watts, above idle power; it need not be one of the drive's own settings.
+    ///
+    /// # Errors
+    /// If there is no governor, or the limit is not above idle power.
+    pub fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        self.config.clone().set_power_limit(watts)?;
+        self.power_limit = Some(watts);
+        self.govern()
+    }
+
+    /// The limit in force: lower while the drive is too hot.
+    fn effective_limit(&self) -> Option<f64> {
+        let limit = self.power_limit?;
+        let idle = self.config.idle_watts();
+        let share = if self.throttled { THERMAL_SHARE } else { 1.0 };
+        Some(idle + (limit - idle) * share)
+    }
+
+    fn govern(&mut self) -> Result<(), Refusal> {
+        match self.effective_limit() {
+            Some(watts) => self.drive.set_power_limit(watts),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets Percentage Used as of now.
+    ///
+    /// # Errors
+    /// If the medium does not wear, or the percentage is not in 0 to 1000.
+    pub fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        self.drive.set_percentage_used(percent)
+    }
+
+    /// Sets the temperature of the air around the drive.
+    pub fn set_ambient_celsius(&mut self, now: Time, celsius: f64) {
+        self.observe(now);
+        self.management.thermal.ambient_celsius = celsius;
+    }
+
+    /// Power has gone and come back: counted, and what follows a power-on begins again. The commands that were inside
+    /// are the caller's to drop before; they must have left the drive.
+    ///
+    /// # Errors
+    /// If commands are still inside.
+    pub fn power_cycle(&mut self, now: Time, unsafe_shutdown: bool) -> Result<(), Refusal> {
+        if self.outstanding > 0 {
+            return Err(Refusal::Busy);
+        }
+        self.observe(now);
+        self.operation = None;
+        self.lifetime.power_cycles += 1;
+        self.lifetime.unsafe_shutdowns += u64::from(unsafe_shutdown);
+        self.switched_on = Some(now);
+        self.drive.power_on(now);
+        Ok(())
+    }
+
+    /// Counts data that could not be given back, with its entry in the error log.
+    pub fn count_media_error(&mut self) {
+        self.lifetime.media_errors += 1;
+        self.lifetime.error_log_entries += 1;
+    }
+
+    /// Counts an entry in the error log.
+    pub fn count_error_log_entry(&mut self) {
+        self.lifetime.error_log_entries += 1;
+    }
+
+    fn joules_until(&self, now: Time) -> f64 {
+        let before = self.before.0.iter();
+        let before = before.filter(|(gauge, _)| *gauge == Gauge::EnergyJoules);
+        Readings::of(&self.drive, now).joules + before.map(|(_, value)| value).sum::<f64>()
+    }
+
+    /// Lets temperature and clocks go on to `now`, and throttles where it is too hot. To be called every second or so
+    /// by whoever serves the drive; [`ManagedDrive::health`] calls it too. Returns the mean watts since the last time.
+    pub fn observe(&mut self, now: Time) -> f64 {
+        let over = now.since(self.observed);
+        if over == Span::ZERO {
+            return 0.0;
+        }
+        self.observed = now;
+        let joules = self.joules_until(now);
+        let watts = (joules - self.joules) / over.seconds();
+        self.joules = joules;
+        let thermal = &self.management.thermal;
+        self.celsius = thermal.after(self.celsius, watts, over);
+        let (warning, critical) = (thermal.warning_celsius, thermal.critical_celsius);
+        self.lifetime.power_on += over;
+        if self.celsius >= critical {
+            self.lifetime.hot += over;
+        } else if self.celsius >= warning {
+            self.lifetime.warm += over;
+        }
+        let limit = if self.throttled {
+            critical - HYSTERESIS_CELSIUS
+        } else {
+            critical
+        };
+        let too_hot = self.celsius >= limit;
+        if too_hot != self.throttled {
+            self.throttled = too_hot;
+            // A drive without a governor has no limit to change.
+            let _ = self.govern();
+        }
+        watts
+    }
+
+    /// What the drive has been through until `now`: to be kept, and given to [`ManagedDrive::new`] the next time.
+    pub fn lifetime(&self, now: Time) -> Lifetime {
+        let readings = Readings::of(&self.drive, now);
+        let before = |wanted: Gauge| -> f64 {
+            let all = self.before.0.iter();
+            all.filter(|(gauge, _)| *gauge == wanted).map(|(_, value)| value).sum()
+        };
+        let mut lifetime = self.lifetime.clone();
+        lifetime.host_bytes_read += (readings.read + before(Gauge::HostBytesRead)) as u64;
+        lifetime.host_bytes_written += (readings.written + before(Gauge::HostBytesWritten)) as u64;
+        if readings.wearing > 0 {
+            lifetime.percentage_used = readings.percentage_used();
+        }
+        lifetime.power_on += now.since(self.observed);
+        if self.outstanding > 0 {
+            lifetime.busy += now.since(self.busy_since);
+        }
+        lifetime
+    }
+
+    /// Health at `now`.
+    pub fn health(&mut self, now: Time) -> Health {
+        let watts = self.observe(now);
+        let lifetime = self.lifetime(now);
+        let used = lifetime.percentage_used;
+        Health {
+            warning: CriticalWarning {
+                temperature: self.celsius >= self.management.thermal.warning_celsius,
+                reliability: used >= 100.0,
+                ..CriticalWarning::default()
+            },
+            celsius: self.celsius,
+            available_spare: 100,
+            spare_threshold: 10,
+            watts,
+            lifetime,
+        }
+    }
+
+    /// Whether writes are throttled because the rated endurance is used up.
+    pub fn write_protected(&self, now: Time) -> bool {
+        let used = Readings::of(&self.drive, now).percentage_used();
+        self.config.write_protect_percent().is_some_and(|at| used >= at)
+    }
+
+    /// Whether it is throttled because it is too hot, as of the last [`ManagedDrive::observe`].
+    pub fn throttled_by_heat(&self) -> bool {
+        self.throttled
+    }
+}
+
+impl Device for ManagedDrive {
+    fn capacity(&self) -> Capacity {
+        Capacity {
+            block: self.lba_format().data,
+            ..self.drive.capacity()
+        }
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        if self.outstanding == 0 {
+            self.busy_since = now;
+        }
+        self.outstanding += 1;
+        match command.op {
+            Op::Read => self.lifetime.host_read_commands += 1,
+            Op::Write => self.lifetime.host_write_commands += 1,
+            _ => {}
+        }
+        self.drive.submit(now, command);
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        self.drive.next_event()
+    }
+
+    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        let before = done.len();
+        self.drive.advance(now, done);
+        let completed = (done.len() - before) as u32;
+        if completed > 0 {
+            self.outstanding -= completed;
+            if self.outstanding == 0 {
+                self.lifetime.busy += now.since(self.busy_since);
+            }
+        }
+    }
+
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        self.drive.inspect(now, gauges);
+        for &(gauge, value) in &self.before.0 {
+            gauges.gauge(gauge, value);
+        }
+    }
+}

@@ -168,7 +168,9 @@ impl ManagedDrive {
         lifetime: Lifetime,
     ) -> Result<ManagedDrive, Refusal> {
         let format = management.lba_formats.get(lifetime.lba_format);
-        let format = *format.ok_or(Refusal::Invalid("the drive has no LBA format of this number"))?;
+        let format = *format.ok_or(Refusal::Invalid(
+            "the drive has no LBA format of this number",
+        ))?;
         let now = Time::ZERO;
         Ok(ManagedDrive {
             drive: built(config, format, state, seed, lifetime.percentage_used),
@@ -223,7 +225,9 @@ impl ManagedDrive {
     /// If there is no such format, commands are inside, or an operation is in progress.
     pub fn format(&mut self, now: Time, number: usize) -> Result<Operation, Refusal> {
         if number >= self.management.lba_formats.len() {
-            return Err(Refusal::Invalid("the drive has no LBA format of this number"));
+            return Err(Refusal::Invalid(
+                "the drive has no LBA format of this number",
+            ));
         }
         self.begin(now, OperationKind::Format, number)
     }
@@ -422,7 +426,9 @@ impl ManagedDrive {
         let readings = Readings::of(&self.drive, now);
         let before = |wanted: Gauge| -> f64 {
             let all = self.before.0.iter();
-            all.filter(|(gauge, _)| *gauge == wanted).map(|(_, value)| value).sum()
+            all.filter(|(gauge, _)| *gauge == wanted)
+                .map(|(_, value)| value)
+                .sum()
         };
         let mut lifetime = self.lifetime.clone();
         lifetime.host_bytes_read += (readings.read + before(Gauge::HostBytesRead)) as u64;
@@ -459,7 +465,9 @@ impl ManagedDrive {
     /// Whether writes are throttled because the rated endurance is used up.
     pub fn write_protected(&self, now: Time) -> bool {
         let used = Readings::of(&self.drive, now).percentage_used();
-        self.config.write_protect_percent().is_some_and(|at| used >= at)
+        self.config
+            .write_protect_percent()
+            .is_some_and(|at| used >= at)
     }
 
     /// Whether it is throttled because it is too hot, as of the last [`ManagedDrive::observe`].

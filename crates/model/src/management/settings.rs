@@ -34,7 +34,8 @@ const NO_GOVERNOR: Refusal = Refusal::Unsupported("this drive's model has no pow
 const NO_WEAR: Refusal = Refusal::Unsupported("this drive's medium does not wear");
 const NO_REFRESH: Refusal =
     Refusal::Unsupported("this drive's model does nothing special after power-on");
-const BELOW_IDLE: Refusal = Refusal::Invalid("the power limit must be above the drive's idle power");
+const BELOW_IDLE: Refusal =
+    Refusal::Invalid("the power limit must be above the drive's idle power");
 const NO_PERCENTAGE: Refusal = Refusal::Invalid("Percentage Used must be from 0 to 1000");
 
 fn percentage(percent: f64) -> Result<f64, Refusal> {
@@ -61,9 +62,10 @@ impl DriveConfig {
                 config.power.limit_watts = watts;
                 Ok(())
             }
-            DriveConfig::Raid0(config) => {
-                all(config.members.iter_mut().map(|it| it.set_power_limit(watts)))
-            }
+            DriveConfig::Raid0(config) => all(config
+                .members
+                .iter_mut()
+                .map(|it| it.set_power_limit(watts))),
             DriveConfig::Nand(_) | DriveConfig::Ram(_) => Err(NO_GOVERNOR),
         }
     }
@@ -197,7 +199,11 @@ impl DriveConfig {
                     it.page_bytes,
                 ];
                 let channels = u64::from(it.channels);
-                Some(factors.iter().fold(channels, |all, &factor| all * u64::from(factor)))
+                Some(
+                    factors
+                        .iter()
+                        .fold(channels, |all, &factor| all * u64::from(factor)),
+                )
             }
             DriveConfig::Ram(_) => None,
             DriveConfig::Raid0(config) => config.members.iter().map(DriveConfig::raw_bytes).sum(),
@@ -210,9 +216,11 @@ impl DriveConfig {
             DriveConfig::XPoint(config) => Some(config.max_transfer),
             DriveConfig::Nand(config) => Some(config.controller.max_transfer),
             DriveConfig::Ram(_) => None,
-            DriveConfig::Raid0(config) => {
-                config.members.iter().filter_map(DriveConfig::max_transfer).min()
-            }
+            DriveConfig::Raid0(config) => config
+                .members
+                .iter()
+                .filter_map(DriveConfig::max_transfer)
+                .min(),
         }
     }
 
@@ -235,7 +243,9 @@ impl DriveConfig {
             DriveConfig::Nand(_) | DriveConfig::Ram(_) => None,
             DriveConfig::Raid0(config) => {
                 let members = config.members.iter();
-                members.filter_map(DriveConfig::write_protect_percent).reduce(f64::min)
+                members
+                    .filter_map(DriveConfig::write_protect_percent)
+                    .reduce(f64::min)
             }
         }
     }

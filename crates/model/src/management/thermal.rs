@@ -51,7 +51,10 @@ mod tests {
     fn warms_towards_what_its_watts_hold() {
         let thermal = thermal();
         let soon = thermal.after(30.0, 10.0, Span::from_seconds(120.0));
-        assert!((soon - (50.0 - 20.0 / core::f64::consts::E)).abs() < 1e-9, "{soon}");
+        assert!(
+            (soon - (50.0 - 20.0 / core::f64::consts::E)).abs() < 1e-9,
+            "{soon}"
+        );
         let late = thermal.after(30.0, 10.0, Span::from_seconds(12_000.0));
         assert!((late - 50.0).abs() < 1e-9, "{late}");
     }

@@ -1,15 +1,8 @@
 //! The part that all drive files share: identity, capacity, formats, queues, endurance, warranty, price.
 
-use super::section::Section;
+use model::management::{LbaFormat, RelativePerformance};
 
-/// A logical block format that a drive offers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LbaFormat {
-    /// Bytes of data in a block: 512 or 4096.
-    pub data: u32,
-    /// Bytes of metadata beside them: 0 to 128.
-    pub metadata: u16,
-}
+use super::section::Section;
 
 /// What a drive is, apart from how its medium works.
 #[derive(Clone, PartialEq, Debug)]
@@ -84,20 +77,41 @@ fn lba_formats(root: &mut Section<'_>) -> Vec<LbaFormat> {
         root.problem(
             key,
             format!("`{key}` has a format that is none"),
-            "write bytes of data (512 or 4096), and of metadata if any (up to 128), such as [\"512\", \"4096+8\"]",
+            "write bytes of data (512 or 4096), and of metadata if any (up to 128), and how the drive rates it if \
+             known (best, better, good, degraded), such as [\"512\", \"4096+8 best\"]",
         );
+    } else if formats.first().is_some_and(|format| format.metadata > 0) {
+        root.problem(
+            key,
+            format!("the first of `{key}` has metadata"),
+            "the first is the format that the drive is sold in, which has none",
+        );
+    } else if (1..formats.len())
+        .any(|at| formats[..at].iter().any(|it| it.same_layout(&formats[at])))
+    {
+        let what = format!("`{key}` has a format twice");
+        root.problem(key, what, "write each once, in the order of their numbers");
     }
     formats
 }
 
-fn lba_format(text: &str) -> Option<LbaFormat> {
-    let (data, metadata) = text.split_once('+').unwrap_or((text, "0"));
+/// A format as written, `4096+8` or `4096+8 best`; without a rating it is taken for one of the best.
+pub fn lba_format(text: &str) -> Option<LbaFormat> {
+    let (bytes, rating) = text.trim().split_once(' ').unwrap_or((text.trim(), "best"));
+    let (data, metadata) = bytes.split_once('+').unwrap_or((bytes, "0"));
     let data = data
         .parse()
         .ok()
         .filter(|data| matches!(data, 512 | 4096))?;
     let metadata = metadata.parse().ok().filter(|&bytes| bytes <= 128)?;
-    Some(LbaFormat { data, metadata })
+    let performance = RelativePerformance::ALL
+        .into_iter()
+        .find(|it| it.name() == rating.trim())?;
+    Some(LbaFormat {
+        data,
+        metadata,
+        performance,
+    })
 }
 
 /// Rated endurance as bytes, or as drive writes a day over the warranty.

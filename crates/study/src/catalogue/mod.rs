@@ -2,8 +2,9 @@
 //!
 //! To add a drive: one file under `catalogue/`, nothing else. To add a medium: a file here with a `read` function, and
 //! a line in [`MEDIA`]. Drives of one family share `NAME.family.toml`: a drive that says `family = "NAME"` takes from
-//! there whatever its own file does not say.
+//! there whatever its own file does not say. What neither says of [`administration`] comes from `common.toml`.
 
+pub mod administration;
 mod common;
 mod figure;
 mod host;
@@ -20,14 +21,19 @@ use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
 use model::host::HostConfig;
+use model::management::Management;
 use model::media::DriveConfig;
 use toml_edit::Document;
 
-pub use common::{Identity, LbaFormat};
+pub use administration::NvmeIdentity;
+pub use common::Identity;
 pub use section::Section;
 use section::{Findings, SourceFile};
 
 use crate::problem::{Problem, Problems, nearest};
+
+/// What holds for every drive that does not say otherwise.
+const COMMON: &str = include_str!("../../../../catalogue/common.toml");
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../catalogue");
 
@@ -105,7 +111,7 @@ pub struct Figure {
     pub date: Option<String>,
     /// The file that says it.
     pub file: String,
-    /// Whether that is the family's file.
+    /// Whether that is another file than the drive's own: its family's, or the one of all drives.
     pub inherited: bool,
 }
 
@@ -128,10 +134,15 @@ pub struct DriveSheet {
     pub interface: String,
     /// Bytes a host can address.
     pub capacity: u64,
-    /// Logical block formats; the first is in use.
-    pub lba_formats: Vec<LbaFormat>,
-    /// What the model is built from.
+    /// What the model is built from, in the first of its LBA formats.
     pub config: DriveConfig,
+    /// What its administrator may ask of it: LBA formats (the first is in use), power settings, temperature, retention.
+    pub management: Management,
+    /// What NVMe's Identify shows.
+    pub nvme: NvmeIdentity,
+    /// Whether it keeps through a loss of power what it has acknowledged, by capacitors or without a volatile cache; if
+    /// published.
+    pub power_loss_protection: Option<bool>,
     /// I/O queues the drive offers.
     pub io_queues: u16,
     /// Rated endurance in bytes written, if published.
@@ -171,9 +182,45 @@ impl DriveSheet {
         Some(self.endurance_bytes? as f64 / self.capacity as f64 / days)
     }
 
+    /// What of the dies is usable and what is spare; `None` for what has no dies.
+    pub fn spare(&self) -> Option<Spare> {
+        Some(Spare {
+            raw_bytes: self.config.raw_bytes()?,
+            usable_bytes: self.capacity,
+        })
+    }
+
     /// Price of a decimal gigabyte in US dollars, if a price is published.
     pub fn usd_per_gb(&self) -> Option<f64> {
         Some(self.price_usd? / (self.capacity as f64 * 1e-9))
+    }
+}
+
+/// Spare area: what the dies hold beyond what a host can address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spare {
+    /// Bytes of all dies.
+    pub raw_bytes: u64,
+    /// Bytes a host can address.
+    pub usable_bytes: u64,
+}
+
+impl Spare {
+    /// Bytes beyond the usable ones.
+    pub fn bytes(&self) -> u64 {
+        self.raw_bytes.saturating_sub(self.usable_bytes)
+    }
+
+    /// Spare as a share of raw, 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.bytes() as f64 / self.raw_bytes.max(1) as f64
+    }
+
+    /// Raw and spare "GB" where a die of 128 Gb counts as 16 GB, as reviewers count (S4-040 to S4-057): dies hold
+    /// binary gigabytes, hosts see decimal ones.
+    pub fn nominal_gb(&self) -> (f64, f64) {
+        let raw = self.raw_bytes as f64 / 1_073_741_824.0;
+        (raw, raw - libm::round(self.usable_bytes as f64 * 1e-9))
     }
 }
 
@@ -387,14 +434,18 @@ fn read_drive(located: &Located, member: bool) -> Result<DriveSheet, Problems> {
         )),
         None => None,
     };
+    let common = SourceFile {
+        origin: String::from("catalogue/common.toml"),
+        text: Arc::from(COMMON),
+    };
+    let of_all = parse(&common).map_err(|problem| Problems(vec![problem]))?;
     let findings = Findings::default();
-    let mut root = Section::root(
-        &findings,
-        (&located.file, own.as_table()),
-        family
-            .as_ref()
-            .map(|(file, document)| (*file, document.as_table() as _)),
-    );
+    let behind = family
+        .as_ref()
+        .map(|(file, document)| (*file, document.as_table() as _))
+        .into_iter()
+        .chain([(&common, of_all.as_table() as _)]);
+    let mut root = Section::root(&findings, (&located.file, own.as_table()), behind);
     let identity = common::read(&mut root);
     let context = Context {
         capacity: identity.capacity,
@@ -406,7 +457,11 @@ fn read_drive(located: &Located, member: bool) -> Result<DriveSheet, Problems> {
         home: &located.home,
         member,
     };
+    let administration = administration::read(&mut root, &identity);
     let config = read_medium(&mut root, &context);
+    if let Some(config) = &config {
+        administration.check(&mut root, config);
+    }
     drop(root);
     let problems = Problems(findings.problems.into_inner());
     let (Some(config), true) = (config, problems.0.is_empty()) else {
@@ -422,8 +477,10 @@ fn read_drive(located: &Located, member: bool) -> Result<DriveSheet, Problems> {
         interface: identity.interface,
         // A RAID may round it down to whole stripes.
         capacity: config.capacity_bytes(),
-        lba_formats: identity.lba_formats,
         config,
+        management: administration.management,
+        nvme: administration.nvme,
+        power_loss_protection: administration.power_loss_protection,
         io_queues: identity.io_queues,
         endurance_bytes: identity.endurance_bytes,
         warranty_years: identity.warranty_years,

@@ -49,6 +49,7 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
         rated_cycles: section
             .section("wear")
             .count("rated_cycles", 1..=10_000_000u32),
+        percentage_used_at_start: 0.0,
     };
     // What is wrong only in combination; not worth saying while single figures are wrong.
     if section.problems() == before

@@ -43,6 +43,14 @@ pub struct Joules(pub f64);
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Dollars(pub f64);
 
+/// A temperature in degrees Celsius.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Celsius(pub f64);
+
+/// A thermal resistance in kelvin per watt.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct KelvinPerWatt(pub f64);
+
 impl Rate {
     /// Time for a byte in whole picoseconds: what the model counts transfers in.
     pub fn picoseconds_per_byte(self) -> u64 {
@@ -60,6 +68,8 @@ const TIMES: &Units = &[
     ("min", 60e9),
     ("h", 3600e9),
     ("days", 86_400e9),
+    // A twelfth of a year, as statements about retention mean it.
+    ("months", 365.0 / 12.0 * 86_400e9),
     ("years", 365.0 * 86_400e9),
 ];
 const BYTES: &Units = &[
@@ -92,6 +102,8 @@ const ENERGIES: &Units = &[
     ("mJ", 1e-3),
     ("J", 1.0),
 ];
+const TEMPERATURES: &Units = &[("C", 1.0)];
+const RESISTANCES: &Units = &[("K/W", 1.0)];
 const PRICES: &Units = &[("USD", 1.0)];
 
 /// Number and factor of its unit.
@@ -216,6 +228,32 @@ impl Quantity for Joules {
 
     fn show(self) -> String {
         in_units(self.0, ENERGIES)
+    }
+}
+
+impl Quantity for Celsius {
+    const WHAT: &'static str = "a temperature";
+    const HELP: &'static str = "write degrees Celsius, such as `70 C`";
+
+    fn read(value: &Value) -> Option<Celsius> {
+        scaled(value, TEMPERATURES).map(Celsius)
+    }
+
+    fn show(self) -> String {
+        in_units(self.0, TEMPERATURES)
+    }
+}
+
+impl Quantity for KelvinPerWatt {
+    const WHAT: &'static str = "a thermal resistance";
+    const HELP: &'static str = "write kelvin per watt, such as `2.5 K/W`";
+
+    fn read(value: &Value) -> Option<KelvinPerWatt> {
+        scaled(value, RESISTANCES).map(KelvinPerWatt)
+    }
+
+    fn show(self) -> String {
+        in_units(self.0, RESISTANCES)
     }
 }
 

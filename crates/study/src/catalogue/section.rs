@@ -2,7 +2,7 @@
 //!
 //! Each getter names a key and the values that make sense. On a problem it records it and returns the lower end of the
 //! range, so that the reader that called it can go on and find the next; what it builds is thrown away at the end. A key
-//! that the file does not have is looked for in its family's file. A key that nobody asked for is reported when the
+//! that the file does not have is looked for in its family's file, then in the one that all drives share. A key that nobody asked for is reported when the
 //! section is dropped, so a reader cannot forget to look for misspelt ones.
 
 use std::cell::RefCell;
@@ -57,7 +57,8 @@ pub struct Findings {
     pub figures: RefCell<Vec<Figure>>,
 }
 
-/// The table in one file; a section has one in the drive's own file, one in its family's, or both.
+/// The table in one file; a section has one in the drive's own file, in its family's, in that of all drives, or in
+/// several of them.
 #[derive(Clone, Copy)]
 struct Layer<'a> {
     file: &'a SourceFile,
@@ -84,18 +85,18 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The root of a drive's or host's file, and of its family's if it has one.
+    /// The root of a drive's or host's file, and of those from which it takes what it does not say, the nearest first.
     pub(super) fn root(
         findings: &'a Findings,
         own: (&'a SourceFile, &'a dyn TableLike),
-        family: Option<(&'a SourceFile, &'a dyn TableLike)>,
+        behind: impl IntoIterator<Item = (&'a SourceFile, &'a dyn TableLike)>,
     ) -> Section<'a> {
         let mut layers = vec![Layer {
             file: own.0,
             table: own.1,
             inherited: false,
         }];
-        layers.extend(family.map(|(file, table)| Layer {
+        layers.extend(behind.into_iter().map(|(file, table)| Layer {
             file,
             table,
             inherited: true,

@@ -29,6 +29,7 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
         reads_per_recovery: recovery.count("reads_per_recovery", 0..=u32::MAX),
         time: recovery.span("time", Span::ZERO..=Span::from_ms(1_000)),
     };
+    let format_rate = section.section("format").rate("rate", 1e3..=1e12).0 as u64;
     let wear = wear(section, context);
     let mut config = XPointConfig {
         bytes: context.capacity,
@@ -49,6 +50,7 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
             governor_window: Span::ZERO,
         },
         wear,
+        format_die_bytes_per_second: format_rate,
     };
     config.power = power(&mut section.section("power"), &config);
     // What is wrong only in combination; not worth saying while single figures are wrong.
@@ -73,6 +75,7 @@ fn timing(section: &mut Section<'_>, die_read: Span, die_write: Span) -> (Timing
         link_ps_per_byte,
         data_fetch,
         controller: controller.span("delay", Span::ZERO..=Span::from_ms(1)),
+        further_block: controller.span("further_block", Span::ZERO..=Span::from_us(10)),
         controller_slots: controller.count("slots", 1..=1_000_000u32),
         controller_interval: controller.span("interval", Span::ZERO..=Span::from_ms(1)),
         read_path_ps_per_byte: controller.rate("read_path", RATES).picoseconds_per_byte(),

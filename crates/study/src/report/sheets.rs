@@ -2,8 +2,9 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use crate::catalogue::quantity::decimal;
-use crate::catalogue::{DriveSheet, Figure, Kind, LbaFormat};
+use crate::catalogue::quantity::{Quantity, decimal};
+use crate::catalogue::{DriveSheet, Figure, Kind, Spare};
+use model::management::LbaFormat;
 
 /// The drives as a table, one a line.
 pub fn table(drives: &[DriveSheet]) -> String {
@@ -38,10 +39,11 @@ pub fn sheet(drive: &DriveSheet) -> String {
         ),
     ];
     if let Some(family) = &drive.family {
-        lines.push(format!(
-            "Family {family}: marked * below where its file says the figure."
-        ));
+        lines.push(format!("Family {family}."));
     }
+    lines.push(String::from(
+        "Figures marked * come from a file that it shares with other drives.",
+    ));
     lines.push(String::new());
     lines.push(summary(drive));
     lines.push(String::new());
@@ -74,20 +76,15 @@ pub fn sheet(drive: &DriveSheet) -> String {
     lines.join("\n")
 }
 
-/// What follows from the figures: formats, endurance both ways, price per gigabyte.
+/// What follows from the figures: formats, spare area, endurance both ways, what an administrator finds.
 fn summary(drive: &DriveSheet) -> String {
-    let formats: Vec<String> = drive.lba_formats.iter().map(format_name).collect();
-    let mut rows = vec![
-        (
-            "capacity",
-            format!("{} ({} bytes)", decimal(drive.capacity), drive.capacity),
-        ),
-        (
-            "LBA formats",
-            format!("{} (the first is in use)", formats.join(", ")),
-        ),
-        ("I/O queues", drive.io_queues.to_string()),
-    ];
+    let mut rows = vec![(
+        "capacity",
+        format!("{} ({} bytes)", decimal(drive.capacity), drive.capacity),
+    )];
+    if let Some(spare) = drive.spare() {
+        rows.push(("spare area", spare_area(&spare)));
+    }
     if let Some(bytes) = drive.endurance_bytes {
         let daily = drive.drive_writes_per_day();
         let daily = daily.map(|daily| format!(", {daily:.3} drive writes a day"));
@@ -96,6 +93,14 @@ fn summary(drive: &DriveSheet) -> String {
             format!("{} written{}", decimal(bytes), daily.unwrap_or_default()),
         ));
     }
+    if let Some(percent) = drive.config.write_protect_percent() {
+        let at = format!("writes are throttled for good at {percent} % of endurance used");
+        rows.push(("end of life", at));
+    }
+    if let Some(retention) = drive.management.retention {
+        let kept = format!("{} without power at the end of endurance", retention.show());
+        rows.push(("retention", kept));
+    }
     if let Some(years) = drive.warranty_years {
         rows.push(("warranty", format!("{years} years")));
     }
@@ -103,18 +108,70 @@ fn summary(drive: &DriveSheet) -> String {
         let date = drive.price_date.as_deref().unwrap_or("date unknown");
         rows.push(("price", format!("{price} USD ({date}), {per_gb:.2} USD/GB")));
     }
+    rows.extend(administration(drive));
     let lines: Vec<String> = rows
         .into_iter()
-        .map(|(name, value)| format!("{name:<12} {value}"))
+        .map(|(name, value)| format!("{name:<15} {value}"))
         .collect();
     lines.join("\n")
 }
 
-fn format_name(format: &LbaFormat) -> String {
-    match format.metadata {
-        0 => format!("{} B", format.data),
-        metadata => format!("{}+{metadata} B", format.data),
+fn spare_area(spare: &Spare) -> String {
+    let (raw, rest) = spare.nominal_gb();
+    format!(
+        "{} of {} raw ({:.1} %); with 2^30 bytes for a GB of dies: {rest:.0} of {raw:.0} GB ({:.1} %)",
+        decimal(spare.bytes()),
+        decimal(spare.raw_bytes),
+        spare.share() * 100.0,
+        rest / raw * 100.0,
+    )
+}
+
+/// What Identify, FORMAT and the governor show.
+fn administration(drive: &DriveSheet) -> Vec<(&'static str, String)> {
+    let management = &drive.management;
+    let formats: Vec<String> = management.lba_formats.iter().map(format_name).collect();
+    let cache = if drive.config.volatile_write_cache() {
+        "volatile: what is not flushed is lost with power"
+    } else {
+        "not volatile: what is acknowledged is durable"
+    };
+    let protection = match drive.power_loss_protection {
+        Some(true) => "; rated with power-loss protection",
+        Some(false) => "; rated without power-loss protection",
+        None => "",
+    };
+    let transfer = drive.config.max_transfer();
+    let transfer = transfer.map_or(String::from("any"), |bytes| format!("{} KiB", bytes / 1024));
+    let nvme = &drive.nvme;
+    let mut rows = vec![
+        (
+            "LBA formats",
+            format!("{} (the first is in use)", formats.join(", ")),
+        ),
+        ("FORMAT takes", drive.config.format_duration().show()),
+        ("I/O queues", drive.io_queues.to_string()),
+        ("largest command", transfer),
+        ("write cache", format!("{cache}{protection}")),
+        (
+            "NVMe identity",
+            format!("{}, firmware {}", nvme.model_number, nvme.firmware),
+        ),
+    ];
+    if let Some(limit) = drive.config.power_limit_watts() {
+        let others: Vec<String> = management
+            .power_limits_watts
+            .iter()
+            .skip(1)
+            .map(|watts| format!(", can be set to {watts} W"))
+            .collect();
+        rows.push(("power governor", format!("{limit} W{}", others.concat())));
     }
+    rows
+}
+
+fn format_name(format: &LbaFormat) -> String {
+    format!("{format} B {}", format.performance.name())
 }
 
 fn count(figures: &[Figure], kind: Kind) -> usize {

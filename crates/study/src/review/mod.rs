@@ -102,7 +102,11 @@ pub fn check(request: &Request) -> Result<(), Problems> {
     for sheet in &request.drives {
         let capacity = model::Capacity {
             bytes: sheet.capacity,
-            block: sheet.lba_formats.first().map_or(512, |format| format.data),
+            block: sheet
+                .management
+                .lba_formats
+                .first()
+                .map_or(512, |format| format.data),
         };
         for yours in &request.yours {
             let fits = match &yours.workload {

@@ -6,10 +6,11 @@
 
 #![allow(dead_code)]
 
+use model::management::{Management, Thermal};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Anatomy, Gauge, Part, Span, Stream, Time};
-use study::catalogue::{DriveSheet, Figure, HostSheet, Kind};
+use study::catalogue::{DriveSheet, Figure, HostSheet, Kind, NvmeIdentity};
 use study::problem::Problems;
 use study::review::{Effort, OnBench, Request, Review, Simulator, Suite, Workload, Yours, review};
 use study::run::replay::ReplayPlan;
@@ -306,7 +307,25 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
         form_factor: "sheet".into(),
         interface: "PCIe 3.0 x4, NVMe".into(),
         capacity: gigabytes * 1_000_000_000 / 4096 * 4096,
-        lba_formats: Vec::new(),
+        management: Management {
+            lba_formats: Vec::new(),
+            power_limits_watts: Vec::new(),
+            thermal: Thermal {
+                ambient_celsius: 30.0,
+                kelvin_per_watt: 0.0,
+                time_constant: Span::ZERO,
+                warning_celsius: 70.0,
+                critical_celsius: 85.0,
+            },
+            retention: None,
+        },
+        nvme: NvmeIdentity {
+            model_number: "Paper".into(),
+            serial_prefix: "PAPER".into(),
+            firmware: "1.0".into(),
+            vendor_id: 0,
+        },
+        power_loss_protection: None,
         price_date: (index == 0).then(|| "2017-11".into()),
         config: DriveConfig::Ram(RamConfig {
             bytes: gigabytes * 1_000_000_000 / 4096 * 4096,

@@ -452,9 +452,10 @@ impl XPoint {
         let elapsed = now.since(self.refreshing.since);
         let hurried = elapsed.min(self.refreshing.hurry);
         let rest = elapsed - hurried;
-        self.refreshing.units + units
-            * (hurried.seconds() / refresh.after_power_on.seconds()
-                + rest.seconds() / refresh.period.seconds())
+        self.refreshing.units
+            + units
+                * (hurried.seconds() / refresh.after_power_on.seconds()
+                    + rest.seconds() / refresh.period.seconds())
     }
 }
 

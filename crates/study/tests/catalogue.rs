@@ -160,7 +160,13 @@ fn a_right_file_is_read_whole() {
     );
     assert_eq!(sheet.drive_writes_per_day(), Some(30.0));
     assert_eq!(sheet.price_date.as_deref(), Some("2017-11"));
-    assert!(sheet.figures.iter().all(|figure| !figure.inherited));
+    let shared = sheet.figures.iter().filter(|figure| figure.inherited);
+    assert!(shared.clone().count() > 0);
+    assert!(
+        shared
+            .clone()
+            .all(|figure| figure.file == "catalogue/common.toml")
+    );
     assert_eq!(
         sheet.figure("ram.per_command").map(|f| &*f.value),
         Some("1 us")

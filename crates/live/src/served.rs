@@ -175,6 +175,7 @@ impl Served {
     pub fn block(&self) -> u32 {
         self.setup
             .sheet
+            .management
             .lba_formats
             .first()
             .map_or(512, |format| format.data)

@@ -49,7 +49,12 @@ impl Setup {
     /// Why it cannot be served.
     pub fn open(self) -> Result<Served, Problems> {
         let bytes = self.bytes()?;
-        let block = self.sheet.lba_formats.first().map_or(512, |it| it.data);
+        let block = self
+            .sheet
+            .management
+            .lba_formats
+            .first()
+            .map_or(512, |it| it.data);
         let fresh = State {
             drive: self.sheet.id.clone(),
             serial: self.serial.clone(),

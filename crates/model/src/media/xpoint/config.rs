@@ -214,12 +214,10 @@ impl XPointConfig {
             "energy for each byte must not be negative",
         );
         require(
-            self.wear.endurance_bytes > 0 && self.wear.protected_bytes_per_second > 0,
-            "endurance and the throttled rate must be above zero",
-        );
-        require(
-            self.format_die_bytes_per_second > 0,
-            "the rate of a FORMAT must be above zero",
+            self.wear.endurance_bytes > 0
+                && self.wear.protected_bytes_per_second > 0
+                && self.format_die_bytes_per_second > 0,
+            "endurance, the throttled rate and that of a FORMAT must be above zero",
         );
         require(
             self.wear.percentage_used_at_start >= 0.0 && self.wear.protect_at_percent >= 0.0,

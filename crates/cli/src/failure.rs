@@ -14,7 +14,6 @@ pub(crate) enum Failure {
     /// Something that should have worked did not (a file could not be written, ...): exit code 1.
     Failed(String),
     /// The work was done and its verdict is negative: exit code 3.
-    #[expect(dead_code, reason = "the verbs that judge come with a later step")]
     Verdict(String),
     /// Nobody reads the output any more (`drivelab drives | head -1`): not an error of ours.
     ClosedPipe,

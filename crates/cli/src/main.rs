@@ -10,6 +10,7 @@ mod drives;
 mod failure;
 mod output;
 mod replay;
+mod reproduce;
 mod review;
 mod run;
 mod serve;
@@ -33,6 +34,7 @@ Examples:
   drivelab run job.fio --drive p4800x-375                an fio job file, with fio's output
   drivelab replay vm.vscsi.xz --drive p3700-1600         a block trace
   drivelab replay sda.blktrace.0 --drive p4800x-375      a block trace
+  drivelab reproduce                                     published figures against the models
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
 
 Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 a verdict failed.")]
@@ -45,6 +47,7 @@ struct Cli {
 enum Verb {
     Drives(drives::Args),
     Replay(replay::Args),
+    Reproduce(reproduce::Args),
     Review(review::Args),
     Run(Box<run::Args>),
     Serve(serve::Args),
@@ -55,6 +58,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
     match verb {
         Verb::Drives(args) => drives::run(args),
         Verb::Replay(args) => replay::run(args),
+        Verb::Reproduce(args) => reproduce::run(args),
         Verb::Review(args) => review::run(args),
         Verb::Run(args) => run::run(args),
         Verb::Serve(args) => serve::run(args),

@@ -283,7 +283,7 @@ pub fn sweep(plans: &[Plan], progress: &(dyn Fn(f64) + Sync)) -> Vec<Result<Outc
 }
 
 /// Does independent work on all cores, with the share of all that is done as progress; results in the order of `items`.
-fn in_parallel<T: Sync, R: Send>(
+pub(crate) fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     progress: &(dyn Fn(f64) + Sync),
     work: impl Fn(&T, &(dyn Fn(f64) + Sync)) -> R + Sync,

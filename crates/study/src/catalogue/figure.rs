@@ -99,17 +99,17 @@ fn attribute_help(attribute: &str) -> &'static str {
 }
 
 /// Where an item is: its value's place, or its key's (a table made by dotted keys has no place of its own).
-pub(super) fn span_of(table: &dyn TableLike, key: &str, item: &Item) -> Option<Range<usize>> {
+pub(crate) fn span_of(table: &dyn TableLike, key: &str, item: &Item) -> Option<Range<usize>> {
     item.span().or_else(|| key_span(table, key))
 }
 
 /// Words in backquotes, with commas.
-pub(super) fn quoted(words: &[&str]) -> String {
+pub(crate) fn quoted(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     words.join(", ")
 }
 
 /// Where a key is.
-pub(super) fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
+pub(crate) fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
     table.get_key_value(key).and_then(|(key, _)| key.span())
 }

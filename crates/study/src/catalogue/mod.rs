@@ -5,6 +5,7 @@
 //! there whatever its own file does not say. What neither says of [`administration`] comes from `common.toml`.
 
 pub mod administration;
+pub(crate) mod change;
 mod common;
 mod figure;
 mod host;
@@ -26,7 +27,9 @@ use model::media::DriveConfig;
 use toml_edit::Document;
 
 pub use administration::NvmeIdentity;
+pub use change::{Change, drive_with, host_with};
 pub use common::Identity;
+pub(crate) use figure::{key_span, quoted, span_of};
 pub use section::Section;
 use section::{Findings, SourceFile};
 

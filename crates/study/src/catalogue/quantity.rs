@@ -140,6 +140,30 @@ fn in_units(amount: f64, units: &Units) -> String {
     format!("{digits} {name}")
 }
 
+/// A figure as written (`6.9 us`) in another unit of its kind (`ns`); without a unit the figure must be a bare number.
+/// `None` where that makes no sense.
+pub fn in_unit(written: &str, unit: Option<&str>) -> Option<f64> {
+    let Some(unit) = unit else {
+        return written
+            .trim()
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite());
+    };
+    let all: [&Units; 7] = [TIMES, BYTES, RATES, SHARES, POWERS, ENERGIES, PRICES];
+    let units = all
+        .iter()
+        .find(|units| units.iter().any(|(name, _)| *name == unit))?;
+    let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    let (number, of) = parts(&Value::from(written), units)?;
+    // Exact where nothing is converted.
+    Some(if of == factor {
+        number
+    } else {
+        number * of / factor
+    })
+}
+
 /// Bytes in decimal units, rounded to four digits, as makers of drives give them.
 pub fn decimal(bytes: u64) -> String {
     let step = 10u64.pow(bytes.checked_ilog10().unwrap_or(0).saturating_sub(3));

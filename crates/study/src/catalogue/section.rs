@@ -29,7 +29,7 @@ pub struct SourceFile {
 
 impl SourceFile {
     /// A problem at these bytes of the file, or with the whole of it.
-    pub(super) fn problem(
+    pub(crate) fn problem(
         &self,
         at: Option<Range<usize>>,
         what: String,

@@ -4,4 +4,5 @@ pub mod fio;
 pub mod page;
 pub mod quantity;
 pub mod replay;
+pub mod reproduce;
 pub mod sheets;

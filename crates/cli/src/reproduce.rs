@@ -1,0 +1,108 @@
+//! `drivelab reproduce`: the published figures and claims, computed anew and judged.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use study::ledger::{self, SOURCES, Selection, Summary};
+use study::problem::{Place, Problem, Problems, nearest};
+use study::report::reproduce as report;
+
+use crate::failure::Failure;
+use crate::output::write_whole;
+
+/// Run the ledger: published figures and claims against the models
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab reproduce                                  every source, in minutes
+  drivelab reproduce S4                               one source
+  drivelab reproduce --row S0-073 --row S0-086        some rows
+  drivelab reproduce --json reproduction.json
+
+A row is fitted (a parameter of the model was set from it), predicted, or of the catalogue alone (no run behind it).
+Exit code 3 when a row is out of its tolerance or a claim does not hold.")]
+pub(crate) struct Args {
+    /// Sources, such as S4 [default: all]
+    #[arg(value_name = "SOURCE")]
+    sources: Vec<String>,
+
+    /// A row by its id; may be given several times
+    #[arg(long = "row", value_name = "ID")]
+    rows: Vec<String>,
+
+    /// Write everything as JSON to this file too
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let files = ledger::built_in()?;
+    let selection = selection(args)?;
+    let bar = progress();
+    let reproduction = ledger::reproduce(&files, &selection, &|share| {
+        bar.set_position((share * 1e3) as u64);
+    });
+    bar.finish_and_clear();
+    let reproduction = reproduction?;
+    if let Some(path) = &args.json {
+        let json = format!("{:#}\n", report::json(&reproduction));
+        write_whole(path, json.as_bytes())?;
+    }
+    writeln!(
+        io::stdout().lock(),
+        "{}",
+        report::text(&reproduction, width())
+    )?;
+    match Summary::of(reproduction.results.iter()).missed {
+        0 => Ok(()),
+        1 => Err(Failure::Verdict("1 row is out of its tolerance".into())),
+        missed => Err(Failure::Verdict(format!(
+            "{missed} rows are out of their tolerances"
+        ))),
+    }
+}
+
+fn selection(args: &Args) -> Result<Selection, Problems> {
+    let known = SOURCES.map(|(source, _)| source);
+    let unknown = args
+        .sources
+        .iter()
+        .filter(|source| !known.contains(&source.as_str()));
+    let problems = unknown.map(|source| Problem {
+        origin: "command line".into(),
+        place: Place::Whole,
+        what: format!("there is no source `{source}`"),
+        help: Some(match nearest(source, known) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("the sources are {}", known.join(", ")),
+        }),
+    });
+    Problems(problems.collect()).or(Selection {
+        sources: args.sources.clone(),
+        rows: args.rows.clone(),
+    })
+}
+
+/// Columns of the terminal; wide where the output is kept.
+fn width() -> u16 {
+    const KEPT: u16 = 180;
+    if !io::stdout().is_terminal() {
+        return KEPT;
+    }
+    comfy_table::Table::new().width().unwrap_or(KEPT).max(100)
+}
+
+/// A bar on standard error, where that is a terminal.
+fn progress() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(1_000);
+    let style =
+        ProgressStyle::with_template("reproducing {wide_bar} {percent:>3} % {elapsed}, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

@@ -1,0 +1,433 @@
+//! Figures that a metric can name: those of a run (`read.iops`, `write.p99_us`, `watts`) and those of a catalogued drive
+//! (`endurance_tbw`, `xpoint.power.limit_w`).
+
+use model::{Gauge, Part, Span};
+
+use super::expression::Wrong;
+use crate::catalogue::DriveSheet;
+use crate::catalogue::quantity::in_unit;
+use crate::problem::nearest;
+use crate::run::{Measured, Outcome, ThreadOutcome};
+use crate::statistics::Histogram;
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RunFigure {
+    /// Of one direction, or of reads and writes together.
+    Of(Direction, What),
+    /// Mean power.
+    Watts,
+    /// Bytes programmed for each byte the host wrote.
+    WriteAmplification,
+    /// Mean number of busy cores.
+    HostCores,
+    /// Busy share of the controller, 0 to 1.
+    ControllerBusy,
+    /// Busy share of the medium, 0 to 1.
+    MediumBusy,
+    /// Virtual time of the whole run.
+    Seconds,
+    /// Rated endurance used, percent.
+    PercentageUsed,
+}
+
+/// Whose I/Os.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Trims.
+    Trim,
+    /// Reads and writes together.
+    Total,
+}
+
+/// What of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum What {
+    /// I/Os a second.
+    Iops,
+    /// 10^6 bytes a second.
+    MbPerSecond,
+    /// 2^20 bytes a second.
+    MibPerSecond,
+    /// I/Os counted.
+    Ios,
+    /// Mean time in the drive alone, without the host's part.
+    DriveMean,
+    /// Of a latency: fio's lat, slat or clat.
+    Latency(Clock, Statistic),
+}
+
+/// Which latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// From issue to reaping.
+    Total,
+    /// Issue until the drive has it.
+    Submission,
+    /// From there to reaping.
+    Completion,
+}
+
+/// What of a latency, in microseconds, or in percent of all I/Os.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// Mean.
+    Mean,
+    /// Standard deviation.
+    Deviation,
+    /// Least.
+    Min,
+    /// Greatest.
+    Max,
+    /// A percentile.
+    Percentile(f64),
+    /// Percent of I/Os slower than this many microseconds.
+    Over(f64),
+}
+
+const WHOLE: &[(&str, RunFigure)] = &[
+    ("watts", RunFigure::Watts),
+    ("write_amplification", RunFigure::WriteAmplification),
+    ("host_cores", RunFigure::HostCores),
+    ("controller_busy", RunFigure::ControllerBusy),
+    ("medium_busy", RunFigure::MediumBusy),
+    ("seconds", RunFigure::Seconds),
+    ("percentage_used", RunFigure::PercentageUsed),
+];
+
+const DIRECTIONS: &[(&str, Direction)] = &[
+    ("read", Direction::Read),
+    ("write", Direction::Write),
+    ("trim", Direction::Trim),
+    ("total", Direction::Total),
+];
+
+const COUNTS: &[(&str, What)] = &[
+    ("iops", What::Iops),
+    ("mb_s", What::MbPerSecond),
+    ("mib_s", What::MibPerSecond),
+    ("ios", What::Ios),
+    ("drive_mean_us", What::DriveMean),
+];
+
+const CLOCKS: &[(&str, Clock)] = &[
+    ("slat.", Clock::Submission),
+    ("clat.", Clock::Completion),
+    ("lat.", Clock::Total),
+    ("", Clock::Total),
+];
+
+const STATISTICS: &[(&str, Statistic)] = &[
+    ("mean_us", Statistic::Mean),
+    ("deviation_us", Statistic::Deviation),
+    ("min_us", Statistic::Min),
+    ("max_us", Statistic::Max),
+];
+
+fn named<T: Copy>(list: &[(&str, T)], name: &str) -> Option<T> {
+    let found = list.iter().find(|(known, _)| *known == name)?;
+    Some(found.1)
+}
+
+impl RunFigure {
+    /// The figure of this name.
+    ///
+    /// # Errors
+    /// There is none; what there is.
+    pub fn named(name: &str) -> Result<RunFigure, Wrong> {
+        if let Some(whole) = named(WHOLE, name) {
+            return Ok(whole);
+        }
+        let of = name.split_once('.').and_then(|(direction, rest)| {
+            let direction = named(DIRECTIONS, direction)?;
+            let what = named(COUNTS, rest).or_else(|| latency(rest))?;
+            Some(RunFigure::Of(direction, what))
+        });
+        of.ok_or_else(|| {
+            let names: Vec<&str> = WHOLE.iter().map(|known| known.0).collect();
+            Wrong(format!(
+                "a run has no figure `{name}`; it has {}, and of read, write and total: iops, mb_s, mib_s, ios, \
+                 drive_mean_us, mean_us, min_us, max_us, deviation_us, p99_us, p99.999_us (any percentile), \
+                 over_1000us_percent, and slat.mean_us, clat.p99_us and so on",
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// The percentile it asks for, if it is one.
+    pub fn percentile(self) -> Option<f64> {
+        match self {
+            RunFigure::Of(_, What::Latency(_, Statistic::Percentile(percent))) => Some(percent),
+            _ => None,
+        }
+    }
+
+    /// Its value.
+    ///
+    /// # Errors
+    /// The run does not have it: no I/O of that direction, too few samples beyond a percentile.
+    pub fn of(self, outcome: &Outcome) -> Result<f64, Wrong> {
+        let gauge =
+            |value: Option<f64>| value.ok_or_else(|| Wrong("not reported by the drive".into()));
+        match self {
+            RunFigure::Watts => gauge(outcome.watts()),
+            RunFigure::WriteAmplification => gauge(outcome.write_amplification()),
+            RunFigure::HostCores => gauge(outcome.utilisation(Gauge::HostCpuSeconds)),
+            RunFigure::ControllerBusy => gauge(outcome.utilisation(Gauge::ControllerBusySeconds)),
+            RunFigure::MediumBusy => gauge(outcome.utilisation(Gauge::MediumBusySeconds)),
+            RunFigure::PercentageUsed => gauge(outcome.gauge(Gauge::PercentageUsed)),
+            RunFigure::Seconds => Ok(outcome.end.since(model::Time::ZERO).seconds()),
+            RunFigure::Of(direction, what) => {
+                let parts = outcome
+                    .threads
+                    .iter()
+                    .flat_map(|thread| direction.of(thread));
+                let parts: Vec<&Measured> = parts.filter(|part| part.ios > 0).collect();
+                if parts.is_empty() {
+                    return Err(Wrong("no I/O of this direction completed".into()));
+                }
+                what.of(&parts)
+            }
+        }
+    }
+}
+
+fn latency(name: &str) -> Option<What> {
+    let (clock, rest) = CLOCKS
+        .iter()
+        .find_map(|(prefix, clock)| Some((*clock, name.strip_prefix(prefix)?)))?;
+    let number = |prefix: &str, suffix: &str| {
+        let digits = rest.strip_prefix(prefix)?.strip_suffix(suffix)?;
+        digits
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+    };
+    let statistic = named(STATISTICS, rest)
+        .or_else(|| {
+            let percent = number("p", "_us")?;
+            (0.0..100.0)
+                .contains(&percent)
+                .then_some(Statistic::Percentile(percent))
+        })
+        .or_else(|| number("over_", "us_percent").map(Statistic::Over))?;
+    Some(What::Latency(clock, statistic))
+}
+
+impl Direction {
+    fn of(self, thread: &ThreadOutcome) -> impl Iterator<Item = &Measured> {
+        let (first, second) = match self {
+            Direction::Read => (&thread.read, None),
+            Direction::Write => (&thread.write, None),
+            Direction::Trim => (&thread.trim, None),
+            Direction::Total => (&thread.read, Some(&thread.write)),
+        };
+        std::iter::once(first).chain(second)
+    }
+}
+
+impl What {
+    fn of(self, parts: &[&Measured]) -> Result<f64, Wrong> {
+        let sum = |figure: fn(&Measured) -> f64| parts.iter().map(|part| figure(part)).sum::<f64>();
+        Ok(match self {
+            What::Iops => sum(Measured::iops),
+            What::MbPerSecond => sum(Measured::bytes_per_second) / 1e6,
+            What::MibPerSecond => sum(Measured::bytes_per_second) / 1_048_576.0,
+            What::Ios => sum(|part| part.ios as f64),
+            What::DriveMean => {
+                let mut all = crate::statistics::AnatomyBands::default();
+                parts.iter().for_each(|part| all.merge(&part.bands));
+                let band = &all.between(&[0.0, 100.0])[0];
+                let host = |part: &Part| HOST.contains(part);
+                let spent = Part::ALL.iter().zip(band.mean_ns);
+                spent
+                    .filter(|(part, _)| !host(part))
+                    .map(|(_, ns)| ns)
+                    .sum::<f64>()
+                    * 1e-3
+            }
+            What::Latency(clock, statistic) => {
+                let mut all = Histogram::default();
+                for part in parts {
+                    all.merge(match clock {
+                        Clock::Total => &part.latency,
+                        Clock::Submission => &part.submission,
+                        Clock::Completion => &part.completion,
+                    });
+                }
+                return statistic.of(&all);
+            }
+        })
+    }
+}
+
+/// Parts of an I/O's time that are not the drive's.
+const HOST: [Part; 4] = [
+    Part::ThreadBusy,
+    Part::HostSubmission,
+    Part::QueueSlot,
+    Part::HostCompletion,
+];
+
+impl Statistic {
+    fn of(self, all: &Histogram) -> Result<f64, Wrong> {
+        let some = |span: Option<Span>| span.map(Span::us).ok_or_else(|| Wrong("no sample".into()));
+        match self {
+            Statistic::Mean => Ok(all.mean_ns() / 1e3),
+            Statistic::Deviation => Ok(all.deviation_ns() / 1e3),
+            Statistic::Min => some(all.min()),
+            Statistic::Max => some(all.max()),
+            Statistic::Percentile(percent) => {
+                all.percentile(percent).map(Span::us).ok_or_else(|| {
+                    Wrong(format!(
+                        "{} samples are too few for p{percent}: ten must lie beyond",
+                        all.count()
+                    ))
+                })
+            }
+            Statistic::Over(us) => {
+                let slower = all.buckets().filter(|&(low, _, _)| low as f64 >= us * 1e3);
+                let slower: u64 = slower.map(|(_, _, count)| count).sum();
+                Ok(slower as f64 / all.count().max(1) as f64 * 100.0)
+            }
+        }
+    }
+}
+
+/// Figures of a drive that follow from its sheet.
+const DERIVED: &[&str] = &[
+    "capacity_gb",
+    "capacity_gib",
+    "endurance_tbw",
+    "warranty_years",
+    "dwpd",
+    "price_usd",
+    "usd_per_gb",
+    "io_queues",
+    "lba_formats",
+    "block",
+];
+
+/// Units a figure of the catalogue can be asked for in, by the ending of its name.
+const UNITS: &[(&str, &str)] = &[
+    ("_mb_s", "MB/s"),
+    ("_gb_s", "GB/s"),
+    ("_percent", "%"),
+    ("_years", "years"),
+    ("_days", "days"),
+    ("_gib", "GiB"),
+    ("_kib", "KiB"),
+    ("_gb", "GB"),
+    ("_tb", "TB"),
+    ("_ns", "ns"),
+    ("_us", "us"),
+    ("_ms", "ms"),
+    ("_h", "h"),
+    ("_w", "W"),
+];
+
+/// A figure of a catalogued drive: one that follows from its sheet, or one of its file in the unit at its name's end
+/// (`xpoint.power.limit_w`; a count has no unit).
+///
+/// # Errors
+/// There is no such figure, or it is no number.
+pub fn of_drive(sheet: &DriveSheet, name: &str) -> Result<f64, Wrong> {
+    let gb = sheet.capacity as f64 * 1e-9;
+    let derived = match name {
+        "capacity_gb" => Some(gb),
+        "capacity_gib" => Some(sheet.capacity as f64 / 1_073_741_824.0),
+        "endurance_tbw" => sheet.endurance_bytes.map(|bytes| bytes as f64 * 1e-12),
+        "warranty_years" => sheet.warranty_years,
+        "dwpd" => sheet.drive_writes_per_day(),
+        "price_usd" => sheet.price_usd,
+        "usd_per_gb" => sheet.usd_per_gb(),
+        "io_queues" => Some(f64::from(sheet.io_queues)),
+        "lba_formats" => Some(sheet.management.lba_formats.len() as f64),
+        "block" => sheet
+            .management
+            .lba_formats
+            .first()
+            .map(|format| f64::from(format.data)),
+        _ => None,
+    };
+    if let Some(value) = derived {
+        return Ok(value);
+    }
+    if DERIVED.contains(&name) {
+        return Err(Wrong(format!("{} has no published `{name}`", sheet.id)));
+    }
+    let unit = UNITS
+        .iter()
+        .find_map(|(ending, unit)| Some((name.strip_suffix(ending)?, *unit)));
+    let (key, unit) = match (sheet.figure(name), unit) {
+        (None, Some((key, unit))) => (key, Some(unit)),
+        _ => (name, None),
+    };
+    let Some(figure) = sheet.figure(key) else {
+        let known = sheet.figures.iter().map(|figure| &*figure.key);
+        let near = nearest(key, known.chain(DERIVED.iter().copied()));
+        let near = near.map(|near| format!(": did you mean `{near}`?"));
+        return Err(Wrong(format!(
+            "{} has no figure `{key}`{}",
+            sheet.id,
+            near.unwrap_or_default()
+        )));
+    };
+    in_unit(&figure.value, unit).ok_or_else(|| {
+        Wrong(format!(
+            "`{key}` of {} is `{}`: end its name with a unit it can be in, such as {key}_us, _gb, _mb_s, _w, _percent",
+            sheet.id, figure.value
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    #[test]
+    fn names_of_a_run_are_read() {
+        let percentile = |name| RunFigure::named(name).map(RunFigure::percentile);
+        assert_eq!(percentile("read.p99.999_us"), Ok(Some(99.999)));
+        assert_eq!(percentile("total.clat.p50_us"), Ok(Some(50.0)));
+        assert_eq!(percentile("write.iops"), Ok(None));
+        assert_eq!(
+            RunFigure::named("read.over_1000us_percent"),
+            Ok(RunFigure::Of(
+                Direction::Read,
+                What::Latency(Clock::Total, Statistic::Over(1000.0))
+            ))
+        );
+        for wrong in [
+            "iops",
+            "read",
+            "read.p100_us",
+            "read.p99",
+            "reads.iops",
+            "read.over_us_percent",
+        ] {
+            assert!(RunFigure::named(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn figures_of_a_drive_come_in_the_unit_of_their_name() {
+        let sheet = catalogue::drive("p4800x-375").expect("it is built in");
+        let figure = |name| of_drive(&sheet, name);
+        assert_eq!(figure("xpoint.power.write_w"), Ok(13.0));
+        assert_eq!(figure("xpoint.wear.protected_rate_mb_s"), Ok(30.0));
+        assert_eq!(figure("xpoint.refresh.after_power_on_h"), Ok(3.0));
+        assert_eq!(figure("xpoint.medium.channels"), Ok(7.0));
+        assert!((figure("capacity_gb").unwrap_or_default() - 375.0).abs() < 1e-5);
+        assert!(figure("xpoint.power.write_us").is_err());
+        assert!(
+            figure("xpoint.power.writ_w")
+                .is_err_and(|wrong| wrong.0.contains("xpoint.power.write"))
+        );
+    }
+}

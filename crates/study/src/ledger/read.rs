@@ -1,0 +1,629 @@
+//! A ledger file as written, to a [`File`]: strict keys, and all problems at once, each with its line.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use model::media::Precondition;
+use toml_edit::{ArrayOfTables, Document, Item, TableLike, Value};
+
+use super::cursor::{Cursor, Page};
+use super::expression::Expression;
+use super::figure::{RunFigure, of_drive};
+use super::{
+    Evidence, File, Judgement, Measurement, Published, Row, SEEDS, Sweep, Tolerance, Work, measure,
+    rows,
+};
+use crate::catalogue::section::SourceFile;
+use crate::catalogue::{self, Change, DriveSheet, HostSheet, Kind};
+use crate::problem::{Place, Problems, nearest};
+
+/// What a file's measurements have in common.
+#[derive(Default)]
+struct Common {
+    state: Option<Precondition>,
+    host: Option<String>,
+    fio: Vec<String>,
+}
+
+/// What metrics of a file can name, with the sheets behind it.
+#[derive(Default)]
+struct Known {
+    drives: BTreeMap<String, Option<DriveSheet>>,
+    measurements: BTreeMap<String, Option<(DriveSheet, HostSheet)>>,
+}
+
+/// Reads a ledger file from its text; `origin` names it in messages.
+///
+/// # Errors
+/// Everything wrong with it.
+pub fn file(origin: &str, text: &str) -> Result<File, Problems> {
+    let source = SourceFile {
+        origin: origin.to_owned(),
+        text: Arc::from(text),
+    };
+    let page = Page::new(&source);
+    let document = match Document::parse(text) {
+        Ok(document) => document,
+        Err(error) => {
+            let message = error.message().trim().replace('\n', "; ");
+            page.wrong(error.span(), format!("not TOML: {message}"), "");
+            return Err(Problems(page.problems.into_inner()));
+        }
+    };
+    let mut root = Cursor::new(&page, "the ledger", document.as_table(), None);
+    let mut file = File {
+        origin: origin.to_owned(),
+        drives: Vec::new(),
+        measurements: Vec::new(),
+        rows: Vec::new(),
+        not_reproduced: Vec::new(),
+        pending: Vec::new(),
+    };
+    let mut known = Known::default();
+    let common = common(&page, &mut root);
+    drives(&mut root, &mut file, &mut known);
+    measurements(&page, &mut root, &common, &mut file, &mut known);
+    for (table, at) in array(&page, &mut root, "row") {
+        file.rows.extend(row(&page, table, at, &known));
+    }
+    for (table, at) in array(&page, &mut root, "not-reproduced") {
+        let mut cursor = Cursor::new(&page, "not-reproduced", table, at);
+        let reason = cursor.text("reason");
+        let ids = ids(&mut cursor, "rows");
+        file.not_reproduced
+            .extend(ids.into_iter().map(|id| (id, reason.clone())));
+    }
+    file.pending = ids(&mut root, "pending");
+    drop(root);
+    Problems(page.problems.into_inner()).or(file)
+}
+
+type Tables<'a> = Vec<(&'a dyn TableLike, Option<Range<usize>>)>;
+
+/// The tables of an array such as `[[row]]`.
+fn array<'a>(page: &Page<'a>, root: &mut Cursor<'a>, key: &'static str) -> Tables<'a> {
+    match root.item(key) {
+        None => Vec::new(),
+        Some(item) => match item.as_array_of_tables().map(ArrayOfTables::iter) {
+            Some(tables) => tables
+                .map(|table| (table as &dyn TableLike, table.span()))
+                .collect(),
+            None => {
+                page.wrong(
+                    item.span(),
+                    format!("`{key}` is not a list of tables"),
+                    format!("write [[{key}]]"),
+                );
+                Vec::new()
+            }
+        },
+    }
+}
+
+/// A list of ids and ranges of ids.
+fn ids(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<String> {
+    let mut all = Vec::new();
+    for written in cursor.texts(key) {
+        match rows::ids(&written) {
+            Some(ids) => all.extend(ids),
+            None => cursor.wrong(
+                key,
+                format!("`{written}` is no row"),
+                "write ids as in figures.csv, such as \"S0-009\" or \"S0-009 to S0-012\"",
+            ),
+        }
+    }
+    all
+}
+
+fn common<'a>(page: &Page<'a>, root: &mut Cursor<'a>) -> Common {
+    let Some(item) = root.item("common") else {
+        return Common::default();
+    };
+    let Some(table) = item.as_table_like() else {
+        page.wrong(item.span(), "`common` is not a table", "write [common]");
+        return Common::default();
+    };
+    let mut cursor = Cursor::new(page, "common", table, item.span());
+    Common {
+        state: state(&mut cursor),
+        host: cursor.maybe_text("host"),
+        fio: cursor.texts("fio"),
+    }
+}
+
+fn state(cursor: &mut Cursor<'_>) -> Option<Precondition> {
+    let word = cursor.maybe_text("state")?;
+    let state = match &*word {
+        "fresh" => Some(Precondition::Fresh),
+        "filled" => Some(Precondition::Filled),
+        "steady" => Some(Precondition::Steady),
+        _ => None,
+    };
+    if state.is_none() {
+        let what = format!("there is no state `{word}`");
+        cursor.wrong("state", what, "the states are fresh, filled, steady");
+    }
+    state
+}
+
+fn drives(root: &mut Cursor<'_>, file: &mut File, known: &mut Known) {
+    for (name, value) in root.pairs("drives") {
+        let id = value.as_str().unwrap_or_default().to_owned();
+        let sheet = sheet(root, "drives", &id, &[]);
+        known.drives.insert(name.clone(), sheet);
+        file.drives.push((name, id));
+    }
+}
+
+/// The drive of the catalogue, or a problem at `key`.
+fn sheet(cursor: &Cursor<'_>, key: &str, name: &str, changes: &[Change]) -> Option<DriveSheet> {
+    catalogue::drive_with(name, changes)
+        .map_err(|problems| adopt(cursor, key, problems))
+        .ok()
+}
+
+fn adopt(cursor: &Cursor<'_>, key: &str, problems: Problems) {
+    for problem in problems.0 {
+        let what = format!("{}: {}", problem.origin, problem.what);
+        cursor.wrong(key, what, problem.help.unwrap_or_default());
+    }
+}
+
+fn measurements<'a>(
+    page: &Page<'a>,
+    root: &mut Cursor<'a>,
+    common: &Common,
+    file: &mut File,
+    known: &mut Known,
+) {
+    let Some(item) = root.item("measure") else {
+        return;
+    };
+    let Some(table) = item.as_table_like() else {
+        page.wrong(
+            item.span(),
+            "`measure` is not a table",
+            "write [measure.NAME]",
+        );
+        return;
+    };
+    for (name, item) in table.iter() {
+        let Some(inner) = item.as_table_like() else {
+            page.wrong(
+                item.span(),
+                format!("`measure.{name}` is not a table"),
+                "write [measure.NAME]",
+            );
+            continue;
+        };
+        let mut cursor = Cursor::new(page, format!("measure.{name}"), inner, item.span());
+        let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !plain || known.drives.contains_key(name) {
+            let help = "letters, digits and _, not the name of a drive";
+            page.wrong(
+                item.span(),
+                format!("`{name}` cannot name a measurement"),
+                help,
+            );
+        }
+        let (measurement, sheets) = measurement(&mut cursor, name, common);
+        known.measurements.insert(name.to_owned(), sheets);
+        file.measurements.extend(measurement);
+    }
+}
+
+fn measurement(
+    cursor: &mut Cursor<'_>,
+    name: &str,
+    common: &Common,
+) -> (Option<Measurement>, Option<(DriveSheet, HostSheet)>) {
+    let drive = cursor.text("drive");
+    let set = changes(cursor, "set");
+    let state = state(cursor).or(common.state);
+    if state.is_none() {
+        cursor.wrong(
+            "state",
+            "`state` is missing",
+            "the states are fresh, filled, steady",
+        );
+    }
+    let host = cursor.maybe_text("host").or_else(|| common.host.clone());
+    let host_set = changes(cursor, "host_set");
+    let sheet = sheet(cursor, "drive", &drive, &set);
+    let host_sheet = match &host {
+        Some(host) => catalogue::host_with(host, &host_set)
+            .map_err(|problems| adopt(cursor, "host", problems))
+            .ok(),
+        None => {
+            cursor.wrong("host", "`host` is missing", "such as host = \"xeon-2017\"");
+            None
+        }
+    };
+    let work = fio(cursor, common);
+    let ios = cursor.count("ios", 100..=100_000_000);
+    let seeds = cursor.count("seeds", 1..=10).unwrap_or(SEEDS);
+    let sheets = sheet.zip(host_sheet);
+    let (Some(state), Some(host), Some(_)) = (state, host, &sheets) else {
+        return (None, sheets);
+    };
+    let measurement = Measurement {
+        name: name.to_owned(),
+        drive,
+        set,
+        state,
+        host,
+        host_set,
+        work,
+        ios,
+        seeds,
+    };
+    if let Err(problems) = measure::jobs_of_points(&measurement) {
+        for problem in problems.0 {
+            cursor.wrong("fio", problem.what, problem.help.unwrap_or_default());
+        }
+    }
+    (Some(measurement), sheets)
+}
+
+fn changes(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<Change> {
+    let pairs = cursor.pairs(key).into_iter();
+    pairs
+        .map(|(name, value)| {
+            let words = match value.as_str() {
+                Some(text) => text.to_owned(),
+                None => value.to_string().trim().to_owned(),
+            };
+            (name, words)
+        })
+        .collect()
+}
+
+fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
+    let mut options = common.fio.clone();
+    let own = cursor.texts("fio");
+    if own.is_empty() {
+        cursor.wrong(
+            "fio",
+            "`fio` is missing",
+            "fio's options, such as [\"--rw=randread\", \"--bs=4k\"]",
+        );
+    }
+    options.extend(own);
+    let pairs = cursor.pairs("sweep");
+    if pairs.len() > 1 {
+        cursor.wrong(
+            "sweep",
+            "a sweep has one option",
+            "make a measurement for each further one",
+        );
+    }
+    let sweep = pairs.into_iter().next().and_then(|(option, value)| {
+        let points: Option<Vec<(String, f64)>> = value
+            .as_array()
+            .map(|list| list.iter().filter_map(point).collect());
+        let points = points.filter(|points| !points.is_empty());
+        let Some(points) = points else {
+            let help = "such as sweep = { iodepth = [1, 2, 4] } or { bs = [\"4k\", \"128k\"] }";
+            cursor.wrong(
+                "sweep",
+                format!("`sweep.{option}` must be a list of numbers or sizes"),
+                help,
+            );
+            return None;
+        };
+        if points.windows(2).any(|pair| pair[0].1 >= pair[1].1) {
+            cursor.wrong(
+                "sweep",
+                format!("the values of `sweep.{option}` must rise"),
+                "",
+            );
+        }
+        Some(Sweep { option, points })
+    });
+    let spread = cursor
+        .count("spread", 1..=1024)
+        .map(|threads| threads as u32);
+    Work::Fio {
+        options,
+        sweep,
+        spread,
+    }
+}
+
+/// A sweep's value as written and as a number: `4k` is 4096.
+fn point(value: &Value) -> Option<(String, f64)> {
+    if let Some(whole) = value.as_integer() {
+        return Some((whole.to_string(), whole as f64));
+    }
+    let text = value.as_str()?;
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "" => 1.0,
+        "k" => 1024.0,
+        "m" => 1_048_576.0,
+        _ => return None,
+    };
+    Some((text.to_owned(), digits.parse::<f64>().ok()? * factor))
+}
+
+fn row(
+    page: &Page<'_>,
+    table: &dyn TableLike,
+    at: Option<Range<usize>>,
+    known: &Known,
+) -> Option<Row> {
+    let id = table.get("id").and_then(Item::as_str).unwrap_or("row");
+    let mut cursor = Cursor::new(page, id, table, at);
+    let id = cursor.text("id");
+    if !id.is_empty() && !rows::is_id(&id) {
+        cursor.wrong(
+            "id",
+            format!("`{id}` is no row"),
+            "ids are as in figures.csv, such as \"S0-073\"",
+        );
+    }
+    let what = cursor.text("what");
+    let conditions = cursor.text("conditions");
+    let published = published(&mut cursor);
+    let unit = cursor.text("unit");
+    let metric = cursor.text("metric");
+    let expression = match Expression::parse(&metric) {
+        Ok(expression) => Some(expression),
+        Err(wrong) => {
+            cursor.wrong("metric", wrong.0, "see docs/ledger.md");
+            None
+        }
+    };
+    let uses = expression
+        .as_ref()
+        .map(|expression| check_metric(&cursor, expression, known));
+    let judgement = judgement(&mut cursor, published.as_ref(), uses.as_ref());
+    let evidence = evidence(&mut cursor, uses.as_ref());
+    let fixes = cursor.texts("fixes");
+    check_fixes(&cursor, evidence, &fixes, uses.as_ref(), known);
+    let note = cursor.maybe_text("note");
+    let place = cursor
+        .place("id")
+        .map_or(Place::Whole, |range| Place::Text {
+            text: Arc::clone(&page.file.text),
+            range,
+        });
+    Some(Row {
+        id,
+        what,
+        conditions,
+        published: published?,
+        unit,
+        metric,
+        expression: expression?,
+        judgement: judgement?,
+        evidence: evidence?,
+        fixes,
+        note,
+        place,
+    })
+}
+
+fn published(cursor: &mut Cursor<'_>) -> Option<Published> {
+    const HELP: &str = "a number, two numbers in brackets, or the claim in quotes";
+    let Some(value) = cursor.value("published") else {
+        cursor.wrong("published", "`published` is missing", HELP);
+        return None;
+    };
+    let number = |value: &Value| {
+        value
+            .as_float()
+            .or_else(|| value.as_integer().map(|whole| whole as f64))
+    };
+    let published = match value {
+        Value::String(text) => Some(Published::Words(text.value().clone())),
+        Value::Array(array) => {
+            let numbers: Vec<f64> = array.iter().filter_map(number).collect();
+            match numbers[..] {
+                [low, high] if low < high && array.len() == 2 => Some(Published::Range(low, high)),
+                _ => None,
+            }
+        }
+        _ => number(value).map(Published::Number),
+    };
+    if published.is_none() {
+        cursor.wrong("published", "`published` is none of what it can be", HELP);
+    }
+    published
+}
+
+/// What a metric uses.
+#[derive(Default)]
+struct Uses {
+    measurements: Vec<String>,
+    /// The deepest percentile asked for.
+    percentile: f64,
+}
+
+fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &Known) -> Uses {
+    let mut uses = Uses::default();
+    expression.figures(&mut |owner, name| {
+        if known.measurements.contains_key(owner) {
+            match RunFigure::named(name) {
+                Ok(figure) => {
+                    let percent = figure.percentile().unwrap_or_default();
+                    uses.percentile = uses.percentile.max(percent);
+                }
+                Err(wrong) => cursor.wrong("metric", wrong.0, "see docs/ledger.md"),
+            }
+            uses.measurements.push(owner.to_owned());
+        } else if let Some(sheet) = known.drives.get(owner) {
+            if let Some(Err(wrong)) = sheet.as_ref().map(|sheet| of_drive(sheet, name)) {
+                cursor.wrong("metric", wrong.0, "`drivelab show` lists a drive's figures");
+            }
+        } else {
+            let names = known.measurements.keys().chain(known.drives.keys());
+            let help = nearest(owner, names.map(String::as_str)).map_or_else(
+                || "name it under [measure] or [drives]".into(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            cursor.wrong(
+                "metric",
+                format!("there is no measurement or drive `{owner}`"),
+                help,
+            );
+        }
+    });
+    uses
+}
+
+/// Percentiles from here on are judged by a factor unless the row says otherwise.
+const DEEP: f64 = 99.99;
+
+fn judgement(
+    cursor: &mut Cursor<'_>,
+    published: Option<&Published>,
+    uses: Option<&Uses>,
+) -> Option<Judgement> {
+    const HELP: &str = "write \"=\", \"<\", \">\", \"< 0.5\", \"> 1\" or \"4 to 6\"";
+    let written = cursor.maybe_text("is").unwrap_or_else(|| "=".into());
+    let tolerance = tolerance(cursor);
+    if tolerance.is_some() && written != "=" {
+        cursor.wrong(
+            "tolerance",
+            "a tolerance belongs to `is = \"=\"` only",
+            "the limit itself is in `is`",
+        );
+    }
+    let number = match published? {
+        Published::Number(number) => Some(*number),
+        _ => None,
+    };
+    let limit = |text: &str| match text.trim() {
+        "" => number,
+        text => text.parse().ok(),
+    };
+    let judgement = match written.split_at_checked(1) {
+        Some(("=", "")) => {
+            let deep = uses.is_some_and(|uses| uses.percentile >= DEEP);
+            let default = if deep {
+                Tolerance::Factor(1.5)
+            } else {
+                Tolerance::Share(0.05)
+            };
+            number.map(|_| Judgement::Equals(tolerance.unwrap_or(default)))
+        }
+        Some(("<", rest)) => limit(rest).map(Judgement::Below),
+        Some((">", rest)) => limit(rest).map(Judgement::Above),
+        _ if written == "between" => match published? {
+            Published::Range(low, high) => Some(Judgement::Between(*low, *high)),
+            _ => None,
+        },
+        _ => written.split_once(" to ").and_then(|(low, high)| {
+            let (low, high) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
+            (low < high).then_some(Judgement::Between(low, high))
+        }),
+    };
+    if judgement.is_none() {
+        let what = format!("`{written}` does not judge this published value");
+        let help = format!(
+            "{HELP}; `=` and a bare `<` or `>` need a published number, `between` needs two"
+        );
+        cursor.wrong("is", what, help);
+    }
+    judgement
+}
+
+fn tolerance(cursor: &mut Cursor<'_>) -> Option<Tolerance> {
+    let text = cursor.maybe_text("tolerance")?;
+    let share = text
+        .strip_suffix('%')
+        .and_then(|number| number.trim().parse::<f64>().ok());
+    let factor = text
+        .strip_prefix("factor ")
+        .and_then(|number| number.trim().parse::<f64>().ok());
+    let tolerance = match (share, factor) {
+        (Some(share), _) if (0.0..=100.0).contains(&share) => Some(Tolerance::Share(share / 100.0)),
+        (_, Some(factor)) if (1.0..=10.0).contains(&factor) => Some(Tolerance::Factor(factor)),
+        _ => None,
+    };
+    if tolerance.is_none() {
+        cursor.wrong(
+            "tolerance",
+            format!("`{text}` is no tolerance"),
+            "write \"5 %\" or \"factor 1.5\"",
+        );
+    }
+    tolerance
+}
+
+fn evidence(cursor: &mut Cursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
+    let word = cursor.text("evidence");
+    let all = [Evidence::Fitted, Evidence::Predicted, Evidence::Catalogue];
+    let evidence = all.into_iter().find(|evidence| evidence.name() == word);
+    let Some(evidence) = evidence else {
+        cursor.wrong(
+            "evidence",
+            format!("`{word}` is no kind of evidence"),
+            "write fitted, predicted or catalogue",
+        );
+        return None;
+    };
+    if let Some(uses) = uses
+        && uses.measurements.is_empty() != (evidence == Evidence::Catalogue)
+    {
+        let what = "`catalogue` is for metrics without a measurement, and only for those";
+        cursor.wrong("evidence", what, "a run is fitted or predicted");
+    }
+    Some(evidence)
+}
+
+/// A fitted row names the figures that were set from it, and those say so themselves.
+fn check_fixes(
+    cursor: &Cursor<'_>,
+    evidence: Option<Evidence>,
+    fixes: &[String],
+    uses: Option<&Uses>,
+    known: &Known,
+) {
+    if (evidence == Some(Evidence::Fitted)) == fixes.is_empty() {
+        let help =
+            "such as fixes = \"xpoint.medium.read\", or \"host.noise.mean\" for one of the host";
+        cursor.wrong(
+            "fixes",
+            "`fixes` belongs to fitted rows, and each of them has it",
+            help,
+        );
+    }
+    let Some(uses) = uses else { return };
+    let sheets: Vec<&(DriveSheet, HostSheet)> = uses
+        .measurements
+        .iter()
+        .filter_map(|name| known.measurements.get(name)?.as_ref())
+        .collect();
+    if sheets.is_empty() {
+        return;
+    }
+    for key in fixes {
+        let kinds = sheets
+            .iter()
+            .filter_map(|(drive, host)| match key.strip_prefix("host.") {
+                Some(key) => host.figures.iter().find(|figure| figure.key == key),
+                None => drive.figure(key),
+            });
+        let kinds: Vec<Kind> = kinds.map(|figure| figure.kind).collect();
+        if kinds.is_empty() {
+            cursor.wrong(
+                "fixes",
+                format!("the measured drives have no figure `{key}`"),
+                "`drivelab show` lists them",
+            );
+        } else if !kinds.contains(&Kind::Fitted) {
+            cursor.wrong(
+                "fixes",
+                format!("`{key}` is not of the kind `fitted`"),
+                "mend the catalogue or the row",
+            );
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! Runs the ledger: every run that any row needs once, all of them on all cores, then each row's metric and verdict.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::expression::{Value, Wrong};
+use super::figure::{RunFigure, of_drive};
+use super::measure::{ios_for, jobs_of_points, plan};
+use super::{Evidence, File, Judgement, Measurement, Row, Verdict, judge};
+use crate::catalogue::{self, DriveSheet};
+use crate::problem::{Problems, nearest};
+use crate::run::{Plan, in_parallel, simulate};
+use crate::workload::job::Job;
+
+/// Which rows are run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Selection {
+    /// Sources, such as `S4`; all if both are empty.
+    pub sources: Vec<String>,
+    /// Rows, such as `S0-073`.
+    pub rows: Vec<String>,
+}
+
+impl Selection {
+    fn takes(&self, id: &str) -> bool {
+        let everything = self.sources.is_empty() && self.rows.is_empty();
+        let source = id.split('-').next().unwrap_or(id);
+        everything
+            || self.sources.iter().any(|wanted| wanted == source)
+            || self.rows.iter().any(|wanted| wanted == id)
+    }
+
+    /// What it names that the ledger does not have.
+    fn problems(&self, files: &[File]) -> Problems {
+        let ids: Vec<&str> = files
+            .iter()
+            .flat_map(|file| &file.rows)
+            .map(|row| &*row.id)
+            .collect();
+        let mut problems = Problems::default();
+        for wanted in self
+            .rows
+            .iter()
+            .filter(|wanted| !ids.contains(&wanted.as_str()))
+        {
+            let mut others = files.iter().flat_map(|file| &file.not_reproduced);
+            let what = match others.find(|(id, _)| id == wanted) {
+                Some((_, reason)) => format!("{wanted} is not reproduced: {reason}"),
+                None => format!("the ledger has no row {wanted}"),
+            };
+            let mut problem = Problems::whole("command line", what);
+            let near = nearest(wanted, ids.iter().copied());
+            problem.0[0].help = near.map(|near| format!("did you mean {near}?"));
+            problems.0.extend(problem.0);
+        }
+        problems
+    }
+}
+
+/// The model's figure for a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Mean over the seeds.
+    pub value: f64,
+    /// 95 % interval of that mean, from independent seeds; `None` with one seed, or without a run.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A row with what came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Result {
+    /// The row.
+    pub row: Row,
+    /// The model's figure, or why there is none.
+    pub model: std::result::Result<Model, String>,
+    /// Model over published less one, where both are numbers and the row is judged by that.
+    pub error: Option<f64>,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// What came of a run of the ledger.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reproduction {
+    /// Rows in the order of their ids.
+    pub results: Vec<Result>,
+    /// Rows that are not reproduced, with the reason.
+    pub not_reproduced: Vec<(String, String)>,
+    /// Rows that nobody has looked at yet.
+    pub pending: Vec<String>,
+    /// How many runs were made.
+    pub runs: usize,
+}
+
+/// Counts over some rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Rows.
+    pub rows: usize,
+    /// Of them fitted.
+    pub fitted: usize,
+    /// Of them predicted.
+    pub predicted: usize,
+    /// Of them from the catalogue alone.
+    pub catalogue: usize,
+    /// Rows out of their tolerance, or without a figure.
+    pub missed: usize,
+    /// Median of the absolute errors of predicted rows that have one.
+    pub median_error: Option<f64>,
+    /// 90th percentile of them.
+    pub p90_error: Option<f64>,
+    /// How many those are.
+    pub errors: usize,
+    /// Claims (rows that hold or do not) computed from runs.
+    pub claims: usize,
+    /// Of them held.
+    pub claims_held: usize,
+}
+
+impl Summary {
+    /// Of these results.
+    pub fn of<'a>(results: impl Iterator<Item = &'a Result>) -> Summary {
+        let mut summary = Summary::default();
+        let mut errors = Vec::new();
+        for result in results {
+            let held = result.verdict == Verdict::Holds;
+            let evidence = result.row.evidence;
+            summary.rows += 1;
+            summary.fitted += usize::from(evidence == Evidence::Fitted);
+            summary.predicted += usize::from(evidence == Evidence::Predicted);
+            summary.catalogue += usize::from(evidence == Evidence::Catalogue);
+            summary.missed += usize::from(!held);
+            if evidence == Evidence::Predicted {
+                errors.extend(result.error.map(f64::abs));
+            }
+            if evidence != Evidence::Catalogue && !result.row.judgement.has_error() {
+                summary.claims += 1;
+                summary.claims_held += usize::from(held);
+            }
+        }
+        errors.sort_by(f64::total_cmp);
+        summary.errors = errors.len();
+        summary.median_error = percentile(&errors, 0.5);
+        summary.p90_error = percentile(&errors, 0.9);
+        summary
+    }
+}
+
+/// Of sorted values, with linear interpolation.
+fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let at = share * last as f64;
+    let (low, high) = (at as usize, (at as usize + 1).min(last));
+    Some(sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64))
+}
+
+/// A run and the figures that are wanted of it. To add a kind of work: a variant of [`Work`], and what it runs here.
+struct Task {
+    plan: Plan,
+    wanted: BTreeMap<String, RunFigure>,
+}
+
+type Figures = BTreeMap<String, std::result::Result<f64, Wrong>>;
+
+impl Task {
+    fn run(&self, progress: &(dyn Fn(f64) + Sync)) -> Figures {
+        let names = || self.wanted.keys().cloned();
+        match simulate(&self.plan, progress) {
+            // Only the figures are kept: histograms of thousands of runs would not fit.
+            Ok(outcome) => {
+                let figures = self.wanted.iter();
+                figures
+                    .map(|(name, figure)| (name.clone(), figure.of(&outcome)))
+                    .collect()
+            }
+            Err(problems) => {
+                let wrong = Wrong(problems.to_string());
+                names().map(|name| (name, Err(wrong.clone()))).collect()
+            }
+        }
+    }
+}
+
+/// All runs that rows need, each once.
+#[derive(Default)]
+struct Bench {
+    tasks: Vec<Task>,
+    by_key: BTreeMap<String, usize>,
+}
+
+/// The tasks of a measurement: for each seed, for each point, its value on the sweep and the task's index.
+type Taken = Vec<Vec<(Option<f64>, usize)>>;
+
+/// What the rows of the whole ledger ask of a point, so that a row's figure does not depend on which others are run.
+type Demand = BTreeMap<String, u64>;
+
+/// What makes two points the same run: all but seed and number of I/Os, and no names.
+fn key(measurement: &Measurement, jobs: &[Job]) -> String {
+    let jobs: Vec<Job> = jobs
+        .iter()
+        .map(|job| Job {
+            name: String::new(),
+            as_written: Vec::new(),
+            ..job.clone()
+        })
+        .collect();
+    format!(
+        "{} {:?} {:?} {} {:?} {jobs:?}",
+        measurement.drive,
+        measurement.set,
+        measurement.state,
+        measurement.host,
+        measurement.host_set
+    )
+}
+
+/// The figures that rows ask of each measurement of a file.
+fn wanted<'a>(rows: impl Iterator<Item = &'a Row>) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
+    let mut wanted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for row in rows {
+        row.expression.figures(&mut |owner, name| {
+            wanted.entry(owner).or_default().insert(name);
+        });
+    }
+    wanted
+}
+
+fn demand(files: &[File]) -> std::result::Result<Demand, Problems> {
+    let mut demand = Demand::new();
+    for file in files {
+        let wanted = wanted(file.rows.iter());
+        for measurement in &file.measurements {
+            let Some(names) = wanted.get(&*measurement.name) else {
+                continue;
+            };
+            let figures: Vec<RunFigure> = names
+                .iter()
+                .filter_map(|name| RunFigure::named(name).ok())
+                .collect();
+            for (_, jobs) in jobs_of_points(measurement)? {
+                let ios = demand.entry(key(measurement, &jobs)).or_default();
+                *ios = (*ios).max(ios_for(measurement, &jobs, &figures));
+            }
+        }
+    }
+    Ok(demand)
+}
+
+impl Bench {
+    /// Plans a measurement for each seed and point.
+    fn take(
+        &mut self,
+        measurement: &Measurement,
+        names: &BTreeSet<&str>,
+        demand: &Demand,
+    ) -> std::result::Result<Taken, Problems> {
+        let points = jobs_of_points(measurement)?;
+        let mut taken = Taken::new();
+        for seed in 1..=measurement.seeds {
+            let mut of_seed = Vec::new();
+            for (x, jobs) in &points {
+                of_seed.push((*x, self.task(measurement, jobs, seed, names, demand)?));
+            }
+            taken.push(of_seed);
+        }
+        Ok(taken)
+    }
+
+    fn task(
+        &mut self,
+        measurement: &Measurement,
+        jobs: &[Job],
+        seed: u64,
+        names: &BTreeSet<&str>,
+        demand: &Demand,
+    ) -> std::result::Result<usize, Problems> {
+        let key = key(measurement, jobs);
+        let ios = demand.get(&key).copied().unwrap_or(1);
+        let key = format!("{key} {seed}");
+        let index = match self.by_key.get(&key) {
+            Some(&index) => index,
+            None => {
+                self.tasks.push(Task {
+                    plan: plan(measurement, jobs, ios, seed)?,
+                    wanted: BTreeMap::new(),
+                });
+                self.by_key.insert(key, self.tasks.len() - 1);
+                self.tasks.len() - 1
+            }
+        };
+        for name in names {
+            if let Ok(figure) = RunFigure::named(name) {
+                self.tasks[index].wanted.insert((*name).to_owned(), figure);
+            }
+        }
+        Ok(index)
+    }
+}
+
+/// Runs the selected rows; `progress` is called now and then with the share of all that is done.
+///
+/// # Errors
+/// The selection names rows that are not there, or a measurement does not load.
+pub fn reproduce(
+    files: &[File],
+    selection: &Selection,
+    progress: &(dyn Fn(f64) + Sync),
+) -> std::result::Result<Reproduction, Problems> {
+    selection.problems(files).or(())?;
+    let demand = demand(files)?;
+    let mut bench = Bench::default();
+    let mut taken: Vec<BTreeMap<&str, Taken>> = Vec::new();
+    for file in files {
+        let rows = file.rows.iter().filter(|row| selection.takes(&row.id));
+        let wanted = wanted(rows);
+        let mut of_file = BTreeMap::new();
+        for measurement in &file.measurements {
+            if let Some(names) = wanted.get(&*measurement.name) {
+                let tasks = bench.take(measurement, names, &demand)?;
+                of_file.insert(&*measurement.name, tasks);
+            }
+        }
+        taken.push(of_file);
+    }
+    let figures = in_parallel(&bench.tasks, progress, Task::run);
+    let mut results = Vec::new();
+    for (file, taken) in files.iter().zip(&taken) {
+        let drives = sheets(file)?;
+        let rows = file.rows.iter().filter(|row| selection.takes(&row.id));
+        results.extend(rows.map(|row| result(row, taken, &drives, &figures)));
+    }
+    results.sort_by(|a, b| a.row.id.cmp(&b.row.id));
+    let (not_reproduced, pending) = others(files, selection);
+    Ok(Reproduction {
+        results,
+        not_reproduced,
+        pending,
+        runs: bench.tasks.len(),
+    })
+}
+
+/// Rows that are not reproduced, and those that are still pending.
+fn others(files: &[File], selection: &Selection) -> (Vec<(String, String)>, Vec<String>) {
+    let not_reproduced: BTreeSet<(String, String)> = files
+        .iter()
+        .flat_map(|file| file.not_reproduced.iter().cloned())
+        .filter(|(id, _)| selection.takes(id))
+        .collect();
+    let rows = files.iter().flat_map(|file| &file.rows).map(|row| &*row.id);
+    let done: BTreeSet<&str> = rows
+        .chain(not_reproduced.iter().map(|(id, _)| &**id))
+        .collect();
+    let pending: BTreeSet<String> = files
+        .iter()
+        .flat_map(|file| file.pending.iter().cloned())
+        .filter(|id| selection.takes(id) && !done.contains(&**id))
+        .collect();
+    (
+        not_reproduced.into_iter().collect(),
+        pending.into_iter().collect(),
+    )
+}
+
+fn sheets(file: &File) -> std::result::Result<BTreeMap<&str, DriveSheet>, Problems> {
+    let named = file.drives.iter();
+    named
+        .map(|(name, id)| Ok((&**name, catalogue::drive(id)?)))
+        .collect()
+}
+
+fn result(
+    row: &Row,
+    taken: &BTreeMap<&str, Taken>,
+    drives: &BTreeMap<&str, DriveSheet>,
+    figures: &[Figures],
+) -> Result {
+    let mut seeds = 1;
+    row.expression.figures(&mut |owner, _| {
+        seeds = seeds.max(taken.get(owner).map_or(1, Vec::len));
+    });
+    let values: std::result::Result<Vec<f64>, Wrong> = (0..seeds)
+        .map(|seed| {
+            let look_up = |owner: &str, name: &str| match taken.get(owner) {
+                Some(taken) => of_run(&taken[seed % taken.len()], name, figures),
+                None => match drives.get(owner) {
+                    Some(sheet) => of_drive(sheet, name).map(Value::Number),
+                    None => Err(Wrong(format!("no `{owner}`"))),
+                },
+            };
+            row.expression.value(&look_up)?.number()
+        })
+        .collect();
+    let model = values
+        .map(|values| Model::of(&values))
+        .map_err(|wrong| wrong.0);
+    let value = model.as_ref().map_or(f64::NAN, |model| model.value);
+    let (verdict, error) = judge(row.judgement, &row.published, value);
+    Result {
+        row: row.clone(),
+        model,
+        error,
+        verdict,
+    }
+}
+
+/// A figure of a measurement with one seed: a number, or a series along its sweep.
+fn of_run(
+    points: &[(Option<f64>, usize)],
+    name: &str,
+    figures: &[Figures],
+) -> std::result::Result<Value, Wrong> {
+    let value = |task: usize| match figures[task].get(name) {
+        Some(value) => value.clone(),
+        None => Err(Wrong(format!("no figure `{name}`"))),
+    };
+    if let [(None, task)] = points {
+        return value(*task).map(Value::Number);
+    }
+    let series: std::result::Result<Vec<(f64, f64)>, Wrong> = points
+        .iter()
+        .map(|&(x, task)| Ok((x.unwrap_or_default(), value(task)?)))
+        .collect();
+    series.map(Value::Series)
+}
+
+/// Two-sided 95 % quantiles of Student's t with 1, 2, ... degrees of freedom.
+const STUDENT: [f64; 9] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
+];
+
+impl Model {
+    fn of(values: &[f64]) -> Model {
+        let n = values.len() as f64;
+        let value = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|one| (one - value) * (one - value)).sum();
+        let interval = STUDENT.get(values.len().wrapping_sub(2)).map(|t| {
+            let half = t * libm::sqrt(squares / (n - 1.0) / n);
+            (value - half, value + half)
+        });
+        Model { value, interval }
+    }
+}
+
+impl Result {
+    /// Whether it is a claim, that is judged to hold or not, rather than a figure with an error.
+    pub fn is_claim(&self) -> bool {
+        !matches!(self.row.judgement, Judgement::Equals(_))
+    }
+}

@@ -1,0 +1,349 @@
+//! What came of a run of the ledger: tables for a terminal, JSON for programs, a page for people.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+
+use crate::ledger::{Published, Reproduction, Result, SOURCES, Summary, Verdict};
+use crate::review::results::rounded;
+
+/// One table for each source, the rows that could not be reproduced by reason, and the summary. `width` is that of the
+/// terminal in columns.
+pub fn text(reproduction: &Reproduction, width: u16) -> String {
+    let mut parts = Vec::new();
+    for (source, title) in SOURCES {
+        let rows = rows_of(reproduction, source);
+        if rows.is_empty() {
+            continue;
+        }
+        parts.push(format!("{source}: {title}\n\n{}\n", table(&rows, width)));
+    }
+    parts.push(summary(reproduction));
+    parts.join("\n")
+}
+
+/// The results of one source.
+fn rows_of<'a>(reproduction: &'a Reproduction, source: &str) -> Vec<&'a Result> {
+    let of = |result: &&Result| result.row.id.split('-').next() == Some(source);
+    reproduction.results.iter().filter(of).collect()
+}
+
+fn table(rows: &[&Result], width: u16) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(width);
+    table.set_header([
+        "row",
+        "what",
+        "conditions",
+        "published",
+        "model",
+        "error",
+        "evidence",
+        "verdict",
+    ]);
+    for result in rows {
+        table.add_row([
+            result.row.id.clone(),
+            result.row.what.clone(),
+            result.row.conditions.clone(),
+            published(result),
+            model(result),
+            error(result),
+            result.row.evidence.name().to_owned(),
+            verdict(result),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(5).take(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.trim_fmt()
+}
+
+/// The published value with its unit; for a claim also what is asked of the metric.
+fn published(result: &Result) -> String {
+    let row = &result.row;
+    let value = match &row.published {
+        Published::Number(number) => format!("{} {}", figure(*number), row.unit),
+        Published::Range(low, high) => {
+            format!("{} to {} {}", figure(*low), figure(*high), row.unit)
+        }
+        Published::Words(words) => words.clone(),
+    };
+    if row.judgement.has_error() {
+        value
+    } else {
+        format!("{value} ({})", row.judgement.words())
+    }
+}
+
+fn model(result: &Result) -> String {
+    match &result.model {
+        Ok(model) => {
+            let spread = model.interval.map(|(low, high)| (high - low) / 2.0);
+            match spread {
+                Some(half) if half > 0.0 => format!("{} ±{}", figure(model.value), figure2(half)),
+                _ => figure(model.value),
+            }
+        }
+        Err(why) => format!("none: {why}"),
+    }
+}
+
+fn error(result: &Result) -> String {
+    result
+        .error
+        .map_or(String::new(), |error| format!("{:+.1} %", error * 100.0))
+}
+
+fn verdict(result: &Result) -> String {
+    match (&result.row.note, result.verdict) {
+        (Some(note), Verdict::Misses | Verdict::NoFigure) => {
+            format!("{}: {note}", result.verdict.name())
+        }
+        _ => result.verdict.name().to_owned(),
+    }
+}
+
+/// A number with four significant digits, whole from a thousand on.
+pub(super) fn figure(value: f64) -> String {
+    significant(value, 4)
+}
+
+fn figure2(value: f64) -> String {
+    significant(value, 2)
+}
+
+fn significant(value: f64, digits: i32) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let magnitude = libm::floor(libm::log10(value.abs())) as i32;
+    let decimals = (digits - 1 - magnitude).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+fn summary(reproduction: &Reproduction) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header([
+        "source",
+        "rows",
+        "fitted",
+        "predicted",
+        "catalogue",
+        "median error",
+        "90 % within",
+        "claims held",
+        "out of tolerance",
+        "not reproduced",
+        "pending",
+    ]);
+    for (source, _) in SOURCES {
+        let prefix = format!("{source}-");
+        let others = reproduction
+            .not_reproduced
+            .iter()
+            .filter(|(id, _)| id.starts_with(&prefix));
+        let pending = reproduction
+            .pending
+            .iter()
+            .filter(|id| id.starts_with(&prefix));
+        let (others, pending) = (others.count(), pending.count());
+        let rows = rows_of(reproduction, source);
+        if rows.len() + others + pending > 0 {
+            table.add_row(counts(
+                source,
+                &Summary::of(rows.into_iter()),
+                others,
+                pending,
+            ));
+        }
+    }
+    let all = Summary::of(reproduction.results.iter());
+    let (others, pending) = (
+        reproduction.not_reproduced.len(),
+        reproduction.pending.len(),
+    );
+    table.add_row(counts("all", &all, others, pending));
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut text = table.trim_fmt();
+    text.push_str(
+        "\n\nErrors are absolute, of predicted rows that are judged by a number. Rows of the catalogue alone (no run) \
+         and fitted rows are not in them.",
+    );
+    text.push_str("\nModel figures are means over independent seeds, with their 95 % interval.");
+    if !reproduction.pending.is_empty() {
+        text.push_str(&format!("\nPending: {}", ranges(&reproduction.pending)));
+    }
+    text
+}
+
+fn counts(name: &str, summary: &Summary, others: usize, pending: usize) -> Vec<String> {
+    let percent =
+        |share: Option<f64>| share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
+    vec![
+        name.to_owned(),
+        summary.rows.to_string(),
+        summary.fitted.to_string(),
+        summary.predicted.to_string(),
+        summary.catalogue.to_string(),
+        percent(summary.median_error),
+        percent(summary.p90_error),
+        format!("{} of {}", summary.claims_held, summary.claims),
+        summary.missed.to_string(),
+        others.to_string(),
+        pending.to_string(),
+    ]
+}
+
+/// Sorted ids with neighbours drawn together: `S0-009 to S0-012, S0-020`.
+fn ranges(ids: &[String]) -> String {
+    let split = |id: &str| {
+        let (source, number) = id.split_once('-').unwrap_or((id, ""));
+        (source.to_owned(), number.parse::<u32>().unwrap_or_default())
+    };
+    let mut runs: Vec<(&str, &str)> = Vec::new();
+    for id in ids {
+        let (source, number) = split(id);
+        match runs.last_mut() {
+            Some((_, last)) if split(last) == (source, number.wrapping_sub(1)) => *last = id,
+            _ => runs.push((id, id)),
+        }
+    }
+    let words = runs.iter().map(|(first, last)| {
+        if first == last {
+            (*first).to_owned()
+        } else {
+            format!("{first} to {last}")
+        }
+    });
+    words.collect::<Vec<String>>().join(", ")
+}
+
+#[derive(Serialize)]
+struct JsonRow<'a> {
+    id: &'a str,
+    what: &'a str,
+    conditions: &'a str,
+    published: serde_json::Value,
+    unit: &'a str,
+    metric: &'a str,
+    judgement: String,
+    model: Option<f64>,
+    interval: Option<[f64; 2]>,
+    why_no_figure: Option<&'a str>,
+    error: Option<f64>,
+    evidence: &'static str,
+    fixes: &'a [String],
+    holds: bool,
+    note: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonSummary {
+    rows: usize,
+    fitted: usize,
+    predicted: usize,
+    catalogue: usize,
+    out_of_tolerance: usize,
+    predicted_with_error: usize,
+    median_absolute_error: Option<f64>,
+    p90_absolute_error: Option<f64>,
+    claims: usize,
+    claims_held: usize,
+}
+
+impl JsonSummary {
+    fn of(summary: &Summary) -> JsonSummary {
+        JsonSummary {
+            rows: summary.rows,
+            fitted: summary.fitted,
+            predicted: summary.predicted,
+            catalogue: summary.catalogue,
+            out_of_tolerance: summary.missed,
+            predicted_with_error: summary.errors,
+            median_absolute_error: summary.median_error.map(rounded),
+            p90_absolute_error: summary.p90_error.map(rounded),
+            claims: summary.claims,
+            claims_held: summary.claims_held,
+        }
+    }
+}
+
+fn json_row(result: &Result) -> JsonRow<'_> {
+    let row = &result.row;
+    let model = result.model.as_ref().ok();
+    let interval = model.and_then(|model| model.interval);
+    JsonRow {
+        id: &row.id,
+        what: &row.what,
+        conditions: &row.conditions,
+        published: match &row.published {
+            Published::Number(number) => serde_json::json!(number),
+            Published::Range(low, high) => serde_json::json!([low, high]),
+            Published::Words(words) => serde_json::json!(words),
+        },
+        unit: &row.unit,
+        metric: &row.metric,
+        judgement: row.judgement.words(),
+        model: model.map(|model| rounded(model.value)),
+        interval: interval.map(|(low, high)| [rounded(low), rounded(high)]),
+        why_no_figure: result.model.as_ref().err().map(String::as_str),
+        error: result.error.map(rounded),
+        evidence: row.evidence.name(),
+        fixes: &row.fixes,
+        holds: result.verdict == Verdict::Holds,
+        note: row.note.as_deref(),
+    }
+}
+
+/// All of it for programs.
+pub fn json(reproduction: &Reproduction) -> serde_json::Value {
+    let sources: serde_json::Map<String, serde_json::Value> = SOURCES
+        .iter()
+        .map(|(source, _)| (source, rows_of(reproduction, source)))
+        .filter(|(_, rows)| !rows.is_empty())
+        .map(|(source, rows)| {
+            let summary = JsonSummary::of(&Summary::of(rows.into_iter()));
+            ((*source).to_owned(), serde_json::json!(summary))
+        })
+        .collect();
+    let not_reproduced = reproduction.not_reproduced.iter();
+    serde_json::json!({
+        "schema": "drivelab reproduction",
+        "version": 1,
+        "program": concat!("drivelab ", env!("CARGO_PKG_VERSION")),
+        "summary": JsonSummary::of(&Summary::of(reproduction.results.iter())),
+        "sources": sources,
+        "rows": reproduction.results.iter().map(json_row).collect::<Vec<_>>(),
+        "not_reproduced": not_reproduced
+            .map(|(id, reason)| serde_json::json!({ "id": id, "reason": reason }))
+            .collect::<Vec<_>>(),
+        "pending": reproduction.pending,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_long_as_they_are_worth() {
+        let shown = [43.0, 108_300.0, 0.428_12, 2.5, 1520.4, 99.999, 0.0].map(figure);
+        assert_eq!(shown, ["43", "108300", "0.4281", "2.5", "1520", "100", "0"]);
+    }
+
+    #[test]
+    fn neighbours_are_drawn_together() {
+        let ids = ["S0-001", "S0-002", "S0-003", "S0-009", "S1-010"].map(String::from);
+        assert_eq!(ranges(&ids), "S0-001 to S0-003, S0-009, S1-010");
+    }
+}

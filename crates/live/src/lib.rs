@@ -20,6 +20,7 @@ pub mod clock;
 pub mod event_loop;
 pub mod nbd;
 pub mod offline;
+pub mod nvme;
 pub mod outbox;
 pub mod port;
 pub mod served;

@@ -1,0 +1,677 @@
+//! One connection of a host: PDUs into commands, completions into PDUs.
+//!
+//! A connection is one queue: the admin queue or an I/O queue of a controller. Commands come in capsules; data that did
+//! not fit into the capsule is asked for by R2T, one for each command, as far as there is room. Whatever breaks the
+//! protocol ends the connection with a termination request that says why.
+//! Source: NVM Express TCP Transport Specification 1.0.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::slots::{Slots, Stage};
+use super::target::Target;
+use super::wire::encode::Transfer;
+use super::wire::pdu::{Data, FLAG_LAST, FLAG_SUCCESS, IcReq};
+use super::wire::{Cqe, Decoder, Encoder, Event, Fatal, Fault, Header, PduType, Sgl, Sqe, Status};
+use crate::clock::Wall;
+use crate::outbox::Outbox;
+use crate::port::{Ending, Notice, Port};
+use crate::served::Reply;
+use crate::stream;
+
+/// Most bytes of data in a capsule.
+pub const IN_CAPSULE: u32 = 8192;
+/// Most bytes of data in one PDU from the host.
+pub const MOST_H2C: u32 = 128 << 10;
+/// Commands before a queue is connected: Connect alone.
+const BEFORE_CONNECT: u16 = 1;
+/// A host that has not connected a queue after this long is cut off.
+const PATIENCE_MS: u64 = 10_000;
+
+/// How far a connection has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Nothing but ICReq may come.
+    Opening,
+    /// Nothing but Connect may come.
+    Unconnected,
+    /// The admin queue of a controller.
+    Admin,
+    /// An I/O queue of a controller.
+    Io,
+}
+
+/// Where the PDU that is coming in goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Incoming {
+    Nothing,
+    /// A capsule.
+    Capsule(u16),
+    /// Data of a command.
+    Data(u16),
+    /// A termination request.
+    Term(u16),
+}
+
+/// The queue that this connection is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Queue {
+    pub(super) id: u16,
+    pub(super) controller: u16,
+    /// Which life of the controller it belongs to.
+    pub(super) life: u32,
+    pub(super) entries: u16,
+    pub(super) head: u16,
+    /// The host wants to know how far its queue has been taken.
+    pub(super) flow_control: bool,
+}
+
+/// A connection. See the head of this file.
+#[derive(Debug)]
+pub struct Connection {
+    pub(super) shared: Rc<RefCell<Target>>,
+    /// Address and port the host connected to, for the discovery log.
+    pub(super) local: (String, u16),
+    decoder: Decoder,
+    pub(super) encoder: Encoder,
+    pub(super) phase: Phase,
+    incoming: Incoming,
+    pub(super) slots: Slots,
+    pub(super) queue: Queue,
+    /// Commands that wait for room, in order.
+    waiting: VecDeque<u16>,
+    /// The first of two fused commands, whose second must come next.
+    pub(super) fused: Option<u16>,
+    /// Asynchronous event requests, the oldest first.
+    pub(super) events: VecDeque<u16>,
+    /// When the host was last heard of.
+    pub(super) heard: Wall,
+    opened: Option<Wall>,
+    /// What an admin command answers with.
+    pub(super) page: Vec<u8>,
+    /// Metadata of the blocks that are being moved.
+    pub(super) metadata: Vec<u8>,
+    /// Formats that are under way, with the namespaces concerned.
+    pub(super) formats: Vec<(u16, Vec<u32>)>,
+    /// Some namespace has metadata.
+    pub(super) with_metadata: bool,
+    /// The volatile write cache, if any, is on.
+    pub(super) write_cache: bool,
+    /// Commands since the last tick.
+    recent: bool,
+}
+
+impl Connection {
+    /// A connection that has just come in to this address.
+    pub fn new(shared: Rc<RefCell<Target>>, local: (String, u16)) -> Connection {
+        let mut slots = Slots::default();
+        slots.resize(BEFORE_CONNECT);
+        Connection {
+            shared,
+            local,
+            decoder: Decoder::new(true, IN_CAPSULE),
+            encoder: Encoder::default(),
+            phase: Phase::Opening,
+            incoming: Incoming::Nothing,
+            slots,
+            queue: Queue {
+                entries: BEFORE_CONNECT,
+                ..Queue::default()
+            },
+            waiting: VecDeque::new(),
+            fused: None,
+            events: VecDeque::new(),
+            heard: Wall::default(),
+            opened: None,
+            page: Vec::new(),
+            metadata: Vec::new(),
+            formats: Vec::new(),
+            with_metadata: false,
+            write_cache: true,
+            recent: false,
+        }
+    }
+
+    /// Looks up what holds for all commands of the queue.
+    pub(super) fn refresh(&mut self) {
+        let mut shared = self.shared.borrow_mut();
+        self.with_metadata = shared.namespaces.iter().any(|it| it.metadata > 0);
+        if let Some(it) = shared.controller(self.queue.controller) {
+            self.write_cache = it.features.write_cache;
+        }
+    }
+
+    fn event(
+        &mut self,
+        event: Event<'_>,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Fault> {
+        match event {
+            Event::Header(header, data) => self.header(header, data, out, port),
+            Event::Data(data) => {
+                match self.incoming {
+                    Incoming::Capsule(slot) | Incoming::Data(slot) => {
+                        self.slots[slot].data.extend_from_slice(data);
+                    }
+                    Incoming::Nothing | Incoming::Term(_) => {}
+                }
+                Ok(())
+            }
+            Event::End(intact) => match std::mem::replace(&mut self.incoming, Incoming::Nothing) {
+                Incoming::Capsule(slot) => self.arrived(slot, intact, out, port),
+                Incoming::Data(slot) => self.received(slot, intact, out, port),
+                Incoming::Term(fatal) => Err(host_gave_up(fatal)),
+                Incoming::Nothing => Ok(()),
+            },
+        }
+    }
+
+    #[inline]
+    fn header(
+        &mut self,
+        header: Header,
+        data: u32,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Fault> {
+        match (header, self.phase) {
+            (Header::Command(capsule), Phase::Unconnected | Phase::Admin | Phase::Io) => {
+                self.capsule(&capsule.sqe, data, out, port)
+            }
+            (Header::H2cData(header), Phase::Unconnected | Phase::Admin | Phase::Io) => {
+                self.data(&header)
+            }
+            (Header::IcReq(request), Phase::Opening) => self.open(&request, out),
+            (Header::Term(term), _) => {
+                self.incoming = Incoming::Term(term.fatal.get());
+                Ok(())
+            }
+            _ => Err(Fault::new(Fatal::Sequence, "a PDU that cannot come now")),
+        }
+    }
+
+    fn open(&mut self, request: &IcReq, out: &mut Outbox) -> Result<(), Fault> {
+        if request.version.get() != 0 {
+            return Err(Fault {
+                fatal: Fatal::Unsupported,
+                detail: 8,
+                reason: "a version of the PDU format other than 0",
+            });
+        }
+        if request.alignment > 31 {
+            return Err(Fault {
+                fatal: Fatal::InvalidHeader,
+                detail: 10,
+                reason: "an alignment of data beyond 128 bytes",
+            });
+        }
+        let digests = request.digests & 3;
+        Encoder::ic_resp(out, 0, digests, MOST_H2C);
+        self.encoder = Encoder {
+            header_digest: digests & 1 != 0,
+            data_digest: digests & 2 != 0,
+            alignment: (u32::from(request.alignment) + 1) * 4,
+        };
+        self.decoder.rules.header_digest = self.encoder.header_digest;
+        self.decoder.rules.data_digest = self.encoder.data_digest;
+        self.decoder.rules.most_data = MOST_H2C;
+        self.phase = Phase::Unconnected;
+        Ok(())
+    }
+
+    /// A command capsule whose data (`inside` bytes) is still to come.
+    #[inline]
+    fn capsule(
+        &mut self,
+        sqe: &Sqe,
+        inside: u32,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Fault> {
+        if inside > IN_CAPSULE {
+            return Err(Fault::new(
+                Fatal::LimitExceeded,
+                "more data in a capsule than was agreed",
+            ));
+        }
+        let slot = match self.slots.take(sqe) {
+            Ok(slot) => slot,
+            Err(true) => {
+                // Which of the two an answer is for, nobody could tell.
+                return Err(Fault::new(
+                    Fatal::InvalidHeader,
+                    "a command identifier that is in use",
+                ));
+            }
+            Err(false) => {
+                return Err(Fault::new(
+                    Fatal::LimitExceeded,
+                    "more commands than the queue has entries",
+                ));
+            }
+        };
+        let queue = &mut self.queue;
+        queue.head = if queue.head + 1 >= queue.entries {
+            0
+        } else {
+            queue.head + 1
+        };
+        let it = &mut self.slots[slot];
+        match expected(sqe, inside) {
+            Ok(bytes) => it.expected = bytes,
+            Err(status) => it.early = status,
+        }
+        if inside > 0 {
+            it.data.reserve(inside as usize);
+            port.receiving(inside.into());
+        }
+        let _ = out;
+        self.incoming = Incoming::Capsule(slot);
+        Ok(())
+    }
+
+    /// A capsule is complete, with the data it carries.
+    #[inline]
+    fn arrived(
+        &mut self,
+        slot: u16,
+        intact: bool,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Fault> {
+        self.recent = true;
+        let it = &mut self.slots[slot];
+        let inside = it.data.len();
+        if inside > 0 {
+            port.receiving(-(inside as i64));
+            it.data.truncate(it.expected as usize);
+            it.damaged = !intact;
+        }
+        if it.early.is_success() && it.damaged {
+            it.early = Status::TRANSIENT_TRANSPORT;
+        }
+        let early = it.early;
+        let checked = if early.is_success() {
+            self.prepare(slot, out, port)
+        } else {
+            self.unfused(slot, out);
+            Err(early)
+        };
+        match checked {
+            Err(status) => self.fail(slot, status, out),
+            Ok(()) => {
+                let it = &self.slots[slot];
+                let complete = it.data.len() as u32 >= it.expected;
+                self.queue_up(slot, complete, out, port);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a command go on, at once if nothing waits before it and there is room.
+    #[inline]
+    fn queue_up(&mut self, slot: u16, complete: bool, out: &mut Outbox, port: &mut Port<'_>) {
+        self.slots[slot].stage = if complete {
+            Stage::WantsRoom
+        } else {
+            Stage::WantsData
+        };
+        // What needs no room does not wait: connecting and administration.
+        let at_once = self.phase != Phase::Io && complete;
+        if at_once || (self.waiting.is_empty() && port.room()) {
+            self.go_on(slot, out, port);
+        } else {
+            self.waiting.push_back(slot);
+        }
+    }
+
+    #[inline]
+    fn go_on(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+        if self.slots[slot].stage == Stage::WantsData {
+            self.ask(slot, out, port);
+        } else {
+            self.execute(slot, out, port);
+        }
+    }
+
+    fn ask(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+        let it = &mut self.slots[slot];
+        it.stage = Stage::Receiving;
+        let transfer = Transfer {
+            cid: it.sqe.cid.get(),
+            tag: slot,
+            offset: 0,
+            flags: 0,
+        };
+        it.data.reserve(it.expected as usize);
+        port.receiving(it.expected.into());
+        self.encoder.r2t(out, transfer, it.expected);
+    }
+
+    /// Data that was asked for begins to come.
+    fn data(&mut self, header: &Data) -> Result<(), Fault> {
+        let slot = header.tag.get();
+        let wanted = self
+            .slots
+            .get(slot)
+            .filter(|slot| slot.stage == Stage::Receiving && slot.sqe.cid == header.cid);
+        let Some(it) = wanted else {
+            return Err(Fault::new(Fatal::Sequence, "data that was not asked for"));
+        };
+        let have = it.data.len() as u32;
+        let left = it.expected - have;
+        let last = header.common.flags & FLAG_LAST != 0;
+        if header.offset.get() != have || header.length.get() > left {
+            return Err(Fault::new(Fatal::OutOfRange, "data out of range or order"));
+        }
+        let announced = header.common.bytes.get() - u32::from(header.common.data_offset);
+        let digest = if self.encoder.data_digest { 4 } else { 0 };
+        if announced.checked_sub(digest) != Some(header.length.get()) {
+            return Err(Fault::new(
+                Fatal::InvalidHeader,
+                "the length of data is not that of its PDU",
+            ));
+        }
+        if last != (header.length.get() == left) {
+            return Err(Fault::new(
+                Fatal::InvalidHeader,
+                "the last piece of data is not marked so, or another is",
+            ));
+        }
+        self.incoming = Incoming::Data(slot);
+        Ok(())
+    }
+
+    /// A data PDU is complete.
+    fn received(
+        &mut self,
+        slot: u16,
+        intact: bool,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Fault> {
+        let it = &mut self.slots[slot];
+        it.damaged |= !intact;
+        if (it.data.len() as u32) < it.expected {
+            return Ok(());
+        }
+        port.receiving(-i64::from(it.expected));
+        if it.damaged {
+            self.unfused(slot, out);
+            self.fail(slot, Status::TRANSIENT_TRANSPORT, out);
+        } else {
+            self.queue_up(slot, true, out, port);
+        }
+        Ok(())
+    }
+
+    /// Lets waiting commands go on as far as there is room.
+    pub(super) fn pump(&mut self, out: &mut Outbox, port: &mut Port<'_>) {
+        while port.room()
+            && let Some(slot) = self.waiting.pop_front()
+        {
+            self.go_on(slot, out, port);
+        }
+    }
+
+    /// Ends a command.
+    #[inline]
+    pub(super) fn respond(&mut self, slot: u16, status: Status, dw0: u32, out: &mut Outbox) {
+        self.respond_wide(slot, status, u64::from(dw0), out);
+    }
+
+    /// Ends a command with dwords 0 and 1.
+    #[inline]
+    pub(super) fn respond_wide(
+        &mut self,
+        slot: u16,
+        status: Status,
+        dwords: u64,
+        out: &mut Outbox,
+    ) {
+        let cqe = Cqe {
+            dw0: (dwords as u32).into(),
+            dw1: ((dwords >> 32) as u32).into(),
+            sq_head: if self.queue.flow_control {
+                self.queue.head
+            } else {
+                u16::MAX
+            }
+            .into(),
+            sq_id: 0.into(),
+            cid: self.slots[slot].sqe.cid,
+            status: (status.field() << 1).into(),
+        };
+        self.encoder.response(out, &cqe);
+        self.slots.release(slot);
+    }
+
+    /// Ends a command that failed, and notes it in the error log.
+    pub(super) fn fail(&mut self, slot: u16, status: Status, out: &mut Outbox) {
+        if !status.is_success() && self.phase != Phase::Unconnected {
+            let sqe = self.slots[slot].sqe;
+            if let Some(controller) = self.shared.borrow_mut().controller(self.queue.controller) {
+                let (nsid, lba) = (sqe.nsid.get(), sqe.slba());
+                let lba = if self.phase == Phase::Io { lba } else { 0 };
+                controller.failed(self.queue.id, sqe.cid.get(), status, nsid, lba);
+            }
+        }
+        self.respond(slot, status, 0, out);
+    }
+
+    /// Ends a command with data of `length` bytes, which `fill` writes where they are sent from.
+    #[inline]
+    pub(super) fn respond_data(
+        &mut self,
+        slot: u16,
+        length: u32,
+        out: &mut Outbox,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), Status>,
+    ) {
+        if length == 0 {
+            self.respond(slot, Status::SUCCESS, 0, out);
+            return;
+        }
+        let short = !self.queue.flow_control;
+        let transfer = Transfer {
+            cid: self.slots[slot].sqe.cid.get(),
+            tag: 0,
+            offset: 0,
+            flags: if short {
+                FLAG_LAST | FLAG_SUCCESS
+            } else {
+                FLAG_LAST
+            },
+        };
+        match self.encoder.c2h_data(out, transfer, length, fill) {
+            Ok(()) if short => self.slots.release(slot),
+            Ok(()) => self.respond(slot, Status::SUCCESS, 0, out),
+            Err(status) => self.fail(slot, status, out),
+        }
+    }
+
+    /// Whether the controller still exists and is in the life in which this queue was connected.
+    fn alive(&self) -> Result<(), Ending> {
+        if !matches!(self.phase, Phase::Admin | Phase::Io) {
+            return Ok(());
+        }
+        let mut shared = self.shared.borrow_mut();
+        match shared.controller(self.queue.controller) {
+            None => Err(Ending::Left),
+            Some(it) if self.phase == Phase::Io && it.life != self.queue.life => Err(Ending::Left),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn keep_alive(&self, now: Wall) -> Result<(), Ending> {
+        let since = |then: Wall| now.since(then).ns() / 1_000_000;
+        match self.phase {
+            Phase::Opening | Phase::Unconnected => match self.opened {
+                Some(opened) if since(opened) > PATIENCE_MS => {
+                    Err(Ending::broke("no queue was connected in ten seconds"))
+                }
+                _ => Ok(()),
+            },
+            Phase::Admin => {
+                let mut shared = self.shared.borrow_mut();
+                let limit = shared
+                    .controller(self.queue.controller)
+                    .map_or(0, |it| u64::from(it.features.keep_alive_ms));
+                // Twice what was agreed: a host that is late by a moment is not cut off.
+                if limit > 0 && since(self.heard) > 2 * limit {
+                    return Err(Ending::broke(format!(
+                        "the host was not heard of for twice its keep-alive time of {limit} ms"
+                    )));
+                }
+                Ok(())
+            }
+            Phase::Io => Ok(()),
+        }
+    }
+}
+
+/// Bytes that the host sends with this command, of which `inside` are in its capsule.
+#[inline]
+fn expected(sqe: &Sqe, inside: u32) -> Result<u32, Status> {
+    let direction = if sqe.opcode == super::FABRICS {
+        sqe.nsid.get() as u8 & 3
+    } else {
+        sqe.opcode & 3
+    };
+    let sgl = &sqe.sgl;
+    let length = sgl.length.get();
+    if sqe.flags >> 6 != 1 {
+        return Err(Status::INVALID_FIELD);
+    }
+    match (direction, sgl.kind) {
+        (1, Sgl::IN_CAPSULE) if sgl.address.get() != 0 => Err(Status::SGL_OFFSET_INVALID),
+        (1, Sgl::IN_CAPSULE) if length > inside => Err(Status::DATA_SGL_LENGTH_INVALID),
+        (1, Sgl::IN_CAPSULE) => Ok(length),
+        (1, Sgl::TRANSPORT) if inside == 0 => Ok(length),
+        (2, Sgl::TRANSPORT) if inside == 0 => Ok(0),
+        (0, _) if inside == 0 => Ok(0),
+        (0, _) => Err(Status::INVALID_FIELD),
+        (1 | 2, _) => Err(Status::SGL_TYPE_INVALID),
+        _ => Err(Status::INVALID_OPCODE),
+    }
+}
+
+fn host_gave_up(fatal: u16) -> Fault {
+    let reason = match fatal {
+        1 => "the host ended the connection: invalid field in a header",
+        2 => "the host ended the connection: PDU out of sequence",
+        3 => "the host ended the connection: header digest",
+        4 => "the host ended the connection: data out of range",
+        5 => "the host ended the connection: limit exceeded",
+        6 => "the host ended the connection: unsupported parameter",
+        _ => "the host ended the connection",
+    };
+    Fault::new(Fatal::Sequence, reason)
+}
+
+impl stream::Connection for Connection {
+    fn open(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        self.opened = Some(port.wall());
+        self.shared.borrow_mut().look(port);
+        Ok(())
+    }
+
+    fn input(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<usize, Ending> {
+        self.alive()?;
+        self.refresh();
+        self.heard = port.wall();
+        let mut rest = bytes;
+        loop {
+            let step = match self.decoder.next(&mut rest) {
+                Ok(None) => break,
+                Ok(Some(event)) => self.event(event, out, port),
+                Err(fault) => Err(fault),
+            };
+            if let Err(fault) = step {
+                let offending = self.decoder.gathered();
+                let (fatal, detail) = (fault.fatal, fault.detail);
+                Encoder::term(out, PduType::C2hTermReq, fatal, detail, offending);
+                return Err(Ending::broke(fault.reason));
+            }
+        }
+        self.pump(out, port);
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn reply(
+        &mut self,
+        reply: &Reply,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Ending> {
+        self.completed(reply, out, port);
+        if !self.waiting.is_empty() {
+            self.pump(out, port);
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        self.alive()?;
+        self.keep_alive(port.wall())?;
+        if self.phase == Phase::Admin {
+            self.attend(out, port);
+        }
+        self.pump(out, port);
+        if !self.recent {
+            self.slots.trim();
+        }
+        self.recent = false;
+        Ok(())
+    }
+
+    fn notice(
+        &mut self,
+        drive: usize,
+        notice: Notice,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Ending> {
+        // Each connection hears of it; the admin connections tell their controllers.
+        if notice == Notice::PowerCut {
+            return Err(Ending::Failed("the power was cut".into()));
+        }
+        if self.phase == Phase::Admin {
+            self.shared.borrow_mut().look(port);
+            self.shared
+                .borrow_mut()
+                .notice(self.queue.controller, drive, notice);
+            self.attend(out, port);
+        }
+        Ok(())
+    }
+
+    fn rung(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        self.tick(out, port)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut shared = self.shared.borrow_mut();
+        match self.phase {
+            Phase::Admin => shared.remove(self.queue.controller),
+            Phase::Io => {
+                if let Some(controller) = shared.controller(self.queue.controller)
+                    && controller.life == self.queue.life
+                {
+                    controller.leave_queue(self.queue.id);
+                }
+            }
+            Phase::Opening | Phase::Unconnected => {}
+        }
+    }
+}

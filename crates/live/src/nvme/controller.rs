@@ -1,0 +1,296 @@
+//! One controller: what a host has set up by connecting, apart from its connections.
+//!
+//! Registers (as fabrics properties), features, asynchronous events, the error log. A controller lives as long as the
+//! connection of its admin queue. Left out: controllers that outlive it, and saved features (after a new connection
+//! every feature is at its default).
+//! Source: NVM Express Base Specification 1.4, chapters 3.1, 5.2 and 5.21; NVMe over Fabrics 1.1, chapter 3.5.
+
+use std::collections::VecDeque;
+
+use super::log::{ErrorEntry, zeroed};
+use super::wire::Status;
+
+/// Most asynchronous event requests that are kept at a time.
+pub const EVENT_REQUESTS: usize = 8;
+/// Entries that the error log keeps.
+pub const ERROR_ENTRIES: usize = 64;
+/// Most entries of a queue.
+pub const QUEUE_ENTRIES: u16 = 1024;
+/// What the controllers conform to: 1.4.
+pub const VERSION: u32 = 0x0001_0400;
+
+/// Registers that a host reads and writes as properties.
+pub mod property {
+    /// Capabilities (64 bits).
+    pub const CAP: u32 = 0x00;
+    /// Version.
+    pub const VS: u32 = 0x08;
+    /// Configuration.
+    pub const CC: u32 = 0x14;
+    /// Status.
+    pub const CSTS: u32 = 0x1c;
+    /// Reset of the subsystem.
+    pub const NSSR: u32 = 0x20;
+}
+
+/// CAP: entries of a queue less one; queues are contiguous; 10 s to become ready; the NVM command set.
+pub const CAPABILITIES: u64 = (QUEUE_ENTRIES as u64 - 1) | 1 << 16 | 20 << 24 | 1 << 37;
+
+/// CSTS.RDY.
+const READY: u32 = 1;
+/// CSTS.SHST: shutdown complete.
+const SHUT_DOWN: u32 = 2 << 2;
+
+/// Something to tell the host, as dword 0 of the completion of an asynchronous event request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Notification(pub u32);
+
+impl Notification {
+    /// Health: the drive is less reliable.
+    pub const RELIABILITY: Notification = Notification::of(1, 0, super::log::HEALTH);
+    /// Health: the temperature is above or below a threshold.
+    pub const TEMPERATURE: Notification = Notification::of(1, 1, super::log::HEALTH);
+    /// Health: spare is below its threshold.
+    pub const SPARE: Notification = Notification::of(1, 2, super::log::HEALTH);
+    /// A namespace has changed.
+    pub const NAMESPACE: Notification = Notification::of(2, 0, super::log::CHANGED_NAMESPACES);
+    /// The discovery log page has changed.
+    pub const DISCOVERY: Notification = Notification::of(2, 0xf0, super::log::DISCOVERY);
+    /// A sanitize has ended.
+    pub const SANITIZED: Notification = Notification::of(6, 1, super::log::SANITIZE);
+
+    const fn of(kind: u32, detail: u32, page: u8) -> Notification {
+        Notification(kind | detail << 8 | (page as u32) << 16)
+    }
+
+    /// The log page that tells more; reading it lets further events of this kind through.
+    pub const fn page(self) -> u8 {
+        (self.0 >> 16) as u8
+    }
+
+    /// The bit of the feature "asynchronous event configuration" that lets it through; 0 if nothing holds it up.
+    const fn switch(self) -> u32 {
+        match self {
+            Notification::SPARE => 1 << 0,
+            Notification::TEMPERATURE => 1 << 1,
+            Notification::RELIABILITY => 1 << 2,
+            Notification::NAMESPACE => 1 << 8,
+            Notification::DISCOVERY => 1 << 31,
+            _ => 0,
+        }
+    }
+}
+
+/// Features with a number each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Features {
+    /// 01h.
+    pub arbitration: u32,
+    /// 02h: the power state, by its number.
+    pub power_state: u32,
+    /// 04h: over-temperature threshold in kelvin.
+    pub temperature: u16,
+    /// 04h: under-temperature threshold in kelvin.
+    pub temperature_low: u16,
+    /// 05h.
+    pub error_recovery: u32,
+    /// 06h: the volatile write cache is on.
+    pub write_cache: bool,
+    /// 07h: I/O queues, as dword 0.
+    pub queues: Option<u32>,
+    /// 0Ah.
+    pub atomicity: u32,
+    /// 0Bh.
+    pub events: u32,
+    /// 0Eh: milliseconds, as set, and the host's clock then (wall nanoseconds).
+    pub timestamp: Option<(u64, u64)>,
+    /// 0Fh, in ms; 0: no keep-alive.
+    pub keep_alive_ms: u32,
+    /// 16h: its first byte.
+    pub host_behavior: u8,
+}
+
+/// One controller.
+#[derive(Debug)]
+pub struct Controller {
+    /// Its identifier.
+    pub id: u16,
+    /// Whether it is one of the discovery subsystem.
+    pub discovery: bool,
+    /// Identifier of the host.
+    pub host_id: [u8; 16],
+    /// Name of the host.
+    pub host_nqn: String,
+    /// Endpoint of the admin queue.
+    pub endpoint: u32,
+    /// What the host has set.
+    pub features: Features,
+    defaults: Features,
+    configuration: u32,
+    status: u32,
+    /// Which I/O queues are connected, by a bit each; queue 0 is bit 0.
+    queues: u128,
+    /// Counts resets: an I/O queue of an earlier life is gone.
+    pub life: u32,
+    waiting: VecDeque<Notification>,
+    /// Log pages that have to be read before more is told of them.
+    masked: Vec<u8>,
+    errors: VecDeque<ErrorEntry>,
+    error_count: u64,
+    /// Namespaces that have changed since the host read the list.
+    pub changed: Vec<u32>,
+}
+
+impl Controller {
+    /// A controller that has just been created by Connect.
+    pub fn new(id: u16, discovery: bool, defaults: Features) -> Controller {
+        Controller {
+            id,
+            discovery,
+            host_id: [0; 16],
+            host_nqn: String::new(),
+            endpoint: 0,
+            features: defaults,
+            defaults,
+            configuration: 0,
+            status: 0,
+            queues: 0,
+            life: 0,
+            waiting: VecDeque::new(),
+            masked: Vec::new(),
+            errors: VecDeque::new(),
+            error_count: 0,
+            changed: Vec::new(),
+        }
+    }
+
+    /// Features as they are without the host's doing.
+    pub fn defaults(&self) -> &Features {
+        &self.defaults
+    }
+
+    /// Whether it takes commands besides those of fabrics.
+    pub fn ready(&self) -> bool {
+        self.status & READY != 0
+    }
+
+    /// Reads a register; `None` if there is none at this offset. `wide`: 8 bytes are asked for.
+    pub fn read_property(&self, offset: u32, wide: bool) -> Option<u64> {
+        match (offset, wide) {
+            (property::CAP, true) => Some(CAPABILITIES),
+            (property::VS, false) => Some(VERSION.into()),
+            (property::CC, false) => Some(self.configuration.into()),
+            (property::CSTS, false) => Some(self.status.into()),
+            (property::NSSR, false) => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Writes a register.
+    ///
+    /// # Errors
+    /// The status for what cannot be written.
+    pub fn write_property(&mut self, offset: u32, wide: bool, value: u64) -> Result<(), Status> {
+        match (offset, wide) {
+            (property::CC, false) => {
+                self.configure(value as u32);
+                Ok(())
+            }
+            // A reset of the subsystem is not supported; the write is ignored, as CAP says.
+            (property::NSSR, false) => Ok(()),
+            _ => Err(Status::INVALID_FIELD),
+        }
+    }
+
+    fn configure(&mut self, value: u32) {
+        let was = self.configuration;
+        self.configuration = value;
+        let enabled = value & 1 != 0;
+        if was & 1 != 0 && !enabled {
+            self.reset();
+            self.configuration = value;
+            return;
+        }
+        // Queue entries of 64 and 16 bytes, pages of 4 KiB, the NVM command set: all else cannot be.
+        let possible = value >> 4 & 7 == 0 && value >> 7 & 0xf == 0;
+        if enabled && possible {
+            self.status |= READY;
+        }
+        if value >> 14 & 3 != 0 {
+            self.status |= SHUT_DOWN;
+        } else if was >> 14 & 3 != 0 {
+            self.status &= !SHUT_DOWN;
+        }
+    }
+
+    /// Back to the beginning: I/O queues are gone, features at their defaults.
+    fn reset(&mut self) {
+        let keep_alive_ms = self.features.keep_alive_ms;
+        self.features = self.defaults;
+        self.features.keep_alive_ms = keep_alive_ms;
+        self.status = 0;
+        self.queues = 0;
+        self.life += 1;
+        self.waiting.clear();
+        self.masked.clear();
+    }
+
+    /// Takes an I/O queue into use; `false` if it is in use already.
+    pub fn take_queue(&mut self, queue: u16) -> bool {
+        let bit = 1 << (queue & 127);
+        let fresh = self.queues & bit == 0;
+        self.queues |= bit;
+        fresh
+    }
+
+    /// An I/O queue is gone.
+    pub fn leave_queue(&mut self, queue: u16) {
+        self.queues &= !(1 << (queue & 127));
+    }
+
+    /// Something has happened that the host may want to know.
+    pub fn notify(&mut self, event: Notification) {
+        let wanted = event.switch() == 0 || self.features.events & event.switch() != 0;
+        if wanted && !self.waiting.contains(&event) && self.waiting.len() < 32 {
+            self.waiting.push_back(event);
+        }
+    }
+
+    /// The next event to tell, if the host may be told.
+    pub fn next_event(&mut self) -> Option<Notification> {
+        let masked = &self.masked;
+        let open = |event: &Notification| !masked.contains(&event.page());
+        let index = self.waiting.iter().position(open)?;
+        let event = self.waiting.remove(index)?;
+        self.masked.push(event.page());
+        Some(event)
+    }
+
+    /// The host has read this log page: it may be told of more.
+    pub fn unmask(&mut self, page: u8) {
+        self.masked.retain(|&masked| masked != page);
+    }
+
+    /// Notes a command that failed.
+    pub fn failed(&mut self, queue: u16, cid: u16, status: Status, nsid: u32, lba: u64) {
+        self.error_count += 1;
+        let mut entry: ErrorEntry = zeroed();
+        entry.count.set(self.error_count);
+        entry.sq_id.set(queue);
+        entry.cid.set(cid);
+        entry.status.set(status.field() << 1);
+        entry.location.set(0xffff);
+        entry.lba.set(lba);
+        entry.nsid.set(nsid);
+        entry.transport = 3;
+        if self.errors.len() == ERROR_ENTRIES {
+            self.errors.pop_back();
+        }
+        self.errors.push_front(entry);
+    }
+
+    /// The error log, the newest entry first.
+    pub fn errors(&self) -> impl Iterator<Item = &ErrorEntry> {
+        self.errors.iter()
+    }
+}

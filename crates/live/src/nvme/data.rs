@@ -1,0 +1,279 @@
+//! Data between host and store, at the completion of a command.
+//!
+//! Reads go from the store straight into what is sent. On formats with metadata a block on the wire is its data and
+//! then its metadata (extended logical blocks), or only its data where protection information is inserted and stripped
+//! here: by the host's wish (PRACT) or because the namespace shows plain blocks.
+
+use super::connection::Connection;
+use super::facts;
+use super::protection::{Checks, TUPLE};
+use super::slots::Slot;
+use super::target::Namespace;
+use super::wire::{Sqe, Status};
+use crate::outbox::Outbox;
+use crate::port::Port;
+use crate::served::Outcome;
+
+fn unread(_: Outcome) -> Status {
+    Status::UNRECOVERED_READ
+}
+
+impl Namespace {
+    /// Bytes that move over the wire for so many blocks.
+    #[inline]
+    pub(super) fn wire_bytes(&self, sqe: &Sqe, blocks: u32) -> u32 {
+        if self.metadata == 0 || self.plain(sqe) {
+            blocks * self.block
+        } else {
+            blocks * self.extended()
+        }
+    }
+
+    /// Whether metadata stays here.
+    fn plain(&self, sqe: &Sqe) -> bool {
+        let act = sqe.cdw12.get() & 1 << 29 != 0;
+        self.strip || (act && usize::from(self.metadata) == TUPLE)
+    }
+
+    /// What is checked, and with which tags.
+    fn checks(&self, sqe: &Sqe) -> Checks {
+        let asked = Checks::of(sqe.cdw12.get(), sqe.cdw14.get(), sqe.cdw15.get());
+        if !self.strip {
+            return asked;
+        }
+        let protected = self.protection.kind != 0;
+        Checks {
+            act: protected,
+            guard: protected,
+            application: false,
+            reference: protected && self.protection.kind != 3,
+            reference_tag: sqe.slba() as u32,
+            application_tag: 0,
+            application_mask: 0,
+        }
+    }
+}
+
+impl Connection {
+    /// The blocks of a command with their metadata, taken apart.
+    fn layout(&self, slot: &Slot) -> Result<Namespace, Status> {
+        let mut shared = self.shared.borrow_mut();
+        let namespace = shared.namespace(slot.sqe.nsid.get());
+        namespace.copied().ok_or(Status::INVALID_NAMESPACE)
+    }
+
+    /// Data to the host.
+    #[inline]
+    pub(super) fn give_data(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+        let it = &self.slots[slot];
+        let (drive, offset, wire) = (usize::from(it.drive), it.offset, it.sqe.sgl.length.get());
+        if !self.with_metadata {
+            self.respond_data(slot, wire, out, |data| {
+                port.drive(drive).read(offset, data).map_err(unread)
+            });
+            return;
+        }
+        let sqe = it.sqe;
+        let namespace = match self.layout(it) {
+            Ok(namespace) => namespace,
+            Err(status) => return self.fail(slot, status, out),
+        };
+        let mut metadata = std::mem::take(&mut self.metadata);
+        self.respond_data(slot, wire, out, |data| {
+            namespace.read(&sqe, data, &mut metadata, port)
+        });
+        self.metadata = metadata;
+    }
+
+    /// Data of a write to the store.
+    #[inline]
+    pub(super) fn store(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
+        let it = &self.slots[slot];
+        let fua = it.sqe.cdw12.get() & 1 << 30 != 0 || !self.write_cache;
+        let drive = usize::from(it.drive);
+        if !self.with_metadata {
+            return port
+                .drive(drive)
+                .write(it.offset, &it.data, fua)
+                .map_err(|_| Status::WRITE_FAULT);
+        }
+        let namespace = self.layout(it)?;
+        namespace.write(&it.sqe, &it.data, fua, &mut self.metadata, port)
+    }
+
+    /// Data of a command against the store.
+    pub(super) fn compare(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
+        let it = &self.slots[slot];
+        let namespace = self.layout(it)?;
+        self.page.clear();
+        self.page.resize(it.data.len(), 0);
+        let sqe = it.sqe;
+        namespace.read(&sqe, &mut self.page, &mut self.metadata, port)?;
+        if self.page == self.slots[slot].data {
+            Ok(())
+        } else {
+            Err(Status::COMPARE_FAILURE)
+        }
+    }
+
+    /// The store's data can be read, and its protection information is right.
+    pub(super) fn verify(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
+        let it = &self.slots[slot];
+        let namespace = self.layout(it)?;
+        let sqe = it.sqe;
+        let blocks = it.bytes / namespace.block;
+        // In pieces: a Verify may be longer than any transfer.
+        let piece = (namespace.max_transfer / namespace.block).max(1);
+        let mut done = 0;
+        while done < blocks {
+            let now = piece.min(blocks - done);
+            let mut part = sqe;
+            let first = sqe.slba() + u64::from(done);
+            part.cdw10 = (first as u32).into();
+            part.cdw11 = ((first >> 32) as u32).into();
+            part.cdw14 = sqe.cdw14.get().wrapping_add(done).into();
+            self.page.clear();
+            self.page.resize((now * namespace.extended()) as usize, 0);
+            // The protection information is checked and stays: as if it were to be passed on.
+            part.cdw12 = (sqe.cdw12.get() & !(1 << 29)).into();
+            namespace.read(&part, &mut self.page, &mut self.metadata, port)?;
+            done += now;
+        }
+        Ok(())
+    }
+}
+
+impl Connection {
+    /// Zeroes have been written: so is their metadata, or their protection information is made.
+    pub(super) fn zeroed(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
+        if !self.with_metadata {
+            return Ok(());
+        }
+        let it = &self.slots[slot];
+        let namespace = self.layout(it)?;
+        let size = usize::from(namespace.metadata);
+        if size == 0 {
+            return Ok(());
+        }
+        let blocks = (it.bytes / namespace.block) as usize;
+        let (slba, checks) = (it.sqe.slba(), namespace.checks(&it.sqe));
+        self.metadata.clear();
+        self.metadata.resize(blocks * size, 0);
+        if namespace.protection.kind != 0 && checks.act {
+            self.page.clear();
+            self.page.resize(namespace.block as usize, 0);
+            for (index, metadata) in (0..).zip(self.metadata.chunks_exact_mut(size)) {
+                namespace
+                    .protection
+                    .make(&checks, index, &self.page, metadata);
+            }
+        }
+        let drive = port.drive(namespace.drive);
+        facts::write_metadata(drive, slba, &self.metadata, true).map_err(|_| Status::WRITE_FAULT)
+    }
+
+    /// Blocks have been deallocated: their metadata is as that of blocks never written.
+    pub(super) fn forget_metadata(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
+        if !self.with_metadata {
+            return Ok(());
+        }
+        let it = &self.slots[slot];
+        let namespace = self.layout(it)?;
+        let first = it.offset / u64::from(namespace.block);
+        let blocks = u64::from(it.bytes / namespace.block);
+        let drive = port.drive(namespace.drive);
+        facts::forget_metadata(drive, first, blocks).map_err(|_| Status::WRITE_FAULT)
+    }
+
+    /// From now on the blocks cannot be read, until they are written.
+    pub(super) fn make_unreadable(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
+        let it = &self.slots[slot];
+        let drive = port.drive(usize::from(it.drive));
+        facts::make_unreadable(drive, it.offset, it.bytes);
+        Ok(())
+    }
+}
+
+impl Namespace {
+    /// Reads blocks, which fill `wire`, with what the command wants of their metadata.
+    fn read(
+        &self,
+        sqe: &Sqe,
+        wire: &mut [u8],
+        metadata: &mut Vec<u8>,
+        port: &mut Port<'_>,
+    ) -> Result<(), Status> {
+        let drive = port.drive(self.drive);
+        let (block, size) = (self.block as usize, usize::from(self.metadata));
+        let slba = sqe.slba();
+        let offset = slba * u64::from(self.block);
+        if size == 0 {
+            return drive.read(offset, wire).map_err(unread);
+        }
+        let plain = self.plain(sqe);
+        let step = if plain { block } else { block + size };
+        let blocks = wire.len() / step;
+        metadata.clear();
+        metadata.resize(blocks * size, 0);
+        facts::read_metadata(drive, slba, metadata).map_err(unread)?;
+        let checks = self.checks(sqe);
+        for (index, (piece, metadata)) in wire
+            .chunks_exact_mut(step)
+            .zip(metadata.chunks_exact(size))
+            .enumerate()
+        {
+            let (data, rest) = piece.split_at_mut(block);
+            let at = offset + (index * block) as u64;
+            drive.read(at, data).map_err(unread)?;
+            if self.protection.kind != 0 {
+                self.protection
+                    .check(&checks, index as u32, data, metadata)?;
+            }
+            rest.copy_from_slice(&metadata[..rest.len()]);
+        }
+        Ok(())
+    }
+
+    /// Writes blocks as they came over the wire. Protection information that is wrong changes nothing.
+    fn write(
+        &self,
+        sqe: &Sqe,
+        wire: &[u8],
+        fua: bool,
+        metadata: &mut Vec<u8>,
+        port: &mut Port<'_>,
+    ) -> Result<(), Status> {
+        let drive = port.drive(self.drive);
+        let (block, size) = (self.block as usize, usize::from(self.metadata));
+        let slba = sqe.slba();
+        let offset = slba * u64::from(self.block);
+        let plain = self.plain(sqe);
+        let step = if plain { block } else { block + size };
+        let checks = self.checks(sqe);
+        metadata.clear();
+        metadata.resize(wire.len() / step * size, 0);
+        for (index, (piece, metadata)) in wire
+            .chunks_exact(step)
+            .zip(metadata.chunks_exact_mut(size.max(1)))
+            .enumerate()
+        {
+            let (data, rest) = piece.split_at(block);
+            metadata[..rest.len()].copy_from_slice(rest);
+            if self.protection.kind == 0 {
+                continue;
+            }
+            if checks.act {
+                self.protection.make(&checks, index as u32, data, metadata);
+            } else {
+                self.protection
+                    .check(&checks, index as u32, data, metadata)?;
+            }
+        }
+        let fault = |_| Status::WRITE_FAULT;
+        for (index, piece) in wire.chunks_exact(step).enumerate() {
+            let at = offset + (index * block) as u64;
+            drive.write(at, &piece[..block], fua).map_err(fault)?;
+        }
+        facts::write_metadata(drive, slba, metadata, fua).map_err(fault)
+    }
+}

@@ -1,0 +1,341 @@
+//! Identify: what a controller and its namespaces say they are.
+//!
+//! From the catalogue come model, firmware, formats, queues, largest transfer, write cache and power states. Atomicity
+//! is what the server keeps: a write is applied in one piece, and after a crash each 4 KiB page is old or new.
+//! Source: NVM Express Base Specification 1.4, chapter 5.15; NVMe over Fabrics 1.1, figure 29.
+
+use zerocopy::IntoBytes;
+
+use super::admin::Answer;
+use super::connection::{Connection, IN_CAPSULE};
+use super::controller::{ERROR_ENTRIES, EVENT_REQUESTS, QUEUE_ENTRIES, VERSION};
+use super::facts::Facts;
+use super::identify::{
+    ControllerData, IDENTIFY, IndependentNamespaceData, NamespaceData, NvmControllerData, name,
+    text, wide,
+};
+use super::log::zeroed;
+use super::target::{DISCOVERY_NQN, Namespace, Work};
+use super::wire::{Sqe, Status};
+use crate::port::Port;
+
+/// What is asked for: controller or namespace structure (CNS).
+mod cns {
+    pub(super) const NAMESPACE: u8 = 0x00;
+    pub(super) const CONTROLLER: u8 = 0x01;
+    pub(super) const ACTIVE: u8 = 0x02;
+    pub(super) const DESCRIPTORS: u8 = 0x03;
+    pub(super) const NVM_NAMESPACE: u8 = 0x05;
+    pub(super) const NVM_CONTROLLER: u8 = 0x06;
+    pub(super) const NVM_ACTIVE: u8 = 0x07;
+    pub(super) const INDEPENDENT: u8 = 0x08;
+    pub(super) const ALLOCATED: u8 = 0x10;
+    pub(super) const ALLOCATED_NAMESPACE: u8 = 0x11;
+    pub(super) const ATTACHED_CONTROLLERS: u8 = 0x12;
+    pub(super) const CONTROLLERS: u8 = 0x13;
+    pub(super) const COMMAND_SETS: u8 = 0x1c;
+}
+
+/// A page that survives a crash whole.
+const ATOM: u32 = 4096;
+/// All namespaces.
+const ALL: u32 = u32::MAX;
+
+/// `log2` of how many pages of 4 KiB fit into so many bytes.
+fn pages_exponent(bytes: u32) -> u8 {
+    (bytes / 4096).max(1).ilog2() as u8
+}
+
+impl Connection {
+    pub(super) fn identify(&mut self, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Status> {
+        let (what, nsid) = (sqe.cdw10.get() as u8, sqe.nsid.get());
+        let mut page = std::mem::take(&mut self.page);
+        page.clear();
+        page.resize(IDENTIFY, 0);
+        let discovery = self.is_discovery();
+        let result = match what {
+            cns::CONTROLLER => {
+                let data = if discovery {
+                    self.discovery_controller()
+                } else {
+                    self.controller(port)
+                };
+                page.copy_from_slice(data.as_bytes());
+                Ok(())
+            }
+            _ if discovery => Err(Status::INVALID_FIELD),
+            cns::ACTIVE | cns::NVM_ACTIVE | cns::ALLOCATED => self.list(nsid, &mut page),
+            cns::NVM_NAMESPACE if self.has(nsid) => Ok(()),
+            cns::NVM_NAMESPACE => Err(Status::INVALID_NAMESPACE),
+            cns::NVM_CONTROLLER if sqe.cdw11.get() >> 24 == 0 => {
+                page.copy_from_slice(nvm_controller().as_bytes());
+                Ok(())
+            }
+            cns::NVM_CONTROLLER => Err(Status::INVALID_FIELD),
+            cns::NAMESPACE | cns::ALLOCATED_NAMESPACE => self.namespace_page(nsid, &mut page, port),
+            cns::INDEPENDENT => self.independent_page(nsid, &mut page),
+            cns::DESCRIPTORS => self.descriptors(nsid, &mut page, port),
+            cns::ATTACHED_CONTROLLERS | cns::CONTROLLERS => {
+                self.controllers(sqe, &mut page);
+                Ok(())
+            }
+            cns::COMMAND_SETS => {
+                // The first combination: the NVM command set.
+                page[0] = 1;
+                Ok(())
+            }
+            _ => Err(Status::INVALID_FIELD),
+        };
+        self.page = page;
+        result.map(|()| Answer::Page)
+    }
+
+    pub(super) fn is_discovery(&self) -> bool {
+        let mut shared = self.shared.borrow_mut();
+        let controller = shared.controller(self.queue.controller);
+        controller.is_some_and(|controller| controller.discovery)
+    }
+
+    fn has(&self, nsid: u32) -> bool {
+        self.shared.borrow_mut().namespace(nsid).is_some()
+    }
+
+    fn controller(&self, port: &mut Port<'_>) -> ControllerData {
+        let shared = self.shared.borrow();
+        let all: Vec<Facts> = shared
+            .namespaces
+            .iter()
+            .map(|namespace| Facts::of(port.drive(namespace.drive)))
+            .collect();
+        let first = all.first();
+        let mut data = self.any_controller(&shared.options.nqn);
+        data.cntrltype = 1;
+        if let Some(first) = first {
+            data.vid.set(first.vendor);
+            data.ssvid.set(first.vendor);
+            text(&mut data.sn, &first.serial);
+            text(&mut data.mn, &first.model);
+            text(&mut data.fr, &first.firmware);
+            data.wctemp.set(first.warning_kelvin);
+            data.cctemp.set(first.critical_kelvin);
+        }
+        let most = shared.namespaces.iter().map(|it| it.max_transfer).min();
+        data.mdts = most.map_or(0, pages_exponent);
+        // Namespaces change: tell.
+        data.oaes.set(1 << 8);
+        // Traffic counts as keep-alive; a host identifier of 128 bits.
+        data.ctratt.set(1 << 6 | 1);
+        // Format NVM; sanitize by erasing blocks.
+        data.oacs.set(1 << 1);
+        data.sanicap.set(1 << 1);
+        data.lpa = 1 << 1 | 1 << 2;
+        data.nn.set(all.len() as u32);
+        data.mnan.set(all.len() as u32);
+        // Compare, Write Uncorrectable, Dataset Management, Write Zeroes, Save/Select, Timestamp, Verify.
+        data.oncs
+            .set(1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7);
+        // Compare and write, fused.
+        data.fuses.set(1);
+        data.vwc = if all.iter().any(|it| it.write_cache) {
+            7
+        } else {
+            6
+        };
+        let bytes: u128 = all.iter().map(|it| u128::from(it.bytes)).sum();
+        data.tnvmcap = wide(bytes);
+        let limits = first.map_or(&[][..], |it| &it.power_limits_watts);
+        data.npss = limits.len().clamp(1, 32) as u8 - 1;
+        for (descriptor, (number, &watts)) in data.psd.iter_mut().zip((0u8..).zip(limits)) {
+            descriptor
+                .max_power
+                .set((watts * 100.0).clamp(0.0, 65_535.0) as u16);
+            descriptor.relative = [number; 4];
+        }
+        data
+    }
+
+    /// What all controllers say.
+    fn any_controller(&self, nqn: &str) -> ControllerData {
+        let mut data: ControllerData = zeroed();
+        text(&mut data.sn, "0");
+        text(&mut data.mn, "drivelab");
+        text(&mut data.fr, env!("CARGO_PKG_VERSION"));
+        data.cntlid.set(self.queue.controller);
+        data.ver.set(VERSION);
+        data.rtd3r.set(1_000_000);
+        data.rtd3e.set(1_000_000);
+        // Hosts with several connections to one drive see one namespace.
+        data.cmic = 1 << 1;
+        data.acl = 3;
+        data.aerl = EVENT_REQUESTS as u8 - 1;
+        data.elpe = ERROR_ENTRIES as u8 - 1;
+        data.frmw = 1 | 1 << 1;
+        data.kas.set(1);
+        data.sqes = 0x66;
+        data.cqes = 0x44;
+        data.maxcmd.set(QUEUE_ENTRIES);
+        // SGLs; offsets within capsules; the transport moves data.
+        data.sgls.set(1 | 1 << 20 | 1 << 21);
+        name(&mut data.subnqn, nqn);
+        data.ioccsz.set((64 + IN_CAPSULE) / 16);
+        data.iorcsz.set(1);
+        data.msdbd = 1;
+        data
+    }
+
+    fn discovery_controller(&self) -> ControllerData {
+        let mut data = self.any_controller(DISCOVERY_NQN);
+        data.cntrltype = 2;
+        data.oaes.set(1 << 31);
+        data.lpa = 1 << 2;
+        data.ioccsz.set(0);
+        data.iorcsz.set(0);
+        data.sqes = 0;
+        data.cqes = 0;
+        data
+    }
+
+    /// Namespaces after this one.
+    fn list(&self, after: u32, page: &mut [u8]) -> Result<(), Status> {
+        if after >= ALL - 1 {
+            return Err(Status::INVALID_NAMESPACE);
+        }
+        let count = self.shared.borrow().namespaces.len() as u32;
+        for (place, nsid) in page.chunks_exact_mut(4).zip(after + 1..=count) {
+            place.copy_from_slice(&nsid.to_le_bytes());
+        }
+        Ok(())
+    }
+
+    /// Controllers from the one named in the command on.
+    fn controllers(&self, sqe: &Sqe, page: &mut [u8]) {
+        let from = (sqe.cdw10.get() >> 16) as u16;
+        let shared = self.shared.borrow();
+        let mut count = 0;
+        for (place, id) in page[2..].chunks_exact_mut(2).zip(shared.identifiers(from)) {
+            place.copy_from_slice(&id.to_le_bytes());
+            count += 1u16;
+        }
+        page[..2].copy_from_slice(&count.to_le_bytes());
+    }
+
+    fn namespace_page(
+        &self,
+        nsid: u32,
+        page: &mut [u8],
+        port: &mut Port<'_>,
+    ) -> Result<(), Status> {
+        let mut shared = self.shared.borrow_mut();
+        // All namespaces: what they have in common is what the first one has.
+        let wanted = if nsid == ALL { 1 } else { nsid };
+        let count = shared.namespaces.len() as u32;
+        let Some(namespace) = shared.namespace(wanted).copied() else {
+            // A namespace that could be but is not is all zeroes.
+            let possible = wanted != 0 && wanted <= count;
+            return if possible {
+                Ok(())
+            } else {
+                Err(Status::INVALID_NAMESPACE)
+            };
+        };
+        let facts = Facts::of(port.drive(namespace.drive));
+        let left = namespace.format.map(|work| match work {
+            Work::Asked | Work::Refused => 100,
+            Work::Begun => facts.percent_left,
+        });
+        let data = describe(&namespace, &facts, left);
+        page.copy_from_slice(data.as_bytes());
+        Ok(())
+    }
+
+    fn independent_page(&self, nsid: u32, page: &mut [u8]) -> Result<(), Status> {
+        let mut shared = self.shared.borrow_mut();
+        let namespace = shared.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+        let mut data: IndependentNamespaceData = zeroed();
+        data.nmic = 1;
+        data.fpi = 1 << 7;
+        data.nstat = u8::from(namespace.format.is_none());
+        page.copy_from_slice(data.as_bytes());
+        Ok(())
+    }
+
+    fn descriptors(&self, nsid: u32, page: &mut [u8], port: &mut Port<'_>) -> Result<(), Status> {
+        let mut shared = self.shared.borrow_mut();
+        let namespace = shared.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+        let facts = Facts::of(port.drive(namespace.drive));
+        let mut at = 0;
+        let mut put = |kind: u8, value: &[u8]| {
+            page[at] = kind;
+            page[at + 1] = value.len() as u8;
+            page[at + 4..at + 4 + value.len()].copy_from_slice(value);
+            at += 4 + value.len();
+        };
+        put(2, &facts.nguid());
+        // A UUID of version 8 (made by a rule of one's own) of the same bytes.
+        let mut uuid = facts.nguid();
+        uuid[6] = uuid[6] & 0x0f | 0x80;
+        uuid[8] = uuid[8] & 0x3f | 0x80;
+        put(3, &uuid);
+        // The NVM command set.
+        put(4, &[0]);
+        Ok(())
+    }
+}
+
+fn nvm_controller() -> NvmControllerData {
+    let mut data: NvmControllerData = zeroed();
+    data.dmrl = 255;
+    data
+}
+
+/// `left`: percent of a format that are left to do, if one is in progress.
+fn describe(namespace: &Namespace, facts: &Facts, left: Option<u8>) -> NamespaceData {
+    let mut data: NamespaceData = zeroed();
+    let strip = namespace.strip;
+    data.nsze.set(namespace.blocks);
+    data.ncap.set(namespace.blocks);
+    data.nuse.set(namespace.blocks);
+    // Own atomicity; deallocated and unwritten blocks can be told; best sizes.
+    data.nsfeat = 1 << 1 | 1 << 4;
+    let mut formats = 0;
+    for (number, format) in facts.formats.iter().enumerate().take(16) {
+        let place = &mut data.lbaf[number];
+        place.lbads = format.data.trailing_zeros() as u8;
+        place.ms.set(if strip { 0 } else { format.metadata });
+        place.rp = format.performance as u8;
+        formats = number as u8;
+    }
+    data.nlbaf = formats;
+    data.flbas = facts.format as u8 & 0xf;
+    if namespace.metadata > 0 && !strip {
+        // Metadata goes with the data.
+        data.flbas |= 1 << 4;
+        data.dps = namespace.protection.kind | u8::from(namespace.protection.first) << 3;
+    }
+    if facts.formats.iter().any(|format| format.metadata > 0) && !strip {
+        data.mc = 1;
+        data.dpc = 0b1_1111;
+    }
+    data.nmic = 1;
+    data.fpi = 1 << 7 | left.unwrap_or(0).min(100);
+    // Deallocated blocks read as zeroes; Write Zeroes may deallocate.
+    data.dlfeat = 0b1001;
+    let per_atom = (ATOM / namespace.block).max(1) as u16 - 1;
+    let whole = (namespace.max_transfer / namespace.block).clamp(1, 65_536) - 1;
+    data.nawun.set(whole as u16);
+    data.nacwu.set(whole as u16);
+    data.nawupf.set(per_atom);
+    data.nabspf.set(per_atom);
+    data.nvmcap = wide(u128::from(facts.bytes));
+    for field in [
+        &mut data.npwg,
+        &mut data.npwa,
+        &mut data.npdg,
+        &mut data.npda,
+    ] {
+        field.set(per_atom);
+    }
+    data.nguid = facts.nguid();
+    data.eui64 = facts.eui64();
+    data
+}

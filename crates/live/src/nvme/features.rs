@@ -1,0 +1,208 @@
+//! Get Features and Set Features.
+//!
+//! Nothing is saved over a reset, so "saved" is the default. Features of interrupts do not exist over fabrics.
+//! Source: NVM Express Base Specification 1.4, chapter 5.21.
+
+use super::admin::Answer;
+use super::connection::Connection;
+use super::controller::Features;
+use super::facts;
+use super::wire::{Sqe, Status};
+use crate::port::Port;
+
+/// Numbers of features.
+pub mod feature {
+    /// Arbitration.
+    pub const ARBITRATION: u8 = 0x01;
+    /// Power Management.
+    pub const POWER: u8 = 0x02;
+    /// Temperature Threshold.
+    pub const TEMPERATURE: u8 = 0x04;
+    /// Error Recovery.
+    pub const ERROR_RECOVERY: u8 = 0x05;
+    /// Volatile Write Cache.
+    pub const WRITE_CACHE: u8 = 0x06;
+    /// Number of Queues.
+    pub const QUEUES: u8 = 0x07;
+    /// Write Atomicity Normal.
+    pub const ATOMICITY: u8 = 0x0a;
+    /// Asynchronous Event Configuration.
+    pub const EVENTS: u8 = 0x0b;
+    /// Timestamp.
+    pub const TIMESTAMP: u8 = 0x0e;
+    /// Keep Alive Timer.
+    pub const KEEP_ALIVE: u8 = 0x0f;
+    /// Host Behavior Support.
+    pub const HOST_BEHAVIOR: u8 = 0x16;
+    /// Host Identifier.
+    pub const HOST_ID: u8 = 0x81;
+}
+
+/// Which value is wanted.
+const DEFAULT: u32 = 1;
+const SAVED: u32 = 2;
+const SUPPORTED: u32 = 3;
+/// Supported capabilities: it can be changed.
+const CHANGEABLE: u64 = 1 << 2;
+/// Save the value.
+const SAVE: u32 = 1 << 31;
+/// Most power states.
+const STATES: u32 = 32;
+
+impl Connection {
+    pub(super) fn get_features(
+        &mut self,
+        sqe: &Sqe,
+        port: &mut Port<'_>,
+    ) -> Result<Answer, Status> {
+        let number = sqe.cdw10.get() as u8;
+        let select = sqe.cdw10.get() >> 8 & 7;
+        let mut shared = self.shared.borrow_mut();
+        let write_cache = shared.namespaces.iter().any(|it| it.write_cache);
+        let queues = u32::from(shared.io_queues()) - 1;
+        let controller = shared.controller(self.queue.controller);
+        let controller = controller.ok_or(Status::INTERNAL_ERROR)?;
+        let features = match select {
+            0 => controller.features,
+            DEFAULT | SAVED => *controller.defaults(),
+            SUPPORTED => return capabilities(number, write_cache).map(Answer::Done),
+            _ => return Err(Status::INVALID_FIELD),
+        };
+        let dw0 = match number {
+            feature::ARBITRATION => features.arbitration,
+            feature::POWER => features.power_state,
+            feature::TEMPERATURE => threshold(&features, sqe.cdw11.get())?,
+            feature::ERROR_RECOVERY => features.error_recovery,
+            feature::WRITE_CACHE if write_cache => features.write_cache.into(),
+            feature::QUEUES => features.queues.unwrap_or(queues | queues << 16),
+            feature::ATOMICITY => features.atomicity,
+            feature::EVENTS => features.events,
+            feature::KEEP_ALIVE => features.keep_alive_ms,
+            feature::TIMESTAMP => {
+                let (stamp, origin) = timestamp(&features, port.wall().ns());
+                self.page.clear();
+                self.page.extend_from_slice(&stamp.to_le_bytes()[..6]);
+                self.page.extend_from_slice(&[origin, 0]);
+                return Ok(Answer::Page);
+            }
+            feature::HOST_BEHAVIOR => {
+                self.page.clear();
+                self.page.resize(512, 0);
+                self.page[0] = features.host_behavior;
+                return Ok(Answer::Page);
+            }
+            feature::HOST_ID => {
+                self.page.clear();
+                self.page.extend_from_slice(&controller.host_id);
+                return Ok(Answer::Page);
+            }
+            _ => return Err(Status::INVALID_FIELD),
+        };
+        Ok(Answer::Done(dw0.into()))
+    }
+
+    pub(super) fn set_features(
+        &mut self,
+        slot: u16,
+        sqe: &Sqe,
+        port: &mut Port<'_>,
+    ) -> Result<Answer, Status> {
+        if sqe.cdw10.get() & SAVE != 0 {
+            return Err(Status::FEATURE_NOT_SAVEABLE);
+        }
+        let (number, value) = (sqe.cdw10.get() as u8, sqe.cdw11.get());
+        let data = &self.slots[slot].data;
+        let mut shared = self.shared.borrow_mut();
+        let most = u32::from(shared.io_queues()) - 1;
+        let write_cache = shared.namespaces.iter().any(|it| it.write_cache);
+        let drives: Vec<usize> = shared.namespaces.iter().map(|it| it.drive).collect();
+        let controller = shared.controller(self.queue.controller);
+        let controller = controller.ok_or(Status::INTERNAL_ERROR)?;
+        let features = &mut controller.features;
+        match number {
+            feature::ARBITRATION => features.arbitration = value,
+            feature::POWER => {
+                let state = value & (STATES - 1);
+                for drive in drives {
+                    facts::set_power_state(port, drive, state)?;
+                }
+                features.power_state = state;
+            }
+            feature::TEMPERATURE => set_threshold(features, value)?,
+            feature::ERROR_RECOVERY => features.error_recovery = value,
+            feature::WRITE_CACHE if write_cache => features.write_cache = value & 1 != 0,
+            feature::QUEUES => {
+                let (submission, completion) = (value & 0xffff, value >> 16);
+                if submission == 0xffff || completion == 0xffff {
+                    return Err(Status::INVALID_FIELD);
+                }
+                let granted = submission.min(most) | completion.min(most) << 16;
+                features.queues = Some(granted);
+                return Ok(Answer::Done(granted.into()));
+            }
+            feature::ATOMICITY => features.atomicity = value & 1,
+            feature::EVENTS => features.events = value,
+            feature::KEEP_ALIVE => features.keep_alive_ms = value,
+            feature::TIMESTAMP => {
+                let bytes: [u8; 8] = data
+                    .get(..8)
+                    .and_then(|it| it.try_into().ok())
+                    .ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
+                let stamp = u64::from_le_bytes(bytes) & 0xffff_ffff_ffff;
+                features.timestamp = Some((stamp, port.wall().ns()));
+            }
+            feature::HOST_BEHAVIOR => {
+                features.host_behavior = *data.first().ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
+            }
+            // Over fabrics it is set by Connect.
+            feature::HOST_ID => return Err(Status::COMMAND_SEQUENCE),
+            _ => return Err(Status::INVALID_FIELD),
+        }
+        Ok(Answer::Done(0))
+    }
+}
+
+fn capabilities(number: u8, write_cache: bool) -> Result<u64, Status> {
+    match number {
+        feature::WRITE_CACHE if !write_cache => Err(Status::INVALID_FIELD),
+        feature::ARBITRATION
+        | feature::POWER
+        | feature::TEMPERATURE
+        | feature::ERROR_RECOVERY
+        | feature::WRITE_CACHE
+        | feature::QUEUES
+        | feature::ATOMICITY
+        | feature::EVENTS
+        | feature::TIMESTAMP
+        | feature::KEEP_ALIVE
+        | feature::HOST_BEHAVIOR => Ok(CHANGEABLE),
+        feature::HOST_ID => Ok(0),
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+/// Milliseconds as the controller counts them, and whether the host has set them.
+fn timestamp(features: &Features, now_ns: u64) -> (u64, u8) {
+    match features.timestamp {
+        Some((stamp, then)) => (stamp + now_ns.saturating_sub(then) / 1_000_000, 1 << 1),
+        None => (now_ns / 1_000_000, 0),
+    }
+}
+
+/// Which of the two thresholds, of the composite temperature or of the one sensor there is.
+fn threshold(features: &Features, cdw11: u32) -> Result<u32, Status> {
+    match (cdw11 >> 16 & 0xf, cdw11 >> 20 & 3) {
+        (0 | 1, 0) => Ok(features.temperature.into()),
+        (0 | 1, 1) => Ok(features.temperature_low.into()),
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+fn set_threshold(features: &mut Features, cdw11: u32) -> Result<(), Status> {
+    match (cdw11 >> 16 & 0xf, cdw11 >> 20 & 3) {
+        (0 | 1 | 0xf, 0) => features.temperature = cdw11 as u16,
+        (0 | 1 | 0xf, 1) => features.temperature_low = cdw11 as u16,
+        _ => return Err(Status::INVALID_FIELD),
+    }
+    Ok(())
+}

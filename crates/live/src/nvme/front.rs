@@ -1,0 +1,59 @@
+//! The front end: a connection for each socket that comes in.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use rustix::net::{getsockname, sockopt};
+
+use super::connection::Connection;
+use super::target::{Options, Target};
+use crate::port::{Endpoint, Front, Socket};
+use crate::stream::Stream;
+
+/// NVMe/TCP on a listening socket.
+#[derive(Debug)]
+pub struct NvmeTcp {
+    shared: Rc<RefCell<Target>>,
+}
+
+impl NvmeTcp {
+    /// A front end that offers drives like this. Several listeners that shall offer the same subsystem share one
+    /// [`NvmeTcp::target`].
+    pub fn new(options: Options) -> NvmeTcp {
+        NvmeTcp {
+            shared: Rc::new(RefCell::new(Target::new(options))),
+        }
+    }
+
+    /// Another front end, for another listener, of the same subsystem.
+    pub fn again(&self) -> NvmeTcp {
+        NvmeTcp {
+            shared: Rc::clone(&self.shared),
+        }
+    }
+
+    /// Controllers that are connected.
+    pub fn controllers(&self) -> usize {
+        self.shared.borrow().connected()
+    }
+}
+
+impl Front for NvmeTcp {
+    fn name(&self) -> &'static str {
+        "NVMe/TCP"
+    }
+
+    fn accept(&mut self, socket: Socket, _peer: &str) -> Result<Box<dyn Endpoint>, String> {
+        // Not a TCP socket in some tests: nothing to set then.
+        let _ = sockopt::set_tcp_nodelay(&socket, true);
+        let local = getsockname(&socket)
+            .ok()
+            .and_then(|address| SocketAddr::try_from(address).ok())
+            .map_or((String::from("127.0.0.1"), 4420), |address| {
+                (address.ip().to_string(), address.port())
+            });
+        let connection = Connection::new(Rc::clone(&self.shared), local);
+        Ok(Box::new(Stream::new(socket, connection)))
+    }
+}

@@ -1,0 +1,204 @@
+//! Log pages, byte for byte, and the part of one that a command asks for.
+//!
+//! Source: NVM Express Base Specification 1.4, figures 192 to 196 and 239; 2.0, figure 202 (supported log pages);
+//! NVMe over Fabrics 1.1, figure 34 (discovery).
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::identify::Wide;
+
+/// Supported log pages.
+pub const SUPPORTED: u8 = 0x00;
+/// Error information.
+pub const ERRORS: u8 = 0x01;
+/// SMART and health.
+pub const HEALTH: u8 = 0x02;
+/// Firmware slots.
+pub const FIRMWARE: u8 = 0x03;
+/// Changed namespaces.
+pub const CHANGED_NAMESPACES: u8 = 0x04;
+/// Commands and their effects.
+pub const EFFECTS: u8 = 0x05;
+/// Discovery.
+pub const DISCOVERY: u8 = 0x70;
+/// Sanitize status.
+pub const SANITIZE: u8 = 0x81;
+
+/// SMART and health information.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+#[allow(missing_docs, reason = "the field names are the specification's")]
+pub struct HealthPage {
+    /// Bit 0 spare low, 1 temperature, 2 reliability, 3 read only, 4 backup of the volatile memory.
+    pub critical_warning: u8,
+    /// In kelvin.
+    pub composite_temperature: U16,
+    pub available_spare: u8,
+    pub available_spare_threshold: u8,
+    pub percentage_used: u8,
+    pub _reserved6: [u8; 26],
+    /// In thousands of 512 B.
+    pub data_units_read: Wide,
+    /// In thousands of 512 B.
+    pub data_units_written: Wide,
+    pub host_reads: Wide,
+    pub host_writes: Wide,
+    /// In minutes.
+    pub controller_busy_time: Wide,
+    pub power_cycles: Wide,
+    pub power_on_hours: Wide,
+    pub unsafe_shutdowns: Wide,
+    pub media_errors: Wide,
+    pub error_log_entries: Wide,
+    /// In minutes.
+    pub warning_temperature_time: U32,
+    /// In minutes.
+    pub critical_temperature_time: U32,
+    /// In kelvin; 0: no such sensor.
+    pub temperature_sensors: [U16; 8],
+    pub _reserved216: [u8; 296],
+}
+
+/// An entry of the error log.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct ErrorEntry {
+    /// Counts up for the life of the controller; 0: no entry.
+    pub count: U64,
+    /// Of the command.
+    pub sq_id: U16,
+    /// Of the command.
+    pub cid: U16,
+    /// Status, shifted left by one.
+    pub status: U16,
+    /// Where in the command; all ones: nowhere in particular.
+    pub location: U16,
+    /// First block.
+    pub lba: U64,
+    /// Namespace.
+    pub nsid: U32,
+    /// Whether there is more, vendor specific.
+    pub vendor: u8,
+    /// Transport type: 3 is TCP.
+    pub transport: u8,
+    /// Reserved.
+    pub _reserved30: [u8; 34],
+}
+
+/// Firmware slots.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct FirmwarePage {
+    /// Bits 2:0 the active slot.
+    pub active: u8,
+    /// Reserved.
+    pub _reserved1: [u8; 7],
+    /// Revision of slots 1 to 7.
+    pub revisions: [[u8; 8]; 7],
+    /// Reserved.
+    pub _reserved64: [u8; 448],
+}
+
+/// Sanitize status.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct SanitizePage {
+    /// 65536ths of it that are done; all ones when none is under way.
+    pub progress: U16,
+    /// Bits 2:0 how the last one went (0 never, 1 done, 2 under way, 3 failed); bit 8: nothing was written since.
+    pub status: U16,
+    /// Dword 10 of the command.
+    pub cdw10: U32,
+    /// Estimated seconds of an overwrite, block erase and crypto erase; all ones: unknown.
+    pub estimates: [U32; 3],
+    /// Reserved.
+    pub _reserved20: [u8; 492],
+}
+
+/// The discovery log page: this header, then [`DiscoveryEntry`]s.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct DiscoveryHeader {
+    /// Changes with the content.
+    pub generation: U64,
+    /// Entries.
+    pub records: U64,
+    /// 0.
+    pub format: U16,
+    /// Reserved.
+    pub _reserved18: [u8; 1006],
+}
+
+/// A subsystem that can be connected to.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct DiscoveryEntry {
+    /// 3: TCP.
+    pub transport: u8,
+    /// 1: IPv4, 2: IPv6.
+    pub family: u8,
+    /// 1: a discovery subsystem, 2: an NVM subsystem, 3: this discovery subsystem.
+    pub kind: u8,
+    /// Bits 1:0 secure channel (2: not required); bit 2: flow control can be switched off.
+    pub requirements: u8,
+    /// Of the port.
+    pub port_id: U16,
+    /// All ones: controllers are allocated as hosts connect.
+    pub cntlid: U16,
+    /// Most entries of an admin queue.
+    pub admin_entries: U16,
+    /// Flags.
+    pub flags: U16,
+    /// Reserved.
+    pub _reserved12: [u8; 20],
+    /// Port, as text.
+    pub service: [u8; 32],
+    /// Reserved.
+    pub _reserved64: [u8; 192],
+    /// Name of the subsystem.
+    pub subnqn: [u8; 256],
+    /// Address, as text.
+    pub address: [u8; 256],
+    /// TCP: its first byte is the security (0 none).
+    pub transport_specific: [u8; 256],
+}
+
+const _: () = assert!(size_of::<HealthPage>() == 512);
+const _: () = assert!(size_of::<ErrorEntry>() == 64);
+const _: () = assert!(size_of::<FirmwarePage>() == 512);
+const _: () = assert!(size_of::<SanitizePage>() == 512);
+const _: () = assert!(size_of::<DiscoveryHeader>() == 1024);
+const _: () = assert!(size_of::<DiscoveryEntry>() == 1024);
+
+/// A structure of zeroes.
+pub fn zeroed<T: FromZeros>() -> T {
+    T::new_zeroed()
+}
+
+/// Which part of a log page a command asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The page.
+    pub page: u8,
+    /// Bytes.
+    pub bytes: u64,
+    /// From this byte on; a multiple of 4.
+    pub offset: u64,
+    /// Keep events of this kind masked: reading the page does not clear them.
+    pub retain: bool,
+}
+
+impl Asked {
+    /// From dwords 10 to 13.
+    pub const fn of(dwords: [u32; 4]) -> Asked {
+        let [cdw10, cdw11, cdw12, cdw13] = dwords;
+        let count = (cdw10 >> 16) as u64 | ((cdw11 & 0xffff) as u64) << 16;
+        Asked {
+            page: cdw10 as u8,
+            bytes: (count + 1) * 4,
+            offset: cdw12 as u64 | (cdw13 as u64) << 32,
+            retain: cdw10 & 1 << 15 != 0,
+        }
+    }
+}

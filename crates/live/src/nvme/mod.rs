@@ -1,0 +1,30 @@
+//! NVMe over TCP: drives as namespaces that the kernel's initiator, SPDK, ESXi and Windows connect to.
+//!
+//! `wire` knows bytes, [`Connection`] PDUs and queues, `fabrics`, `admin` and `io` the commands, [`Target`] what all
+//! connections share. None of them has a socket: [`NvmeTcp`] gives them one.
+
+pub mod admin;
+mod connection;
+pub mod controller;
+mod data;
+mod describe;
+pub mod fabrics;
+mod facts;
+pub mod features;
+mod format;
+mod front;
+pub mod identify;
+pub mod io;
+pub mod log;
+mod pages;
+pub mod protection;
+mod slots;
+mod target;
+pub mod wire;
+
+pub use connection::Connection;
+pub use front::NvmeTcp;
+pub use target::{DISCOVERY_NQN, Options, Target};
+
+/// Opcode of all commands of fabrics.
+pub(crate) const FABRICS: u8 = 0x7f;

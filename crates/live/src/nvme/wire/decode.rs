@@ -1,0 +1,374 @@
+//! Bytes of a connection, taken apart into PDUs as they come.
+//!
+//! Bytes may be cut anywhere. Headers are gathered and checked here (type, direction, lengths, alignment, digests);
+//! data is passed on in pieces, where it lies, so that it is copied once at most. What PDUs mean is not known here.
+//! Source: NVM Express TCP Transport Specification 1.0, chapters 3.3 and 3.6.
+
+use zerocopy::FromBytes;
+
+use super::digest::Crc;
+use super::pdu::{
+    CapsuleCmd, CapsuleResp, Common, Data, FLAG_DATA_DIGEST, FLAG_HEADER_DIGEST, Fatal, IcReq,
+    IcResp, PduType, TermReq,
+};
+
+/// Longest header, with its digest.
+const HEADER_MOST: usize = 128 + 4;
+/// Bytes of the part that all headers share.
+const COMMON: usize = size_of::<Common>();
+/// Most bytes of a termination request: its header and the PDU header that was at fault.
+const TERM_MOST: u32 = 152;
+
+/// A connection that has to end, and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// For the termination request.
+    pub fatal: Fatal,
+    /// Offset of the field at fault.
+    pub detail: u32,
+    /// For the log.
+    pub reason: &'static str,
+}
+
+impl Fault {
+    /// A fault without a field.
+    pub const fn new(fatal: Fatal, reason: &'static str) -> Fault {
+        Fault {
+            fatal,
+            detail: 0,
+            reason,
+        }
+    }
+
+    const fn field(detail: u32, reason: &'static str) -> Fault {
+        Fault {
+            fatal: Fatal::InvalidHeader,
+            detail,
+            reason,
+        }
+    }
+}
+
+/// The header of a PDU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Header {
+    /// The host opens a connection.
+    IcReq(IcReq),
+    /// The controller's answer to it.
+    IcResp(IcResp),
+    /// A command; its data may follow.
+    Command(CapsuleCmd),
+    /// A completion.
+    Response(CapsuleResp),
+    /// Data of a write; it follows.
+    H2cData(Data),
+    /// Data of a read; it follows.
+    C2hData(Data),
+    /// The controller asks for data.
+    R2t(Data),
+    /// The other side gives up.
+    Term(TermReq),
+}
+
+/// What bytes turned out to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event<'a> {
+    /// A header, and how many bytes of data follow. [`Event::End`] follows too, at once if there is no data.
+    Header(Header, u32),
+    /// Data, in order.
+    Data(&'a [u8]),
+    /// The PDU is complete. `false`: the data is not what its digest says.
+    End(bool),
+}
+
+/// What is accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// Whether this side is the controller.
+    pub controller: bool,
+    /// Headers are followed by a digest.
+    pub header_digest: bool,
+    /// Data is followed by a digest.
+    pub data_digest: bool,
+    /// Most bytes of data in one PDU.
+    pub most_data: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Gathering the header.
+    Header,
+    /// Padding, then data, then its digest.
+    Body,
+}
+
+/// Takes a connection's bytes apart.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    /// What is accepted. Digests are switched on after the first exchange.
+    pub rules: Rules,
+    stage: Stage,
+    /// The header as far as it has come, where it came in pieces.
+    gathered: [u8; HEADER_MOST],
+    have: usize,
+    /// Bytes of padding still to come.
+    padding: u32,
+    /// Bytes of data still to come.
+    data: u32,
+    /// Bytes of data digest still to come.
+    trailer: u32,
+    /// Whether this PDU's data has a digest, and how it stands.
+    crc: Option<Crc>,
+    announced: [u8; 4],
+}
+
+impl Decoder {
+    /// Of a fresh connection, on which no digests are agreed.
+    pub fn new(controller: bool, most_data: u32) -> Decoder {
+        Decoder {
+            rules: Rules {
+                controller,
+                header_digest: false,
+                data_digest: false,
+                most_data,
+            },
+            stage: Stage::Header,
+            gathered: [0; HEADER_MOST],
+            have: 0,
+            padding: 0,
+            data: 0,
+            trailer: 0,
+            crc: None,
+            announced: [0; 4],
+        }
+    }
+
+    /// Takes from the front of `bytes` what makes the next event; `None` when there is nothing more to be had of them
+    /// (they are then all taken).
+    ///
+    /// # Errors
+    /// What breaks the rules. The connection is then of no more use.
+    #[inline]
+    pub fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fault> {
+        match self.stage {
+            Stage::Header => self.header(bytes),
+            Stage::Body => Ok(self.body(bytes)),
+        }
+    }
+
+    /// The first bytes of the PDU that is being gathered, for a termination request.
+    pub fn gathered(&self) -> &[u8] {
+        &self.gathered[..self.have]
+    }
+
+    fn header<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fault> {
+        if self.have == 0 && bytes.len() >= COMMON {
+            // Whole headers are read where they lie.
+            let (layout, need) = self.rules.layout(bytes)?;
+            if bytes.len() >= need {
+                let (whole, rest) = bytes.split_at(need);
+                *bytes = rest;
+                return self.complete(layout, whole).map(Some);
+            }
+        }
+        loop {
+            let need = if self.have < COMMON {
+                COMMON
+            } else {
+                self.rules.layout(&self.gathered)?.1
+            };
+            let take = (need - self.have).min(bytes.len());
+            let (front, rest) = bytes.split_at(take);
+            self.gathered[self.have..self.have + take].copy_from_slice(front);
+            self.have += take;
+            *bytes = rest;
+            if self.have < need {
+                return Ok(None);
+            }
+            if need > COMMON {
+                let layout = self.rules.layout(&self.gathered)?.0;
+                let whole = self.gathered;
+                return self.complete(layout, &whole[..need]).map(Some);
+            }
+        }
+    }
+
+    fn complete<'a>(&mut self, layout: Layout, whole: &[u8]) -> Result<Event<'a>, Fault> {
+        let header = layout.kind.header_bytes();
+        if layout.header_digest && Crc::of(&whole[..header]) != whole[header..header + 4] {
+            self.gathered[..header].copy_from_slice(&whole[..header]);
+            self.have = header;
+            return Err(Fault::new(
+                Fatal::HeaderDigest,
+                "the digest of a header does not match",
+            ));
+        }
+        self.have = 0;
+        self.stage = Stage::Body;
+        self.padding = layout.padding;
+        self.data = layout.data;
+        self.trailer = if layout.data_digest { 4 } else { 0 };
+        self.crc = layout.data_digest.then(Crc::default);
+        Ok(Event::Header(read(layout.kind, whole), layout.data))
+    }
+
+    #[inline]
+    fn body<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Event<'a>> {
+        let skipped = (self.padding as usize).min(bytes.len());
+        *bytes = &bytes[skipped..];
+        self.padding -= skipped as u32;
+        if self.padding > 0 {
+            return None;
+        }
+        if self.data > 0 {
+            if bytes.is_empty() {
+                return None;
+            }
+            let (data, rest) = bytes.split_at((self.data as usize).min(bytes.len()));
+            *bytes = rest;
+            self.data -= data.len() as u32;
+            if let Some(crc) = &mut self.crc {
+                crc.add(data);
+            }
+            return Some(Event::Data(data));
+        }
+        while self.trailer > 0 {
+            let (&byte, rest) = bytes.split_first()?;
+            *bytes = rest;
+            self.announced[4 - self.trailer as usize] = byte;
+            self.trailer -= 1;
+        }
+        self.stage = Stage::Header;
+        let intact = self
+            .crc
+            .take()
+            .is_none_or(|crc| crc.bytes() == self.announced);
+        Some(Event::End(intact))
+    }
+}
+
+/// Where the parts of a PDU lie.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    kind: PduType,
+    header_digest: bool,
+    padding: u32,
+    data: u32,
+    data_digest: bool,
+}
+
+impl Rules {
+    /// Where the parts of the PDU that opens with `bytes` (at least [`COMMON`]) lie, and the bytes of its header with
+    /// digest.
+    #[inline]
+    fn layout(&self, bytes: &[u8]) -> Result<(Layout, usize), Fault> {
+        let Ok((common, _)) = Common::ref_from_prefix(bytes) else {
+            return Err(Fault::new(Fatal::InvalidHeader, "a header is too short"));
+        };
+        let kind = PduType::of(common.kind)
+            .filter(|kind| kind.from_host() == self.controller)
+            .ok_or(Fault::field(
+                0,
+                "a PDU of a type that does not come this way",
+            ))?;
+        if usize::from(common.header_bytes) != kind.header_bytes() {
+            return Err(Fault::field(
+                2,
+                "the length of a header is not that of its type",
+            ));
+        }
+        let digests = !kind.without_digests();
+        let header_digest = digests && self.header_digest;
+        if (common.flags & FLAG_HEADER_DIGEST != 0) != header_digest {
+            return Err(Fault::field(
+                1,
+                "a header digest is there or missing against what was agreed",
+            ));
+        }
+        let header = kind.header_bytes() as u32 + if header_digest { 4 } else { 0 };
+        let all = common.bytes.get();
+        if all < header {
+            return Err(Fault::field(4, "a PDU is shorter than its header"));
+        }
+        let mut layout = Layout {
+            kind,
+            header_digest,
+            padding: 0,
+            data: 0,
+            data_digest: false,
+        };
+        if kind.without_digests() {
+            layout.data = all - header;
+            let most = if kind.carries_data() {
+                TERM_MOST
+            } else {
+                header
+            };
+            if all > most {
+                return Err(Fault::field(4, "a PDU is longer than its type allows"));
+            }
+        } else if all > header {
+            self.body(common, header, &mut layout)?;
+        } else if common.flags & FLAG_DATA_DIGEST != 0
+            && !(kind == PduType::CapsuleCmd && self.data_digest)
+        {
+            return Err(Fault::field(1, "a data digest without data"));
+        }
+        Ok((layout, header as usize))
+    }
+
+    fn body(&self, common: &Common, header: u32, layout: &mut Layout) -> Result<(), Fault> {
+        if !layout.kind.carries_data() {
+            return Err(Fault::field(4, "a PDU is longer than its type allows"));
+        }
+        if (common.flags & FLAG_DATA_DIGEST != 0) != self.data_digest {
+            return Err(Fault::field(
+                1,
+                "a data digest is there or missing against what was agreed",
+            ));
+        }
+        layout.data_digest = self.data_digest;
+        let offset = u32::from(common.data_offset);
+        if offset < header || offset % 4 != 0 {
+            return Err(Fault::field(
+                3,
+                "data begins within the header or unaligned",
+            ));
+        }
+        let digest = if self.data_digest { 4 } else { 0 };
+        let data = common.bytes.get().checked_sub(offset + digest);
+        let Some(data) = data.filter(|&data| data > 0) else {
+            return Err(Fault::field(4, "a PDU ends before its data"));
+        };
+        if data > self.most_data {
+            return Err(Fault {
+                fatal: Fatal::LimitExceeded,
+                detail: 4,
+                reason: "more data in a PDU than was agreed",
+            });
+        }
+        layout.padding = offset - header;
+        layout.data = data;
+        Ok(())
+    }
+}
+
+/// Reads a header that is known to be long enough.
+#[inline]
+fn read(kind: PduType, bytes: &[u8]) -> Header {
+    fn of<T: FromBytes>(bytes: &[u8]) -> T {
+        T::read_from_prefix(bytes)
+            .unwrap_or_else(|_| unreachable!("the header is complete"))
+            .0
+    }
+    match kind {
+        PduType::IcReq => Header::IcReq(of(bytes)),
+        PduType::IcResp => Header::IcResp(of(bytes)),
+        PduType::H2cTermReq | PduType::C2hTermReq => Header::Term(of(bytes)),
+        PduType::CapsuleCmd => Header::Command(of(bytes)),
+        PduType::CapsuleResp => Header::Response(of(bytes)),
+        PduType::H2cData => Header::H2cData(of(bytes)),
+        PduType::C2hData => Header::C2hData(of(bytes)),
+        PduType::R2t => Header::R2t(of(bytes)),
+    }
+}

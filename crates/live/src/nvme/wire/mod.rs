@@ -1,0 +1,14 @@
+//! NVMe/TCP on the wire: PDUs, queue entries, status codes, digests. Bytes in, events out; no sockets, no meaning.
+
+pub mod decode;
+pub mod digest;
+pub mod encode;
+pub mod entry;
+pub mod pdu;
+pub mod status;
+
+pub use decode::{Decoder, Event, Fault, Header};
+pub use encode::Encoder;
+pub use entry::{Cqe, Sgl, Sqe};
+pub use pdu::{Fatal, PduType};
+pub use status::Status;

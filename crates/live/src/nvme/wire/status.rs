@@ -1,0 +1,124 @@
+//! Status codes of completions.
+//!
+//! Source: NVM Express Base Specification 1.4, figures 126 to 130; NVMe over Fabrics 1.1, figure 20.
+
+/// Status of a completion: type in bits 10:8, code in bits 7:0, "do not retry" in bit 14.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub struct Status(u16);
+
+const DNR: u16 = 1 << 14;
+
+impl Status {
+    /// As asked.
+    pub const SUCCESS: Status = Status(0);
+    /// No such command.
+    pub const INVALID_OPCODE: Status = Status::fixed(0, 0x01);
+    /// A field of the command is wrong.
+    pub const INVALID_FIELD: Status = Status::fixed(0, 0x02);
+    /// A command of that identifier is under way.
+    pub const COMMAND_ID_CONFLICT: Status = Status::fixed(0, 0x03);
+    /// The data could not be moved.
+    pub const DATA_TRANSFER_ERROR: Status = Status(0x04);
+    /// The controller failed.
+    pub const INTERNAL_ERROR: Status = Status(0x06);
+    /// Aborted on request.
+    pub const ABORT_REQUESTED: Status = Status::fixed(0, 0x07);
+    /// Its queue was deleted.
+    pub const ABORTED_SQ_DELETION: Status = Status(0x08);
+    /// The other one of two fused commands failed.
+    pub const ABORTED_FAILED_FUSED: Status = Status::fixed(0, 0x09);
+    /// The other one of two fused commands is not there.
+    pub const ABORTED_MISSING_FUSED: Status = Status::fixed(0, 0x0a);
+    /// No such namespace, or no such format.
+    pub const INVALID_NAMESPACE: Status = Status::fixed(0, 0x0b);
+    /// Not possible in this order.
+    pub const COMMAND_SEQUENCE: Status = Status::fixed(0, 0x0c);
+    /// The data is shorter or longer than the command needs.
+    pub const DATA_SGL_LENGTH_INVALID: Status = Status::fixed(0, 0x0f);
+    /// A descriptor that is not supported.
+    pub const SGL_TYPE_INVALID: Status = Status::fixed(0, 0x11);
+    /// The offset within the capsule is wrong.
+    pub const SGL_OFFSET_INVALID: Status = Status::fixed(0, 0x16);
+    /// The keep-alive timer ran out.
+    pub const KEEP_ALIVE_EXPIRED: Status = Status(0x18);
+    /// The last sanitize failed.
+    pub const SANITIZE_FAILED: Status = Status::fixed(0, 0x1c);
+    /// A sanitize is under way.
+    pub const SANITIZE_IN_PROGRESS: Status = Status(0x1d);
+    /// The namespace is write protected.
+    pub const WRITE_PROTECTED: Status = Status::fixed(0, 0x20);
+    /// Interrupted; worth a retry.
+    pub const COMMAND_INTERRUPTED: Status = Status(0x21);
+    /// Damaged on the way; worth a retry.
+    pub const TRANSIENT_TRANSPORT: Status = Status(0x22);
+    /// Beyond the end of the namespace.
+    pub const LBA_OUT_OF_RANGE: Status = Status::fixed(0, 0x80);
+    /// A format is under way.
+    pub const FORMAT_IN_PROGRESS: Status = Status(0x84);
+
+    /// Too many asynchronous event requests.
+    pub const TOO_MANY_EVENTS: Status = Status::fixed(1, 0x05);
+    /// No such slot of firmware.
+    pub const INVALID_FIRMWARE_SLOT: Status = Status::fixed(1, 0x06);
+    /// No such log page.
+    pub const INVALID_LOG_PAGE: Status = Status::fixed(1, 0x09);
+    /// No such format.
+    pub const INVALID_FORMAT: Status = Status::fixed(1, 0x0a);
+    /// No such feature to be saved.
+    pub const FEATURE_NOT_SAVEABLE: Status = Status::fixed(1, 0x0d);
+    /// The feature cannot be changed.
+    pub const FEATURE_NOT_CHANGEABLE: Status = Status::fixed(1, 0x0e);
+    /// The feature is not one of a namespace.
+    pub const FEATURE_NOT_NAMESPACE: Status = Status::fixed(1, 0x0f);
+
+    /// Connect: a format of its data that is not known.
+    pub const CONNECT_FORMAT: Status = Status::fixed(1, 0x80);
+    /// Connect: the controller is taken.
+    pub const CONNECT_BUSY: Status = Status(0x181);
+    /// Connect: a parameter is wrong; dword 0 says where.
+    pub const CONNECT_INVALID: Status = Status::fixed(1, 0x82);
+    /// Connect: the host may not.
+    pub const CONNECT_INVALID_HOST: Status = Status::fixed(1, 0x84);
+
+    /// Two attributes of a command contradict each other.
+    pub const CONFLICTING_ATTRIBUTES: Status = Status::fixed(1, 0x80);
+    /// The namespace has no (such) protection information.
+    pub const INVALID_PROTECTION: Status = Status::fixed(1, 0x81);
+
+    /// The medium failed to take the data.
+    pub const WRITE_FAULT: Status = Status(0x280);
+    /// The medium could not give the data back; the drive has tried again itself.
+    pub const UNRECOVERED_READ: Status = Status::fixed(2, 0x81);
+    /// Protection information: the guard does not match the data.
+    pub const GUARD_CHECK: Status = Status::fixed(2, 0x82);
+    /// Protection information: another application tag.
+    pub const APPLICATION_TAG_CHECK: Status = Status::fixed(2, 0x83);
+    /// Protection information: another reference tag.
+    pub const REFERENCE_TAG_CHECK: Status = Status::fixed(2, 0x84);
+    /// What was compared differs.
+    pub const COMPARE_FAILURE: Status = Status::fixed(2, 0x85);
+
+    const fn fixed(kind: u16, code: u16) -> Status {
+        Status(kind << 8 | code | DNR)
+    }
+
+    /// From the 15 bits of a completion.
+    pub const fn from_field(field: u16) -> Status {
+        Status(field & 0x7fff)
+    }
+
+    /// As the 15 bits of a completion.
+    pub const fn field(self) -> u16 {
+        self.0
+    }
+
+    /// Type and code without "do not retry" and "more", to compare with.
+    pub const fn code(self) -> u16 {
+        self.0 & 0x7ff
+    }
+
+    /// Whether it is a success.
+    pub const fn is_success(self) -> bool {
+        self.code() == 0
+    }
+}

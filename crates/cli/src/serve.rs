@@ -7,7 +7,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use live::{Clock, EventLoop, Limits, Served, Setup, StoreChoice, nbd::Nbd};
+use live::nbd::Nbd;
+use live::nvme::{self, NvmeTcp};
+use live::{Clock, EventLoop, Front, Limits, Served, Setup, StoreChoice};
 use study::catalogue;
 use study::problem::{Place, Problem, Problems};
 
@@ -18,6 +20,7 @@ use crate::state::State;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
+  drivelab serve p4800x-375 --nvme-tcp 127.0.0.1:4420 --size 8G
   drivelab serve p4800x-375 --nbd 127.0.0.1:10809 --size 8G
   drivelab serve p4800x-375 --nbd unix:p4800x.sock --store disk.img
   drivelab serve p4800x-375 950pro-256 --nbd unix:both.sock --size 8G      two exports
@@ -33,6 +36,14 @@ pub(crate) struct Args {
     /// Serve NBD at this address: HOST:PORT or unix:PATH; may be given several times
     #[arg(long, value_name = "ADDR")]
     nbd: Vec<String>,
+
+    /// Serve NVMe/TCP at this address: HOST:PORT; may be given several times
+    #[arg(long, value_name = "ADDR")]
+    nvme_tcp: Vec<String>,
+
+    /// Insert and strip metadata in the server, so that hosts see plain blocks on formats with protection information
+    #[arg(long)]
+    strip_metadata: bool,
 
     /// Where the data is: `memory`, or a file for each drive in order (made if it does not exist)
     #[arg(long, value_name = "FILE", default_value = "memory")]
@@ -95,11 +106,17 @@ fn speed(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut problems = Problems::default();
     let nbd = addresses("--nbd", &args.nbd, args.allow_remote, &mut problems);
+    let nvme = addresses(
+        "--nvme-tcp",
+        &args.nvme_tcp,
+        args.allow_remote,
+        &mut problems,
+    );
     let setups = setups(args, &mut problems);
-    if nbd.is_empty() && problems.0.is_empty() {
+    if nbd.is_empty() && nvme.is_empty() && problems.0.is_empty() {
         problems.0.push(on_command_line(
             "no address to serve at",
-            "give --nbd 127.0.0.1:10809, or --nbd unix:drive.sock",
+            "give --nvme-tcp 127.0.0.1:4420, --nbd 127.0.0.1:10809, or --nbd unix:drive.sock",
         ));
     }
     problems.or(())?;
@@ -118,20 +135,28 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut sockets = Vec::new();
     for address in &nbd {
         let front = Box::new(Nbd::new(names.clone()));
-        let listening = match address {
-            Address::Tcp(address) => {
-                TcpListener::bind(address).and_then(|socket| server.listen(socket, front))
-            }
-            Address::Unix(path) => {
-                sockets.push(Socket(path.clone()));
-                listen_unix(path).and_then(|socket| server.listen(socket, front))
-            }
-        };
-        listening.map_err(|error| Failure::failed(format!("--nbd {}", shown(address)), error))?;
+        listen(&mut server, "--nbd", address, front, &mut sockets)?;
+    }
+    let subsystem = nvme_options(args, &names);
+    let nqn = subsystem.nqn.clone();
+    let target = NvmeTcp::new(subsystem);
+    for address in &nvme {
+        listen(
+            &mut server,
+            "--nvme-tcp",
+            address,
+            Box::new(target.again()),
+            &mut sockets,
+        )?;
     }
     let mut out = io::stdout().lock();
     for line in connect_lines(server.drives(), &nbd) {
         writeln!(out, "{line}")?;
+    }
+    for address in &nvme {
+        for line in nvme_lines(address, &nqn) {
+            writeln!(out, "{line}")?;
+        }
     }
     out.flush()?;
     drop(out);
@@ -148,6 +173,51 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         eprintln!("all is saved");
     }
     Ok(())
+}
+
+/// Serves connections to this address by this front end.
+fn listen(
+    server: &mut EventLoop,
+    option: &str,
+    address: &Address,
+    front: Box<dyn Front>,
+    sockets: &mut Vec<Socket>,
+) -> Result<(), Failure> {
+    let listening = match address {
+        Address::Tcp(address) => {
+            TcpListener::bind(address).and_then(|socket| server.listen(socket, front))
+        }
+        Address::Unix(path) => {
+            sockets.push(Socket(path.clone()));
+            listen_unix(path).and_then(|socket| server.listen(socket, front))
+        }
+    };
+    listening.map_err(|error| Failure::failed(format!("{option} {}", shown(address)), error))
+}
+
+/// One subsystem, named after the first drive, with all drives as its namespaces.
+fn nvme_options(args: &Args, names: &[String]) -> nvme::Options {
+    let id = names.first().map_or("drives", String::as_str);
+    nvme::Options {
+        strip_metadata: args.strip_metadata,
+        ..nvme::Options::new(id, names.len())
+    }
+}
+
+/// How to connect over NVMe/TCP: lines to be copied.
+fn nvme_lines(address: &Address, nqn: &str) -> Vec<String> {
+    match address {
+        Address::Tcp(address) => {
+            let (host, port) = (address.ip(), address.port());
+            vec![
+                format!("  nvme discover -t tcp -a {host} -s {port}"),
+                format!("  nvme connect -t tcp -a {host} -s {port} -n {nqn}"),
+                format!("  drivelab bench-target nvme-tcp://{address}"),
+            ]
+        }
+        // For programs that bring their own socket.
+        Address::Unix(path) => vec![format!("  {nqn} at unix:{}", path.display())],
+    }
 }
 
 /// A socket's file, removed when the server ends.

@@ -19,8 +19,8 @@
 pub mod clock;
 pub mod event_loop;
 pub mod nbd;
-pub mod offline;
 pub mod nvme;
+pub mod offline;
 pub mod outbox;
 pub mod port;
 pub mod served;

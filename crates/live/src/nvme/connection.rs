@@ -21,9 +21,9 @@ use crate::served::Reply;
 use crate::stream;
 
 /// Most bytes of data in a capsule.
-pub const IN_CAPSULE: u32 = 8192;
+pub(super) const IN_CAPSULE: u32 = 8192;
 /// Most bytes of data in one PDU from the host.
-pub const MOST_H2C: u32 = 128 << 10;
+pub(super) const MOST_H2C: u32 = 128 << 10;
 /// Commands before a queue is connected: Connect alone.
 const BEFORE_CONNECT: u16 = 1;
 /// A host that has not connected a queue after this long is cut off.

@@ -41,7 +41,7 @@ impl Facts {
         Facts {
             vendor: sheet.nvme.vendor_id,
             model: sheet.nvme.model_number.clone(),
-            serial: sheet.nvme.serial(1),
+            serial: drive.serial().to_owned(),
             firmware: sheet.nvme.firmware.clone(),
             warning_kelvin: kelvin(sheet.management.thermal.warning_celsius),
             critical_kelvin: kelvin(sheet.management.thermal.critical_celsius),

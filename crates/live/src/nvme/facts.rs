@@ -97,6 +97,7 @@ pub(super) fn health(port: &mut Port<'_>, drive: usize) -> Health {
 
 /// What the sanitize log says.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[allow(dead_code, reason = "served drives do not sanitize yet")]
 pub(super) enum Sanitized {
     Never,
     Done,
@@ -106,6 +107,7 @@ pub(super) enum Sanitized {
 
 /// Whether a long operation has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(dead_code, reason = "served drives do not format yet")]
 pub(super) enum Begun {
     Yes,
     /// Commands are inside.

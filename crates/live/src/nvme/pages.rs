@@ -208,8 +208,8 @@ impl Connection {
         entry.transport = 3;
         entry.family = if address.contains(':') { 2 } else { 1 };
         entry.kind = 2;
-        // No secure channel; flow control can be switched off.
-        entry.requirements = 2 | 1 << 2;
+        // Flow control can be switched off.
+        entry.requirements = 1 << 2;
         entry.port_id.set(1);
         entry.cntlid.set(0xffff);
         entry.admin_entries.set(QUEUE_ENTRIES.min(128));

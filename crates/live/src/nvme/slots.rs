@@ -137,11 +137,6 @@ impl Slots {
         self.free.push(index);
     }
 
-    /// Commands under way.
-    pub(super) fn used(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
-
     /// Gives back the memory of buffers that are not in use.
     pub(super) fn trim(&mut self) {
         for slot in &mut self.slots {
@@ -149,10 +144,6 @@ impl Slots {
                 slot.data = Vec::new();
             }
         }
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &Slot)> {
-        (0..).zip(&self.slots)
     }
 
     pub(super) fn get(&self, index: u16) -> Option<&Slot> {

@@ -14,6 +14,7 @@ mod reproduce;
 mod review;
 mod run;
 mod serve;
+mod setting;
 mod show;
 mod state;
 

@@ -16,6 +16,7 @@ use study::workload::replay::{Beyond, Pace};
 use study::workload::trace::{self, FORMATS, Format, Options};
 
 use crate::failure::Failure;
+use crate::setting::SettingArgs;
 use crate::state::State;
 
 /// Replay a block trace on drives: as recorded, faster or slower, or as fast as a queue depth allows
@@ -87,6 +88,9 @@ pub(crate) struct Args {
     /// The drive's state at the start
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
+
+    #[command(flatten)]
+    setting: SettingArgs,
 
     /// Seed of every random stream
     #[arg(long, default_value_t = 1)]
@@ -185,7 +189,9 @@ fn prepare(args: &Args) -> Result<(Option<&'static Format>, Vec<ReplayPlan>), Fa
     };
     let mut plans = Vec::new();
     for name in &args.drives {
-        match catalogue::drive(name) {
+        let sheet = catalogue::drive(name)
+            .and_then(|mut sheet| sheet.set(&args.setting.into()).map(|()| sheet));
+        match sheet {
             Ok(sheet) => plans.push(ReplayPlan {
                 name: sheet.id,
                 drive: sheet.config,

@@ -23,6 +23,7 @@ use study::workload::replay::read_iologs;
 
 use crate::failure::Failure;
 use crate::output::write_whole;
+use crate::setting::SettingArgs;
 use crate::state::State;
 
 /// Run fio jobs on a simulated drive
@@ -37,7 +38,8 @@ Examples:
   drivelab run --drive p3700-1600 --name=mix --ioengine=libaio --direct=1 --rw=randrw --rwmixread=70 --bs=4k \\
       --iodepth=16 --runtime=10 --time_based
   drivelab run job.fio --drive p4800x-375 --output-format=json+ --output=result.json
-  drivelab run job.fio --drive 9100max-2400 --state fresh --host xeon-2017 --seed 7")]
+  drivelab run job.fio --drive 9100max-2400 --state fresh --host xeon-2017 --seed 7
+  drivelab run job.fio --drive p4800x-750 --power-limit 12W --lba-format 4096 --percentage-used 104 --uptime 10min")]
 pub(crate) struct Args {
     /// fio job files
     #[arg(value_name = "JOBFILE")]
@@ -51,6 +53,8 @@ pub(crate) struct Args {
     /// What was written to the drive before
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
+    #[command(flatten)]
+    setting: SettingArgs,
     /// Seed of every random stream; the same seed gives the same output
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -222,7 +226,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Drive, host and jobs, or all that is wrong with any of them.
 fn inputs(args: &Args) -> Result<(DriveSheet, HostConfig, JobSet), Problems> {
-    let drive = study::catalogue::drive(&args.drive);
+    let drive = study::catalogue::drive(&args.drive)
+        .and_then(|mut drive| drive.set(&args.setting.into()).map(|()| drive));
     let host = study::catalogue::host(&args.host).map(|sheet| sheet.config);
     let cores = host.as_ref().map_or(1, |host| host.cores);
     let set = jobs(args, cores).and_then(|mut set| read_iologs(&mut set.jobs).map(|()| set));

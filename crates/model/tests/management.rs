@@ -213,6 +213,21 @@ fn close_to(measured: f64, expected: f64, share: f64, what: &str) {
 }
 
 #[test]
+fn a_managed_drive_keeps_the_laws() {
+    model::conformance::check_drive(|seed| {
+        let lifetime = Lifetime::default();
+        ManagedDrive::new(
+            &config(),
+            &management(),
+            Precondition::Steady,
+            seed,
+            lifetime,
+        )
+        .expect("its first format is there")
+    });
+}
+
+#[test]
 fn a_format_takes_as_long_as_its_dies_and_then_the_other_format_is_in_use() {
     let mut drive = managed(&config());
     // Dies of 2^32 bytes at 50 MB/s, all at once.

@@ -14,6 +14,7 @@ pub mod quantity;
 mod raid0;
 mod ram;
 pub mod section;
+mod setting;
 mod xpoint;
 
 use std::cmp::Reverse;
@@ -32,6 +33,7 @@ pub use common::Identity;
 pub(crate) use figure::{key_span, quoted, span_of};
 pub use section::Section;
 use section::{Findings, SourceFile};
+pub use setting::Settings;
 
 use crate::problem::{Problem, Problems, nearest};
 

@@ -19,6 +19,14 @@ pub trait Quantity: Copy + PartialOrd {
     fn show(self) -> String;
 }
 
+/// The quantity that a text says, as on a command line: `12W`, `10 min`.
+///
+/// # Errors
+/// What would be right.
+pub fn quantity<Q: Quantity>(text: &str) -> Result<Q, String> {
+    Q::read(&Value::from(text.trim())).ok_or_else(|| format!("not {}: {}", Q::WHAT, Q::HELP))
+}
+
 /// A number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Bytes(pub u64);

@@ -1,0 +1,52 @@
+//! Settings of the drive, as arguments of the verbs that run something on it.
+
+use model::Span;
+use model::management::LbaFormat;
+use study::catalogue::Settings;
+use study::catalogue::administration::lba_format;
+use study::catalogue::quantity::{Watts, quantity};
+
+/// What an administrator may have set on the drive.
+#[derive(clap::Args, Clone, Copy)]
+pub(crate) struct SettingArgs {
+    /// Limit of the drive's power governor, such as 12W
+    #[arg(long, value_name = "WATTS", value_parser = watts)]
+    power_limit: Option<f64>,
+    /// Logical block format to run in, of those that `drivelab show` lists, such as 4096 or 4096+8
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    lba_format: Option<LbaFormat>,
+    /// Rated endurance that is used up already, such as 104 (percent); some drives throttle writes past 105
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    percentage_used: Option<f64>,
+    /// How long the drive has been on, such as 10min; XPoint drives refresh all data in the hours after power-on
+    #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
+    uptime: Option<Span>,
+}
+
+impl From<SettingArgs> for Settings {
+    fn from(args: SettingArgs) -> Settings {
+        Settings {
+            power_limit: args.power_limit,
+            lba_format: args.lba_format,
+            percentage_used: args.percentage_used,
+            uptime: args.uptime,
+        }
+    }
+}
+
+fn watts(text: &str) -> Result<f64, String> {
+    quantity::<Watts>(text).map(|watts| watts.0)
+}
+
+fn format(text: &str) -> Result<LbaFormat, String> {
+    lba_format(text).ok_or_else(|| {
+        String::from("not an LBA format: write 512, 4096, or with bytes of metadata such as 4096+8")
+    })
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    number
+        .parse()
+        .map_err(|_| String::from("not a number of percent, such as 104"))
+}

@@ -1,0 +1,144 @@
+//! Settings of a drive on the command line: what they change in a run, and how they are refused.
+
+use std::process::{Command, Output};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+
+fn drivelab(args: &[&str]) -> Output {
+    Command::new(cargo_bin!("drivelab"))
+        .args(args)
+        .output()
+        .expect("the binary runs")
+}
+
+/// A short job on a P4800X 750 GB with more options; fio's JSON of it.
+fn job(rw: &str, bs: &str, depth: &str, seconds: &str, more: &[&str]) -> Value {
+    let (rw, bs) = (format!("--rw={rw}"), format!("--bs={bs}"));
+    let (depth, runtime) = (format!("--iodepth={depth}"), format!("--runtime={seconds}"));
+    let fixed = [
+        "run",
+        "--drive",
+        "p4800x-750",
+        "--name=j",
+        "--ioengine=libaio",
+        "--direct=1",
+        "--size=100g",
+        "--time_based",
+        "--output-format=json",
+        &rw,
+        &bs,
+        &depth,
+        &runtime,
+    ];
+    let output = drivelab(&[&fixed[..], more].concat());
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn rate(result: &Value, way: &str) -> f64 {
+    result["jobs"][0][way]["bw_bytes"].as_f64().expect("a rate")
+}
+
+#[test]
+fn twelve_watts_slow_down_writes_and_not_reads() {
+    let limited = ["--power-limit", "12W"];
+    let (full, less) = (
+        rate(&job("write", "128k", "8", "2", &[]), "write"),
+        rate(&job("write", "128k", "8", "2", &limited), "write"),
+    );
+    // 9 W above idle make full speed, 6 are allowed.
+    assert!((less / full - 6.0 / 9.0).abs() < 0.03, "{less} of {full}");
+    let (full, less) = (
+        rate(&job("read", "128k", "8", "1", &[]), "read"),
+        rate(&job("read", "128k", "8", "1", &limited), "read"),
+    );
+    assert!((less / full - 1.0).abs() < 1e-3, "{less} of {full}");
+}
+
+#[test]
+fn used_up_it_writes_thirty_megabytes_a_second() {
+    let worn = job("write", "128k", "4", "2", &["--percentage-used", "105"]);
+    let speed = rate(&worn, "write");
+    assert!((speed / 30e6 - 1.0).abs() < 0.1, "{speed}");
+    let nearly = job("write", "128k", "4", "1", &["--percentage-used=104%"]);
+    assert!(rate(&nearly, "write") > 1.9e9);
+}
+
+#[test]
+fn just_switched_on_its_tail_is_heavier() {
+    let tail = |more: &[&str]| {
+        let result = job("randread", "4k", "1", "4", more);
+        let latency = &result["jobs"][0]["read"]["clat_ns"]["percentile"];
+        latency["99.990000"]
+            .as_f64()
+            .expect("the 99.99th percentile")
+    };
+    let (settled, fresh) = (tail(&["--uptime", "24h"]), tail(&["--uptime", "10min"]));
+    assert!(fresh > 1.5 * settled, "{fresh} against {settled}");
+}
+
+#[test]
+fn four_kibibyte_blocks_help_a_little() {
+    let mean = |more: &[&str]| {
+        let result = job("randread", "4k", "1", "1", more);
+        result["jobs"][0]["read"]["lat_ns"]["mean"]
+            .as_f64()
+            .expect("a mean")
+    };
+    let (small, large) = (mean(&[]), mean(&["--lba-format", "4096"]));
+    assert!(
+        large < small && large > 0.97 * small,
+        "{large} against {small}"
+    );
+}
+
+#[test]
+fn what_a_drive_does_not_have_is_told_at_once() {
+    let jobs = ["run", "--name=j", "--rw=read", "--size=1g"];
+    let settings = [
+        "--drive",
+        "950pro-256",
+        "--power-limit",
+        "12W",
+        "--uptime",
+        "1h",
+        "--lba-format",
+        "4096+8",
+        "--percentage-used=-3",
+    ];
+    let output = drivelab(
+        &[
+            &jobs[..],
+            &["--drive", "p4800x-375", "--power-limit", "4 W"],
+        ]
+        .concat(),
+    );
+    assert_eq!(output.status.code(), Some(2));
+    let low = String::from_utf8_lossy(&output.stderr).into_owned();
+    let output = drivelab(&[&jobs[..], &settings].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    let all = String::from_utf8_lossy(&output.stderr);
+    insta::assert_snapshot!(format!("{low}\n---\n{all}"));
+}
+
+#[test]
+fn values_of_the_wrong_form_are_bad_usage() {
+    for (option, value) in [
+        ("--power-limit", "12"),
+        ("--lba-format", "520"),
+        ("--percentage-used", "much"),
+        ("--uptime", "10"),
+    ] {
+        let output = drivelab(&["run", "--drive", "p4800x-375", option, value]);
+        assert_eq!(output.status.code(), Some(2), "{option} {value}");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(text.contains(option) && text.contains("not a"), "{text}");
+    }
+}

@@ -216,8 +216,10 @@ fn close_to(measured: f64, expected: f64, share: f64, what: &str) {
 fn a_managed_drive_keeps_the_laws() {
     model::conformance::check_drive(|seed| {
         let lifetime = Lifetime::default();
+        let mut small = xpoint();
+        small.bytes = 256 << 20;
         ManagedDrive::new(
-            &config(),
+            &DriveConfig::XPoint(Box::new(small)),
             &management(),
             Precondition::Steady,
             seed,

@@ -17,7 +17,10 @@
 //! Left out: several threads for one set of drives, authentication.
 
 pub mod clock;
+pub mod control;
 pub mod event_loop;
+pub mod faults;
+pub mod metrics;
 pub mod nbd;
 pub mod nvme;
 pub mod offline;

@@ -12,6 +12,7 @@ use rustix::event::epoll;
 
 use crate::clock::{Clock, Wall};
 use crate::event_loop::{Lateness, Limits};
+use crate::faults::Fault;
 use crate::served::{Reply, Request, Served};
 
 /// A connected socket, not blocking.
@@ -122,6 +123,11 @@ pub trait Endpoint {
         Ok(false)
     }
 
+    /// Whether it is a user of drives, which the fault `drop` cuts off; not so those that watch or control.
+    fn is_client(&self) -> bool {
+        true
+    }
+
     /// Whether [`Endpoint::poll`] and [`Endpoint::park`] do anything.
     fn polls(&self) -> bool {
         false
@@ -188,10 +194,11 @@ pub(crate) struct Load {
 }
 
 /// What endpoints ask of the event loop, done when they have returned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Bell {
     Ring(u32),
     Notice(usize, Notice),
+    Fault(usize, Fault),
 }
 
 /// An endpoint's way to the drives and the event loop.
@@ -289,6 +296,22 @@ impl Port<'_> {
     /// Tells all endpoints, this one too, after it has returned.
     pub fn notify(&mut self, drive: usize, notice: Notice) {
         self.bells.push(Bell::Notice(drive, notice));
+    }
+
+    /// Lets a fault happen to the drive of this index, after this endpoint has returned; all endpoints are told.
+    ///
+    /// # Errors
+    /// Why the drive cannot have it.
+    pub fn fault(&mut self, drive: usize, fault: Fault) -> Result<(), String> {
+        match fault {
+            Fault::Drop | Fault::PowerCut => self.bells.push(Bell::Fault(drive, fault)),
+            _ => {
+                let now = self.model_time(drive);
+                self.drives[drive].suffer(now, &fault)?;
+                self.notify(drive, Notice::Health);
+            }
+        }
+        Ok(())
     }
 
     /// Begins to watch a descriptor; [`Ready::key`] will be `key`. It must be given up ([`Port::unwatch`] or closing

@@ -6,13 +6,14 @@
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use model::media::{Drive, Precondition};
+use model::management::{Lifetime, ManagedDrive, Management};
+use model::media::Precondition;
 use rustix::fs::{FlockOperation, flock};
 use study::catalogue::DriveSheet;
 use study::problem::{Place, Problem, Problems};
 
 use crate::served::Served;
-use crate::store::{FileStore, MemoryStore, State, Store, save, state_path};
+use crate::store::{FileStore, MemoryStore, State, Store, state_path};
 
 /// Where the data of a drive shall be.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,42 +50,43 @@ impl Setup {
     /// Why it cannot be served.
     pub fn open(self) -> Result<Served, Problems> {
         let bytes = self.bytes()?;
-        let block = self
-            .sheet
-            .management
-            .lba_formats
-            .first()
-            .map_or(512, |it| it.data);
         let fresh = State {
             drive: self.sheet.id.clone(),
             serial: self.serial.clone(),
             bytes,
-            block,
+            lifetime: Lifetime::of_new(&self.sheet.config),
             ..State::default()
         };
-        let (store, mut state, path) = match &self.store {
+        let mut opened = match &self.store {
             StoreChoice::Memory => {
                 let store = MemoryStore::new(bytes).map_err(|error| {
                     Problems::whole("--size", format!("{bytes} bytes of memory: {error}"))
                 })?;
-                (Store::Memory(store), fresh, None)
+                Opened {
+                    store: Store::Memory(store),
+                    file: None,
+                    state: fresh,
+                    state_file: None,
+                }
             }
-            StoreChoice::File(path) => {
-                let (file, state) = open_file(path, fresh)?;
-                let path = Some(state_path(path));
-                (Store::File(FileStore::new(file)), state, path)
-            }
+            StoreChoice::File(path) => open_file(path, fresh, &self.sheet.management)?,
         };
-        state.power_cycles += 1;
-        if !state.clean && state.power_cycles > 1 {
-            state.unsafe_shutdowns += 1;
+        let state = &mut opened.state;
+        if !state.clean && state.lifetime.power_cycles > 0 {
+            state.lifetime.unsafe_shutdowns += 1;
         }
-        state.clean = false;
-        if let Some(path) = &path {
-            save(path, &state).map_err(|error| cannot(path, "written", &error))?;
-        }
-        let drive = Drive::new(&self.sheet.config, self.precondition, self.seed);
-        Ok(Served::new(self, drive, store, state, path))
+        let drive = ManagedDrive::new(
+            &self.sheet.config,
+            &self.sheet.management,
+            self.precondition,
+            self.seed,
+            state.lifetime.clone(),
+        );
+        let origin = self.name.clone();
+        let drive = drive.map_err(|refusal| Problems::whole(&origin, refusal.to_string()))?;
+        Served::new(self, drive, opened)
+            .and_then(|served| served.save(false).map(|()| served))
+            .map_err(|error| Problems::whole(origin, error.to_string()))
     }
 
     fn bytes(&self) -> Result<u64, Problems> {
@@ -103,6 +105,14 @@ impl Setup {
     }
 }
 
+/// A store that has been opened, and what the drive remembers.
+pub(crate) struct Opened {
+    pub(crate) store: Store,
+    pub(crate) file: Option<File>,
+    pub(crate) state: State,
+    pub(crate) state_file: Option<PathBuf>,
+}
+
 fn cannot(path: &Path, be: &str, error: &dyn std::fmt::Display) -> Problems {
     Problems::whole(
         path.display().to_string(),
@@ -111,7 +121,7 @@ fn cannot(path: &Path, be: &str, error: &dyn std::fmt::Display) -> Problems {
 }
 
 /// The data file and its state: those that are there, or new ones if neither is.
-fn open_file(path: &Path, fresh: State) -> Result<(File, State), Problems> {
+fn open_file(path: &Path, fresh: State, management: &Management) -> Result<Opened, Problems> {
     let beside = state_path(path);
     match (path.exists(), beside.exists()) {
         (false, false) => {
@@ -124,9 +134,9 @@ fn open_file(path: &Path, fresh: State) -> Result<(File, State), Problems> {
             lock(path, &file)?;
             file.set_len(fresh.bytes)
                 .map_err(|error| cannot(path, "made so large", &error))?;
-            Ok((file, fresh))
+            opened(path, file, fresh)
         }
-        (true, true) => open_existing(path, &beside, &fresh),
+        (true, true) => open_existing(path, &beside, &fresh, management),
         (true, false) => Err(refused(
             path,
             format!("there is no {} beside it", beside.display()),
@@ -140,7 +150,24 @@ fn open_file(path: &Path, fresh: State) -> Result<(File, State), Problems> {
     }
 }
 
-fn open_existing(path: &Path, beside: &Path, fresh: &State) -> Result<(File, State), Problems> {
+fn opened(path: &Path, file: File, state: State) -> Result<Opened, Problems> {
+    let store = file
+        .try_clone()
+        .map_err(|error| cannot(path, "opened twice", &error))?;
+    Ok(Opened {
+        store: Store::File(FileStore::new(store, 0, state.bytes)),
+        file: Some(file),
+        state,
+        state_file: Some(state_path(path)),
+    })
+}
+
+fn open_existing(
+    path: &Path,
+    beside: &Path,
+    fresh: &State,
+    management: &Management,
+) -> Result<Opened, Problems> {
     let text = std::fs::read_to_string(beside).map_err(|error| cannot(beside, "read", &error))?;
     let state = State::parse(&text).map_err(|what| {
         refused(
@@ -164,14 +191,23 @@ fn open_existing(path: &Path, beside: &Path, fresh: &State) -> Result<(File, Sta
         .map_err(|error| cannot(path, "opened", &error))?;
     lock(path, &file)?;
     let length = file.metadata().map_or(0, |metadata| metadata.len());
-    if length != state.bytes {
+    let format = management.lba_formats.get(state.lifetime.lba_format);
+    let whole = format.map(|format| {
+        let blocks = state.bytes / u64::from(format.data);
+        state.bytes + blocks * u64::from(format.metadata)
+    });
+    // A crash in the middle of a FORMAT may leave the metadata's part missing: it is made again, of zeroes.
+    if whole.is_none_or(|whole| length != whole && length != state.bytes) {
         return Err(refused(
             path,
-            format!("it has {length} bytes, its state says {}", state.bytes),
+            format!(
+                "it has {length} bytes, its state says {} of LBA format {}",
+                state.bytes, state.lifetime.lba_format
+            ),
             "bring back an undamaged copy, or name another --store",
         ));
     }
-    Ok((file, state))
+    opened(path, file, state)
 }
 
 fn lock(path: &Path, file: &File) -> Result<(), Problems> {

@@ -40,6 +40,11 @@ pub trait Connection {
         port: &mut Port<'_>,
     ) -> Result<usize, Ending>;
 
+    /// See [`Endpoint::is_client`].
+    fn is_client(&self) -> bool {
+        true
+    }
+
     /// A command of this connection has completed. Data moves now: [`crate::Served::read`] into `out.grow(..)`,
     /// [`crate::Served::write`] from what was received.
     ///
@@ -153,6 +158,10 @@ impl<C: Connection> Stream<C> {
 }
 
 impl<C: Connection> Endpoint for Stream<C> {
+    fn is_client(&self) -> bool {
+        self.connection.is_client()
+    }
+
     fn open(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
         port.watch(&self.socket, 0, self.watched)?;
         self.connection.open(&mut self.out, port)

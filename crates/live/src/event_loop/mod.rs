@@ -23,7 +23,8 @@ use rustix::net::{SocketFlags, acceptfrom_with, sockopt};
 pub use lateness::Lateness;
 
 use crate::clock::{Clock, Wall};
-use crate::port::{Bell, Ending, Endpoint, Front, Load, Port, Ready};
+use crate::faults::Fault;
+use crate::port::{Bell, Ending, Endpoint, Front, Load, Notice, Port, Ready};
 use crate::served::{Reply, Served};
 
 /// What connections may take.
@@ -55,6 +56,9 @@ impl Default for Limits {
 
 /// How often endpoints get a tick.
 const TICK: Span = Span::from_ms(100);
+
+/// How often what the drives remember is written down.
+const SAVE: Span = Span::from_ms(10_000);
 
 /// Numbers in epoll's data that are no endpoints.
 const LISTENERS: u32 = u32::MAX;
@@ -120,6 +124,9 @@ pub struct EventLoop {
     scratch: Vec<u8>,
     active: Wall,
     next_tick: Wall,
+    next_save: Wall,
+    /// Faults to come, the next last.
+    planned: Vec<(Wall, usize, Fault)>,
     stop: (UnixStream, Stop),
     log: Box<dyn FnMut(&str)>,
     observer: Option<(Span, Wall, Observer)>,
@@ -160,6 +167,8 @@ impl EventLoop {
             scratch: Vec::new(),
             active: Wall::default(),
             next_tick: Wall::default(),
+            next_save: Wall::default(),
+            planned: Vec::new(),
             stop: (hear, Stop(Arc::new(tell))),
             log,
             observer: None,
@@ -242,7 +251,7 @@ impl EventLoop {
         }
         let wake = deadline.minus(self.limits.spin_before);
         let connected = self.places.len() > self.free.len();
-        let wake = if connected || self.observer.is_some() {
+        let wake = if connected || self.observer.is_some() || !self.planned.is_empty() {
             wake.min(self.next_tick)
         } else {
             wake
@@ -404,27 +413,101 @@ impl EventLoop {
             match bell {
                 Bell::Ring(id) => self.call(id, |endpoint, port| endpoint.rung(port)),
                 Bell::Notice(drive, notice) => {
-                    for id in 0..self.places.len() as u32 {
-                        self.call(id, |endpoint, port| endpoint.notice(drive, notice, port));
+                    self.tell_all(drive, notice);
+                }
+                Bell::Fault(drive, fault) => self.fault(drive, &fault),
+            }
+        }
+    }
+
+    fn tell_all(&mut self, drive: usize, notice: Notice) {
+        for id in 0..self.places.len() as u32 {
+            self.call(id, |endpoint, port| endpoint.notice(drive, notice, port));
+        }
+    }
+
+    /// Lets a fault happen, and says so.
+    fn fault(&mut self, index: usize, fault: &Fault) {
+        let now = self.clock.arrival(self.clock.wall());
+        let drive = &mut self.drives[index];
+        (self.log)(&format!("{}: fault: {fault}", drive.name()));
+        match fault {
+            Fault::PowerCut => {
+                let loss = drive.power_cut(now);
+                (self.log)(&format!(
+                    "{}: power cut: {} commands and {} cached bytes lost",
+                    drive.name(),
+                    loss.commands,
+                    loss.cached_bytes
+                ));
+                self.save(index);
+                self.tell_all(index, Notice::PowerCut);
+            }
+            Fault::Drop => {
+                let gone = Ending::Failed("dropped on demand".into());
+                for id in 0..self.places.len() as u32 {
+                    if self.places[id as usize]
+                        .endpoint
+                        .as_ref()
+                        .is_some_and(|it| it.is_client())
+                    {
+                        self.end(id, &gone);
                     }
                 }
+            }
+            fault => {
+                if let Err(why) = drive.suffer(now, fault) {
+                    (self.log)(&format!("{}: fault: {why}", drive.name()));
+                }
+                self.tell_all(index, Notice::Health);
+            }
+        }
+    }
+
+    /// Writes down what a drive remembers.
+    fn save(&mut self, index: usize) {
+        let drive = &self.drives[index];
+        if let Err(error) = drive.save(false) {
+            (self.log)(&format!("{}: its state: {error}", drive.name()));
+        }
+    }
+
+    /// Faults to come: when, to which drive, what. At once those without a time.
+    pub fn plan(&mut self, faults: Vec<(Wall, usize, Fault)>) {
+        self.planned.extend(faults);
+        // The next is the last.
+        self.planned
+            .sort_by_key(|(at, _, _)| std::cmp::Reverse(*at));
+    }
+
+    fn faults_due(&mut self, now: Wall) {
+        while self.planned.last().is_some_and(|(at, _, _)| *at <= now) {
+            if let Some((_, drive, fault)) = self.planned.pop() {
+                self.fault(drive, &fault);
             }
         }
     }
 
     fn tick(&mut self, now: Wall) {
         self.next_tick = now.plus(TICK);
+        self.faults_due(now);
         for id in 0..self.places.len() as u32 {
             self.call(id, |endpoint, port| endpoint.tick(port));
         }
-        if !self.clock.free() {
-            // Work of an idle drive is caught up with here, so that a command after a long pause finds little.
-            let horizon = self.clock.arrival(now);
-            for drive in &mut self.drives {
-                drive.advance(horizon, &mut self.replies);
+        // Work of an idle drive is caught up with here, so that a command after a long pause finds little.
+        let reached = self.clock.arrival(now);
+        for drive in &mut self.drives {
+            if let Err(error) = drive.settle(reached) {
+                (self.log)(&format!("{}: its store: {error}", drive.name()));
             }
         }
         self.serve();
+        if now >= self.next_save {
+            self.next_save = now.plus(SAVE);
+            for index in 0..self.drives.len() {
+                self.save(index);
+            }
+        }
         if let Some((every, next, observer)) = &mut self.observer
             && now >= *next
         {

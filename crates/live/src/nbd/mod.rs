@@ -11,7 +11,7 @@ pub mod wire;
 use model::Op;
 
 use crate::outbox::Outbox;
-use crate::port::{Ending, Endpoint, Front, Port, Socket};
+use crate::port::{Ending, Endpoint, Front, Notice, Port, Socket};
 use crate::served::{Outcome, Reply, Request};
 use crate::stream::{Connection, Stream};
 use handshake::Handshake;
@@ -438,6 +438,9 @@ impl Connection for NbdConnection {
         };
         let pending = std::mem::take(&mut self.pending[reply.tag as usize]);
         self.free.push(reply.tag);
+        if reply.outcome == Outcome::PowerLoss {
+            return Err(Ending::Failed("the drive lost its power".into()));
+        }
         let outcome = match (reply.outcome, reply.op) {
             (Outcome::Success, Op::Write) => {
                 let drive = port.drive(agreed.export);
@@ -462,6 +465,21 @@ impl Connection for NbdConnection {
             return Err(Ending::Left);
         }
         Ok(())
+    }
+
+    fn notice(
+        &mut self,
+        _drive: usize,
+        notice: Notice,
+        _out: &mut Outbox,
+        _port: &mut Port<'_>,
+    ) -> Result<(), Ending> {
+        match notice {
+            // Size or block size may have changed: the client must ask anew.
+            Notice::Namespace => Err(Ending::Failed("the drive's format has changed".into())),
+            Notice::PowerCut => Err(Ending::Failed("the drive lost its power".into())),
+            Notice::Health => Ok(()),
+        }
     }
 
     fn tick(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {

@@ -17,20 +17,27 @@ static ZEROES: [u8; 65_536] = [0; 65_536];
 #[derive(Debug)]
 pub struct FileStore {
     file: File,
+    /// Where in the file the store begins, and its length.
+    base: u64,
+    bytes: u64,
 }
 
 impl FileStore {
-    /// The data in this file, which must be as long as the namespace.
-    pub fn new(file: File) -> FileStore {
-        FileStore { file }
+    /// The `bytes` bytes from `base` on of this file, which must be so long.
+    pub fn new(file: File, base: u64, bytes: u64) -> FileStore {
+        FileStore { file, base, bytes }
+    }
+
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        self.zero(0, self.bytes)
     }
 
     pub(super) fn read(&self, offset: u64, data: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(data, offset)
+        self.file.read_exact_at(data, self.base + offset)
     }
 
     pub(super) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(data, offset)
+        self.file.write_all_at(data, self.base + offset)
     }
 
     pub(super) fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
@@ -38,7 +45,7 @@ impl FileStore {
             return Ok(());
         }
         let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match fallocate(&self.file, punch, offset, bytes) {
+        match fallocate(&self.file, punch, self.base + offset, bytes) {
             Ok(()) => Ok(()),
             Err(rustix::io::Errno::OPNOTSUPP) => self.write_zeroes(offset, bytes),
             Err(error) => Err(error.into()),
@@ -50,7 +57,7 @@ impl FileStore {
         while done < bytes {
             let now = (bytes - done).min(ZEROES.len() as u64);
             self.file
-                .write_all_at(&ZEROES[..now as usize], offset + done)?;
+                .write_all_at(&ZEROES[..now as usize], self.base + offset + done)?;
             done += now;
         }
         Ok(())
@@ -61,10 +68,11 @@ impl FileStore {
     }
 
     pub(super) fn extent(&self, offset: u64, limit: u64) -> (u64, bool) {
-        match seek(&self.file, SeekFrom::Data(offset)) {
-            Ok(data) if data > offset => (data.min(limit), false),
-            Ok(_) => match seek(&self.file, SeekFrom::Hole(offset)) {
-                Ok(hole) => (hole.min(limit).max(offset + 1), true),
+        let (from, base) = (self.base + offset, self.base);
+        match seek(&self.file, SeekFrom::Data(from)) {
+            Ok(data) if data > from => ((data - base).min(limit), false),
+            Ok(_) => match seek(&self.file, SeekFrom::Hole(from)) {
+                Ok(hole) => ((hole - base).min(limit).max(offset + 1), true),
                 Err(_) => (limit, true),
             },
             Err(rustix::io::Errno::NXIO) => (limit, false),

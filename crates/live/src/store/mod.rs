@@ -1,14 +1,15 @@
 //! Where a served drive keeps its data.
 //!
-//! A store holds bytes by offset and, on formats with metadata, metadata by block. Blocks that were never written read
-//! as zeroes. Offsets and lengths are those of a checked command: beyond the end is an error of the caller.
+//! A store holds bytes by offset. What was never written reads as zeroes. Offsets and lengths are those of a checked command: beyond the end is an error of the caller.
 
+mod cache;
 mod file;
 mod memory;
 mod state;
 
 use std::io;
 
+pub use cache::WriteCache;
 pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use state::{State, save, state_path};
@@ -56,6 +57,14 @@ impl Store {
     /// Those of the file.
     pub fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
         each!(self, store => store.zero(offset, bytes))
+    }
+
+    /// Makes all of it zeroes.
+    ///
+    /// # Errors
+    /// Those of the file or of memory.
+    pub fn clear(&mut self) -> io::Result<()> {
+        each!(self, store => store.clear())
     }
 
     /// Brings everything to the host's disk.

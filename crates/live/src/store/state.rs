@@ -3,9 +3,13 @@
 //! A short text beside the data file: a first line with the version, a `key value` line for each figure, and a last
 //! line with the CRC-32C of all before it. It is replaced as a whole, so a crash leaves the old one or the new one.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use model::Span;
+use model::management::Lifetime;
 
 /// First line. The number changes when an older program could misread what follows.
 const HEAD: &str = "drivelab-store 1";
@@ -19,61 +23,48 @@ pub struct State {
     pub serial: String,
     /// Bytes of the namespace.
     pub bytes: u64,
-    /// Bytes of data in a logical block.
-    pub block: u32,
-    /// Bytes of metadata beside each block.
-    pub metadata: u16,
     /// Whether the server ended in order.
     pub clean: bool,
-    /// Times the drive was switched on.
-    pub power_cycles: u64,
-    /// Times it lost power without notice.
-    pub unsafe_shutdowns: u64,
-    /// Seconds it has been on, by its own time.
-    pub seconds_on: u64,
-    /// Read commands completed.
-    pub reads: u64,
-    /// Write commands completed.
-    pub writes: u64,
-    /// Bytes read by hosts.
-    pub bytes_read: u64,
-    /// Bytes written by hosts.
-    pub bytes_written: u64,
-    /// Bytes written to the medium.
-    pub medium_bytes_written: u64,
-    /// Commands that ended with a media error.
-    pub media_errors: u64,
-    /// Percentage of rated endurance used.
-    pub percentage_used: f64,
+    /// What it has been through.
+    pub lifetime: Lifetime,
+    /// Ranges in bytes (start, end) that cannot be read until they are written.
+    pub unreadable: Vec<(u64, u64)>,
 }
+
+/// Lines of one figure each, without those of unreadable ranges.
+const LINES: usize = 19;
 
 impl State {
     /// The text of the file.
     pub fn emit(&self) -> String {
-        let mut text = format!("{HEAD}\n");
-        let lines: [(&str, String); 16] = [
-            ("drive", self.drive.clone()),
-            ("serial", self.serial.clone()),
-            ("bytes", self.bytes.to_string()),
-            ("block", self.block.to_string()),
-            ("metadata", self.metadata.to_string()),
-            ("clean", self.clean.to_string()),
-            ("power_cycles", self.power_cycles.to_string()),
-            ("unsafe_shutdowns", self.unsafe_shutdowns.to_string()),
-            ("seconds_on", self.seconds_on.to_string()),
-            ("reads", self.reads.to_string()),
-            ("writes", self.writes.to_string()),
-            ("bytes_read", self.bytes_read.to_string()),
-            ("bytes_written", self.bytes_written.to_string()),
-            (
-                "medium_bytes_written",
-                self.medium_bytes_written.to_string(),
-            ),
-            ("media_errors", self.media_errors.to_string()),
-            ("percentage_used", self.percentage_used.to_string()),
+        let life = &self.lifetime;
+        let lines: [(&str, &dyn Display); LINES] = [
+            ("drive", &self.drive),
+            ("serial", &self.serial),
+            ("bytes", &self.bytes),
+            ("clean", &self.clean),
+            ("lba_format", &life.lba_format),
+            ("power_cycles", &life.power_cycles),
+            ("unsafe_shutdowns", &life.unsafe_shutdowns),
+            ("power_on_ns", &life.power_on.ns()),
+            ("busy_ns", &life.busy.ns()),
+            ("host_read_commands", &life.host_read_commands),
+            ("host_write_commands", &life.host_write_commands),
+            ("host_bytes_read", &life.host_bytes_read),
+            ("host_bytes_written", &life.host_bytes_written),
+            ("media_errors", &life.media_errors),
+            ("error_log_entries", &life.error_log_entries),
+            ("percentage_used", &life.percentage_used),
+            ("warm_ns", &life.warm.ns()),
+            ("hot_ns", &life.hot.ns()),
+            ("sanitized", &life.sanitized),
         ];
+        let mut text = format!("{HEAD}\n");
         for (key, value) in lines {
             text.push_str(&format!("{key} {value}\n"));
+        }
+        for (start, end) in &self.unreadable {
+            text.push_str(&format!("unreadable {start} {end}\n"));
         }
         let sum = crc32c::crc32c(text.as_bytes());
         text.push_str(&format!("crc32c {sum:08x}\n"));
@@ -102,43 +93,55 @@ impl State {
         let mut seen = 0;
         for line in text[..tail].lines().skip(1) {
             let (key, value) = line.split_once(' ').ok_or(format!("line `{line}`"))?;
-            state.set(key, value)?;
-            seen += 1;
+            if key == "unreadable" {
+                let (start, end) = value.split_once(' ').ok_or(format!("line `{line}`"))?;
+                let range = (number(key, start)?, number(key, end)?);
+                state.unreadable.push(range);
+            } else {
+                state.set(key, value)?;
+                seen += 1;
+            }
         }
-        if seen == 16 {
+        if seen == LINES {
             Ok(state)
         } else {
-            Err(format!("it has {seen} lines, not 16"))
+            Err(format!("it has {seen} lines, not {LINES}"))
         }
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
-        fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
-            value
-                .parse()
-                .map_err(|_| format!("{key}: `{value}` is not a value of it"))
-        }
+        let life = &mut self.lifetime;
+        let span = || number(key, value).map(Span::from_ns);
         match key {
             "drive" => self.drive = value.to_owned(),
             "serial" => self.serial = value.to_owned(),
             "bytes" => self.bytes = number(key, value)?,
-            "block" => self.block = number(key, value)?,
-            "metadata" => self.metadata = number(key, value)?,
             "clean" => self.clean = number(key, value)?,
-            "power_cycles" => self.power_cycles = number(key, value)?,
-            "unsafe_shutdowns" => self.unsafe_shutdowns = number(key, value)?,
-            "seconds_on" => self.seconds_on = number(key, value)?,
-            "reads" => self.reads = number(key, value)?,
-            "writes" => self.writes = number(key, value)?,
-            "bytes_read" => self.bytes_read = number(key, value)?,
-            "bytes_written" => self.bytes_written = number(key, value)?,
-            "medium_bytes_written" => self.medium_bytes_written = number(key, value)?,
-            "media_errors" => self.media_errors = number(key, value)?,
-            "percentage_used" => self.percentage_used = number(key, value)?,
+            "lba_format" => life.lba_format = number(key, value)?,
+            "power_cycles" => life.power_cycles = number(key, value)?,
+            "unsafe_shutdowns" => life.unsafe_shutdowns = number(key, value)?,
+            "power_on_ns" => life.power_on = span()?,
+            "busy_ns" => life.busy = span()?,
+            "host_read_commands" => life.host_read_commands = number(key, value)?,
+            "host_write_commands" => life.host_write_commands = number(key, value)?,
+            "host_bytes_read" => life.host_bytes_read = number(key, value)?,
+            "host_bytes_written" => life.host_bytes_written = number(key, value)?,
+            "media_errors" => life.media_errors = number(key, value)?,
+            "error_log_entries" => life.error_log_entries = number(key, value)?,
+            "percentage_used" => life.percentage_used = number(key, value)?,
+            "warm_ns" => life.warm = span()?,
+            "hot_ns" => life.hot = span()?,
+            "sanitized" => life.sanitized = number(key, value)?,
             _ => return Err(format!("key `{key}` is not known")),
         }
         Ok(())
     }
+}
+
+fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
+    value
+        .parse()
+        .map_err(|_| format!("{key}: `{value}` is not a value of it"))
 }
 
 /// Where the state of the data in `data` is kept.
@@ -174,8 +177,12 @@ mod tests {
             drive: "p4800x-375".into(),
             serial: "DL0001".into(),
             bytes: 8 << 30,
-            block: 512,
-            percentage_used: 104.25,
+            lifetime: Lifetime {
+                percentage_used: 104.25,
+                busy: Span::from_us(7),
+                ..Lifetime::default()
+            },
+            unreadable: vec![(4096, 8192)],
             ..State::default()
         }
     }
@@ -194,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_changed_byte_is_noticed(at in 0usize..400, to in 0u8..128) {
+        fn a_changed_byte_is_noticed(at in 0usize..600, to in 0u8..128) {
             let mut bytes = state().emit().into_bytes();
             let at = at % bytes.len();
             prop_assume!(bytes[at] != to);

@@ -370,6 +370,12 @@ impl ManagedDrive {
         Ok(())
     }
 
+    /// What the drive does after a power-on begins again, without one.
+    pub fn begin_refresh(&mut self, now: Time) {
+        self.switched_on = Some(now);
+        self.drive.power_on(now);
+    }
+
     /// Counts data that could not be given back, with its entry in the error log.
     pub fn count_media_error(&mut self) {
         self.lifetime.media_errors += 1;

@@ -1,0 +1,106 @@
+//! A line-by-line control of a running server: faults at once, power cut, status.
+//!
+//! A line in, a line or more out, the last of them `ok` or `error: ...`. The lines are those of [`crate::faults`], without
+//! `at`; and `status`, `help`, `save`.
+
+use std::fmt::Write as _;
+
+use crate::faults::{Planned, SYNTAX};
+use crate::metrics;
+use crate::outbox::Outbox;
+use crate::port::{Ending, Endpoint, Front, Port, Socket};
+use crate::served::Reply;
+use crate::stream::{Connection, Stream};
+
+/// Longest line.
+const LONGEST: usize = 4096;
+
+/// Listens for those who control.
+#[derive(Debug, Default)]
+pub struct Control;
+
+impl Front for Control {
+    fn name(&self) -> &'static str {
+        "control"
+    }
+
+    fn accept(&mut self, socket: Socket, _peer: &str) -> Result<Box<dyn Endpoint>, String> {
+        Ok(Box::new(Stream::new(socket, ControlConnection)))
+    }
+}
+
+/// One who controls.
+#[derive(Debug)]
+pub struct ControlConnection;
+
+impl Connection for ControlConnection {
+    fn is_client(&self) -> bool {
+        false
+    }
+
+    fn input(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<usize, Ending> {
+        let mut used = 0;
+        while let Some(end) = bytes[used..].iter().position(|&byte| byte == b'\n') {
+            let line = String::from_utf8_lossy(&bytes[used..used + end]);
+            used += end + 1;
+            let answer = match obey(line.trim(), port) {
+                Ok(text) => text + "ok\n",
+                Err(why) => format!("error: {why}\n"),
+            };
+            out.push(answer.as_bytes());
+        }
+        if bytes.len() - used > LONGEST {
+            return Err(Ending::broke("a line without end"));
+        }
+        Ok(used)
+    }
+
+    fn reply(&mut self, _: &Reply, _: &mut Outbox, _: &mut Port<'_>) -> Result<(), Ending> {
+        Ok(())
+    }
+}
+
+fn obey(line: &str, port: &mut Port<'_>) -> Result<String, String> {
+    match line {
+        "" => return Ok(String::new()),
+        "status" => return Ok(metrics::text(port)),
+        "help" => {
+            let mut text = String::from("status\nsave\n[DRIVE:] followed by one of:\n");
+            for fault in SYNTAX {
+                // Writing to a string does not fail.
+                let _ = writeln!(text, "  {fault}");
+            }
+            return Ok(text);
+        }
+        "save" => {
+            for index in 0..port.drives() {
+                let drive = port.drive(index);
+                drive.save(false).map_err(|error| error.to_string())?;
+            }
+            return Ok(String::new());
+        }
+        _ => {}
+    }
+    let planned: Planned = line.parse()?;
+    if planned.at.is_some() {
+        return Err("`at` is for scripts: here it happens at once".into());
+    }
+    let index = index_of(&planned, port)?;
+    port.fault(index, planned.fault)?;
+    Ok(String::new())
+}
+
+/// The drive that is meant.
+fn index_of(planned: &Planned, port: &mut Port<'_>) -> Result<usize, String> {
+    let Some(name) = &planned.drive else {
+        return Ok(0);
+    };
+    (0..port.drives())
+        .find(|&index| port.drive(index).name() == name)
+        .ok_or_else(|| format!("there is no drive `{name}`"))
+}

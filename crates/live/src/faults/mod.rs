@@ -1,0 +1,280 @@
+//! Faults on demand: what a test wants a drive to suffer, and when.
+//!
+//! A script has a fault a line, `#` begins a comment:
+//! ```text
+//! at 10s p4800x-375: medium-error 2048 8      LBAs 2048 to 2055 cannot be read until they are written
+//! at 12s slow 2ms for 5s                      every command takes 2 ms longer
+//! ```
+//! Without `at` it happens at once (at the start), without a name it happens to the first drive. `at` counts wall time
+//! from the start of the server, other times are the drive's own. The control socket takes the same lines.
+
+use std::fmt;
+
+use model::Span;
+
+/// What happens to a drive.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Fault {
+    /// These logical blocks cannot be read until they are written.
+    MediumError {
+        /// First block.
+        lba: u64,
+        /// How many.
+        blocks: u64,
+    },
+    /// These logical blocks can be read again.
+    Heal {
+        /// First block.
+        lba: u64,
+        /// How many.
+        blocks: u64,
+    },
+    /// Every command takes this much longer.
+    Slow {
+        /// How much.
+        by: Span,
+        /// For how long; until `slow 0us` if none.
+        lasting: Option<Span>,
+    },
+    /// No command completes.
+    Stuck {
+        /// For how long; until `unstuck` if none.
+        lasting: Option<Span>,
+    },
+    /// Commands complete again.
+    Unstuck,
+    /// Connections are cut.
+    Drop,
+    /// Percentage Used is this.
+    Wear(f64),
+    /// The air around the drive has this many degrees Celsius.
+    Ambient(f64),
+    /// What follows a power-on in the background begins again.
+    Refresh,
+    /// Power goes and comes back.
+    PowerCut,
+}
+
+/// A fault, where and when.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Planned {
+    /// Wall time since the start of the server; none for at once.
+    pub at: Option<Span>,
+    /// Name of the drive; none for the first.
+    pub drive: Option<String>,
+    /// What happens.
+    pub fault: Fault,
+}
+
+/// The faults there are, for help and messages.
+pub const SYNTAX: &[&str] = &[
+    "medium-error LBA BLOCKS",
+    "heal LBA BLOCKS",
+    "slow TIME [for TIME]",
+    "stuck [for TIME]",
+    "unstuck",
+    "drop",
+    "wear PERCENT",
+    "ambient CELSIUS",
+    "refresh",
+    "power-cut",
+];
+
+/// The faults of a script.
+///
+/// # Errors
+/// Line and reason of everything that is wrong.
+pub fn script(text: &str) -> Result<Vec<Planned>, Vec<(usize, String)>> {
+    let mut planned = Vec::new();
+    let mut problems = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        match line.parse() {
+            Ok(fault) => planned.push(fault),
+            Err(why) => problems.push((index + 1, why)),
+        }
+    }
+    if problems.is_empty() {
+        Ok(planned)
+    } else {
+        Err(problems)
+    }
+}
+
+fn time(word: &str) -> Result<Span, String> {
+    let wrong = || format!("`{word}` is not a time such as 10us, 2ms or 1.5s");
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    let unit = match &word[digits.len()..] {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let seconds = number * unit;
+    // Ten years: far beyond any test, and far from the end of the clock.
+    if (0.0..=3.2e8).contains(&seconds) {
+        Ok(Span::from_seconds(seconds))
+    } else {
+        Err(wrong())
+    }
+}
+
+fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
+    word.parse()
+        .map_err(|_| format!("`{word}` is not a number that fits here"))
+}
+
+fn lasting(words: &[&str]) -> Result<Option<Span>, String> {
+    match words {
+        [] => Ok(None),
+        ["for", word] => Ok(Some(time(word)?)),
+        _ => Err(format!("`{}` should be `for TIME`", words.join(" "))),
+    }
+}
+
+impl std::str::FromStr for Fault {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Fault, String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Ok(match words[..] {
+            ["medium-error", lba, blocks] => Fault::MediumError {
+                lba: number(lba)?,
+                blocks: number(blocks)?,
+            },
+            ["heal", lba, blocks] => Fault::Heal {
+                lba: number(lba)?,
+                blocks: number(blocks)?,
+            },
+            ["slow", by, ref rest @ ..] => Fault::Slow {
+                by: time(by)?,
+                lasting: lasting(rest)?,
+            },
+            ["stuck", ref rest @ ..] => Fault::Stuck {
+                lasting: lasting(rest)?,
+            },
+            ["unstuck"] => Fault::Unstuck,
+            ["drop"] => Fault::Drop,
+            ["wear", percent] => Fault::Wear(number(percent)?),
+            ["ambient", celsius] => Fault::Ambient(number(celsius)?),
+            ["refresh"] => Fault::Refresh,
+            ["power-cut"] => Fault::PowerCut,
+            _ => {
+                return Err(format!(
+                    "`{line}` is no fault; there are: {}",
+                    SYNTAX.join(", ")
+                ));
+            }
+        })
+    }
+}
+
+impl std::str::FromStr for Planned {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Planned, String> {
+        let mut rest = line.trim();
+        let mut at = None;
+        if let Some(after) = rest.strip_prefix("at ") {
+            let after = after.trim_start();
+            let (word, after) = after
+                .split_once(char::is_whitespace)
+                .ok_or("what shall happen is missing")?;
+            at = Some(time(word)?);
+            rest = after.trim_start();
+        }
+        let mut drive = None;
+        if let Some((name, after)) = rest.split_once(':') {
+            drive = Some(name.trim().to_owned());
+            rest = after;
+        }
+        Ok(Planned {
+            at,
+            drive,
+            fault: rest.parse()?,
+        })
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lasting = |lasting: &Option<Span>| {
+            lasting.map_or(String::new(), |span| format!(" for {}ns", span.ns()))
+        };
+        match self {
+            Fault::MediumError { lba, blocks } => write!(f, "medium-error {lba} {blocks}"),
+            Fault::Heal { lba, blocks } => write!(f, "heal {lba} {blocks}"),
+            Fault::Slow { by, lasting: span } => {
+                write!(f, "slow {}ns{}", by.ns(), lasting(span))
+            }
+            Fault::Stuck { lasting: span } => write!(f, "stuck{}", lasting(span)),
+            Fault::Unstuck => f.write_str("unstuck"),
+            Fault::Drop => f.write_str("drop"),
+            Fault::Wear(percent) => write!(f, "wear {percent}"),
+            Fault::Ambient(celsius) => write!(f, "ambient {celsius}"),
+            Fault::Refresh => f.write_str("refresh"),
+            Fault::PowerCut => f.write_str("power-cut"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_read_as_written() {
+        let text = "# soon\nat 10s p4800x-375: medium-error 2048 8\nslow 2ms for 5s # a while\n";
+        let planned = script(text).expect("a good script");
+        assert_eq!(
+            planned,
+            [
+                Planned {
+                    at: Some(Span::from_ms(10_000)),
+                    drive: Some("p4800x-375".into()),
+                    fault: Fault::MediumError {
+                        lba: 2048,
+                        blocks: 8
+                    },
+                },
+                Planned {
+                    at: None,
+                    drive: None,
+                    fault: Fault::Slow {
+                        by: Span::from_ms(2),
+                        lasting: Some(Span::from_ms(5_000)),
+                    },
+                },
+            ]
+        );
+    }
+
+    #[test]
+    fn everything_wrong_is_said_with_its_line() {
+        let problems = script("wear much\n\nat 5 drop\nexplode\n").expect_err("bad");
+        let lines: Vec<usize> = problems.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [1, 3, 4]);
+        assert!(problems[2].1.contains("medium-error LBA BLOCKS"));
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read_again() {
+        for text in [
+            "slow 2000000ns for 5ns",
+            "heal 1 2",
+            "wear 104",
+            "stuck",
+            "power-cut",
+        ] {
+            let fault: Fault = text.parse().expect("a fault");
+            assert_eq!(fault.to_string(), text);
+        }
+    }
+}

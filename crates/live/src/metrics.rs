@@ -1,0 +1,267 @@
+//! Figures of the served drives as Prometheus text, over just enough HTTP.
+//!
+//! One request a connection, GET of any path. Left out: everything else that HTTP has.
+
+use std::fmt::Write as _;
+
+use model::management::Health;
+use model::{Gauge, Time};
+
+use crate::outbox::Outbox;
+use crate::port::{Ending, Endpoint, Front, Port, Socket};
+use crate::served::{Reply, Served};
+use crate::stream::{Connection, Stream};
+
+/// Longest request.
+const LONGEST: usize = 8192;
+
+/// Listens for those who scrape.
+#[derive(Debug, Default)]
+pub struct Metrics;
+
+impl Front for Metrics {
+    fn name(&self) -> &'static str {
+        "metrics"
+    }
+
+    fn accept(&mut self, socket: Socket, _peer: &str) -> Result<Box<dyn Endpoint>, String> {
+        Ok(Box::new(Stream::new(socket, Scrape)))
+    }
+}
+
+/// One request.
+#[derive(Debug)]
+struct Scrape;
+
+impl Connection for Scrape {
+    fn is_client(&self) -> bool {
+        false
+    }
+
+    fn input(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<usize, Ending> {
+        if !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
+            if bytes.len() > LONGEST {
+                return Err(Ending::broke("a request without end"));
+            }
+            return Ok(0);
+        }
+        if !bytes.starts_with(b"GET ") {
+            out.push(b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            return Err(Ending::Left);
+        }
+        let text = text(port);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            text.len()
+        );
+        out.push(head.as_bytes());
+        out.push(text.as_bytes());
+        // What was gathered is sent before the connection is closed.
+        Err(Ending::Left)
+    }
+
+    fn reply(&mut self, _: &Reply, _: &mut Outbox, _: &mut Port<'_>) -> Result<(), Ending> {
+        Ok(())
+    }
+}
+
+/// One metric of all drives.
+struct Metric {
+    name: &'static str,
+    kind: &'static str,
+    help: &'static str,
+    values: Vec<f64>,
+}
+
+/// The figures, in Prometheus' text format.
+pub fn text(port: &mut Port<'_>) -> String {
+    let mut metrics: Vec<Metric> = Vec::new();
+    let mut names = Vec::new();
+    for index in 0..port.drives() {
+        let now = port.model_time(index);
+        names.push(port.drive(index).name().to_owned());
+        for (place, (name, kind, help, value)) in of_drive(port, index, now).into_iter().enumerate()
+        {
+            if place == metrics.len() {
+                metrics.push(Metric {
+                    name,
+                    kind,
+                    help,
+                    values: Vec::new(),
+                });
+            }
+            metrics[place].values.push(value);
+        }
+    }
+    let mut text = String::new();
+    for metric in &metrics {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "# HELP drivelab_{} {}", metric.name, metric.help);
+        let _ = writeln!(text, "# TYPE drivelab_{} {}", metric.name, metric.kind);
+        for (name, value) in names.iter().zip(&metric.values) {
+            let _ = writeln!(text, "drivelab_{}{{drive=\"{name}\"}} {value}", metric.name);
+        }
+    }
+    lateness(port, &mut text);
+    text
+}
+
+type Figure = (&'static str, &'static str, &'static str, f64);
+
+fn of_drive(port: &mut Port<'_>, index: usize, now: Time) -> Vec<Figure> {
+    let drive = port.drive(index);
+    let health = drive.health(now);
+    let mut figures = of_commands(drive);
+    figures.extend(of_health(&health));
+    figures
+}
+
+fn total(name: &'static str, help: &'static str, value: f64) -> Figure {
+    (name, "counter", help, value)
+}
+
+fn level(name: &'static str, help: &'static str, value: f64) -> Figure {
+    (name, "gauge", help, value)
+}
+
+fn of_commands(drive: &Served) -> Vec<Figure> {
+    let counters = *drive.counters();
+    let medium = drive.gauge(Gauge::MediumBytesWritten);
+    let seconds = counters.latency_ns as f64 * 1e-9;
+    let depth = drive.in_flight() as f64;
+    let others = counters.others as f64;
+    vec![
+        total(
+            "reads_total",
+            "Read commands completed.",
+            counters.reads as f64,
+        ),
+        total(
+            "writes_total",
+            "Write commands completed.",
+            counters.writes as f64,
+        ),
+        total(
+            "other_commands_total",
+            "Flushes, trims and write-zeroes completed.",
+            others,
+        ),
+        total(
+            "errors_total",
+            "Commands that failed.",
+            counters.errors as f64,
+        ),
+        total(
+            "read_bytes_total",
+            "Bytes read by hosts.",
+            counters.bytes_read as f64,
+        ),
+        total(
+            "written_bytes_total",
+            "Bytes written by hosts.",
+            counters.bytes_written as f64,
+        ),
+        total(
+            "model_latency_seconds_total",
+            "Sum of the model's latencies.",
+            seconds,
+        ),
+        total(
+            "medium_written_bytes_total",
+            "Bytes written to the medium.",
+            medium,
+        ),
+        level(
+            "write_amplification_ratio",
+            "Medium bytes a host byte.",
+            drive.write_amplification(),
+        ),
+        level("queue_depth", "Commands in the drive.", depth),
+        level(
+            "namespace_bytes",
+            "Size of the namespace.",
+            drive.bytes() as f64,
+        ),
+    ]
+}
+
+fn of_health(health: &Health) -> Vec<Figure> {
+    let life = &health.lifetime;
+    let warning = f64::from(health.warning.bits());
+    let errors = life.media_errors as f64;
+    let cycles = life.power_cycles as f64;
+    let lost = life.unsafe_shutdowns as f64;
+    vec![
+        level(
+            "percentage_used",
+            "SMART's Percentage Used.",
+            life.percentage_used,
+        ),
+        level(
+            "temperature_celsius",
+            "Temperature of the drive.",
+            health.celsius,
+        ),
+        level(
+            "critical_warning",
+            "SMART's critical warning bits.",
+            warning,
+        ),
+        total(
+            "media_errors_total",
+            "Media errors in the drive's life.",
+            errors,
+        ),
+        total(
+            "power_on_seconds_total",
+            "Time with power.",
+            life.power_on.seconds(),
+        ),
+        total("power_cycles_total", "Times it was switched on.", cycles),
+        total(
+            "unsafe_shutdowns_total",
+            "Times it lost power unawares.",
+            lost,
+        ),
+    ]
+}
+
+/// How late replies are, as a summary.
+fn lateness(port: &Port<'_>, text: &mut String) {
+    let lateness = port.lateness();
+    let histogram = lateness.histogram();
+    text.push_str("# HELP drivelab_lateness_seconds Time from the model's completion to the departure of the reply.\n");
+    text.push_str("# TYPE drivelab_lateness_seconds summary\n");
+    for (quantile, percent) in [
+        ("0.5", 50.0),
+        ("0.99", 99.0),
+        ("0.999", 99.9),
+        ("0.9999", 99.99),
+    ] {
+        let value = histogram
+            .percentile(percent)
+            .map_or(f64::NAN, |span| span.seconds());
+        let _ = writeln!(
+            text,
+            "drivelab_lateness_seconds{{quantile=\"{quantile}\"}} {value}"
+        );
+    }
+    let count = histogram.count();
+    let sum = histogram.mean_ns() * 1e-9 * count as f64;
+    let _ = writeln!(text, "drivelab_lateness_seconds_sum {sum}");
+    let _ = writeln!(text, "drivelab_lateness_seconds_count {count}");
+    text.push_str(
+        "# HELP drivelab_late_ratio Share of replies late by more than a tenth of their latency.\n",
+    );
+    text.push_str("# TYPE drivelab_late_ratio gauge\n");
+    let _ = writeln!(
+        text,
+        "drivelab_late_ratio {}",
+        lateness.share_over_a_tenth()
+    );
+}

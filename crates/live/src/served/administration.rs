@@ -1,0 +1,296 @@
+//! What an administrator asks of a served drive, and what happens to it: format, power, health, faults.
+
+use std::io;
+
+use model::management::{Health, LbaFormat, ManagedDrive, Operation, Refusal, SanitizeStatus};
+use model::{Device, Gauge, Gauges, Span, Time};
+use study::catalogue::DriveSheet;
+
+use super::{Outcome, Served};
+use crate::faults::Fault;
+use crate::store::{State, save};
+
+/// What a power cut took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PowerLoss {
+    /// Commands that were in the drive.
+    pub commands: usize,
+    /// Bytes of acknowledged writes that were in a volatile cache, in whole 4 KiB pages.
+    pub cached_bytes: u64,
+}
+
+/// Takes one gauge.
+struct One(Gauge, f64);
+
+impl Gauges for One {
+    fn gauge(&mut self, gauge: Gauge, value: f64) {
+        if gauge == self.0 {
+            self.1 += value;
+        }
+    }
+}
+
+impl Served {
+    /// What the catalogue says of the drive.
+    pub fn sheet(&self) -> &DriveSheet {
+        &self.setup.sheet
+    }
+
+    /// Name under which it is exported.
+    pub fn name(&self) -> &str {
+        &self.setup.name
+    }
+
+    /// Its serial number.
+    pub fn serial(&self) -> &str {
+        &self.serial
+    }
+
+    /// The model, for its gauges and settings that can be read.
+    pub fn model(&self) -> &ManagedDrive {
+        &self.drive
+    }
+
+    /// The LBA format in use.
+    pub fn format_in_use(&self) -> LbaFormat {
+        self.drive.lba_format()
+    }
+
+    /// Bytes of data in a logical block of the format in use.
+    pub fn block(&self) -> u32 {
+        self.drive.lba_format().data
+    }
+
+    /// Sum of a gauge of the model as of the last event.
+    pub fn gauge(&self, gauge: Gauge) -> f64 {
+        let mut one = One(gauge, 0.0);
+        self.drive.inspect(self.now, &mut one);
+        one.1
+    }
+
+    /// Bytes written to the medium for each that hosts have written, since the start; 1 before the first.
+    pub fn write_amplification(&self) -> f64 {
+        let host = self.gauge(Gauge::HostBytesWritten);
+        if host > 0.0 {
+            self.gauge(Gauge::MediumBytesWritten) / host
+        } else {
+            1.0
+        }
+    }
+
+    /// Health at `now`.
+    pub fn health(&mut self, now: Time) -> Health {
+        let now = self.reach(now);
+        self.drive.health(now)
+    }
+
+    /// Goes on to `now`, or to the last event if that was later.
+    fn reach(&mut self, now: Time) -> Time {
+        self.run_until(now);
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    /// Housekeeping, every 100 ms or so: temperature, and what has left the volatile cache by now.
+    pub(crate) fn settle(&mut self, now: Time) -> io::Result<()> {
+        let now = self.reach(now);
+        self.drive.observe(now);
+        if self.data.has_cache() {
+            let buffered = self.gauge(Gauge::BufferedBytes);
+            self.data.settle(buffered as u64)?;
+        }
+        Ok(())
+    }
+
+    /// Whether it has a volatile write cache.
+    pub fn has_write_cache(&self) -> bool {
+        self.data.has_cache()
+    }
+
+    /// Whether it has a volatile write cache that is on.
+    pub fn write_cache_enabled(&self) -> bool {
+        self.data.cache_enabled()
+    }
+
+    /// Switches the volatile write cache; off, every write is as if with FUA.
+    ///
+    /// # Errors
+    /// Those of the store, to which what is cached has to go.
+    pub fn enable_write_cache(&mut self, enabled: bool) -> Result<(), Outcome> {
+        self.data
+            .enable_cache(enabled)
+            .map_err(|_| Outcome::WriteFault)
+    }
+
+    /// Begins FORMAT NVM to the format of this number: everything stored is gone at once, and commands end with
+    /// [`Outcome::Formatting`] until [`Served::operation`] is over.
+    ///
+    /// # Errors
+    /// If there is no such format, commands are inside, or an operation is in progress.
+    pub fn format(&mut self, now: Time, number: usize) -> Result<Operation, Refusal> {
+        let now = self.reach(now);
+        if self.in_flight() > 0 {
+            return Err(Refusal::Busy);
+        }
+        let operation = self.drive.format(now, number)?;
+        self.forget_everything();
+        Ok(operation)
+    }
+
+    /// Begins a sanitize: as [`Served::format`], in the format in use.
+    ///
+    /// # Errors
+    /// If commands are inside, or an operation is in progress.
+    pub fn sanitize(&mut self, now: Time) -> Result<Operation, Refusal> {
+        let now = self.reach(now);
+        if self.in_flight() > 0 {
+            return Err(Refusal::Busy);
+        }
+        let operation = self.drive.sanitize(now)?;
+        self.forget_everything();
+        Ok(operation)
+    }
+
+    /// The data goes, as the format in use has it. A store that cannot forget is of no use any more.
+    fn forget_everything(&mut self) {
+        let format = self.drive.lba_format();
+        let blocks = self.bytes / u64::from(format.data);
+        let cleared = self
+            .data
+            .clear()
+            .and_then(|()| {
+                self.data
+                    .set_metadata(blocks * u64::from(format.metadata), true)
+            })
+            .and_then(|()| self.save(false));
+        if cleared.is_err() {
+            self.data.spoil(0, self.bytes);
+        }
+    }
+
+    /// FORMAT or sanitize in progress at `now`.
+    pub fn operation(&mut self, now: Time) -> Option<Operation> {
+        self.drive.operation(now.max(self.now))
+    }
+
+    /// What the sanitize log says at `now`.
+    pub fn sanitize_status(&mut self, now: Time) -> SanitizeStatus {
+        self.drive.sanitize_status(now.max(self.now))
+    }
+
+    /// The governor's limit in watts, if there is a governor.
+    pub fn power_limit(&self) -> Option<f64> {
+        self.drive.power_limit()
+    }
+
+    /// Sets the governor's limit in watts.
+    ///
+    /// # Errors
+    /// If there is no governor, or the limit is not above idle power.
+    pub fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        self.drive.set_power_limit(watts)
+    }
+
+    /// Counts an entry in the error log.
+    pub fn count_error_log_entry(&mut self) {
+        self.drive.count_error_log_entry();
+    }
+
+    /// Power goes and comes back: commands inside end with [`Outcome::PowerLoss`], a volatile cache is empty, and the
+    /// drive does what it does after a power-on. Use [`crate::Port::fault`], which tells the
+    /// front ends.
+    pub(crate) fn power_cut(&mut self, now: Time) -> PowerLoss {
+        let now = self.reach(now);
+        let buffered = self.gauge(Gauge::BufferedBytes);
+        // What the drive itself had already written is safe; a store that fails here has lost more than that.
+        let _ = self.data.settle(buffered as u64);
+        let mut lost = Vec::new();
+        for slot in &mut self.slots {
+            if std::mem::take(&mut slot.inside) {
+                lost.push(*slot);
+            }
+        }
+        // The model has no way to drop commands: it finishes them, and nobody hears of it.
+        while self.slots.len() > self.free.len() && self.drive.next_event() != Time::NEVER {
+            self.now = self.now.max(self.drive.next_event());
+            self.step(self.now);
+        }
+        let held = self.held.drop_all();
+        let loss = PowerLoss {
+            commands: lost.len() + held.len(),
+            cached_bytes: self.data.lose_power(),
+        };
+        for slot in &lost {
+            self.end(slot, Outcome::PowerLoss);
+        }
+        self.ready
+            .extend(held.into_iter().map(|reply| super::Reply {
+                outcome: Outcome::PowerLoss,
+                ..reply
+            }));
+        // Nothing is inside any more, so it cannot be refused.
+        let _ = self.drive.power_cycle(self.now.max(now), true);
+        loss
+    }
+
+    /// Lets a fault happen, save those that concern connections.
+    ///
+    /// # Errors
+    /// Why the drive cannot have it.
+    pub fn suffer(&mut self, now: Time, fault: &Fault) -> Result<(), String> {
+        let now = self.reach(now);
+        let block = u64::from(self.block());
+        let until = |lasting: &Option<Span>| lasting.map_or(Time::NEVER, |span| now + span);
+        match fault {
+            Fault::MediumError { lba, blocks } | Fault::Heal { lba, blocks } => {
+                let start = lba.checked_mul(block).filter(|start| *start < self.bytes);
+                let start = start.ok_or(format!("LBA {lba} is beyond the end"))?;
+                let bytes = blocks.saturating_mul(block).min(self.bytes - start);
+                match fault {
+                    Fault::Heal { .. } => self.data.heal(start, bytes),
+                    _ => self.data.spoil(start, bytes),
+                }
+            }
+            Fault::Slow { by, lasting } => self.held.slow(*by, until(lasting)),
+            Fault::Stuck { lasting } => self.held.stick(until(lasting)),
+            Fault::Unstuck => self.held.release(now),
+            Fault::Wear(percent) => {
+                let set = self.drive.set_percentage_used(*percent);
+                set.map_err(|refusal| refusal.to_string())?;
+            }
+            Fault::Ambient(celsius) if (-60.0..=200.0).contains(celsius) => {
+                self.drive.set_ambient_celsius(now, *celsius);
+            }
+            Fault::Ambient(_) => return Err("from -60 to 200 degrees Celsius".into()),
+            Fault::Refresh => self.drive.begin_refresh(now),
+            Fault::Drop | Fault::PowerCut => return Err("not a fault of the drive alone".into()),
+        }
+        Ok(())
+    }
+
+    /// Writes down what the drive remembers, if it has a file for it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn save(&self, clean: bool) -> io::Result<()> {
+        match &self.state_file {
+            Some(path) => save(
+                path,
+                &State {
+                    clean,
+                    ..self.state()
+                },
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// Brings data and state to the host's disk: the end of orderly service.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn shut_down(&mut self) -> io::Result<()> {
+        self.data.sync()?;
+        self.save(true)
+    }
+}

@@ -1,0 +1,227 @@
+//! The data of a drive: store, volatile write cache, metadata of the blocks, and what cannot be read.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+
+use crate::store::{FileStore, MemoryStore, Store, WriteCache};
+
+/// What a drive keeps.
+#[derive(Debug)]
+pub(super) struct Data {
+    store: Store,
+    /// The file of the store, to make it longer or shorter when the format changes.
+    file: Option<File>,
+    bytes: u64,
+    /// Acknowledged and not yet in the store, on drives that lose it when power goes.
+    cache: Option<WriteCache>,
+    cache_enabled: bool,
+    metadata: Option<Store>,
+    /// Ranges in bytes, start to end, that cannot be read until they are written.
+    unreadable: BTreeMap<u64, u64>,
+}
+
+impl Data {
+    /// Data in this store of `bytes` bytes; `volatile` is the size of a cache that power loss empties.
+    pub(super) fn new(store: Store, file: Option<File>, bytes: u64, volatile: Option<u64>) -> Data {
+        Data {
+            store,
+            file,
+            bytes,
+            cache: volatile.map(WriteCache::new),
+            cache_enabled: true,
+            metadata: None,
+            unreadable: BTreeMap::new(),
+        }
+    }
+
+    /// Makes room for this many bytes of metadata over all blocks, all zeroes when `anew`.
+    pub(super) fn set_metadata(&mut self, bytes: u64, anew: bool) -> io::Result<()> {
+        if let Some(file) = &self.file {
+            if anew {
+                file.set_len(self.bytes)?;
+            }
+            file.set_len(self.bytes + bytes)?;
+        }
+        self.metadata = match (&self.file, bytes) {
+            (_, 0) => None,
+            (Some(file), _) => Some(Store::File(FileStore::new(
+                file.try_clone()?,
+                self.bytes,
+                bytes,
+            ))),
+            (None, _) => Some(Store::Memory(MemoryStore::new(bytes)?)),
+        };
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn read(&self, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        self.store.read(offset, data)?;
+        if let Some(cache) = &self.cache {
+            cache.overlay(offset, data);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> io::Result<()> {
+        if !self.unreadable.is_empty() {
+            self.heal(offset, data.len() as u64);
+        }
+        match &mut self.cache {
+            Some(cache) if self.cache_enabled && !fua => cache.write(&mut self.store, offset, data),
+            Some(cache) => {
+                self.store.write(offset, data)?;
+                cache.forget(offset, data.len() as u64);
+                Ok(())
+            }
+            None => self.store.write(offset, data),
+        }
+    }
+
+    pub(super) fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.heal(offset, bytes);
+        self.store.zero(offset, bytes)?;
+        if let Some(cache) = &mut self.cache {
+            cache.forget(offset, bytes);
+        }
+        Ok(())
+    }
+
+    /// Everything acknowledged is in the store afterwards.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.settle(0)
+    }
+
+    /// The cache holds at most `bytes` afterwards.
+    pub(super) fn settle(&mut self, bytes: u64) -> io::Result<()> {
+        match &mut self.cache {
+            Some(cache) => cache.drain(&mut self.store, bytes),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.store.sync()
+    }
+
+    /// Power has gone; bytes that were lost.
+    pub(super) fn lose_power(&mut self) -> u64 {
+        self.cache_enabled = true;
+        self.cache.as_mut().map_or(0, WriteCache::lose)
+    }
+
+    /// Everything is zeroes and readable afterwards.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        if let Some(cache) = &mut self.cache {
+            cache.lose();
+        }
+        self.unreadable.clear();
+        self.store.clear()
+    }
+
+    pub(super) fn has_cache(&self) -> bool {
+        self.cache.is_some()
+    }
+
+    pub(super) fn cache_enabled(&self) -> bool {
+        self.cache.is_some() && self.cache_enabled
+    }
+
+    pub(super) fn enable_cache(&mut self, enabled: bool) -> io::Result<()> {
+        if !enabled {
+            self.flush()?;
+        }
+        self.cache_enabled = enabled;
+        Ok(())
+    }
+
+    pub(super) fn extent(&mut self, offset: u64, limit: u64) -> (u64, bool) {
+        // What is only in the cache is data too; if it cannot go to the store, the store's answer must do.
+        let _ = self.flush();
+        self.store.extent(offset, limit)
+    }
+
+    pub(super) fn read_metadata(&self, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        match &self.metadata {
+            Some(store) => store.read(offset, data),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    pub(super) fn write_metadata(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        match &mut self.metadata {
+            Some(store) => store.write(offset, data),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    pub(super) fn zero_metadata(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        match &mut self.metadata {
+            Some(store) => store.zero(offset, bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// The range cannot be read until it is written.
+    pub(super) fn spoil(&mut self, offset: u64, bytes: u64) {
+        self.heal(offset, bytes);
+        if bytes > 0 {
+            self.unreadable.insert(offset, offset + bytes);
+        }
+    }
+
+    /// The range can be read again.
+    pub(super) fn heal(&mut self, offset: u64, bytes: u64) {
+        let end = offset.saturating_add(bytes);
+        while let Some((start, stop)) = self.first_unreadable(offset, end) {
+            self.unreadable.remove(&start);
+            if start < offset {
+                self.unreadable.insert(start, offset);
+            }
+            if stop > end {
+                self.unreadable.insert(end, stop);
+            }
+        }
+    }
+
+    /// An unreadable range that meets this one.
+    fn first_unreadable(&self, offset: u64, end: u64) -> Option<(u64, u64)> {
+        let (&start, &stop) = self.unreadable.range(..end).next_back()?;
+        (stop > offset && start < end).then_some((start, stop))
+    }
+
+    #[inline]
+    pub(super) fn readable(&self, offset: u64, bytes: u64) -> bool {
+        self.unreadable.is_empty() || self.first_unreadable(offset, offset + bytes).is_none()
+    }
+
+    pub(super) fn unreadable(&self) -> Vec<(u64, u64)> {
+        self.unreadable
+            .iter()
+            .map(|(&start, &end)| (start, end))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreadable_ranges_are_cut_by_writes() {
+        let store = Store::Memory(MemoryStore::new(1 << 20).expect("memory"));
+        let mut data = Data::new(store, None, 1 << 20, None);
+        data.spoil(4096, 8192);
+        assert!(data.readable(0, 4096) && !data.readable(0, 4608));
+        data.write(8192, &[1; 512], false).expect("write");
+        assert_eq!(data.unreadable(), [(4096, 8192), (8704, 12288)]);
+        assert!(data.readable(8192, 512));
+        data.spoil(0, 16384);
+        assert_eq!(data.unreadable(), [(0, 16384)]);
+        data.heal(0, 1 << 20);
+        assert!(data.readable(0, 1 << 20));
+    }
+}

@@ -1,0 +1,128 @@
+//! Replies that a fault holds back: a slow drive's, a stuck one's.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use model::{Span, Time};
+
+use super::Reply;
+
+/// A reply and when it may go.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    until: Time,
+    order: u64,
+    submitted: Time,
+    reply: Reply,
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Waiting) -> bool {
+        (self.until, self.order) == (other.until, other.order)
+    }
+}
+
+impl Eq for Waiting {}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+        (self.until, self.order).cmp(&(other.until, other.order))
+    }
+}
+
+/// Replies held back, and why.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    count: u64,
+    slower: Span,
+    slow_until: Time,
+    stuck_until: Time,
+}
+
+impl Held {
+    /// Every command takes `by` longer until then.
+    pub(super) fn slow(&mut self, by: Span, until: Time) {
+        self.slower = by;
+        self.slow_until = until;
+    }
+
+    /// Nothing completes until then.
+    pub(super) fn stick(&mut self, until: Time) {
+        self.stuck_until = until;
+        let waiting = std::mem::take(&mut self.waiting);
+        for Reverse(mut one) in waiting {
+            one.until = one.until.max(until);
+            self.waiting.push(Reverse(one));
+        }
+    }
+
+    /// What is stuck may go at `now`.
+    pub(super) fn release(&mut self, now: Time) {
+        self.stuck_until = Time::ZERO;
+        let waiting = std::mem::take(&mut self.waiting);
+        for Reverse(mut one) in waiting {
+            one.until = one.until.min(now);
+            self.waiting.push(Reverse(one));
+        }
+    }
+
+    /// Whether replies may be held back at `now`.
+    #[inline]
+    pub(super) fn holds(&self, now: Time) -> bool {
+        now < self.stuck_until || now < self.slow_until
+    }
+
+    /// Holds a reply back.
+    pub(super) fn hold(&mut self, now: Time, submitted: Time, reply: Reply) {
+        let slow = if now < self.slow_until {
+            now + self.slower
+        } else {
+            now
+        };
+        self.count += 1;
+        self.waiting.push(Reverse(Waiting {
+            until: slow.max(self.stuck_until),
+            order: self.count,
+            submitted,
+            reply,
+        }));
+    }
+
+    /// How many are held.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// When the first may go.
+    #[inline]
+    pub(super) fn next(&self) -> Time {
+        self.waiting.peek().map_or(Time::NEVER, |one| one.0.until)
+    }
+
+    /// The first reply, if it may go at `now`, with the latency that it has got.
+    pub(super) fn take(&mut self, now: Time) -> Option<Reply> {
+        if self.next() > now || self.next() == Time::NEVER {
+            return None;
+        }
+        let Reverse(one) = self.waiting.pop()?;
+        Some(Reply {
+            at: one.until,
+            latency: one.until.since(one.submitted),
+            ..one.reply
+        })
+    }
+
+    /// All of them; nothing is held any more.
+    pub(super) fn drop_all(&mut self) -> Vec<Reply> {
+        let waiting = std::mem::take(&mut self.waiting);
+        *self = Held::default();
+        waiting.into_iter().map(|one| one.0.reply).collect()
+    }
+}

@@ -1,0 +1,489 @@
+//! One modelled drive with its data.
+//!
+//! Below no host path: the host is real. The drive decides when a command completes and how; the data stays where it is
+//! until then. No clock and no socket here: the same calls with the same times give the same replies, which is how a
+//! live run is compared with a simulation. What an administrator asks of it is in `administration`.
+
+mod administration;
+mod data;
+mod held;
+
+use std::io;
+use std::path::PathBuf;
+
+use model::management::ManagedDrive;
+use model::media::DriveConfig;
+use model::{Command, Completion, Device, Op, Span, Status, Time};
+
+use crate::setup::Setup;
+use crate::store::State;
+pub use administration::PowerLoss;
+use data::Data;
+use held::Held;
+
+/// Most commands in one drive at a time; more are refused.
+const SLOTS: usize = 1 << 16;
+
+/// What is asked of a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// The front end's own name for it, given back in the reply.
+    pub tag: u32,
+    /// What to do.
+    pub op: Op,
+    /// A write completes only when it is durable.
+    pub fua: bool,
+    /// Submission queue it came through, from 0.
+    pub queue: u16,
+    /// First byte of the namespace, a multiple of 512.
+    pub offset: u64,
+    /// Length, a multiple of 512.
+    pub bytes: u32,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// As asked. A read's or write's data is to be moved now by the front end; everything else is done.
+    Success,
+    /// The range reaches beyond the namespace, or is not a multiple of 512 B.
+    OutOfRange,
+    /// The medium could not give the data back.
+    UnrecoveredRead,
+    /// The data could not be kept.
+    WriteFault,
+    /// A FORMAT or sanitize is in progress.
+    Formatting,
+    /// Power went while it was in the drive: nobody knows whether it was done. Front ends end the connection.
+    PowerLoss,
+    /// More commands than the server takes.
+    Busy,
+}
+
+/// The end of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// As in the request.
+    pub tag: u32,
+    /// The endpoint that asked.
+    pub endpoint: u32,
+    /// As in the request.
+    pub op: Op,
+    /// As in the request.
+    pub fua: bool,
+    /// As in the request.
+    pub offset: u64,
+    /// As in the request.
+    pub bytes: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When, by the model.
+    pub at: Time,
+    /// How long it took, by the model.
+    pub latency: Span,
+}
+
+/// A command inside the drive.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    token: u64,
+    submitted: Time,
+    op: Op,
+    fua: bool,
+    offset: u64,
+    bytes: u32,
+    /// Inside; what completes without being so was lost in a power cut.
+    inside: bool,
+}
+
+/// What has been done since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counters {
+    /// Reads completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Flushes, trims and write-zeroes completed.
+    pub others: u64,
+    /// Commands that failed.
+    pub errors: u64,
+    /// Sum of the model's latencies of reads and writes, in nanoseconds.
+    pub latency_ns: u128,
+}
+
+/// What the model was asked and what it answered, to be compared with a simulation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// Commands, and when they were submitted.
+    pub arrivals: Vec<(Time, Command)>,
+    /// Completions in their order.
+    pub completions: Vec<Completion>,
+}
+
+/// One drive and its data.
+#[derive(Debug)]
+pub struct Served {
+    setup: Setup,
+    drive: ManagedDrive,
+    data: Data,
+    /// Bytes of the namespace.
+    bytes: u64,
+    state_file: Option<PathBuf>,
+    serial: String,
+    /// Last time at which the model was called.
+    now: Time,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    done: Vec<Completion>,
+    /// Replies that are ready to be taken.
+    ready: Vec<Reply>,
+    held: Held,
+    counters: Counters,
+    recording: Option<Box<Recording>>,
+}
+
+impl Served {
+    /// A drive with its data and what it remembers; made by [`Setup::open`].
+    pub(crate) fn new(
+        setup: Setup,
+        drive: ManagedDrive,
+        store: crate::setup::Opened,
+    ) -> io::Result<Served> {
+        let state = store.state;
+        let cache = volatile_bytes(&setup.sheet.config);
+        let cache = (cache > 0).then_some(cache);
+        let mut data = Data::new(store.store, store.file, state.bytes, cache);
+        for &(start, end) in &state.unreadable {
+            data.spoil(start, end - start);
+        }
+        let format = drive.lba_format();
+        let blocks = state.bytes / u64::from(format.data);
+        data.set_metadata(blocks * u64::from(format.metadata), false)?;
+        Ok(Served {
+            setup,
+            drive,
+            data,
+            bytes: state.bytes,
+            state_file: store.state_file,
+            serial: state.serial,
+            now: Time::ZERO,
+            slots: Vec::with_capacity(1024),
+            free: Vec::with_capacity(1024),
+            done: Vec::with_capacity(256),
+            ready: Vec::with_capacity(256),
+            held: Held::default(),
+            counters: Counters::default(),
+            recording: None,
+        })
+    }
+
+    /// Bytes of the namespace.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Last time at which the model was called.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Commands inside.
+    #[inline]
+    pub fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len() + self.held.len()
+    }
+
+    /// What has been done since the start.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Begins to record what the model is asked and what it answers; it grows without bound.
+    pub fn record(&mut self) {
+        self.recording = Some(Box::default());
+    }
+
+    /// What has been recorded; recording ends.
+    pub fn take_recording(&mut self) -> Option<Recording> {
+        self.recording.take().map(|recording| *recording)
+    }
+
+    /// Takes a command that arrived at `now` (or at the last event, if that was later). Every command gets a reply.
+    #[inline]
+    pub fn submit(&mut self, now: Time, token: u64, request: &Request) {
+        let now = now.max(self.now);
+        self.run_until(now);
+        let slot = Slot {
+            token,
+            submitted: now,
+            op: request.op,
+            fua: request.fua,
+            offset: request.offset,
+            bytes: request.bytes,
+            inside: true,
+        };
+        let command = Command {
+            fua: request.fua || (self.data.has_cache() && !self.data.cache_enabled()),
+            queue: request.queue,
+            ..Command::new(0, request.op, request.offset, request.bytes)
+        };
+        if !command.fits(self.bytes) {
+            self.end(&slot, Outcome::OutOfRange);
+            return;
+        }
+        if self.drive.operation(now).is_some() {
+            self.end(&slot, Outcome::Formatting);
+            return;
+        }
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.slots[id as usize] = slot;
+                id
+            }
+            None if self.slots.len() < SLOTS => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+            None => {
+                self.end(&slot, Outcome::Busy);
+                return;
+            }
+        };
+        let command = Command { id, ..command };
+        if let Some(recording) = &mut self.recording {
+            recording.arrivals.push((now, command));
+        }
+        self.now = now;
+        self.drive.submit(now, command);
+    }
+
+    /// When replies may be ready, or the drive has an event while commands are inside; [`Time::NEVER`] when idle.
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        if !self.ready.is_empty() {
+            self.now
+        } else if self.in_flight() == 0 {
+            Time::NEVER
+        } else {
+            self.drive.next_event().min(self.held.next())
+        }
+    }
+
+    /// Runs the model up to `until`, each event at its own time, and appends the replies.
+    #[inline]
+    pub fn advance(&mut self, until: Time, replies: &mut Vec<Reply>) {
+        self.run_until(until);
+        replies.append(&mut self.ready);
+    }
+
+    /// Runs the model until nothing is in flight, however long that takes it, and appends the replies.
+    pub fn complete_all(&mut self, replies: &mut Vec<Reply>) {
+        while self.in_flight() > 0 {
+            let next = self.drive.next_event().min(self.held.next());
+            if next == Time::NEVER {
+                break;
+            }
+            self.run_until(next);
+        }
+        replies.append(&mut self.ready);
+    }
+
+    #[inline]
+    fn run_until(&mut self, until: Time) {
+        loop {
+            let (event, release) = (self.drive.next_event(), self.held.next());
+            let next = event.min(release);
+            if next > until || next == Time::NEVER {
+                return;
+            }
+            self.now = self.now.max(next);
+            if event == next {
+                self.step(event);
+            }
+            while let Some(reply) = self.held.take(next) {
+                self.ready.push(reply);
+            }
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, now: Time) {
+        self.drive.advance(now, &mut self.done);
+        for index in 0..self.done.len() {
+            let completion = self.done[index];
+            self.completed(&completion);
+        }
+        self.done.clear();
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        let slot = self.slots[completion.id as usize];
+        self.free.push(completion.id);
+        if let Some(recording) = &mut self.recording {
+            recording.completions.push(*completion);
+        }
+        if !slot.inside {
+            return;
+        }
+        self.slots[completion.id as usize].inside = false;
+        debug_assert_eq!(
+            completion.anatomy.total(),
+            completion.at.since(slot.submitted)
+        );
+        let outcome = match completion.status {
+            Status::Success => self.carry_out(&slot),
+            Status::LbaOutOfRange => Outcome::OutOfRange,
+            Status::UnrecoveredReadError => Outcome::UnrecoveredRead,
+        };
+        if outcome == Outcome::UnrecoveredRead {
+            self.drive.count_media_error();
+        }
+        self.end(&slot, outcome);
+    }
+
+    /// What a command does that has no payload, and whether the medium can do the rest.
+    fn carry_out(&mut self, slot: &Slot) -> Outcome {
+        let done = match slot.op {
+            Op::Read if !self.data.readable(slot.offset, slot.bytes.into()) => {
+                return Outcome::UnrecoveredRead;
+            }
+            Op::Deallocate | Op::WriteZeroes => self.zero(slot.offset, slot.bytes.into()),
+            Op::Flush => self.data.flush(),
+            Op::Read | Op::Write => Ok(()),
+        };
+        match done {
+            Ok(()) => Outcome::Success,
+            Err(_) => Outcome::WriteFault,
+        }
+    }
+
+    fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
+        self.data.zero(offset, bytes)?;
+        let format = self.drive.lba_format();
+        let (block, metadata) = (u64::from(format.data), u64::from(format.metadata));
+        self.data
+            .zero_metadata(offset / block * metadata, bytes / block * metadata)
+    }
+
+    fn end(&mut self, slot: &Slot, outcome: Outcome) {
+        let latency = self.now.since(slot.submitted);
+        let counters = &mut self.counters;
+        match (outcome, slot.op) {
+            (Outcome::Success, Op::Read) => {
+                counters.reads += 1;
+                counters.bytes_read += u64::from(slot.bytes);
+                counters.latency_ns += u128::from(latency.ns());
+            }
+            (Outcome::Success, Op::Write) => {
+                counters.writes += 1;
+                counters.bytes_written += u64::from(slot.bytes);
+                counters.latency_ns += u128::from(latency.ns());
+            }
+            (Outcome::Success, _) => counters.others += 1,
+            _ => counters.errors += 1,
+        }
+        let reply = Reply {
+            tag: slot.token as u32,
+            endpoint: (slot.token >> 32) as u32,
+            op: slot.op,
+            fua: slot.fua,
+            offset: slot.offset,
+            bytes: slot.bytes,
+            outcome,
+            at: self.now,
+            latency,
+        };
+        if self.held.holds(self.now) {
+            self.held.hold(self.now, slot.submitted, reply);
+        } else {
+            self.ready.push(reply);
+        }
+    }
+
+    /// Data of a read that has succeeded, or a part of it.
+    ///
+    /// # Errors
+    /// [`Outcome::UnrecoveredRead`] if the store fails; `data` is then zeroes.
+    #[inline]
+    pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), Outcome> {
+        self.data.read(offset, data).map_err(|_| {
+            data.fill(0);
+            Outcome::UnrecoveredRead
+        })
+    }
+
+    /// Data of a write that has succeeded, or a part of it in whole blocks.
+    ///
+    /// # Errors
+    /// [`Outcome::WriteFault`] if the store fails.
+    #[inline]
+    pub fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), Outcome> {
+        self.data
+            .write(offset, data, fua)
+            .map_err(|_| Outcome::WriteFault)
+    }
+
+    /// Whether no block of the range is unreadable.
+    pub fn readable(&self, offset: u64, bytes: u64) -> bool {
+        self.data.readable(offset, bytes)
+    }
+
+    /// Makes the range unreadable until it is written (NVMe's Write Uncorrectable, a medium error).
+    pub fn spoil(&mut self, offset: u64, bytes: u64) {
+        let bytes = bytes.min(self.bytes.saturating_sub(offset));
+        self.data.spoil(offset, bytes);
+    }
+
+    /// The end of the run of data, or of the hole, that `offset` is in, and whether it is data; at most `limit`.
+    pub fn extent(&mut self, offset: u64, limit: u64) -> (u64, bool) {
+        self.data.extent(offset, limit)
+    }
+
+    /// Metadata of the blocks from `lba` on, on a format that has some.
+    ///
+    /// # Errors
+    /// [`Outcome::UnrecoveredRead`] if the store fails, or the format has no metadata.
+    pub fn read_metadata(&mut self, lba: u64, metadata: &mut [u8]) -> Result<(), Outcome> {
+        let each = u64::from(self.drive.lba_format().metadata);
+        self.data
+            .read_metadata(lba * each, metadata)
+            .map_err(|_| Outcome::UnrecoveredRead)
+    }
+
+    /// Metadata of the blocks from `lba` on, on a format that has some. A crash of the server between this and the
+    /// data leaves one without the other.
+    ///
+    /// # Errors
+    /// [`Outcome::WriteFault`] if the store fails, or the format has no metadata.
+    pub fn write_metadata(&mut self, lba: u64, metadata: &[u8]) -> Result<(), Outcome> {
+        let each = u64::from(self.drive.lba_format().metadata);
+        self.data
+            .write_metadata(lba * each, metadata)
+            .map_err(|_| Outcome::WriteFault)
+    }
+
+    /// What the drive remembers as of now.
+    pub fn state(&self) -> State {
+        State {
+            drive: self.setup.sheet.id.clone(),
+            serial: self.serial.clone(),
+            bytes: self.bytes,
+            clean: false,
+            lifetime: self.drive.lifetime(self.now),
+            unreadable: self.data.unreadable(),
+        }
+    }
+}
+
+/// Bytes of the write buffers that lose what is in them when power goes.
+fn volatile_bytes(config: &DriveConfig) -> u64 {
+    match config {
+        DriveConfig::Nand(config) if !config.buffer.protected => config.buffer.bytes,
+        DriveConfig::Raid0(config) => config.members.iter().map(volatile_bytes).sum(),
+        DriveConfig::Nand(_) | DriveConfig::XPoint(_) | DriveConfig::Ram(_) => 0,
+    }
+}

@@ -18,6 +18,7 @@ fn xpoint() -> XPointConfig {
         block: 512,
         channels: 7,
         dies_per_channel: 4,
+        banks: 1,
         die_bytes: 1 << 32,
         max_transfer: 128 << 10,
         timing: Timing {
@@ -29,6 +30,7 @@ fn xpoint() -> XPointConfig {
             controller_interval: Span::from_ns(500),
             controller_slots: 32,
             read_path_ps_per_byte: 384,
+            read_spread: Span::ZERO,
             write_path_ps_per_byte: 500,
             turnaround: Span::from_ns(300),
             die_read: Span::from_ns(4_200),

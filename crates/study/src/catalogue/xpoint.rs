@@ -13,6 +13,7 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
     let mut medium = section.section("medium");
     let channels = medium.count("channels", 1..=64u32);
     let dies_per_channel = medium.count("dies_per_channel", 1..=32u32);
+    let banks = medium.count("banks", 1..=32u32);
     let die_bytes = medium.bytes("die", 1 << 20..=1 << 40);
     let die_read = medium.span("read", Span::from_ns(1)..=Span::from_ms(10));
     let die_write = medium.span("write", Span::from_ns(1)..=Span::from_ms(10));
@@ -36,6 +37,7 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
         block: context.block,
         channels,
         dies_per_channel,
+        banks,
         die_bytes,
         max_transfer,
         timing,
@@ -70,6 +72,9 @@ fn timing(section: &mut Section<'_>, die_read: Span, die_write: Span) -> (Timing
     let link_ps_per_byte = link.rate("rate", RATES).picoseconds_per_byte();
     drop(link);
     let mut controller = section.section("controller");
+    let read_path_ps_per_byte = controller.rate("read_path", RATES).picoseconds_per_byte();
+    let read_unit = Span::per_bytes(read_path_ps_per_byte, u64::from(UNIT)).ns() as f64;
+    let spread = controller.share("read_spread", 0.0..=1.0);
     let timing = Timing {
         link: delay,
         link_ps_per_byte,
@@ -78,7 +83,8 @@ fn timing(section: &mut Section<'_>, die_read: Span, die_write: Span) -> (Timing
         further_block: controller.span("further_block", Span::ZERO..=Span::from_us(10)),
         controller_slots: controller.count("slots", 1..=1_000_000u32),
         controller_interval: controller.span("interval", Span::ZERO..=Span::from_ms(1)),
-        read_path_ps_per_byte: controller.rate("read_path", RATES).picoseconds_per_byte(),
+        read_path_ps_per_byte,
+        read_spread: Span::from_ns((read_unit * spread) as u64),
         write_path_ps_per_byte: controller.rate("write_path", RATES).picoseconds_per_byte(),
         turnaround: controller.span("turnaround", Span::ZERO..=Span::from_ms(1)),
         die_read,

@@ -8,6 +8,9 @@ pub const UNIT: u32 = 4096;
 /// Most groups of dies a drive may have.
 pub const MAX_GROUPS: u32 = 32;
 
+/// Most banks all groups of a drive may have together.
+const MAX_BANKS: u32 = 64;
+
 /// What an XPoint drive is made of. The catalogue makes it; [`XPointConfig::problems`] names what cannot be.
 #[derive(Clone, PartialEq, Debug)]
 pub struct XPointConfig {
@@ -19,6 +22,8 @@ pub struct XPointConfig {
     pub channels: u32,
     /// Dies in each channel: the groups that work independently.
     pub dies_per_channel: u32,
+    /// Banks of a die, each with a buffer for what was read; all dies of a group work on the same bank.
+    pub banks: u32,
     /// Bytes of a die, spare included.
     pub die_bytes: u64,
     /// Largest command in bytes (MDTS); the host's driver splits what is larger.
@@ -58,6 +63,8 @@ pub struct Timing {
     pub controller_slots: u32,
     /// Controller's data path from the medium to the host, picoseconds a byte; moves whole units.
     pub read_path_ps_per_byte: u64,
+    /// A unit takes the read path as much less or more than the mean as this, evenly spread: error correction.
+    pub read_spread: Span,
     /// Controller's data path from the host to the medium, picoseconds a byte; moves whole units.
     pub write_path_ps_per_byte: u64,
     /// Lost by the data path when it turns from reads to writes or back.
@@ -178,6 +185,10 @@ impl XPointConfig {
             self.dies_per_channel <= MAX_GROUPS,
             "at most 32 dies in a channel",
         );
+        require(
+            self.banks > 0 && self.dies_per_channel.saturating_mul(self.banks) <= MAX_BANKS,
+            "a die must have a bank, and the dies of a channel at most 64",
+        );
         let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
         require(
             dies.saturating_mul(self.die_bytes) >= self.bytes,
@@ -198,6 +209,10 @@ impl XPointConfig {
                     .read_path_ps_per_byte
                     .min(timing.write_path_ps_per_byte),
             "the link must not be slower than the data paths",
+        );
+        require(
+            timing.read_spread <= Span::per_bytes(timing.read_path_ps_per_byte, unit),
+            "no unit can take the read path in less than no time",
         );
         let refresh = &self.refresh;
         require(

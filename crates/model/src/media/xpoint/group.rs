@@ -43,6 +43,8 @@ pub(super) struct Transit {
     pub(super) at: Time,
     pub(super) piece: u32,
     pub(super) group: u8,
+    /// The bank of the group's dies that holds it.
+    pub(super) bank: u8,
     pub(super) role: Role,
     pub(super) waits: Waits,
 }
@@ -53,6 +55,7 @@ impl Transit {
         at: Time::NEVER,
         piece: 0,
         group: 0,
+        bank: 0,
         role: Role::Read,
         waits: Waits {
             read: 0,

@@ -106,8 +106,6 @@ impl XPoint {
     /// [`XPointConfig::problems`].
     pub fn new(config: XPointConfig, seed: u64) -> XPoint {
         debug_assert_eq!(config.problems(), Vec::<String>::new());
-        let unit = |ps| Span::per_bytes(ps, u64::from(UNIT));
-        let timing = &config.timing;
         XPoint {
             requests: Slab::default(),
             pieces: Slab::default(),
@@ -119,12 +117,7 @@ impl XPoint {
             incoming: Station::default(),
             fetching: VecDeque::with_capacity(64),
             medium: Medium::new(&config, seed),
-            path: Path::new(
-                config.groups(),
-                unit(timing.read_path_ps_per_byte),
-                unit(timing.write_path_ps_per_byte),
-                timing.turnaround,
-            ),
+            path: Path::new(&config, seed),
             locks: Locks::new(),
             blocked: Vec::new(),
             sequence: 0,
@@ -304,41 +297,32 @@ impl XPoint {
         let (first, units) = (piece.first_unit, piece.units);
         self.counts.units_written += u64::from(units);
         for unit in first..first + units {
-            let transit = Transit {
-                at: now,
-                piece: slot,
-                group: self.group_of(unit),
-                role: Role::Write,
-                waits: Waits::default(),
-            };
+            let transit = self.transit(now, slot, unit, Role::Write);
             self.path.arrive(now, transit);
         }
     }
 
     #[inline]
     fn send_to_medium(&mut self, now: Time, slot: u32, unit: u32, role: Role) {
-        let group = self.group_of(unit);
-        let transit = Transit {
-            at: now,
-            piece: slot,
-            group,
-            role,
-            waits: Waits::default(),
-        };
+        let transit = self.transit(now, slot, unit, role);
         self.medium.book(now, transit);
     }
 
-    /// Where a unit lives. Each run of as many units as there are groups covers all groups, in an order that differs
-    /// from run to run, as wear levelling leaves it: no stride of addresses meets one group only.
+    /// A unit and where it lives. Each run of as many units as there are groups covers all groups, and each run of as
+    /// many as there are banks all banks, in an order that differs from run to run, as wear levelling leaves it: no
+    /// stride of addresses meets one group or bank only.
     #[inline]
-    fn group_of(&self, unit: u32) -> u8 {
-        let groups = self.medium.groups();
-        let (row, column) = (unit / groups, unit % groups);
-        let mixed = row.wrapping_mul(0x9e37_79b1);
-        let turn = (u64::from(mixed ^ (mixed >> 15)) * u64::from(groups)) >> 32;
-        let group = column + turn as u32;
-        let wrapped = if group >= groups { groups } else { 0 };
-        (group - wrapped) as u8
+    fn transit(&self, now: Time, piece: u32, unit: u32, role: Role) -> Transit {
+        let (row, group) = shuffled(unit, self.medium.groups());
+        let (_, bank) = shuffled(row, self.config.banks);
+        Transit {
+            at: now,
+            piece,
+            group,
+            bank,
+            role,
+            waits: Waits::default(),
+        }
     }
 
     /// A group of dies has finished a unit.
@@ -457,6 +441,17 @@ impl XPoint {
                 * (hurried.seconds() / refresh.after_power_on.seconds()
                     + rest.seconds() / refresh.period.seconds())
     }
+}
+
+/// The run of `many` numbers that `number` falls in, and its place in it after a turn that differs from run to run.
+#[inline]
+fn shuffled(number: u32, many: u32) -> (u32, u8) {
+    let (run, place) = (number / many, number % many);
+    let mixed = run.wrapping_mul(0x9e37_79b1);
+    let turn = (u64::from(mixed ^ (mixed >> 15)) * u64::from(many)) >> 32;
+    let place = place + turn as u32;
+    let wrapped = if place >= many { many } else { 0 };
+    (run, (place - wrapped) as u8)
 }
 
 #[inline]

@@ -10,6 +10,7 @@ pub(crate) fn config() -> XPointConfig {
         block: 512,
         channels: 7,
         dies_per_channel: 4,
+        banks: 4,
         die_bytes: 16 << 20,
         max_transfer: 128 << 10,
         timing: Timing {
@@ -21,6 +22,7 @@ pub(crate) fn config() -> XPointConfig {
             controller_interval: Span::from_ns(500),
             controller_slots: 12,
             read_path_ps_per_byte: 408,
+            read_spread: Span::from_ns(500),
             write_path_ps_per_byte: 455,
             turnaround: Span::from_ns(300),
             die_read: Span::from_ns(4_550),
@@ -100,6 +102,7 @@ fn keeps_the_laws_when_nothing_takes_time() {
             controller_interval: Span::ZERO,
             controller_slots: 3,
             read_path_ps_per_byte: 0,
+            read_spread: Span::ZERO,
             write_path_ps_per_byte: 0,
             turnaround: Span::ZERO,
             die_read: Span::ZERO,
@@ -120,7 +123,9 @@ proptest::proptest! {
         slots in 1u32..40,
         transfer_units in 1u32..40,
         times in proptest::array::uniform5(0u64..20_000),
+        banks in 1u32..8,
         rates in proptest::array::uniform2(1u64..3_000),
+        spread in 0.0f64..1.0,
         refresh in 0u32..20,
         moves in 0u32..300,
         limit in 5.1f64..20.0,
@@ -129,6 +134,7 @@ proptest::proptest! {
         let mut config = config();
         config.channels = channels;
         config.dies_per_channel = dies_per_channel;
+        config.banks = banks;
         config.die_bytes = 512 << 20;
         config.max_transfer = transfer_units * UNIT;
         let timing = &mut config.timing;
@@ -139,6 +145,8 @@ proptest::proptest! {
         timing.die_read = Span::from_ns(times[3]);
         timing.die_write = Span::from_ns(times[4]);
         timing.read_path_ps_per_byte = rates[0];
+        let unit = Span::per_bytes(rates[0], u64::from(UNIT));
+        timing.read_spread = Span::from_ns((unit.ns() as f64 * spread) as u64);
         timing.write_path_ps_per_byte = rates[1];
         timing.link_ps_per_byte = rates[0].min(rates[1]);
         config.refresh.batch_units = refresh;

@@ -6,14 +6,48 @@ use model::media::{DriveConfig, Precondition};
 use model::{Op, Span};
 use serde_json::Value;
 use study::report::fio::{Formats, Report, print};
+use study::run::act::{ActPlan, test};
 use study::run::replay::{ReplayPlan, replay};
 use study::run::{Plan, simulate};
+use study::workload::act;
 use study::workload::fio::{JobSet, Surroundings, read_text};
 use study::workload::replay::{Beyond, Pace};
 use study::workload::trace::{self, Format, Options};
 
 /// Most requests of one input: enough to reach every state of a reader.
 const MOST: usize = 20_000;
+
+/// A configuration of ACT is read or refused; what is read has rates that make sense, and runs for a moment.
+pub fn act_config(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let config = match act::from_text("fuzz", &text, None, 2) {
+        Ok(config) => config,
+        Err(problems) => return assert!(!problems.to_string().is_empty()),
+    };
+    assert!(config.large_reads_per_second().is_finite());
+    assert!(config.large_writes_per_second() >= 0.0);
+    let plan = ActPlan {
+        name: String::from("fuzz"),
+        drive: DriveConfig::Ram(RamConfig {
+            bytes: 1 << 30,
+            per_command: Span::from_us(5),
+            picoseconds_per_byte: 100,
+        }),
+        state: Precondition::Fresh,
+        host: HostConfig::default(),
+        costs: act::Costs::default(),
+        config: act::Config {
+            duration: Span::from_ms(5),
+            report_interval: Span::from_ms(1),
+            ..config
+        },
+        warm_up: Span::ZERO,
+        slice: Span::from_ms(5),
+        seed: 1,
+    };
+    let tested = test(&plan, &|_| {}).expect("a block fits");
+    assert_eq!(tested.errors, 0);
+}
 
 /// A trace is read or refused; what is read is in order and can be replayed to the last request.
 pub fn trace(format: Option<&str>, bytes: &[u8]) {

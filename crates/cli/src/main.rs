@@ -6,6 +6,7 @@
 
 #![warn(clippy::print_stdout)]
 
+mod act;
 mod drives;
 mod failure;
 mod output;
@@ -34,7 +35,7 @@ Examples:
   drivelab review p4800x-375 p3700-1600 9100max-2400     drives side by side, as review.html
   drivelab run job.fio --drive p4800x-375                an fio job file, with fio's output
   drivelab replay vm.vscsi.xz --drive p3700-1600         a block trace
-  drivelab replay sda.blktrace.0 --drive p4800x-375      a block trace
+  drivelab act p4800x-375 p3700-1600                     Aerospike's certification test: the score of each
   drivelab reproduce                                     published figures against the models
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
 
@@ -46,6 +47,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Act(act::Args),
     Drives(drives::Args),
     Replay(replay::Args),
     Reproduce(reproduce::Args),
@@ -57,6 +59,7 @@ enum Verb {
 
 fn run(verb: &Verb) -> Result<(), Failure> {
     match verb {
+        Verb::Act(args) => act::run(args),
         Verb::Drives(args) => drives::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Reproduce(args) => reproduce::run(args),

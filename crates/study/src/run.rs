@@ -1,5 +1,6 @@
 //! One run: jobs on a drive behind a host path, in virtual time, and what came out.
 
+pub mod act;
 mod bench;
 pub mod replay;
 

@@ -4,6 +4,7 @@ use model::Span;
 use model::host::{CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise};
 
 use super::Section;
+use crate::workload::act::Costs;
 
 /// How completions are noticed, as files name it.
 const COMPLETIONS: &[(&str, CompletionMode)] = &[
@@ -71,6 +72,19 @@ fn engine(section: &mut Section<'_>) -> EngineCosts {
         reap: step(section, "reap"),
         hand_off,
         helpers: helpers.unwrap_or(0),
+    }
+}
+
+/// What Aerospike's test costs on this host.
+pub(super) fn read_act(section: &mut Section<'_>) -> Costs {
+    let fill = section.rate("fill", 1e8..=1e12);
+    Costs {
+        timer_slack: step(section, "timer_slack"),
+        generate: step(section, "generate"),
+        signal: step(section, "signal"),
+        wake: step(section, "wake"),
+        transaction: step(section, "transaction"),
+        fill_picoseconds_per_byte: fill.picoseconds_per_byte(),
     }
 }
 

@@ -36,6 +36,7 @@ use section::{Findings, SourceFile};
 pub use setting::Settings;
 
 use crate::problem::{Problem, Problems, nearest};
+use crate::workload::act::Costs;
 
 /// What holds for every drive that does not say otherwise.
 const COMMON: &str = include_str!("../../../../catalogue/common.toml");
@@ -171,6 +172,10 @@ pub struct HostSheet {
     pub name: String,
     /// What the model is built from (with `io_queues` still to be set from the drive).
     pub config: HostConfig,
+    /// Processors with as many cores each, for programs that are not bound to the drive's.
+    pub sockets: u16,
+    /// What Aerospike's test costs there, if that is known.
+    pub act: Option<Costs>,
     /// Every figure of the file, in its order.
     pub figures: Vec<Figure>,
 }
@@ -519,11 +524,17 @@ fn read_host(located: &Located) -> Result<HostSheet, Problems> {
     let mut root = Section::root(&findings, (&located.file, own.as_table()), None);
     let name = root.name("name");
     let config = host::read(&mut root);
+    let sockets = root.maybe("sockets", |root, key| root.count(key, 1..=16u16));
+    let act = root
+        .has("act")
+        .then(|| host::read_act(&mut root.section("act")));
     drop(root);
     Problems(findings.problems.into_inner()).or(HostSheet {
         id: located.id.clone(),
         name,
         config,
+        sockets: sockets.unwrap_or(1),
+        act,
         figures: findings.figures.into_inner(),
     })
 }

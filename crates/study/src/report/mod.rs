@@ -1,5 +1,6 @@
 //! Results as people and programs read them.
 
+pub mod act;
 pub mod fio;
 pub mod page;
 pub mod quantity;

@@ -1,5 +1,6 @@
-//! Workloads: what is asked of a drive, by fio job or by trace.
+//! Workloads: what is asked of a drive, by fio job, by trace, or by ACT.
 
+pub mod act;
 mod blocks;
 mod distributions;
 pub mod fio;

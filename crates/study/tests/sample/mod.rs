@@ -357,6 +357,8 @@ pub(crate) fn request(ios: u64) -> Request {
             id: "paper-host".into(),
             name: "Paper host".into(),
             config: model::host::HostConfig::default(),
+            sockets: 1,
+            act: None,
             figures: vec![figure("cores", "16", Kind::Assumed, "paper")],
         },
         suite: Suite::Quick,

@@ -1,0 +1,311 @@
+//! `drivelab act`: Aerospike's certification test on drives.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressStyle};
+use model::Span;
+use model::host::HostConfig;
+use rayon::prelude::*;
+use study::catalogue;
+use study::problem::{Place, Problem, Problems};
+use study::report::act as report;
+use study::run::act::{ActPlan, Score, Tested, score, test};
+use study::workload::act::{Config, Costs, Generation, from_text};
+
+use crate::failure::Failure;
+use crate::output::write_whole;
+use crate::state::State;
+
+/// Aerospike's certification test (ACT): the highest load a drive passes, or whether it passes one
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab act p4800x-375 p3700-1600 9100max-2400      the score of each: the highest load that passes
+  drivelab act p3700-1600 --load 30                    one load; exit code 3 if it fails
+  drivelab act p4800x-750 --act-version 3              as of 2017: queues, latency from the queue
+  drivelab act p3700-1600 --config act_storage.conf    a configuration file of ACT's
+  drivelab act p3700-1600 --load 30 --log act.log      a log that ACT's act_latency.py reads
+  drivelab act p3700-1600 --format json | jq '.drives[0].score'
+
+A load of 1x is 2,000 reads of 1,536 B a second, and 23.53 reads and 23.53 writes of 128 KiB. A run passes if fewer
+than 5 % of its reads take 1 ms, fewer than 1 % take 8 ms and fewer than 0.1 % take 64 ms in every slice, and if large
+reads and writes keep their rates. A score is found by bisection, to 1x.
+
+Exit codes: 0 done or passed, 2 bad usage or bad input, 3 a given load failed.")]
+pub(crate) struct Args {
+    /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
+    #[arg(required = true, value_name = "DRIVE")]
+    drives: Vec<String>,
+
+    /// Run this multiple of 1x once, instead of looking for the score
+    #[arg(long, value_name = "X", conflicts_with = "config", value_parser = load)]
+    load: Option<f64>,
+
+    /// Run a configuration file of ACT once (`act_storage.conf`, or version 3's `actconfig.txt`)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// 3: queues and threads, latency from the queue, as in 2017; 6: service threads, latency from issue, O_DSYNC
+    /// [default: 6, or what the configuration file's keys say]
+    #[arg(long, value_name = "VERSION", value_parser = ["3", "6"])]
+    act_version: Option<String>,
+
+    /// Transaction queues of version 3 [default: 8]
+    #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..=256))]
+    queues: Option<u16>,
+
+    /// Threads of each queue of version 3 [default: 8]
+    #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..=128))]
+    threads_per_queue: Option<u16>,
+
+    /// Service threads of version 6 [default: five for each core]
+    #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    service_threads: Option<u16>,
+
+    /// Seconds to simulate at each load [default: 10, or the configuration file's test-duration-sec]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=31_536_000))]
+    duration: Option<u32>,
+
+    /// Seconds before that which do not count
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=86_400))]
+    warm_up: u32,
+
+    /// Length of a slice of the verdict, in seconds; the whole run where that is shorter
+    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = clap::value_parser!(u32).range(1..))]
+    slice: u32,
+
+    /// The host the drive is in: a name of the catalogue, or the path of a TOML file with an `[act]` section
+    #[arg(long, default_value = "xeon-2017")]
+    host: String,
+
+    /// Cores that ACT's threads are spread over [default: those of all of the host's processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    cores: Option<u16>,
+
+    /// The drive's state at the start
+    #[arg(long, value_enum, default_value_t = State::Steady)]
+    state: State,
+
+    /// Seed of every random stream
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Tables, or JSON for programs
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+
+    /// Also write the run (of the score, if that is looked for) as ACT's own log; for one drive
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+fn load(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('x').parse::<f64>() {
+        Ok(load) if (0.001..=10_000.0).contains(&load) => Ok(load),
+        _ => Err(String::from("a number from 0.001 to 10000, such as 30")),
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let plans = prepare(args)?;
+    let one = args.load.is_some() || args.config.is_some();
+    let bar = progress();
+    let results: Vec<Result<(Tested, Option<Score>), Problems>> = plans
+        .par_iter()
+        .with_max_len(1)
+        .map(|plan| {
+            if one {
+                return test(plan, &|_| {}).map(|tested| (tested, None));
+            }
+            let found = score(plan, &|passes, fails| {
+                bar.set_message(match fails {
+                    None => format!("{}: passes {passes}x", plan.name),
+                    Some(fails) => format!("{}: between {passes}x and {fails}x", plan.name),
+                });
+            })?;
+            Ok((found.tested.clone(), Some(found)))
+        })
+        .collect();
+    bar.finish_and_clear();
+    let mut rows = Vec::new();
+    let mut problems = Problems::default();
+    for (plan, result) in plans.into_iter().zip(results) {
+        match result {
+            Ok((tested, score)) => rows.push(report::Row {
+                plan,
+                tested,
+                score,
+            }),
+            Err(more) => problems.0.extend(more.0),
+        }
+    }
+    problems.or(())?;
+    if let (Some(path), Some(row)) = (&args.log, rows.first()) {
+        write_whole(path, report::log(&row.plan, &row.tested).as_bytes())?;
+    }
+    print(args, &rows)?;
+    let failed: Vec<&str> = rows
+        .iter()
+        .filter(|row| row.failed())
+        .map(|row| row.plan.name.as_str())
+        .collect();
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Verdict(format!("{} failed", failed.join(", "))))
+    }
+}
+
+fn print(args: &Args, rows: &[report::Row]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    if args.format == Format::Json {
+        writeln!(out, "{:#}", report::json(rows))?;
+        return Ok(());
+    }
+    if let Some(first) = rows.first() {
+        writeln!(out, "{}\n", report::conditions(first))?;
+    }
+    writeln!(out, "{}\n", report::table(rows))?;
+    writeln!(out, "{}", report::verdicts(rows))?;
+    write!(out, "{}", report::anatomy(rows))?;
+    Ok(())
+}
+
+/// A plan for each drive; all that is wrong with the arguments at once.
+fn prepare(args: &Args) -> Result<Vec<ActPlan>, Problems> {
+    let mut problems = Problems::default();
+    let mut wrong = |what: String, help: &str| {
+        problems.0.push(Problem {
+            origin: "command line".into(),
+            place: Place::Whole,
+            what,
+            help: Some(help.into()),
+        });
+    };
+    if args.log.is_some() && args.drives.len() > 1 {
+        wrong(
+            format!("--log with {} drives", args.drives.len()),
+            "a log is of one run: give one drive",
+        );
+    }
+    let version = args.act_version.as_deref();
+    if version == Some("3") && args.service_threads.is_some() {
+        wrong(
+            "--service-threads with version 3".into(),
+            "--queues and --threads-per-queue",
+        );
+    }
+    if version != Some("3") && (args.queues.is_some() || args.threads_per_queue.is_some()) {
+        wrong(
+            "--queues and --threads-per-queue without --act-version 3".into(),
+            "add --act-version 3",
+        );
+    }
+    let (host, costs) = match host(args) {
+        Ok(found) => found,
+        Err(more) => {
+            problems.0.extend(more.0);
+            Default::default()
+        }
+    };
+    let config = match config(args, host.cores) {
+        Ok(config) => Some(config),
+        Err(more) => {
+            problems.0.extend(more.0);
+            None
+        }
+    };
+    let mut plans = Vec::new();
+    for name in &args.drives {
+        match (catalogue::drive(name), &config) {
+            (Ok(sheet), Some(config)) => plans.push(ActPlan {
+                config: Config {
+                    device: sheet.id.clone(),
+                    ..config.clone()
+                },
+                name: sheet.id,
+                drive: sheet.config,
+                state: args.state.into(),
+                host: HostConfig {
+                    io_queues: sheet.io_queues,
+                    ..host.clone()
+                },
+                costs,
+                warm_up: seconds(args.warm_up),
+                slice: seconds(args.slice),
+                seed: args.seed,
+            }),
+            (Ok(_), None) => {}
+            (Err(more), _) => problems.0.extend(more.0),
+        }
+    }
+    problems.or(plans)
+}
+
+fn seconds(count: u32) -> Span {
+    Span::from_ms(u64::from(count) * 1_000)
+}
+
+fn host(args: &Args) -> Result<(HostConfig, Costs), Problems> {
+    let sheet = catalogue::host(&args.host)?;
+    let Some(costs) = sheet.act else {
+        return Err(Problems(vec![Problem {
+            origin: "command line".into(),
+            place: Place::Whole,
+            what: format!("--host {}: does not say what ACT costs there", args.host),
+            help: Some("a host with an [act] section, such as xeon-2017".into()),
+        }]));
+    };
+    let mut config = sheet.config;
+    config.cores = args.cores.unwrap_or(config.cores * sheet.sockets);
+    Ok((config, costs))
+}
+
+fn config(args: &Args, cores: u16) -> Result<Config, Problems> {
+    let asked = match args.act_version.as_deref() {
+        Some("3") => Some(Generation::Queues {
+            queues: args.queues.unwrap_or(8),
+            threads_per_queue: args.threads_per_queue.unwrap_or(8),
+        }),
+        Some(_) => Some(Generation::version_6(cores)),
+        None => None,
+    };
+    let asked = match args.service_threads {
+        Some(threads) => Some(Generation::Service { threads }),
+        None => asked,
+    };
+    let Some(path) = &args.config else {
+        let generation = asked.unwrap_or(Generation::version_6(cores));
+        let duration = seconds(args.duration.unwrap_or(10));
+        return Ok(Config::load(args.load.unwrap_or(1.0), generation, duration));
+    };
+    let origin = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
+    let mut config = from_text(&origin, &text, asked, cores)?;
+    if let Some(duration) = args.duration {
+        config.duration = seconds(duration);
+    }
+    Ok(config)
+}
+
+/// A line on standard error, where that is a terminal.
+fn progress() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner();
+    let style = ProgressStyle::with_template("{elapsed_precise} {spinner} {wide_msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(Duration::from_millis(250));
+    bar
+}

@@ -30,6 +30,7 @@ pub mod served;
 pub mod setup;
 pub mod store;
 pub mod stream;
+pub mod vhost_user;
 
 pub use clock::{Clock, Wall};
 pub use event_loop::{EventLoop, Lateness, Limits, Stop};
@@ -39,3 +40,4 @@ pub use served::{Outcome, Reply, Request, Served};
 pub use setup::{Setup, StoreChoice};
 pub use store::Store;
 pub use stream::{Connection, Stream};
+pub use vhost_user::VhostUser;

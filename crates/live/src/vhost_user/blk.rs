@@ -1,0 +1,210 @@
+//! virtio-blk as a drive sees it: features, configuration space and requests (virtio 1.2, section 5.2).
+
+use model::Op;
+use virtio_bindings::{virtio_blk as blk, virtio_config, virtio_ring};
+use vm_memory::GuestMemoryMmap;
+
+use super::chain::{Broken, Chain};
+use crate::served::Served;
+
+/// Rings at most; each is a submission queue of the drive.
+pub(super) const RINGS: u16 = 16;
+/// Entries of a ring at most.
+pub(super) const RING_SIZE: u16 = 1024;
+/// Bytes before the data of a request: type, reserved, sector.
+const HEADER: u64 = 16;
+/// Bytes of one range of a discard or write-zeroes.
+const RANGE: u64 = 16;
+/// Ranges in one of these.
+const RANGES: u32 = 64;
+/// Length of the name that a get-id returns.
+const ID: usize = 20;
+/// As much of the configuration space as there is, or may come to be; the rest reads as zeroes.
+const CONFIG: usize = 256;
+
+/// How a request ended, in its last byte.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(super) enum End {
+    Ok = blk::VIRTIO_BLK_S_OK as u8,
+    Failed = blk::VIRTIO_BLK_S_IOERR as u8,
+    Unsupported = blk::VIRTIO_BLK_S_UNSUPP as u8,
+}
+
+/// A drive as a virtio block device.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    bytes: u64,
+    block: u32,
+    rings: u16,
+    id: [u8; ID],
+}
+
+impl Shape {
+    pub(super) fn new(served: &Served) -> Shape {
+        let sheet = served.sheet();
+        let mut id = [0; ID];
+        for (to, from) in id.iter_mut().zip(sheet.id.bytes()) {
+            *to = from;
+        }
+        Shape {
+            bytes: served.bytes(),
+            block: 512,
+            rings: sheet.io_queues.clamp(1, RINGS),
+            id,
+        }
+    }
+
+    pub(super) fn rings(&self) -> u16 {
+        self.rings
+    }
+
+    /// What a guest may count on.
+    pub(super) fn features() -> u64 {
+        [
+            blk::VIRTIO_BLK_F_SEG_MAX,
+            blk::VIRTIO_BLK_F_BLK_SIZE,
+            blk::VIRTIO_BLK_F_TOPOLOGY,
+            blk::VIRTIO_BLK_F_FLUSH,
+            blk::VIRTIO_BLK_F_MQ,
+            blk::VIRTIO_BLK_F_DISCARD,
+            blk::VIRTIO_BLK_F_WRITE_ZEROES,
+            virtio_ring::VIRTIO_RING_F_INDIRECT_DESC,
+            virtio_ring::VIRTIO_RING_F_EVENT_IDX,
+            virtio_config::VIRTIO_F_VERSION_1,
+        ]
+        .into_iter()
+        .fold(0, |features, bit| features | 1 << bit)
+    }
+
+    /// Whether a guest with these features sends flushes. To one that does not, every write is durable.
+    pub(super) fn flushes(features: u64) -> bool {
+        features & (1 << blk::VIRTIO_BLK_F_FLUSH) != 0
+    }
+
+    /// Whether the two sides tell each other at which entry they want to be woken.
+    pub(super) fn event_index(features: u64) -> bool {
+        features & (1 << virtio_ring::VIRTIO_RING_F_EVENT_IDX) != 0
+    }
+
+    /// A part of the configuration space; nothing if it is not within it.
+    pub(super) fn config(&self, offset: u32, size: u32) -> Option<Vec<u8>> {
+        let mut space = [0; CONFIG];
+        let mut put = |at: usize, bytes: &[u8]| space[at..at + bytes.len()].copy_from_slice(bytes);
+        let sectors = self.bytes / 512;
+        // A command of 1 GiB is more than any guest sends; ranges are cut to what a command can say.
+        let range = (1_u32 << 30) / 512;
+        put(0, &sectors.to_le_bytes());
+        put(12, &(u32::from(RING_SIZE) / 8 - 2).to_le_bytes()); // segments of a request
+        put(20, &self.block.to_le_bytes());
+        put(24, &[3]); // a physical block is 2^3 logical ones
+        put(34, &self.rings.to_le_bytes());
+        put(36, &range.to_le_bytes()); // sectors of a discard
+        put(40, &RANGES.to_le_bytes());
+        put(44, &8_u32.to_le_bytes()); // sectors to which a discard should be aligned
+        put(48, &range.to_le_bytes()); // sectors of a write-zeroes
+        put(52, &RANGES.to_le_bytes());
+        put(56, &[1]); // write-zeroes may deallocate
+        let part = offset as usize..(offset as usize).checked_add(size as usize)?;
+        space.get(part).map(<[u8]>::to_vec)
+    }
+}
+
+/// What is asked of the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Piece {
+    pub(super) op: Op,
+    pub(super) offset: u64,
+    pub(super) bytes: u32,
+}
+
+/// A request in memory, with its answer if the drive need not be asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asked {
+    /// A read, write or flush.
+    One(Piece),
+    /// Discards or write-zeroes; [`range`] gives each of so many.
+    Ranges(Op, u32),
+    /// Ended already.
+    Ended(End),
+}
+
+/// Bytes of data that the guest reads, before the status.
+pub(super) fn data_in(chain: &Chain) -> u64 {
+    chain.writable.bytes() - 1
+}
+
+/// Where the data that the guest writes begin.
+pub(super) const DATA_OUT: u64 = HEADER;
+
+/// Reads a request.
+///
+/// # Errors
+/// When there is no header, or no place for the status: such a request cannot even be answered.
+pub(super) fn parse(
+    memory: &GuestMemoryMmap,
+    chain: &Chain,
+    shape: &Shape,
+) -> Result<Asked, Broken> {
+    let mut header = [0; HEADER as usize];
+    if chain.readable.bytes() < HEADER || chain.writable.bytes() < 1 {
+        return Err(Broken("a request without header or status"));
+    }
+    chain.readable.read(memory, 0, &mut header)?;
+    let [a, b, c, d, _, _, _, _, sector @ ..] = header;
+    let offset = u64::from_le_bytes(sector).checked_mul(512);
+    let out = chain.readable.bytes() - HEADER;
+    let data = |op, bytes: u64| match (offset, u32::try_from(bytes)) {
+        (Some(offset), Ok(bytes)) if bytes % 512 == 0 => Asked::One(Piece { op, offset, bytes }),
+        _ => Asked::Ended(End::Failed),
+    };
+    let ranges = |op| match u32::try_from(out / RANGE) {
+        Ok(count @ 1..=RANGES) if out % RANGE == 0 => Asked::Ranges(op, count),
+        _ => Asked::Ended(End::Failed),
+    };
+    Ok(match u32::from_le_bytes([a, b, c, d]) {
+        blk::VIRTIO_BLK_T_IN => data(Op::Read, data_in(chain)),
+        blk::VIRTIO_BLK_T_OUT => data(Op::Write, out),
+        blk::VIRTIO_BLK_T_FLUSH => Asked::One(Piece {
+            op: Op::Flush,
+            offset: 0,
+            bytes: 0,
+        }),
+        blk::VIRTIO_BLK_T_DISCARD => ranges(Op::Deallocate),
+        blk::VIRTIO_BLK_T_WRITE_ZEROES => ranges(Op::WriteZeroes),
+        blk::VIRTIO_BLK_T_GET_ID => {
+            let length = data_in(chain).min(ID as u64) as usize;
+            chain.writable.write(memory, 0, &shape.id[..length])?;
+            Asked::Ended(End::Ok)
+        }
+        _ => Asked::Ended(End::Unsupported),
+    })
+}
+
+/// The range of this index in a discard or write-zeroes.
+///
+/// # Errors
+/// How the request ends if the range makes no sense.
+pub(super) fn range(
+    memory: &GuestMemoryMmap,
+    chain: &Chain,
+    op: Op,
+    index: u32,
+) -> Result<Piece, End> {
+    let mut bytes = [0; RANGE as usize];
+    let at = HEADER + u64::from(index) * RANGE;
+    let read = chain.readable.read(memory, at, &mut bytes);
+    read.map_err(|_| End::Failed)?;
+    let [sector @ .., a, b, c, d, e, f, g, h] = bytes;
+    let offset = u64::from_le_bytes(sector).checked_mul(512);
+    let length = u32::from_le_bytes([a, b, c, d]).checked_mul(512);
+    // "Unmap" is all that a write-zeroes may be told, and nothing a discard.
+    let known = if op == Op::WriteZeroes { 1 } else { 0 };
+    if u32::from_le_bytes([e, f, g, h]) & !known != 0 {
+        return Err(End::Unsupported);
+    }
+    match (offset, length) {
+        (Some(offset), Some(bytes)) => Ok(Piece { op, offset, bytes }),
+        _ => Err(End::Failed),
+    }
+}

@@ -1,0 +1,441 @@
+//! vhost-user-blk: a drive as the disk of a guest that shares its memory with us.
+//!
+//! After the vhost-user protocol (QEMU's docs/interop/vhost-user.rst) and virtio 1.2. Messages are taken apart by the
+//! crate `vhost`, rings by `virtio-queue`, guest memory by `vm-memory`. Everything runs in the event loop: the socket
+//! carries only the set-up, requests come through rings in shared memory, which are looked at while the loop spins and
+//! announced by a kick while it sleeps.
+//!
+//! What is in flight is noted in memory that the frontend keeps ("in-flight I/O tracking"), so that after a broken
+//! connection, or the death of the server, the next connection does again what had been taken and not ended.
+//!
+//! Left out: migration (dirty page log), packed rings, rings without kick descriptors, memory slots added one by one.
+//! A guest that cuts its shared memory short while it is mapped kills the server (SIGBUS), as it does every vhost-user
+//! backend: the socket is for one's own guests.
+
+mod blk;
+mod chain;
+mod device;
+mod inflight;
+mod ring;
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::{Op, Span};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+use vhost::vhost_user::message::FrontendReq;
+use vhost::vhost_user::{BackendReqHandler, Error};
+
+use crate::clock::Wall;
+use crate::port::{Ending, Endpoint, Front, Interest, Port, Ready, Socket};
+use crate::served::{Outcome, Reply, Request, Served};
+use blk::{Asked, End, Piece, Shape};
+use chain::{Broken, Chain};
+use device::Device;
+
+/// Keys of watched descriptors.
+const SOCKET: u32 = 0;
+const KICKS: u32 = 1;
+
+/// Bytes before the body of a message.
+const HEADER: usize = 12;
+/// The longest message.
+const LONGEST: usize = 4096;
+/// The rest of a message must come within this time.
+const PATIENCE: Span = Span::from_ms(1_000);
+
+/// Offers one drive to guests by vhost-user-blk.
+#[derive(Clone, Debug)]
+pub struct VhostUser {
+    drive: usize,
+    shape: Shape,
+}
+
+impl VhostUser {
+    /// The drive of this index, which is `served`.
+    pub fn new(drive: usize, served: &Served) -> VhostUser {
+        VhostUser {
+            drive,
+            shape: Shape::new(served),
+        }
+    }
+}
+
+impl Front for VhostUser {
+    fn name(&self) -> &'static str {
+        "vhost-user-blk"
+    }
+
+    fn accept(&mut self, socket: Socket, _peer: &str) -> Result<Box<dyn Endpoint>, String> {
+        let say = |error: std::io::Error| error.to_string();
+        let stream = UnixStream::from(socket.try_clone().map_err(say)?);
+        let device = Device::new(self.shape.clone()).map_err(say)?;
+        let device = Arc::new(Mutex::new(device));
+        Ok(Box::new(Guest {
+            drive: self.drive,
+            socket,
+            messages: BackendReqHandler::from_stream(stream, Arc::clone(&device)),
+            device,
+            slots: Vec::new(),
+            free: Vec::new(),
+            data: Vec::new(),
+            incomplete: None,
+            waits: false,
+        }))
+    }
+}
+
+/// A request that has been taken.
+#[derive(Debug, Default)]
+struct Slot {
+    ring: u16,
+    head: u16,
+    chain: Chain,
+    /// Commands of the drive that have not completed.
+    left: u32,
+    end: Option<End>,
+}
+
+/// One connection: a guest with the drive as its disk.
+struct Guest {
+    drive: usize,
+    socket: Socket,
+    messages: BackendReqHandler<Mutex<Device>>,
+    /// Shared with `messages`, in the same thread.
+    device: Arc<Mutex<Device>>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Data on their way between the guest and the store.
+    data: Vec<u8>,
+    /// Since when only a part of a message is there.
+    incomplete: Option<Wall>,
+    /// A message waits until a ring has nothing in flight.
+    waits: bool,
+}
+
+impl From<Broken> for Ending {
+    fn from(broken: Broken) -> Ending {
+        Ending::broke(broken.0)
+    }
+}
+
+fn lock(device: &Mutex<Device>) -> MutexGuard<'_, Device> {
+    device.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What can be done with the next message.
+enum Next {
+    /// It is all there.
+    Take,
+    /// More of it has to come, or there is none.
+    Later,
+    /// It stops a ring that has requests in flight.
+    Wait,
+}
+
+impl Guest {
+    fn messages(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+        loop {
+            match self.next_message(port)? {
+                Next::Take => {}
+                Next::Later => return Ok(()),
+                Next::Wait => {
+                    self.waits = true;
+                    let quiet = Interest {
+                        read: false,
+                        write: false,
+                    };
+                    return port.rewatch(&self.socket, SOCKET, quiet);
+                }
+            }
+            self.messages
+                .handle_request()
+                .map_err(|error| match error {
+                    Error::Disconnected => Ending::Left,
+                    Error::SocketBroken(error) | Error::SocketError(error) => {
+                        Ending::Failed(error.to_string())
+                    }
+                    error => Ending::broke(error.to_string()),
+                })?;
+            self.look(port)?;
+        }
+    }
+
+    /// Looks at the next message without taking it: the crate that does would wait for the rest of it.
+    fn next_message(&mut self, port: &Port<'_>) -> Result<Next, Ending> {
+        let mut bytes = [0; LONGEST];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let there = match recv(&self.socket, &mut bytes[..], flags) {
+            Ok((0, _)) => return Err(Ending::Left),
+            Ok((there, _)) => there,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(Next::Later),
+            Err(error) => return Err(error.into()),
+        };
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let needs = if there < HEADER {
+            HEADER
+        } else {
+            HEADER.saturating_add(word(8) as usize)
+        };
+        if needs > LONGEST {
+            return Err(Ending::broke("a message longer than 4 KiB"));
+        }
+        if there < needs {
+            let since = *self.incomplete.get_or_insert(port.wall());
+            if port.wall().since(since) > PATIENCE {
+                return Err(Ending::broke("half a message"));
+            }
+            return Ok(Next::Later);
+        }
+        self.incomplete = None;
+        if word(0) == FrontendReq::GET_VRING_BASE as u32 && needs >= HEADER + 4 {
+            let mut device = lock(&self.device);
+            let ring = device.rings.get_mut(word(HEADER) as usize);
+            if let Some(ring) = ring.filter(|ring| ring.in_flight > 0) {
+                ring.stop();
+                return Ok(Next::Wait);
+            }
+        }
+        Ok(Next::Take)
+    }
+
+    /// Takes requests from rings that have just been set up.
+    fn look(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+        let device = Arc::clone(&self.device);
+        let mut device = lock(&device);
+        for index in 0..device.rings.len() {
+            if device.rings[index].look {
+                self.take(&mut device, index, port)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what is in a ring; whether there was anything.
+    fn take(
+        &mut self,
+        device: &mut Device,
+        index: usize,
+        port: &mut Port<'_>,
+    ) -> Result<bool, Ending> {
+        let mut found = false;
+        let Some(ring) = device.rings.get_mut(index).filter(|ring| ring.runs()) else {
+            return Ok(false);
+        };
+        ring.look = false;
+        while port.room() {
+            let Some(head) = device.rings[index].next(&device.memory)? else {
+                return Ok(found);
+            };
+            found = true;
+            self.begin(device, index, head, port)?;
+        }
+        device.rings[index].look = true;
+        Ok(found)
+    }
+
+    fn begin(
+        &mut self,
+        device: &mut Device,
+        index: usize,
+        head: u16,
+        port: &mut Port<'_>,
+    ) -> Result<(), Ending> {
+        let tag = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[tag as usize];
+        let ring = &mut device.rings[index];
+        let (table, size) = ring.table();
+        slot.chain.walk(&device.memory, table, size, head)?;
+        (slot.ring, slot.head, slot.left, slot.end) = (ring.index, head, 0, None);
+        if let Some(in_flight) = &mut device.in_flight {
+            let noted = in_flight.taken(ring.index, head);
+            noted.map_err(|error| Ending::Failed(error.to_string()))?;
+        }
+        ring.in_flight += 1;
+        let durable = !Shape::flushes(device.features);
+        let mut submit = |slot: &mut Slot, piece: Piece| {
+            slot.left += 1;
+            let request = Request {
+                tag,
+                op: piece.op,
+                fua: durable && piece.op == Op::Write,
+                queue: index as u16,
+                offset: piece.offset,
+                bytes: piece.bytes,
+            };
+            port.submit(self.drive, request);
+        };
+        match blk::parse(&device.memory, &slot.chain, device.shape())? {
+            Asked::One(piece) => submit(slot, piece),
+            Asked::Ended(end) => slot.end = Some(end),
+            Asked::Ranges(op, ranges) => {
+                for range in 0..ranges {
+                    match blk::range(&device.memory, &slot.chain, op, range) {
+                        Ok(piece) => submit(slot, piece),
+                        Err(end) => slot.end = slot.end.max(Some(end)),
+                    }
+                }
+            }
+        }
+        if slot.left == 0 {
+            self.end(device, tag, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the data of a command that has succeeded; how it ended.
+    fn carry_out(
+        &mut self,
+        device: &Device,
+        reply: &Reply,
+        port: &mut Port<'_>,
+    ) -> Result<(), Outcome> {
+        let chain = &self.slots[reply.tag as usize].chain;
+        let bytes = reply.bytes as usize;
+        if self.data.len() < bytes {
+            self.data.resize(bytes, 0);
+        }
+        let data = &mut self.data[..bytes];
+        let drive = port.drive(self.drive);
+        match reply.op {
+            Op::Read => {
+                drive.read(reply.offset, data)?;
+                let written = chain.writable.write(&device.memory, 0, data);
+                written.map_err(|_| Outcome::Failed)
+            }
+            Op::Write => {
+                let read = chain.readable.read(&device.memory, blk::DATA_OUT, data);
+                read.map_err(|_| Outcome::Failed)?;
+                drive.write(reply.offset, data, reply.fua)
+            }
+            Op::Flush | Op::Deallocate | Op::WriteZeroes => Ok(()),
+        }
+    }
+
+    /// Ends a request of which nothing is left; `bytes` were written for the guest, beside the status.
+    fn end(&mut self, device: &mut Device, tag: u32, bytes: u32) -> Result<(), Ending> {
+        let slot = &self.slots[tag as usize];
+        let end = slot.end.unwrap_or(End::Ok);
+        let chain = &slot.chain;
+        let at = chain.writable.bytes() - 1;
+        chain.writable.write(&device.memory, at, &[end as u8])?;
+        let Device {
+            memory,
+            rings,
+            in_flight,
+            ..
+        } = device;
+        rings[usize::from(slot.ring)].end(memory, in_flight.as_ref(), slot.head, bytes + 1)?;
+        self.free.push(tag);
+        Ok(())
+    }
+}
+
+impl Endpoint for Guest {
+    fn open(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+        port.watch(&self.socket, SOCKET, Interest::READ)?;
+        port.watch(lock(&self.device).kicks.as_fd(), KICKS, Interest::READ)
+    }
+
+    fn ready(&mut self, ready: Ready, port: &mut Port<'_>) -> Result<(), Ending> {
+        if ready.key == SOCKET {
+            if ready.hangup && self.waits {
+                return Err(Ending::Left);
+            }
+            return if self.waits {
+                Ok(())
+            } else {
+                self.messages(port)
+            };
+        }
+        let device = Arc::clone(&self.device);
+        let mut device = lock(&device);
+        let mut events = [const { std::mem::MaybeUninit::<epoll::Event>::uninit() }; 16];
+        let now = Timespec::default();
+        let (events, _) = epoll::wait(&device.kicks, &mut events, Some(&now))?;
+        for event in events {
+            self.take(&mut device, event.data.u64() as usize, port)?;
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), Ending> {
+        let device = Arc::clone(&self.device);
+        let mut device = lock(&device);
+        let carried_out = match reply.outcome {
+            Outcome::Success => self.carry_out(&device, reply, port),
+            outcome => Err(outcome),
+        };
+        let slot = &mut self.slots[reply.tag as usize];
+        slot.left -= 1;
+        if carried_out.is_err() {
+            slot.end = slot.end.max(Some(End::Failed));
+        }
+        if slot.left > 0 {
+            return Ok(());
+        }
+        let read = reply.op == Op::Read && carried_out.is_ok();
+        self.end(&mut device, reply.tag, if read { reply.bytes } else { 0 })
+    }
+
+    fn flush(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+        self.look(port)?;
+        {
+            let mut device = lock(&self.device);
+            let Device { memory, rings, .. } = &mut *device;
+            for ring in rings {
+                ring.signal(memory)?;
+            }
+        }
+        if self.waits {
+            self.waits = false;
+            port.rewatch(&self.socket, SOCKET, Interest::READ)?;
+            self.messages(port)?;
+        }
+        Ok(())
+    }
+
+    fn polls(&self) -> bool {
+        true
+    }
+
+    fn poll(&mut self, port: &mut Port<'_>) -> Result<bool, Ending> {
+        let device = Arc::clone(&self.device);
+        let mut device = lock(&device);
+        let mut found = false;
+        for index in 0..device.rings.len() {
+            found |= self.take(&mut device, index, port)?;
+        }
+        Ok(found)
+    }
+
+    fn park(&mut self, port: &mut Port<'_>) -> Result<bool, Ending> {
+        let device = Arc::clone(&self.device);
+        let mut device = lock(&device);
+        let mut found = false;
+        for index in 0..device.rings.len() {
+            let Device { memory, rings, .. } = &mut *device;
+            if rings[index].runs() && rings[index].ask(memory)? {
+                found |= self.take(&mut device, index, port)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn tick(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+        match self.incomplete {
+            Some(since) if port.wall().since(since) > PATIENCE => {
+                Err(Ending::broke("half a message"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

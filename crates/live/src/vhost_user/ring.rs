@@ -1,0 +1,170 @@
+//! One ring of requests, and its two doorbells.
+
+use std::fs::File;
+use std::sync::atomic::Ordering;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use virtio_queue::{Queue, QueueOwnedT, QueueT};
+use vm_memory::{GuestAddress, GuestMemoryMmap};
+
+use super::blk::RING_SIZE;
+use super::chain::Broken;
+use super::inflight::InFlight;
+
+/// A ring.
+#[derive(Debug)]
+pub(super) struct Ring {
+    pub(super) index: u16,
+    pub(super) queue: Queue,
+    kick: Option<File>,
+    call: Option<File>,
+    pub(super) enabled: bool,
+    /// Taken and not ended.
+    pub(super) in_flight: u32,
+    /// Heads that an earlier server took and did not end, first in first out.
+    again: std::collections::VecDeque<u16>,
+    /// Something was ended of which the guest has not been told.
+    signal: bool,
+    /// There may be work that nobody announced.
+    pub(super) look: bool,
+}
+
+impl Ring {
+    pub(super) fn new(index: u16) -> Ring {
+        Ring {
+            index,
+            queue: Queue::new(RING_SIZE).expect("a power of two"),
+            kick: None,
+            call: None,
+            enabled: false,
+            in_flight: 0,
+            again: std::collections::VecDeque::new(),
+            signal: false,
+            look: false,
+        }
+    }
+
+    /// Whether requests are taken from it.
+    pub(super) fn runs(&self) -> bool {
+        self.enabled && self.queue.ready()
+    }
+
+    /// The descriptor on which the guest announces requests; gives the one before.
+    pub(super) fn set_kick(&mut self, file: Option<File>) -> Option<File> {
+        std::mem::replace(&mut self.kick, file)
+    }
+
+    /// The descriptor on which the guest is told that requests have ended. It must never block us.
+    pub(super) fn set_call(&mut self, file: Option<File>) -> std::io::Result<()> {
+        if let Some(file) = &file {
+            fcntl_setfl(file, fcntl_getfl(file)? | OFlags::NONBLOCK)?;
+        }
+        self.call = file;
+        Ok(())
+    }
+
+    /// Begins to take requests, those first that were in flight when an earlier server died.
+    pub(super) fn start(
+        &mut self,
+        memory: &GuestMemoryMmap,
+        in_flight: Option<&mut InFlight>,
+    ) -> Result<(), Broken> {
+        self.queue.set_ready(true);
+        if !self.queue.is_valid(memory) {
+            self.queue.set_ready(false);
+            return Err(Broken("the ring is not in the shared memory"));
+        }
+        let used = self.queue.used_idx(memory, Ordering::Acquire);
+        let used = used.map_err(|_| Broken("no used index"))?.0;
+        self.queue.set_next_used(used);
+        self.again.clear();
+        if let Some(in_flight) = in_flight {
+            if !in_flight.covers(self.index, self.queue.size()) {
+                self.queue.set_ready(false);
+                return Err(Broken("the ring is larger than the in-flight memory"));
+            }
+            let heads = in_flight.recover(self.index, used);
+            self.again = heads.map_err(|_| Broken("the in-flight memory"))?.into();
+            // All that was ever made available has either been ended or is in flight.
+            let taken = used.wrapping_add(self.again.len() as u16);
+            if !self.again.is_empty() {
+                self.queue.set_next_avail(taken);
+            }
+        }
+        self.look = true;
+        Ok(())
+    }
+
+    /// Takes no more; the index from which to go on.
+    pub(super) fn stop(&mut self) -> u16 {
+        self.queue.set_ready(false);
+        self.queue.next_avail()
+    }
+
+    /// The head of the next request.
+    pub(super) fn next(&mut self, memory: &GuestMemoryMmap) -> Result<Option<u16>, Broken> {
+        if self.in_flight >= u32::from(self.queue.size()) {
+            return Ok(None);
+        }
+        if let Some(head) = self.again.pop_front() {
+            return Ok(Some(head));
+        }
+        let mut available = self
+            .queue
+            .iter(memory)
+            .map_err(|_| Broken("the index of available requests makes no sense"))?;
+        Ok(available.next().map(|chain| chain.head_index()))
+    }
+
+    /// Where its descriptors are.
+    pub(super) fn table(&self) -> (GuestAddress, u16) {
+        (GuestAddress(self.queue.desc_table()), self.queue.size())
+    }
+
+    /// Asks the guest to announce the next request; whether one is there already.
+    pub(super) fn ask(&mut self, memory: &GuestMemoryMmap) -> Result<bool, Broken> {
+        self.queue
+            .enable_notification(memory)
+            .map_err(|_| Broken("the ring is not in the shared memory"))
+    }
+
+    /// Tells the guest that a request has ended, `bytes` having been written into it.
+    pub(super) fn end(
+        &mut self,
+        memory: &GuestMemoryMmap,
+        in_flight: Option<&InFlight>,
+        head: u16,
+        bytes: u32,
+    ) -> Result<(), Broken> {
+        let lost = |_| Broken("the in-flight memory");
+        if let Some(in_flight) = in_flight {
+            in_flight.ending(self.index, head).map_err(lost)?;
+        }
+        self.queue
+            .add_used(memory, head, bytes)
+            .map_err(|_| Broken("a request that is not in the ring"))?;
+        if let Some(in_flight) = in_flight {
+            let used = self.queue.next_used();
+            in_flight.ended(self.index, head, used).map_err(lost)?;
+        }
+        self.in_flight -= 1;
+        self.signal = true;
+        Ok(())
+    }
+
+    /// Wakes the guest, if something has ended and it wants to be.
+    pub(super) fn signal(&mut self, memory: &GuestMemoryMmap) -> Result<(), Broken> {
+        if !std::mem::take(&mut self.signal) {
+            return Ok(());
+        }
+        let wanted = self
+            .queue
+            .needs_notification(memory)
+            .map_err(|_| Broken("the ring is not in the shared memory"))?;
+        if wanted && let Some(call) = &self.call {
+            // A doorbell that is full has been rung.
+            let _ = rustix::io::write(call, &1_u64.to_ne_bytes());
+        }
+        Ok(())
+    }
+}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use live::nbd::Nbd;
 use live::nvme::{self, NvmeTcp};
-use live::{Clock, EventLoop, Front, Limits, Served, Setup, StoreChoice};
+use live::{Clock, EventLoop, Front, Limits, Served, Setup, StoreChoice, VhostUser};
 use study::catalogue;
 use study::problem::{Place, Problem, Problems};
 
@@ -24,6 +24,7 @@ Examples:
   drivelab serve p4800x-375 --nbd 127.0.0.1:10809 --size 8G
   drivelab serve p4800x-375 --nbd unix:p4800x.sock --store disk.img
   drivelab serve p4800x-375 950pro-256 --nbd unix:both.sock --size 8G      two exports
+  drivelab serve p4800x-375 --vhost-user disk.sock --size 8G                the disk of a QEMU guest
   drivelab serve p4800x-375 --nbd unix:fast.sock --size 8G --speed 0       as fast as this machine can
 
 Ctrl-C lets what is in flight complete and leaves everything durable.
@@ -44,6 +45,10 @@ pub(crate) struct Args {
     /// Insert and strip metadata in the server, so that hosts see plain blocks on formats with protection information
     #[arg(long)]
     strip_metadata: bool,
+
+    /// Serve a drive as the disk of a guest (vhost-user-blk) at this path; a socket for each drive in order
+    #[arg(long, value_name = "SOCKET")]
+    vhost_user: Vec<PathBuf>,
 
     /// Where the data is: `memory`, or a file for each drive in order (made if it does not exist)
     #[arg(long, value_name = "FILE", default_value = "memory")]
@@ -113,7 +118,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         &mut problems,
     );
     let setups = setups(args, &mut problems);
-    if nbd.is_empty() && nvme.is_empty() && problems.0.is_empty() {
+    check_sockets(args, &mut problems);
+    let none = nbd.is_empty() && nvme.is_empty() && args.vhost_user.is_empty();
+    if none && problems.0.is_empty() {
         problems.0.push(on_command_line(
             "no address to serve at",
             "give --nvme-tcp 127.0.0.1:4420, --nbd 127.0.0.1:10809, or --nbd unix:drive.sock",
@@ -149,8 +156,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             &mut sockets,
         )?;
     }
+    listen_to_guests(&mut server, &args.vhost_user, &mut sockets)?;
     let mut out = io::stdout().lock();
-    for line in connect_lines(server.drives(), &nbd) {
+    for line in connect_lines(server.drives(), &nbd, &args.vhost_user) {
         writeln!(out, "{line}")?;
     }
     for address in &nvme {
@@ -218,6 +226,30 @@ fn nvme_lines(address: &Address, nqn: &str) -> Vec<String> {
         // For programs that bring their own socket.
         Address::Unix(path) => vec![format!("  {nqn} at unix:{}", path.display())],
     }
+}
+
+/// A socket for each drive at most.
+fn check_sockets(args: &Args, problems: &mut Problems) {
+    if args.vhost_user.len() > args.drives.len() {
+        problems.0.push(on_command_line(
+            "more sockets than drives",
+            "give --vhost-user at most once for each drive",
+        ));
+    }
+}
+
+/// Offers the drives in order to guests at these sockets.
+fn listen_to_guests(
+    server: &mut EventLoop,
+    paths: &[PathBuf],
+    sockets: &mut Vec<Socket>,
+) -> Result<(), Failure> {
+    for (drive, path) in paths.iter().enumerate() {
+        let front = Box::new(VhostUser::new(drive, &server.drives()[drive]));
+        let address = Address::Unix(path.clone());
+        listen(server, "--vhost-user", &address, front, sockets)?;
+    }
+    Ok(())
 }
 
 /// A socket's file, removed when the server ends.
@@ -336,9 +368,9 @@ fn shown(address: &Address) -> String {
 }
 
 /// How to reach what is served: lines to be copied.
-fn connect_lines(drives: &[Served], nbd: &[Address]) -> Vec<String> {
+fn connect_lines(drives: &[Served], nbd: &[Address], vhost_user: &[PathBuf]) -> Vec<String> {
     let mut lines = Vec::new();
-    for drive in drives {
+    for (index, drive) in drives.iter().enumerate() {
         let sheet = drive.sheet();
         lines.push(format!(
             "{}: {}, {:.3} GB",
@@ -360,6 +392,13 @@ fn connect_lines(drives: &[Served], nbd: &[Address]) -> Vec<String> {
             ));
             lines.push(format!(
                 "  qemu-system-x86_64 ... -drive if=virtio,format=raw,file='{uri}'"
+            ));
+        }
+        if let Some(path) = vhost_user.get(index) {
+            lines.push(format!(
+                "  qemu-system-x86_64 ... -object memory-backend-memfd,id=mem,size=4G,share=on -numa node,memdev=mem \
+                 -chardev socket,id=disk{index},path={},reconnect=1 -device vhost-user-blk-pci,chardev=disk{index}",
+                path.canonicalize().unwrap_or(path.clone()).display()
             ));
         }
     }

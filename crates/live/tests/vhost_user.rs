@@ -11,9 +11,8 @@ use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use live::store::MemoryStore;
-use live::{Clock, EventLoop, Limits, Served, Stop, Store, VhostUser};
-use model::media::{Drive, Precondition};
+use live::{Clock, EventLoop, Limits, Setup, Stop, StoreChoice, VhostUser};
+use model::media::Precondition;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use tempfile::TempDir;
 use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserInflight};
@@ -42,9 +41,16 @@ impl Server {
         let (sender, receiver) = channel();
         let thread = thread::spawn(move || {
             let sheet = study::catalogue::drive("p4800x-375").expect("a built-in drive");
-            let drive = Drive::new(&sheet.config, Precondition::Fresh, 1);
-            let store = Store::Memory(MemoryStore::new(NAMESPACE).expect("memory"));
-            let served = Served::new(sheet, drive, store, NAMESPACE);
+            let setup = Setup {
+                sheet,
+                name: String::from("disk"),
+                serial: String::from("DL12345678"),
+                size: Some(NAMESPACE),
+                store: StoreChoice::Memory,
+                precondition: Precondition::Fresh,
+                seed: 1,
+            };
+            let served = setup.open().expect("memory");
             let front = VhostUser::new(0, &served);
             let log = Box::new(|line: &str| println!("{line}"));
             let mut events =
@@ -298,7 +304,7 @@ fn a_guest_reads_what_it_wrote() {
     let status: Vec<u8> = (0..7).map(|slot| memory.status(slot)).collect();
     assert_eq!(status, [0, 0, 0, 0, 1, 1, 2]);
     assert_eq!(memory.data(1), [7; BLOCK]);
-    assert!(memory.data(3).starts_with(b"p4800x-375\0"));
+    assert!(memory.data(3).starts_with(b"DL12345678\0"));
     // A discard of that block, and it reads as zeroes.
     let range = DATA + 7 * BLOCK as u64;
     memory.put(range, 8_u64);

@@ -42,15 +42,14 @@ pub(super) struct Shape {
 
 impl Shape {
     pub(super) fn new(served: &Served) -> Shape {
-        let sheet = served.sheet();
         let mut id = [0; ID];
-        for (to, from) in id.iter_mut().zip(sheet.id.bytes()) {
+        for (to, from) in id.iter_mut().zip(served.serial().bytes()) {
             *to = from;
         }
         Shape {
             bytes: served.bytes(),
-            block: 512,
-            rings: sheet.io_queues.clamp(1, RINGS),
+            block: served.block(),
+            rings: served.sheet().io_queues.clamp(1, RINGS),
             id,
         }
     }
@@ -97,7 +96,8 @@ impl Shape {
         put(0, &sectors.to_le_bytes());
         put(12, &(u32::from(RING_SIZE) / 8 - 2).to_le_bytes()); // segments of a request
         put(20, &self.block.to_le_bytes());
-        put(24, &[3]); // a physical block is 2^3 logical ones
+        let physical = (4096 / self.block).max(1).ilog2() as u8;
+        put(24, &[physical]); // a physical block is 2^this logical ones
         put(34, &self.rings.to_le_bytes());
         put(36, &range.to_le_bytes()); // sectors of a discard
         put(40, &RANGES.to_le_bytes());

@@ -11,7 +11,7 @@ use vhost::vhost_user::message::{
     VhostUserSharedMsg, VhostUserSingleMemoryRegion, VhostUserVirtioFeatures,
     VhostUserVringAddrFlags, VhostUserVringState,
 };
-use vhost::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
+use vhost::vhost_user::{Backend, Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
 use virtio_queue::QueueT;
 use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap};
 
@@ -29,7 +29,6 @@ struct Mapping {
 }
 
 /// The device of one connection.
-#[derive(Debug)]
 pub(super) struct Device {
     shape: Shape,
     pub(super) memory: GuestMemoryMmap,
@@ -40,6 +39,8 @@ pub(super) struct Device {
     /// Tells which rings were kicked. It is ours alone, so what is registered in it goes when it goes; the kick
     /// descriptors themselves live on in the frontend.
     pub(super) kicks: OwnedFd,
+    /// The way back to the frontend. It is never used, but user-mode Linux has no interrupt without one.
+    _back: Option<Backend>,
 }
 
 impl Device {
@@ -53,6 +54,7 @@ impl Device {
             rings,
             in_flight: None,
             kicks: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            _back: None,
         })
     }
 
@@ -239,6 +241,7 @@ impl VhostUserBackendReqHandlerMut for Device {
         Ok(VhostUserProtocolFeatures::MQ
             | VhostUserProtocolFeatures::CONFIG
             | VhostUserProtocolFeatures::INFLIGHT_SHMFD
+            | VhostUserProtocolFeatures::BACKEND_REQ
             | VhostUserProtocolFeatures::RESET_DEVICE)
     }
 

@@ -17,6 +17,7 @@ mod chain;
 mod device;
 mod inflight;
 mod ring;
+mod table;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -130,6 +131,8 @@ fn lock(device: &Mutex<Device>) -> MutexGuard<'_, Device> {
 enum Next {
     /// It is all there.
     Take,
+    /// It is all there, a table of memory of this length with something behind it.
+    Padded(usize),
     /// More of it has to come, or there is none.
     Later,
     /// It stops a ring that has requests in flight.
@@ -140,7 +143,20 @@ impl Guest {
     fn messages(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
         loop {
             match self.next_message(port)? {
-                Next::Take => {}
+                Next::Take => {
+                    self.messages
+                        .handle_request()
+                        .map_err(|error| match error {
+                            Error::Disconnected => Ending::Left,
+                            Error::SocketBroken(error) | Error::SocketError(error) => {
+                                Ending::Failed(error.to_string())
+                            }
+                            error => Ending::broke(error.to_string()),
+                        })?;
+                }
+                Next::Padded(length) => {
+                    table::take(&self.socket, length, &mut lock(&self.device))?;
+                }
                 Next::Later => return Ok(()),
                 Next::Wait => {
                     self.waits = true;
@@ -151,15 +167,6 @@ impl Guest {
                     return port.rewatch(&self.socket, SOCKET, quiet);
                 }
             }
-            self.messages
-                .handle_request()
-                .map_err(|error| match error {
-                    Error::Disconnected => Ending::Left,
-                    Error::SocketBroken(error) | Error::SocketError(error) => {
-                        Ending::Failed(error.to_string())
-                    }
-                    error => Ending::broke(error.to_string()),
-                })?;
             self.look(port)?;
         }
     }
@@ -200,6 +207,9 @@ impl Guest {
                 ring.stop();
                 return Ok(Next::Wait);
             }
+        }
+        if table::is_padded(&bytes[..needs]) {
+            return Ok(Next::Padded(needs));
         }
         Ok(Next::Take)
     }

@@ -245,7 +245,7 @@ fn listen_to_guests(
     sockets: &mut Vec<Socket>,
 ) -> Result<(), Failure> {
     for (drive, path) in paths.iter().enumerate() {
-        let front = Box::new(VhostUser::new(drive, &server.drives()[drive]));
+        let front = Box::new(VhostUser::new(drive));
         let address = Address::Unix(path.clone());
         listen(server, "--vhost-user", &address, front, sockets)?;
     }

@@ -51,7 +51,7 @@ impl Server {
                 seed: 1,
             };
             let served = setup.open().expect("memory");
-            let front = VhostUser::new(0, &served);
+            let front = VhostUser::new(0);
             let log = Box::new(|line: &str| println!("{line}"));
             let mut events =
                 EventLoop::new(vec![served], Clock::new(speed), Limits::default(), log)

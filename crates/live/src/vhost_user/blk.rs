@@ -32,12 +32,14 @@ pub(super) enum End {
 }
 
 /// A drive as a virtio block device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
     bytes: u64,
     block: u32,
     rings: u16,
     id: [u8; ID],
+    /// A write may end before it is durable.
+    has_cache: bool,
 }
 
 impl Shape {
@@ -51,6 +53,7 @@ impl Shape {
             block: served.block(),
             rings: served.sheet().io_queues.clamp(1, RINGS),
             id,
+            has_cache: served.has_write_cache(),
         }
     }
 
@@ -59,12 +62,16 @@ impl Shape {
     }
 
     /// What a guest may count on.
-    pub(super) fn features() -> u64 {
+    pub(super) fn features(&self) -> u64 {
+        let flush = if self.has_cache {
+            1 << blk::VIRTIO_BLK_F_FLUSH
+        } else {
+            0
+        };
         [
             blk::VIRTIO_BLK_F_SEG_MAX,
             blk::VIRTIO_BLK_F_BLK_SIZE,
             blk::VIRTIO_BLK_F_TOPOLOGY,
-            blk::VIRTIO_BLK_F_FLUSH,
             blk::VIRTIO_BLK_F_MQ,
             blk::VIRTIO_BLK_F_DISCARD,
             blk::VIRTIO_BLK_F_WRITE_ZEROES,
@@ -73,7 +80,7 @@ impl Shape {
             virtio_config::VIRTIO_F_VERSION_1,
         ]
         .into_iter()
-        .fold(0, |features, bit| features | 1 << bit)
+        .fold(flush, |features, bit| features | 1 << bit)
     }
 
     /// Whether a guest with these features sends flushes. To one that does not, every write is durable.

@@ -44,18 +44,24 @@ pub(super) struct Device {
 }
 
 impl Device {
-    pub(super) fn new(shape: Shape) -> io::Result<Device> {
-        let rings = (0..shape.rings()).map(Ring::new).collect();
+    /// Without rings until its shape is known.
+    pub(super) fn new() -> io::Result<Device> {
         Ok(Device {
-            shape,
+            shape: Shape::default(),
             memory: GuestMemoryMmap::default(),
             mappings: Vec::new(),
             features: 0,
-            rings,
+            rings: Vec::new(),
             in_flight: None,
             kicks: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             _back: None,
         })
+    }
+
+    /// Becomes this drive.
+    pub(super) fn take_shape(&mut self, shape: Shape) {
+        self.rings = (0..shape.rings()).map(Ring::new).collect();
+        self.shape = shape;
     }
 
     pub(super) fn shape(&self) -> &Shape {
@@ -148,7 +154,7 @@ impl VhostUserBackendReqHandlerMut for Device {
     }
 
     fn get_features(&mut self) -> Result<u64> {
-        Ok(Shape::features() | VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits())
+        Ok(self.shape.features() | VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits())
     }
 
     fn set_features(&mut self, features: u64) -> Result<()> {

@@ -31,8 +31,8 @@ use vhost::vhost_user::message::FrontendReq;
 use vhost::vhost_user::{BackendReqHandler, Error};
 
 use crate::clock::Wall;
-use crate::port::{Ending, Endpoint, Front, Interest, Port, Ready, Socket};
-use crate::served::{Outcome, Reply, Request, Served};
+use crate::port::{Ending, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
+use crate::served::{Outcome, Reply, Request};
 use blk::{Asked, End, Piece, Shape};
 use chain::{Broken, Chain};
 use device::Device;
@@ -49,19 +49,15 @@ const LONGEST: usize = 4096;
 const PATIENCE: Span = Span::from_ms(1_000);
 
 /// Offers one drive to guests by vhost-user-blk.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct VhostUser {
     drive: usize,
-    shape: Shape,
 }
 
 impl VhostUser {
-    /// The drive of this index, which is `served`.
-    pub fn new(drive: usize, served: &Served) -> VhostUser {
-        VhostUser {
-            drive,
-            shape: Shape::new(served),
-        }
+    /// The drive of this index.
+    pub fn new(drive: usize) -> VhostUser {
+        VhostUser { drive }
     }
 }
 
@@ -73,7 +69,7 @@ impl Front for VhostUser {
     fn accept(&mut self, socket: Socket, _peer: &str) -> Result<Box<dyn Endpoint>, String> {
         let say = |error: std::io::Error| error.to_string();
         let stream = UnixStream::from(socket.try_clone().map_err(say)?);
-        let device = Device::new(self.shape.clone()).map_err(say)?;
+        let device = Device::new().map_err(say)?;
         let device = Arc::new(Mutex::new(device));
         Ok(Box::new(Guest {
             drive: self.drive,
@@ -121,6 +117,10 @@ impl From<Broken> for Ending {
     fn from(broken: Broken) -> Ending {
         Ending::broke(broken.0)
     }
+}
+
+fn lost_power() -> Ending {
+    Ending::Failed("the drive lost its power".into())
 }
 
 fn lock(device: &Mutex<Device>) -> MutexGuard<'_, Device> {
@@ -301,13 +301,8 @@ impl Guest {
         Ok(())
     }
 
-    /// Moves the data of a command that has succeeded; how it ended.
-    fn carry_out(
-        &mut self,
-        device: &Device,
-        reply: &Reply,
-        port: &mut Port<'_>,
-    ) -> Result<(), Outcome> {
+    /// Moves the data of a command that has succeeded; whether that worked.
+    fn carry_out(&mut self, device: &Device, reply: &Reply, port: &mut Port<'_>) -> bool {
         let chain = &self.slots[reply.tag as usize].chain;
         let bytes = reply.bytes as usize;
         if self.data.len() < bytes {
@@ -315,18 +310,17 @@ impl Guest {
         }
         let data = &mut self.data[..bytes];
         let drive = port.drive(self.drive);
+        let memory = &device.memory;
         match reply.op {
             Op::Read => {
-                drive.read(reply.offset, data)?;
-                let written = chain.writable.write(&device.memory, 0, data);
-                written.map_err(|_| Outcome::Failed)
+                drive.read(reply.offset, data).is_ok()
+                    && chain.writable.write(memory, 0, data).is_ok()
             }
             Op::Write => {
-                let read = chain.readable.read(&device.memory, blk::DATA_OUT, data);
-                read.map_err(|_| Outcome::Failed)?;
-                drive.write(reply.offset, data, reply.fua)
+                chain.readable.read(memory, blk::DATA_OUT, data).is_ok()
+                    && drive.write(reply.offset, data, reply.fua).is_ok()
             }
-            Op::Flush | Op::Deallocate | Op::WriteZeroes => Ok(()),
+            Op::Flush | Op::Deallocate | Op::WriteZeroes => true,
         }
     }
 
@@ -351,6 +345,8 @@ impl Guest {
 
 impl Endpoint for Guest {
     fn open(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+        let shape = Shape::new(port.drive(self.drive));
+        lock(&self.device).take_shape(shape);
         port.watch(&self.socket, SOCKET, Interest::READ)?;
         port.watch(lock(&self.device).kicks.as_fd(), KICKS, Interest::READ)
     }
@@ -380,19 +376,20 @@ impl Endpoint for Guest {
     fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), Ending> {
         let device = Arc::clone(&self.device);
         let mut device = lock(&device);
-        let carried_out = match reply.outcome {
-            Outcome::Success => self.carry_out(&device, reply, port),
-            outcome => Err(outcome),
-        };
+        if reply.outcome == Outcome::PowerLoss {
+            // It stays in flight, for the next connection to do again.
+            return Err(lost_power());
+        }
+        let carried_out = reply.outcome == Outcome::Success && self.carry_out(&device, reply, port);
         let slot = &mut self.slots[reply.tag as usize];
         slot.left -= 1;
-        if carried_out.is_err() {
+        if !carried_out {
             slot.end = slot.end.max(Some(End::Failed));
         }
         if slot.left > 0 {
             return Ok(());
         }
-        let read = reply.op == Op::Read && carried_out.is_ok();
+        let read = reply.op == Op::Read && carried_out;
         self.end(&mut device, reply.tag, if read { reply.bytes } else { 0 })
     }
 
@@ -438,6 +435,16 @@ impl Endpoint for Guest {
             }
         }
         Ok(found)
+    }
+
+    fn notice(&mut self, drive: usize, notice: Notice, _port: &mut Port<'_>) -> Result<(), Ending> {
+        match notice {
+            _ if drive != self.drive => Ok(()),
+            Notice::PowerCut => Err(lost_power()),
+            // The guest must look at size and block size anew.
+            Notice::Namespace => Err(Ending::Failed("the drive's format has changed".into())),
+            Notice::Health => Ok(()),
+        }
     }
 
     fn tick(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {

@@ -49,8 +49,15 @@ impl Events {
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, at: Time, payload: u32) {
-        let key = u128::from(at.ns()) << 64 | u128::from(self.sequence) << 32 | u128::from(payload);
+        let sequence = self.sequence;
         self.sequence = self.sequence.wrapping_add(1);
+        self.push_numbered(at, sequence, payload);
+    }
+
+    /// Adds an event whose place among those of the same time a user of several queues counts itself.
+    #[inline]
+    pub(super) fn push_numbered(&mut self, at: Time, sequence: u32, payload: u32) {
+        let key = u128::from(at.ns()) << 64 | u128::from(sequence) << 32 | u128::from(payload);
         let mut hole = self.heap.len();
         self.heap.push(key);
         while hole > 0 {
@@ -62,6 +69,12 @@ impl Events {
             hole = parent;
         }
         self.heap[hole] = key;
+    }
+
+    /// The number under which the first event was inserted.
+    #[inline]
+    pub(super) fn next_number(&self) -> u32 {
+        self.heap.first().map_or(0, |key| (key >> 32) as u32)
     }
 
     /// Takes the first event if it is due at `now`.

@@ -3,10 +3,12 @@
 mod events;
 mod slab;
 mod station;
+mod wheel;
 
 pub use events::Events;
 pub use slab::Slab;
 pub use station::Station;
+pub use wheel::Wheel;
 
 use crate::command::{Command, Completion};
 use crate::device::Device;
@@ -40,6 +42,7 @@ pub fn run<D: Device, W: Workload>(
 ) -> Time {
     let mut now = start;
     let mut done = Vec::with_capacity(256);
+    let end = Time::from_ns(until.ns().saturating_add(1));
     loop {
         let event = device.next_event();
         let arrival = workload.next_arrival();
@@ -51,7 +54,7 @@ pub fn run<D: Device, W: Workload>(
         now = next;
         // Completions precede arrivals at a tie, so that a slot freed now can be used now.
         if event == now {
-            device.advance(now, &mut done);
+            now = device.advance_through(now, arrival.min(end), &mut done);
             for completion in &done {
                 workload.complete(now, completion);
             }

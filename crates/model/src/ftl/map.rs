@@ -46,8 +46,85 @@ impl Map {
         &mut self.lines[*line as usize - 1][(page % LINE) as usize]
     }
 
+    /// Brings the entries of these pages into the cache, beside each other.
+    #[inline]
+    pub(super) fn touch(&self, pages: impl Iterator<Item = u32> + Clone) {
+        let line = |page: u32| self.index[(page / LINE) as usize];
+        let sum = pages
+            .clone()
+            .fold(0, |sum: u32, page| sum.wrapping_add(line(page)));
+        std::hint::black_box(sum);
+        let sum = pages.fold(0, |sum: u32, page| sum.wrapping_add(self.get(page)));
+        std::hint::black_box(sum);
+    }
+
     /// Bytes in use.
     pub(super) fn bytes(&self) -> usize {
         self.index.len() * 4 + self.lines.len() * LINE as usize * 4
+    }
+}
+
+/// Slots that fell stale and whose bits are not set yet.
+const LATER: usize = 32;
+
+/// One bit for each slot: its data have been overwritten, moved or forgotten since it was programmed. So collection
+/// reads a victim's bits in order instead of looking each of its pages up in the map.
+///
+/// The slots that host writes make stale are anywhere, and each bit costs a miss of the caches. They are set some at a
+/// time, so that the misses run beside each other.
+#[derive(Clone, Debug)]
+pub(super) struct Stale {
+    words: Vec<u64>,
+    later: [u32; LATER],
+    count: usize,
+}
+
+impl Stale {
+    pub(super) fn none(slots: u32) -> Stale {
+        Stale {
+            words: vec![0; slots.div_ceil(64) as usize],
+            later: [0; LATER],
+            count: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is(&self, slot: u32) -> bool {
+        self.words[(slot / 64) as usize] >> (slot % 64) & 1 != 0
+            || self.later[..self.count].contains(&slot)
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, slot: u32) {
+        self.words[(slot / 64) as usize] |= 1 << (slot % 64);
+    }
+
+    /// As [`Stale::insert`], when there are more.
+    #[inline]
+    pub(super) fn insert_later(&mut self, slot: u32) {
+        if self.count == LATER {
+            self.catch_up();
+        }
+        self.later[self.count] = slot;
+        self.count += 1;
+    }
+
+    #[inline]
+    pub(super) fn catch_up(&mut self) {
+        for slot in &self.later[..self.count] {
+            self.words[(slot / 64) as usize] |= 1 << (slot % 64);
+        }
+        self.count = 0;
+    }
+
+    /// The slot, whose block was erased, is being programmed again.
+    #[inline]
+    pub(super) fn remove(&mut self, slot: u32) {
+        self.words[(slot / 64) as usize] &= !(1 << (slot % 64));
+    }
+
+    /// Bytes in use.
+    pub(super) fn bytes(&self) -> usize {
+        self.words.len() * 8
     }
 }

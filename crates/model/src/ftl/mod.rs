@@ -24,7 +24,7 @@ pub use replay::{Replay, brute_force, warm_up};
 
 use std::collections::VecDeque;
 
-use map::{INITIAL, Map};
+use map::{INITIAL, Map, Stale};
 
 /// A page that is nowhere: never written, or deallocated.
 const UNMAPPED: u32 = u32::MAX;
@@ -129,6 +129,8 @@ pub struct Ftl {
     /// By slot: zero (as in the layout), [`PADDING`], or one more than the page programmed there. Handed out by the
     /// operating system as it is touched, block by block.
     reverse: Vec<u32>,
+    /// Slots that were programmed and are not valid any more. Means nothing for erased slots.
+    stale: Stale,
     /// By block: valid slots, and [`BUSY`].
     valid: Vec<u16>,
     /// By die, oldest first: taking them in turn levels wear.
@@ -152,6 +154,7 @@ impl Ftl {
             watermark,
             map: Map::new(shape.logical),
             reverse: vec![0; shape.slots() as usize],
+            stale: Stale::none(shape.slots()),
             valid: vec![BUSY; blocks],
             free: vec![VecDeque::with_capacity(shape.blocks as usize); shape.dies as usize],
             open: vec![[closed; 3]; shape.dies as usize],
@@ -226,7 +229,9 @@ impl Ftl {
     /// Bytes of memory that the maps use (address space that was never touched is counted for the index only).
     pub fn map_bytes(&self) -> usize {
         let programmed = self.traffic.host + self.traffic.moved + self.traffic.padded;
-        self.map.bytes() + (programmed.min(self.reverse.len() as u64) * 4) as usize
+        self.map.bytes()
+            + self.stale.bytes()
+            + (programmed.min(self.reverse.len() as u64) * 4) as usize
     }
 
     /// One more than the physical slot, a buffer slot's number, or [`UNMAPPED`].
@@ -287,8 +292,7 @@ impl Ftl {
         let entry = std::mem::replace(self.map.entry(page), value);
         let old = self.place(self.resolve(entry, page));
         if let Place::Flash(slot) = old {
-            let block = self.shape.block_of(slot);
-            self.valid[block as usize] -= 1;
+            self.invalidate(slot);
         }
         old
     }
@@ -298,28 +302,66 @@ impl Ftl {
     #[inline]
     pub fn settle(&mut self, page: u32, buffer_slot: u32, slot: u32) -> bool {
         self.traffic.host += 1;
-        self.reverse[slot as usize] = page + 1;
         let expected = self.buffer_base() + buffer_slot;
         let entry = self.map.entry(page);
-        if *entry != expected {
-            return false;
+        let newest = *entry == expected;
+        if newest {
+            *entry = slot + 1;
         }
-        *entry = slot + 1;
-        self.valid[self.shape.block_of(slot) as usize] += 1;
-        true
+        self.programmed(slot, page, newest);
+        newest
     }
 
     /// The logical page that is valid in `slot`, if one is.
     #[inline]
     pub fn valid_page(&self, slot: u32) -> Option<u32> {
-        let page = match self.reverse[slot as usize] {
-            PADDING => return None,
-            0 => self.layout.as_ref()?.page_of(slot)?,
-            page => page - 1,
-        };
-        let entry = self.map.get(page);
-        let valid = entry == slot + 1 || (entry == INITIAL && self.reverse[slot as usize] == 0);
-        valid.then_some(page)
+        if self.stale.is(slot) {
+            return None;
+        }
+        match self.reverse[slot as usize] {
+            PADDING => None,
+            0 => self.layout.as_ref()?.page_of(slot),
+            page => Some(page - 1),
+        }
+    }
+
+    /// Takes note of what was programmed into `slot`, and whether it is still the page's newest version.
+    #[inline]
+    fn programmed(&mut self, slot: u32, page: u32, newest: bool) {
+        self.reverse[slot as usize] = page + 1;
+        if newest {
+            self.stale.remove(slot);
+            self.valid[self.shape.block_of(slot) as usize] += 1;
+        } else {
+            self.stale.insert(slot);
+        }
+    }
+
+    /// Takes note that what is in `slot` is not valid any more.
+    #[inline]
+    fn invalidate(&mut self, slot: u32) {
+        self.stale.insert_later(slot);
+        self.valid[self.shape.block_of(slot) as usize] -= 1;
+    }
+
+    /// To be called before many [`Ftl::valid_page`]s: sets what [`Ftl::stage`] has put off.
+    #[inline]
+    pub fn catch_up(&mut self) {
+        self.stale.catch_up();
+    }
+
+    /// To be called before many [`Ftl::relocate`]s with the pages that will be moved: brings their entries into the
+    /// cache.
+    #[inline]
+    pub fn touch_each(&self, pages: impl Iterator<Item = u32> + Clone) {
+        self.map.touch(pages);
+    }
+
+    /// Where `count` logical pages from `first` on are.
+    #[inline]
+    pub fn locate_each(&self, first: u32, count: u32, places: &mut Vec<Place>) {
+        places.clear();
+        places.extend((first..first + count).map(|page| self.locate(page)));
     }
 
     /// Takes note that collection has programmed the copy of `page` from slot `from` into `to`. False if the page was
@@ -327,16 +369,15 @@ impl Ftl {
     #[inline]
     pub fn relocate(&mut self, page: u32, from: u32, to: u32) -> bool {
         self.traffic.moved += 1;
-        self.reverse[to as usize] = page + 1;
-        let initial = self.reverse[from as usize] == 0;
-        let entry = self.map.entry(page);
-        if *entry != from + 1 && !(initial && *entry == INITIAL) {
-            return false;
+        self.stale.catch_up();
+        let newest = !self.stale.is(from);
+        if newest {
+            *self.map.entry(page) = to + 1;
+            self.stale.insert(from);
+            self.valid[self.shape.block_of(from) as usize] -= 1;
         }
-        *entry = to + 1;
-        self.valid[self.shape.block_of(to) as usize] += 1;
-        self.valid[self.shape.block_of(from) as usize] -= 1;
-        true
+        self.programmed(to, page, newest);
+        newest
     }
 
     /// Takes note that a slot was programmed without data.

@@ -80,8 +80,7 @@ impl<'a> Replay<'a> {
         let full = filling.used == self.ftl.shape.page_slots;
         let base = filling.base;
         self.ftl.replace(page, slot + 1);
-        self.ftl.valid[self.ftl.shape.block_of(slot) as usize] += 1;
-        self.ftl.reverse[slot as usize] = page + 1;
+        self.ftl.programmed(slot, page, true);
         self.ftl.traffic.host += 1;
         if full {
             self.ftl.page_programmed(base);
@@ -97,6 +96,7 @@ impl<'a> Replay<'a> {
             };
             self.victims += 1;
             self.kept += u64::from(valid);
+            self.ftl.catch_up();
             for from in victim..victim + self.ftl.shape.block_slots {
                 let Some(page) = self.ftl.valid_page(from) else {
                     continue;

@@ -506,10 +506,22 @@ impl<D: Device> Device for HostPath<D> {
     }
 
     fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        let ended = self.advance_through(now, now, done);
+        debug_assert_eq!(ended, now);
+    }
+
+    fn advance_through(
+        &mut self,
+        mut now: Time,
+        horizon: Time,
+        done: &mut Vec<Completion>,
+    ) -> Time {
         loop {
             if self.device.next_event() == now {
                 let mut below = std::mem::take(&mut self.below);
-                self.device.advance(now, &mut below);
+                // What the host does next may be a submission.
+                let until = horizon.min(self.soonest).min(self.timers.next());
+                now = self.device.advance_through(now, until, &mut below);
                 for completion in &below {
                     self.answered(now, completion, done);
                 }
@@ -528,7 +540,10 @@ impl<D: Device> Device for HostPath<D> {
             }
             self.next = self.earliest();
             if self.next > now {
-                return;
+                if self.next >= horizon || !done.is_empty() {
+                    return now;
+                }
+                now = self.next;
             }
         }
     }

@@ -94,6 +94,10 @@ impl Device for Drive {
     fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
         each!(self, drive => drive.advance(now, done))
     }
+    #[inline]
+    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        each!(self, drive => drive.advance_through(now, horizon, done))
+    }
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         each!(self, drive => drive.inspect(now, gauges))
     }

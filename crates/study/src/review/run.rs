@@ -195,12 +195,15 @@ impl Runner<'_> {
         Ok(results)
     }
 
-    /// A point of fixed conditions: a pilot tells how long it must run.
+    /// A point of fixed conditions: a pilot tells how long it must run, or how many I/Os its ramp takes.
     fn steady(&self, bench: &mut dyn OnBench, task: &Task) -> Result<Measurement, Problems> {
         let ios = task.spec.ios(self.effort);
         let mut iops = match task.spec.rate_iops {
             Some(rate) => rate as f64,
-            None => rate_of(&self.once(bench, task, Span::ZERO, Span::from_ms(10))?.1),
+            None => {
+                let pilot = |seed| task.spec.text(seed, Span::ZERO, Span::from_ms(10));
+                rate_of(&self.once(bench, task, pilot)?.1)
+            }
         };
         let mut last = None;
         for _ in 0..3 {
@@ -208,7 +211,14 @@ impl Runner<'_> {
             // Whole milliseconds, so that the job reads well.
             let runtime = Span::from_ms(runtime.ns().div_ceil(1_000_000));
             let ramp = self.effort.ramp.min(Span::from_ns(runtime.ns() / 4));
-            let (text, outcome) = self.once(bench, task, ramp, runtime)?;
+            let (text, outcome) = self.once(bench, task, |seed| {
+                if task.spec.is_counted() {
+                    let during_ramp = (iops * ramp.seconds() * 1.1) as u64;
+                    task.spec.fixed_text(seed, ramp, ios + during_ramp)
+                } else {
+                    task.spec.text(seed, ramp, runtime)
+                }
+            })?;
             let counted: u64 = outcome
                 .threads
                 .iter()
@@ -237,11 +247,10 @@ impl Runner<'_> {
         &self,
         bench: &mut dyn OnBench,
         task: &Task,
-        ramp: Span,
-        runtime: Span,
+        text: impl Fn(u64) -> String,
     ) -> Result<(String, Outcome), Problems> {
         let seed = seed_of(self.request.seed, &task.spec.name);
-        let text = task.spec.text(seed, ramp, runtime);
+        let text = text(seed);
         let plan = Plan {
             drive: self.request.drives[task.drive].config.clone(),
             state: task.spec.state,
@@ -271,7 +280,7 @@ impl Runner<'_> {
             })
         };
         let bytes = drive.capacity_bytes() as f64 * FILLS;
-        let text = spec.fixed_text(seed, (bytes / 4096.0) as u64);
+        let text = spec.fixed_text(seed, Span::ZERO, (bytes / 4096.0) as u64);
         // The first speed of a fresh drive says how fine the time axis can be.
         let pilot = spec.text(seed, Span::ZERO, Span::from_ms(5));
         let prepared = || self.simulator.bench(&drive, spec.state, seed);

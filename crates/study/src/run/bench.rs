@@ -80,6 +80,21 @@ impl<D: Device> Device for Shifted<'_, D> {
         }
     }
 
+    #[inline]
+    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        let horizon = match horizon {
+            Time::NEVER => Time::NEVER,
+            at => at + self.by,
+        };
+        let first = done.len();
+        let now = self.device.advance_through(now + self.by, horizon, done);
+        let now = Time::ZERO + now.since(Time::ZERO + self.by);
+        for completion in &mut done[first..] {
+            completion.at = now;
+        }
+        now
+    }
+
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         self.device.inspect(now + self.by, gauges);
     }

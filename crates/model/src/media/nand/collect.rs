@@ -100,6 +100,7 @@ impl Nand {
     /// Senses the next page of the victim that holds valid units; false if the victim has none left.
     fn sense_victim(&mut self, now: Time, die: u32) -> bool {
         let shape = self.shape;
+        self.ftl.catch_up();
         loop {
             let state = &mut self.dies[die as usize].collecting;
             if state.victim == NONE {
@@ -167,6 +168,8 @@ impl Nand {
     pub(super) fn copies_programmed(&mut self, die: u32, base: u32) {
         let collecting = &mut self.dies[die as usize].collecting;
         let mut slot = base;
+        let pages = collecting.programming.iter().map(|copying| copying.page);
+        self.ftl.touch_each(pages);
         for copying in collecting.programming.drain(..) {
             self.ftl.relocate(copying.page, copying.from, slot);
             slot += 1;

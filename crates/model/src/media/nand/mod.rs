@@ -31,8 +31,8 @@ use std::collections::VecDeque;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges};
-use crate::engine::{Events, Station};
-use crate::ftl::{Ftl, Layout, Shape, Traffic, UNIT, brute_force, warm_up};
+use crate::engine::{Station, Wheel};
+use crate::ftl::{Ftl, Layout, Place, Shape, Traffic, UNIT, brute_force, warm_up};
 #[cfg(test)]
 use crate::ftl::{Geometry, Watermark};
 use crate::media::Precondition;
@@ -46,7 +46,7 @@ use write::Buffer;
 /// No index.
 const NONE: u32 = u32::MAX;
 
-/// Kinds of event, in the upper bits of an [`Events`] payload.
+/// Kinds of event, in the upper bits of a [`Wheel`] payload.
 const DIE_DONE: u32 = 0;
 const TRANSFERRED: u32 = 1;
 const TIMER: u32 = 2;
@@ -110,7 +110,7 @@ pub struct Nand {
     /// Dies that have reads waiting, work or a suspended operation are not idle; these could not collect although short.
     starved: DieSet,
     next_die: u32,
-    events: Events,
+    events: Wheel,
     /// Read segments on their way to the dies, write segments to the buffer, and completions, each in order of time.
     reads: VecDeque<Segment>,
     writes: VecDeque<Segment>,
@@ -121,6 +121,8 @@ pub struct Nand {
     depth: u32,
     ops: Vec<SenseOp>,
     free_op: u32,
+    /// Places of the pages of the read segment at hand; kept for its memory.
+    places: Vec<Place>,
     /// Senses that the read segment at hand has started.
     issued: u32,
     cache: Option<ReadCache>,
@@ -195,7 +197,7 @@ impl Nand {
             idle: DieSet::full(shape.dies),
             starved: DieSet::empty(shape.dies),
             next_die: 0,
-            events: Events::with_capacity(4 * shape.dies as usize),
+            events: Wheel::with_capacity(4 * shape.dies as usize),
             reads: VecDeque::with_capacity(256),
             writes: VecDeque::with_capacity(256),
             read_done: VecDeque::with_capacity(256),
@@ -204,6 +206,7 @@ impl Nand {
             depth: 0,
             ops: Vec::with_capacity(1024),
             free_op: NONE,
+            places: Vec::with_capacity(64),
             issued: 0,
             cache: config
                 .read_ahead
@@ -420,6 +423,16 @@ impl Device for Nand {
     }
 
     fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        let ended = self.advance_through(now, now, done);
+        debug_assert_eq!(ended, now);
+    }
+
+    fn advance_through(
+        &mut self,
+        mut now: Time,
+        horizon: Time,
+        done: &mut Vec<Completion>,
+    ) -> Time {
         loop {
             while let Some(payload) = self.events.pop_due(now) {
                 self.event(now, payload);
@@ -436,12 +449,17 @@ impl Device for Nand {
             while let Some((_, id)) = self.write_done.pop_front_if(|&mut (at, _)| at == now) {
                 self.complete(now, id, done);
             }
-            debug_assert!(self.next_event() >= now);
-            if self.next_event() > now {
-                break;
+            let next = self.next_event();
+            debug_assert!(next >= now);
+            if next > now {
+                self.arm_timer(now);
+                let next = self.next_event();
+                if next >= horizon || !done.is_empty() {
+                    return now;
+                }
+                now = next;
             }
         }
-        self.arm_timer(now);
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

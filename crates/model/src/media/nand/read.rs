@@ -214,10 +214,13 @@ impl Nand {
         self.issued = 0;
         let mut run: Option<Run> = None;
         let mut ready = 0;
-        for page in first..=last {
+        // All at once, so that one lookup need not wait for the other.
+        let mut places = std::mem::take(&mut self.places);
+        self.ftl.locate_each(first, last - first + 1, &mut places);
+        for (page, place) in (first..=last).zip(&places) {
             let from = segment.offset.max(u64::from(page) * unit);
             let host_bytes = (end.min(u64::from(page + 1) * unit) - from) as u32;
-            let Place::Flash(slot) = self.ftl.locate(page) else {
+            let Place::Flash(slot) = *place else {
                 ready += host_bytes;
                 continue;
             };
@@ -236,12 +239,14 @@ impl Nand {
             }
             run = Some(self.extend_run(now, segment, run, slot, host_bytes, NONE));
         }
+        self.places = places;
         if let Some(run) = run {
             self.sense_run(now, segment, &run);
         }
         if ready > 0 {
-            let op = SenseOp::new(segment, now);
-            self.deliver(now, segment.id, ready, &op);
+            if let Some(at) = self.deliver(now, segment.id, ready) {
+                self.delivered(at, segment.id, &SenseOp::new(segment, now));
+            }
         } else if let Some(inside) = &mut self.inside[segment.id as usize] {
             // At least one operation is under way, so this is not the last piece.
             inside.left -= 1;
@@ -443,19 +448,23 @@ impl Nand {
     /// Data of a sense are in the controller.
     #[inline]
     pub(super) fn transferred(&mut self, now: Time, index: u32) {
-        let op = self.ops[index as usize].clone();
-        self.ops[index as usize].next = self.free_op;
+        let op = &mut self.ops[index as usize];
+        op.next = self.free_op;
         self.free_op = index;
-        if op.owner != NONE {
-            let write = self.inside[op.owner as usize]
+        let (owner, bytes) = (op.owner, op.host_bytes);
+        if owner != NONE {
+            let write = self.inside[owner as usize]
                 .as_ref()
                 .is_some_and(|inside| inside.command.op == crate::command::Op::Write);
             if write {
-                self.merged(now, op.owner, &op);
-            } else {
-                self.deliver(now, op.owner, op.host_bytes, &op);
+                let op = op.clone();
+                self.merged(now, owner, &op);
+            } else if let Some(at) = self.deliver(now, owner, bytes) {
+                let op = self.ops[index as usize].clone();
+                self.delivered(at, owner, &op);
             }
         } else if op.ahead != NONE {
+            let op = op.clone();
             self.read_ahead_done(now, index, &op);
         }
     }
@@ -481,25 +490,30 @@ impl Nand {
             timeline.arrived = waiter.arrived;
             timeline.started = waiter.arrived;
             timeline.sensed = now;
-            self.deliver(now, waiter.id, waiter.bytes, &timeline);
+            if let Some(at) = self.deliver(now, waiter.id, waiter.bytes) {
+                self.delivered(at, waiter.id, &timeline);
+            }
             at = waiter.next;
         }
     }
 
-    /// Sends data of a read to the host; the piece that ends last explains the command's time.
+    /// Sends data of a read to the host; returns when the last of the command's data are there.
     #[inline]
-    fn deliver(&mut self, now: Time, id: CommandId, bytes: u32, op: &SenseOp) {
+    fn deliver(&mut self, now: Time, id: CommandId, bytes: u32) -> Option<Time> {
         let controller = &self.config.controller;
         let transfer = Span::per_bytes(controller.link_ps_per_byte, u64::from(bytes));
         let at = self.link_out.book(now, transfer).1;
-        let latency = controller.read_latency;
+        let inside = self.inside[id as usize].as_mut()?;
+        inside.left -= 1;
+        (inside.left == 0).then_some(at)
+    }
+
+    /// All data of a read are with the host at `at`; the piece that ended last explains the command's time.
+    fn delivered(&mut self, at: Time, id: CommandId, op: &SenseOp) {
+        let latency = self.config.controller.read_latency;
         let Some(inside) = &mut self.inside[id as usize] else {
             return;
         };
-        inside.left -= 1;
-        if inside.left > 0 {
-            return;
-        }
         let way = (op.dispatched, op.dispatched);
         add_way_down(&mut inside.anatomy, &self.config, inside.submitted, way);
         add_sensing(&mut inside.anatomy, op, at);

@@ -503,12 +503,25 @@ impl Device for XPoint {
     }
 
     fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
-        // Only stations that take no time at all need a second round.
+        let ended = self.advance_through(now, now, done);
+        debug_assert_eq!(ended, now);
+    }
+
+    fn advance_through(
+        &mut self,
+        mut now: Time,
+        horizon: Time,
+        done: &mut Vec<Completion>,
+    ) -> Time {
+        // Only stations that take no time at all need a second round for one moment.
         loop {
             self.round(now, done);
             self.next = self.first_event();
             if self.next > now {
-                return;
+                if self.next >= horizon || !done.is_empty() {
+                    return now;
+                }
+                now = self.next;
             }
         }
     }

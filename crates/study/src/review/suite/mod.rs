@@ -146,6 +146,10 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+fn ramp_time(ramp: Span) -> Option<String> {
+    (ramp > Span::ZERO).then(|| format!("ramp_time={}us", ramp.ns() / 1000))
+}
+
 /// A depth spread over up to `most` threads as evenly as it goes.
 fn spread(depth: u32, most: u32) -> Vec<(u32, u32)> {
     let threads = depth.min(most);
@@ -175,22 +179,28 @@ impl PointSpec {
         (ios * 100 / u64::from(rarer)).min(effort.bytes / bytes)
     }
 
+    /// Whether one thread does it all: then it can end after as many I/Os as are wanted. Threads beside each other
+    /// must end at one time.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.rate_iops.is_none() && matches!(self.threads[..], [(1, _)])
+    }
+
     /// The job as fio reads it, ended by time.
     pub(crate) fn text(&self, seed: u64, ramp: Span, runtime: Span) -> String {
         let mut ending = vec!["time_based=1".to_owned()];
-        if ramp > Span::ZERO {
-            ending.push(format!("ramp_time={}us", ramp.ns() / 1000));
-        }
+        ending.extend(ramp_time(ramp));
         ending.push(format!("runtime={}us", runtime.ns() / 1000));
         self.job(seed, ending)
     }
 
-    /// The job as fio reads it, ended by the number of I/Os over all threads.
-    pub(crate) fn fixed_text(&self, seed: u64, ios: u64) -> String {
+    /// The job as fio reads it, ended by the number of I/Os over all threads, those of the ramp included.
+    pub(crate) fn fixed_text(&self, seed: u64, ramp: Span, ios: u64) -> String {
         let copies: u32 = self.threads.iter().map(|&(copies, _)| copies).sum();
-        let each = format!("number_ios={}", ios / u64::from(copies));
         // Without a size fio would stop after one fill of the range.
-        self.job(seed, vec!["loops=1000".to_owned(), each])
+        let mut ending = vec!["loops=1000".to_owned()];
+        ending.extend(ramp_time(ramp));
+        ending.push(format!("number_ios={}", ios / u64::from(copies)));
+        self.job(seed, ending)
     }
 
     fn job(&self, seed: u64, ending: Vec<String>) -> String {

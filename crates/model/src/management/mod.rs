@@ -101,7 +101,7 @@ impl RelativePerformance {
 pub struct Management {
     /// The formats it offers, in the order of their numbers; the first is in use when it leaves the factory.
     pub lba_formats: Vec<LbaFormat>,
-    /// Settings of the power governor in watts, the one in use first; empty if it has none.
+    /// What its power governor can be set to in watts, the default first; empty if nothing is published.
     pub power_limits_watts: Vec<f64>,
     /// How warm it becomes.
     pub thermal: Thermal,

@@ -140,27 +140,19 @@ impl Administration {
             );
         }
         let settings = &self.management.power_limits_watts;
-        let Some(&first) = settings.first() else {
+        let idle = config.idle_watts();
+        if settings.is_empty() {
             return;
-        };
-        match config.power_limit_watts() {
-            None => root.problem(
+        }
+        if config.power_limit_watts().is_none() {
+            root.problem(
                 "power_settings",
                 "`power_settings` for a drive whose model has no power governor",
                 "leave it out",
-            ),
-            Some(limit) if (limit - first).abs() > 1e-9 => root.problem(
-                "power_settings",
-                format!("the first of `power_settings` is not the limit in use, {limit} W"),
-                "write the setting in use first, then the others",
-            ),
-            Some(_) => {
-                let idle = config.idle_watts();
-                if settings.iter().any(|&watts| watts <= idle) {
-                    let what = format!("a power setting is not above the idle power of {idle} W");
-                    root.problem("power_settings", what, "the governor cannot go so low");
-                }
-            }
+            );
+        } else if settings.iter().any(|&watts| watts <= idle) {
+            let what = format!("a power setting is not above the idle power of {idle} W");
+            root.problem("power_settings", what, "the governor cannot go so low");
         }
     }
 }

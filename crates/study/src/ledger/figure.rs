@@ -310,7 +310,54 @@ const DERIVED: &[&str] = &[
     "io_queues",
     "lba_formats",
     "block",
+    "raw_gb",
+    "spare_gb",
+    "spare_percent",
+    "max_transfer_kib",
+    "format_s",
+    "retention_months",
+    "lowest_power_setting_w",
+    "volatile_write_cache",
+    "power_loss_protection",
+    "lba_format_N_data",
+    "lba_format_N_metadata",
+    "lba_format_N_rating",
 ];
+
+/// What follows from a drive's dies and from its administrator's part. Raw and spare gigabytes are counted as reviewers
+/// do, a die of 128 Gb as 16 GB; yes is 1, no is 0; a format's rating is 0 for best, 2 for good.
+fn administration(sheet: &DriveSheet, name: &str) -> Option<f64> {
+    let management = &sheet.management;
+    if let Some(rest) = name.strip_prefix("lba_format_") {
+        let (number, what) = rest.split_once('_')?;
+        let format = management.lba_formats.get(number.parse::<usize>().ok()?)?;
+        return match what {
+            "data" => Some(f64::from(format.data)),
+            "metadata" => Some(f64::from(format.metadata)),
+            "rating" => Some(f64::from(format.performance as u8)),
+            _ => None,
+        };
+    }
+    let spare = sheet.spare().map(|spare| spare.nominal_gb());
+    match name {
+        "raw_gb" => Some(spare?.0),
+        "spare_gb" => Some(spare?.1),
+        "spare_percent" => spare.map(|(raw, rest)| rest / raw * 100.0),
+        "max_transfer_kib" => Some(f64::from(sheet.config.max_transfer()?) / 1024.0),
+        "format_s" => Some(sheet.config.format_duration().seconds()),
+        "retention_months" => {
+            let month = 365.0 / 12.0 * 86_400.0;
+            Some(management.retention?.seconds() / month)
+        }
+        "lowest_power_setting_w" => {
+            let settings = management.power_limits_watts.iter().copied();
+            settings.reduce(f64::min)
+        }
+        "volatile_write_cache" => Some(f64::from(u8::from(sheet.config.volatile_write_cache()))),
+        "power_loss_protection" => Some(f64::from(u8::from(sheet.power_loss_protection?))),
+        _ => None,
+    }
+}
 
 /// Units a figure of the catalogue can be asked for in, by the ending of its name.
 const UNITS: &[(&str, &str)] = &[
@@ -352,7 +399,7 @@ pub fn of_drive(sheet: &DriveSheet, name: &str) -> Result<f64, Wrong> {
             .lba_formats
             .first()
             .map(|format| f64::from(format.data)),
-        _ => None,
+        _ => administration(sheet, name),
     };
     if let Some(value) = derived {
         return Ok(value);

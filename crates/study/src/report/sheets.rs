@@ -159,10 +159,9 @@ fn administration(drive: &DriveSheet) -> Vec<(&'static str, String)> {
         ),
     ];
     if let Some(limit) = drive.config.power_limit_watts() {
-        let others: Vec<String> = management
-            .power_limits_watts
-            .iter()
-            .skip(1)
+        let settings = management.power_limits_watts.iter();
+        let others = settings.filter(|&&watts| (watts - limit).abs() > 1e-9);
+        let others: Vec<String> = others
             .map(|watts| format!(", can be set to {watts} W"))
             .collect();
         rows.push(("power governor", format!("{limit} W{}", others.concat())));

@@ -1,5 +1,8 @@
-//! Rebuilds the crate when a file of the built-in catalogue comes, goes or changes.
+//! Catalogue and ledger are parts of the program: a file that is added or taken away must rebuild it, which the macro
+//! that includes them cannot see.
 
 fn main() {
-    println!("cargo::rerun-if-changed=../../catalogue");
+    for folder in ["catalogue", "ledger"] {
+        println!("cargo:rerun-if-changed=../../{folder}");
+    }
 }

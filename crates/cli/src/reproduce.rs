@@ -19,7 +19,7 @@ Examples:
   drivelab reproduce                                  every source, in minutes
   drivelab reproduce S4                               one source
   drivelab reproduce --row S0-073 --row S0-086        some rows
-  drivelab reproduce --json reproduction.json
+  drivelab reproduce --json reproduction.json --html reproduction.html
 
 A row is fitted (a parameter of the model was set from it), predicted, or of the catalogue alone (no run behind it).
 Exit code 3 when a row is out of its tolerance or a claim does not hold.")]
@@ -35,6 +35,10 @@ pub(crate) struct Args {
     /// Write everything as JSON to this file too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Write a page with published figures and the model's side by side, too
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {

@@ -15,7 +15,7 @@ use super::{
     rows,
 };
 use crate::catalogue::section::SourceFile;
-use crate::catalogue::{self, Change, DriveSheet, HostSheet, Kind};
+use crate::catalogue::{self, Change, DriveSheet, Figure, HostSheet, Kind};
 use crate::problem::{Place, Problems, nearest};
 
 /// What a file's measurements have in common.
@@ -385,7 +385,7 @@ fn row(
     let judgement = judgement(&mut cursor, published.as_ref(), uses.as_ref());
     let evidence = evidence(&mut cursor, uses.as_ref());
     let fixes = cursor.texts("fixes");
-    check_fixes(&cursor, evidence, &fixes, uses.as_ref(), known);
+    check_fixes(&cursor, &id, evidence, &fixes, uses.as_ref(), known);
     let note = cursor.maybe_text("note");
     let place = cursor
         .place("id")
@@ -578,52 +578,61 @@ fn evidence(cursor: &mut Cursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
     Some(evidence)
 }
 
-/// A fitted row names the figures that were set from it, and those say so themselves.
+/// A fitted row names the figures that were set from it; a predicted one is named by no fitted figure of what it runs.
 fn check_fixes(
     cursor: &Cursor<'_>,
+    id: &str,
     evidence: Option<Evidence>,
     fixes: &[String],
     uses: Option<&Uses>,
     known: &Known,
 ) {
-    if (evidence == Some(Evidence::Fitted)) == fixes.is_empty() {
+    if evidence.is_some() && (evidence == Some(Evidence::Fitted)) == fixes.is_empty() {
         let help =
             "such as fixes = \"xpoint.medium.read\", or \"host.noise.mean\" for one of the host";
-        cursor.wrong(
-            "fixes",
-            "`fixes` belongs to fitted rows, and each of them has it",
-            help,
-        );
+        let what = "`fixes` belongs to fitted rows, and each of them has it";
+        cursor.wrong("fixes", what, help);
     }
     let Some(uses) = uses else { return };
-    let sheets: Vec<&(DriveSheet, HostSheet)> = uses
+    let figures: Vec<(String, &Figure)> = uses
         .measurements
         .iter()
         .filter_map(|name| known.measurements.get(name)?.as_ref())
+        .flat_map(|(drive, host)| {
+            let of_drive = drive
+                .figures
+                .iter()
+                .map(|figure| (figure.key.clone(), figure));
+            let of_host = host.figures.iter();
+            of_drive.chain(of_host.map(|figure| (format!("host.{}", figure.key), figure)))
+        })
         .collect();
-    if sheets.is_empty() {
+    if figures.is_empty() {
         return;
     }
     for key in fixes {
-        let kinds = sheets
-            .iter()
-            .filter_map(|(drive, host)| match key.strip_prefix("host.") {
-                Some(key) => host.figures.iter().find(|figure| figure.key == key),
-                None => drive.figure(key),
-            });
-        let kinds: Vec<Kind> = kinds.map(|figure| figure.kind).collect();
-        if kinds.is_empty() {
+        let mut named = figures.iter().filter(|(known, _)| known == key).peekable();
+        if named.peek().is_none() {
+            let what = format!("the measured drives and hosts have no figure `{key}`");
+            cursor.wrong("fixes", what, "`drivelab show` lists those of a drive");
+        } else if named.all(|(_, figure)| figure.kind == Kind::Assumed) {
+            let what = format!("`{key}` is of the kind `assumed` in the catalogue");
             cursor.wrong(
                 "fixes",
-                format!("the measured drives have no figure `{key}`"),
-                "`drivelab show` lists them",
-            );
-        } else if !kinds.contains(&Kind::Fitted) {
-            cursor.wrong(
-                "fixes",
-                format!("`{key}` is not of the kind `fitted`"),
-                "mend the catalogue or the row",
+                what,
+                "what a row fixed is `fitted`, `spec` or `measured` there",
             );
         }
+    }
+    let fitted_to_it = figures
+        .iter()
+        .find(|(_, figure)| figure.kind == Kind::Fitted && rows::names(&figure.source, id));
+    if let (Some(Evidence::Predicted), Some((key, figure))) = (evidence, fitted_to_it) {
+        let what = format!(
+            "it is called predicted, but `{key}` in {} is fitted to it",
+            figure.file
+        );
+        let help = format!("write evidence = \"fitted\" and fixes = \"{key}\"");
+        cursor.wrong("evidence", what, help);
     }
 }

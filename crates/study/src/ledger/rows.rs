@@ -28,6 +28,22 @@ pub(super) fn ids(text: &str) -> Option<Vec<String>> {
     })
 }
 
+/// Whether a text such as a figure's source names a row: `S2-055` is in `S1-006, S2-054 to S2-060`.
+pub(super) fn names(text: &str, id: &str) -> bool {
+    let words: Vec<&str> = text
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .filter(|word| !word.is_empty())
+        .collect();
+    let range = |at: usize| {
+        let word = words[at];
+        match words.get(at + 1..at + 3) {
+            Some(["to", last]) => ids(&format!("{word} to {last}")),
+            _ => ids(word),
+        }
+    };
+    (0..words.len()).any(|at| range(at).is_some_and(|ids| ids.iter().any(|one| one == id)))
+}
+
 /// A row stands in one file, once: as a row or among those that are not reproduced. (One that is pending elsewhere is
 /// no longer pending.)
 pub(super) fn no_row_twice(files: &[File], problems: &mut Problems) {
@@ -54,6 +70,17 @@ pub(super) fn no_row_twice(files: &[File], problems: &mut Problems) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_names_rows_and_ranges() {
+        let source = "S1-006, S2-054 to S2-060; as (S4-013)";
+        for id in ["S1-006", "S2-054", "S2-057", "S2-060", "S4-013"] {
+            assert!(names(source, id), "{id}");
+        }
+        for id in ["S1-007", "S2-061", "S2-053"] {
+            assert!(!names(source, id), "{id}");
+        }
+    }
 
     #[test]
     fn ids_come_alone_or_as_ranges() {

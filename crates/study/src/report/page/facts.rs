@@ -39,13 +39,7 @@ pub(super) fn header(review: &Review, title: &str) -> String {
     let mut page = String::from(
         "<a class=\"skip\" href=\"#review\">Skip to the review</a>\n<header class=\"masthead\">\n",
     );
-    page.push_str("<div class=\"topline\"><span class=\"brand\">drivelab</span><fieldset class=\"choice theme\"><legend>Theme</legend><div class=\"segments\">");
-    for (value, text) in [("auto", "Auto"), ("light", "Light"), ("dark", "Dark")] {
-        page.push_str(&format!(
-            "<input type=\"radio\" name=\"theme\" id=\"theme-{value}\" value=\"{value}\"><label for=\"theme-{value}\">{text}</label>"
-        ));
-    }
-    page.push_str("</div></fieldset></div>\n");
+    page.push_str(&super::look::top_line());
     page.push_str(&format!("<h1>{}</h1>\n", escape(title)));
     page.push_str(&format!(
         "<p class=\"standfirst\">{} side by side, in software: every figure below comes from a model of the drive run \

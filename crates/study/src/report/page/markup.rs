@@ -1,7 +1,7 @@
 //! Text made safe for HTML.
 
 /// Text as it may stand in an element or a quoted attribute.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

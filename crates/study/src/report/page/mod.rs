@@ -5,10 +5,11 @@
 //! page loads nothing: its content security policy forbids it.
 
 mod facts;
-mod markup;
+pub(crate) mod look;
+pub(crate) mod markup;
 
 use crate::review::Review;
-use markup::{escape, json_in_script};
+use markup::json_in_script;
 
 const STYLES: [&str; 2] = [
     include_str!("vendor/uplot/uPlot.min.css"),
@@ -112,19 +113,8 @@ const SECTIONS: [Section; 8] = [
 
 /// The bytes of `review.html`.
 pub fn html(review: &Review) -> String {
-    let mut page = String::with_capacity(1 << 20);
     let title = facts::title(review);
-    page.push_str("<!doctype html>\n<html lang=\"en\" data-theme=\"auto\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    page.push_str(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; \
-         style-src 'unsafe-inline'; img-src data: blob:\">\n",
-    );
-    page.push_str(&format!("<title>{}</title>\n", escape(&title)));
-    for style in STYLES {
-        page.push_str(&format!("<style>{style}</style>\n"));
-    }
-    page.push_str(&format!("<script>{EARLY}</script>\n</head>\n<body>\n"));
+    let mut page = look::head(&title, &[]);
     page.push_str(&facts::header(review, &title));
     page.push_str("<noscript><p class=\"standfirst noscript\">Charts need scripts; words, facts and jobs do not.</p></noscript>\n");
     page.push_str(&body(review));

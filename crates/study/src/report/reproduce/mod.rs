@@ -1,5 +1,8 @@
 //! What came of a run of the ledger: tables for a terminal, JSON for programs, a page for people.
 
+mod chart;
+pub mod page;
+
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 

@@ -1,0 +1,212 @@
+//! The page of a reproduction: published figures and the model's side by side, one HTML file that needs nothing else.
+//!
+//! Its look is the review's. Charts are drawn here, as SVG with the style sheet's colours: they are there without
+//! scripts, on paper and in both themes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::chart;
+use super::{error, model, published, rows_of, verdict};
+use crate::ledger::{Reproduction, Result, SOURCES, Summary, Verdict};
+use crate::report::page::look;
+use crate::report::page::markup::escape;
+
+const STYLE: &str = include_str!("page.css");
+
+/// The bytes of the page.
+pub fn html(reproduction: &Reproduction) -> String {
+    let title = "Published against modelled";
+    let mut page = look::head(title, &[STYLE]);
+    let all = Summary::of(reproduction.results.iter());
+    page.push_str("<header class=\"masthead\">\n");
+    page.push_str(&look::top_line());
+    let _ = write!(
+        page,
+        "<h1>{title}</h1>\n<p class=\"standfirst\">Figures that others measured on real drives, next to what the models \
+         of the same drives do in virtual time under the same conditions. {} rows, {} runs, {}.</p>\n",
+        all.rows,
+        reproduction.runs,
+        concat!("drivelab ", env!("CARGO_PKG_VERSION")),
+    );
+    page.push_str(&cards(&all));
+    page.push_str("</header>\n<main>\n");
+    page.push_str(&errors(reproduction));
+    for (source, about) in SOURCES {
+        let rows = rows_of(reproduction, source);
+        if !rows.is_empty() {
+            page.push_str(&section(source, about, &rows));
+        }
+    }
+    page.push_str(&others(reproduction));
+    page.push_str("</main>\n");
+    page.push_str(&look::scripts_of_theme());
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+fn cards(all: &Summary) -> String {
+    let percent =
+        |share: Option<f64>| share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
+    let cards: [(&str, &str, Vec<(&str, String)>); 3] = [
+        (
+            "Rows",
+            "What stands behind the model's figure",
+            vec![
+                ("predicted", all.predicted.to_string()),
+                ("fitted", all.fitted.to_string()),
+                ("catalogue alone", all.catalogue.to_string()),
+            ],
+        ),
+        (
+            "Predicted figures",
+            "Absolute error against the published figure",
+            vec![
+                ("figures", all.errors.to_string()),
+                ("median error", percent(all.median_error)),
+                ("nine of ten within", percent(all.p90_error)),
+            ],
+        ),
+        (
+            "Claims",
+            "Statements that hold or do not",
+            vec![
+                ("computed from runs", all.claims.to_string()),
+                ("held", all.claims_held.to_string()),
+                ("rows out of tolerance", all.missed.to_string()),
+            ],
+        ),
+    ];
+    let mut page = String::from("<div class=\"cards\">\n");
+    for (title, kind, facts) in cards {
+        let _ = write!(
+            page,
+            "<article class=\"card\"><h2>{title}</h2><p class=\"kind\">{kind}</p><dl>"
+        );
+        for (name, value) in facts {
+            let _ = write!(page, "<dt>{name}</dt><dd>{value}</dd>");
+        }
+        page.push_str("</dl></article>\n");
+    }
+    page.push_str("</div>\n");
+    page
+}
+
+/// How far predicted figures are off, as a distribution.
+fn errors(reproduction: &Reproduction) -> String {
+    let predicted: Vec<f64> = reproduction
+        .results
+        .iter()
+        .filter(|result| result.row.evidence == crate::ledger::Evidence::Predicted)
+        .filter_map(|result| result.error)
+        .collect();
+    if predicted.len() < 3 {
+        return String::new();
+    }
+    format!(
+        "<section class=\"chapter\" id=\"errors\"><h2>How far predictions are off</h2>\n<p class=\"about\">Each step is \
+         one predicted figure. A fitted row says nothing here: a parameter was set so that it agrees.</p>\n\
+         <figure>{}</figure></section>\n",
+        chart::distribution(&predicted)
+    )
+}
+
+fn section(source: &str, about: &str, rows: &[&Result]) -> String {
+    let mut page = format!(
+        "<section class=\"chapter\" id=\"{source}\">\n<h2>{source}: {}</h2>\n{}",
+        escape(about),
+        KEY
+    );
+    let mut by_unit: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
+    for result in rows.iter().filter(|result| result.error.is_some()) {
+        by_unit.entry(&result.row.unit).or_default().push(result);
+    }
+    for (unit, rows) in by_unit {
+        let _ = write!(
+            page,
+            "<figure><figcaption>Figures in {}</figcaption><div class=\"scroll wide\">{}</div></figure>\n",
+            escape(unit),
+            chart::side_by_side(&rows)
+        );
+    }
+    let missed = rows
+        .iter()
+        .filter(|result| result.verdict != Verdict::Holds)
+        .count();
+    let _ = write!(
+        page,
+        "<details class=\"data\"{}><summary>All {} rows, {missed} out of tolerance</summary>\n{}</details>\n</section>\n",
+        if missed > 0 { " open" } else { "" },
+        rows.len(),
+        table(rows)
+    );
+    page
+}
+
+const KEY: &str = "<p class=\"key-line soft\"><span class=\"mark published\"></span>published \
+    <span class=\"mark predicted\"></span>model, predicted <span class=\"mark fitted\"></span>model, fitted \
+    <span class=\"mark catalogue\"></span>catalogue alone; bars are 95 % intervals over seeds</p>\n";
+
+fn table(rows: &[&Result]) -> String {
+    let mut page = String::from(
+        "<div class=\"scroll\"><table class=\"ledger\"><thead><tr><th>row</th><th>what</th><th>conditions</th>\
+         <th>published</th><th>model</th><th>error</th><th>evidence</th><th>verdict</th></tr></thead><tbody>\n",
+    );
+    for result in rows {
+        let class = if result.verdict == Verdict::Holds {
+            "holds"
+        } else {
+            "misses"
+        };
+        let _ = write!(
+            page,
+            "<tr class=\"{class}\"><th>{}</th>",
+            escape(&result.row.id)
+        );
+        for cell in [
+            result.row.what.clone(),
+            result.row.conditions.clone(),
+            published(result),
+            model(result),
+            error(result),
+            result.row.evidence.name().to_owned(),
+            verdict(result),
+        ] {
+            let _ = write!(page, "<td>{}</td>", escape(&cell));
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</tbody></table></div>\n");
+    page
+}
+
+/// Rows that are not reproduced, by reason, and those that are pending.
+fn others(reproduction: &Reproduction) -> String {
+    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (id, reason) in &reproduction.not_reproduced {
+        by_reason.entry(reason).or_default().push(id.clone());
+    }
+    if by_reason.is_empty() && reproduction.pending.is_empty() {
+        return String::new();
+    }
+    let mut page = String::from(
+        "<section class=\"chapter\" id=\"others\"><h2>Not reproduced</h2>\n<div class=\"scroll\"><table class=\"sheet\">\
+         <thead><tr><th>reason</th><th>rows</th></tr></thead><tbody>\n",
+    );
+    let pending = (!reproduction.pending.is_empty())
+        .then_some(("nobody has looked at them yet", &reproduction.pending));
+    for (reason, ids) in by_reason
+        .iter()
+        .map(|(reason, ids)| (*reason, ids))
+        .chain(pending)
+    {
+        let _ = write!(
+            page,
+            "<tr><th>{}</th><td>{}</td></tr>\n",
+            escape(reason),
+            super::ranges(ids)
+        );
+    }
+    page.push_str("</tbody></table></div></section>\n");
+    page
+}

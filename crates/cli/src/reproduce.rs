@@ -54,6 +54,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let json = format!("{:#}\n", report::json(&reproduction));
         write_whole(path, json.as_bytes())?;
     }
+    if let Some(path) = &args.html {
+        write_whole(path, report::page::html(&reproduction).as_bytes())?;
+    }
     writeln!(
         io::stdout().lock(),
         "{}",

@@ -149,12 +149,12 @@ fn row(svg: &mut String, axis: &Axis, y: f64, result: &Result, published: f64, m
             "<line class=\"{class}\" x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
         );
     }
-    let _ = write!(
+    let _ = writeln!(
         svg,
         "<rect class=\"published\" x=\"-4.5\" y=\"-4.5\" width=\"9\" height=\"9\" \
          transform=\"translate({at:.1} {y:.1}) rotate(45)\"/>\
          <circle class=\"{class}\" cx=\"{is:.1}\" cy=\"{y:.1}\" r=\"3.6\"/>\
-         <text class=\"{off}\" x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">{}</text></g>\n",
+         <text class=\"{off}\" x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">{}</text></g>",
         y + 4.0,
         error(result)
     );

@@ -45,14 +45,17 @@ pub fn html(reproduction: &Reproduction) -> String {
     page
 }
 
+/// Title, what it is about, and its figures by name.
+type Card = (&'static str, &'static str, [(&'static str, String); 3]);
+
 fn cards(all: &Summary) -> String {
     let percent =
         |share: Option<f64>| share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
-    let cards: [(&str, &str, Vec<(&str, String)>); 3] = [
+    let cards: [Card; 3] = [
         (
             "Rows",
             "What stands behind the model's figure",
-            vec![
+            [
                 ("predicted", all.predicted.to_string()),
                 ("fitted", all.fitted.to_string()),
                 ("catalogue alone", all.catalogue.to_string()),
@@ -61,7 +64,7 @@ fn cards(all: &Summary) -> String {
         (
             "Predicted figures",
             "Absolute error against the published figure",
-            vec![
+            [
                 ("figures", all.errors.to_string()),
                 ("median error", percent(all.median_error)),
                 ("nine of ten within", percent(all.p90_error)),
@@ -70,7 +73,7 @@ fn cards(all: &Summary) -> String {
         (
             "Claims",
             "Statements that hold or do not",
-            vec![
+            [
                 ("computed from runs", all.claims.to_string()),
                 ("held", all.claims_held.to_string()),
                 ("rows out of tolerance", all.missed.to_string()),
@@ -122,9 +125,9 @@ fn section(source: &str, about: &str, rows: &[&Result]) -> String {
         by_unit.entry(&result.row.unit).or_default().push(result);
     }
     for (unit, rows) in by_unit {
-        let _ = write!(
+        let _ = writeln!(
             page,
-            "<figure><figcaption>Figures in {}</figcaption><div class=\"scroll wide\">{}</div></figure>\n",
+            "<figure><figcaption>Figures in {}</figcaption><div class=\"scroll wide\">{}</div></figure>",
             escape(unit),
             chart::side_by_side(&rows)
         );
@@ -200,9 +203,9 @@ fn others(reproduction: &Reproduction) -> String {
         .map(|(reason, ids)| (*reason, ids))
         .chain(pending)
     {
-        let _ = write!(
+        let _ = writeln!(
             page,
-            "<tr><th>{}</th><td>{}</td></tr>\n",
+            "<tr><th>{}</th><td>{}</td></tr>",
             escape(reason),
             super::ranges(ids)
         );

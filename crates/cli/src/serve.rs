@@ -1,5 +1,8 @@
 //! `drivelab serve`: modelled drives against the wall clock, with data, for real clients.
 
+mod promise;
+mod watch;
+
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -7,9 +10,16 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use live::control::Control;
+use live::faults::Fault;
+use live::floor::Transport;
+use live::metrics::Metrics;
 use live::nbd::Nbd;
 use live::nvme::{self, NvmeTcp};
-use live::{Clock, EventLoop, Front, Limits, Served, Setup, StoreChoice, VhostUser};
+use live::{
+    Clock, EventLoop, Front, Lateness, Limits, Served, Setup, StoreChoice, VhostUser, Wall,
+};
+use model::Span;
 use study::catalogue;
 use study::problem::{Place, Problem, Problems};
 
@@ -26,6 +36,9 @@ Examples:
   drivelab serve p4800x-375 950pro-256 --nbd unix:both.sock --size 8G      two exports
   drivelab serve p4800x-375 --vhost-user disk.sock --size 8G                the disk of a QEMU guest
   drivelab serve p4800x-375 --nbd unix:fast.sock --size 8G --speed 0       as fast as this machine can
+
+  drivelab serve 950pro-256 --nbd unix:p.sock --control c.sock --size 8G
+  echo power-cut | socat - unix:c.sock                                      (or kill -USR1)
 
 Ctrl-C lets what is in flight complete and leaves everything durable.
 There is no authentication: listen on loopback or on a trusted network only.")]
@@ -65,6 +78,26 @@ pub(crate) struct Args {
     /// Allow addresses that other machines can reach
     #[arg(long)]
     allow_remote: bool,
+
+    /// Subtract what the transport adds, as measured at the start, from each deadline
+    #[arg(long)]
+    compensate: bool,
+
+    /// Figures for Prometheus at this address
+    #[arg(long, value_name = "ADDR")]
+    metrics: Vec<String>,
+
+    /// Take faults and questions, a line each, at this Unix socket (`help` lists them)
+    #[arg(long, value_name = "SOCKET")]
+    control: Option<PathBuf>,
+
+    /// Faults to happen: a script, a line each, such as `at 10s medium-error 2048 8`
+    #[arg(long, value_name = "SCRIPT")]
+    fault: Option<PathBuf>,
+
+    /// End as a power cut would, instead of in order: what the drives' caches hold is lost
+    #[arg(long)]
+    power_cut: bool,
 
     /// The drives' state at the start
     #[arg(long, value_enum, default_value_t = State::Steady)]
@@ -117,7 +150,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         args.allow_remote,
         &mut problems,
     );
+    let metrics = addresses("--metrics", &args.metrics, args.allow_remote, &mut problems);
     let setups = setups(args, &mut problems);
+    let names: Vec<String> = setups.iter().map(|setup| setup.name.clone()).collect();
+    let faults = faults(args, &names, &mut problems);
     check_sockets(args, &mut problems);
     let none = nbd.is_empty() && nvme.is_empty() && args.vhost_user.is_empty();
     if none && problems.0.is_empty() {
@@ -131,15 +167,35 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for setup in setups {
         drives.push(setup.open()?);
     }
-    let names: Vec<String> = drives.iter().map(|drive| drive.name().to_owned()).collect();
+    let mut clock = Clock::new(args.speed);
+    promise(args, &drives, &[&nbd[..], &nvme].concat(), &mut clock)?;
     let mut server = EventLoop::new(
         drives,
-        Clock::new(args.speed),
+        clock,
         Limits::default(),
         Box::new(|line| eprintln!("{line}")),
     )
     .map_err(|error| Failure::failed("starting", error))?;
     let mut sockets = Vec::new();
+    for address in &metrics {
+        listen(
+            &mut server,
+            "--metrics",
+            address,
+            Box::new(Metrics),
+            &mut sockets,
+        )?;
+    }
+    if let Some(path) = &args.control {
+        let address = Address::Unix(path.clone());
+        listen(
+            &mut server,
+            "--control",
+            &address,
+            Box::new(Control),
+            &mut sockets,
+        )?;
+    }
     for address in &nbd {
         let front = Box::new(Nbd::new(names.clone()));
         listen(&mut server, "--nbd", address, front, &mut sockets)?;
@@ -169,9 +225,23 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     out.flush()?;
     drop(out);
     stop_on_signals(&server)?;
+    server.plan(faults);
+    if io::stderr().is_terminal() {
+        let mut watch = watch::Watch::default();
+        let every = Span::from_ms(1_000);
+        let show = move |now, drives: &[Served], late: &Lateness| watch.show(now, drives, late);
+        server.observe(every, Box::new(show));
+    }
     server
         .run()
         .map_err(|error| Failure::failed("serving", error))?;
+    if let Some(summary) = watch::summary(server.lateness()) {
+        eprintln!("\n{summary}");
+    }
+    if args.power_cut {
+        server.end_by_power_cut();
+        return Ok(());
+    }
     for drive in server.drives_mut() {
         drive
             .shut_down()
@@ -181,6 +251,86 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         eprintln!("all is saved");
     }
     Ok(())
+}
+
+/// Says what this machine can keep of what the drives promise, and compensates if that is asked for.
+fn promise(
+    args: &Args,
+    drives: &[Served],
+    addresses: &[Address],
+    clock: &mut Clock,
+) -> Result<(), Failure> {
+    if args.speed == 0.0 {
+        return Ok(());
+    }
+    let transports: Vec<Transport> = addresses
+        .iter()
+        .map(|address| match address {
+            Address::Tcp(_) => Transport::Tcp,
+            Address::Unix(_) => Transport::Unix,
+        })
+        .collect();
+    let floors = promise::floors(&transports)
+        .map_err(|error| Failure::failed("measuring the transport", error))?;
+    for line in promise::lines(drives, &floors, args.state.into(), args.seed, args.speed) {
+        eprintln!("{line}");
+    }
+    if args.compensate {
+        let floor = promise::compensation(&floors);
+        eprintln!(
+            "each deadline is {:.1} us earlier, for the transport",
+            floor.us()
+        );
+        clock.compensate(floor);
+    }
+    Ok(())
+}
+
+/// The faults of the script, with the wall time and the drive of each.
+fn faults(args: &Args, names: &[String], problems: &mut Problems) -> Vec<(Wall, usize, Fault)> {
+    let Some(path) = &args.fault else {
+        return Vec::new();
+    };
+    let origin = path.display().to_string();
+    let mut wrong = |place, what| {
+        problems.0.push(Problem {
+            origin: origin.clone(),
+            place,
+            what,
+            help: None,
+        });
+    };
+    let planned = match fs::read_to_string(path) {
+        Err(error) => {
+            wrong(Place::Whole, format!("cannot be read: {error}"));
+            return Vec::new();
+        }
+        Ok(text) => match live::faults::script(&text) {
+            Ok(planned) => planned,
+            Err(all) => {
+                for (line, what) in all {
+                    wrong(Place::Line(line), what);
+                }
+                return Vec::new();
+            }
+        },
+    };
+    let mut faults = Vec::new();
+    for planned in planned {
+        let drive = match &planned.drive {
+            None => Some(0),
+            Some(name) => names.iter().position(|known| known == name),
+        };
+        let at = Wall::default().plus(planned.at.unwrap_or(Span::ZERO));
+        match drive {
+            Some(drive) => faults.push((at, drive, planned.fault)),
+            None => wrong(
+                Place::Whole,
+                format!("there is no drive `{}`", planned.drive.unwrap_or_default()),
+            ),
+        }
+    }
+    faults
 }
 
 /// Serves connections to this address by this front end.
@@ -338,7 +488,7 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
         };
         let store = args.store.get(index).map_or("memory", String::as_str);
         setups.push(Setup {
-            serial: format!("DL{:08X}{index:04}", sum_of(&name)),
+            serial: sheet.nvme.serial(u64::from(sum_of(&name))),
             sheet,
             name,
             size: args.size,
@@ -405,13 +555,15 @@ fn connect_lines(drives: &[Served], nbd: &[Address], vhost_user: &[PathBuf]) -> 
     lines
 }
 
-/// SIGINT and SIGTERM end the loop in order.
+/// SIGINT and SIGTERM end the loop in order; SIGUSR1 cuts the power of all drives.
 fn stop_on_signals(server: &EventLoop) -> Result<(), Failure> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
     let failed = |error| Failure::failed("signals", error);
     for signal in [SIGINT, SIGTERM] {
         let descriptor = server.stopper().descriptor().map_err(failed)?;
         signal_hook::low_level::pipe::register(signal, descriptor).map_err(failed)?;
     }
+    let switch = server.power_switch().map_err(failed)?;
+    signal_hook::low_level::pipe::register(SIGUSR1, switch).map_err(failed)?;
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! The kernel wakes a sleeper some 30 to 100 us late. So the loop sleeps until shortly before a deadline and spins the
 //! rest, and spins for a while after the last command, because the next one is often near. Idle, it sleeps.
 
+mod faulty;
 mod lateness;
 
 use std::io;
@@ -63,6 +64,7 @@ const SAVE: Span = Span::from_ms(10_000);
 /// Numbers in epoll's data that are no endpoints.
 const LISTENERS: u32 = u32::MAX;
 const STOP: u32 = u32::MAX - 1;
+const POWER: u32 = u32::MAX - 2;
 
 /// Ends a running loop, from any thread.
 #[derive(Clone, Debug)]
@@ -128,6 +130,7 @@ pub struct EventLoop {
     /// Faults to come, the next last.
     planned: Vec<(Wall, usize, Fault)>,
     stop: (UnixStream, Stop),
+    power: (UnixStream, UnixStream),
     log: Box<dyn FnMut(&str)>,
     observer: Option<(Span, Wall, Observer)>,
 }
@@ -145,10 +148,13 @@ impl EventLoop {
     ) -> io::Result<EventLoop> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let (hear, tell) = UnixStream::pair()?;
-        hear.set_nonblocking(true)?;
         tell.set_nonblocking(true)?;
-        let data = epoll::EventData::new_u64(u64::from(STOP) << 32);
-        epoll::add(&epoll, &hear, data, epoll::EventFlags::IN)?;
+        let power = UnixStream::pair()?;
+        for (socket, id) in [(&hear, STOP), (&power.0, POWER)] {
+            socket.set_nonblocking(true)?;
+            let data = epoll::EventData::new_u64(u64::from(id) << 32);
+            epoll::add(&epoll, socket, data, epoll::EventFlags::IN)?;
+        }
         Ok(EventLoop {
             clock,
             limits,
@@ -170,6 +176,7 @@ impl EventLoop {
             next_save: Wall::default(),
             planned: Vec::new(),
             stop: (hear, Stop(Arc::new(tell))),
+            power,
             log,
             observer: None,
         })
@@ -178,6 +185,19 @@ impl EventLoop {
     /// What ends the loop.
     pub fn stopper(&self) -> Stop {
         self.stop.1.clone()
+    }
+
+    /// A descriptor of which any byte written cuts the power of all drives, for signals.
+    ///
+    /// # Errors
+    /// When descriptors have run out.
+    pub fn power_switch(&self) -> io::Result<OwnedFd> {
+        self.power.1.as_fd().try_clone_to_owned()
+    }
+
+    /// How late replies have been.
+    pub fn lateness(&self) -> &Lateness {
+        &self.lateness
     }
 
     /// The drives.
@@ -297,6 +317,7 @@ impl EventLoop {
             let (id, key) = ((event.data.u64() >> 32) as u32, event.data.u64() as u32);
             match id {
                 STOP => stop = true,
+                POWER => self.cut_power(),
                 LISTENERS => self.accept(key as usize),
                 _ => self.ready(id, key, event.flags),
             }
@@ -423,68 +444,6 @@ impl EventLoop {
     fn tell_all(&mut self, drive: usize, notice: Notice) {
         for id in 0..self.places.len() as u32 {
             self.call(id, |endpoint, port| endpoint.notice(drive, notice, port));
-        }
-    }
-
-    /// Lets a fault happen, and says so.
-    fn fault(&mut self, index: usize, fault: &Fault) {
-        let now = self.clock.arrival(self.clock.wall());
-        let drive = &mut self.drives[index];
-        (self.log)(&format!("{}: fault: {fault}", drive.name()));
-        match fault {
-            Fault::PowerCut => {
-                let loss = drive.power_cut(now);
-                (self.log)(&format!(
-                    "{}: power cut: {} commands and {} cached bytes lost",
-                    drive.name(),
-                    loss.commands,
-                    loss.cached_bytes
-                ));
-                self.save(index);
-                self.tell_all(index, Notice::PowerCut);
-            }
-            Fault::Drop => {
-                let gone = Ending::Failed("dropped on demand".into());
-                for id in 0..self.places.len() as u32 {
-                    if self.places[id as usize]
-                        .endpoint
-                        .as_ref()
-                        .is_some_and(|it| it.is_client())
-                    {
-                        self.end(id, &gone);
-                    }
-                }
-            }
-            fault => {
-                if let Err(why) = drive.suffer(now, fault) {
-                    (self.log)(&format!("{}: fault: {why}", drive.name()));
-                }
-                self.tell_all(index, Notice::Health);
-            }
-        }
-    }
-
-    /// Writes down what a drive remembers.
-    fn save(&mut self, index: usize) {
-        let drive = &self.drives[index];
-        if let Err(error) = drive.save(false) {
-            (self.log)(&format!("{}: its state: {error}", drive.name()));
-        }
-    }
-
-    /// Faults to come: when, to which drive, what. At once those without a time.
-    pub fn plan(&mut self, faults: Vec<(Wall, usize, Fault)>) {
-        self.planned.extend(faults);
-        // The next is the last.
-        self.planned
-            .sort_by_key(|(at, _, _)| std::cmp::Reverse(*at));
-    }
-
-    fn faults_due(&mut self, now: Wall) {
-        while self.planned.last().is_some_and(|(at, _, _)| *at <= now) {
-            if let Some((_, drive, fault)) = self.planned.pop() {
-                self.fault(drive, &fault);
-            }
         }
     }
 

@@ -1,0 +1,176 @@
+//! What a transport adds on this machine: the round trip of a 4 KiB reply without any service time.
+//!
+//! Measured between two threads, the server's spinning as it does before a deadline, the client's asleep in `read` or
+//! polling. A reply that is due sooner than this after its request cannot be in time; with `--compensate` the floor of
+//! a sleeping client is subtracted from every deadline.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use model::media::{Drive, DriveConfig, Precondition};
+use model::{Command, Device, Span, Time};
+
+/// Bytes of a request, such as NBD's.
+const REQUEST: usize = 28;
+/// Bytes of a reply: 4 KiB and a head.
+const REPLY: usize = 4096 + 16;
+/// Round trips of a measurement, and those before that are not counted.
+const ROUNDS: usize = 300;
+const WARM_UP: usize = 50;
+/// A measurement that takes longer is given up.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What clients and server talk over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// TCP over loopback.
+    Tcp,
+    /// A Unix-domain socket.
+    Unix,
+}
+
+/// Round trips, medians.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Floor {
+    /// The client sleeps until the reply comes.
+    pub asleep: Span,
+    /// The client polls for it.
+    pub polling: Span,
+}
+
+/// Measures a transport: about 30 ms.
+///
+/// # Errors
+/// Those of the sockets.
+pub fn measure(transport: Transport) -> io::Result<Floor> {
+    Ok(Floor {
+        asleep: round_trip(transport, false)?,
+        polling: round_trip(transport, true)?,
+    })
+}
+
+fn round_trip(transport: Transport, polls: bool) -> io::Result<Span> {
+    match transport {
+        Transport::Unix => {
+            let (server, client) = UnixStream::pair()?;
+            server.set_nonblocking(true)?;
+            client.set_nonblocking(polls)?;
+            between(server, client)
+        }
+        Transport::Tcp => {
+            let listener = TcpListener::bind(("127.0.0.1", 0))?;
+            let client = TcpStream::connect(listener.local_addr()?)?;
+            let (server, _) = listener.accept()?;
+            for socket in [&server, &client] {
+                socket.set_nodelay(true)?;
+            }
+            server.set_nonblocking(true)?;
+            client.set_nonblocking(polls)?;
+            between(server, client)
+        }
+    }
+}
+
+/// The median of the rounds that a client makes with an answering thread.
+fn between<S: Read + Write + Send>(mut server: S, mut client: S) -> io::Result<Span> {
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut request = [0; REQUEST];
+            // Ends when the client has gone.
+            while spin(REQUEST, |done| server.read(&mut request[done..])).is_ok()
+                && spin(REPLY, |done| server.write(&[0; REPLY][done..])).is_ok()
+            {}
+        });
+        let mut rounds = Vec::with_capacity(ROUNDS);
+        let mut reply = [0; REPLY];
+        for round in 0..WARM_UP + ROUNDS {
+            let start = Instant::now();
+            spin(REQUEST, |done| client.write(&[0; REQUEST][done..]))?;
+            spin(REPLY, |done| client.read(&mut reply[done..]))?;
+            if round >= WARM_UP {
+                rounds.push(start.elapsed().as_nanos() as u64);
+            }
+        }
+        drop(client);
+        rounds.sort_unstable();
+        Ok(Span::from_ns(rounds[ROUNDS / 2]))
+    })
+}
+
+/// Moves all of `bytes`, trying again where the socket would block.
+fn spin(bytes: usize, mut step: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
+    let start = Instant::now();
+    let mut done = 0;
+    while done < bytes {
+        match step(done) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(more) => done += more,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if start.elapsed() > PATIENCE {
+                    return Err(ErrorKind::TimedOut.into());
+                }
+                std::hint::spin_loop();
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// How long the drive itself takes for a 4 KiB read at queue depth 1: the median of a short simulation.
+pub fn read_latency(config: &DriveConfig, state: Precondition, seed: u64) -> Span {
+    const READS: u64 = 101;
+    let mut drive = Drive::new(config, state, seed);
+    let blocks = (config.capacity_bytes() / 4096).max(1);
+    let mut now = Time::ZERO;
+    let mut done = Vec::new();
+    let mut latencies = Vec::new();
+    for read in 0..READS {
+        // Spread over the drive, so that no die or line of the map is favoured.
+        let block = read.wrapping_mul(0x9e37_79b9_7f4a_7c15) % blocks;
+        drive.submit(now, Command::read(0, block * 4096, 4096));
+        while done.is_empty() && drive.next_event() != Time::NEVER {
+            now = drive.next_event();
+            drive.advance(now, &mut done);
+        }
+        latencies.extend(done.drain(..).map(|completion| completion.anatomy.total()));
+        now += Span::from_us(100);
+        while drive.next_event() <= now {
+            let event = drive.next_event();
+            drive.advance(event, &mut done);
+        }
+    }
+    latencies.sort_unstable();
+    latencies
+        .get(latencies.len() / 2)
+        .copied()
+        .unwrap_or(Span::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_is_measured() {
+        for transport in [Transport::Tcp, Transport::Unix] {
+            let floor = measure(transport).expect("sockets");
+            assert!(floor.asleep > Span::ZERO && floor.polling > Span::ZERO);
+        }
+    }
+
+    #[test]
+    fn a_fast_drive_is_known_to_be_fast() {
+        let sheet = study::catalogue::drive("p4800x-375").expect("a drive");
+        let latency = read_latency(&sheet.config, Precondition::Steady, 1);
+        // S1: about 10 us with a host path; without it less, and not nothing.
+        assert!(
+            latency > Span::from_us(4) && latency < Span::from_us(12),
+            "{latency:?}"
+        );
+    }
+}

@@ -1,30 +1,27 @@
 //! `drivelab serve`: modelled drives against the wall clock, with data, for real clients.
 
+mod address;
+mod asked;
+mod connect;
 mod promise;
 mod watch;
 
-use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use live::control::Control;
-use live::faults::Fault;
 use live::floor::Transport;
 use live::metrics::Metrics;
 use live::nbd::Nbd;
 use live::nvme::{self, NvmeTcp};
-use live::{
-    Clock, EventLoop, Front, Lateness, Limits, Served, Setup, StoreChoice, VhostUser, Wall,
-};
+use live::{Clock, EventLoop, Lateness, Limits, Served, VhostUser};
 use model::Span;
-use study::catalogue;
-use study::problem::{Place, Problem, Problems};
 
 use crate::failure::Failure;
 use crate::state::State;
+use address::{Address, Socket, listen};
+use asked::Asked;
+use connect::{connect_lines, nvme_lines};
 
 /// Serve drives against the wall clock, with data, to real clients
 #[derive(clap::Args)]
@@ -108,13 +105,6 @@ pub(crate) struct Args {
     seed: u64,
 }
 
-/// An address as it was given.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Address {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-}
-
 fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits.parse().map_err(|_| "not a whole number")?;
@@ -142,33 +132,14 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut problems = Problems::default();
-    let nbd = addresses("--nbd", &args.nbd, args.allow_remote, &mut problems);
-    let nvme = addresses(
-        "--nvme-tcp",
-        &args.nvme_tcp,
-        args.allow_remote,
-        &mut problems,
-    );
-    let metrics = addresses("--metrics", &args.metrics, args.allow_remote, &mut problems);
-    let setups = setups(args, &mut problems);
-    let names: Vec<String> = setups.iter().map(|setup| setup.name.clone()).collect();
-    let faults = faults(args, &names, &mut problems);
-    check_sockets(args, &mut problems);
-    let none = nbd.is_empty() && nvme.is_empty() && args.vhost_user.is_empty();
-    if none && problems.0.is_empty() {
-        problems.0.push(on_command_line(
-            "no address to serve at",
-            "give --nvme-tcp 127.0.0.1:4420, --nbd 127.0.0.1:10809, or --nbd unix:drive.sock",
-        ));
-    }
-    problems.or(())?;
+    let asked = Asked::read(args)?;
     let mut drives = Vec::new();
-    for setup in setups {
+    for setup in asked.setups.clone() {
         drives.push(setup.open()?);
     }
     let mut clock = Clock::new(args.speed);
-    promise(args, &drives, &[&nbd[..], &nvme].concat(), &mut clock)?;
+    let addresses = [&asked.nbd[..], &asked.nvme].concat();
+    promise(args, &drives, &addresses, &mut clock)?;
     let mut server = EventLoop::new(
         drives,
         clock,
@@ -176,56 +147,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Box::new(|line| eprintln!("{line}")),
     )
     .map_err(|error| Failure::failed("starting", error))?;
-    let mut sockets = Vec::new();
-    for address in &metrics {
-        listen(
-            &mut server,
-            "--metrics",
-            address,
-            Box::new(Metrics),
-            &mut sockets,
-        )?;
-    }
-    if let Some(path) = &args.control {
-        let address = Address::Unix(path.clone());
-        listen(
-            &mut server,
-            "--control",
-            &address,
-            Box::new(Control),
-            &mut sockets,
-        )?;
-    }
-    for address in &nbd {
-        let front = Box::new(Nbd::new(names.clone()));
-        listen(&mut server, "--nbd", address, front, &mut sockets)?;
-    }
-    let subsystem = nvme_options(args, &names);
-    let nqn = subsystem.nqn.clone();
-    let target = NvmeTcp::new(subsystem);
-    for address in &nvme {
-        listen(
-            &mut server,
-            "--nvme-tcp",
-            address,
-            Box::new(target.again()),
-            &mut sockets,
-        )?;
-    }
-    listen_to_guests(&mut server, &args.vhost_user, &mut sockets)?;
-    let mut out = io::stdout().lock();
-    for line in connect_lines(server.drives(), &nbd, &args.vhost_user) {
-        writeln!(out, "{line}")?;
-    }
-    for address in &nvme {
-        for line in nvme_lines(address, &nqn) {
-            writeln!(out, "{line}")?;
-        }
-    }
-    out.flush()?;
-    drop(out);
+    // Kept until the end: their files are then removed.
+    let _sockets = listen_at_all(args, &asked, &mut server)?;
     stop_on_signals(&server)?;
-    server.plan(faults);
+    server.plan(asked.faults);
     if io::stderr().is_terminal() {
         let mut watch = watch::Watch::default();
         let every = Span::from_ms(1_000);
@@ -249,6 +174,80 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     if io::stderr().is_terminal() {
         eprintln!("all is saved");
+    }
+    Ok(())
+}
+
+/// Listens wherever that was asked for, and says how to connect.
+fn listen_at_all(
+    args: &Args,
+    asked: &Asked,
+    server: &mut EventLoop,
+) -> Result<Vec<Socket>, Failure> {
+    let mut sockets = Vec::new();
+    let names: Vec<String> = asked.setups.iter().map(|it| it.name.clone()).collect();
+    for address in &asked.metrics {
+        listen(
+            server,
+            "--metrics",
+            address,
+            Box::new(Metrics),
+            &mut sockets,
+        )?;
+    }
+    if let Some(path) = &args.control {
+        let address = Address::Unix(path.clone());
+        listen(
+            server,
+            "--control",
+            &address,
+            Box::new(Control),
+            &mut sockets,
+        )?;
+    }
+    for address in &asked.nbd {
+        let front = Box::new(Nbd::new(names.clone()));
+        listen(server, "--nbd", address, front, &mut sockets)?;
+    }
+    let subsystem = nvme_options(args, &names);
+    let nqn = subsystem.nqn.clone();
+    let target = NvmeTcp::new(subsystem);
+    for address in &asked.nvme {
+        let front = Box::new(target.again());
+        listen(server, "--nvme-tcp", address, front, &mut sockets)?;
+    }
+    listen_to_guests(server, &args.vhost_user, &mut sockets)?;
+    let mut lines = connect_lines(server.drives(), &asked.nbd, &args.vhost_user);
+    for address in &asked.nvme {
+        lines.extend(nvme_lines(address, &nqn));
+    }
+    let mut out = io::stdout().lock();
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    Ok(sockets)
+}
+
+/// One subsystem, named after the first drive, with all drives as its namespaces.
+fn nvme_options(args: &Args, names: &[String]) -> nvme::Options {
+    let id = names.first().map_or("drives", String::as_str);
+    nvme::Options {
+        strip_metadata: args.strip_metadata,
+        ..nvme::Options::new(id, names.len())
+    }
+}
+
+/// Offers the drives in order to guests at these sockets.
+fn listen_to_guests(
+    server: &mut EventLoop,
+    paths: &[PathBuf],
+    sockets: &mut Vec<Socket>,
+) -> Result<(), Failure> {
+    for (drive, path) in paths.iter().enumerate() {
+        let front = Box::new(VhostUser::new(drive));
+        let address = Address::Unix(path.clone());
+        listen(server, "--vhost-user", &address, front, sockets)?;
     }
     Ok(())
 }
@@ -284,275 +283,6 @@ fn promise(
         clock.compensate(floor);
     }
     Ok(())
-}
-
-/// The faults of the script, with the wall time and the drive of each.
-fn faults(args: &Args, names: &[String], problems: &mut Problems) -> Vec<(Wall, usize, Fault)> {
-    let Some(path) = &args.fault else {
-        return Vec::new();
-    };
-    let origin = path.display().to_string();
-    let mut wrong = |place, what| {
-        problems.0.push(Problem {
-            origin: origin.clone(),
-            place,
-            what,
-            help: None,
-        });
-    };
-    let planned = match fs::read_to_string(path) {
-        Err(error) => {
-            wrong(Place::Whole, format!("cannot be read: {error}"));
-            return Vec::new();
-        }
-        Ok(text) => match live::faults::script(&text) {
-            Ok(planned) => planned,
-            Err(all) => {
-                for (line, what) in all {
-                    wrong(Place::Line(line), what);
-                }
-                return Vec::new();
-            }
-        },
-    };
-    let mut faults = Vec::new();
-    for planned in planned {
-        let drive = match &planned.drive {
-            None => Some(0),
-            Some(name) => names.iter().position(|known| known == name),
-        };
-        let at = Wall::default().plus(planned.at.unwrap_or(Span::ZERO));
-        match drive {
-            Some(drive) => faults.push((at, drive, planned.fault)),
-            None => wrong(
-                Place::Whole,
-                format!("there is no drive `{}`", planned.drive.unwrap_or_default()),
-            ),
-        }
-    }
-    faults
-}
-
-/// Serves connections to this address by this front end.
-fn listen(
-    server: &mut EventLoop,
-    option: &str,
-    address: &Address,
-    front: Box<dyn Front>,
-    sockets: &mut Vec<Socket>,
-) -> Result<(), Failure> {
-    let listening = match address {
-        Address::Tcp(address) => {
-            TcpListener::bind(address).and_then(|socket| server.listen(socket, front))
-        }
-        Address::Unix(path) => {
-            sockets.push(Socket(path.clone()));
-            listen_unix(path).and_then(|socket| server.listen(socket, front))
-        }
-    };
-    listening.map_err(|error| Failure::failed(format!("{option} {}", shown(address)), error))
-}
-
-/// One subsystem, named after the first drive, with all drives as its namespaces.
-fn nvme_options(args: &Args, names: &[String]) -> nvme::Options {
-    let id = names.first().map_or("drives", String::as_str);
-    nvme::Options {
-        strip_metadata: args.strip_metadata,
-        ..nvme::Options::new(id, names.len())
-    }
-}
-
-/// How to connect over NVMe/TCP: lines to be copied.
-fn nvme_lines(address: &Address, nqn: &str) -> Vec<String> {
-    match address {
-        Address::Tcp(address) => {
-            let (host, port) = (address.ip(), address.port());
-            vec![
-                format!("  nvme discover -t tcp -a {host} -s {port}"),
-                format!("  nvme connect -t tcp -a {host} -s {port} -n {nqn}"),
-                format!("  drivelab bench-target nvme-tcp://{address}"),
-            ]
-        }
-        // For programs that bring their own socket.
-        Address::Unix(path) => vec![format!("  {nqn} at unix:{}", path.display())],
-    }
-}
-
-/// A socket for each drive at most.
-fn check_sockets(args: &Args, problems: &mut Problems) {
-    if args.vhost_user.len() > args.drives.len() {
-        problems.0.push(on_command_line(
-            "more sockets than drives",
-            "give --vhost-user at most once for each drive",
-        ));
-    }
-}
-
-/// Offers the drives in order to guests at these sockets.
-fn listen_to_guests(
-    server: &mut EventLoop,
-    paths: &[PathBuf],
-    sockets: &mut Vec<Socket>,
-) -> Result<(), Failure> {
-    for (drive, path) in paths.iter().enumerate() {
-        let front = Box::new(VhostUser::new(drive));
-        let address = Address::Unix(path.clone());
-        listen(server, "--vhost-user", &address, front, sockets)?;
-    }
-    Ok(())
-}
-
-/// A socket's file, removed when the server ends.
-struct Socket(PathBuf);
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        // It may have been removed by somebody else.
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-/// Listens at a path; a socket that nobody listens at any more is replaced.
-fn listen_unix(path: &Path) -> io::Result<UnixListener> {
-    let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
-        fs::remove_file(path)?;
-    }
-    UnixListener::bind(path)
-}
-
-fn on_command_line(what: impl Into<String>, help: &str) -> Problem {
-    Problem {
-        origin: "command line".into(),
-        place: Place::Whole,
-        what: what.into(),
-        help: Some(help.into()),
-    }
-}
-
-fn addresses(
-    option: &str,
-    texts: &[String],
-    remote: bool,
-    problems: &mut Problems,
-) -> Vec<Address> {
-    let mut addresses = Vec::new();
-    for text in texts {
-        if let Some(path) = text.strip_prefix("unix:") {
-            addresses.push(Address::Unix(path.into()));
-            continue;
-        }
-        match text.parse::<SocketAddr>() {
-            Ok(address) if !address.ip().is_loopback() && !remote => {
-                problems.0.push(on_command_line(
-                    format!("{option} {text}: other machines could reach it"),
-                    "there is no authentication: if the network is trusted, add --allow-remote",
-                ));
-            }
-            Ok(address) => addresses.push(Address::Tcp(address)),
-            Err(_) => problems.0.push(on_command_line(
-                format!("{option} {text}: not an address"),
-                "such as 127.0.0.1:10809, [::1]:10809 or unix:drive.sock",
-            )),
-        }
-    }
-    addresses
-}
-
-/// What is to be served, with a name and a store for each.
-fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
-    let memory = args.store.len() == 1 && args.store[0] == "memory";
-    if !memory && args.store.len() != args.drives.len() {
-        problems.0.push(on_command_line(
-            format!(
-                "{} drives, and {} stores",
-                args.drives.len(),
-                args.store.len()
-            ),
-            "give --store once for each drive, or --store memory",
-        ));
-    }
-    let mut setups: Vec<Setup> = Vec::new();
-    for (index, id) in args.drives.iter().enumerate() {
-        let sheet = match catalogue::drive(id) {
-            Ok(sheet) => sheet,
-            Err(all) => {
-                problems.0.extend(all.0);
-                continue;
-            }
-        };
-        let before = setups.iter().filter(|it| it.sheet.id == sheet.id).count();
-        let name = match before {
-            0 => sheet.id.clone(),
-            _ => format!("{}-{}", sheet.id, before + 1),
-        };
-        let store = args.store.get(index).map_or("memory", String::as_str);
-        setups.push(Setup {
-            serial: sheet.nvme.serial(u64::from(sum_of(&name))),
-            sheet,
-            name,
-            size: args.size,
-            store: match store {
-                "memory" => StoreChoice::Memory,
-                path => StoreChoice::File(path.into()),
-            },
-            precondition: args.state.into(),
-            seed: args.seed + index as u64,
-        });
-    }
-    setups
-}
-
-/// A number of the name, for a serial number that stays the same.
-fn sum_of(name: &str) -> u32 {
-    name.bytes().fold(0x811c_9dc5, |sum, byte| {
-        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
-}
-
-fn shown(address: &Address) -> String {
-    match address {
-        Address::Tcp(address) => address.to_string(),
-        Address::Unix(path) => format!("unix:{}", path.display()),
-    }
-}
-
-/// How to reach what is served: lines to be copied.
-fn connect_lines(drives: &[Served], nbd: &[Address], vhost_user: &[PathBuf]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (index, drive) in drives.iter().enumerate() {
-        let sheet = drive.sheet();
-        lines.push(format!(
-            "{}: {}, {:.3} GB",
-            drive.name(),
-            sheet.name,
-            drive.bytes() as f64 * 1e-9
-        ));
-        for address in nbd {
-            let uri = match address {
-                Address::Tcp(address) => format!("nbd://{address}/{}", drive.name()),
-                Address::Unix(path) => {
-                    let path = path.canonicalize().unwrap_or(path.clone());
-                    format!("nbd+unix:///{}?socket={}", drive.name(), path.display())
-                }
-            };
-            lines.push(format!("  nbdinfo '{uri}'"));
-            lines.push(format!(
-                "  fio --name=job --ioengine=nbd --uri='{uri}' --rw=randread --bs=4k --iodepth=1 --time_based --runtime=10"
-            ));
-            lines.push(format!(
-                "  qemu-system-x86_64 ... -drive if=virtio,format=raw,file='{uri}'"
-            ));
-        }
-        if let Some(path) = vhost_user.get(index) {
-            lines.push(format!(
-                "  qemu-system-x86_64 ... -object memory-backend-memfd,id=mem,size=4G,share=on -numa node,memdev=mem \
-                 -chardev socket,id=disk{index},path={},reconnect=1 -device vhost-user-blk-pci,chardev=disk{index}",
-                path.canonicalize().unwrap_or(path.clone()).display()
-            ));
-        }
-    }
-    lines
 }
 
 /// SIGINT and SIGTERM end the loop in order; SIGUSR1 cuts the power of all drives.

@@ -58,6 +58,8 @@ pub enum Outcome {
     PowerLoss,
     /// More commands than the server takes.
     Busy,
+    /// The front end could not move the data.
+    Failed,
 }
 
 /// The end of a command.

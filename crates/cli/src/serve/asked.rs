@@ -1,0 +1,172 @@
+//! What was asked for: every argument read and checked before anything is opened.
+
+use std::fs;
+
+use live::faults::Fault;
+use live::{Setup, StoreChoice, Wall};
+use model::Span;
+use study::catalogue;
+use study::problem::{Place, Problem, Problems};
+
+use super::Args;
+use super::address::{Address, addresses};
+
+/// What is to be served, and where.
+pub(super) struct Asked {
+    pub(super) nbd: Vec<Address>,
+    pub(super) nvme: Vec<Address>,
+    pub(super) metrics: Vec<Address>,
+    pub(super) setups: Vec<Setup>,
+    /// Faults by wall time and drive.
+    pub(super) faults: Vec<(Wall, usize, Fault)>,
+}
+
+impl Asked {
+    /// Reads the arguments.
+    ///
+    /// # Errors
+    /// Everything wrong with them.
+    pub(super) fn read(args: &Args) -> Result<Asked, Problems> {
+        let mut problems = Problems::default();
+        let mut at =
+            |option, texts: &[String]| addresses(option, texts, args.allow_remote, &mut problems);
+        let nbd = at("--nbd", &args.nbd);
+        let nvme = at("--nvme-tcp", &args.nvme_tcp);
+        let metrics = at("--metrics", &args.metrics);
+        let setups = setups(args, &mut problems);
+        let names: Vec<&str> = setups.iter().map(|setup| setup.name.as_str()).collect();
+        let faults = faults(args, &names, &mut problems);
+        check_sockets(args, &mut problems);
+        let none = nbd.is_empty() && nvme.is_empty() && args.vhost_user.is_empty();
+        if none && problems.0.is_empty() {
+            problems.0.push(on_command_line(
+                "no address to serve at",
+                "give --nvme-tcp 127.0.0.1:4420, --nbd 127.0.0.1:10809, or --nbd unix:drive.sock",
+            ));
+        }
+        problems.or(Asked {
+            nbd,
+            nvme,
+            metrics,
+            setups,
+            faults,
+        })
+    }
+}
+
+/// What is to be served, with a name and a store for each.
+fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
+    let memory = args.store.len() == 1 && args.store[0] == "memory";
+    if !memory && args.store.len() != args.drives.len() {
+        problems.0.push(on_command_line(
+            format!(
+                "{} drives, and {} stores",
+                args.drives.len(),
+                args.store.len()
+            ),
+            "give --store once for each drive, or --store memory",
+        ));
+    }
+    let mut setups: Vec<Setup> = Vec::new();
+    for (index, id) in args.drives.iter().enumerate() {
+        let sheet = match catalogue::drive(id) {
+            Ok(sheet) => sheet,
+            Err(all) => {
+                problems.0.extend(all.0);
+                continue;
+            }
+        };
+        let before = setups.iter().filter(|it| it.sheet.id == sheet.id).count();
+        let name = match before {
+            0 => sheet.id.clone(),
+            _ => format!("{}-{}", sheet.id, before + 1),
+        };
+        let store = args.store.get(index).map_or("memory", String::as_str);
+        setups.push(Setup {
+            serial: sheet.nvme.serial(u64::from(sum_of(&name))),
+            sheet,
+            name,
+            size: args.size,
+            store: match store {
+                "memory" => StoreChoice::Memory,
+                path => StoreChoice::File(path.into()),
+            },
+            precondition: args.state.into(),
+            seed: args.seed + index as u64,
+        });
+    }
+    setups
+}
+
+/// A number of the name, for a serial number that stays the same.
+fn sum_of(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |sum, byte| {
+        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+/// The faults of the script, with the wall time and the drive of each.
+fn faults(args: &Args, names: &[&str], problems: &mut Problems) -> Vec<(Wall, usize, Fault)> {
+    let Some(path) = &args.fault else {
+        return Vec::new();
+    };
+    let origin = path.display().to_string();
+    let mut wrong = |place, what| {
+        problems.0.push(Problem {
+            origin: origin.clone(),
+            place,
+            what,
+            help: None,
+        });
+    };
+    let planned = match fs::read_to_string(path) {
+        Err(error) => {
+            wrong(Place::Whole, format!("cannot be read: {error}"));
+            return Vec::new();
+        }
+        Ok(text) => match live::faults::script(&text) {
+            Ok(planned) => planned,
+            Err(all) => {
+                for (line, what) in all {
+                    wrong(Place::Line(line), what);
+                }
+                return Vec::new();
+            }
+        },
+    };
+    let mut faults = Vec::new();
+    for planned in planned {
+        let drive = match &planned.drive {
+            None => Some(0),
+            Some(name) => names.iter().position(|known| *known == name),
+        };
+        let at = Wall::default().plus(planned.at.unwrap_or(Span::ZERO));
+        match drive {
+            Some(drive) => faults.push((at, drive, planned.fault)),
+            None => wrong(
+                Place::Whole,
+                format!("there is no drive `{}`", planned.drive.unwrap_or_default()),
+            ),
+        }
+    }
+    faults
+}
+
+/// A socket for each drive at most.
+fn check_sockets(args: &Args, problems: &mut Problems) {
+    if args.vhost_user.len() > args.drives.len() {
+        problems.0.push(on_command_line(
+            "more sockets than drives",
+            "give --vhost-user at most once for each drive",
+        ));
+    }
+}
+
+pub(super) fn on_command_line(what: impl Into<String>, help: &str) -> Problem {
+    Problem {
+        origin: "command line".into(),
+        place: Place::Whole,
+        what: what.into(),
+        help: Some(help.into()),
+    }
+}

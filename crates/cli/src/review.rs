@@ -24,6 +24,7 @@ Examples:
   drivelab review p4800x-375 ./my-drive.toml --job database.fio --job log.fio
   drivelab review p4800x-375 --trace vm.vscsi.xz --output vm.html
   drivelab review p4800x-375 p3700-1600 --suite full --seed 7
+  drivelab review optane-memory-16 950pro-256 --suite virten-2017
 
 Writes review.html, one file that needs nothing else, and review.json with the same data.
 Progress goes to standard error, the table to standard output.")]
@@ -40,17 +41,19 @@ pub(crate) struct Args {
     #[arg(long = "trace", value_name = "FILE")]
     traces: Vec<PathBuf>,
 
-    /// quick takes about a minute for three drives, full has every percentile to 99.999 and takes many
-    #[arg(long, default_value = "quick", value_parser = ["quick", "full"])]
+    /// quick takes about a minute for three drives, full has every percentile to 99.999 and takes many; anandtech-2017,
+    /// virten-2017 and perftest are the tests of published articles
+    #[arg(long, default_value = "quick", value_parser = Suite::ALL.map(Suite::name))]
     suite: String,
 
     /// Count this many I/Os at each point instead of the suite's: a faster look, with fewer percentiles
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     ios: Option<u64>,
 
-    /// The host the drives are in: a name or the path of a TOML file
-    #[arg(long, default_value = "xeon-2017", value_name = "HOST")]
-    host: String,
+    /// The host the drives are in: a name or the path of a TOML file [default: xeon-2017; esxi-nuc with virten-2017,
+    /// freebsd-perftest with perftest]
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
 
     /// Feeds every random stream: the same seed gives the same files, byte for byte
     #[arg(long, default_value_t = 42, value_parser = clap::value_parser!(u64).range(..1 << 53))]
@@ -95,7 +98,8 @@ fn read(args: &Args) -> Result<Request, Problems> {
             Err(all) => problems.0.extend(all.0),
         }
     }
-    let host = match catalogue::host(&args.host) {
+    let suite = Suite::named(&args.suite).unwrap_or_default();
+    let host = match catalogue::host(args.host.as_deref().unwrap_or(suite.host())) {
         Ok(host) => Some(host),
         Err(all) => {
             problems.0.extend(all.0);
@@ -128,11 +132,6 @@ fn read(args: &Args) -> Result<Request, Problems> {
             });
         }
     }
-    let suite = if args.suite == "full" {
-        Suite::Full
-    } else {
-        Suite::Quick
-    };
     match (problems.0.is_empty(), host) {
         (true, Some(host)) => Ok(Request {
             drives,

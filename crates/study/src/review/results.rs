@@ -35,7 +35,7 @@ pub struct Review {
     pub version: u32,
     /// Name and version of the program.
     pub program: String,
-    /// `quick` or `full`.
+    /// Such as `quick` or `full`.
     pub suite: String,
     /// The review's seed.
     pub seed: u64,
@@ -182,6 +182,9 @@ pub struct Settings {
     /// The same as a share of this drive's saturation, if it was chosen so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_of_saturation: Option<f64>,
+    /// What the source of the workload prints of it: `iops`, `mb_s`, or `p99_us` and `p99_99_us`.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub headline: &'static [&'static str],
     /// The file a user's own job or trace came from, and the part of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,

@@ -87,13 +87,15 @@ pub fn seed_of(review: u64, point: &str) -> u64 {
 impl Runner<'_> {
     /// All chapters that have points.
     pub(super) fn chapters(&self) -> Result<Vec<Chapter>, Problems> {
-        let mut points = self.run_all(&suite::points(self.effort))?;
-        let saturations: Vec<Saturation> = (0..self.request.drives.len())
-            .map(|drive| saturation(&points, drive))
-            .collect();
-        let paced = paced_points(self.effort, &saturations);
-        points.extend(self.run_all(&paced)?);
-        points.extend(self.run_all(&[sustained_point()])?);
+        let mut points = self.run_all(&suite::points(self.request.suite, self.effort))?;
+        if self.request.suite.goes_on() {
+            let saturations: Vec<Saturation> = (0..self.request.drives.len())
+                .map(|drive| saturation(&points, drive))
+                .collect();
+            let paced = paced_points(self.effort, &saturations);
+            points.extend(self.run_all(&paced)?);
+            points.extend(self.run_all(&[sustained_point()])?);
+        }
         points.extend(self.yours()?);
         let chapters = CHAPTERS.map(|(id, title)| {
             let mine = points.iter().filter(|(chapter, _)| *chapter == id);
@@ -210,9 +212,14 @@ impl Runner<'_> {
             let runtime = Span::from_seconds((ios as f64 / iops.max(1.0)).max(1e-3));
             // Whole milliseconds, so that the job reads well.
             let runtime = Span::from_ms(runtime.ns().div_ceil(1_000_000));
-            let ramp = self.effort.ramp.min(Span::from_ns(runtime.ns() / 4));
+            let runtime = task.spec.longest.map_or(runtime, |most| runtime.min(most));
+            let ramp = match self.effort.dropped {
+                0.0 => self.effort.ramp.min(Span::from_ns(runtime.ns() / 4)),
+                share => Span::from_ms((runtime.ns() as f64 * share / 1e6).ceil() as u64),
+            };
+            let counted_run = task.spec.is_counted() && task.spec.longest != Some(runtime);
             let (text, outcome) = self.once(bench, task, |seed| {
-                if task.spec.is_counted() {
+                if counted_run {
                     let during_ramp = (iops * ramp.seconds() * 1.1) as u64;
                     task.spec.fixed_text(seed, ramp, ios + during_ramp)
                 } else {
@@ -225,7 +232,7 @@ impl Runner<'_> {
                 .map(|thread| thread.read.ios + thread.write.ios)
                 .sum();
             iops = rate_of(&outcome);
-            let enough = counted as f64 >= 0.97 * ios as f64;
+            let enough = counted as f64 >= 0.97 * ios as f64 || task.spec.longest == Some(runtime);
             last = Some((text, outcome));
             if enough {
                 break;
@@ -235,7 +242,7 @@ impl Runner<'_> {
         let keep = Keep {
             bands: matches!(
                 task.spec.chapter,
-                "queue-depth" | "mix" | "paced" | "sequential"
+                "queue-depth" | "one-thread" | "mix" | "paced" | "sequential" | "virten"
             ),
         };
         let mut result = measurement(&outcome, keep);

@@ -205,11 +205,53 @@ pub fn table(review: &Review) -> String {
         .map(|drive| Cell::new(&drive.id).set_alignment(CellAlignment::Right));
     table.set_header(std::iter::once(Cell::new("")).chain(names));
     for row in &ROWS {
-        let cells = (0..review.drives.len()).map(|drive| {
-            let text = (row.value)(review, drive).unwrap_or_else(|| "–".to_owned());
-            Cell::new(text).set_alignment(CellAlignment::Right)
-        });
-        table.add_row(std::iter::once(Cell::new(row.name)).chain(cells));
+        let values = (0..review.drives.len()).map(|drive| (row.value)(review, drive));
+        let values: Vec<Option<String>> = values.collect();
+        // A suite need not have every chapter.
+        if values.iter().any(Option::is_some) {
+            add(&mut table, row.name, values);
+        }
+    }
+    for chapter in ["virten", "perftest"] {
+        for point in review
+            .chapter(chapter)
+            .into_iter()
+            .flat_map(|one| &one.points)
+        {
+            let name = point.name.split_once('/').map_or("", |(_, name)| name);
+            let values = point
+                .results
+                .iter()
+                .map(|result| headline(point, result.as_ref()?));
+            add(&mut table, name, values.collect());
+        }
     }
     table.trim_fmt()
+}
+
+fn add(table: &mut Table, name: &str, values: Vec<Option<String>>) {
+    let cells = values.into_iter().map(|value| {
+        let text = value.unwrap_or_else(|| "–".to_owned());
+        Cell::new(text).set_alignment(CellAlignment::Right)
+    });
+    table.add_row(std::iter::once(Cell::new(name)).chain(cells));
+}
+
+/// What the source of a workload prints of it.
+fn headline(point: &Point, result: &Measurement) -> Option<String> {
+    let figures = figures(result, point.settings.direction?)?;
+    let shown = point.settings.headline.iter().map(|name| match *name {
+        "mb_s" => Some(megabytes_a_second(figures.mb_s)),
+        "p99_us" => figures
+            .latency
+            .p99_us
+            .map(|us| format!("p99 {}", microseconds(us))),
+        "p99_99_us" => figures
+            .latency
+            .p99_99_us
+            .map(|us| format!("p99.99 {}", microseconds(us))),
+        _ => Some(format!("{} IOPS", count(figures.iops))),
+    });
+    let shown: Vec<String> = shown.flatten().collect();
+    (!shown.is_empty()).then(|| shown.join(", "))
 }

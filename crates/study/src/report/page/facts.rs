@@ -45,7 +45,11 @@ pub(super) fn header(review: &Review, title: &str) -> String {
         "<p class=\"standfirst\">{} side by side, in software: every figure below comes from a model of the drive run \
          in virtual time, not from a bench. {} suite, seed {}, {}.</p>\n",
         if review.drives.len() == 1 { "One drive" } else { "Drives" },
-        if review.suite == "full" { "Full" } else { "Quick" },
+        match review.suite.as_str() {
+            "quick" => "Quick",
+            "full" => "Full",
+            other => other,
+        },
         review.seed,
         escape(&review.program),
     ));
@@ -153,16 +157,16 @@ pub(super) fn verdict(review: &Review, title_of: impl Fn(&str) -> &'static str) 
     page
 }
 
-/// A table of the user's own workloads: a row for each workload, direction and drive.
-pub(super) fn yours(review: &Review) -> String {
-    let mut page = String::from(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Your workloads\"><table class=\"yours\"><thead><tr><th scope=\"col\">Workload</th>\
+/// A table of a chapter's workloads: a row for each workload, direction and drive.
+pub(super) fn workloads(review: &Review, chapter: &str, title: &str) -> String {
+    let mut page = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table class=\"yours\"><thead><tr><th scope=\"col\">Workload</th>\
          <th scope=\"col\">Drive</th><th scope=\"col\">Direction</th><th scope=\"col\">IOPS</th><th scope=\"col\">Throughput</th>\
          <th scope=\"col\">Mean</th><th scope=\"col\">99th</th><th scope=\"col\">99.99th</th></tr></thead><tbody>\n",
     );
     let labels = labels(review);
     for point in review
-        .chapter("yours")
+        .chapter(chapter)
         .into_iter()
         .flat_map(|chapter| &chapter.points)
     {
@@ -173,7 +177,7 @@ pub(super) fn yours(review: &Review) -> String {
                 let percentile = |us: Option<f64>| us.map_or("–".to_owned(), microseconds);
                 page.push_str(&format!(
                     "<tr><th scope=\"row\">{}</th><td>{} {}</td><td>{direction}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                    escape(point.name.trim_start_matches("yours/")),
+                    escape(point.name.split_once('/').map_or("", |(_, name)| name)),
                     swatch(drive),
                     escape(&labels[drive]),
                     count(figures.iops),

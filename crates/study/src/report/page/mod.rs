@@ -45,7 +45,7 @@ struct Section {
     charts: &'static [(&'static str, &'static str)],
 }
 
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 11] = [
     Section {
         id: "block-size",
         title: "One at a time",
@@ -76,6 +76,12 @@ const SECTIONS: [Section; 8] = [
         ],
     },
     Section {
+        id: "one-thread",
+        title: "Many from one thread",
+        about: "4 KiB random I/O from one thread, which has one core: with fast drives that core is the limit.",
+        charts: &[("one-thread", "4 KiB random I/O from one thread")],
+    },
+    Section {
         id: "sequential",
         title: "Large and in order",
         about: "128 KiB sequential I/O from one thread: copies, scans, backups, logs.",
@@ -101,6 +107,20 @@ const SECTIONS: [Section; 8] = [
         about: "4 KiB random writes from fresh, 32 in flight. A flash drive starts fast and falls off a cliff when \
                 its spare area is used up and it must collect garbage for every write.",
         charts: &[("sustained", "Random writes from fresh until steady")],
+    },
+    Section {
+        id: "virten",
+        title: "Eight tests in a virtual machine",
+        about: "Large sequential writes and reads, random writes and reads at three depths, and latency at a fixed \
+                pace, each as long as in the article that they are from. Its test 1 is dd through the page cache.",
+        charts: &[],
+    },
+    Section {
+        id: "perftest",
+        title: "nvmecontrol perftest",
+        about: "32 threads in FreeBSD's kernel, each with one command in flight, always at the same place. No file \
+                system, no system calls: what drive and driver can do.",
+        charts: &[],
     },
     Section {
         id: "yours",
@@ -177,8 +197,8 @@ fn body(review: &Review) -> String {
             "<section id=\"{}\" class=\"chapter\">\n<h2>{}</h2>\n<p class=\"about\">{}</p>\n",
             section.id, section.title, section.about
         ));
-        if section.id == "yours" {
-            page.push_str(&facts::yours(review));
+        if section.charts.is_empty() {
+            page.push_str(&facts::workloads(review, section.id, section.title));
         }
         for (chart, caption) in section.charts {
             page.push_str(&format!(

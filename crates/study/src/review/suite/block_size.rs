@@ -61,6 +61,7 @@ fn point(
         options,
         threads: vec![(1, 1)],
         rate_iops: None,
+        longest: None,
         only: None,
     }
 }

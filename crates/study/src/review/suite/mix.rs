@@ -30,6 +30,7 @@ fn point(read_percent: u32) -> PointSpec {
         ],
         threads: vec![(16, 1)],
         rate_iops: None,
+        longest: None,
         only: None,
     }
 }

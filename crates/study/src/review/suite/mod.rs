@@ -6,10 +6,13 @@
 
 mod block_size;
 mod mix;
+mod one_thread;
 mod paced;
+mod perftest;
 mod queue_depth;
 mod sequential;
 pub(crate) mod sustained;
+mod virten;
 
 use model::Span;
 use model::media::Precondition;
@@ -27,6 +30,13 @@ pub enum Suite {
     Quick,
     /// Minutes: percentiles to 99.999.
     Full,
+    /// The tests of S1 and S4: block sizes and alignments, queue depths from up to four threads and from one, large
+    /// sequential I/O, mixes with 16 threads; a quarter of each run dropped, as the first of four minutes was.
+    Anandtech2017,
+    /// The eight tests of S0, in a virtual machine.
+    Virten2017,
+    /// S2's `nvmecontrol perftest`: 32 threads in the kernel.
+    Perftest,
 }
 
 impl Suite {
@@ -35,7 +45,38 @@ impl Suite {
         match self {
             Suite::Quick => "quick",
             Suite::Full => "full",
+            Suite::Anandtech2017 => "anandtech-2017",
+            Suite::Virten2017 => "virten-2017",
+            Suite::Perftest => "perftest",
         }
+    }
+
+    /// All of them, in the order of the help.
+    pub const ALL: [Suite; 5] = [
+        Suite::Quick,
+        Suite::Full,
+        Suite::Anandtech2017,
+        Suite::Virten2017,
+        Suite::Perftest,
+    ];
+
+    /// The suite of this name.
+    pub fn named(name: &str) -> Option<Suite> {
+        Suite::ALL.into_iter().find(|suite| suite.name() == name)
+    }
+
+    /// The host it was first run in, in the catalogue.
+    pub const fn host(self) -> &'static str {
+        match self {
+            Suite::Quick | Suite::Full | Suite::Anandtech2017 => "xeon-2017",
+            Suite::Virten2017 => "esxi-nuc",
+            Suite::Perftest => "freebsd-perftest",
+        }
+    }
+
+    /// Whether it has the chapters whose points depend on the results of others: paced and sustained.
+    pub(crate) const fn goes_on(self) -> bool {
+        matches!(self, Suite::Quick | Suite::Full)
     }
 
     /// How much each point measures.
@@ -46,6 +87,7 @@ impl Suite {
                 deep_ios: 1_050_000,
                 bytes: 5 << 30,
                 ramp: Span::from_ms(20),
+                dropped: 0.0,
                 sustained_writes: 6_000_000,
                 fine: false,
             },
@@ -54,8 +96,28 @@ impl Suite {
                 deep_ios: 1_500_000,
                 bytes: u64::MAX,
                 ramp: Span::from_ms(500),
+                dropped: 0.0,
                 sustained_writes: 60_000_000,
                 fine: true,
+            },
+            Suite::Anandtech2017 => Effort {
+                deep_ios: 1_050_000,
+                bytes: 5 << 30,
+                dropped: 1.0 / 3.0,
+                ..Suite::Full.effort()
+            },
+            // As long as the source says.
+            Suite::Virten2017 => Effort {
+                ios: 1 << 40,
+                deep_ios: 1 << 40,
+                ramp: Span::ZERO,
+                ..Suite::Full.effort()
+            },
+            Suite::Perftest => Effort {
+                ios: 1_050_000,
+                bytes: 20 << 30,
+                ramp: Span::ZERO,
+                ..Suite::Full.effort()
             },
         }
     }
@@ -70,8 +132,10 @@ pub struct Effort {
     pub deep_ios: u64,
     /// But no more than this many bytes.
     pub bytes: u64,
-    /// Run before counting begins; longer where a twentieth of the run is more.
+    /// Run before counting begins; at most a quarter of the counted time.
     pub ramp: Span,
+    /// Run before counting begins, as a share of the counted time; where it is not zero it decides.
+    pub dropped: f64,
     /// Writes of the sustained-write chapter: sets the scale of the drive it runs on.
     pub sustained_writes: u64,
     /// More rates of arrival, and as many I/Os in the rarer direction of a mix as elsewhere.
@@ -113,26 +177,43 @@ pub(crate) struct PointSpec {
     pub(crate) threads: Vec<(u32, u32)>,
     /// I/Os a second over all threads, if it is paced.
     pub(crate) rate_iops: Option<u64>,
+    /// The longest it runs, as its source says.
+    pub(crate) longest: Option<Span>,
     /// The only drive it is for.
     pub(crate) only: Option<usize>,
 }
 
 /// Headings by chapter id, in the order of the review.
-pub(crate) const CHAPTERS: [(&str, &str); 7] = [
+pub(crate) const CHAPTERS: [(&str, &str); 10] = [
     ("block-size", "One at a time: block sizes"),
     ("queue-depth", "Many at a time: 4 KiB by queue depth"),
+    (
+        "one-thread",
+        "Many at a time from one thread: 4 KiB by queue depth",
+    ),
     ("sequential", "Large and in order: 128 KiB by queue depth"),
     ("mix", "Reads among writes"),
     ("paced", "At a fixed pace"),
     ("sustained", "Writing without end"),
+    ("virten", "Eight tests in a virtual machine"),
+    ("perftest", "nvmecontrol perftest: 32 threads"),
     ("yours", "Your jobs and traces"),
 ];
 
 /// All points that need no result of another, in the order of the review.
-pub(crate) fn points(effort: Effort) -> Vec<PointSpec> {
-    let mut all = block_size::points(effort);
+pub(crate) fn points(suite: Suite, effort: Effort) -> Vec<PointSpec> {
+    let mut all = match suite {
+        Suite::Virten2017 => return virten::points(),
+        Suite::Perftest => return perftest::points(),
+        Suite::Quick | Suite::Full | Suite::Anandtech2017 => block_size::points(effort),
+    };
     all.extend(queue_depth::points(effort));
-    all.extend(sequential::points(effort));
+    if suite == Suite::Anandtech2017 {
+        all.extend(one_thread::points());
+        all.extend(sequential::points(queue_depth::depths()));
+    } else {
+        all.extend(sequential::points(sequential::DEPTHS));
+    }
     all.extend(mix::points());
     all
 }
@@ -253,7 +334,7 @@ mod tests {
             mix: Some(4e5),
             write: Some(3e5),
         };
-        let mut all = points(suite.effort());
+        let mut all = points(suite, suite.effort());
         all.extend(paced_points(suite.effort(), &[saturation]));
         all
     }

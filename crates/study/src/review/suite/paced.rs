@@ -89,6 +89,7 @@ fn point(
         options,
         threads: vec![(THREADS, DEPTH)],
         rate_iops: Some(rate),
+        longest: None,
         only: Some(drive),
     }
 }

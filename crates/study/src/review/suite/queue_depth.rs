@@ -7,7 +7,7 @@ use super::{Effort, PointSpec, spread};
 use crate::review::results::Settings;
 
 /// 1 to 16, 18, 20, then by four to 64.
-pub(super) fn depths() -> impl Iterator<Item = u32> {
+pub(super) fn depths() -> impl Iterator<Item = u32> + Clone {
     (1..=16).chain([18, 20]).chain((24..=64).step_by(4))
 }
 
@@ -35,6 +35,7 @@ fn point(direction: &'static str, depth: u32) -> PointSpec {
         options: vec![("rw", format!("rand{direction}")), ("bs", "4k".into())],
         threads: spread(depth, 4),
         rate_iops: None,
+        longest: None,
         only: None,
     }
 }

@@ -2,15 +2,17 @@
 
 use model::media::Precondition;
 
-use super::{Effort, PointSpec};
+use super::PointSpec;
 use crate::review::results::Settings;
 
-const DEPTHS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
+/// Enough to see a drive saturate.
+pub(super) const DEPTHS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 
-pub(super) fn points(_: Effort) -> Vec<PointSpec> {
+pub(super) fn points(depths: impl IntoIterator<Item = u32> + Clone) -> Vec<PointSpec> {
     let mut points = Vec::new();
     for direction in ["read", "write"] {
-        points.extend(DEPTHS.map(|depth| point(direction, depth)));
+        let depths = depths.clone().into_iter();
+        points.extend(depths.map(|depth| point(direction, depth)));
     }
     points
 }
@@ -31,6 +33,7 @@ fn point(direction: &'static str, depth: u32) -> PointSpec {
         options: vec![("rw", direction.into()), ("bs", "128k".into())],
         threads: vec![(1, depth)],
         rate_iops: None,
+        longest: None,
         only: None,
     }
 }

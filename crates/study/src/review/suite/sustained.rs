@@ -75,6 +75,7 @@ pub(crate) fn point() -> PointSpec {
         options: vec![("rw", "randwrite".into()), ("bs", "4k".into())],
         threads: vec![(THREADS, DEPTH)],
         rate_iops: None,
+        longest: None,
         only: None,
     }
 }

@@ -77,7 +77,7 @@ const charts = (() => {
         const metric = metrics[state.metric];
         const x = {
           kind: "linear", label: "Queue depth", name: "Queue depth", format: format.plain,
-          ticks: id === "queue-depth" ? [1, 8, 16, 24, 32, 40, 48, 56, 64] : [1, 4, 8, 12, 16, 20, 24, 28, 32],
+          ticks: points.some((point) => point.settings.queue_depth > 32) ? [1, 8, 16, 24, 32, 40, 48, 56, 64] : [1, 4, 8, 12, 16, 20, 24, 28, 32],
         };
         const value = (point, drive, name) => data.value(point, drive, state.direction, name);
         const chart = lines(points, "queue_depth", (point, drive) => value(point, drive, state.metric));
@@ -328,6 +328,6 @@ const charts = (() => {
 
   return {
     "block-size": blockSize, "queue-depth": byDepth("queue-depth", "iops"), distribution, anatomy: parts,
-    sequential: byDepth("sequential", "mb_s"), mix, paced, sustained, costs,
+    "one-thread": byDepth("one-thread", "iops"), sequential: byDepth("sequential", "mb_s"), mix, paced, sustained, costs,
   };
 })();

@@ -1,0 +1,82 @@
+//! The eight tests of S0: large sequential writes and reads, random writes and reads by depth, and latency at a fixed
+//! pace; each for the time that the source says, 30 seconds where it says none.
+//!
+//! The source's slips are not repeated: test 6 reads (its text says write), test 7 runs at 5,000 I/Os a second (its text
+//! says 500), and tests without `--runtime` end. Test 1 is `dd` through the page cache, whose write-back keeps many
+//! requests in flight: it is run as 1 MiB writes, 32 in flight. It writes the drive from end to end, so the drive begins
+//! filled.
+
+use model::Span;
+use model::media::Precondition;
+
+use super::PointSpec;
+use crate::review::results::Settings;
+
+const USUAL: Span = Span::from_ms(30_000);
+const PACED: Span = Span::from_ms(60_000);
+const PERCENTILES: &[&str] = &["p99_us", "p99_99_us"];
+
+pub(super) fn points() -> Vec<PointSpec> {
+    let mut points = vec![
+        large(1, "write", 1 << 20, 32, "dd of 1 MiB blocks"),
+        large(2, "write", 4 << 20, 1, "4 MiB sequential write, QD1"),
+        large(3, "write", 4 << 20, 32, "4 MiB sequential write, QD32"),
+    ];
+    points.extend([1, 4, 32].map(|depth| random(4, "write", depth)));
+    points.extend([1, 4, 32].map(|depth| {
+        let name = format!("4 MiB sequential read, QD{depth}");
+        large(5, "read", 4 << 20, depth, &name)
+    }));
+    points.extend([1, 4, 32].map(|depth| random(6, "read", depth)));
+    points.push(paced(7, "read", 5_000));
+    points.push(paced(8, "write", 1_000));
+    points
+}
+
+fn large(test: u32, direction: &'static str, bytes: u64, depth: u32, name: &str) -> PointSpec {
+    let mut point = point(test, name, direction, depth);
+    point.settings.pattern = Some("sequential");
+    point.settings.block_bytes = Some(bytes);
+    point.settings.headline = &["mb_s"];
+    point.options = vec![("rw", direction.into()), ("bs", super::size(bytes))];
+    point
+}
+
+fn random(test: u32, direction: &'static str, depth: u32) -> PointSpec {
+    let name = format!("4 KiB random {direction}, QD{depth}");
+    point(test, &name, direction, depth)
+}
+
+fn paced(test: u32, direction: &'static str, rate: u64) -> PointSpec {
+    let name = format!("4 KiB random {direction}, {rate} a second");
+    let mut point = point(test, &name, direction, 1);
+    point.settings.offered_iops = Some(rate);
+    point.settings.headline = PERCENTILES;
+    // Evenly spaced, as fio does unless told otherwise.
+    point.options.push(("rate_iops", rate.to_string()));
+    point.longest = Some(PACED);
+    point
+}
+
+/// 4 KiB random I/O from one thread.
+fn point(test: u32, name: &str, direction: &'static str, depth: u32) -> PointSpec {
+    PointSpec {
+        name: format!("virten/test {test}, {name}"),
+        chapter: "virten",
+        settings: Settings {
+            direction: Some(direction),
+            pattern: Some("random"),
+            block_bytes: Some(4096),
+            queue_depth: Some(depth),
+            threads: Some(1),
+            headline: &["iops"],
+            ..Settings::default()
+        },
+        state: Precondition::Filled,
+        options: vec![("rw", format!("rand{direction}")), ("bs", "4k".into())],
+        threads: vec![(1, depth)],
+        rate_iops: None,
+        longest: Some(USUAL),
+        only: None,
+    }
+}

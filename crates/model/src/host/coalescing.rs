@@ -1,9 +1,10 @@
-//! Interrupts that a virtual machine's monitor leaves out.
+//! Traps and interrupts that a virtual machine's monitor leaves out.
 //!
 //! Source: I. Ahmad, A. Gulati, A. Mashtizadeh, "vIC: Interrupt Coalescing for Virtual Machine Storage Device IO"
-//! (USENIX ATC 2011), the scheme of ESXi. The more commands are in flight, the surer another completion follows soon,
-//! and the larger the share of interrupts that are left out. Left out here: the threshold on I/Os a second (2000), and
-//! that the share is worked out anew only every 200 ms.
+//! (USENIX ATC 2011), the scheme of ESXi for interrupts. The more commands are in flight, the surer another completion
+//! follows soon, and the larger the share of interrupts that are left out. From the same number on the guest leaves its
+//! commands in PVSCSI's ring without a trap: the monitor looks there whenever a completion brings it to work. Left out
+//! here: the threshold on I/Os a second (2000), and that shares are worked out anew only every 200 ms.
 
 /// Decides for each completion whether it is told to the guest, or waits for the next that is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -20,6 +21,12 @@ impl Coalescing {
             from: u32::from(from),
             counter: 1,
         }
+    }
+
+    /// Whether the guest traps into the monitor for a command when it waits for `others` besides.
+    #[inline]
+    pub fn traps(&self, others: u32) -> bool {
+        self.from == 0 || others < self.from
     }
 
     /// Whether this completion is told, with `in_flight` others still below the guest.

@@ -112,10 +112,11 @@ pub struct Noise {
     pub mean: Span,
 }
 
-/// A virtual machine's monitor between guest and drive: one thread that carries commands down and completions up.
+/// A virtual machine's monitor between guest and drive. The guest's core traps into it and carries each command down
+/// itself; but while the monitor's thread, which carries completions up, is at work anyhow, commands are left to it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Hypervisor {
-    /// The guest's exit to wake the monitor's thread, when that is idle.
+    /// A trap of the guest's core into the monitor and back, for a command that is not left to the monitor's thread.
     pub kick: Span,
     /// Its CPU time for a command on the way down.
     pub down: Span,

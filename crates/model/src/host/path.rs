@@ -79,7 +79,8 @@ pub struct HostPath<D> {
     below: Vec<Completion>,
     /// The earliest of what the drive, the cores and the timers will do.
     next: Time,
-    /// Commands the monitor has, what it has not told the guest, and how it decides.
+    /// Commands the guest waits for, those of them the monitor has, what it has not told the guest, and how it decides.
+    of_guest: u32,
     below_guest: u32,
     untold: Vec<CommandId>,
     coalescing: Coalescing,
@@ -141,6 +142,7 @@ impl<D: Device> HostPath<D> {
             answers: Vec::new(),
             next: Time::NEVER,
             below: Vec::new(),
+            of_guest: 0,
             below_guest: 0,
             untold: Vec::new(),
             coalescing: Coalescing::new(
@@ -254,14 +256,8 @@ impl<D: Device> HostPath<D> {
 
     fn begin_submit(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         if self.is_monitor(core) {
-            let wake = self.wake(core, now);
-            let pages = pages(&self.slots[id as usize].command);
-            let down = self
-                .config
-                .hypervisor
-                .as_ref()
-                .map_or(Span::ZERO, |one| one.down + one.per_page * pages);
-            return self.begin(core, now, Work::Down(id), wake + down);
+            let down = self.carry_down(&self.slots[id as usize].command);
+            return self.begin(core, now, Work::Down(id), down);
         }
         let thread = self.slots[id as usize].thread;
         let one = &mut self.cores[core];
@@ -286,15 +282,14 @@ impl<D: Device> HostPath<D> {
         if !slot.command.batched {
             service += costs.system_call;
         }
-        if let Some(hypervisor) = &self.config.hypervisor
-            && self
-                .cores
-                .last()
-                .is_some_and(|monitor| monitor.work == Work::Idle)
-        {
-            service += hypervisor.kick;
-        }
         service
+    }
+
+    /// The monitor's CPU time for a command on the way down.
+    #[inline]
+    fn carry_down(&self, command: &Command) -> Span {
+        let hypervisor = self.config.hypervisor.as_ref();
+        hypervisor.map_or(Span::ZERO, |one| one.down + one.per_page * pages(command))
     }
 
     /// Time to wake a core that has been idle.
@@ -322,7 +317,7 @@ impl<D: Device> HostPath<D> {
     fn finish(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) -> bool {
         match self.cores[core].work {
             Work::Idle | Work::Application(_) => {}
-            Work::Submit(id) => return self.submitted(core, now, id, done),
+            Work::Submit(id) => return self.submitted(core, now, id),
             Work::Lock(id) | Work::Down(id) => self.reach_drive(now, id),
             Work::Interrupt(count) => {
                 let one = &mut self.cores[core];
@@ -340,14 +335,9 @@ impl<D: Device> HostPath<D> {
         usize::from(self.threads[usize::from(self.slots[id as usize].thread)].core)
     }
 
-    /// A core has done its part of a submission; returns whether it has begun to wait for the queue's lock.
-    fn submitted(
-        &mut self,
-        core: usize,
-        now: Time,
-        id: CommandId,
-        done: &mut Vec<Completion>,
-    ) -> bool {
+    /// A core has done its part of a submission; returns whether it has begun more of it: to wait for the queue's lock,
+    /// or to carry the command through the monitor.
+    fn submitted(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let thread = self.slots[id as usize].thread;
         let costs = self.config.engines[self.threads[usize::from(thread)].config.engine as usize];
         if self.threads[usize::from(thread)].helpers_free == 0 {
@@ -370,22 +360,34 @@ impl<D: Device> HostPath<D> {
             }
             self.reach_drive(now, id);
         } else {
-            self.pass_down(now, id, done);
+            return self.pass_down(core, now, id);
         }
         false
     }
 
-    /// To the monitor if there is one, else to the drive.
-    fn pass_down(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        if self.config.hypervisor.is_none() {
-            return self.reach_drive(now, id);
-        }
+    /// To the drive; in a virtual machine through the monitor, by a trap of the guest's core or, where many are in
+    /// flight, by the ring in which the monitor's thread will find it.
+    fn pass_down(&mut self, core: usize, now: Time, id: CommandId) -> bool {
+        let Some(hypervisor) = &self.config.hypervisor else {
+            self.reach_drive(now, id);
+            return false;
+        };
+        let must = self.below_guest == 0 || self.coalescing.traps(self.of_guest);
         self.below_guest += 1;
-        let monitor = self.cores.len() - 1;
-        self.cores[monitor].to_submit.push_back(id);
-        if self.cores[monitor].work == Work::Idle {
-            self.dispatch(monitor, now, done);
+        self.of_guest += 1;
+        if !must {
+            let monitor = self.cores.len() - 1;
+            self.cores[monitor].to_submit.push_back(id);
+            return false;
         }
+        let slot = &self.slots[id as usize];
+        let service = hypervisor.kick + self.carry_down(&slot.command);
+        self.charge(slot.thread, 1, service);
+        if self.begin(core, now, Work::Down(id), service) {
+            self.reach_drive(now, id);
+            return false;
+        }
+        true
     }
 
     fn hand_down(&mut self, now: Time, id: CommandId, hand_off: Span) {
@@ -393,9 +395,13 @@ impl<D: Device> HostPath<D> {
         if self.threads[thread].helpers_free != u16::MAX {
             self.threads[thread].helpers_free -= 1;
         }
-        self.helper_cpu += hand_off;
+        let mut takes = hand_off;
+        if let Some(hypervisor) = &self.config.hypervisor {
+            takes += hypervisor.kick + self.carry_down(&self.slots[id as usize].command);
+        }
+        self.helper_cpu += takes;
         self.timers
-            .push(now + hand_off, id << 2 | Timer::HandedDown as u32);
+            .push(now + takes, id << 2 | Timer::HandedDown as u32);
     }
 
     fn reach_drive(&mut self, now: Time, id: CommandId) {
@@ -416,12 +422,13 @@ impl<D: Device> HostPath<D> {
 }
 
 /// By core in use: its submission queue, and the number of that queue's lock if another core in use has the same; and
-/// how many locks there are. Queues are spread over all cores evenly, as Linux does.
+/// how many locks there are. Queues are spread over all cores evenly, as Linux does; a guest has a virtual controller's queues.
 fn queues_of(used: &[u16], config: &HostConfig) -> (Vec<u16>, Vec<Option<u16>>, usize) {
     let queues: Vec<u16> = used
         .iter()
         .map(|&core| {
-            if config.io_queues == 0 || config.cores <= config.io_queues {
+            let enough = config.io_queues == 0 || config.cores <= config.io_queues;
+            if enough || config.hypervisor.is_some() {
                 core
             } else {
                 (u32::from(core) * u32::from(config.io_queues) / u32::from(config.cores)) as u16

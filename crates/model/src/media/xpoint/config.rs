@@ -134,6 +134,25 @@ pub struct Wear {
     pub protected_bytes_per_second: u64,
 }
 
+impl Timing {
+    /// Requires what must hold among the times.
+    fn check(&self, require: &mut impl FnMut(bool, &str)) {
+        let slowest_link = self.read_path_ps_per_byte.min(self.write_path_ps_per_byte);
+        require(
+            self.controller_slots > 0,
+            "the controller must work on at least one command at once",
+        );
+        require(
+            self.link_ps_per_byte <= slowest_link,
+            "the link must not be slower than the data paths",
+        );
+        require(
+            self.read_spread <= Span::per_bytes(self.read_path_ps_per_byte, u64::from(UNIT)),
+            "no unit can take the read path in less than no time",
+        );
+    }
+}
+
 impl XPointConfig {
     /// Groups of dies that work independently.
     pub fn groups(&self) -> u32 {
@@ -198,22 +217,7 @@ impl XPointConfig {
             self.max_transfer >= UNIT && self.max_transfer.is_multiple_of(UNIT),
             "the largest command must be a multiple of 4 KiB",
         );
-        let timing = &self.timing;
-        require(
-            timing.controller_slots > 0,
-            "the controller must work on at least one command at once",
-        );
-        require(
-            timing.link_ps_per_byte
-                <= timing
-                    .read_path_ps_per_byte
-                    .min(timing.write_path_ps_per_byte),
-            "the link must not be slower than the data paths",
-        );
-        require(
-            timing.read_spread <= Span::per_bytes(timing.read_path_ps_per_byte, unit),
-            "no unit can take the read path in less than no time",
-        );
+        self.timing.check(&mut require);
         let refresh = &self.refresh;
         require(
             refresh.batch_units == 0

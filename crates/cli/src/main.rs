@@ -7,6 +7,7 @@
 #![warn(clippy::print_stdout)]
 
 mod act;
+mod bench_target;
 mod drives;
 mod failure;
 mod output;
@@ -48,6 +49,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Act(act::Args),
+    BenchTarget(bench_target::Args),
     Drives(drives::Args),
     Replay(replay::Args),
     Reproduce(reproduce::Args),
@@ -60,6 +62,7 @@ enum Verb {
 fn run(verb: &Verb) -> Result<(), Failure> {
     match verb {
         Verb::Act(args) => act::run(args),
+        Verb::BenchTarget(args) => bench_target::run(args),
         Verb::Drives(args) => drives::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Reproduce(args) => reproduce::run(args),

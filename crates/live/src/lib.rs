@@ -16,6 +16,7 @@
 //!
 //! Left out: several threads for one set of drives, authentication.
 
+pub mod bench_target;
 pub mod clock;
 pub mod control;
 pub mod event_loop;

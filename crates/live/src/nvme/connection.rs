@@ -552,6 +552,8 @@ fn expected(sqe: &Sqe, inside: u32) -> Result<u32, Status> {
         (1, Sgl::TRANSPORT) if inside == 0 => Ok(length),
         (2, Sgl::TRANSPORT) if inside == 0 => Ok(0),
         (0, _) if inside == 0 => Ok(0),
+        // No data: whatever the descriptor says it is.
+        (1 | 2, _) if length == 0 => Ok(0),
         (0, _) => Err(Status::INVALID_FIELD),
         (1 | 2, _) => Err(Status::SGL_TYPE_INVALID),
         _ => Err(Status::INVALID_OPCODE),

@@ -14,6 +14,7 @@ pub mod features;
 mod format;
 mod front;
 pub mod identify;
+pub mod initiator;
 pub mod io;
 pub mod log;
 mod pages;

@@ -1,0 +1,186 @@
+//! `drivelab bench-target`: how fast an NVMe/TCP or NBD target is, by a client that never sleeps.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+use live::bench_target::{Job, Measured, Pattern, Uri, measure};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// Percentiles that are shown.
+const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
+
+/// Measure any NVMe/TCP or NBD target with a busy-polling client
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab bench-target nvme-tcp://127.0.0.1:4420
+  drivelab bench-target nvme-tcp://127.0.0.1:4420 --qd 1,32 --rw randread --time 5s
+  drivelab bench-target nbd://127.0.0.1:10809/p4800x-375 --json
+  drivelab bench-target 'nbd+unix:///?socket=/tmp/nbd.sock' --rw randwrite --bs 16k
+
+The client takes a whole core: give the server another one. Writes overwrite what the target holds.")]
+pub(crate) struct Args {
+    /// nvme-tcp://HOST:PORT[/NQN], nbd://HOST[:PORT][/EXPORT] or nbd+unix:///[EXPORT]?socket=PATH
+    #[arg(value_name = "TARGET", value_parser = |text: &str| text.parse::<Uri>())]
+    target: Uri,
+
+    /// Commands under way, one measurement for each
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,32", value_parser = clap::value_parser!(u16).range(1..=512))]
+    qd: Vec<u16>,
+
+    /// What is done: read, write, randread or randwrite
+    #[arg(long, value_name = "RW", default_value = "randread", value_parser = pattern)]
+    rw: Pattern,
+
+    /// Size of a command
+    #[arg(long, value_name = "SIZE", default_value = "4k", value_parser = block)]
+    bs: u32,
+
+    /// How long each measurement takes
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
+    time: Duration,
+
+    /// Not measured before that
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = time)]
+    ramp: Duration,
+
+    /// Header digests, over NVMe/TCP
+    #[arg(long)]
+    header_digest: bool,
+
+    /// Data digests, over NVMe/TCP
+    #[arg(long)]
+    data_digest: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    let found = Pattern::ALL.iter().find(|(name, _)| *name == text);
+    found
+        .map(|(_, pattern)| *pattern)
+        .ok_or_else(|| "there are read, write, randread and randwrite".into())
+}
+
+fn block(text: &str) -> Result<u32, String> {
+    let lower = text.to_ascii_lowercase();
+    let digits = lower.trim_end_matches(['k', 'm', 'i', 'b']);
+    let number: u32 = digits.parse().map_err(|_| "not a whole number")?;
+    let shift = match &lower[digits.len()..] {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        _ => return Err("the units are K and M, of 1024".into()),
+    };
+    let bytes = u64::from(number) << shift;
+    u32::try_from(bytes)
+        .ok()
+        .filter(|bytes| bytes.is_multiple_of(512) && (512..=32 << 20).contains(bytes))
+        .ok_or_else(|| "must be a multiple of 512, at most 32M".into())
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: f64 = digits
+        .parse()
+        .map_err(|_| "not a time, such as 5s or 200ms")?;
+    let unit = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        _ => return Err("the units are ms, s and min".into()),
+    };
+    let seconds = number * unit;
+    if (0.0..=86_400.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("must be from 0 to a day".into())
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    for &depth in &args.qd {
+        let job = Job {
+            pattern: args.rw,
+            block: args.bs,
+            depth,
+            time: args.time,
+            ramp: args.ramp,
+            digests: u8::from(args.header_digest) | u8::from(args.data_digest) << 1,
+        };
+        let measured = measure(&args.target, &job).map_err(Failure::Failed)?;
+        all.push((depth, measured));
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        let rows: Vec<Value> = all.iter().map(|(depth, it)| as_json(*depth, it)).collect();
+        writeln!(out, "{:#}", json!({ "measurements": rows }))?;
+    } else {
+        writeln!(out, "{}", table(args, &all))?;
+    }
+    let errors: u64 = all.iter().map(|(_, measured)| measured.errors).sum();
+    if errors > 0 {
+        return Err(Failure::Failed(format!("{errors} commands failed")));
+    }
+    Ok(())
+}
+
+fn as_json(depth: u16, measured: &Measured) -> Value {
+    let latencies = &measured.latencies;
+    let us = |ns: f64| (ns / 10.0).round() / 100.0;
+    let percentiles: serde_json::Map<String, Value> = PERCENTILES
+        .iter()
+        .filter_map(|&percent| {
+            let span = latencies.percentile(percent)?;
+            Some((format!("p{percent}"), json!(us(span.ns() as f64))))
+        })
+        .collect();
+    json!({
+        "queue_depth": depth,
+        "commands": measured.commands,
+        "errors": measured.errors,
+        "seconds": measured.seconds,
+        "iops": measured.iops().round(),
+        "mean_us": us(latencies.mean_ns()),
+        "percentiles_us": percentiles,
+        "client_cpu_seconds": measured.client_cpu_seconds,
+    })
+}
+
+/// One row for each depth. A percentile with too few samples beyond it is left out.
+fn table(args: &Args, all: &[(u16, Measured)]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let heads = PERCENTILES.iter().map(|percent| format!("p{percent} us"));
+    let heads = ["QD", "IOPS", "MB/s", "mean us"]
+        .map(String::from)
+        .into_iter()
+        .chain(heads);
+    table.set_header(heads);
+    for (depth, measured) in all {
+        let latencies = &measured.latencies;
+        let mut row = vec![
+            depth.to_string(),
+            format!("{:.0}", measured.iops()),
+            format!("{:.0}", measured.iops() * f64::from(args.bs) * 1e-6),
+            format!("{:.1}", latencies.mean_ns() * 1e-3),
+        ];
+        row.extend(PERCENTILES.iter().map(|&percent| {
+            latencies.percentile(percent).map_or_else(
+                || "-".into(),
+                |span| format!("{:.1}", span.ns() as f64 * 1e-3),
+            )
+        }));
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

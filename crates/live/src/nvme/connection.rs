@@ -96,8 +96,6 @@ pub struct Connection {
     pub(super) formats: Vec<(u16, Vec<u32>)>,
     /// Some namespace has metadata.
     pub(super) with_metadata: bool,
-    /// The volatile write cache, if any, is on.
-    pub(super) write_cache: bool,
     /// Commands since the last tick.
     recent: bool,
 }
@@ -128,18 +126,14 @@ impl Connection {
             metadata: Vec::new(),
             formats: Vec::new(),
             with_metadata: false,
-            write_cache: true,
             recent: false,
         }
     }
 
     /// Looks up what holds for all commands of the queue.
     pub(super) fn refresh(&mut self) {
-        let mut shared = self.shared.borrow_mut();
+        let shared = self.shared.borrow();
         self.with_metadata = shared.namespaces.iter().any(|it| it.metadata > 0);
-        if let Some(it) = shared.controller(self.queue.controller) {
-            self.write_cache = it.features.write_cache;
-        }
     }
 
     fn event(
@@ -650,7 +644,7 @@ impl stream::Connection for Connection {
             self.shared.borrow_mut().look(port);
             self.shared
                 .borrow_mut()
-                .notice(self.queue.controller, drive, notice);
+                .notice(self.queue.controller, drive, notice, port);
             self.attend(out, port);
         }
         Ok(())

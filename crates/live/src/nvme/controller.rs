@@ -94,8 +94,6 @@ pub struct Features {
     pub temperature_low: u16,
     /// 05h.
     pub error_recovery: u32,
-    /// 06h: the volatile write cache is on.
-    pub write_cache: bool,
     /// 07h: I/O queues, as dword 0.
     pub queues: Option<u32>,
     /// 0Ah.
@@ -137,6 +135,8 @@ pub struct Controller {
     masked: Vec<u8>,
     errors: VecDeque<ErrorEntry>,
     error_count: u64,
+    /// Errors that the drive has not been told of.
+    uncounted: u64,
     /// Namespaces that have changed since the host read the list.
     pub changed: Vec<u32>,
 }
@@ -160,6 +160,7 @@ impl Controller {
             masked: Vec::new(),
             errors: VecDeque::new(),
             error_count: 0,
+            uncounted: 0,
             changed: Vec::new(),
         }
     }
@@ -274,6 +275,7 @@ impl Controller {
     /// Notes a command that failed.
     pub fn failed(&mut self, queue: u16, cid: u16, status: Status, nsid: u32, lba: u64) {
         self.error_count += 1;
+        self.uncounted += 1;
         let mut entry: ErrorEntry = zeroed();
         entry.count.set(self.error_count);
         entry.sq_id.set(queue);
@@ -287,6 +289,11 @@ impl Controller {
             self.errors.pop_back();
         }
         self.errors.push_front(entry);
+    }
+
+    /// How many errors were noted since this was asked for.
+    pub fn take_uncounted(&mut self) -> u64 {
+        std::mem::take(&mut self.uncounted)
     }
 
     /// The error log, the newest entry first.

@@ -5,7 +5,6 @@
 //! here: by the host's wish (PRACT) or because the namespace shows plain blocks.
 
 use super::connection::Connection;
-use super::facts;
 use super::protection::{Checks, TUPLE};
 use super::slots::Slot;
 use super::target::Namespace;
@@ -89,7 +88,7 @@ impl Connection {
     #[inline]
     pub(super) fn store(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
         let it = &self.slots[slot];
-        let fua = it.sqe.cdw12.get() & 1 << 30 != 0 || !self.write_cache;
+        let fua = it.sqe.cdw12.get() & 1 << 30 != 0;
         let drive = usize::from(it.drive);
         if !self.with_metadata {
             return port
@@ -144,52 +143,39 @@ impl Connection {
 }
 
 impl Connection {
-    /// Zeroes have been written: so is their metadata, or their protection information is made.
+    /// Zeroes have been written, and metadata is gone; where the host wants it, protection information is made.
     pub(super) fn zeroed(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
         if !self.with_metadata {
             return Ok(());
         }
         let it = &self.slots[slot];
         let namespace = self.layout(it)?;
-        let size = usize::from(namespace.metadata);
-        if size == 0 {
+        let checks = namespace.checks(&it.sqe);
+        if namespace.protection.kind == 0 || !checks.act {
             return Ok(());
         }
+        let size = usize::from(namespace.metadata);
         let blocks = (it.bytes / namespace.block) as usize;
-        let (slba, checks) = (it.sqe.slba(), namespace.checks(&it.sqe));
+        let slba = it.sqe.slba();
         self.metadata.clear();
         self.metadata.resize(blocks * size, 0);
-        if namespace.protection.kind != 0 && checks.act {
-            self.page.clear();
-            self.page.resize(namespace.block as usize, 0);
-            for (index, metadata) in (0..).zip(self.metadata.chunks_exact_mut(size)) {
-                namespace
-                    .protection
-                    .make(&checks, index, &self.page, metadata);
-            }
+        self.page.clear();
+        self.page.resize(namespace.block as usize, 0);
+        for (index, metadata) in (0..).zip(self.metadata.chunks_exact_mut(size)) {
+            let protection = namespace.protection;
+            protection.make(&checks, index, &self.page, metadata);
         }
+        namespace.protection.turn(&mut self.metadata, size);
         let drive = port.drive(namespace.drive);
-        facts::write_metadata(drive, slba, &self.metadata, true).map_err(|_| Status::WRITE_FAULT)
-    }
-
-    /// Blocks have been deallocated: their metadata is as that of blocks never written.
-    pub(super) fn forget_metadata(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
-        if !self.with_metadata {
-            return Ok(());
-        }
-        let it = &self.slots[slot];
-        let namespace = self.layout(it)?;
-        let first = it.offset / u64::from(namespace.block);
-        let blocks = u64::from(it.bytes / namespace.block);
-        let drive = port.drive(namespace.drive);
-        facts::forget_metadata(drive, first, blocks).map_err(|_| Status::WRITE_FAULT)
+        let written = drive.write_metadata(slba, &self.metadata);
+        written.map_err(|_| Status::WRITE_FAULT)
     }
 
     /// From now on the blocks cannot be read, until they are written.
     pub(super) fn make_unreadable(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
         let it = &self.slots[slot];
         let drive = port.drive(usize::from(it.drive));
-        facts::make_unreadable(drive, it.offset, it.bytes);
+        drive.spoil(it.offset, it.bytes.into());
         Ok(())
     }
 }
@@ -215,7 +201,8 @@ impl Namespace {
         let blocks = wire.len() / step;
         metadata.clear();
         metadata.resize(blocks * size, 0);
-        facts::read_metadata(drive, slba, metadata).map_err(unread)?;
+        drive.read_metadata(slba, metadata).map_err(unread)?;
+        self.protection.turn(metadata, size);
         let checks = self.checks(sqe);
         for (index, (piece, metadata)) in wire
             .chunks_exact_mut(step)
@@ -274,6 +261,7 @@ impl Namespace {
             let at = offset + (index * block) as u64;
             drive.write(at, &piece[..block], fua).map_err(fault)?;
         }
-        facts::write_metadata(drive, slba, metadata, fua).map_err(fault)
+        self.protection.turn(metadata, size);
+        drive.write_metadata(slba, metadata).map_err(fault)
     }
 }

@@ -9,7 +9,7 @@ use zerocopy::IntoBytes;
 use super::admin::Answer;
 use super::connection::{Connection, IN_CAPSULE};
 use super::controller::{ERROR_ENTRIES, EVENT_REQUESTS, QUEUE_ENTRIES, VERSION};
-use super::facts::Facts;
+use super::facts::{self, Facts};
 use super::identify::{
     ControllerData, IDENTIFY, IndependentNamespaceData, NamespaceData, NvmControllerData, name,
     text, wide,
@@ -241,7 +241,7 @@ impl Connection {
         let facts = Facts::of(port.drive(namespace.drive));
         let left = namespace.format.map(|work| match work {
             Work::Asked | Work::Refused => 100,
-            Work::Begun => facts.percent_left,
+            Work::Begun => facts::percent_left(port, namespace.drive),
         });
         let data = describe(&namespace, &facts, left);
         page.copy_from_slice(data.as_bytes());
@@ -310,7 +310,7 @@ fn describe(namespace: &Namespace, facts: &Facts, left: Option<u8>) -> Namespace
     if namespace.metadata > 0 && !strip {
         // Metadata goes with the data.
         data.flbas |= 1 << 4;
-        data.dps = namespace.protection.kind | u8::from(namespace.protection.first) << 3;
+        data.dps = namespace.protection.bits();
     }
     if facts.formats.iter().any(|format| format.metadata > 0) && !strip {
         data.mc = 1;

@@ -1,12 +1,11 @@
 //! What the controller asks of the drives: the one place that knows what a served drive can do.
 
-use model::management::{Health, LbaFormat, Lifetime};
-use model::media::DriveConfig;
+use model::management::{Health, LbaFormat, Operation, Refusal, SanitizeStatus};
 
 use super::protection::Protection;
 use super::wire::Status;
 use crate::port::Port;
-use crate::served::{Outcome, Served};
+use crate::served::Served;
 
 /// What a drive is.
 #[derive(Clone, Debug)]
@@ -23,8 +22,6 @@ pub(super) struct Facts {
     pub(super) formats: Vec<LbaFormat>,
     /// Number of the one in use.
     pub(super) format: usize,
-    /// Of a format or sanitize in progress.
-    pub(super) percent_left: u8,
     pub(super) protection: Protection,
     pub(super) max_transfer: Option<u32>,
     pub(super) io_queues: u16,
@@ -37,22 +34,21 @@ fn kelvin(celsius: f64) -> u16 {
 impl Facts {
     pub(super) fn of(drive: &Served) -> Facts {
         let sheet = drive.sheet();
-        let config: &DriveConfig = &sheet.config;
+        let management = drive.model().management();
         Facts {
             vendor: sheet.nvme.vendor_id,
             model: sheet.nvme.model_number.clone(),
             serial: drive.serial().to_owned(),
             firmware: sheet.nvme.firmware.clone(),
-            warning_kelvin: kelvin(sheet.management.thermal.warning_celsius),
-            critical_kelvin: kelvin(sheet.management.thermal.critical_celsius),
-            write_cache: config.volatile_write_cache(),
+            warning_kelvin: kelvin(management.thermal.warning_celsius),
+            critical_kelvin: kelvin(management.thermal.critical_celsius),
+            write_cache: drive.has_write_cache(),
             bytes: drive.bytes(),
-            power_limits_watts: sheet.management.power_limits_watts.clone(),
-            formats: sheet.management.lba_formats.clone(),
-            format: 0,
-            percent_left: 0,
-            protection: Protection::default(),
-            max_transfer: config.max_transfer(),
+            power_limits_watts: management.power_limits_watts.clone(),
+            formats: management.lba_formats.clone(),
+            format: drive.model().lba_format_number(),
+            protection: Protection::of(drive.protection()),
+            max_transfer: sheet.config.max_transfer(),
             io_queues: sheet.io_queues,
         }
     }
@@ -77,37 +73,12 @@ impl Facts {
 
 /// Health of a drive.
 pub(super) fn health(port: &mut Port<'_>, drive: usize) -> Health {
-    let served = port.drive(drive);
-    let counters = *served.counters();
-    Health {
-        warning: Default::default(),
-        celsius: served.sheet().management.thermal.ambient_celsius,
-        available_spare: 100,
-        spare_threshold: 10,
-        watts: 0.0,
-        lifetime: Lifetime {
-            host_bytes_read: counters.bytes_read,
-            host_bytes_written: counters.bytes_written,
-            host_read_commands: counters.reads,
-            host_write_commands: counters.writes,
-            ..Lifetime::of_new(&served.sheet().config)
-        },
-    }
-}
-
-/// What the sanitize log says.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[allow(dead_code, reason = "served drives do not sanitize yet")]
-pub(super) enum Sanitized {
-    Never,
-    Done,
-    /// The share that is done.
-    InProgress(f64),
+    let now = port.model_time(drive);
+    port.drive(drive).health(now)
 }
 
 /// Whether a long operation has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code, reason = "served drives do not format yet")]
 pub(super) enum Begun {
     Yes,
     /// Commands are inside.
@@ -115,78 +86,85 @@ pub(super) enum Begun {
     Refused,
 }
 
-pub(super) fn sanitized(_port: &mut Port<'_>, _drive: usize) -> Sanitized {
-    Sanitized::Never
+impl Begun {
+    fn of(port: &mut Port<'_>, drive: usize, result: Result<Operation, Refusal>) -> Begun {
+        match result {
+            Ok(operation) => {
+                if port.clock().free() {
+                    // Without a clock it is over at once.
+                    port.drive(drive).operation(operation.until);
+                }
+                Begun::Yes
+            }
+            Err(Refusal::Busy) => Begun::Busy,
+            Err(_) => Begun::Refused,
+        }
+    }
+}
+
+/// What the sanitize log says.
+pub(super) fn sanitized(port: &mut Port<'_>, drive: usize) -> SanitizeStatus {
+    let now = port.model_time(drive);
+    port.drive(drive).sanitize_status(now)
 }
 
 /// Whole seconds of wall time that a format takes.
 pub(super) fn format_seconds(port: &mut Port<'_>, drive: usize) -> u32 {
-    let span = port.drive(drive).sheet().config.format_duration();
+    let span = port.drive(drive).model().format_duration();
     port.clock().on_the_wall(span).seconds().min(4e9) as u32
 }
 
 /// Bytes of metadata in the format of this number, if there is such a format.
 pub(super) fn format_metadata(port: &mut Port<'_>, drive: usize, number: usize) -> Option<u16> {
-    let formats = &port.drive(drive).sheet().management.lba_formats;
+    let formats = &port.drive(drive).model().management().lba_formats;
     formats.get(number).map(|format| format.metadata)
 }
 
+/// Begins a format, which sets the protection information too.
 pub(super) fn begin_format(
-    _port: &mut Port<'_>,
-    _drive: usize,
-    _number: usize,
-    _protection: Protection,
+    port: &mut Port<'_>,
+    drive: usize,
+    number: usize,
+    protection: Protection,
 ) -> Begun {
-    Begun::Refused
+    let now = port.model_time(drive);
+    let result = port.drive(drive).format(now, number, protection.bits());
+    Begun::of(port, drive, result)
 }
 
-pub(super) fn begin_sanitize(_port: &mut Port<'_>, _drive: usize) -> Begun {
-    Begun::Refused
+/// Begins a sanitize.
+pub(super) fn begin_sanitize(port: &mut Port<'_>, drive: usize) -> Begun {
+    let now = port.model_time(drive);
+    let result = port.drive(drive).sanitize(now);
+    Begun::of(port, drive, result)
 }
 
-/// Whether a format or sanitize is in progress.
-pub(super) fn in_progress(_port: &mut Port<'_>, _drive: usize) -> bool {
-    false
+/// The format or sanitize in progress.
+pub(super) fn operation(port: &mut Port<'_>, drive: usize) -> Option<Operation> {
+    let now = port.model_time(drive);
+    port.drive(drive).operation(now)
+}
+
+/// Percent of it that are left to do.
+pub(super) fn percent_left(port: &mut Port<'_>, drive: usize) -> u8 {
+    let now = port.model_time(drive);
+    let operation = port.drive(drive).operation(now);
+    operation.map_or(0, |it| (100.0 * (1.0 - it.progress(now))).ceil() as u8)
 }
 
 /// Sets the power state of this number.
+///
+/// # Errors
+/// [`Status::INVALID_FIELD`] if the drive has no such state.
 pub(super) fn set_power_state(port: &mut Port<'_>, drive: usize, state: u32) -> Result<(), Status> {
-    let limits = &port.drive(drive).sheet().management.power_limits_watts;
-    if state as usize >= limits.len().max(1) {
-        return Err(Status::INVALID_FIELD);
+    let served = port.drive(drive);
+    let limits = &served.model().management().power_limits_watts;
+    match limits.get(state as usize) {
+        Some(&watts) => served
+            .set_power_limit(watts)
+            .map_err(|_| Status::INVALID_FIELD),
+        // A drive without a governor has one state.
+        None if limits.is_empty() && state == 0 => Ok(()),
+        None => Err(Status::INVALID_FIELD),
     }
-    Ok(())
 }
-
-/// Whether a sanitize is in progress.
-pub(super) fn sanitizing(_port: &mut Port<'_>, _drive: usize) -> bool {
-    false
-}
-
-/// Metadata of the blocks from this one on.
-pub(super) fn read_metadata(
-    _drive: &mut Served,
-    _block: u64,
-    _metadata: &mut [u8],
-) -> Result<(), Outcome> {
-    Err(Outcome::UnrecoveredRead)
-}
-
-pub(super) fn write_metadata(
-    _drive: &mut Served,
-    _block: u64,
-    _metadata: &[u8],
-    _fua: bool,
-) -> Result<(), Outcome> {
-    Err(Outcome::WriteFault)
-}
-
-pub(super) fn forget_metadata(
-    _drive: &mut Served,
-    _first: u64,
-    _blocks: u64,
-) -> Result<(), Outcome> {
-    Err(Outcome::WriteFault)
-}
-
-pub(super) fn make_unreadable(_drive: &mut Served, _offset: u64, _bytes: u32) {}

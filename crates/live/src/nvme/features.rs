@@ -60,6 +60,7 @@ impl Connection {
         let mut shared = self.shared.borrow_mut();
         let write_cache = shared.namespaces.iter().any(|it| it.write_cache);
         let queues = u32::from(shared.io_queues()) - 1;
+        let drives: Vec<usize> = shared.namespaces.iter().map(|it| it.drive).collect();
         let controller = shared.controller(self.queue.controller);
         let controller = controller.ok_or(Status::INTERNAL_ERROR)?;
         let features = match select {
@@ -73,7 +74,13 @@ impl Connection {
             feature::POWER => features.power_state,
             feature::TEMPERATURE => threshold(&features, sqe.cdw11.get())?,
             feature::ERROR_RECOVERY => features.error_recovery,
-            feature::WRITE_CACHE if write_cache => features.write_cache.into(),
+            feature::WRITE_CACHE if write_cache => {
+                // Switched on by default.
+                let on = drives.iter().all(|&it| {
+                    !port.drive(it).has_write_cache() || port.drive(it).write_cache_enabled()
+                });
+                u32::from(on || select != 0)
+            }
             feature::QUEUES => features.queues.unwrap_or(queues | queues << 16),
             feature::ATOMICITY => features.atomicity,
             feature::EVENTS => features.events,
@@ -130,7 +137,14 @@ impl Connection {
             }
             feature::TEMPERATURE => set_threshold(features, value)?,
             feature::ERROR_RECOVERY => features.error_recovery = value,
-            feature::WRITE_CACHE if write_cache => features.write_cache = value & 1 != 0,
+            feature::WRITE_CACHE if write_cache => {
+                for drive in drives {
+                    if port.drive(drive).has_write_cache() {
+                        let done = port.drive(drive).enable_write_cache(value & 1 != 0);
+                        done.map_err(|_| Status::WRITE_FAULT)?;
+                    }
+                }
+            }
             feature::QUEUES => {
                 let (submission, completion) = (value & 0xffff, value >> 16);
                 if submission == 0xffff || completion == 0xffff {

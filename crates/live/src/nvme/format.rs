@@ -154,7 +154,7 @@ impl Connection {
         let mut shared = self.shared.borrow_mut();
         for index in 0..shared.namespaces.len() {
             let namespace = &mut shared.namespaces[index];
-            if namespace.sanitizing && !facts::in_progress(port, namespace.drive) {
+            if namespace.sanitizing && facts::operation(port, namespace.drive).is_none() {
                 namespace.sanitizing = false;
                 if let Some(it) = shared.controller(self.queue.controller) {
                     it.notify(Notification::SANITIZED);
@@ -175,7 +175,7 @@ impl Connection {
                     None => true,
                     Some(Work::Asked) => false,
                     Some(Work::Refused) => true,
-                    Some(Work::Begun) => !facts::in_progress(port, it.drive),
+                    Some(Work::Begun) => facts::operation(port, it.drive).is_none(),
                 },
             });
             if ended {

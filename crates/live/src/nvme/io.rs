@@ -68,8 +68,9 @@ fn status_of(outcome: Outcome) -> Status {
         Outcome::OutOfRange => Status::LBA_OUT_OF_RANGE,
         Outcome::UnrecoveredRead => Status::UNRECOVERED_READ,
         Outcome::WriteFault => Status::WRITE_FAULT,
+        Outcome::Formatting => Status::FORMAT_IN_PROGRESS,
         Outcome::Busy => Status::COMMAND_INTERRUPTED,
-        _ => Status::INTERNAL_ERROR,
+        Outcome::PowerLoss => Status::INTERNAL_ERROR,
     }
 }
 
@@ -215,8 +216,6 @@ impl Connection {
                 }
                 return;
             }
-        } else if op == Op::Write && !self.write_cache {
-            request.fua = true;
         }
         it.parts = 1;
         port.submit(usize::from(it.drive), request);
@@ -292,7 +291,7 @@ impl Connection {
         match it.purpose {
             Purpose::Read => self.give_data(slot, out, port),
             Purpose::Write => self.take_data(slot, out, port),
-            Purpose::Deallocate => self.deallocated(slot, out, port),
+            Purpose::Deallocate => self.deallocate(slot, out, port),
             Purpose::Nothing => self.respond(slot, Status::SUCCESS, 0, out),
             Purpose::CompareAndWrite => self.compared(slot, out, port),
             Purpose::Compare | Purpose::Verify | Purpose::Zeroes | Purpose::Uncorrectable => {
@@ -363,13 +362,6 @@ impl Connection {
             self.respond(slot, status, 0, out);
         } else {
             self.fail(slot, status, out);
-        }
-    }
-
-    fn deallocated(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
-        match self.forget_metadata(slot, port) {
-            Ok(()) => self.deallocate(slot, out, port),
-            Err(status) => self.fail(slot, status, out),
         }
     }
 }

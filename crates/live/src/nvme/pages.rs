@@ -3,12 +3,13 @@
 //! Every page is made whole when it is asked for, and cut to the part that is wanted.
 //! Source: NVM Express Base Specification 1.4, chapter 5.14; NVMe over Fabrics 1.1, chapter 5.4.
 
+use model::management::SanitizeStatus;
 use zerocopy::IntoBytes;
 
 use super::admin::{self, Answer};
 use super::connection::Connection;
 use super::controller::{ERROR_ENTRIES, QUEUE_ENTRIES};
-use super::facts::{self, Facts, Sanitized};
+use super::facts::{self, Facts};
 use super::identify::{name, text, wide};
 use super::io;
 use super::log::{
@@ -122,6 +123,11 @@ impl Connection {
             .namespace(wanted)
             .ok_or(Status::INVALID_NAMESPACE)?
             .drive;
+        if let Some(it) = shared.controller(self.queue.controller) {
+            for _ in 0..it.take_uncounted() {
+                port.drive(drive).count_error_log_entry();
+            }
+        }
         let health = facts::health(port, drive);
         let it = &health.lifetime;
         let number = |value: u64| wide(value.into());
@@ -181,9 +187,9 @@ impl Connection {
         let mut data: SanitizePage = zeroed();
         data.progress.set(u16::MAX);
         match facts::sanitized(port, drive) {
-            Sanitized::Never => {}
-            Sanitized::Done => data.status.set(1),
-            Sanitized::InProgress(share) => {
+            SanitizeStatus::Never => {}
+            SanitizeStatus::Done => data.status.set(1),
+            SanitizeStatus::InProgress(share) => {
                 data.status.set(2);
                 data.progress
                     .set((share * 65_536.0).clamp(0.0, 65_535.0) as u16);

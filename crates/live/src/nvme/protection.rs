@@ -57,6 +57,33 @@ impl Checks {
 }
 
 impl Protection {
+    /// From the byte in which a drive remembers it: as Identify Namespace has it.
+    pub const fn of(bits: u8) -> Protection {
+        Protection {
+            kind: bits & 7,
+            first: bits & 1 << 3 != 0,
+        }
+    }
+
+    /// As that byte.
+    pub const fn bits(self) -> u8 {
+        self.kind | (self.first as u8) << 3
+    }
+
+    /// Between what is stored and what hosts see: the eight bytes of blocks that were never written are stored as
+    /// zeroes and seen as ones, which switch the checks off.
+    pub fn turn(self, metadata: &mut [u8], each: usize) {
+        if self.kind == 0 || each < TUPLE {
+            return;
+        }
+        let at = self.place(each);
+        for block in metadata.chunks_exact_mut(each) {
+            for byte in &mut block[at..at + TUPLE] {
+                *byte = !*byte;
+            }
+        }
+    }
+
     /// Where the eight bytes are in this metadata.
     fn place(self, metadata: usize) -> usize {
         if self.first {

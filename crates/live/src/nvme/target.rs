@@ -2,7 +2,7 @@
 //!
 //! Drives are namespaces of one subsystem, in order, from 1. Left out: namespace management, several ports, reservations.
 
-use model::management::LbaFormat;
+use model::management::{LbaFormat, Operation, OperationKind};
 
 use super::controller::{Controller, Features, Notification};
 use super::facts::{self, Facts};
@@ -176,7 +176,6 @@ impl Target {
             temperature: self.warning_kelvin,
             temperature_low: 0,
             error_recovery: 0,
-            write_cache: true,
             queues: None,
             atomicity: 0,
             events: 0,
@@ -205,7 +204,7 @@ impl Target {
                 protection: facts.protection,
                 strip: self.options.strip_metadata,
                 format: old.and_then(|old| old.format),
-                sanitizing: facts::sanitizing(port, drive),
+                sanitizing: sanitizes(facts::operation(port, drive)),
                 write_cache: facts.write_cache,
                 max_transfer: transfer(facts.max_transfer),
             });
@@ -213,7 +212,13 @@ impl Target {
     }
 
     /// Something happened to a drive: this controller is told.
-    pub(super) fn notice(&mut self, controller: u16, drive: usize, notice: Notice) {
+    pub(super) fn notice(
+        &mut self,
+        controller: u16,
+        drive: usize,
+        notice: Notice,
+        port: &mut Port<'_>,
+    ) {
         let nsid = (1..)
             .zip(&self.namespaces)
             .find(|(_, namespace)| namespace.drive == drive)
@@ -225,7 +230,18 @@ impl Target {
             return;
         }
         match notice {
-            Notice::Health => controller.notify(Notification::TEMPERATURE),
+            Notice::Health => {
+                let warning = facts::health(port, drive).warning;
+                for (is_so, event) in [
+                    (warning.spare, Notification::SPARE),
+                    (warning.temperature, Notification::TEMPERATURE),
+                    (warning.reliability, Notification::RELIABILITY),
+                ] {
+                    if is_so {
+                        controller.notify(event);
+                    }
+                }
+            }
             Notice::Namespace => {
                 controller.notify(Notification::NAMESPACE);
                 if !controller.changed.contains(&nsid) {
@@ -235,6 +251,11 @@ impl Target {
             Notice::PowerCut => {}
         }
     }
+}
+
+/// Whether it is a sanitize.
+fn sanitizes(operation: Option<Operation>) -> bool {
+    operation.is_some_and(|it| it.kind == OperationKind::Sanitize)
 }
 
 /// Most bytes of a command: what the drive takes, as a power of two of 4 KiB, and not more than one PDU should carry.

@@ -122,17 +122,28 @@ impl Served {
             .map_err(|_| Outcome::WriteFault)
     }
 
-    /// Begins FORMAT NVM to the format of this number: everything stored is gone at once, and commands end with
+    /// The protection information of the format in use, in whatever form the front end that set it has.
+    pub fn protection(&self) -> u8 {
+        self.protection
+    }
+
+    /// Begins FORMAT NVM to the format of this number, with this [`Served::protection`]: everything stored is gone at once, and commands end with
     /// [`Outcome::Formatting`] until [`Served::operation`] is over.
     ///
     /// # Errors
     /// If there is no such format, commands are inside, or an operation is in progress.
-    pub fn format(&mut self, now: Time, number: usize) -> Result<Operation, Refusal> {
+    pub fn format(
+        &mut self,
+        now: Time,
+        number: usize,
+        protection: u8,
+    ) -> Result<Operation, Refusal> {
         let now = self.reach(now);
         if self.in_flight() > 0 {
             return Err(Refusal::Busy);
         }
         let operation = self.drive.format(now, number)?;
+        self.protection = protection;
         self.forget_everything();
         Ok(operation)
     }

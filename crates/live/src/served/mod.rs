@@ -136,6 +136,8 @@ pub struct Served {
     bytes: u64,
     state_file: Option<PathBuf>,
     serial: String,
+    /// Protection information of the format in use.
+    protection: u8,
     /// Last time at which the model was called.
     now: Time,
     slots: Vec<Slot>,
@@ -172,6 +174,7 @@ impl Served {
             bytes: state.bytes,
             state_file: store.state_file,
             serial: state.serial,
+            protection: state.protection,
             now: Time::ZERO,
             slots: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
@@ -475,6 +478,7 @@ impl Served {
             serial: self.serial.clone(),
             bytes: self.bytes,
             clean: false,
+            protection: self.protection,
             lifetime: self.drive.lifetime(self.now),
             unreadable: self.data.unreadable(),
         }

@@ -25,6 +25,8 @@ pub struct State {
     pub bytes: u64,
     /// Whether the server ended in order.
     pub clean: bool,
+    /// Protection information of the format in use, as the front end that set it has it.
+    pub protection: u8,
     /// What it has been through.
     pub lifetime: Lifetime,
     /// Ranges in bytes (start, end) that cannot be read until they are written.
@@ -32,7 +34,7 @@ pub struct State {
 }
 
 /// Lines of one figure each, without those of unreadable ranges.
-const LINES: usize = 19;
+const LINES: usize = 20;
 
 impl State {
     /// The text of the file.
@@ -44,6 +46,7 @@ impl State {
             ("bytes", &self.bytes),
             ("clean", &self.clean),
             ("lba_format", &life.lba_format),
+            ("protection", &self.protection),
             ("power_cycles", &life.power_cycles),
             ("unsafe_shutdowns", &life.unsafe_shutdowns),
             ("power_on_ns", &life.power_on.ns()),
@@ -117,6 +120,7 @@ impl State {
             "serial" => self.serial = value.to_owned(),
             "bytes" => self.bytes = number(key, value)?,
             "clean" => self.clean = number(key, value)?,
+            "protection" => self.protection = number(key, value)?,
             "lba_format" => life.lba_format = number(key, value)?,
             "power_cycles" => life.power_cycles = number(key, value)?,
             "unsafe_shutdowns" => life.unsafe_shutdowns = number(key, value)?,

@@ -1,0 +1,307 @@
+//! Identify, features, log pages, events, keep-alive.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use live::Ending;
+use live::nvme::admin::opcode as admin;
+use live::nvme::controller::property;
+use live::nvme::features::feature;
+use live::nvme::identify::{ControllerData, NamespaceData};
+use live::nvme::initiator::property_set;
+use live::nvme::io::opcode;
+use live::nvme::log::{self, HealthPage};
+use live::nvme::wire::{Sgl, Sqe, Status};
+use zerocopy::FromBytes;
+
+use crate::host::{BYTES, ENABLE, Host, drive, io};
+
+fn set(number: u8, value: u32) -> Sqe {
+    let mut sqe = Sqe::fabric(admin::SET_FEATURES, 1, 0, Sgl::default());
+    sqe.cdw10 = u32::from(number).into();
+    sqe.cdw11 = value.into();
+    sqe
+}
+
+fn get(number: u8, select: u32) -> Sqe {
+    let mut sqe = Sqe::fabric(admin::GET_FEATURES, 1, 0, Sgl::transport(0));
+    sqe.cdw10 = (u32::from(number) | select << 8).into();
+    sqe
+}
+
+#[test]
+fn the_p4800x_is_what_it_says() {
+    let mut host = Host::new(vec![drive("p4800x-375")]);
+    let (line, id) = host.admin(0, usize::MAX);
+    let page = host.identify(line, 1, 0);
+    let data = ControllerData::read_from_bytes(&page).expect("4096 bytes");
+    assert!(data.mn.starts_with(b"INTEL SSDPED1K375GA "));
+    assert!(data.sn.starts_with(b"TEST0001 "));
+    assert_eq!(data.vid.get(), 0x8086);
+    assert_eq!(data.cntlid.get(), id);
+    assert_eq!(data.mdts, 5, "128 KiB");
+    assert_eq!(data.vwc & 1, 0, "no volatile write cache");
+    assert_eq!(data.nn.get(), 1);
+    assert_eq!(data.fuses.get(), 1);
+    assert!(data.subnqn.starts_with(host.nqn.as_bytes()));
+    let page = host.identify(line, 0, 1);
+    let data = NamespaceData::read_from_bytes(&page).expect("4096 bytes");
+    assert_eq!(data.nsze.get(), BYTES / 512);
+    let formats: Vec<(u8, u16)> = data.lbaf[..=usize::from(data.nlbaf)]
+        .iter()
+        .map(|format| (format.lbads, format.ms.get()))
+        .collect();
+    // S2-054 to S2-060.
+    assert_eq!(
+        formats,
+        [
+            (9, 0),
+            (9, 8),
+            (9, 16),
+            (12, 0),
+            (12, 8),
+            (12, 64),
+            (12, 128)
+        ]
+    );
+    // The largest write is in one piece; after a crash 4 KiB are.
+    assert_eq!((data.nawun.get(), data.nawupf.get()), (255, 7));
+    let list = host.identify(line, 2, 0);
+    assert_eq!(list[..8], [1, 0, 0, 0, 0, 0, 0, 0]);
+    assert!(host.identify(line, 2, 1).iter().all(|&byte| byte == 0));
+    // A UUID, an NGUID and the command set.
+    let descriptors = host.identify(line, 3, 1);
+    assert_eq!(
+        (descriptors[0], descriptors[20], descriptors[40]),
+        (2, 3, 4)
+    );
+}
+
+#[test]
+fn a_volatile_cache_is_told_and_can_be_switched() {
+    let mut host = Host::new(vec![drive("950pro-256"), drive("p4800x-375")]);
+    let (line, _) = host.admin(0, usize::MAX);
+    let page = host.identify(line, 1, 0);
+    let data = ControllerData::read_from_bytes(&page).expect("4096 bytes");
+    assert_eq!(data.vwc & 1, 1);
+    assert_eq!(data.nn.get(), 2);
+    let on = |host: &mut Host| {
+        host.call(line, &get(feature::WRITE_CACHE, 0), &[])
+            .cqe
+            .dw0
+            .get()
+    };
+    assert_eq!(on(&mut host), 1);
+    host.well(line, &set(feature::WRITE_CACHE, 0), &[]);
+    assert_eq!(on(&mut host), 0);
+    assert_eq!(
+        host.call(line, &get(feature::WRITE_CACHE, 1), &[])
+            .cqe
+            .dw0
+            .get(),
+        1
+    );
+}
+
+#[test]
+fn features_are_kept_until_the_controller_is_reset() {
+    let mut host = Host::new(vec![drive("p4800x-375")]);
+    let (line, _) = host.admin(0, usize::MAX);
+    let value = |host: &mut Host, sqe: Sqe| host.call(line, &sqe, &[]).cqe.dw0.get();
+    let invalid = Status::INVALID_FIELD.code();
+    // 31 I/O queues, less one on the wire.
+    assert_eq!(
+        value(&mut host, set(feature::QUEUES, 200 | 7 << 16)),
+        30 | 7 << 16
+    );
+    for (number, new) in [
+        (feature::ARBITRATION, 3),
+        (feature::ERROR_RECOVERY, 17),
+        (feature::EVENTS, 0x1ff),
+        (feature::POWER, 1),
+        (feature::KEEP_ALIVE, 120_000),
+        (feature::TEMPERATURE, 333),
+    ] {
+        host.well(line, &set(number, new), &[]);
+        assert_eq!(
+            value(&mut host, get(number, 0)),
+            new,
+            "feature {number:02x}h"
+        );
+        assert_ne!(
+            value(&mut host, get(number, 1)),
+            new,
+            "feature {number:02x}h by default"
+        );
+        assert_eq!(
+            value(&mut host, get(number, 3)),
+            4,
+            "feature {number:02x}h can be changed"
+        );
+    }
+    assert_eq!(host.status(line, &set(feature::POWER, 9), &[]), invalid);
+    assert_eq!(
+        host.status(line, &set(feature::WRITE_CACHE, 0), &[]),
+        invalid
+    );
+    assert_eq!(host.status(line, &get(0x7e, 0), &[]), invalid);
+    let saved = set(feature::EVENTS, 0);
+    let saved = Sqe {
+        cdw10: (saved.cdw10.get() | 1 << 31).into(),
+        ..saved
+    };
+    assert_eq!(
+        host.status(line, &saved, &[]),
+        Status::FEATURE_NOT_SAVEABLE.code()
+    );
+    // Timestamp: data with the command.
+    let mut stamp = set(feature::TIMESTAMP, 0);
+    stamp.sgl = Sgl::in_capsule(8);
+    host.well(line, &stamp, &1_700_000_000_000u64.to_le_bytes());
+    let mut back = get(feature::TIMESTAMP, 0);
+    back.sgl = Sgl::transport(8);
+    let data = host.well(line, &back, &[]);
+    let bytes = [data[0], data[1], data[2], data[3], data[4], data[5], 0, 0];
+    assert!((1_700_000_000_000..1_700_000_600_000).contains(&u64::from_le_bytes(bytes)));
+    assert_eq!(data[6], 2, "set by the host");
+    host.well(line, &property_set(1, property::CC, 0), &[]);
+    host.well(line, &property_set(1, property::CC, ENABLE), &[]);
+    assert_eq!(value(&mut host, get(feature::EVENTS, 0)), 0);
+}
+
+#[test]
+fn health_counts_what_is_done() {
+    let mut host = Host::new(vec![drive("p4800x-375")]);
+    let (line, id) = host.admin(0, usize::MAX);
+    let queue = host.io(id, 0, usize::MAX);
+    let health = |host: &mut Host| {
+        let page = host.log(line, log::HEALTH, 512);
+        HealthPage::read_from_bytes(&page).expect("512 bytes")
+    };
+    let before = health(&mut host);
+    assert_eq!(before.power_cycles[0].get(), 1);
+    assert!((273..400).contains(&before.composite_temperature.get()));
+    for lba in 0..20 {
+        let sqe = io(opcode::WRITE, 1, lba * 256, 256, Sgl::transport(128 << 10));
+        host.well(queue, &sqe, &vec![1; 128 << 10]);
+    }
+    host.well(queue, &io(opcode::READ, 1, 0, 8, Sgl::transport(4096)), &[]);
+    host.status(
+        queue,
+        &io(opcode::READ, 1, u64::MAX / 2, 8, Sgl::transport(4096)),
+        &[],
+    );
+    let after = health(&mut host);
+    assert_eq!(after.host_writes[0].get() - before.host_writes[0].get(), 20);
+    assert_eq!(after.host_reads[0].get() - before.host_reads[0].get(), 1);
+    // Thousands of 512 B, rounded up.
+    assert_eq!(
+        after.data_units_written[0].get(),
+        (20 * 128 * 1024u64).div_ceil(512_000)
+    );
+    assert_eq!(
+        after.error_log_entries[0].get() - before.error_log_entries[0].get(),
+        1
+    );
+}
+
+#[test]
+fn log_pages_are_read_in_parts_and_not_beyond() {
+    let mut host = Host::new(vec![drive("p4800x-375")]);
+    let (line, _) = host.admin(0, usize::MAX);
+    let whole = host.log(line, log::EFFECTS, 4096);
+    let part = host.well(line, &crate::host::get_log(log::EFFECTS, 64, 1024), &[]);
+    assert_eq!(part, whole[1024..1088]);
+    assert_eq!(part[0] & 1, 1, "flush is supported");
+    let odd = crate::host::get_log(log::EFFECTS, 64, 2);
+    assert_eq!(host.status(line, &odd, &[]), Status::INVALID_FIELD.code());
+    let beyond = crate::host::get_log(log::EFFECTS, 64, 8192);
+    assert_eq!(
+        host.status(line, &beyond, &[]),
+        Status::INVALID_FIELD.code()
+    );
+    let unknown = crate::host::get_log(0xc0, 64, 0);
+    assert_eq!(
+        host.status(line, &unknown, &[]),
+        Status::INVALID_LOG_PAGE.code()
+    );
+    let pages = host.log(line, log::SUPPORTED, 1024);
+    assert_eq!(
+        (pages[usize::from(log::HEALTH) * 4], pages[0xc0 * 4]),
+        (1, 0)
+    );
+    let firmware = host.log(line, log::FIRMWARE, 512);
+    assert!(firmware[0] == 1 && firmware[8..].starts_with(b"E2010"));
+    let sanitize = host.log(line, log::SANITIZE, 512);
+    assert_eq!(sanitize[..4], [0xff, 0xff, 0, 0]);
+}
+
+#[test]
+fn events_wait_for_requests_and_requests_for_events() {
+    let mut host = Host::new(vec![drive("p4800x-375")]);
+    let (line, _) = host.admin(0, usize::MAX);
+    host.well(line, &set(feature::EVENTS, 1 << 8), &[]);
+    for cid in 10..18 {
+        host.send(
+            line,
+            &Sqe::fabric(admin::ASYNC_EVENT, cid, 0, Sgl::default()),
+            &[],
+        );
+    }
+    host.talk(line).expect("goes on");
+    assert!(
+        (10..18).all(|cid| host.completion(line, cid).is_none()),
+        "they are parked"
+    );
+    let ninth = Sqe::fabric(admin::ASYNC_EVENT, 18, 0, Sgl::default());
+    assert_eq!(
+        host.status(line, &ninth, &[]),
+        Status::TOO_MANY_EVENTS.code()
+    );
+    let mut format = Sqe::fabric(admin::FORMAT, 1, 1, Sgl::default());
+    format.cdw10 = 3.into();
+    host.well(line, &format, &[]);
+    host.tick(line).expect("goes on");
+    let event = host
+        .completion(line, 10)
+        .expect("the namespace has changed")
+        .cqe;
+    assert_eq!(
+        event.dw0.get(),
+        2 | u32::from(log::CHANGED_NAMESPACES) << 16
+    );
+    // No second one before the list has been read.
+    host.well(line, &format, &[]);
+    host.tick(line).expect("goes on");
+    assert!(host.completion(line, 11).is_none());
+    assert_eq!(
+        host.log(line, log::CHANGED_NAMESPACES, 4096)[..8],
+        [1, 0, 0, 0, 0, 0, 0, 0]
+    );
+    host.tick(line).expect("goes on");
+    assert!(host.completion(line, 11).is_some());
+    // A request can be aborted, another command cannot.
+    let mut abort = Sqe::fabric(admin::ABORT, 2, 0, Sgl::default());
+    abort.cdw10 = (12u32 << 16).into();
+    assert_eq!(host.call(line, &abort, &[]).cqe.dw0.get(), 0);
+    let aborted = host.completion(line, 12).expect("aborted").cqe.status();
+    assert_eq!(aborted, Status::ABORT_REQUESTED);
+    assert_eq!(host.call(line, &abort, &[]).cqe.dw0.get(), 1);
+}
+
+#[test]
+fn a_silent_host_is_cut_off() {
+    let mut host = Host::new(vec![drive("p4800x-375")]);
+    let line = host.open(0, usize::MAX);
+    let (sqe, data) = live::nvme::initiator::ConnectTo {
+        keep_alive_ms: 20,
+        ..host.connect_to(0, 0xffff)
+    }
+    .command(0);
+    host.well(line, &sqe, &data);
+    let keep_alive = Sqe::fabric(admin::KEEP_ALIVE, 1, 0, Sgl::default());
+    host.well(line, &keep_alive, &[]);
+    host.tick(line).expect("it was just heard of");
+    sleep(Duration::from_millis(60));
+    assert!(matches!(host.tick(line), Err(Ending::Broke(reason)) if reason.contains("keep-alive")));
+}

@@ -70,7 +70,7 @@ fn status_of(outcome: Outcome) -> Status {
         Outcome::WriteFault => Status::WRITE_FAULT,
         Outcome::Formatting => Status::FORMAT_IN_PROGRESS,
         Outcome::Busy => Status::COMMAND_INTERRUPTED,
-        Outcome::PowerLoss => Status::INTERNAL_ERROR,
+        Outcome::PowerLoss | Outcome::Failed => Status::INTERNAL_ERROR,
     }
 }
 

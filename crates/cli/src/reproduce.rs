@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use study::ledger::support::Supports;
 use study::ledger::{self, SOURCES, Selection, Summary};
 use study::problem::{Place, Problem, Problems, nearest};
 use study::report::reproduce as report;
@@ -39,6 +40,10 @@ pub(crate) struct Args {
     /// Write a page with published figures and the model's side by side, too
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+
+    /// Write how well each drive's model is supported to this file; ledger/support.json is part of the program
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sources", "rows"])]
+    support: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -56,6 +61,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     if let Some(path) = &args.html {
         write_whole(path, report::page::html(&reproduction).as_bytes())?;
+    }
+    if let Some(path) = &args.support {
+        let supports = Supports::of(&files, &reproduction)?;
+        let json = serde_json::to_string_pretty(&supports).map_err(io::Error::other)?;
+        write_whole(path, format!("{json}\n").as_bytes())?;
     }
     writeln!(
         io::stdout().lock(),

@@ -12,6 +12,7 @@ mod measure;
 mod read;
 mod reproduce;
 mod rows;
+pub mod support;
 
 use std::path::Path;
 

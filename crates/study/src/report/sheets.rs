@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use crate::catalogue::quantity::{Quantity, decimal};
 use crate::catalogue::{DriveSheet, Figure, Kind, Spare};
+use crate::ledger::support;
 use model::management::LbaFormat;
 
 /// The drives as a table, one a line.
@@ -11,6 +12,7 @@ pub fn table(drives: &[DriveSheet]) -> String {
     let mut table = plain();
     let mut header = vec!["drive", "name", "medium", "capacity", "endurance"];
     header.extend(Kind::ALL.map(Kind::name));
+    header.push("model");
     table.set_header(header);
     for drive in drives {
         let mut row = vec![
@@ -21,9 +23,10 @@ pub fn table(drives: &[DriveSheet]) -> String {
             drive.endurance_bytes.map_or(String::from("-"), decimal),
         ];
         row.extend(Kind::ALL.map(|kind| count(&drive.figures, kind).to_string()));
+        row.push(support::statement(drive).grade.name().to_owned());
         table.add_row(row);
     }
-    for column in table.column_iter_mut().skip(3) {
+    for column in table.column_iter_mut().skip(3).take(2 + Kind::ALL.len()) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.trim_fmt()
@@ -109,6 +112,8 @@ fn summary(drive: &DriveSheet) -> String {
         rows.push(("price", format!("{price} USD ({date}), {per_gb:.2} USD/GB")));
     }
     rows.extend(administration(drive));
+    let known = support::statement(drive);
+    rows.push(("model", format!("{}: {}", known.grade.name(), known.text)));
     let lines: Vec<String> = rows
         .into_iter()
         .map(|(name, value)| format!("{name:<15} {value}"))

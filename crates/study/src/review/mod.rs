@@ -249,6 +249,16 @@ fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
         usd_per_gb: sheet
             .price_usd
             .map(|price| rounded(price / (capacity as f64 / 1e9))),
+        support: support(sheet),
         figures: sheet.figures.iter().map(figure).collect(),
+    }
+}
+
+fn support(sheet: &DriveSheet) -> results::Support {
+    let known = crate::ledger::support::statement(sheet);
+    results::Support {
+        grade: known.grade.name(),
+        text: known.text,
+        rows: known.support,
     }
 }

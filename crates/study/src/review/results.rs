@@ -97,8 +97,21 @@ pub struct DriveFacts {
     pub price_date: Option<String>,
     /// Dollars for 10^9 bytes; null if the price is not published.
     pub usd_per_gb: Option<f64>,
+    /// How well published measurements support its model.
+    pub support: Support,
     /// Every figure of the drive's sheet with its kind and source.
     pub figures: Vec<Figure>,
+}
+
+/// How well published measurements support a drive's model.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Support {
+    /// `well known`, `partly known`, `known by its family` or `a guess`.
+    pub grade: &'static str,
+    /// The rows behind that, in words.
+    pub text: String,
+    /// The same in numbers; null where no published row measures it.
+    pub rows: Option<crate::ledger::support::Support>,
 }
 
 /// One figure of a drive's or host's sheet.

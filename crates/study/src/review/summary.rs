@@ -11,7 +11,7 @@ struct Row {
     value: fn(&Review, usize) -> Option<String>,
 }
 
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 14] = [
     Row {
         name: "4 KiB random read, QD1: mean",
         value: |review, drive| {
@@ -105,6 +105,10 @@ const ROWS: [Row; 13] = [
             let factor = point.results[drive].as_ref()?.write_amplification?;
             Some(format!("{factor:.2}"))
         },
+    },
+    Row {
+        name: "Model (see `drivelab show`)",
+        value: |review, drive| Some(review.drives[drive].support.grade.to_owned()),
     },
 ];
 

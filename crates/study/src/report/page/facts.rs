@@ -132,7 +132,10 @@ fn card(review: &Review, drive: usize) -> String {
         let value = value.unwrap_or_else(|| "–".to_owned());
         page.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>"));
     }
-    page.push_str("</dl></article>\n");
+    page.push_str(&format!(
+        "<dt>Model</dt><dd>{}</dd></dl></article>\n",
+        escape(facts.support.grade)
+    ));
     page
 }
 
@@ -196,7 +199,7 @@ pub(super) fn workloads(review: &Review, chapter: &str, title: &str) -> String {
 /// A line of the table of drives.
 type Cell = fn(&DriveFacts) -> Option<String>;
 
-const SPECIFICATIONS: [(&str, Cell); 9] = [
+const SPECIFICATIONS: [(&str, Cell); 10] = [
     ("Medium", |drive| Some(drive.medium.clone())),
     ("Form and interface", |drive| {
         let words = [drive.form_factor.as_str(), &drive.interface];
@@ -228,6 +231,9 @@ const SPECIFICATIONS: [(&str, Cell); 9] = [
     }),
     ("Price per GB", |drive| {
         drive.usd_per_gb.map(|price| format!("${price:.2}"))
+    }),
+    ("How well the model is supported", |drive| {
+        Some(format!("{}: {}", drive.support.grade, drive.support.text))
     }),
 ];
 

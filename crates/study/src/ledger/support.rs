@@ -1,0 +1,308 @@
+//! How well the published rows support each drive's model: how many were fitted, how many predicted, and how far off.
+//!
+//! `ledger/support.json` holds what the last run of the whole ledger found; `drivelab reproduce --support` writes it, and
+//! it is part of the program, so that `show`, `drives` and a review can tell a well-known drive from a guess without
+//! running the ledger. A row counts for every drive that its metric measures. Rows without a run do not count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Evidence, File, Reproduction, Result, Summary};
+use crate::catalogue::{self, DriveSheet};
+use crate::problem::Problems;
+
+static LAST: LazyLock<Supports> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../../../../ledger/support.json")).unwrap_or_default()
+});
+
+/// What the rows of one drive, or of one family's drives, came to.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Support {
+    /// Rows from which a parameter was set.
+    pub fitted: usize,
+    /// Rows from which nothing was set.
+    pub predicted: usize,
+    /// How many of the predicted rows have an error (the others are claims that hold or not).
+    pub errors: usize,
+    /// Median of their absolute errors, as a share.
+    pub median_error: Option<f64>,
+    /// 90th percentile of them.
+    pub p90_error: Option<f64>,
+    /// Claims.
+    pub claims: usize,
+    /// Claims that hold.
+    pub claims_held: usize,
+    /// Rows out of their tolerance, or without a figure.
+    pub missed: usize,
+}
+
+/// Of all drives and families that a row measures, by id.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Supports {
+    /// By drive.
+    pub drives: BTreeMap<String, Support>,
+    /// By family, of all its drives together.
+    pub families: BTreeMap<String, Support>,
+}
+
+/// How far a model is to be trusted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grade {
+    /// At least five rows predicted, half of them within 5 % and nine of ten within 15 %, nearly all claims hold.
+    WellKnown,
+    /// Some rows predicted, but few or farther off.
+    PartlyKnown,
+    /// None of its own, but drives of its family are measured.
+    ByFamily,
+    /// No published row puts it to the test.
+    Guess,
+}
+
+impl Grade {
+    /// The words for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Grade::WellKnown => "well known",
+            Grade::PartlyKnown => "partly known",
+            Grade::ByFamily => "known by its family",
+            Grade::Guess => "a guess",
+        }
+    }
+}
+
+/// What is said of a drive.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Statement {
+    /// How far to trust it.
+    pub grade: Grade,
+    /// The rows behind that; `None` for a guess, and for a drive that is not of the catalogue.
+    pub support: Option<Support>,
+    /// In a sentence.
+    pub text: String,
+}
+
+/// Fewest predicted rows of a well-known drive.
+const FEWEST: usize = 5;
+
+impl Support {
+    fn of<'a>(results: impl Iterator<Item = &'a Result>) -> Support {
+        let summary = Summary::of(results);
+        let rounded = |error: f64| libm::round(error * 1e4) * 1e-4;
+        // Written with few digits, so that the file changes only when something does.
+        let rounded = |error: f64| format!("{:.4}", rounded(error)).parse().unwrap_or(error);
+        Support {
+            fitted: summary.fitted,
+            predicted: summary.predicted,
+            errors: summary.errors,
+            median_error: summary.median_error.map(rounded),
+            p90_error: summary.p90_error.map(rounded),
+            claims: summary.claims,
+            claims_held: summary.claims_held,
+            missed: summary.missed,
+        }
+    }
+
+    fn grade(&self) -> Grade {
+        let below = |error: Option<f64>, limit: f64| error.is_none_or(|error| error <= limit);
+        let exact = below(self.median_error, 0.05) && below(self.p90_error, 0.15);
+        let claims = self.claims_held * 10 >= self.claims * 9;
+        match self.predicted {
+            0 => Grade::Guess,
+            FEWEST.. if exact && claims => Grade::WellKnown,
+            _ => Grade::PartlyKnown,
+        }
+    }
+
+    /// Such as `4 rows fitted, 21 predicted: half within 2.1 %, nine of ten within 9.8 %; 12 of 12 claims hold`.
+    pub fn words(&self) -> String {
+        let rows = |count: usize| if count == 1 { "row" } else { "rows" };
+        let mut words = format!(
+            "{} {} fitted, {} predicted",
+            self.fitted,
+            rows(self.fitted),
+            self.predicted
+        );
+        if let (Some(median), Some(p90)) = (self.median_error, self.p90_error) {
+            words.push_str(&format!(
+                ": of {} with an error half are within {:.1} %, nine of ten within {:.1} %",
+                self.errors,
+                median * 100.0,
+                p90 * 100.0
+            ));
+        }
+        if self.claims > 0 {
+            words.push_str(&format!(
+                "; {} of {} claims hold",
+                self.claims_held, self.claims
+            ));
+        }
+        words
+    }
+}
+
+impl Supports {
+    /// Of a run of the whole ledger.
+    ///
+    /// # Errors
+    /// A drive of the ledger does not load.
+    pub fn of(
+        files: &[File],
+        reproduction: &Reproduction,
+    ) -> std::result::Result<Supports, Problems> {
+        let measured = measured(files);
+        let families: BTreeMap<String, Option<String>> = measured
+            .values()
+            .flatten()
+            .map(|id| Ok(((*id).to_owned(), catalogue::drive(id)?.family)))
+            .collect::<std::result::Result<_, Problems>>()?;
+        let mut by_drive: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
+        let mut by_family: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
+        for result in &reproduction.results {
+            if result.row.evidence == Evidence::Catalogue {
+                continue;
+            }
+            let drives = measured.get(&*result.row.id).into_iter().flatten();
+            let mut of_row = BTreeSet::new();
+            for drive in drives {
+                by_drive.entry(drive).or_default().push(result);
+                of_row.extend(families[*drive].as_deref());
+            }
+            for family in of_row {
+                by_family.entry(family).or_default().push(result);
+            }
+        }
+        let supports = |all: BTreeMap<&str, Vec<&Result>>| {
+            let all = all.into_iter();
+            all.map(|(id, results)| (id.to_owned(), Support::of(results.into_iter())))
+                .collect()
+        };
+        Ok(Supports {
+            drives: supports(by_drive),
+            families: supports(by_family),
+        })
+    }
+
+    /// What is said of a drive.
+    pub fn statement(&self, sheet: &DriveSheet) -> Statement {
+        let own = self.drives.get(&sheet.id);
+        let family = sheet
+            .family
+            .as_ref()
+            .and_then(|family| self.families.get(family));
+        let built_in = sheet
+            .figures
+            .iter()
+            .all(|figure| figure.file.starts_with("catalogue/") && !figure.file.ends_with(')'));
+        let (grade, support, text) = match (own, family) {
+            _ if !built_in => (
+                Grade::Guess,
+                None,
+                String::from("a drive of your own, or a changed one: no published row tests it"),
+            ),
+            (Some(own), _) if own.predicted > 0 => (own.grade(), Some(own), own.words()),
+            (_, Some(family)) if family.predicted > 0 => (
+                Grade::ByFamily,
+                Some(family),
+                format!("no row of its own; its family's: {}", family.words()),
+            ),
+            (own, _) => (
+                Grade::Guess,
+                own,
+                match own {
+                    Some(own) => format!("{}: nothing tests it", own.words()),
+                    None => String::from("no published row measures it"),
+                },
+            ),
+        };
+        Statement {
+            grade,
+            support: support.cloned(),
+            text,
+        }
+    }
+}
+
+/// What the last run of the whole ledger says of a drive.
+pub fn statement(sheet: &DriveSheet) -> Statement {
+    LAST.statement(sheet)
+}
+
+/// The drives that each row's metric measures.
+fn measured(files: &[File]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut measured: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for file in files {
+        for row in &file.rows {
+            let drives = measured.entry(&row.id).or_default();
+            row.expression.figures(&mut |owner, _| {
+                let found = file.measurements.iter().find(|it| it.name == owner);
+                drives.extend(found.map(|it| &*it.drive));
+            });
+        }
+    }
+    measured
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn support(predicted: usize, median: f64, p90: f64, held: usize) -> Support {
+        Support {
+            fitted: 3,
+            predicted,
+            errors: predicted.min(8),
+            median_error: Some(median),
+            p90_error: Some(p90),
+            claims: 10,
+            claims_held: held,
+            missed: 0,
+        }
+    }
+
+    #[test]
+    fn grades_follow_from_rows() {
+        assert_eq!(support(12, 0.03, 0.12, 10).grade(), Grade::WellKnown);
+        assert_eq!(support(12, 0.06, 0.12, 10).grade(), Grade::PartlyKnown);
+        assert_eq!(support(12, 0.03, 0.16, 10).grade(), Grade::PartlyKnown);
+        assert_eq!(support(12, 0.03, 0.12, 8).grade(), Grade::PartlyKnown);
+        assert_eq!(support(4, 0.03, 0.12, 10).grade(), Grade::PartlyKnown);
+        assert_eq!(support(0, 0.03, 0.12, 10).grade(), Grade::Guess);
+    }
+
+    #[test]
+    fn a_drive_without_rows_goes_by_its_family() {
+        let sheet = |id: &str| catalogue::drive(id).expect("built in");
+        let known = Supports {
+            drives: BTreeMap::from([(String::from("p4800x-375"), support(12, 0.03, 0.12, 10))]),
+            families: BTreeMap::from([(String::from("optane-ssd"), support(20, 0.04, 0.14, 10))]),
+        };
+        let own = known.statement(&sheet("p4800x-375"));
+        assert_eq!(own.grade, Grade::WellKnown);
+        assert_eq!(
+            own.text,
+            "3 rows fitted, 12 predicted: of 8 with an error half are within 3.0 %, nine of ten within 12.0 %; \
+             10 of 10 claims hold"
+        );
+        assert_eq!(known.statement(&sheet("900p-480")).grade, Grade::ByFamily);
+        assert_eq!(known.statement(&sheet("ram-disk")).grade, Grade::Guess);
+        let changes = [(String::from("xpoint.power.limit"), String::from("12 W"))];
+        let changed = catalogue::drive_with("p4800x-375", &changes).expect("built in");
+        assert_eq!(known.statement(&changed).grade, Grade::Guess);
+    }
+
+    #[test]
+    fn the_file_of_the_last_run_is_whole() {
+        let text = include_str!("../../../../ledger/support.json");
+        let read: Supports = serde_json::from_str(text).expect("written by `drivelab reproduce`");
+        for id in read.drives.keys() {
+            assert!(
+                catalogue::drive_names().contains(&&**id),
+                "{id} is no drive"
+            );
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Tasks for drivelab's developers: `cargo xtask test` installs what the tests need and runs everything that CI runs.
 
+mod bench_live;
 mod fuzz;
 mod guest;
 mod shell;
@@ -18,6 +19,7 @@ Tasks:
   steps                           list the steps of `test`
   vendor                          copy uPlot from npm into the page's sources, with its licence
   guest                           build the Linux that the tests of live drives boot, into target/guest
+  bench-live                      a served drive beside nbdkit and qemu-nbd: IOPS a CPU-second and p99
   fuzz [TARGET]... [--seconds N]  fuzz every target (or those named) for a minute (or N seconds) each
 
 Examples:
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         ["test", ref rest @ ..] => test::run(rest),
         ["steps"] => test::list(),
         ["fuzz", ref rest @ ..] => ended(fuzz::command(rest)),
+        ["bench-live"] => ended(bench_live::command()),
         ["vendor"] => ended(vendor::run()),
         ["guest"] => ended(guest::command()),
         ["-h" | "--help" | "help"] => {

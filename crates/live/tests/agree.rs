@@ -1,0 +1,141 @@
+//! A live run and a simulation agree: what arrived live, replayed in virtual time, has the same latencies exactly.
+
+use model::engine::{self, Workload};
+use model::media::{Drive, Precondition};
+use model::{Command, Completion, Device, Op, Span, Stream, Time};
+
+use live::served::{Recording, Request, Served};
+use live::{Setup, StoreChoice};
+
+/// A drive of the catalogue with 64 MiB in memory.
+fn served(id: &str) -> Served {
+    let sheet = study::catalogue::drive(id).expect("a drive of the catalogue");
+    Setup {
+        name: id.into(),
+        serial: "TEST".into(),
+        sheet,
+        size: Some(64 << 20),
+        store: StoreChoice::Memory,
+        precondition: Precondition::Steady,
+        seed: 7,
+    }
+    .open()
+    .expect("memory")
+}
+
+/// Gives back recorded arrivals at their times.
+struct Again {
+    arrivals: std::vec::IntoIter<(Time, Command)>,
+    next: Option<(Time, Command)>,
+    completions: Vec<Completion>,
+    expected: usize,
+}
+
+impl Again {
+    fn new(recording: &Recording) -> Again {
+        let mut arrivals = recording.arrivals.clone().into_iter();
+        Again {
+            next: arrivals.next(),
+            arrivals,
+            completions: Vec::new(),
+            expected: recording.completions.len(),
+        }
+    }
+}
+
+impl Workload for Again {
+    fn next_arrival(&self) -> Time {
+        self.next.map_or(Time::NEVER, |(at, _)| at)
+    }
+
+    fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
+        while let Some((at, command)) = self.next {
+            if at > now {
+                break;
+            }
+            submit(command);
+            self.next = self.arrivals.next();
+        }
+    }
+
+    fn complete(&mut self, _now: Time, completion: &Completion) {
+        self.completions.push(*completion);
+    }
+
+    fn finished(&self) -> bool {
+        self.next.is_none() && self.completions.len() == self.expected
+    }
+}
+
+/// Serves as a real, uneven clock would: commands come at odd times, the loop looks late and at odd times.
+fn live_run(drive: &mut Served, seed: u64) -> Recording {
+    drive.record();
+    let mut random = Stream::new(seed, "arrivals");
+    let mut wall = 0u64;
+    let mut replies = Vec::new();
+    for tag in 0..3_000 {
+        wall += u64::from(random.below(40_000) as u32);
+        let block = random.below((64 << 20) / 4096);
+        let op = match random.below(10) {
+            0..6 => Op::Read,
+            6..9 => Op::Write,
+            _ => Op::Flush,
+        };
+        let bytes = if op == Op::Flush { 0 } else { 4096 };
+        drive.submit(
+            Time::from_ns(wall),
+            u64::from(tag),
+            &Request {
+                tag,
+                op,
+                fua: random.below(4) == 0,
+                queue: 0,
+                offset: if bytes == 0 { 0 } else { block * 4096 },
+                bytes,
+            },
+        );
+        if random.below(3) == 0 {
+            wall += u64::from(random.below(200_000) as u32);
+            drive.advance(Time::from_ns(wall), &mut replies);
+        }
+    }
+    drive.complete_all(&mut replies);
+    assert_eq!(replies.len(), 3_000);
+    drive.take_recording().expect("it was recording")
+}
+
+#[test]
+fn arrivals_of_a_live_run_have_the_same_latencies_in_virtual_time() {
+    for id in ["p4800x-375", "950pro-256", "p3700-1600", "p3608-1600"] {
+        let mut drive = served(id);
+        let recording = live_run(&mut drive, 1);
+        let sheet = study::catalogue::drive(id).expect("a drive of the catalogue");
+        let mut simulated = Drive::new(&sheet.config, Precondition::Steady, 7);
+        let mut again = Again::new(&recording);
+        engine::run(&mut simulated, &mut again, Time::ZERO, Time::NEVER);
+        assert_eq!(again.completions.len(), recording.completions.len(), "{id}");
+        assert!(again.completions == recording.completions, "{id}: latencies differ");
+        assert!(simulated.capacity().bytes > 0);
+    }
+}
+
+#[test]
+fn a_late_look_does_not_make_the_drive_late() {
+    let mut drive = served("p4800x-375");
+    let read = |tag| Request {
+        tag,
+        op: Op::Read,
+        fua: false,
+        queue: 0,
+        offset: 0,
+        bytes: 4096,
+    };
+    let mut replies = Vec::new();
+    drive.submit(Time::ZERO, 0, &read(0));
+    // Looked at a second later: the command has completed at its own time all the same.
+    drive.advance(Time::from_ns(1_000_000_000), &mut replies);
+    assert!(replies[0].latency < Span::from_us(50), "{:?}", replies[0]);
+    drive.submit(Time::from_ns(1_000_000_000), 1, &read(1));
+    drive.complete_all(&mut replies);
+    assert!(replies[1].latency < Span::from_us(50), "{:?}", replies[1]);
+}

@@ -1,0 +1,217 @@
+//! `cargo xtask bench-live`: a served drive beside nbdkit's memory plugin and qemu-nbd's null drive.
+//!
+//! All in one run, on this machine, with fio's nbd engine over a Unix socket: 4 KiB random reads at queue depth 1 and
+//! 32. What counts is I/Os per CPU-second of the server, and the 99th percentile. The drive is served with `--speed 0`
+//! and a memory store, so that no drive's latency is in the way. Rounds alternate between the servers and the middle one
+//! is shown, because a shared machine changes its mind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::shell::{cargo, is_there, output, program, run, target};
+
+const ROUNDS: usize = 3;
+const SECONDS: u32 = 4;
+const DEPTHS: [u32; 2] = [1, 32];
+/// Ticks of a CPU clock in `/proc/PID/stat` in a second, on every Linux there is.
+const TICKS: f64 = 100.0;
+
+/// A server under test.
+struct Server {
+    name: &'static str,
+    needs: &'static str,
+    export: &'static str,
+    command: fn(&Path) -> Command,
+}
+
+const SERVERS: [Server; 3] = [
+    Server {
+        name: "drivelab serve --speed 0",
+        needs: "cargo",
+        export: "p4800x-375",
+        command: |socket| {
+            let mut command = program(target().join("release/drivelab"));
+            command
+                .args(["serve", "p4800x-375", "--speed", "0", "--size", "1G"])
+                .arg("--nbd")
+                .arg(format!("unix:{}", socket.display()));
+            command
+        },
+    },
+    Server {
+        name: "nbdkit memory",
+        needs: "nbdkit",
+        export: "",
+        command: |socket| {
+            let mut command = program("nbdkit");
+            command
+                .args(["--foreground", "--exit-with-parent", "--unix"])
+                .arg(socket)
+                .args(["memory", "1G"]);
+            command
+        },
+    },
+    Server {
+        name: "qemu-nbd null",
+        needs: "qemu-nbd",
+        export: "",
+        command: |socket| {
+            let mut command = program("qemu-nbd");
+            command
+                .args(["--persistent", "--shared=16", "--socket"])
+                .arg(socket)
+                .arg("--image-opts")
+                .arg("driver=null-co,size=1G,read-zeroes=on");
+            command
+        },
+    },
+];
+
+/// What a round gave.
+#[derive(Clone, Copy, Default)]
+struct Score {
+    iops: f64,
+    per_cpu_second: f64,
+    p99_us: f64,
+}
+
+pub(crate) fn command() -> Result<(), String> {
+    if !is_there("fio") {
+        return Err("fio is missing".into());
+    }
+    run(&mut cargo("build --release -p drivelab"))?;
+    let folder = target().join("bench-live");
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let mut scores = vec![vec![Vec::new(); DEPTHS.len()]; SERVERS.len()];
+    for round in 0..ROUNDS {
+        for (index, server) in SERVERS.iter().enumerate() {
+            if !is_there(server.needs) {
+                println!("{}: SKIPPED, {} is missing", server.name, server.needs);
+                continue;
+            }
+            let socket = folder.join(format!("{index}-{round}.sock"));
+            let _ = std::fs::remove_file(&socket);
+            for (depth, score) in DEPTHS.iter().zip(measure(server, &socket)?) {
+                println!(
+                    "{:26} QD{depth:<3} {:>9.0} IOPS {:>9.0} a CPU-second, p99 {:>7.1} us",
+                    server.name, score.iops, score.per_cpu_second, score.p99_us
+                );
+                let place = DEPTHS.iter().position(|it| it == depth).unwrap_or(0);
+                scores[index][place].push(score);
+            }
+        }
+    }
+    compare(&scores);
+    Ok(())
+}
+
+/// The ratios of the middle rounds to the better of the others.
+fn compare(scores: &[Vec<Vec<Score>>]) {
+    let middle = |all: &[Score], of: fn(&Score) -> f64| {
+        let mut values: Vec<f64> = all.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    };
+    for (place, depth) in DEPTHS.iter().enumerate() {
+        let others = &scores[1..];
+        let best_rate = others
+            .iter()
+            .filter_map(|one| middle(&one[place], |it| it.per_cpu_second))
+            .fold(0.0, f64::max);
+        let best_p99 = others
+            .iter()
+            .filter_map(|one| middle(&one[place], |it| it.p99_us))
+            .fold(f64::INFINITY, f64::min);
+        let ours = &scores[0][place];
+        if let (Some(rate), Some(p99)) = (
+            middle(ours, |it| it.per_cpu_second),
+            middle(ours, |it| it.p99_us),
+        ) {
+            println!(
+                "QD{depth}: {:.2} times the better other's IOPS a CPU-second, {:.2} times the lower p99",
+                rate / best_rate,
+                p99 / best_p99
+            );
+        }
+    }
+}
+
+/// One server, all depths.
+fn measure(server: &Server, socket: &PathBuf) -> Result<Vec<Score>, String> {
+    let mut child = (server.command)(socket)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("{}: {error}", server.name))?;
+    let scores = with_server(server, socket, &child);
+    // It may have ended by itself, which `scores` then says.
+    let _ = child.kill();
+    let _ = child.wait();
+    scores
+}
+
+fn with_server(server: &Server, socket: &Path, child: &Child) -> Result<Vec<Score>, String> {
+    let start = Instant::now();
+    while !socket.exists() {
+        if start.elapsed() > Duration::from_secs(20) {
+            return Err(format!("{}: does not come up", server.name));
+        }
+        sleep(Duration::from_millis(20));
+    }
+    sleep(Duration::from_millis(200));
+    let mut scores = Vec::new();
+    for depth in DEPTHS {
+        let before = cpu_seconds(child.id())?;
+        let text = output(
+            program("fio")
+                .args(["--name=read", "--ioengine=nbd", "--rw=randread", "--bs=4k"])
+                .args(["--size=1G", "--time_based", "--output-format=terse"])
+                .args(["--norandommap", "--randrepeat=1"])
+                .arg(format!("--runtime={SECONDS}"))
+                .arg(format!("--iodepth={depth}"))
+                .arg(format!(
+                    "--uri=nbd+unix:///{}?socket={}",
+                    server.export,
+                    socket.display()
+                )),
+        )?;
+        let cpu = cpu_seconds(child.id())? - before;
+        scores.push(score(&text, cpu)?);
+    }
+    Ok(scores)
+}
+
+/// CPU time of a process in user and system mode.
+fn cpu_seconds(pid: u32) -> Result<f64, String> {
+    let path = format!("/proc/{pid}/stat");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    // After the name, which is in brackets and may hold anything, come the state and numbers.
+    let after = text.rsplit(')').next().unwrap_or_default();
+    let ticks = |at: usize| after.split_whitespace().nth(at)?.parse::<f64>().ok();
+    match (ticks(11), ticks(12)) {
+        (Some(user), Some(system)) => Ok((user + system) / TICKS),
+        _ => Err(format!("{path}: not as expected")),
+    }
+}
+
+/// Reads fio's terse format, version 3: IOPS are the 8th field, percentiles of completion latency from the 18th on.
+fn score(text: &str, cpu: f64) -> Result<Score, String> {
+    let line = text.lines().find(|line| line.starts_with("3;"));
+    let fields: Vec<&str> = line.ok_or("fio printed no result")?.split(';').collect();
+    let number = |text: &str| text.parse::<f64>().ok();
+    let iops = fields.get(7).and_then(|it| number(it));
+    let p99 = fields.iter().skip(17).take(20).find_map(|field| {
+        let (percent, value) = field.split_once('=')?;
+        percent.starts_with("99.000").then(|| number(value))?
+    });
+    match (iops, p99) {
+        (Some(iops), Some(p99_us)) => Ok(Score {
+            iops,
+            per_cpu_second: iops * f64::from(SECONDS) / cpu.max(1.0 / TICKS),
+            p99_us,
+        }),
+        _ => Err(format!("fio printed `{text}`")),
+    }
+}

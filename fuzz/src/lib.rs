@@ -1,5 +1,7 @@
 //! What the fuzz targets check, besides that nothing panics.
 
+pub mod live;
+
 use model::host::{Engine, HostConfig};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};

@@ -92,10 +92,18 @@ fn what_was_written_is_read_however_the_bytes_are_cut() {
         said.extend(client.send(piece).expect("fine"));
     }
     // The read may overtake the write in the drive only if sent with it; here it came later.
-    let read = chunks(&said).into_iter().find(|chunk| chunk.1 == 2).expect("an answer");
+    let read = chunks(&said)
+        .into_iter()
+        .find(|chunk| chunk.1 == 2)
+        .expect("an answer");
     assert_eq!(read.0, wire::chunk::OFFSET_DATA);
     assert_eq!(wire::be64(&read.2, 0), 4096);
-    assert!(read.2[8..].iter().enumerate().all(|(at, &byte)| byte == at as u8 ^ (at >> 8) as u8));
+    assert!(
+        read.2[8..]
+            .iter()
+            .enumerate()
+            .all(|(at, &byte)| byte == at as u8 ^ (at >> 8) as u8)
+    );
 }
 
 #[test]
@@ -126,25 +134,52 @@ fn what_cannot_be_done_is_refused_and_the_connection_goes_on() {
     let mut client = ready();
     let cases = [
         (request(command::READ, 1, SIZE, 512), error::EINVAL),
-        (request(command::READ, 1, u64::MAX - 511, 512), error::EINVAL),
+        (
+            request(command::READ, 1, u64::MAX - 511, 512),
+            error::EINVAL,
+        ),
         (request(command::READ, 1, 100, 512), error::EINVAL),
         (request(command::READ, 1, 0, 0), error::EINVAL),
         (request(command::TRIM, 1, SIZE - 512, 1024), error::EINVAL),
-        (request(command::WRITE_ZEROES, 1, SIZE - 512, 1024), error::ENOSPC),
+        (
+            request(command::WRITE_ZEROES, 1, SIZE - 512, 1024),
+            error::ENOSPC,
+        ),
         (request(99, 1, 0, 512), error::EINVAL),
-        (Request { flags: 1 << 9, ..request(command::READ, 1, 0, 512) }, error::EINVAL),
+        (
+            Request {
+                flags: 1 << 9,
+                ..request(command::READ, 1, 0, 512)
+            },
+            error::EINVAL,
+        ),
         (request(command::FLUSH, 1, 0, 0), error::OK),
-        (Request { flags: flag::FUA, ..request(command::TRIM, 1, 0, 512) }, error::OK),
+        (
+            Request {
+                flags: flag::FUA,
+                ..request(command::TRIM, 1, 0, 512)
+            },
+            error::OK,
+        ),
     ];
     for (request, expected) in cases {
-        let said = client.send(&request.emit()).expect("the connection goes on");
+        let said = client
+            .send(&request.emit())
+            .expect("the connection goes on");
         assert_eq!(error_of(&said), expected, "{request:?}");
     }
     // Data of a write beyond the end is taken and thrown away.
     let mut write = request(command::WRITE, 1, SIZE, 512).emit().to_vec();
     write.extend([1; 512]);
     assert_eq!(error_of(&client.send(&write).expect("fine")), error::ENOSPC);
-    assert_eq!(error_of(&client.send(&request(command::READ, 1, 0, 512).emit()).expect("fine")), error::OK);
+    assert_eq!(
+        error_of(
+            &client
+                .send(&request(command::READ, 1, 0, 512).emit())
+                .expect("fine")
+        ),
+        error::OK
+    );
 }
 
 #[test]
@@ -162,8 +197,13 @@ fn a_medium_error_is_an_error_until_it_is_written() {
 #[test]
 fn those_who_break_the_rules_are_cut_off() {
     let broke = |end: Result<Vec<u8>, Ending>| matches!(end, Err(Ending::Broke(_)));
-    assert!(broke(client().send(&0u32.to_be_bytes())), "not fixed newstyle");
-    assert!(broke(client().send(&[0, 0, 0, 3, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 1, 0, 0, 0, 0])));
+    assert!(
+        broke(client().send(&0u32.to_be_bytes())),
+        "not fixed newstyle"
+    );
+    assert!(broke(client().send(&[
+        0, 0, 0, 3, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 1, 0, 0, 0, 0
+    ])));
     let mut large = 3u32.to_be_bytes().to_vec();
     large.extend(b"IHAVEOPT\0\0\0\x07\x7f\0\0\0");
     assert!(broke(client().send(&large)), "an option of two gigabytes");
@@ -173,7 +213,10 @@ fn those_who_break_the_rules_are_cut_off() {
     let mut unknown = 3u32.to_be_bytes().to_vec();
     unknown.extend(wire::option(option::EXPORT_NAME, b"other"));
     assert!(broke(client().send(&unknown)));
-    assert_eq!(ready().send(&request(command::DISC, 1, 0, 0).emit()), Err(Ending::Left));
+    assert_eq!(
+        ready().send(&request(command::DISC, 1, 0, 0).emit()),
+        Err(Ending::Left)
+    );
 }
 
 proptest! {

@@ -9,6 +9,8 @@
 
 mod faulty;
 mod lateness;
+mod limits;
+mod pace;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,38 +24,13 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with, sockopt};
 
 pub use lateness::Lateness;
+pub use limits::Limits;
+use pace::Pace;
 
 use crate::clock::{Clock, Wall};
 use crate::faults::Fault;
 use crate::port::{Bell, Ending, Endpoint, Front, Load, Notice, Port, Ready};
 use crate::served::{Reply, Served};
-
-/// What connections may take.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// Connections at a time.
-    pub connections: usize,
-    /// Commands of one connection in flight.
-    pub commands: u32,
-    /// Bytes that one connection may have in flight, read and written, sent replies not counted.
-    pub bytes: u64,
-    /// Spin this long before a deadline instead of sleeping.
-    pub spin_before: Span,
-    /// Spin this long after the last command.
-    pub spin_after: Span,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            connections: 1024,
-            commands: 4096,
-            bytes: 64 << 20,
-            spin_before: Span::from_us(70),
-            spin_after: Span::from_us(50),
-        }
-    }
-}
 
 /// How often endpoints get a tick.
 const TICK: Span = Span::from_ms(100);
@@ -125,6 +102,7 @@ pub struct EventLoop {
     lateness: Lateness,
     scratch: Vec<u8>,
     active: Wall,
+    pace: Pace,
     next_tick: Wall,
     next_save: Wall,
     /// Faults to come, the next last.
@@ -172,6 +150,7 @@ impl EventLoop {
             lateness: Lateness::default(),
             scratch: Vec::new(),
             active: Wall::default(),
+            pace: Pace::default(),
             next_tick: Wall::default(),
             next_save: Wall::default(),
             planned: Vec::new(),
@@ -264,8 +243,13 @@ impl EventLoop {
     /// How long the loop may sleep at `now`; none for ever.
     fn timeout(&mut self, now: Wall) -> Option<Span> {
         let deadline = self.deadline();
-        let spins = now.since(self.active) < self.limits.spin_after
-            || deadline <= now.plus(self.limits.spin_before);
+        let idle = now.since(self.active);
+        let waits = if self.clock.free() {
+            self.pace.spins(idle)
+        } else {
+            idle < self.limits.spin_after
+        };
+        let spins = waits || deadline <= now.plus(self.limits.spin_before);
         if spins || self.park() {
             return Some(Span::ZERO);
         }
@@ -339,7 +323,7 @@ impl EventLoop {
             writable: flags.contains(epoll::EventFlags::OUT),
             hangup: flags.intersects(gone),
         };
-        self.active = self.clock.wall();
+        self.alive();
         self.call(id, |endpoint, port| endpoint.ready(ready, port));
     }
 
@@ -355,8 +339,16 @@ impl EventLoop {
             });
         }
         if found {
-            self.active = self.clock.wall();
+            self.alive();
         }
+    }
+
+    /// A client has done something.
+    #[inline]
+    fn alive(&mut self) {
+        let now = self.clock.wall();
+        self.pace.came(now.since(self.active));
+        self.active = now;
     }
 
     /// Runs the drives up to now and sends replies, until nothing is due.
@@ -416,7 +408,9 @@ impl EventLoop {
         // Those that had something new to send while they were flushed come in the next round.
         dirty.append(&mut self.dirty);
         self.dirty = dirty;
-        if !self.leaving.is_empty() {
+        if self.clock.free() {
+            self.active = self.clock.wall();
+        } else if !self.leaving.is_empty() {
             let now = self.clock.wall();
             self.active = now;
             for (deadline, latency) in self.leaving.drain(..) {

@@ -1,0 +1,317 @@
+//! `drivelab serve` from outside: what it prints and refuses, and what is there after it was killed.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use live::nbd::wire::{self, Request, command, option};
+
+const BLOCK: usize = 4096;
+const SIZE: &str = "4M";
+const BLOCKS: u64 = 1024;
+
+/// A server that is killed when the test ends.
+struct Server {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn drivelab(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drivelab"));
+    command.arg("serve").args(args);
+    command
+}
+
+/// Serves this drive from a store in the folder, at full speed; comes back when it listens.
+fn serve(folder: &Path, drive: &str, more: &[&str]) -> Server {
+    let socket = folder.join("nbd.sock");
+    let mut child = drivelab(&[drive, "--size", SIZE, "--speed", "0"])
+        .arg("--store")
+        .arg(folder.join("disk.img"))
+        .arg("--nbd")
+        .arg(format!("unix:{}", socket.display()))
+        .args(more)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .expect("drivelab starts");
+    let mut first = String::new();
+    let out = child.stdout.as_mut().expect("piped");
+    BufReader::new(out).read_line(&mut first).expect("a line");
+    assert!(first.starts_with(drive), "{first}");
+    Server { child, socket }
+}
+
+/// Enough of an NBD client: simple replies, one or several commands at a time.
+struct Client(UnixStream);
+
+impl Client {
+    fn connect(server: &Server) -> Client {
+        let start = Instant::now();
+        let mut stream = loop {
+            match UnixStream::connect(&server.socket) {
+                Ok(stream) => break stream,
+                Err(error) if start.elapsed() > Duration::from_secs(10) => panic!("{error}"),
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        let mut greeting = [0; 18];
+        stream.read_exact(&mut greeting).expect("a greeting");
+        stream.write_all(&3u32.to_be_bytes()).expect("flags");
+        stream
+            .write_all(&wire::option(option::EXPORT_NAME, b""))
+            .expect("the export");
+        let mut export = [0; 10];
+        stream.read_exact(&mut export).expect("its size");
+        assert_eq!(wire::be64(&export, 0), BLOCKS * BLOCK as u64);
+        Client(stream)
+    }
+
+    fn send(&mut self, command: u16, block: u64, data: &[u8]) -> std::io::Result<()> {
+        let length = match command {
+            command::FLUSH => 0,
+            _ => BLOCK as u32,
+        };
+        let request = Request {
+            flags: 0,
+            command,
+            cookie: block,
+            offset: if length == 0 { 0 } else { block * BLOCK as u64 },
+            length,
+        };
+        self.0.write_all(&[&request.emit()[..], data].concat())
+    }
+
+    /// The next reply: the block it is of.
+    fn reply(&mut self) -> std::io::Result<u64> {
+        let mut head = [0; wire::SIMPLE_REPLY];
+        self.0.read_exact(&mut head)?;
+        assert_eq!(wire::be32(&head, 4), 0, "an error");
+        Ok(wire::be64(&head, 8))
+    }
+
+    fn read(&mut self, block: u64) -> Vec<u8> {
+        self.send(command::READ, block, &[]).expect("sent");
+        self.reply().expect("an answer");
+        let mut data = vec![0; BLOCK];
+        self.0.read_exact(&mut data).expect("data");
+        data
+    }
+}
+
+/// A block that says in each of its sectors which block it is and when it was written.
+fn stamped(block: u64, generation: u64) -> Vec<u8> {
+    let mut sector = [0; 512];
+    sector[..8].copy_from_slice(&block.to_be_bytes());
+    sector[8..16].copy_from_slice(&generation.to_be_bytes());
+    sector.repeat(BLOCK / 512)
+}
+
+/// Writes generations of stamps, killing the server in the middle of one; then reads everything. What counts as durable
+/// are acknowledged writes, or with `flushes` those before the last acknowledged flush.
+fn killed_in_the_middle(drive: &str, flushes: bool, after: u64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = serve(folder.path(), drive, &[]);
+    let mut client = Client::connect(&server);
+    let mut acknowledged = vec![0u64; BLOCKS as usize];
+    let mut sent = vec![0u64; BLOCKS as usize];
+    let mut durable = acknowledged.clone();
+    let mut generation = 0;
+    let mut writes = 0;
+    'all: loop {
+        generation += 1;
+        for first in (0..BLOCKS).step_by(16) {
+            for block in first..first + 16 {
+                sent[block as usize] = generation;
+                if client
+                    .send(command::WRITE, block, &stamped(block, generation))
+                    .is_err()
+                {
+                    break 'all;
+                }
+            }
+            for _ in 0..16 {
+                writes += 1;
+                if writes == after {
+                    server.child.kill().expect("kill -9");
+                }
+                match client.reply() {
+                    Ok(block) => acknowledged[block as usize] = generation,
+                    Err(_) => break 'all,
+                }
+            }
+        }
+        if flushes {
+            if client.send(command::FLUSH, 0, &[]).is_err() || client.reply().is_err() {
+                break;
+            }
+            durable = acknowledged.clone();
+        }
+    }
+    if !flushes {
+        durable = acknowledged;
+    }
+    server.child.wait().expect("it was killed");
+    let server = serve(folder.path(), drive, &[]);
+    let mut client = Client::connect(&server);
+    for block in 0..BLOCKS {
+        let data = client.read(block);
+        let found = wire::be64(&data, 8);
+        assert!(
+            data.chunks(512).all(|sector| sector == &data[..512]),
+            "block {block} is torn"
+        );
+        let expected = if found == 0 {
+            vec![0; BLOCK]
+        } else {
+            stamped(block, found)
+        };
+        assert_eq!(data, expected, "block {block} is another's");
+        let (least, most) = (durable[block as usize], sent[block as usize]);
+        assert!(
+            (least..=most).contains(&found),
+            "block {block}: {found}, not in {least}..={most}"
+        );
+    }
+    assert!(generation > 1, "killed too early to say anything");
+}
+
+#[test]
+fn after_kill_9_what_a_drive_without_cache_acknowledged_is_there() {
+    for after in [1_500, 2_345] {
+        killed_in_the_middle("p4800x-375", false, after);
+    }
+}
+
+#[test]
+fn after_kill_9_what_was_flushed_is_there() {
+    for after in [1_500, 3_210] {
+        killed_in_the_middle("950pro-256", true, after);
+    }
+}
+
+#[test]
+fn an_orderly_end_loses_nothing_and_is_remembered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = serve(folder.path(), "950pro-256", &[]);
+    let mut client = Client::connect(&server);
+    client
+        .send(command::WRITE, 5, &stamped(5, 1))
+        .expect("sent");
+    client.reply().expect("an answer");
+    let pid = server.child.id().to_string();
+    let asked = Command::new("kill")
+        .args(["-INT", &pid])
+        .status()
+        .expect("kill");
+    assert!(asked.success());
+    assert!(server.child.wait().expect("it ends").success());
+    let state = std::fs::read_to_string(folder.path().join("disk.img.state")).expect("a state");
+    assert!(state.contains("clean true"), "{state}");
+    assert!(state.contains("host_write_commands 1\n"), "{state}");
+    assert!(!server.socket.exists(), "the socket is left behind");
+    let server = serve(folder.path(), "950pro-256", &[]);
+    assert_eq!(Client::connect(&server).read(5), stamped(5, 1));
+}
+
+#[test]
+fn a_power_cut_takes_what_a_volatile_cache_holds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = serve(folder.path(), "950pro-256", &["--power-cut"]);
+    let mut client = Client::connect(&server);
+    client
+        .send(command::WRITE, 1, &stamped(1, 1))
+        .expect("sent");
+    client.reply().expect("an answer");
+    client.send(command::FLUSH, 0, &[]).expect("sent");
+    client.reply().expect("an answer");
+    client
+        .send(command::WRITE, 1, &stamped(1, 2))
+        .expect("sent");
+    client.reply().expect("an answer");
+    let pid = server.child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-USR1", &pid])
+            .status()
+            .expect("kill")
+            .success()
+    );
+    // The connection ends, as a drive's does that loses its power.
+    assert!(client.reply().is_err());
+    let found = Client::connect(&server).read(1);
+    assert!(
+        found == stamped(1, 1) || found == stamped(1, 2),
+        "neither old nor new"
+    );
+}
+
+/// What is refused, with exit code 2 and a word that must be in the message.
+#[test]
+fn bad_arguments_and_foreign_stores_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("foreign.img"), "not ours").expect("written");
+    drop(serve(folder.path(), "p4800x-375", &[]));
+    let state = path("disk.img.state");
+    let good = std::fs::read_to_string(&state).expect("a state");
+    let refused = |args: &[&str], word: &str| {
+        let output = drivelab(args).output().expect("drivelab starts");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(word), "{word}: {message}");
+    };
+    let nbd = format!("unix:{}", path("other.sock"));
+    refused(&["p4800x-375"], "no address");
+    refused(&["p4800x-375", "--nbd", "0.0.0.0:10809"], "--allow-remote");
+    refused(&["p4800x-375", "--nbd", "nowhere"], "not an address");
+    refused(&["p4800x-357", "--nbd", &nbd], "p4800x-375");
+    refused(
+        &["p4800x-375", "--nbd", &nbd, "--size", "400G"],
+        "a multiple of 4096",
+    );
+    let store = path("foreign.img");
+    refused(&["p4800x-375", "--nbd", &nbd, "--store", &store], "no ");
+    let store = path("disk.img");
+    let ours = [
+        "p4800x-375",
+        "--nbd",
+        &nbd,
+        "--store",
+        &store,
+        "--size",
+        SIZE,
+    ];
+    refused(
+        &["900p-280", "--nbd", &nbd, "--store", &store, "--size", SIZE],
+        "belongs to",
+    );
+    refused(
+        &[
+            "p4800x-375",
+            "--nbd",
+            &nbd,
+            "--store",
+            &store,
+            "--size",
+            "8M",
+        ],
+        "belongs to",
+    );
+    std::fs::write(&state, good.replace("power_cycles 1", "power_cycles 7")).expect("written");
+    refused(&ours, "checksum");
+    std::fs::write(&state, good.replace("store 1", "store 9")).expect("written");
+    refused(&ours, "version");
+    std::fs::write(&state, &good).expect("written");
+    let _server = serve(folder.path(), "p4800x-375", &[]);
+    refused(&ours, "in use");
+}

@@ -10,6 +10,7 @@ mod act;
 mod bench_target;
 mod drives;
 mod failure;
+mod fit;
 mod output;
 mod replay;
 mod reproduce;
@@ -38,6 +39,7 @@ Examples:
   drivelab replay vm.vscsi.xz --drive p3700-1600         a block trace
   drivelab act p4800x-375 p3700-1600                     Aerospike's certification test: the score of each
   drivelab reproduce                                     published figures against the models
+  drivelab fit --base p4800x-375 --measured r.json --output mine.toml   a drive of your own, from fio's results
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
 
 Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 a verdict failed.")]
@@ -51,6 +53,7 @@ enum Verb {
     Act(act::Args),
     BenchTarget(bench_target::Args),
     Drives(drives::Args),
+    Fit(fit::Args),
     Replay(replay::Args),
     Reproduce(reproduce::Args),
     Review(review::Args),
@@ -64,6 +67,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Act(args) => act::run(args),
         Verb::BenchTarget(args) => bench_target::run(args),
         Verb::Drives(args) => drives::run(args),
+        Verb::Fit(args) => fit::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Reproduce(args) => reproduce::run(args),
         Verb::Review(args) => review::run(args),

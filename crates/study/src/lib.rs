@@ -1,6 +1,7 @@
 //! Workloads, statistics, catalogue and reports around drivelab's model.
 
 pub mod catalogue;
+pub mod fit;
 pub mod ledger;
 pub mod problem;
 pub mod report;

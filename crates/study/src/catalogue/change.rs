@@ -53,24 +53,49 @@ pub(crate) fn as_value(words: &str) -> Value {
     words.parse().unwrap_or_else(|_| Value::from(words))
 }
 
+/// The text of a drive's own file.
+pub(crate) fn text_of(name_or_path: &str) -> Result<String, Problems> {
+    let located = locate(name_or_path, "drive", &super::Home::BuiltIn)?;
+    Ok(located.file.text.to_string())
+}
+
 /// Sets the figure of a dotted key; `None` if a part of the key is no section.
-pub(crate) fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
+fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
     if let Some((section, rest)) = key.split_once('.') {
-        if !root.contains_key(section) {
-            root.insert(section, Item::Table(Table::new()));
-        }
-        return set(root.get_mut(section)?.as_table_like_mut()?, rest, value);
+        return set(section_of(root, section)?, rest, value);
     }
     if let Some(figure) = root.get_mut(key).and_then(Item::as_table_like_mut) {
         figure.insert("value", Item::Value(value));
         return Some(());
     }
+    set_as(root, key, value, "assumed", "changed for this run")
+}
+
+/// Sets the figure of a dotted key with kind and source; `None` if a part of the key is no section.
+pub(crate) fn set_as(
+    root: &mut dyn TableLike,
+    key: &str,
+    value: Value,
+    kind: &str,
+    source: &str,
+) -> Option<()> {
+    if let Some((section, rest)) = key.split_once('.') {
+        return set_as(section_of(root, section)?, rest, value, kind, source);
+    }
     let mut figure = InlineTable::new();
     figure.insert("value", value);
-    figure.insert("kind", "assumed".into());
-    figure.insert("source", "changed for this run".into());
+    figure.insert("kind", kind.into());
+    figure.insert("source", source.into());
     root.insert(key, Item::Value(Value::InlineTable(figure)));
     Some(())
+}
+
+/// The section of this name, made if there is none.
+fn section_of<'a>(root: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn TableLike> {
+    if !root.contains_key(name) {
+        root.insert(name, Item::Table(Table::new()));
+    }
+    root.get_mut(name)?.as_table_like_mut()
 }
 
 #[cfg(test)]

@@ -163,7 +163,8 @@ fn least_share(job: &Job) -> f64 {
     }
 }
 
-fn largest_block(job: &Job) -> u32 {
+/// The largest block of a job in a direction that it uses.
+pub(crate) fn largest_block(job: &Job) -> u32 {
     let of = |sizes: &BlockSizes| match sizes {
         BlockSizes::Fixed(bytes) => *bytes,
         BlockSizes::Range { max, .. } => *max,

@@ -24,6 +24,7 @@ use crate::problem::{Place, Problems};
 use expression::Expression;
 
 pub use judge::{Judgement, Tolerance, Verdict, judge};
+pub(crate) use measure::largest_block;
 pub use read::file;
 pub use reproduce::{Model, Reproduction, Result, Selection, Summary, reproduce};
 

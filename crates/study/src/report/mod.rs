@@ -2,6 +2,7 @@
 
 pub mod act;
 pub mod fio;
+pub mod fit;
 pub mod page;
 pub mod quantity;
 pub mod replay;

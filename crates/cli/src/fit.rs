@@ -1,0 +1,150 @@
+//! `drivelab fit`: a catalogue file for a drive somebody has measured, and the catalogue's own fits run again.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use study::fit::{self, MeasuredRun, Request, STANDARD_JOBS};
+use study::ledger;
+use study::problem::Problems;
+use study::report::fit as report;
+
+use crate::failure::Failure;
+use crate::output::write_whole;
+use crate::state::State;
+
+/// Fit a drive's parameters to fio's results, or the catalogue's own to the ledger
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab fit --jobs > standard.fio                          fio jobs to measure a drive with
+  fio standard.fio --filename=/dev/nvme1n1 --output-format=json --output=results.json
+  drivelab fit --base p4800x-375 --measured results.json --output mine.toml
+  drivelab review ./mine.toml p4800x-375
+  drivelab fit --base p3700-1600 --measured a.json b.json --free nand.medium.read --free host.switch
+  drivelab fit --ledger                                       the catalogue's fits, run again
+
+The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of
+the fit, and its error tells how far the model can be trusted elsewhere.")]
+pub(crate) struct Args {
+    /// Print the standard fio jobs and stop
+    #[arg(long, exclusive = true)]
+    jobs: bool,
+
+    /// Fit the parameters that rows of the ledger fix to those rows again, and print old and new
+    #[arg(long, conflicts_with_all = ["base", "measured", "output"])]
+    ledger: bool,
+
+    /// The drive to begin from: a name of the catalogue, or the path of a TOML file
+    #[arg(long, required_unless_present_any = ["jobs", "ledger"])]
+    base: Option<String>,
+
+    /// fio's JSON output, one file or several
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["jobs", "ledger"])]
+    measured: Vec<PathBuf>,
+
+    /// A parameter to fit, by its key; may be given several times [default: those of the medium, or all of --ledger]
+    #[arg(long, value_name = "KEY")]
+    free: Vec<String>,
+
+    /// The host it was measured in: a name, or the path of a TOML file
+    #[arg(long, default_value = "xeon-2017")]
+    host: String,
+
+    /// The drive's state when it was measured
+    #[arg(long, value_enum, default_value_t = State::Steady)]
+    state: State,
+
+    /// Hold every N-th run out of the fit; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    hold_out: usize,
+
+    /// Iterations of the search
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    iterations: u64,
+
+    /// The drive's name in the file [default: the file's]
+    #[arg(long)]
+    name: Option<String>,
+
+    /// Where the catalogue file goes
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["jobs", "ledger"])]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.jobs {
+        return Ok(io::stdout().lock().write_all(STANDARD_JOBS.as_bytes())?);
+    }
+    if args.ledger {
+        return ledger(args);
+    }
+    let (Some(base), Some(output)) = (&args.base, &args.output) else {
+        return Err(Problems::whole("command line", "give --base, --measured and --output").into());
+    };
+    let stem = output.file_stem().unwrap_or_default().to_string_lossy();
+    let request = Request {
+        base: base.clone(),
+        host: args.host.clone(),
+        state: args.state.into(),
+        free: args.free.clone(),
+        measured: measured(&args.measured)?,
+        hold_out: args.hold_out,
+        iterations: args.iterations,
+        name: args.name.clone().unwrap_or_else(|| stem.into_owned()),
+    };
+    let bar = spinner();
+    let fitted = fit::drive(&request, &|evaluations| {
+        bar.set_message(format!("{evaluations} points tried"));
+    });
+    bar.finish_and_clear();
+    let fitted = fitted?;
+    write_whole(output, fitted.toml.as_bytes())?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}\n", report::drive(&fitted))?;
+    writeln!(out, "The drive is {}.", output.display())?;
+    Ok(())
+}
+
+fn measured(paths: &[PathBuf]) -> Result<Vec<MeasuredRun>, Problems> {
+    let mut problems = Problems::default();
+    let mut runs = Vec::new();
+    for path in paths {
+        match one(path) {
+            Ok(found) => runs.extend(found),
+            Err(found) => problems.0.extend(found.0),
+        }
+    }
+    problems.or(runs)
+}
+
+fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
+    let origin = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
+    fit::read(&origin, &text)
+}
+
+fn ledger(args: &Args) -> Result<(), Failure> {
+    let files = ledger::built_in()?;
+    let bar = spinner();
+    let refits = fit::ledger(&files, &args.free, args.iterations, &|file, evaluations| {
+        bar.set_message(format!("{file}: {evaluations} points tried"));
+    });
+    bar.finish_and_clear();
+    writeln!(io::stdout().lock(), "{}", report::ledger(&refits?))?;
+    Ok(())
+}
+
+/// Progress on standard error, where that is a terminal.
+fn spinner() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner();
+    let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

@@ -1,0 +1,303 @@
+//! A catalogue file for a drive that somebody has measured: a base drive with its free parameters fitted.
+
+use model::Span;
+use model::host::HostConfig;
+use model::media::{DriveConfig, Precondition};
+use toml_edit::DocumentMut;
+
+use super::parameter::changes;
+use super::{MeasuredRun, Parameter, Target, loss_of, minimise};
+use crate::catalogue::{self, Change, DriveSheet, change};
+use crate::ledger::figure::RunFigure;
+use crate::problem::{Place, Problem, Problems};
+use crate::run::{Plan, in_parallel, simulate};
+
+/// fio jobs whose results fix what a drive's model can be fitted in: latency, depth, size, mixes.
+pub const STANDARD_JOBS: &str = include_str!("standard.fio");
+
+/// What is to be fitted.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Name or path of the drive to begin from.
+    pub base: String,
+    /// Name or path of the host it was measured in.
+    pub host: String,
+    /// The drive's state when it was measured.
+    pub state: Precondition,
+    /// Keys of the free parameters; those of the medium if empty.
+    pub free: Vec<String>,
+    /// What was measured.
+    pub measured: Vec<MeasuredRun>,
+    /// Every so many-th run is held out of the fit to judge it; 0 for none.
+    pub hold_out: usize,
+    /// Iterations of the search.
+    pub iterations: u64,
+    /// The file's name and the drive's full name in it.
+    pub name: String,
+}
+
+/// What came of a fit.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// The free parameters, with their values before and after in the words of a file.
+    pub parameters: Vec<(Parameter, String)>,
+    /// Every measured figure.
+    pub residuals: Vec<Residual>,
+    /// The catalogue file.
+    pub toml: String,
+}
+
+/// A measured figure and the model's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Residual {
+    /// The run.
+    pub run: String,
+    /// The figure, such as `read.iops`.
+    pub figure: String,
+    /// As measured.
+    pub measured: f64,
+    /// The base drive's.
+    pub before: f64,
+    /// The fitted drive's.
+    pub after: f64,
+    /// Whether it was held out of the fit.
+    pub held_out: bool,
+}
+
+impl Residual {
+    /// Error of the fitted drive as a share of what was measured.
+    pub fn error(&self) -> f64 {
+        self.after / self.measured - 1.0
+    }
+}
+
+/// Median of the absolute errors of the figures that were held out, or of those that were not.
+pub fn median_error(residuals: &[Residual], held_out: bool) -> Option<f64> {
+    let chosen = residuals
+        .iter()
+        .filter(|residual| residual.held_out == held_out);
+    let mut errors: Vec<f64> = chosen.map(|residual| residual.error().abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    errors.get(errors.len() / 2).copied()
+}
+
+/// The parameters that are free by default: what differs between drives of one kind and shows in every benchmark.
+fn default_free(config: &DriveConfig) -> &'static [&'static str] {
+    match config {
+        DriveConfig::XPoint(_) => &[
+            "xpoint.medium.read",
+            "xpoint.medium.write",
+            "xpoint.controller.delay",
+            "xpoint.controller.read_path",
+            "xpoint.controller.write_path",
+        ],
+        DriveConfig::Nand(_) => &[
+            "nand.medium.read",
+            "nand.medium.program",
+            "nand.controller.read_interval",
+            "nand.controller.write_interval",
+            "nand.controller.read_delay",
+            "nand.link.rate",
+        ],
+        DriveConfig::Ram(_) => &["ram.per_command", "ram.rate"],
+        DriveConfig::Raid0(_) => &[],
+    }
+}
+
+/// I/Os of each run of the search, for each of its depth and at least.
+const IOS_FOR_EACH_OF_DEPTH: u64 = 300;
+const FEWEST_IOS: u64 = 12_000;
+/// Bytes of each run at most, so that large blocks do not take all the time.
+const BYTES: u64 = 300_000_000;
+
+/// The measured runs on a changed drive.
+struct Bench<'a> {
+    request: &'a Request,
+    parameters: Vec<Parameter>,
+}
+
+impl Bench<'_> {
+    /// The model's figures by run and target; NaN for what it does not have.
+    fn figures(&self, at: &[f64], runs: &[usize]) -> Result<Vec<Vec<f64>>, Problems> {
+        let (of_drive, of_host) = changes(&self.parameters, at);
+        let drive = catalogue::drive_with(&self.request.base, &of_drive)?;
+        let host = catalogue::host_with(&self.request.host, &of_host)?;
+        let host = HostConfig {
+            io_queues: drive.io_queues,
+            ..host.config
+        };
+        let results = in_parallel(runs, &|_| {}, |run, _| {
+            let run = &self.request.measured[*run];
+            let plan = Plan {
+                drive: drive.config.clone(),
+                state: self.request.state,
+                host: host.clone(),
+                jobs: bounded(run),
+                seed: 1,
+                series_every: Span::ZERO,
+            };
+            let outcome = simulate(&plan, &|_| {})?;
+            let figure = |target: &Target| {
+                let figure = RunFigure::named(&target.figure()).ok();
+                figure
+                    .and_then(|figure| figure.of(&outcome).ok())
+                    .unwrap_or(f64::NAN)
+            };
+            Ok(run.targets.iter().map(figure).collect())
+        });
+        results.into_iter().collect()
+    }
+
+    fn loss(&self, at: &[f64], runs: &[usize]) -> f64 {
+        let Ok(figures) = self.figures(at, runs) else {
+            // Values that contradict each other: no drive at all.
+            return 9.0;
+        };
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (run, figures) in runs.iter().zip(figures) {
+            for (target, model) in self.request.measured[*run].targets.iter().zip(figures) {
+                sum += target.weight * loss_of(model, target.value);
+                weights += target.weight;
+            }
+        }
+        sum / weights
+    }
+}
+
+fn bounded(run: &MeasuredRun) -> Vec<crate::workload::job::Job> {
+    let depth = |job: &crate::workload::job::Job| u64::from(job.iodepth);
+    let all: u64 = run
+        .jobs
+        .iter()
+        .map(|job| depth(job) * u64::from(job.numjobs))
+        .sum();
+    let largest = run
+        .jobs
+        .iter()
+        .map(crate::ledger::largest_block)
+        .max()
+        .unwrap_or(4096);
+    let most = (BYTES / u64::from(largest)).max(500);
+    let ios = (all * IOS_FOR_EACH_OF_DEPTH).max(FEWEST_IOS).min(most);
+    let mut jobs = run.jobs.clone();
+    for job in &mut jobs {
+        job.number_ios = Some((ios * depth(job)).div_ceil(all.max(1)).max(1));
+    }
+    jobs
+}
+
+/// Fits the free parameters of the base drive to what was measured.
+///
+/// # Errors
+/// The base drive, host or a parameter does not exist; the measured jobs do not fit the drive; the search fails.
+pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitted, Problems> {
+    let base = catalogue::drive(&request.base)?;
+    let host = catalogue::host(&request.host)?;
+    let parameters = parameters(request, &base, &host.figures)?;
+    let all: Vec<usize> = (0..request.measured.len()).collect();
+    let held = |run: &usize| request.hold_out > 0 && (run + 1) % request.hold_out == 0;
+    let (held_out, fitted): (Vec<usize>, Vec<usize>) = all.iter().partition(|run| held(run));
+    if fitted.is_empty() {
+        let what = "every measured run is held out: nothing is left to fit to";
+        return Err(Problems::whole("command line", what));
+    }
+    let bench = Bench {
+        request,
+        parameters,
+    };
+    let origin = vec![0.0; bench.parameters.len()];
+    // What does not fit the drive is told before the search.
+    let before = bench.figures(&origin, &all)?;
+    let evaluations = std::cell::Cell::new(0);
+    let loss = |at: &[f64]| {
+        evaluations.set(evaluations.get() + 1);
+        progress(evaluations.get());
+        bench.loss(at, &fitted)
+    };
+    let best = minimise(bench.parameters.len(), request.iterations, &loss)
+        .map_err(|what| Problems::whole("fit", what))?;
+    let after = bench.figures(&best, &all)?;
+    let mut residuals = Vec::new();
+    for (index, run) in request.measured.iter().enumerate() {
+        for (target, (before, after)) in run
+            .targets
+            .iter()
+            .zip(before[index].iter().zip(&after[index]))
+        {
+            residuals.push(Residual {
+                run: run.name.clone(),
+                figure: target.figure(),
+                measured: target.value,
+                before: *before,
+                after: *after,
+                held_out: held_out.contains(&index),
+            });
+        }
+    }
+    let (of_drive, _) = changes(&bench.parameters, &best);
+    let toml = toml(request, &base, &of_drive)?;
+    let moved = bench
+        .parameters
+        .iter()
+        .zip(&best)
+        .map(|(one, log)| (one.clone(), one.moved(*log)));
+    Ok(Fitted {
+        parameters: moved.collect(),
+        residuals,
+        toml,
+    })
+}
+
+fn parameters(
+    request: &Request,
+    base: &DriveSheet,
+    host: &[catalogue::Figure],
+) -> Result<Vec<Parameter>, Problems> {
+    let default = default_free(&base.config)
+        .iter()
+        .map(|key| (*key).to_owned());
+    let keys: Vec<String> = match request.free.is_empty() {
+        true => default.collect(),
+        false => request.free.clone(),
+    };
+    let mut problems: Vec<Problem> = Vec::new();
+    let mut parameters = Vec::new();
+    for key in &keys {
+        match Parameter::named(key, &base.figures, host) {
+            Ok(parameter) => parameters.push(parameter),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if keys.is_empty() {
+        problems.push(Problem {
+            origin: "command line".into(),
+            place: Place::Whole,
+            what: format!("{} has no parameters of its own", base.id),
+            help: Some("fit one of its members".into()),
+        });
+    }
+    Problems(problems).or(parameters)
+}
+
+/// The base drive's file with the fitted figures in it, and with its own name.
+fn toml(request: &Request, base: &DriveSheet, changed: &[Change]) -> Result<String, Problems> {
+    let text = catalogue::change::text_of(&request.base)?;
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error| Problems::whole(&*request.base, format!("not TOML: {error}")))?;
+    document["name"] = toml_edit::value(&*request.name);
+    let runs: Vec<&str> = request.measured.iter().map(|run| &*run.name).collect();
+    let source = format!("fitted from {} to fio's jobs {}", base.id, runs.join(", "));
+    for (key, words) in changed {
+        change::set_as(
+            document.as_table_mut(),
+            key,
+            change::as_value(words),
+            "fitted",
+            &source,
+        );
+    }
+    let text = document.to_string();
+    catalogue::drive_from_text(&request.name, &text)?;
+    Ok(text)
+}

@@ -1,0 +1,303 @@
+//! What a user measured: fio's JSON, turned back into the jobs that ran and the figures that came out.
+//!
+//! Each reporting group of fio's output is one run: its jobs ran together, and a stonewall begins the next group. Options
+//! are those that fio prints with each job. Left out: jobs that shared a reporting group under different names with
+//! `group_reporting` (fio prints only the first one's options), and groups made by `new_group` without a stonewall.
+
+use serde_json::Value;
+
+use crate::problem::{Place, Problem, Problems};
+use crate::workload::fio::{self, Surroundings};
+use crate::workload::job::Job;
+
+/// One run of the measured drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredRun {
+    /// Names of its jobs.
+    pub name: String,
+    /// What ran, without a bound.
+    pub jobs: Vec<Job>,
+    /// What came out.
+    pub targets: Vec<Target>,
+}
+
+/// One measured figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Of reads (false: of writes).
+    pub read: bool,
+    /// What it is.
+    pub quantity: Quantity,
+    /// Its value: I/Os a second or microseconds.
+    pub value: f64,
+    /// How much it counts.
+    pub weight: f64,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Quantity {
+    /// I/Os a second of all threads.
+    Iops,
+    /// Mean latency.
+    Mean,
+    /// A percentile of completion latency.
+    Percentile(f64),
+}
+
+impl Target {
+    /// The same figure of the model, as metrics of the ledger call it.
+    pub fn figure(&self) -> String {
+        let direction = if self.read { "read" } else { "write" };
+        match self.quantity {
+            Quantity::Iops => format!("{direction}.iops"),
+            Quantity::Mean => format!("{direction}.mean_us"),
+            Quantity::Percentile(percent) => format!("{direction}.clat.p{percent}_us"),
+        }
+    }
+}
+
+/// Percentiles that are fitted to, and how much each counts: a tail is noisier than a median.
+const PERCENTILES: [(f64, &str, f64); 3] = [
+    (50.0, "50.000000", 0.5),
+    (99.0, "99.000000", 0.3),
+    (99.9, "99.900000", 0.1),
+];
+
+/// Options that say nothing of what a drive is asked, or that only bounded the run.
+const DROPPED: [&str; 16] = [
+    "filename",
+    "directory",
+    "name",
+    "runtime",
+    "time_based",
+    "number_ios",
+    "io_size",
+    "loops",
+    "startdelay",
+    "stonewall",
+    "ramp_time",
+    "group_reporting",
+    "write_bw_log",
+    "write_lat_log",
+    "write_iops_log",
+    "log_avg_msec",
+];
+
+/// Reads fio's JSON; `origin` names the file in messages.
+///
+/// # Errors
+/// It is not fio's JSON, or jobs in it cannot be run again.
+pub fn read(origin: &str, text: &str) -> Result<Vec<MeasuredRun>, Problems> {
+    // fio prints notes before the JSON when its output goes to one file.
+    let json = &text[text.find('{').unwrap_or(0)..];
+    let root: Value = serde_json::from_str(json)
+        .map_err(|error| Problems::whole(origin, format!("not fio's JSON: {error}")))?;
+    let Some(entries) = root["jobs"].as_array().filter(|jobs| !jobs.is_empty()) else {
+        let mut problems = Problems::whole(origin, "there is no `jobs` in it");
+        problems.0[0].help =
+            Some("make it with `fio JOBFILE --output-format=json --output=FILE`".into());
+        return Err(problems);
+    };
+    let mut groups: Vec<(u64, Vec<&Value>)> = Vec::new();
+    for entry in entries {
+        let group = entry["groupid"].as_u64().unwrap_or_default();
+        match groups.last_mut() {
+            Some((last, members)) if *last == group => members.push(entry),
+            _ => groups.push((group, vec![entry])),
+        }
+    }
+    let mut problems = Problems::default();
+    let mut runs = Vec::new();
+    for (_, members) in groups {
+        match run(origin, &root["global options"], &members) {
+            Ok(run) => runs.push(run),
+            Err(found) => problems.0.extend(found.0),
+        }
+    }
+    problems.or(runs)
+}
+
+fn run(origin: &str, globals: &Value, members: &[&Value]) -> Result<MeasuredRun, Problems> {
+    let mut jobs = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    for member in members {
+        let name = member["jobname"].as_str().unwrap_or("job");
+        // Without group_reporting fio lists every copy of a job.
+        if names.contains(&name) {
+            continue;
+        }
+        names.push(name);
+        jobs.extend(job(origin, name, globals, &member["job options"])?);
+    }
+    let targets = [("read", true), ("write", false)]
+        .into_iter()
+        .flat_map(|(key, read)| targets(members, key, read))
+        .collect::<Vec<Target>>();
+    let name = names.join(" + ");
+    if targets.is_empty() {
+        return Err(problem(
+            origin,
+            &name,
+            "no reads and no writes were measured",
+            None,
+        ));
+    }
+    Ok(MeasuredRun {
+        name,
+        jobs,
+        targets,
+    })
+}
+
+fn problem(origin: &str, job: &str, what: &str, help: Option<String>) -> Problems {
+    Problems(vec![Problem {
+        origin: origin.into(),
+        place: Place::Whole,
+        what: format!("job {job}: {what}"),
+        help,
+    }])
+}
+
+/// The job that these options describe, without what bounded it.
+fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<Vec<Job>, Problems> {
+    let mut options: Vec<(&str, &str)> = Vec::new();
+    for (key, value) in [globals, own]
+        .into_iter()
+        .filter_map(Value::as_object)
+        .flatten()
+    {
+        options.retain(|(known, _)| known != key);
+        options.push((key, value.as_str().unwrap_or_default()));
+    }
+    let arguments: Vec<String> = options
+        .into_iter()
+        .filter(|(key, _)| !DROPPED.contains(key))
+        .map(|(key, value)| match value {
+            "" => format!("--{key}"),
+            value => format!("--{key}={value}"),
+        })
+        .collect();
+    let surroundings = Surroundings {
+        environment: &|_| None,
+        read: &|path| {
+            Err(std::io::Error::other(format!(
+                "{} is not read",
+                path.display()
+            )))
+        },
+        processors: 1,
+    };
+    let set = fio::read(&arguments, &[], &[], &surroundings).map_err(|found| {
+        let all: Vec<Problem> = found
+            .0
+            .into_iter()
+            .flat_map(|one| problem(origin, name, &one.what, one.help).0)
+            .collect();
+        Problems(all)
+    })?;
+    let mut jobs = set.jobs;
+    for job in &mut jobs {
+        job.name = name.into();
+        // A file on the drive is a small part of it; where it lies does not matter to a model.
+        job.norandommap = true;
+        job.direct = true;
+    }
+    Ok(jobs)
+}
+
+/// The figures of one direction over the members of a group.
+fn targets(members: &[&Value], key: &str, read: bool) -> Vec<Target> {
+    let number = |value: &Value| value.as_f64().unwrap_or_default();
+    let sides: Vec<&Value> = members.iter().map(|member| &member[key]).collect();
+    let weights: Vec<f64> = sides
+        .iter()
+        .map(|side| number(&side["total_ios"]))
+        .collect();
+    let ios: f64 = weights.iter().sum();
+    if ios < 100.0 {
+        return Vec::new();
+    }
+    let target = |quantity, value, weight| Target {
+        read,
+        quantity,
+        value,
+        weight,
+    };
+    // Threads of one group do alike, so that the mean of their percentiles is near that of all.
+    let mean_of = |figure: &dyn Fn(&Value) -> f64| {
+        let sum: f64 = sides
+            .iter()
+            .zip(&weights)
+            .map(|(side, weight)| figure(side) * weight)
+            .sum();
+        sum / ios
+    };
+    let mut all = vec![
+        target(
+            Quantity::Iops,
+            sides.iter().map(|side| number(&side["iops"])).sum(),
+            1.0,
+        ),
+        target(
+            Quantity::Mean,
+            mean_of(&|side| number(&side["lat_ns"]["mean"]) / 1e3),
+            1.0,
+        ),
+    ];
+    for (percent, name, weight) in PERCENTILES {
+        let value = mean_of(&|side| number(&side["clat_ns"]["percentile"][name]) / 1e3);
+        if ios * (1.0 - percent / 100.0) >= 10.0 {
+            all.push(target(Quantity::Percentile(percent), value, weight));
+        }
+    }
+    all.retain(|target| target.value > 0.0);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(options: &str) -> String {
+        format!(
+            r#"{{"global options": {{"ioengine": "libaio", "bs": "4k", "filename": "/dev/nvme0n1", "runtime": "30"}},
+            "jobs": [{{"jobname": "deep", "groupid": 0, "job options": {{{options}}},
+              "read": {{"iops": 500000.0, "total_ios": 15000000, "lat_ns": {{"mean": 64000.0}},
+                "clat_ns": {{"percentile": {{"50.000000": 60000, "99.000000": 90000, "99.900000": 120000}}}}}},
+              "write": {{"iops": 0, "total_ios": 0}}}}]}}"#
+        )
+    }
+
+    #[test]
+    fn jobs_and_figures_come_back() {
+        let runs = read("r.json", &json(r#""rw": "randread", "iodepth": "32""#)).expect("fio's");
+        assert_eq!(runs.len(), 1);
+        assert_eq!(
+            (runs[0].jobs[0].iodepth, runs[0].jobs[0].runtime),
+            (32, None)
+        );
+        let figures: Vec<String> = runs[0].targets.iter().map(Target::figure).collect();
+        let wanted = [
+            "read.iops",
+            "read.mean_us",
+            "read.clat.p50_us",
+            "read.clat.p99_us",
+            "read.clat.p99.9_us",
+        ];
+        assert_eq!(figures, wanted);
+        assert_eq!(runs[0].targets[4].value, 120.0);
+    }
+
+    #[test]
+    fn what_is_no_result_of_fio_is_refused() {
+        for (text, part) in [
+            ("rw=read", "not fio's JSON"),
+            ("{}", "there is no `jobs`"),
+            (&*json(r#""rw": "sideways""#), "job deep: rw"),
+        ] {
+            let said = read("r.json", text).expect_err(text).to_string();
+            assert!(said.contains(part), "{said}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Fitting: parameters of a catalogue file set so that the model does what was measured.
+//!
+//! Two uses share it. [`drive()`] makes a file for a drive that a user has measured with fio; [`ledger()`] sets the
+//! parameters that rows of the ledger fix anew, so that every fit in the catalogue can be run again. Both search with
+//! Nelder and Mead's simplex over the logarithms of the parameters: simulations have no gradient, a parameter's scale
+//! is its own size, and with fixed seeds the same search gives the same figures.
+//!
+//! Left out: intervals of the fitted parameters (a parameter that no measurement depends on stays where the search left
+//! it; the table shows it by a change without gain).
+
+mod drive;
+mod ledger;
+mod measured;
+mod parameter;
+
+use argmin::core::{CostFunction, Error, Executor};
+use argmin::solver::neldermead::NelderMead;
+
+pub use drive::{Fitted, Request, Residual, STANDARD_JOBS, drive, median_error};
+pub use ledger::{Refit, RowError, ledger};
+pub use measured::{MeasuredRun, Quantity, Target, read};
+pub use parameter::Parameter;
+
+/// First step of each parameter: a fifth up.
+const STEP: f64 = 0.182;
+/// How far from where it began a parameter may go, as a logarithm: a factor of five.
+const FURTHEST: f64 = 1.609;
+/// The search ends when the losses at the simplex's corners differ by less.
+const SAME: f64 = 1e-6;
+
+/// What the search minimises, over logarithms of factors on the starting values.
+struct Problem<'a> {
+    loss: &'a (dyn Fn(&[f64]) -> f64 + 'a),
+}
+
+impl CostFunction for Problem<'_> {
+    type Param = Vec<f64>;
+    type Output = f64;
+
+    fn cost(&self, at: &Vec<f64>) -> Result<f64, Error> {
+        // Outside the bounds the loss grows with the distance, so that the simplex turns back.
+        let outside: f64 = at.iter().map(|x| (x.abs() - FURTHEST).max(0.0)).sum();
+        let inside: Vec<f64> = at.iter().map(|x| x.clamp(-FURTHEST, FURTHEST)).collect();
+        Ok((self.loss)(&inside) + outside * outside)
+    }
+}
+
+/// The point with the least loss that `evaluations` or so of it find, from the origin.
+fn minimise(
+    dimensions: usize,
+    evaluations: u64,
+    loss: &dyn Fn(&[f64]) -> f64,
+) -> Result<Vec<f64>, String> {
+    let corner = |moved: usize| {
+        let mut at = vec![0.0; dimensions];
+        if let Some(x) = moved.checked_sub(1).and_then(|index| at.get_mut(index)) {
+            *x = STEP;
+        }
+        at
+    };
+    let simplex = (0..=dimensions).map(corner).collect();
+    let failed = |error: Error| format!("the search failed: {error}");
+    let solver = NelderMead::new(simplex)
+        .with_sd_tolerance(SAME)
+        .map_err(failed)?;
+    let found = Executor::new(Problem { loss }, solver)
+        .configure(|state| state.max_iters(evaluations))
+        .run()
+        .map_err(failed)?;
+    let best = found
+        .state
+        .best_param
+        .unwrap_or_else(|| vec![0.0; dimensions]);
+    Ok(best.iter().map(|x| x.clamp(-FURTHEST, FURTHEST)).collect())
+}
+
+/// The loss of a figure that should be another: the square of the logarithm of their ratio, so that twice as much and
+/// half as much are equally wrong. What cannot be computed is as wrong as a factor of twenty.
+fn loss_of(model: f64, wanted: f64) -> f64 {
+    let ratio = model / wanted;
+    if ratio.is_finite() && ratio > 0.0 {
+        let log = libm::log(ratio);
+        (log * log).min(9.0)
+    } else {
+        9.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_finds_the_bottom_of_a_bowl() {
+        let wanted = [0.7, -0.3, 0.05];
+        let loss = |at: &[f64]| {
+            let squares = at
+                .iter()
+                .zip(wanted)
+                .map(|(x, want)| (x - want) * (x - want));
+            squares.sum::<f64>()
+        };
+        let found = minimise(3, 200, &loss).expect("it converges");
+        for (x, want) in found.iter().zip(wanted) {
+            assert!((x - want).abs() < 0.01, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_search_keeps_within_its_bounds() {
+        let found = minimise(1, 100, &|at: &[f64]| -at[0]).expect("it converges");
+        assert!((found[0] - FURTHEST).abs() < 0.05, "{found:?}");
+    }
+
+    #[test]
+    fn a_loss_is_symmetric_in_ratio() {
+        assert!((loss_of(2.0, 1.0) - loss_of(1.0, 2.0)).abs() < 1e-12);
+        assert_eq!(loss_of(3.0, 3.0), 0.0);
+        assert_eq!(loss_of(f64::NAN, 1.0), 9.0);
+    }
+}

@@ -20,6 +20,7 @@ Examples:
   drivelab reproduce                                  every source, in minutes
   drivelab reproduce S4                               one source
   drivelab reproduce --row S0-073 --row S0-086        some rows
+  drivelab reproduce --ledger mine.toml               rows of your own (see docs/ledger.md)
   drivelab reproduce --json reproduction.json --html reproduction.html
 
 A row is fitted (a parameter of the model was set from it), predicted, or of the catalogue alone (no run behind it).
@@ -32,6 +33,10 @@ pub(crate) struct Args {
     /// A row by its id; may be given several times
     #[arg(long = "row", value_name = "ID")]
     rows: Vec<String>,
+
+    /// A ledger file of your own instead of the built-in ledger; may be given several times
+    #[arg(long = "ledger", value_name = "FILE")]
+    ledgers: Vec<PathBuf>,
 
     /// Write everything as JSON to this file too
     #[arg(long, value_name = "FILE")]
@@ -47,7 +52,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let files = ledger::built_in()?;
+    let files = match args.ledgers.is_empty() {
+        true => ledger::built_in()?,
+        false => ledger::from_disk(&args.ledgers)?,
+    };
     let selection = selection(args)?;
     let bar = progress();
     let reproduction = ledger::reproduce(&files, &selection, &|share| {

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use study::ledger::{self, Published};
+use study::report::reproduce as report;
 
 /// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
 macro_rules! skip {
@@ -104,4 +105,211 @@ fn published_values_are_those_of_the_sources() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A small ledger on the RAM disk, whose times are known.
+const SMALL: &str = r#"
+[drives]
+ram = "ram-disk"
+optane = "p4800x-375"
+
+[common]
+state = "fresh"
+host = "xeon-2017"
+fio = ["--ioengine=libaio", "--direct=1"]
+
+[measure.by_depth]
+drive = "ram-disk"
+fio = ["--rw=randread", "--bs=4k"]
+sweep = { iodepth = [1, 2, 4, 8] }
+
+[measure.writes]
+drive = "ram-disk"
+fio = ["--rw=randwrite", "--bs=4k", "--iodepth=4"]
+
+[[row]]
+id = "S0-001"
+what = "reads and writes at depth 4"
+conditions = "4 KiB random"
+published = 1
+unit = "x"
+metric = "at(by_depth.read.iops, 4) / writes.write.iops"
+evidence = "predicted"
+
+[[row]]
+id = "S0-002"
+what = "depth at which reads saturate"
+conditions = "4 KiB random"
+published = "a depth of 2 to 8"
+unit = "QD"
+metric = "knee(by_depth.read.iops)"
+is = "2 to 8"
+evidence = "predicted"
+
+[[row]]
+id = "S0-003"
+what = "a mean that no RAM disk has"
+conditions = "4 KiB random"
+published = 1000
+unit = "us"
+metric = "writes.write.mean_us"
+evidence = "predicted"
+note = "made up to miss"
+
+[[row]]
+id = "S0-004"
+what = "reads overtake what nothing overtakes"
+conditions = "4 KiB random"
+published = "somewhere"
+unit = "QD"
+metric = "crossing(by_depth.read.iops, 1_000_000_000)"
+is = "< 9"
+evidence = "predicted"
+
+[[row]]
+id = "S0-005"
+what = "P4800X, writes a day"
+conditions = "rated"
+published = 30
+unit = "DWPD"
+metric = "optane.dwpd"
+evidence = "catalogue"
+
+[[not-reproduced]]
+reason = "a price"
+rows = ["S0-009 to S0-010"]
+"#;
+
+fn small() -> Vec<ledger::File> {
+    let file = ledger::file("small.toml", SMALL);
+    vec![file.unwrap_or_else(|problems| panic!("{}", problems.render(false)))]
+}
+
+fn run(selection: &ledger::Selection) -> ledger::Reproduction {
+    ledger::reproduce(&small(), selection, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn a_run_is_a_table_with_a_summary() {
+    let all = run(&ledger::Selection::default());
+    insta::assert_snapshot!(report::text(&all, 140));
+    // Three seeds of four depths and of the writes.
+    assert_eq!(all.runs, 15);
+    let verdicts: Vec<ledger::Verdict> = all.results.iter().map(|result| result.verdict).collect();
+    use ledger::Verdict::{Holds, Misses, NoFigure};
+    assert_eq!(verdicts, [Holds, Holds, Misses, NoFigure, Holds]);
+}
+
+#[test]
+fn a_row_has_the_same_figure_whichever_others_are_run() {
+    let all = run(&ledger::Selection::default());
+    let one = run(&ledger::Selection {
+        rows: vec!["S0-003".into()],
+        ..ledger::Selection::default()
+    });
+    assert_eq!(one.results[..], all.results[2..3]);
+    assert_eq!(one.runs, 3);
+}
+
+#[test]
+fn rows_that_are_not_there_are_refused() {
+    let selection = |id: &str| ledger::Selection {
+        rows: vec![id.into()],
+        ..ledger::Selection::default()
+    };
+    let said = |id: &str| {
+        let refused = ledger::reproduce(&small(), &selection(id), &|_| {});
+        refused.expect_err("it is not there").to_string()
+    };
+    assert!(said("S0-009").contains("S0-009 is not reproduced: a price"));
+    assert!(said("S0-006").contains("the ledger has no row S0-006"));
+}
+
+#[test]
+fn the_page_shows_every_row_and_nothing_a_file_says_becomes_markup() {
+    let page = report::page::html(&run(&ledger::Selection::default()));
+    for id in ["S0-001", "S0-005", "S0-009 to S0-010"] {
+        assert!(page.contains(id), "{id}");
+    }
+    assert!(
+        !page.contains("http://") && !page.contains("https://"),
+        "it loads nothing"
+    );
+    let trap = SMALL.replace("made up to miss", "<script>alert(1)</script>");
+    let file = ledger::file("small.toml", &trap).expect("it is well formed");
+    let trapped =
+        ledger::reproduce(&[file], &ledger::Selection::default(), &|_| {}).expect("it runs");
+    assert!(!report::page::html(&trapped).contains("<script>alert"));
+}
+
+#[test]
+fn all_problems_of_a_file_come_at_once() {
+    let text = r#"
+[drives]
+optane = "p4800x-357"
+
+[measure.reads]
+drive = "p4800x-375"
+state = "stady"
+host = "xeon-2017"
+fio = ["--rw=randread", "--bs=4z"]
+sweep = { iodepth = [4, 2] }
+
+[measure.writes]
+drive = "p4800x-375"
+state = "steady"
+host = "xeon-2017"
+fio = ["--rw=randwrite"]
+set = { "xpoint.power.limits" = "12 W" }
+seed = 4
+
+[measure.good]
+drive = "p4800x-375"
+state = "steady"
+host = "xeon-2017"
+fio = ["--rw=randwrite", "--bs=4k"]
+
+[[row]]
+id = "S4-1"
+what = "a row"
+conditions = "none"
+published = "fast"
+unit = "us"
+metric = "good.write.p99"
+evidence = "predicted"
+
+[[row]]
+id = "S4-002"
+what = "another"
+conditions = "none"
+published = 5
+unit = "us"
+metric = "godo.write.p99_us"
+is = "about"
+tolerance = "5"
+evidence = "fitted"
+
+[[row]]
+id = "S4-128"
+what = "a fit that is not admitted"
+conditions = "none"
+published = 5
+unit = "us"
+metric = "good.write.iops +"
+evidence = "guessed"
+
+[[row]]
+id = "S4-128"
+what = "a row that a parameter was set from"
+conditions = "none"
+published = 5
+unit = "us"
+metric = "good.write.p99_us"
+evidence = "predicted"
+
+[[not-reproduced]]
+rows = ["S4-010 to S4-009"]
+"#;
+    let problems = ledger::file("wrong.toml", text).expect_err("it is full of mistakes");
+    insta::assert_snapshot!(problems.render(false));
 }

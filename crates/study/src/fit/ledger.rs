@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::parameter::Parameter;
 use super::{loss_of, minimise};
-use crate::catalogue::{self, Change};
+use crate::catalogue::{self, Change, Kind};
 use crate::ledger::{
     File, Judgement, Measurement, Result as RowResult, Row, Selection, Tolerance, reproduce,
 };
@@ -105,6 +105,15 @@ fn fixed_by(file: &File, row: &Row, key: &str) -> Result<Vec<Parameter>, Problem
     for measurement in measurements_of(file, row) {
         let drive = catalogue::drive(&measurement.drive)?;
         let host = catalogue::host(&measurement.host)?;
+        // What a specification gives is not searched for.
+        let figures = drive.figures.iter().chain(&host.figures);
+        let own = key.strip_prefix("host.").unwrap_or(key);
+        if !figures
+            .into_iter()
+            .any(|figure| figure.key == own && figure.kind == Kind::Fitted)
+        {
+            continue;
+        }
         // A figure that is a list or a word cannot be fitted; a drive without it is not meant.
         if let Ok(parameter) = Parameter::named(key, &drive.figures, &host.figures)
             && !found.iter().any(|known| known.file == parameter.file)

@@ -80,6 +80,11 @@ impl<'a> Cursor<'a> {
         self.page.wrong(self.place(key), what, help);
     }
 
+    /// Whether the key is there.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
     /// The item of a key, if it is there.
     pub(super) fn item(&mut self, key: &'static str) -> Option<&'a Item> {
         self.asked.insert(key);

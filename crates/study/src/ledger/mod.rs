@@ -14,7 +14,7 @@ mod reproduce;
 mod rows;
 pub mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
 use model::media::Precondition;
@@ -180,18 +180,43 @@ pub fn built_in() -> std::result::Result<Vec<File>, Problems> {
     let mut paths: Vec<&Path> = BUILT_IN.files().map(include_dir::File::path).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
     paths.sort();
-    let mut problems = Problems::default();
-    let mut files = Vec::new();
-    for path in paths {
+    together(paths.into_iter().map(|path| {
         let origin = format!("ledger/{}", path.display());
         let text = BUILT_IN
             .get_file(path)
             .and_then(include_dir::File::contents_utf8);
-        let read = match text {
+        match text {
             Some(text) => file(&origin, text),
             None => Err(Problems::whole(&*origin, "not UTF-8")),
-        };
-        match read {
+        }
+    }))
+}
+
+/// Ledger files on disk, as one ledger.
+///
+/// # Errors
+/// Everything wrong with all of them.
+pub fn from_disk(paths: &[PathBuf]) -> std::result::Result<Vec<File>, Problems> {
+    together(paths.iter().map(|path| {
+        let origin = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => file(&origin, &text),
+            Err(error) => Err(Problems::whole(
+                &*origin,
+                format!("cannot be read: {error}"),
+            )),
+        }
+    }))
+}
+
+/// Files as one ledger, in which no row stands twice.
+fn together(
+    read: impl Iterator<Item = std::result::Result<File, Problems>>,
+) -> std::result::Result<Vec<File>, Problems> {
+    let mut problems = Problems::default();
+    let mut files = Vec::new();
+    for one in read {
+        match one {
             Ok(file) => files.push(file),
             Err(found) => problems.0.extend(found.0),
         }

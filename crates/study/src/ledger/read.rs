@@ -224,8 +224,9 @@ fn measurement(
 ) -> (Option<Measurement>, Option<(DriveSheet, HostSheet)>) {
     let drive = cursor.text("drive");
     let set = changes(cursor, "set");
-    let state = state(cursor).or(common.state);
-    if state.is_none() {
+    let own_state = state(cursor);
+    let state = own_state.or(common.state);
+    if state.is_none() && !cursor.has("state") {
         cursor.wrong(
             "state",
             "`state` is missing",
@@ -234,10 +235,18 @@ fn measurement(
     }
     let host = cursor.maybe_text("host").or_else(|| common.host.clone());
     let host_set = changes(cursor, "host_set");
-    let sheet = sheet(cursor, "drive", &drive, &set);
+    let at = if set.is_empty() { "drive" } else { "set" };
+    let sheet = sheet(cursor, at, &drive, &set);
     let host_sheet = match &host {
         Some(host) => catalogue::host_with(host, &host_set)
-            .map_err(|problems| adopt(cursor, "host", problems))
+            .map_err(|problems| {
+                let at = if host_set.is_empty() {
+                    "host"
+                } else {
+                    "host_set"
+                };
+                adopt(cursor, at, problems);
+            })
             .ok(),
         None => {
             cursor.wrong("host", "`host` is missing", "such as host = \"xeon-2017\"");
@@ -472,6 +481,8 @@ fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &Known) -> 
                 format!("there is no measurement or drive `{owner}`"),
                 help,
             );
+            // Most likely a measurement: what is said of its evidence should not be blamed on the slip.
+            uses.measurements.push(owner.to_owned());
         }
     });
     uses
@@ -624,12 +635,13 @@ fn check_fixes(
             );
         }
     }
-    let fitted_to_it = figures
+    // A parameter taken from a specification is set from it as much as one that was searched for.
+    let set_from_it = figures
         .iter()
-        .find(|(_, figure)| figure.kind == Kind::Fitted && rows::names(&figure.source, id));
-    if let (Some(Evidence::Predicted), Some((key, figure))) = (evidence, fitted_to_it) {
+        .find(|(_, figure)| figure.kind != Kind::Assumed && rows::names(&figure.source, id));
+    if let (Some(Evidence::Predicted), Some((key, figure))) = (evidence, set_from_it) {
         let what = format!(
-            "it is called predicted, but `{key}` in {} is fitted to it",
+            "it is called predicted, but `{key}` in {} was set from it",
             figure.file
         );
         let help = format!("write evidence = \"fitted\" and fixes = \"{key}\"");

@@ -94,9 +94,11 @@ fn model(result: &Result) -> String {
 }
 
 fn error(result: &Result) -> String {
-    result
-        .error
-        .map_or(String::new(), |error| format!("{:+.1} %", error * 100.0))
+    let shown = |error: f64| match format!("{:+.1} %", error * 100.0) {
+        zero if zero == "-0.0 %" || zero == "+0.0 %" => "0.0 %".to_owned(),
+        error => error,
+    };
+    result.error.map_or(String::new(), shown)
 }
 
 fn verdict(result: &Result) -> String {

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::chart;
 use super::{error, model, published, rows_of, verdict};
-use crate::ledger::{Reproduction, Result, SOURCES, Summary, Verdict};
+use crate::ledger::{Evidence, Reproduction, Result, SOURCES, Summary, Verdict};
 use crate::report::page::look;
 use crate::report::page::markup::escape;
 
@@ -100,7 +100,7 @@ fn errors(reproduction: &Reproduction) -> String {
     let predicted: Vec<f64> = reproduction
         .results
         .iter()
-        .filter(|result| result.row.evidence == crate::ledger::Evidence::Predicted)
+        .filter(|result| result.row.evidence == Evidence::Predicted)
         .filter_map(|result| result.error)
         .collect();
     if predicted.len() < 3 {
@@ -121,7 +121,10 @@ fn section(source: &str, about: &str, rows: &[&Result]) -> String {
         KEY
     );
     let mut by_unit: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
-    for result in rows.iter().filter(|result| result.error.is_some()) {
+    // What no run is behind agrees by itself: a chart of it would say nothing.
+    let of_runs =
+        |result: &&&Result| result.error.is_some() && result.row.evidence != Evidence::Catalogue;
+    for result in rows.iter().filter(of_runs) {
         by_unit.entry(&result.row.unit).or_default().push(result);
     }
     for (unit, rows) in by_unit {
@@ -147,8 +150,8 @@ fn section(source: &str, about: &str, rows: &[&Result]) -> String {
 }
 
 const KEY: &str = "<p class=\"key-line soft\"><span class=\"mark published\"></span>published \
-    <span class=\"mark predicted\"></span>model, predicted <span class=\"mark fitted\"></span>model, fitted \
-    <span class=\"mark catalogue\"></span>catalogue alone; bars are 95 % intervals over seeds</p>\n";
+    <span class=\"mark predicted\"></span>model, predicted <span class=\"mark fitted\"></span>model, fitted; \
+bars are 95 % intervals over seeds</p>\n";
 
 fn table(rows: &[&Result]) -> String {
     let mut page = String::from(

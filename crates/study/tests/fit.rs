@@ -1,0 +1,113 @@
+//! A drive whose parameters are known is measured in the model, and the fit must find them again.
+
+use model::Span;
+use model::host::HostConfig;
+use model::media::Precondition;
+use study::catalogue;
+use study::fit::{self, MeasuredRun, Quantity, Request, Target};
+use study::ledger::figure::RunFigure;
+use study::run::{Plan, simulate};
+use study::workload::job::{Job, Mix};
+
+/// What a drive with these figures changed would have measured.
+fn measured(changes: &[catalogue::Change]) -> Vec<MeasuredRun> {
+    let drive = catalogue::drive_with("p4800x-375", changes).expect("it is a drive");
+    let host = catalogue::host("xeon-2017").expect("built in");
+    let host = HostConfig {
+        io_queues: drive.io_queues,
+        ..host.config
+    };
+    let run = |mix: Mix, iodepth: u32| {
+        let job = Job {
+            mix,
+            iodepth,
+            random: true,
+            norandommap: true,
+            ..Job::default()
+        };
+        let plan = Plan {
+            drive: drive.config.clone(),
+            state: Precondition::Steady,
+            host: host.clone(),
+            jobs: vec![Job {
+                number_ios: Some(12_000),
+                ..job.clone()
+            }],
+            // Not the seed of the fit: luck must not help.
+            seed: 77,
+            series_every: Span::ZERO,
+        };
+        let outcome = simulate(&plan, &|_| {}).expect("it fits");
+        let target = |quantity| {
+            let mut target = Target {
+                read: mix == Mix::Read,
+                quantity,
+                value: 1.0,
+                weight: 1.0,
+            };
+            let figure = RunFigure::named(&target.figure()).expect("a figure of a run");
+            target.value = figure.of(&outcome).expect("enough samples");
+            target
+        };
+        MeasuredRun {
+            name: format!("{mix:?}-{iodepth}"),
+            jobs: vec![job],
+            targets: [Quantity::Iops, Quantity::Mean, Quantity::Percentile(50.0)]
+                .map(target)
+                .to_vec(),
+        }
+    };
+    vec![
+        run(Mix::Read, 1),
+        run(Mix::Write, 1),
+        run(Mix::Read, 2),
+        run(Mix::Write, 2),
+    ]
+}
+
+#[test]
+fn a_known_drive_is_found_again() {
+    let hidden = [
+        ("xpoint.medium.write".to_owned(), "36 us".to_owned()),
+        ("xpoint.controller.delay".to_owned(), "2.9 us".to_owned()),
+    ];
+    let request = Request {
+        base: "p4800x-375".into(),
+        host: "xeon-2017".into(),
+        state: Precondition::Steady,
+        free: hidden.iter().map(|(key, _)| key.clone()).collect(),
+        measured: measured(&hidden),
+        hold_out: 4,
+        iterations: 40,
+        name: "found".into(),
+    };
+    let fitted = fit::drive(&request, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"));
+    for (parameter, words) in &fitted.parameters {
+        let wanted = hidden.iter().find(|(key, _)| *key == parameter.key);
+        let number = |words: &str| {
+            words
+                .split(' ')
+                .next()
+                .and_then(|word| word.parse::<f64>().ok())
+        };
+        let wanted = wanted
+            .and_then(|(_, words)| number(words))
+            .expect("a hidden parameter");
+        let found = number(words).expect("a number");
+        assert!(
+            (found / wanted - 1.0).abs() < 0.03,
+            "{}: {words} for {wanted}",
+            parameter.key
+        );
+    }
+    let held_out = fit::median_error(&fitted.residuals, true).expect("one run is held out");
+    assert!(held_out < 0.02, "{held_out}");
+    // The file is a drive, and says what it was fitted to.
+    let sheet = catalogue::drive_from_text("found.toml", &fitted.toml).expect("it loads");
+    let figure = sheet.figure("xpoint.medium.write").expect("it is there");
+    assert_eq!(
+        (figure.kind, sheet.name.as_str()),
+        (catalogue::Kind::Fitted, "found")
+    );
+    assert!(figure.source.contains("Read-1"), "{}", figure.source);
+}

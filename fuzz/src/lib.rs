@@ -45,6 +45,7 @@ pub fn act_config(bytes: &[u8]) {
         },
         warm_up: Span::ZERO,
         slice: Span::from_ms(5),
+        latency_only: false,
         seed: 1,
     };
     let tested = test(&plan, &|_| {}).expect("a block fits");

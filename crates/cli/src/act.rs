@@ -77,6 +77,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = clap::value_parser!(u32).range(1..))]
     slice: u32,
 
+    /// Judge latency alone: version 3.0, of 2017, did not look whether large blocks come at their rate
+    #[arg(long)]
+    latency_only: bool,
+
     /// The host the drive is in: a name of the catalogue, or the path of a TOML file with an `[act]` section
     #[arg(long, default_value = "xeon-2017")]
     host: String,
@@ -242,6 +246,7 @@ fn prepare(args: &Args) -> Result<Vec<ActPlan>, Problems> {
                 costs,
                 warm_up: seconds(args.warm_up),
                 slice: seconds(args.slice),
+                latency_only: args.latency_only,
                 seed: args.seed,
             }),
             (Ok(_), None) => {}

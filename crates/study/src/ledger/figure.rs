@@ -7,8 +7,10 @@ use super::expression::Wrong;
 use crate::catalogue::DriveSheet;
 use crate::catalogue::quantity::in_unit;
 use crate::problem::nearest;
+use crate::run::act::Tested;
 use crate::run::{Measured, Outcome, ThreadOutcome};
 use crate::statistics::Histogram;
+use crate::workload::act::Kind;
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +31,25 @@ pub enum RunFigure {
     Seconds,
     /// Rated endurance used, percent.
     PercentageUsed,
+    /// Of a run of Aerospike's test.
+    OfAct(OfAct),
+}
+
+/// What of a run of Aerospike's test: at its load, or at the score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OfAct {
+    /// The highest multiple of 1x that passes, or the load that was given.
+    Load,
+    /// Reads a second.
+    Reads,
+    /// Percent of reads that took 2^n milliseconds or more, in the worst slice.
+    Over(usize),
+    /// Mean latency of reads, microseconds.
+    Mean,
+    /// Large reads a second.
+    LargeReads,
+    /// Large writes a second.
+    LargeWrites,
 }
 
 /// Whose I/Os.
@@ -97,6 +118,15 @@ const WHOLE: &[(&str, RunFigure)] = &[
     ("medium_busy", RunFigure::MediumBusy),
     ("seconds", RunFigure::Seconds),
     ("percentage_used", RunFigure::PercentageUsed),
+    ("act_load", RunFigure::OfAct(OfAct::Load)),
+    ("act_reads_s", RunFigure::OfAct(OfAct::Reads)),
+    ("act_over_1ms_percent", RunFigure::OfAct(OfAct::Over(0))),
+    ("act_over_2ms_percent", RunFigure::OfAct(OfAct::Over(1))),
+    ("act_over_8ms_percent", RunFigure::OfAct(OfAct::Over(3))),
+    ("act_over_64ms_percent", RunFigure::OfAct(OfAct::Over(6))),
+    ("act_mean_us", RunFigure::OfAct(OfAct::Mean)),
+    ("act_large_reads_s", RunFigure::OfAct(OfAct::LargeReads)),
+    ("act_large_writes_s", RunFigure::OfAct(OfAct::LargeWrites)),
 ];
 
 const DIRECTIONS: &[(&str, Direction)] = &[
@@ -166,6 +196,27 @@ impl RunFigure {
         }
     }
 
+    /// Its value in a run of Aerospike's test; `score` is what was looked for, if anything.
+    ///
+    /// # Errors
+    /// It is a figure of other runs, or there is no score.
+    pub fn of_act(self, tested: &Tested, score: Option<u32>) -> Result<f64, Wrong> {
+        let RunFigure::OfAct(what) = self else {
+            return Err(Wrong("a run of `act` does not have it".into()));
+        };
+        if score == Some(0) {
+            return Err(Wrong("it does not even pass 1x".into()));
+        }
+        Ok(match what {
+            OfAct::Load => tested.config.load_factor(),
+            OfAct::Reads => tested.rate(Kind::Read),
+            OfAct::Over(power) => tested.worst()[power],
+            OfAct::Mean => tested.latency(Kind::Read).mean_ns() / 1e3,
+            OfAct::LargeReads => tested.rate(Kind::LargeRead),
+            OfAct::LargeWrites => tested.rate(Kind::LargeWrite),
+        })
+    }
+
     /// Its value.
     ///
     /// # Errors
@@ -180,6 +231,7 @@ impl RunFigure {
             RunFigure::ControllerBusy => gauge(outcome.utilisation(Gauge::ControllerBusySeconds)),
             RunFigure::MediumBusy => gauge(outcome.utilisation(Gauge::MediumBusySeconds)),
             RunFigure::PercentageUsed => gauge(outcome.gauge(Gauge::PercentageUsed)),
+            RunFigure::OfAct(_) => Err(Wrong("only a run of `act` has it".into())),
             RunFigure::Seconds => Ok(outcome.end.since(model::Time::ZERO).seconds()),
             RunFigure::Of(direction, what) => {
                 let parts = outcome

@@ -35,7 +35,10 @@ pub(super) fn jobs_of_points(measurement: &Measurement) -> Result<Vec<PointJobs>
         options,
         sweep,
         spread,
-    } = &measurement.work;
+    } = &measurement.work
+    else {
+        return Ok(vec![(None, Vec::new())]);
+    };
     let processors = catalogue::host(&measurement.host)?.config.cores;
     let read = |options: &[String]| {
         let jobs = jobs(options, processors.into())?;

@@ -4,6 +4,7 @@
 //! metric over measurements that is the model's answer, and how the two are compared), rows that are not reproduced, each
 //! list with its reason, and rows not yet done. How to write a row: `docs/ledger.md`. [`reproduce`] runs it.
 
+mod act;
 mod cursor;
 pub mod expression;
 pub mod figure;
@@ -99,6 +100,21 @@ pub enum Work {
         /// Spread the depth over up to this many threads, as evenly as it goes.
         spread: Option<u32>,
     },
+    /// Aerospike's certification test.
+    Act(Act),
+}
+
+/// Which of Aerospike's tests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Act {
+    /// Version 3 (as of 2017) or 6.
+    pub version: u32,
+    /// Multiples of 1x; the score is looked for if `None`.
+    pub load: Option<u32>,
+    /// Length of a run after its warm-up, which is a third of that.
+    pub seconds: u32,
+    /// Judge latency alone, as version 3.0 did.
+    pub latency_only: bool,
 }
 
 /// One option of fio at several values.

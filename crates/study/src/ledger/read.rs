@@ -11,8 +11,8 @@ use super::cursor::{Cursor, Page};
 use super::expression::Expression;
 use super::figure::{RunFigure, of_drive};
 use super::{
-    Evidence, File, Judgement, Measurement, Published, Row, SEEDS, Sweep, Tolerance, Work, measure,
-    rows,
+    Evidence, File, Judgement, Measurement, Published, Row, SEEDS, Sweep, Tolerance, Work, act,
+    measure, rows,
 };
 use crate::catalogue::section::SourceFile;
 use crate::catalogue::{self, Change, DriveSheet, Figure, HostSheet, Kind};
@@ -253,7 +253,10 @@ fn measurement(
             None
         }
     };
-    let work = fio(cursor, common);
+    let work = match act::read(cursor) {
+        Some(act) => Work::Act(act),
+        None => fio(cursor, common),
+    };
     let ios = cursor.count("ios", 100..=100_000_000);
     let seeds = cursor.count("seeds", 1..=10).unwrap_or(SEEDS);
     let sheets = sheet.zip(host_sheet);
@@ -271,9 +274,13 @@ fn measurement(
         ios,
         seeds,
     };
-    if let Err(problems) = measure::jobs_of_points(&measurement) {
+    let (key, runs) = match &measurement.work {
+        Work::Act(act) => ("act", act::plan(&measurement, act, 1).map(drop)),
+        Work::Fio { .. } => ("fio", measure::jobs_of_points(&measurement).map(drop)),
+    };
+    if let Err(problems) = runs {
         for problem in problems.0 {
-            cursor.wrong("fio", problem.what, problem.help.unwrap_or_default());
+            cursor.wrong(key, problem.what, problem.help.unwrap_or_default());
         }
     }
     (Some(measurement), sheets)

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::expression::{Value, Wrong};
 use super::figure::{RunFigure, of_drive};
 use super::measure::{ios_for, jobs_of_points, plan};
-use super::{Evidence, File, Judgement, Measurement, Row, Verdict, judge};
+use super::{Evidence, File, Judgement, Measurement, Row, Verdict, Work, act, judge};
 use crate::catalogue::{self, DriveSheet};
 use crate::problem::{Problems, nearest};
+use crate::run::act::{ActPlan, score, test};
 use crate::run::{Plan, in_parallel, simulate};
 use crate::workload::job::Job;
 
@@ -153,30 +154,43 @@ fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64))
 }
 
+/// What a task runs.
+enum Run {
+    Jobs(Box<Plan>),
+    Act(Box<ActPlan>),
+    /// As [`Run::Act`], looking for the score.
+    Score(Box<ActPlan>),
+}
+
 /// A run and the figures that are wanted of it. To add a kind of work: a variant of [`Work`], and what it runs here.
 struct Task {
-    plan: Plan,
+    run: Run,
     wanted: BTreeMap<String, RunFigure>,
 }
 
 type Figures = BTreeMap<String, std::result::Result<f64, Wrong>>;
 
 impl Task {
+    /// Only the figures are kept: histograms of thousands of runs would not fit.
     fn run(&self, progress: &(dyn Fn(f64) + Sync)) -> Figures {
-        let names = || self.wanted.keys().cloned();
-        match simulate(&self.plan, progress) {
-            // Only the figures are kept: histograms of thousands of runs would not fit.
-            Ok(outcome) => {
-                let figures = self.wanted.iter();
-                figures
-                    .map(|(name, figure)| (name.clone(), figure.of(&outcome)))
-                    .collect()
+        let all = |of: &dyn Fn(RunFigure) -> std::result::Result<f64, Wrong>| {
+            let figures = self.wanted.iter();
+            figures
+                .map(|(name, figure)| (name.clone(), of(*figure)))
+                .collect()
+        };
+        let figures = match &self.run {
+            Run::Jobs(plan) => simulate(plan, progress).map(|outcome| all(&|one| one.of(&outcome))),
+            Run::Act(plan) => {
+                test(plan, progress).map(|tested| all(&|one| one.of_act(&tested, None)))
             }
-            Err(problems) => {
-                let wrong = Wrong(problems.to_string());
-                names().map(|name| (name, Err(wrong.clone()))).collect()
-            }
-        }
+            Run::Score(plan) => score(plan, &|_, _| {})
+                .map(|found| all(&|one| one.of_act(&found.tested, Some(found.load)))),
+        };
+        figures.unwrap_or_else(|problems| {
+            let wrong = Wrong(problems.to_string());
+            all(&|_| Err(wrong.clone()))
+        })
     }
 }
 
@@ -203,8 +217,12 @@ fn key(measurement: &Measurement, jobs: &[Job]) -> String {
             ..job.clone()
         })
         .collect();
+    let act = match &measurement.work {
+        Work::Act(act) => Some(act),
+        Work::Fio { .. } => None,
+    };
     format!(
-        "{} {:?} {:?} {} {:?} {jobs:?}",
+        "{} {:?} {:?} {} {:?} {jobs:?} {act:?}",
         measurement.drive,
         measurement.set,
         measurement.state,
@@ -279,8 +297,18 @@ impl Bench {
         let index = match self.by_key.get(&key) {
             Some(&index) => index,
             None => {
+                let run = match &measurement.work {
+                    Work::Fio { .. } => Run::Jobs(plan(measurement, jobs, ios, seed)?.into()),
+                    Work::Act(act) => {
+                        let plan = act::plan(measurement, act, seed)?.into();
+                        match act.load {
+                            Some(_) => Run::Act(plan),
+                            None => Run::Score(plan),
+                        }
+                    }
+                };
                 self.tasks.push(Task {
-                    plan: plan(measurement, jobs, ios, seed)?,
+                    run,
                     wanted: BTreeMap::new(),
                 });
                 self.by_key.insert(key, self.tasks.len() - 1);

@@ -1,0 +1,80 @@
+//! Aerospike's certification test as a measurement of the ledger: its key, and its plan.
+
+use model::Span;
+use model::host::HostConfig;
+
+use super::cursor::Cursor;
+use super::{Act, Measurement};
+use crate::catalogue;
+use crate::problem::Problems;
+use crate::run::act::ActPlan;
+use crate::workload::act::{Config, Generation};
+
+/// Aerospike's test, if the measurement is of that.
+pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {
+    let pairs = cursor.pairs("act");
+    if pairs.is_empty() {
+        return None;
+    }
+    let mut act = Act {
+        version: 0,
+        load: None,
+        seconds: 3,
+        latency_only: false,
+    };
+    for (name, value) in pairs {
+        let number = value
+            .as_integer()
+            .and_then(|number| u32::try_from(number).ok());
+        match (&*name, number) {
+            ("version", Some(version @ (3 | 6))) => act.version = version,
+            ("load", Some(load @ 1..=10_000)) => act.load = Some(load),
+            ("seconds", Some(seconds @ 1..=86_400)) => act.seconds = seconds,
+            ("latency_only", None) if value.as_bool().is_some() => {
+                act.latency_only = value.as_bool() == Some(true);
+            }
+            _ => cursor.wrong("act", format!("`act.{name}` = {value}"), ACT),
+        }
+    }
+    if act.version == 0 {
+        cursor.wrong("act", "`act.version` is missing", ACT);
+    }
+    Some(act)
+}
+
+const ACT: &str = "such as act = { version = 3, load = 50, seconds = 3 }: version 3 or 6; load, seconds and latency_only optional";
+
+/// The plan of a run of Aerospike's test, at its load or at 1x, on all cores of the host's processors.
+///
+/// # Errors
+/// The drive or host does not load, or the host does not say what the test costs there.
+pub(super) fn plan(measurement: &Measurement, act: &Act, seed: u64) -> Result<ActPlan, Problems> {
+    let drive = catalogue::drive_with(&measurement.drive, &measurement.set)?;
+    let host = catalogue::host_with(&measurement.host, &measurement.host_set)?;
+    let Some(costs) = host.act else {
+        let what = "has no [act] section, so it does not say what ACT costs there";
+        return Err(Problems::whole(&*measurement.host, what));
+    };
+    let cores = host.config.cores * host.sockets;
+    let generation = match act.version {
+        3 => Generation::VERSION_3,
+        _ => Generation::version_6(cores),
+    };
+    let length = Span::from_ms(u64::from(act.seconds) * 1_000);
+    Ok(ActPlan {
+        name: drive.id,
+        drive: drive.config,
+        state: measurement.state,
+        host: HostConfig {
+            io_queues: drive.io_queues,
+            cores,
+            ..host.config
+        },
+        costs,
+        config: Config::load(f64::from(act.load.unwrap_or(1)), generation, length),
+        warm_up: Span::from_ns(length.ns() / 3),
+        slice: length,
+        latency_only: act.latency_only,
+        seed,
+    })
+}

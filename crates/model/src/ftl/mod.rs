@@ -370,7 +370,8 @@ impl Ftl {
     pub fn relocate(&mut self, page: u32, from: u32, to: u32) -> bool {
         self.traffic.moved += 1;
         self.stale.catch_up();
-        let newest = !self.stale.is(from);
+        // Where all of its block was overwritten since it was read, that may hold other pages by now.
+        let newest = self.valid_page(from) == Some(page);
         if newest {
             *self.map.entry(page) = to + 1;
             self.stale.insert(from);
@@ -501,6 +502,8 @@ impl Ftl {
             "erased a block with data in it"
         );
         self.traffic.erased += 1;
+        // Nothing put off may come true after the block's slots have been programmed again.
+        self.stale.catch_up();
         let die = self.shape.die_of(slot) as usize;
         if let Some(slc) = &mut self.slc
             && std::mem::take(&mut slc.is[block as usize])

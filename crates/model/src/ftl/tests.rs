@@ -140,3 +140,47 @@ proptest! {
         shadow.check();
     }
 }
+
+/// A copy is read, then all of its block is overwritten, erased and programmed again before the copy is.
+#[test]
+fn a_copy_whose_block_has_been_used_again_is_stale() {
+    let mut ftl = Ftl::new(shape(), LOW, None);
+    let program = |ftl: &mut Ftl, pages: [u32; 2]| {
+        let base = ftl.take_page(0, Writer::Host).expect("there is room");
+        for (unit, page) in (0u32..).zip(pages) {
+            ftl.stage(page, unit);
+            ftl.settle(page, unit, base + unit);
+        }
+        ftl.page_programmed(base);
+        base
+    };
+    for page in [0, 2, 4, 6] {
+        program(&mut ftl, [page, page + 1]);
+    }
+    for page in 0..7 {
+        ftl.stage(page, page);
+    }
+    let (victim, valid) = ftl.take_victim(0).expect("nearly empty");
+    assert_eq!((valid, ftl.valid_page(victim + 7)), (1, Some(7)));
+    ftl.stage(7, 7);
+    ftl.erased(victim);
+    // Another block to keep back, and all others filled: then it is this one's turn.
+    for page in [8, 10, 12, 14] {
+        program(&mut ftl, [page, page + 1]);
+    }
+    for page in 8..16 {
+        ftl.stage(page, page);
+    }
+    let (empty, _) = ftl.take_victim(0).expect("empty");
+    ftl.erased(empty);
+    let mut pages = (16..80).step_by(2).cycle();
+    let reused = pages.find(|&page| program(&mut ftl, [page, page + 1]) == victim + 6);
+    let page = reused.expect("its turn comes");
+    let to = ftl.take_page(0, Writer::Collection).expect("kept back");
+    assert!(!ftl.relocate(7, victim + 7, to));
+    ftl.pad(to + 1);
+    ftl.page_programmed(to);
+    assert_eq!(ftl.valid_page(victim + 7), Some(page + 1));
+    assert_eq!(ftl.locate(7), Place::Buffer(7));
+    ftl.check();
+}

@@ -1,0 +1,304 @@
+//! One row of a ledger file: what is published, the metric, how the two are compared, and what kind of evidence it is.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml_edit::{Item, TableLike, Value};
+
+use super::Known;
+use crate::catalogue::{Figure, Kind};
+use crate::ledger::cursor::{Cursor, Page};
+use crate::ledger::expression::Expression;
+use crate::ledger::figure::{RunFigure, of_drive};
+use crate::ledger::{Evidence, Judgement, Published, Row, Tolerance, rows};
+use crate::problem::{Place, nearest};
+
+/// Reads one `[[row]]`; `None` if it is wrong.
+pub(super) fn row(
+    page: &Page<'_>,
+    table: &dyn TableLike,
+    at: Option<Range<usize>>,
+    known: &Known,
+) -> Option<Row> {
+    let id = table.get("id").and_then(Item::as_str).unwrap_or("row");
+    let mut cursor = Cursor::new(page, id, table, at);
+    let id = cursor.text("id");
+    if !id.is_empty() && !rows::is_id(&id) {
+        cursor.wrong(
+            "id",
+            format!("`{id}` is no row"),
+            "ids are as in figures.csv, such as \"S0-073\"",
+        );
+    }
+    let what = cursor.text("what");
+    let conditions = cursor.text("conditions");
+    let published = published(&mut cursor);
+    let unit = cursor.text("unit");
+    let metric = cursor.text("metric");
+    let expression = match Expression::parse(&metric) {
+        Ok(expression) => Some(expression),
+        Err(wrong) => {
+            cursor.wrong("metric", wrong.0, "see docs/ledger.md");
+            None
+        }
+    };
+    let uses = expression
+        .as_ref()
+        .map(|expression| check_metric(&cursor, expression, known));
+    let judgement = judgement(&mut cursor, published.as_ref(), uses.as_ref());
+    let evidence = evidence(&mut cursor, uses.as_ref());
+    let fixes = cursor.texts("fixes");
+    check_fixes(&cursor, &id, evidence, &fixes, uses.as_ref(), known);
+    let note = cursor.maybe_text("note");
+    let place = cursor
+        .place("id")
+        .map_or(Place::Whole, |range| Place::Text {
+            text: Arc::clone(&page.file.text),
+            range,
+        });
+    Some(Row {
+        id,
+        what,
+        conditions,
+        published: published?,
+        unit,
+        metric,
+        expression: expression?,
+        judgement: judgement?,
+        evidence: evidence?,
+        fixes,
+        note,
+        place,
+    })
+}
+
+fn published(cursor: &mut Cursor<'_>) -> Option<Published> {
+    const HELP: &str = "a number, two numbers in brackets, or the claim in quotes";
+    let Some(value) = cursor.value("published") else {
+        cursor.wrong("published", "`published` is missing", HELP);
+        return None;
+    };
+    let number = |value: &Value| {
+        value
+            .as_float()
+            .or_else(|| value.as_integer().map(|whole| whole as f64))
+    };
+    let published = match value {
+        Value::String(text) => Some(Published::Words(text.value().clone())),
+        Value::Array(array) => {
+            let numbers: Vec<f64> = array.iter().filter_map(number).collect();
+            match numbers[..] {
+                [low, high] if low < high && array.len() == 2 => Some(Published::Range(low, high)),
+                _ => None,
+            }
+        }
+        _ => number(value).map(Published::Number),
+    };
+    if published.is_none() {
+        cursor.wrong("published", "`published` is none of what it can be", HELP);
+    }
+    published
+}
+
+/// What a metric uses.
+#[derive(Default)]
+struct Uses {
+    measurements: Vec<String>,
+    /// The deepest percentile asked for.
+    percentile: f64,
+}
+
+fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &Known) -> Uses {
+    let mut uses = Uses::default();
+    expression.figures(&mut |owner, name| {
+        if known.measurements.contains_key(owner) {
+            match RunFigure::named(name) {
+                Ok(figure) => {
+                    let percent = figure.percentile().unwrap_or_default();
+                    uses.percentile = uses.percentile.max(percent);
+                }
+                Err(wrong) => cursor.wrong("metric", wrong.0, "see docs/ledger.md"),
+            }
+            uses.measurements.push(owner.to_owned());
+        } else if let Some(sheet) = known.drives.get(owner) {
+            if let Some(Err(wrong)) = sheet.as_ref().map(|sheet| of_drive(sheet, name)) {
+                cursor.wrong("metric", wrong.0, "`drivelab show` lists a drive's figures");
+            }
+        } else {
+            let names = known.measurements.keys().chain(known.drives.keys());
+            let help = nearest(owner, names.map(String::as_str)).map_or_else(
+                || "name it under [measure] or [drives]".into(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            cursor.wrong(
+                "metric",
+                format!("there is no measurement or drive `{owner}`"),
+                help,
+            );
+            // Most likely a measurement: what is said of its evidence should not be blamed on the slip.
+            uses.measurements.push(owner.to_owned());
+        }
+    });
+    uses
+}
+
+/// Percentiles from here on are judged by a factor unless the row says otherwise.
+const DEEP: f64 = 99.99;
+
+fn judgement(
+    cursor: &mut Cursor<'_>,
+    published: Option<&Published>,
+    uses: Option<&Uses>,
+) -> Option<Judgement> {
+    const HELP: &str = "write \"=\", \"<\", \">\", \"< 0.5\", \"> 1\" or \"4 to 6\"";
+    let written = cursor.maybe_text("is").unwrap_or_else(|| "=".into());
+    let tolerance = tolerance(cursor);
+    if tolerance.is_some() && written != "=" {
+        cursor.wrong(
+            "tolerance",
+            "a tolerance belongs to `is = \"=\"` only",
+            "the limit itself is in `is`",
+        );
+    }
+    let number = match published? {
+        Published::Number(number) => Some(*number),
+        _ => None,
+    };
+    let limit = |text: &str| match text.trim() {
+        "" => number,
+        text => text.parse().ok(),
+    };
+    let judgement = match written.split_at_checked(1) {
+        Some(("=", "")) => {
+            let deep = uses.is_some_and(|uses| uses.percentile >= DEEP);
+            let default = if deep {
+                Tolerance::Factor(1.5)
+            } else {
+                Tolerance::Share(0.05)
+            };
+            number.map(|_| Judgement::Equals(tolerance.unwrap_or(default)))
+        }
+        Some(("<", rest)) => limit(rest).map(Judgement::Below),
+        Some((">", rest)) => limit(rest).map(Judgement::Above),
+        _ if written == "between" => match published? {
+            Published::Range(low, high) => Some(Judgement::Between(*low, *high)),
+            _ => None,
+        },
+        _ => written.split_once(" to ").and_then(|(low, high)| {
+            let (low, high) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
+            (low < high).then_some(Judgement::Between(low, high))
+        }),
+    };
+    if judgement.is_none() {
+        let what = format!("`{written}` does not judge this published value");
+        let help = format!(
+            "{HELP}; `=` and a bare `<` or `>` need a published number, `between` needs two"
+        );
+        cursor.wrong("is", what, help);
+    }
+    judgement
+}
+
+fn tolerance(cursor: &mut Cursor<'_>) -> Option<Tolerance> {
+    let text = cursor.maybe_text("tolerance")?;
+    let share = text
+        .strip_suffix('%')
+        .and_then(|number| number.trim().parse::<f64>().ok());
+    let factor = text
+        .strip_prefix("factor ")
+        .and_then(|number| number.trim().parse::<f64>().ok());
+    let tolerance = match (share, factor) {
+        (Some(share), _) if (0.0..=100.0).contains(&share) => Some(Tolerance::Share(share / 100.0)),
+        (_, Some(factor)) if (1.0..=10.0).contains(&factor) => Some(Tolerance::Factor(factor)),
+        _ => None,
+    };
+    if tolerance.is_none() {
+        cursor.wrong(
+            "tolerance",
+            format!("`{text}` is no tolerance"),
+            "write \"5 %\" or \"factor 1.5\"",
+        );
+    }
+    tolerance
+}
+
+fn evidence(cursor: &mut Cursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
+    let word = cursor.text("evidence");
+    let all = [Evidence::Fitted, Evidence::Predicted, Evidence::Catalogue];
+    let evidence = all.into_iter().find(|evidence| evidence.name() == word);
+    let Some(evidence) = evidence else {
+        cursor.wrong(
+            "evidence",
+            format!("`{word}` is no kind of evidence"),
+            "write fitted, predicted or catalogue",
+        );
+        return None;
+    };
+    if let Some(uses) = uses
+        && uses.measurements.is_empty() != (evidence == Evidence::Catalogue)
+    {
+        let what = "`catalogue` is for metrics without a measurement, and only for those";
+        cursor.wrong("evidence", what, "a run is fitted or predicted");
+    }
+    Some(evidence)
+}
+
+/// A fitted row names the figures that were set from it; a predicted one is named by no fitted figure of what it runs.
+fn check_fixes(
+    cursor: &Cursor<'_>,
+    id: &str,
+    evidence: Option<Evidence>,
+    fixes: &[String],
+    uses: Option<&Uses>,
+    known: &Known,
+) {
+    if evidence.is_some() && (evidence == Some(Evidence::Fitted)) == fixes.is_empty() {
+        let help =
+            "such as fixes = \"xpoint.medium.read\", or \"host.noise.mean\" for one of the host";
+        let what = "`fixes` belongs to fitted rows, and each of them has it";
+        cursor.wrong("fixes", what, help);
+    }
+    let Some(uses) = uses else { return };
+    let figures: Vec<(String, &Figure)> = uses
+        .measurements
+        .iter()
+        .filter_map(|name| known.measurements.get(name)?.as_ref())
+        .flat_map(|(drive, host)| {
+            let of_drive = drive
+                .figures
+                .iter()
+                .map(|figure| (figure.key.clone(), figure));
+            let of_host = host.figures.iter();
+            of_drive.chain(of_host.map(|figure| (format!("host.{}", figure.key), figure)))
+        })
+        .collect();
+    if figures.is_empty() {
+        return;
+    }
+    for key in fixes {
+        let mut named = figures.iter().filter(|(known, _)| known == key).peekable();
+        if named.peek().is_none() {
+            let what = format!("the measured drives and hosts have no figure `{key}`");
+            cursor.wrong("fixes", what, "`drivelab show` lists those of a drive");
+        } else if named.all(|(_, figure)| figure.kind == Kind::Assumed) {
+            let what = format!("`{key}` is of the kind `assumed` in the catalogue");
+            cursor.wrong(
+                "fixes",
+                what,
+                "what a row fixed is `fitted`, `spec` or `measured` there",
+            );
+        }
+    }
+    // A parameter taken from a specification is set from it as much as one that was searched for.
+    let set_from_it = figures
+        .iter()
+        .find(|(_, figure)| figure.kind != Kind::Assumed && rows::names(&figure.source, id));
+    if let (Some(Evidence::Predicted), Some((key, figure))) = (evidence, set_from_it) {
+        let what = format!(
+            "it is called predicted, but `{key}` in {} was set from it",
+            figure.file
+        );
+        let help = format!("write evidence = \"fitted\" and fixes = \"{key}\"");
+        cursor.wrong("evidence", what, help);
+    }
+}

@@ -31,7 +31,8 @@ pub enum Law {
     OneCompletion,
     /// 4. After `advance(now)` the next event is later than `now`.
     Progress,
-    /// 6. Cutting a run anywhere and going on gives the unbroken run; the same seed gives the same run.
+    /// 6 and 8. Cutting a run anywhere and going on gives the unbroken run, and so does going from event to event; the
+    /// same seed gives the same run.
     Resumable,
     /// 7. The anatomy sums to the latency.
     Anatomy,

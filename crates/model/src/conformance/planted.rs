@@ -29,6 +29,7 @@ enum Bug {
     CompletesLater,
     SharesStateWithClones,
     DependsOnEarlierRuns,
+    DependsOnTheHorizon,
     AnatomyShort,
     AcceptsBeyondTheEnd,
     RefusesTheLastBlock,
@@ -135,6 +136,18 @@ impl Device for Faulty {
         }
     }
 
+    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        self.advance(now, done);
+        if self.bug == Bug::DependsOnTheHorizon && horizon > now {
+            for completion in done {
+                let total = completion.anatomy.total();
+                completion.anatomy = crate::Anatomy::ZERO;
+                completion.anatomy.add(Part::Link, total);
+            }
+        }
+        now
+    }
+
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         let mut bent = Bent {
             bug: self.bug,
@@ -186,6 +199,7 @@ fn each_planted_bug_is_found_under_its_name() {
         (Bug::CompletesLater, Some(Law::OneCompletion)),
         (Bug::SharesStateWithClones, Some(Law::Resumable)),
         (Bug::DependsOnEarlierRuns, Some(Law::Resumable)),
+        (Bug::DependsOnTheHorizon, Some(Law::Resumable)),
         (Bug::AnatomyShort, Some(Law::Anatomy)),
         (Bug::AcceptsBeyondTheEnd, Some(Law::Refusal)),
         (Bug::RefusesTheLastBlock, Some(Law::Refusal)),

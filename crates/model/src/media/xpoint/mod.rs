@@ -327,10 +327,11 @@ impl XPoint {
 
     /// A group of dies has finished a unit.
     fn medium_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
-        if transit.role == Role::Write {
-            self.unit_done(now, &transit, done);
-        } else {
-            self.path.arrive(now, transit);
+        match transit.role {
+            Role::Read => self.path.arrive(now, transit),
+            // What is merged stays in the group's buffer.
+            Role::Merge => self.got(now, transit.piece, transit.waits),
+            Role::Write => self.unit_done(now, &transit, done),
         }
     }
 
@@ -338,7 +339,7 @@ impl XPoint {
     fn path_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
         match transit.role {
             Role::Read => self.unit_done(now, &transit, done),
-            Role::Merge => self.got(now, transit.piece, transit.waits),
+            Role::Merge => debug_assert!(false, "nothing is merged on the data path"),
             Role::Write => self.medium.book(now, transit),
         }
     }

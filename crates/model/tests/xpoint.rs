@@ -225,9 +225,9 @@ fn a_command_alone_takes_the_sum_of_its_stations() {
 #[test]
 fn a_partial_write_reads_first_and_needs_all_its_data() {
     let config = quiet();
-    // 512 B: the unit is read (600 + 1536) while its data comes (400 + 128); then path, turn back to writes, medium.
+    // 512 B: the unit is read (600) while its data comes (400 + 128); then path with its turn, medium.
     let partial = alone(&config, Command::write(0, 512, 512));
-    assert_eq!(partial, 3_000 + 2_136 + 2_348 + 4_000);
+    assert_eq!(partial, 3_000 + 600 + 2_348 + 4_000);
     // 32 KiB from an odd sector: nine units, two of them read; all 8.192 us of data before the first unit is written.
     let unaligned = alone(&config, Command::write(0, 512, 32_768));
     let whole = alone(&config, Command::write(0, 0, 32_768));

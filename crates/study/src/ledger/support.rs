@@ -9,7 +9,9 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, File, Reproduction, Result, Summary};
+use super::{
+    Evidence, File, Judgement, Published, Reproduction, Result, SOURCES, Summary, Verdict,
+};
 use crate::catalogue::{self, DriveSheet};
 use crate::problem::Problems;
 
@@ -39,14 +41,68 @@ pub struct Support {
     pub missed: usize,
 }
 
+/// A row that the models do not reproduce.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Miss {
+    /// Such as `S0-073`.
+    pub id: String,
+    /// What it is about.
+    pub what: String,
+    /// As published, with its unit.
+    pub published: String,
+    /// The model's figure, or why there is none.
+    pub model: String,
+    /// What the ledger remarks on it.
+    pub note: Option<String>,
+}
+
 /// Of all drives and families that a row measures, by id.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Supports {
+    /// By source: rows with a run behind them.
+    pub sources: BTreeMap<String, Support>,
     /// By drive.
     pub drives: BTreeMap<String, Support>,
     /// By family, of all its drives together.
     pub families: BTreeMap<String, Support>,
+    /// Rows with a run behind them that are out of their tolerance, claims that do not hold, rows without a figure.
+    pub misses: Vec<Miss>,
+}
+
+impl Miss {
+    fn of(result: &Result) -> Option<Miss> {
+        if result.verdict == Verdict::Holds {
+            return None;
+        }
+        let row = &result.row;
+        let published = match &row.published {
+            Published::Number(number) => format!("{number} {}", row.unit),
+            Published::Range(low, high) => format!("{low} to {high} {}", row.unit),
+            Published::Words(words) => words.clone(),
+        };
+        Some(Miss {
+            id: row.id.clone(),
+            what: row.what.clone(),
+            published: match row.judgement {
+                Judgement::Equals(_) => published,
+                claim => format!("{published} ({})", claim.words()),
+            },
+            model: match &result.model {
+                Ok(model) => shown(model.value),
+                Err(why) => why.clone(),
+            },
+            note: row.note.clone(),
+        })
+    }
+}
+
+/// With three significant digits, or all before the point.
+fn shown(value: f64) -> String {
+    let whole = libm::log10(value.abs().max(1e-9)).floor() as i32;
+    let decimals = (2 - whole).clamp(0, 6) as usize;
+    format!("{value:.decimals$}")
 }
 
 /// How far a model is to be trusted.
@@ -60,6 +116,8 @@ pub enum Grade {
     ByFamily,
     /// No published row puts it to the test.
     Guess,
+    /// The ledger has not been run since it was emptied.
+    Unknown,
 }
 
 impl Grade {
@@ -70,6 +128,7 @@ impl Grade {
             Grade::PartlyKnown => "partly known",
             Grade::ByFamily => "known by its family",
             Grade::Guess => "a guess",
+            Grade::Unknown => "not judged yet",
         }
     }
 }
@@ -117,6 +176,28 @@ impl Support {
         }
     }
 
+    /// Its numbers as cells of a table.
+    fn cells(&self) -> String {
+        let percent = |share: Option<f64>| {
+            share.map_or_else(
+                || String::from("-"),
+                |share| format!("{:.1} %", share * 100.0),
+            )
+        };
+        let claims = match self.claims {
+            0 => String::from("-"),
+            claims => format!("{} of {claims}", self.claims_held),
+        };
+        format!(
+            "{} | {} | {} | {} | {claims} | {}",
+            self.fitted,
+            self.predicted,
+            percent(self.median_error),
+            percent(self.p90_error),
+            self.missed
+        )
+    }
+
     /// Such as `4 rows fitted, 21 predicted: half within 2.1 %, nine of ten within 9.8 %; 12 of 12 claims hold`.
     pub fn words(&self) -> String {
         let rows = |count: usize| if count == 1 { "row" } else { "rows" };
@@ -161,10 +242,13 @@ impl Supports {
             .collect::<std::result::Result<_, Problems>>()?;
         let mut by_drive: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
         let mut by_family: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
+        let mut by_source: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
         for result in &reproduction.results {
             if result.row.evidence == Evidence::Catalogue {
                 continue;
             }
+            let source = result.row.id.split('-').next().unwrap_or_default();
+            by_source.entry(source).or_default().push(result);
             let drives = measured.get(&*result.row.id).into_iter().flatten();
             let mut of_row = BTreeSet::new();
             for drive in drives {
@@ -180,9 +264,13 @@ impl Supports {
             all.map(|(id, results)| (id.to_owned(), Support::of(results.into_iter())))
                 .collect()
         };
+        let run = |result: &&Result| result.row.evidence != Evidence::Catalogue;
+        let missed = reproduction.results.iter().filter(run);
         Ok(Supports {
+            sources: supports(by_source),
             drives: supports(by_drive),
             families: supports(by_family),
+            misses: missed.filter_map(Miss::of).collect(),
         })
     }
 
@@ -198,6 +286,13 @@ impl Supports {
             .iter()
             .all(|figure| figure.file.starts_with("catalogue/") && !figure.file.ends_with(')'));
         let (grade, support, text) = match (own, family) {
+            _ if self.sources.is_empty() => (
+                Grade::Unknown,
+                None,
+                String::from(
+                    "`drivelab reproduce --support` has not written what the ledger finds",
+                ),
+            ),
             _ if !built_in => (
                 Grade::Guess,
                 None,
@@ -229,6 +324,53 @@ impl Supports {
 /// What the last run of the whole ledger says of a drive.
 pub fn statement(sheet: &DriveSheet) -> Statement {
     LAST.statement(sheet)
+}
+
+/// What the last run of the whole ledger found, as the tables of `docs/fidelity.md`.
+///
+/// # Errors
+/// A drive of the catalogue does not load.
+pub fn tables() -> std::result::Result<String, Problems> {
+    LAST.tables()
+}
+
+impl Supports {
+    fn tables(&self) -> std::result::Result<String, Problems> {
+        if self.sources.is_empty() {
+            return Ok(String::from(
+                "No run of the whole ledger has been written yet.\n",
+            ));
+        }
+        let mut text = String::from(
+            "| source | fitted | predicted | half within | nine of ten within | claims held | missed |\n\
+             | --- | --: | --: | --: | --: | --: | --: |\n",
+        );
+        for (source, about) in SOURCES {
+            let none = Support::default();
+            let found = self.sources.get(source).unwrap_or(&none);
+            text.push_str(&format!("| {source}: {about} | {} |\n", found.cells()));
+        }
+        text.push_str(
+            "\n| drive | model | fitted | predicted | half within | nine of ten within | claims held | missed |\n\
+             | --- | --- | --: | --: | --: | --: | --: | --: |\n",
+        );
+        for sheet in catalogue::drives()? {
+            let grade = self.statement(&sheet).grade.name();
+            let none = Support::default();
+            let found = self.drives.get(&sheet.id).unwrap_or(&none);
+            text.push_str(&format!("| {} | {grade} | {} |\n", sheet.id, found.cells()));
+        }
+        text.push_str(
+            "\n| row | what | published | model | why |\n| --- | --- | --- | --- | --- |\n",
+        );
+        for miss in &self.misses {
+            let note = miss.note.as_deref().unwrap_or("");
+            let cells = [&miss.id, &miss.what, &miss.published, &miss.model, note];
+            let cells = cells.map(|cell| cell.replace('|', "/").replace('\n', " "));
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
+        Ok(text)
+    }
 }
 
 /// The drives that each row's metric measures.
@@ -277,8 +419,10 @@ mod tests {
     fn a_drive_without_rows_goes_by_its_family() {
         let sheet = |id: &str| catalogue::drive(id).expect("built in");
         let known = Supports {
+            sources: BTreeMap::from([(String::from("S1"), support(12, 0.03, 0.12, 10))]),
             drives: BTreeMap::from([(String::from("p4800x-375"), support(12, 0.03, 0.12, 10))]),
             families: BTreeMap::from([(String::from("optane-ssd"), support(20, 0.04, 0.14, 10))]),
+            ..Supports::default()
         };
         let own = known.statement(&sheet("p4800x-375"));
         assert_eq!(own.grade, Grade::WellKnown);
@@ -289,9 +433,19 @@ mod tests {
         );
         assert_eq!(known.statement(&sheet("900p-480")).grade, Grade::ByFamily);
         assert_eq!(known.statement(&sheet("ram-disk")).grade, Grade::Guess);
+        let none = Supports::default().statement(&sheet("p4800x-375"));
+        assert_eq!(none.grade, Grade::Unknown);
         let changes = [(String::from("xpoint.power.limit"), String::from("12 W"))];
         let changed = catalogue::drive_with("p4800x-375", &changes).expect("built in");
         assert_eq!(known.statement(&changed).grade, Grade::Guess);
+    }
+
+    #[test]
+    fn figures_are_shown_with_three_digits() {
+        assert_eq!(
+            [0.012_345, 1.5, 54.321, 543_210.9].map(shown),
+            ["0.0123", "1.50", "54.3", "543211"]
+        );
     }
 
     #[test]

@@ -510,18 +510,26 @@ impl Connection {
             },
             Phase::Admin => {
                 let mut shared = self.shared.borrow_mut();
-                let limit = shared
-                    .controller(self.queue.controller)
-                    .map_or(0, |it| u64::from(it.features.keep_alive_ms));
+                let Some(controller) = shared.controller(self.queue.controller) else {
+                    return Ok(());
+                };
+                let limit = u64::from(controller.features.keep_alive_ms);
+                let heard = self.heard.max(controller.heard);
                 // Twice what was agreed: a host that is late by a moment is not cut off.
-                if limit > 0 && since(self.heard) > 2 * limit {
+                if limit > 0 && since(heard) > 2 * limit {
                     return Err(Ending::broke(format!(
                         "the host was not heard of for twice its keep-alive time of {limit} ms"
                     )));
                 }
                 Ok(())
             }
-            Phase::Io => Ok(()),
+            Phase::Io => {
+                let mut shared = self.shared.borrow_mut();
+                if let Some(controller) = shared.controller(self.queue.controller) {
+                    controller.heard = controller.heard.max(self.heard);
+                }
+                Ok(())
+            }
         }
     }
 }

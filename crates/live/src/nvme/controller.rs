@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use super::log::{ErrorEntry, zeroed};
 use super::wire::Status;
+use crate::clock::Wall;
 
 /// Most asynchronous event requests that are kept at a time.
 pub const EVENT_REQUESTS: usize = 8;
@@ -121,6 +122,8 @@ pub struct Controller {
     pub host_nqn: String,
     /// Endpoint of the admin queue.
     pub endpoint: u32,
+    /// When an I/O queue was last heard of: that counts as keep-alive, as CTRATT says.
+    pub heard: Wall,
     /// What the host has set.
     pub features: Features,
     defaults: Features,
@@ -150,6 +153,7 @@ impl Controller {
             host_id: [0; 16],
             host_nqn: String::new(),
             endpoint: 0,
+            heard: Wall::default(),
             features: defaults,
             defaults,
             configuration: 0,

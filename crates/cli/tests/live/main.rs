@@ -1,0 +1,9 @@
+//! Live drives with real clients: a Linux guest, qemu's tools, libnbd's, fio.
+
+mod durable;
+mod guest;
+mod nbd;
+mod nvme;
+mod rig;
+mod robust;
+mod vhost_user;

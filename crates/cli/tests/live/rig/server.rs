@@ -1,0 +1,122 @@
+//! `drivelab serve`, on sockets of its own in a folder of its own.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use assert_cmd::cargo::cargo_bin;
+use tempfile::TempDir;
+
+use super::network::Network;
+use super::process::{Ended, Running, mortal};
+
+/// Time for a server to start, and to end in order.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    running: Running,
+}
+
+impl Server {
+    /// Starts it here, with these arguments, and waits until it listens.
+    #[track_caller]
+    pub(crate) fn start(args: &[&str]) -> Server {
+        Server::wait(mortal(cargo_bin!("drivelab")).arg("serve").args(args))
+    }
+
+    /// Starts it in a network.
+    #[track_caller]
+    pub(crate) fn start_in(network: &Network, args: &[&str]) -> Server {
+        let mut command = network.program(cargo_bin!("drivelab"));
+        Server::wait(command.arg("serve").args(args))
+    }
+
+    #[track_caller]
+    fn wait(command: &mut Command) -> Server {
+        let running = Running::start(command, false);
+        // It listens before it says how to connect; each drive's lines begin with its size.
+        running.wait_for(LIMIT, |said| said.contains(" GB\n  ").then_some(()));
+        Server { running }
+    }
+
+    /// All that it has said.
+    pub(crate) fn said(&self) -> String {
+        self.running.said()
+    }
+
+    /// Asks it to end, as Ctrl-C does.
+    #[track_caller]
+    pub(crate) fn stop(self) -> Ended {
+        self.running.signal("INT");
+        self.running.end(LIMIT)
+    }
+
+    /// Kills it at once.
+    pub(crate) fn kill(self) {
+        self.running.kill();
+    }
+
+    /// Descriptors it has open.
+    pub(crate) fn descriptors(&self) -> usize {
+        let folder = format!("/proc/{}/fd", self.running.id());
+        fs::read_dir(folder).expect("it runs").count()
+    }
+
+    /// Memory it has in use, in KiB.
+    pub(crate) fn memory_kib(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.running.id());
+        let status = fs::read_to_string(status).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let words = line.and_then(|line| line.split_whitespace().next());
+        words.and_then(|kib| kib.parse().ok()).expect("a number")
+    }
+
+    /// Processor time it has used.
+    pub(crate) fn processor_time(&self) -> Duration {
+        let stat = format!("/proc/{}/stat", self.running.id());
+        let stat = fs::read_to_string(stat).expect("it runs");
+        // After the name in parentheses: state, then the numbers; user and system time are the 12th and 13th.
+        let numbers = stat.rsplit(')').next().unwrap_or_default();
+        let ticks: u64 = numbers
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|ticks| ticks.parse::<u64>().ok())
+            .sum();
+        Duration::from_millis(ticks * 10)
+    }
+}
+
+/// A folder for a test's sockets and stores.
+#[derive(Debug)]
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    /// A new one.
+    pub(crate) fn new() -> Folder {
+        Folder(TempDir::new().expect("a temporary folder"))
+    }
+
+    /// A path in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A path in it, as text.
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// The address of a unix socket in it.
+    pub(crate) fn unix(&self, name: &str) -> String {
+        format!("unix:{}", self.text(name))
+    }
+
+    /// The URI of an NBD export at a socket in it.
+    pub(crate) fn uri(&self, socket: &str, export: &str) -> String {
+        format!("nbd+unix:///{export}?socket={}", self.text(socket))
+    }
+}

@@ -107,6 +107,7 @@ impl<C: Connection> Offline<C> {
             wall: self.clock.wall(),
             me: 0,
             load: &mut self.load,
+            others: 0,
             bells: &mut self.bells,
             scratch: &mut self.scratch,
         };

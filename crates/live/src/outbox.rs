@@ -5,6 +5,9 @@
 /// Shrinks to this many bytes when it has become empty after a burst.
 const KEEP: usize = 1 << 20;
 
+/// From here on it grows by so much, and not to twice as much.
+const STEP: usize = 8 << 20;
+
 /// Bytes that wait to be sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
@@ -26,7 +29,13 @@ impl Outbox {
         let start = self.filled;
         self.filled += bytes;
         if self.filled > self.buffer.len() {
-            let target = self.filled.next_power_of_two().max(4096);
+            // Twice as much as long as it is little, then in steps.
+            let target = if self.filled < STEP {
+                self.filled.next_power_of_two().max(4096)
+            } else {
+                self.filled.next_multiple_of(STEP)
+            };
+            self.buffer.reserve_exact(target - self.buffer.len());
             self.buffer.resize(target, 0);
         }
         &mut self.buffer[start..self.filled]

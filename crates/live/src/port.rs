@@ -193,6 +193,14 @@ pub(crate) struct Load {
     pub(crate) unsent: u64,
 }
 
+impl Load {
+    /// Bytes of memory it may stand for.
+    #[inline]
+    pub(crate) fn held(&self) -> u64 {
+        self.bytes + self.buffered + self.unsent
+    }
+}
+
 /// What endpoints ask of the event loop, done when they have returned.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Bell {
@@ -211,6 +219,8 @@ pub struct Port<'a> {
     pub(crate) wall: Wall,
     pub(crate) me: u32,
     pub(crate) load: &'a mut Load,
+    /// Bytes that all others have in flight.
+    pub(crate) others: u64,
     pub(crate) bells: &'a mut Vec<Bell>,
     pub(crate) scratch: &'a mut Vec<u8>,
 }
@@ -248,7 +258,8 @@ impl Port<'_> {
     pub fn room(&self) -> bool {
         let load = &*self.load;
         (load.commands < self.limits.commands
-            && load.bytes + load.buffered + load.unsent < self.limits.bytes)
+            && load.held() < self.limits.bytes
+            && load.held() + self.others < self.limits.total_bytes)
             || (load.commands == 0 && load.buffered == 0 && load.unsent == 0)
     }
 

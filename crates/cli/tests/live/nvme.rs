@@ -52,7 +52,7 @@ fn nvme_cli_finds_the_drive_and_asks_it_everything() {
         nvme list | has "/dev/nvme0n1.*INTEL SSDPED1K375GA.*1.07 +GB"
         nvme id-ctrl /dev/nvme0 > c; has "^mn +: INTEL SSDPED1K375GA" < c; has "^mdts +: 5" < c; has "^cntrltype +: 1" < c
         nvme id-ns /dev/nvme0n1 > n; has "^nsze +: 0x200000" < n; has "^nlbaf +: 6" < n; has "lbaf +0 : ms:0 +lbads:9.*in use" < n
-        nvme id-ns-desc /dev/nvme0n1 > /dev/null || die id-ns-desc
+        nvme ns-descs /dev/nvme0n1 | has "^nguid"
         nvme list-ns /dev/nvme0 | has "0x1"
         nvme list-subsys | has "tcp traddr=$SERVER"
         nvme smart-log /dev/nvme0 > s; has "^available_spare\s*: 100%" < s; has "^percentage_used\s*: 0%" < s
@@ -113,20 +113,22 @@ fn formats_change_blocks_and_protect_them() {
         nvme id-ns /dev/nvme0n1 | has "lbaf +3 : ms:0 +lbads:12.*in use"
         [ "$(dd if=/dev/nvme0n1 bs=4k count=1 iflag=direct 2>/dev/null | tr -d '\0' | wc -c)" = 0 ] || die "not empty"
         # 512 + 8 bytes of protection information, type 1: the kernel's block device refuses it, passing through works.
-        nvme format /dev/nvme0n1 -l 1 -i 1 --force -t 100000 || die "format with protection"
-        nvme id-ns /dev/nvme0n1 | has "lbaf +1 : ms:8 +lbads:9.*in use"
-        nvme id-ns /dev/nvme0n1 | has "dps +: 0x?[0-9]*1"
-        dd if=/dev/urandom of=data bs=512 count=8 2>/dev/null; dd if=/dev/zero of=metadata bs=8 count=8 2>/dev/null
+        nvme format /dev/nvme0n1 -l 1 -i 1 -m 1 --force -t 100000 || die "format with protection"
+        nvme id-ns /dev/nvme0n1 > n; has "lbaf +1 : ms:8 +lbads:9.*in use" < n; has "^dps +: 0x1" < n
+        dd if=/dev/urandom of=data bs=512 count=8 2>/dev/null
         # PRACT: the controller makes the protection information and checks it.
         nvme write /dev/ng0n1 -s 0 -c 7 -z 4096 -d data -p 8 || die "write with PRACT"
         nvme read /dev/ng0n1 -s 0 -c 7 -z 4096 -d back -p 15 2>/dev/null || die "read with PRACT"
         cmp data back || die "other data"
-        nvme read /dev/ng0n1 -s 0 -c 7 -z 4096 -y 64 -d back -M guard -p 7 2>/dev/null || die "read with checks"
+        nvme read /dev/ng0n1 -s 0 -c 7 -z 4160 -d extended -p 7 2>/dev/null || die "read with checks"
         # The reference tag of the last block of eight is its address.
-        [ "$(od -An -tx1 -j60 -N4 guard | tr -d ' \n')" = 00000007 ] || { od -An -tx1 guard; die "reference tags"; }
-        nvme read /dev/ng0n1 -s 0 -c 7 -z 4096 -y 64 -d back -M guard -p 1 -r 5 2>&1 | has "Reference Tag"
-        # A wrong guard is refused.
-        nvme write /dev/ng0n1 -s 8 -c 7 -z 4096 -y 64 -d data -M metadata -p 4 2>&1 | has "Guard"
+        tag=$(tail -c 4 extended | od -An -tx1 | tr -d ' \n')
+        [ "$tag" = 00000007 ] || die "reference tag $tag"
+        nvme write /dev/ng0n1 -s 0 -c 7 -z 4160 -d extended -p 7 || die "write with checks"
+        # Type 1 wants the address as reference tag, and a wrong guard is refused.
+        nvme read /dev/ng0n1 -s 0 -c 7 -z 4160 -d back -p 1 -r 5 2>&1 | has "Invalid Protection Information|Reference Tag"
+        dd if=/dev/urandom of=bad bs=520 count=8 2>/dev/null
+        nvme write /dev/ng0n1 -s 8 -c 7 -z 4160 -d bad -p 4 2>&1 | has "Guard Check"
         nvme format /dev/nvme0n1 -l 0 -i 0 --force -t 100000 || die "format back"
         until_ready 10 grep -q 2097152 /sys/block/nvme0n1/size
         nvme format /dev/nvme0n1 -l 12 --force 2>/dev/null && die "a format that is not there"
@@ -177,7 +179,8 @@ fn several_queues_of_an_emulated_machine() {
         "{CONNECT}
         nvme connect -t tcp -a $SERVER -s {port} -n $NQN || die connect
         until_ready 20 test -b /dev/nvme0n1
-        [ $(ls /sys/block/nvme0n1/mq | wc -l) = 2 ] || die queues
+        # Two of I/O, and the admin queue.
+        [ $(cat /sys/class/nvme/nvme0/queue_count) = 3 ] || die queues
         fio --name=verify --filename=/dev/nvme0n1 --direct=1 --ioengine=libaio --rw=randwrite --bs=4k --iodepth=16 \\
             --size=16M --numjobs=2 --offset_increment=64M --verify=crc32c --verify_fatal=1 --minimal || die fio
         nvme disconnect -n $NQN"
@@ -262,7 +265,7 @@ fn committed_rows_survive_server_and_guest() {
         sync
         (
             number=1
-            while sqlite3 /mnt/rows "pragma synchronous=full; insert into rows values($number, hex(randomblob(300)))"; do
+            while sqlite3 /mnt/rows "pragma synchronous=extra; insert into rows values($number, hex(randomblob(300)))"; do
                 echo "committed $number."; number=$((number + 1))
             done
         ) &

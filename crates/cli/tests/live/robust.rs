@@ -114,10 +114,10 @@ fn ten_thousand_connections_leave_nothing() {
             }
         }
     };
-    let before = server.descriptors();
-    // What is allocated once and kept.
+    // What is opened and allocated once, and kept.
     come_and_go(1_000);
-    settles(&server, before);
+    thread::sleep(Duration::from_millis(500));
+    let before = server.descriptors();
     let memory = server.memory_kib();
     come_and_go(10_000);
     settles(&server, before);
@@ -176,9 +176,9 @@ fn clients_that_do_not_listen_hold_up_nobody() {
     ]);
     fio.args(["--verify=crc32c", "--verify_fatal=1", "--minimal", &uri]);
     run(&mut fio, Duration::from_secs(60)).expect_success();
-    // Each may keep some megabytes of answers waiting, not its gigabyte.
+    // All together may keep 256 MiB of answers waiting, not their eight gigabytes, and the namespace has as much.
     let memory = server.memory_kib() / 1024;
-    assert!(memory < 1024, "{memory} MiB");
+    assert!(memory < 640, "{memory} MiB");
     drop(deaf);
     server.stop().expect_success();
 }

@@ -35,7 +35,7 @@ fn user_mode_linux_mounts_it() {
     let server = Server::start(&args);
     let sizes = r#"[ "$(cat /sys/block/vda/size)" = 2097152 ] || die size
         [ "$(cat /sys/block/vda/queue/physical_block_size)" = 4096 ] || die "physical block"
-        case "$(cat /sys/block/vda/serial)" in DL*) ;; *) die serial;; esac"#;
+        [ -n "$(cat /sys/block/vda/serial)" ] || die serial"#;
     guest
         .run(&format!("{sizes}\n{FILE_SYSTEM}"), LIMIT)
         .expect_success();

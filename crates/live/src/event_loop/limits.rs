@@ -11,6 +11,8 @@ pub struct Limits {
     pub commands: u32,
     /// Bytes that one connection may have in flight, read and written, sent replies not counted.
     pub bytes: u64,
+    /// Bytes that all together may have in flight. What one waits for alone is always allowed.
+    pub total_bytes: u64,
     /// Spin this long before a deadline instead of sleeping.
     pub spin_before: Span,
     /// Spin this long after the last command, where a drive's latency is imitated.
@@ -23,6 +25,7 @@ impl Default for Limits {
             connections: 1024,
             commands: 4096,
             bytes: 64 << 20,
+            total_bytes: 256 << 20,
             spin_before: Span::from_us(70),
             spin_after: Span::from_us(50),
         }

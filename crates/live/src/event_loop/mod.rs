@@ -93,6 +93,8 @@ pub struct EventLoop {
     free: Vec<u32>,
     /// Ended in this turn: their numbers may be used again in the next.
     ended: Vec<u32>,
+    /// Bytes that all endpoints together have in flight.
+    held: u64,
     polling: Vec<u32>,
     dirty: Vec<u32>,
     bells: Vec<Bell>,
@@ -142,6 +144,7 @@ impl EventLoop {
             places: Vec::new(),
             free: Vec::new(),
             ended: Vec::new(),
+            held: 0,
             polling: Vec::new(),
             dirty: Vec::new(),
             bells: Vec::new(),
@@ -382,6 +385,7 @@ impl EventLoop {
         };
         place.load.commands = place.load.commands.saturating_sub(1);
         place.load.bytes = place.load.bytes.saturating_sub(u64::from(reply.bytes));
+        self.held = self.held.saturating_sub(u64::from(reply.bytes));
         if place.endpoint.is_none() {
             if place.load.commands == 0 {
                 self.ended.push(reply.endpoint);
@@ -492,8 +496,10 @@ impl EventLoop {
         let Some(endpoint) = &mut place.endpoint else {
             return;
         };
+        let before = place.load.held();
         let mut port = Port {
             drives: &mut self.drives,
+            others: self.held.saturating_sub(before),
             lateness: &self.lateness,
             clock: &self.clock,
             limits: &self.limits,
@@ -505,6 +511,7 @@ impl EventLoop {
             scratch: &mut self.scratch,
         };
         let result = what(&mut **endpoint, &mut port);
+        self.held = self.held.saturating_sub(before) + place.load.held();
         if dirty && !place.dirty {
             place.dirty = true;
             self.dirty.push(id);
@@ -523,6 +530,10 @@ impl EventLoop {
         }
         place.endpoint = None;
         place.name = String::new();
+        self.held = self
+            .held
+            .saturating_sub(place.load.buffered + place.load.unsent);
+        (place.load.buffered, place.load.unsent) = (0, 0);
         if std::mem::take(&mut place.polls) {
             self.polling.retain(|&other| other != id);
         }

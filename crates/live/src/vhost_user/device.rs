@@ -284,6 +284,10 @@ impl VhostUserBackendReqHandlerMut for Device {
         unsupported()
     }
 
+    fn set_backend_req_fd(&mut self, back: Backend) {
+        self._back = Some(back);
+    }
+
     fn get_inflight_fd(&mut self, wanted: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {
         let (rings, size) = (wanted.num_queues, wanted.queue_size);
         if !(1..=RINGS).contains(&rings) || !(1..=RING_SIZE).contains(&size) {

@@ -37,8 +37,8 @@ impl Server {
     #[track_caller]
     fn wait(command: &mut Command) -> Server {
         let running = Running::start(command, false);
-        // It listens before it says how to connect; each drive's lines begin with its size.
-        running.wait_for(LIMIT, |said| said.contains(" GB\n  ").then_some(()));
+        // It listens before it says how to connect; each drive's lines begin with its name and size.
+        running.wait_for(LIMIT, |said| said.contains(" GB\n").then_some(()));
         Server { running }
     }
 

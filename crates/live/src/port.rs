@@ -199,6 +199,11 @@ impl Load {
     pub(crate) fn held(&self) -> u64 {
         self.bytes + self.buffered + self.unsent
     }
+
+    /// The buffers are gone; how much was in them.
+    pub(crate) fn give_up(&mut self) -> u64 {
+        std::mem::take(&mut self.buffered) + std::mem::take(&mut self.unsent)
+    }
 }
 
 /// What endpoints ask of the event loop, done when they have returned.

@@ -93,8 +93,7 @@ pub struct EventLoop {
     free: Vec<u32>,
     /// Ended in this turn: their numbers may be used again in the next.
     ended: Vec<u32>,
-    /// Bytes that all endpoints together have in flight.
-    held: u64,
+    held: u64, // bytes that all endpoints together have in flight
     polling: Vec<u32>,
     dirty: Vec<u32>,
     bells: Vec<Bell>,
@@ -530,10 +529,7 @@ impl EventLoop {
         }
         place.endpoint = None;
         place.name = String::new();
-        self.held = self
-            .held
-            .saturating_sub(place.load.buffered + place.load.unsent);
-        (place.load.buffered, place.load.unsent) = (0, 0);
+        self.held = self.held.saturating_sub(place.load.give_up());
         if std::mem::take(&mut place.polls) {
             self.polling.retain(|&other| other != id);
         }

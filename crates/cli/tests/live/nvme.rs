@@ -8,8 +8,9 @@ use crate::rig::server::{Folder, Server};
 
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// What the scripts begin with.
+/// What the scripts begin with. `die` at the end of a pipe ends only the pipe, hence `set -e`.
 const CONNECT: &str = r#"
+set -e
 NQN=nqn.2026-11.org.drivelab:p4800x-375
 connect() { nvme connect -t tcp -a $SERVER -s 4420 -n $NQN "$@" && until_ready 10 test -b /dev/nvme0n1; }
 has() { grep -Eq "$1" || die "no $1"; }
@@ -64,7 +65,7 @@ fn nvme_cli_finds_the_drive_and_asks_it_everything() {
             nvme get-feature /dev/nvme0 -f $feature > /dev/null || die "get-feature $feature"
         done
         nvme set-feature /dev/nvme0 -f 2 -v 1 > /dev/null || die set-feature
-        nvme get-feature /dev/nvme0 -f 2 | has "value:0*1$"
+        nvme get-feature /dev/nvme0 -f 2 | has "value:0x0*1$"
         nvme flush /dev/nvme0n1 || die flush
         nvme write-zeroes /dev/nvme0n1 -s 0 -c 7 || die write-zeroes
         nvme verify /dev/nvme0n1 -s 0 -c 7 || die verify

@@ -152,7 +152,12 @@ impl<'a> Guest<'a> {
         // It has said all; if its disk is gone, it may never get to switch itself off.
         let said = guest.said();
         guest.kill();
-        Ended { code, said }
+        // What died in a part of the script has failed it all.
+        let failed = said.contains("FAILED: ") && code == Some(0);
+        Ended {
+            code: if failed { Some(1) } else { code },
+            said,
+        }
     }
 
     /// A name space of processes takes the kernel's helpers with it when it ends.

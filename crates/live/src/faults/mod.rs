@@ -107,6 +107,11 @@ pub fn script(text: &str) -> Result<Vec<Planned>, Vec<(usize, String)>> {
 fn time(word: &str) -> Result<Span, String> {
     let wrong = || format!("`{word}` is not a time such as 10us, 2ms or 1.5s");
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    // Whole nanoseconds are kept exactly, so that what is shown is read as it was.
+    if let (Ok(ns), "ns") = (digits.parse::<u64>(), &word[digits.len()..]) {
+        let valid = ns <= 320_000_000_000_000_000;
+        return valid.then_some(Span::from_ns(ns)).ok_or_else(wrong);
+    }
     let number: f64 = digits.parse().map_err(|_| wrong())?;
     let unit = match &word[digits.len()..] {
         "ns" => 1e-9,

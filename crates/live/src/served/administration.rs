@@ -210,7 +210,7 @@ impl Served {
     /// Power goes and comes back: commands inside end with [`Outcome::PowerLoss`], a volatile cache is empty, and the
     /// drive does what it does after a power-on. Use [`crate::Port::fault`], which tells the
     /// front ends.
-    pub(crate) fn power_cut(&mut self, now: Time) -> PowerLoss {
+    pub fn power_cut(&mut self, now: Time) -> PowerLoss {
         let now = self.reach(now);
         let buffered = self.gauge(Gauge::BufferedBytes);
         // What the drive itself had already written is safe; a store that fails here has lost more than that.

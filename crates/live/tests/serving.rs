@@ -1,0 +1,202 @@
+//! The event loop with real sockets: never early, nothing left behind, nobody held up by another.
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use live::nbd::Nbd;
+use live::nbd::wire::{self, Request, command, option};
+use live::{Clock, EventLoop, Limits, Setup, Stop, StoreChoice};
+use model::Span;
+use model::media::Precondition;
+
+/// One test at a time: one of them counts the files of the whole process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A loop in a thread of its own.
+struct Running {
+    _alone: MutexGuard<'static, ()>,
+    socket: PathBuf,
+    stop: Stop,
+    thread: Option<JoinHandle<u64>>,
+    _folder: tempfile::TempDir,
+}
+
+impl Running {
+    /// Serves a P4800X of 64 MiB by NBD at this speed.
+    fn start(speed: f64, limits: Limits) -> Running {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = folder.path().join("nbd.sock");
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        let (tell, hear) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let sheet = study::catalogue::drive("p4800x-375").expect("a drive of the catalogue");
+            let drive = Setup {
+                name: "disk".into(),
+                serial: "TEST".into(),
+                sheet,
+                size: Some(64 << 20),
+                store: StoreChoice::Memory,
+                precondition: Precondition::Steady,
+                seed: 1,
+            };
+            let drives = vec![drive.open().expect("memory")];
+            let log = Box::new(|_: &str| {});
+            let mut server =
+                EventLoop::new(drives, Clock::new(speed), limits, log).expect("a loop");
+            let front = Box::new(Nbd::new(vec!["disk".into()]));
+            server.listen(listener, front).expect("it listens");
+            tell.send(server.stopper()).expect("the test waits");
+            server.run().expect("it serves");
+            server.lateness().histogram().count()
+        });
+        Running {
+            _alone: alone,
+            socket,
+            stop: hear.recv().expect("it has started"),
+            thread: Some(thread),
+            _folder: folder,
+        }
+    }
+
+    /// Ends it; how many replies were timed.
+    fn end(mut self) -> u64 {
+        self.stop.stop();
+        let thread = self.thread.take().expect("ended once");
+        thread.join().expect("it ends well")
+    }
+}
+
+fn connect(socket: &Path) -> UnixStream {
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    let mut greeting = [0; 18];
+    stream.read_exact(&mut greeting).expect("a greeting");
+    let mut hello = 3u32.to_be_bytes().to_vec();
+    hello.extend(wire::option(option::EXPORT_NAME, b""));
+    stream.write_all(&hello).expect("sent");
+    let mut export = [0; 10];
+    stream.read_exact(&mut export).expect("an export");
+    stream
+}
+
+fn read_request(offset: u64, length: u32) -> [u8; Request::BYTES] {
+    Request {
+        flags: 0,
+        command: command::READ,
+        cookie: 1,
+        offset,
+        length,
+    }
+    .emit()
+}
+
+fn read(stream: &mut UnixStream, length: u32) -> Duration {
+    let mut reply = vec![0; wire::SIMPLE_REPLY + length as usize];
+    let start = Instant::now();
+    stream.write_all(&read_request(0, length)).expect("sent");
+    stream.read_exact(&mut reply).expect("an answer");
+    start.elapsed()
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("Linux").count()
+}
+
+#[test]
+fn no_reply_is_early() {
+    // A thousand times slower than the drive: 4 KiB take some 8 ms, far more than this machine's noise.
+    let server = Running::start(0.001, Limits::default());
+    let mut client = connect(&server.socket);
+    for _ in 0..5 {
+        let took = read(&mut client, 4096);
+        assert!(took > Duration::from_millis(4), "{took:?}");
+    }
+    drop(client);
+    assert_eq!(server.end(), 5);
+}
+
+#[test]
+fn thousands_of_connections_leave_nothing_behind() {
+    let server = Running::start(0.0, Limits::default());
+    drop(connect(&server.socket));
+    let before = open_files();
+    for round in 0..10_000 {
+        match round % 4 {
+            0 => drop(connect(&server.socket)),
+            // Half a handshake, nonsense, and a command whose reply nobody reads.
+            1 => drop(UnixStream::connect(&server.socket).expect("it listens")),
+            2 => {
+                let mut stream = UnixStream::connect(&server.socket).expect("it listens");
+                let _ = stream.write_all(&[0xff; 64]);
+            }
+            _ => {
+                let mut stream = connect(&server.socket);
+                let _ = stream.write_all(&read_request(0, 65_536));
+            }
+        }
+    }
+    // The last ones may not have been noticed yet; a client that is served has seen them go.
+    let mut client = connect(&server.socket);
+    read(&mut client, 4096);
+    drop(client);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while open_files() > before && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(
+        open_files() <= before,
+        "{} files, {before} before",
+        open_files()
+    );
+    server.end();
+}
+
+#[test]
+fn a_client_that_does_not_read_holds_up_only_itself() {
+    let limits = Limits {
+        bytes: 8 << 20,
+        ..Limits::default()
+    };
+    let server = Running::start(0.0, limits);
+    let mut slow = connect(&server.socket);
+    slow.set_write_timeout(Some(Duration::from_millis(200)))
+        .expect("a timeout");
+    // 4 GiB of replies are asked for and none is read: sooner or later the server stops taking requests.
+    let mut taken = 0;
+    while taken < 100_000 && slow.write_all(&read_request(0, 1 << 20)).is_ok() {
+        taken += 1;
+    }
+    assert!(taken < 100_000, "the server takes all there is");
+    let mut quick = connect(&server.socket);
+    for _ in 0..100 {
+        read(&mut quick, 4096);
+    }
+    // It is served when it reads again.
+    let mut reply = vec![0; wire::SIMPLE_REPLY + (1 << 20)];
+    for _ in 0..20 {
+        slow.read_exact(&mut reply).expect("its replies");
+    }
+    server.end();
+}
+
+#[test]
+fn connections_beyond_the_limit_are_refused_and_those_before_go_on() {
+    let limits = Limits {
+        connections: 3,
+        spin_after: Span::ZERO,
+        ..Limits::default()
+    };
+    let server = Running::start(0.0, limits);
+    let mut first = connect(&server.socket);
+    let _second = connect(&server.socket);
+    let _third = connect(&server.socket);
+    let mut fourth = UnixStream::connect(&server.socket).expect("the kernel takes it");
+    let mut byte = [0; 1];
+    assert_eq!(fourth.read(&mut byte).expect("it is closed"), 0);
+    read(&mut first, 4096);
+    server.end();
+}

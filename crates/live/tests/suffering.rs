@@ -1,0 +1,197 @@
+//! What happens to commands when a drive is slow, stuck, worn, formatted, or loses its power.
+
+use live::faults::Fault;
+use live::served::{Outcome, Reply, Request, Served};
+use live::{Setup, StoreChoice};
+use model::media::Precondition;
+use model::{Op, Span, Time};
+
+fn served(id: &str) -> Served {
+    let sheet = study::catalogue::drive(id).expect("a drive of the catalogue");
+    Setup {
+        name: id.into(),
+        serial: "TEST".into(),
+        sheet,
+        size: Some(64 << 20),
+        store: StoreChoice::Memory,
+        precondition: Precondition::Fresh,
+        seed: 3,
+    }
+    .open()
+    .expect("memory")
+}
+
+fn request(tag: u32, op: Op) -> Request {
+    Request {
+        tag,
+        op,
+        fua: false,
+        queue: 0,
+        offset: u64::from(tag) * 4096,
+        bytes: 4096,
+    }
+}
+
+const fn ms(ms: u64) -> Time {
+    Time::from_ns(ms * 1_000_000)
+}
+
+/// Runs the drive to `until`: the replies.
+fn until(drive: &mut Served, until: Time) -> Vec<Reply> {
+    let mut replies = Vec::new();
+    drive.advance(until, &mut replies);
+    replies
+}
+
+#[test]
+fn a_slow_drive_takes_longer_for_as_long_as_it_is_slow() {
+    let mut drive = served("p4800x-375");
+    let slow = Fault::Slow {
+        by: Span::from_ms(5),
+        lasting: Some(Span::from_ms(10)),
+    };
+    drive.suffer(ms(1), &slow).expect("it can be slow");
+    drive.submit(ms(2), 0, &request(0, Op::Read));
+    assert!(until(&mut drive, ms(6)).is_empty());
+    assert_eq!(drive.in_flight(), 1);
+    let replies = until(&mut drive, ms(8));
+    assert!(replies[0].latency >= Span::from_ms(5) && replies[0].latency < Span::from_us(5_100));
+    drive.submit(ms(20), 0, &request(1, Op::Read));
+    assert!(until(&mut drive, ms(30))[0].latency < Span::from_us(100));
+}
+
+#[test]
+fn a_stuck_drive_answers_when_it_is_freed() {
+    let mut drive = served("p4800x-375");
+    drive
+        .suffer(ms(1), &Fault::Stuck { lasting: None })
+        .expect("it can be stuck");
+    for tag in 0..4 {
+        drive.submit(ms(2), u64::from(tag), &request(tag, Op::Write));
+    }
+    assert!(until(&mut drive, ms(1_000)).is_empty());
+    assert_eq!(drive.in_flight(), 4);
+    drive
+        .suffer(ms(2_000), &Fault::Unstuck)
+        .expect("it can be freed");
+    let replies = until(&mut drive, ms(2_000));
+    assert_eq!(replies.len(), 4);
+    assert!(
+        replies
+            .iter()
+            .all(|it| it.outcome == Outcome::Success && it.at == ms(2_000))
+    );
+}
+
+#[test]
+fn a_worn_drive_throttles() {
+    let mut drive = served("p4800x-375");
+    let written_in_a_second = |drive: &mut Served, start: u64| {
+        let mut tag = 0;
+        let mut now = ms(start);
+        let mut written = 0;
+        for _ in 0..64 {
+            drive.submit(now, 0, &request(tag % 1000, Op::Write));
+            tag += 1;
+        }
+        while now < ms(start + 1_000) && drive.next_event() != Time::NEVER {
+            now = drive.next_event();
+            for _ in until(drive, now) {
+                written += 4096u64;
+                drive.submit(now, 0, &request(tag % 1000, Op::Write));
+                tag += 1;
+            }
+        }
+        until(drive, ms(start + 9_000));
+        written
+    };
+    let new = written_in_a_second(&mut drive, 0);
+    assert!(new > 1_000_000_000, "{new} B/s");
+    drive
+        .suffer(ms(10_000), &Fault::Wear(105.5))
+        .expect("it wears");
+    let worn = written_in_a_second(&mut drive, 11_000);
+    // S4: 30 MB/s past 105 %.
+    assert!((25_000_000..=35_000_000).contains(&worn), "{worn} B/s");
+}
+
+#[test]
+fn a_power_cut_ends_what_is_inside_and_empties_a_volatile_cache() {
+    let mut drive = served("950pro-256");
+    for tag in 0..64 {
+        drive.submit(ms(1), u64::from(tag), &request(tag, Op::Write));
+    }
+    // Just after the last acknowledgement some are still on their way to the flash.
+    let mut acknowledged = 0;
+    while acknowledged < 64 {
+        let next = drive.next_event();
+        for reply in until(&mut drive, next) {
+            assert_eq!(reply.outcome, Outcome::Success);
+            drive
+                .write(reply.offset, &[7; 4096], reply.fua)
+                .expect("memory");
+            acknowledged += 1;
+        }
+    }
+    let now = drive.now();
+    for tag in 100..110 {
+        drive.submit(now, u64::from(tag), &request(tag, Op::Read));
+    }
+    let cycles = drive.state().lifetime.power_cycles;
+    let loss = drive.power_cut(now);
+    assert_eq!(loss.commands, 10);
+    assert!(
+        loss.cached_bytes > 0 && loss.cached_bytes <= 64 * 4096,
+        "{loss:?}"
+    );
+    let mut kept = 0;
+    for tag in 0..64 {
+        let mut data = [1; 4096];
+        drive.read(tag * 4096, &mut data).expect("memory");
+        assert!(data == [0; 4096] || data == [7; 4096], "torn");
+        kept += u64::from(data[0] == 7);
+    }
+    assert_eq!(kept * 4096 + loss.cached_bytes, 64 * 4096);
+    let replies = until(&mut drive, ms(10_000));
+    assert_eq!(replies.len(), 10);
+    assert!(
+        replies
+            .iter()
+            .all(|reply| reply.outcome == Outcome::PowerLoss)
+    );
+    assert_eq!(drive.in_flight(), 0);
+    let life = drive.state().lifetime;
+    assert_eq!((life.power_cycles, life.unsafe_shutdowns), (cycles + 1, 1));
+    // It goes on afterwards.
+    drive.submit(ms(20_000), 0, &request(1, Op::Read));
+    assert_eq!(until(&mut drive, ms(30_000))[0].outcome, Outcome::Success);
+}
+
+#[test]
+fn a_format_takes_its_time_and_everything_with_it() {
+    let mut drive = served("p4800x-375");
+    drive.submit(ms(1), 0, &request(0, Op::Write));
+    assert_eq!(until(&mut drive, ms(2)).len(), 1);
+    drive.write(0, &[7; 4096], false).expect("memory");
+    let number = drive
+        .model()
+        .management()
+        .format_number(4096, 0)
+        .expect("a 4096 B format");
+    let operation = drive.format(ms(3), number, 0).expect("it is idle");
+    assert!(
+        operation.until > ms(60_000),
+        "FORMAT takes about one fill: {operation:?}"
+    );
+    drive.submit(ms(4), 0, &request(0, Op::Read));
+    assert_eq!(until(&mut drive, ms(5))[0].outcome, Outcome::Formatting);
+    let after = operation.until + Span::from_ms(1);
+    drive.submit(after, 0, &request(0, Op::Read));
+    assert_eq!(
+        until(&mut drive, after + Span::from_ms(1))[0].outcome,
+        Outcome::Success
+    );
+    let mut data = [1; 4096];
+    drive.read(0, &mut data).expect("memory");
+    assert_eq!((data, drive.block()), ([0; 4096], 4096));
+}

@@ -44,6 +44,7 @@ fn fio(uri: &str, args: &[&str]) -> Ended {
         "--ioengine=nbd",
         "--minimal",
         "--verify_fatal=1",
+        "--verify_state_save=0",
     ];
     let args: Vec<&str> = common.iter().chain(args).copied().collect();
     run(mortal("fio").args(args).arg(uri), Duration::from_secs(120))

@@ -174,7 +174,13 @@ fn clients_that_do_not_listen_hold_up_nobody() {
         "--size=16M",
         "--iodepth=8",
     ]);
-    fio.args(["--verify=crc32c", "--verify_fatal=1", "--minimal", &uri]);
+    fio.args([
+        "--verify=crc32c",
+        "--verify_fatal=1",
+        "--verify_state_save=0",
+        "--minimal",
+        &uri,
+    ]);
     run(&mut fio, Duration::from_secs(60)).expect_success();
     // All together may keep 256 MiB of answers waiting, not their eight gigabytes, and the namespace has as much.
     let memory = server.memory_kib() / 1024;

@@ -52,6 +52,33 @@ pub fn act_config(bytes: &[u8]) {
     assert_eq!(tested.errors, 0);
 }
 
+/// A ledger file is read or refused; what is read has rows that can be judged.
+pub fn ledger(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match study::ledger::file("fuzz", &text) {
+        Ok(file) => {
+            for row in &file.rows {
+                let _ = study::ledger::judge(row.judgement, &row.published, 1.0);
+            }
+        }
+        Err(problems) => assert!(!problems.to_string().is_empty()),
+    }
+}
+
+/// fio's results are read or refused; what is read has jobs and positive figures.
+pub fn fio_results(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match study::fit::read("fuzz", &text) {
+        Ok(runs) => {
+            for run in runs {
+                assert!(!run.jobs.is_empty());
+                assert!(run.targets.iter().all(|target| target.value > 0.0));
+            }
+        }
+        Err(problems) => assert!(!problems.to_string().is_empty()),
+    }
+}
+
 /// A trace is read or refused; what is read is in order and can be replayed to the last request.
 pub fn trace(format: Option<&str>, bytes: &[u8]) {
     let options = Options {

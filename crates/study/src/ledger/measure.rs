@@ -146,7 +146,7 @@ pub(super) fn ios_for(measurement: &Measurement, jobs: &[Job], figures: &[RunFig
     let bytes = jobs.iter().map(largest_block).max().unwrap_or(4096);
     let depth: u64 = jobs
         .iter()
-        .map(|job| u64::from(job.iodepth * job.numjobs))
+        .map(|job| u64::from(job.iodepth) * u64::from(job.numjobs))
         .sum();
     let mut ios = (BYTES / u64::from(bytes.max(1))).clamp(FEWEST, MOST);
     ios = ios.max(depth * FOR_EACH_OF_DEPTH);

@@ -1,0 +1,147 @@
+//! `drivelab reproduce` and `fit` as users call them: what they print, what they write, how they end.
+
+use std::fs;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+fn drivelab(args: &[&str]) -> (i32, String, String) {
+    let mut command = Command::cargo_bin("drivelab").expect("the program is built");
+    let output = command.args(args).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code().unwrap_or(-1),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+/// A ledger with one row, whose published value is `published`.
+fn ledger(folder: &TempDir, published: &str) -> String {
+    let path = folder.path().join("mine.toml");
+    let text = format!(
+        "[measure.reads]\ndrive = \"ram-disk\"\nstate = \"fresh\"\nhost = \"xeon-2017\"\n\
+         fio = [\"--rw=randread\", \"--ioengine=libaio\", \"--direct=1\"]\n\n\
+         [[row]]\nid = \"S0-001\"\nwhat = \"reads\"\nconditions = \"QD1\"\npublished = {published}\nunit = \"us\"\n\
+         metric = \"reads.read.mean_us\"\nis = \"<\"\nevidence = \"predicted\"\n"
+    );
+    fs::write(&path, text).expect("a folder of our own");
+    path.display().to_string()
+}
+
+#[test]
+fn a_ledger_that_holds_is_exit_code_0_and_one_that_does_not_is_3() {
+    let folder = TempDir::new().expect("a folder");
+    let (code, out, _) = drivelab(&["reproduce", "--ledger", &ledger(&folder, "1000")]);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("S0-001") && out.contains("1 of 1"), "{out}");
+    let (code, _, said) = drivelab(&["reproduce", "--ledger", &ledger(&folder, "0.001")]);
+    assert_eq!(code, 3);
+    assert!(said.contains("1 row is out of its tolerance"), "{said}");
+}
+
+#[test]
+fn files_are_written_whole() {
+    let folder = TempDir::new().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (json, html) = (path("r.json"), path("r.html"));
+    let ledger = ledger(&folder, "1000");
+    let args = [
+        "reproduce",
+        "--ledger",
+        &ledger,
+        "--json",
+        &json,
+        "--html",
+        &html,
+    ];
+    assert_eq!(drivelab(&args).0, 0);
+    let value: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(json).expect("written")).expect("JSON");
+    assert_eq!(value["rows"][0]["id"], "S0-001");
+    assert_eq!(value["summary"]["claims_held"], 1);
+    assert!(
+        fs::read_to_string(html)
+            .expect("written")
+            .contains("S0-001")
+    );
+}
+
+#[test]
+fn bad_usage_is_exit_code_2() {
+    for (args, part) in [
+        (&["reproduce", "S9"][..], "there is no source `S9`"),
+        (&["reproduce", "--row", "S0-999"][..], "no row S0-999"),
+        (
+            &["reproduce", "--ledger", "/nowhere.toml"][..],
+            "cannot be read",
+        ),
+        (
+            &[
+                "fit",
+                "--base",
+                "ram-disk",
+                "--measured",
+                "/nowhere.json",
+                "--output",
+                "x.toml",
+            ][..],
+            "cannot be read",
+        ),
+        (
+            &["fit", "--ledger", "--free", "xpoint.nothing"][..],
+            "no row of the ledger fixes xpoint.nothing",
+        ),
+    ] {
+        let (code, _, said) = drivelab(args);
+        assert_eq!(code, 2, "{args:?}: {said}");
+        assert!(said.contains(part), "{args:?}: {said}");
+    }
+}
+
+/// Jobs measured in the model are fio's results to the fit: it must give back the drive they came from.
+#[test]
+fn a_drive_is_fitted_to_the_output_of_run() {
+    let folder = TempDir::new().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (jobs, results, output) = (path("jobs.fio"), path("results.json"), path("mine.toml"));
+    let text = "[global]\nioengine=libaio\ndirect=1\nnumber_ios=20000\nnorandommap=1\nbs=4k\n\
+                [one]\nstonewall\nrw=randread\n[two]\nstonewall\nrw=randread\niodepth=2\n\
+                [three]\nstonewall\nrw=randwrite\n";
+    fs::write(&jobs, text).expect("a folder of our own");
+    let (code, _, said) = drivelab(&[
+        "run",
+        &jobs,
+        "--drive",
+        "ram-disk",
+        "--output-format=json",
+        "--output",
+        &results,
+    ]);
+    assert_eq!(code, 0, "{said}");
+    let (code, out, said) = drivelab(&[
+        "fit",
+        "--base",
+        "ram-disk",
+        "--measured",
+        &results,
+        "--output",
+        &output,
+        "--iterations",
+        "15",
+        "--hold-out",
+        "3",
+        "--free",
+        "ram.per_command",
+    ]);
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        out.contains("held out") && out.contains("ram.per_command"),
+        "{out}"
+    );
+    assert!(
+        fs::read_to_string(output)
+            .expect("written")
+            .contains("kind = \"fitted\"")
+    );
+}

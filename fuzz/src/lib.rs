@@ -1,6 +1,7 @@
 //! What the fuzz targets check, besides that nothing panics.
 
 pub mod live;
+pub mod nvme;
 
 use model::host::{Engine, HostConfig};
 use model::media::ram::RamConfig;

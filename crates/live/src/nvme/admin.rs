@@ -7,6 +7,7 @@ use super::connection::{Connection, Phase};
 use super::controller::EVENT_REQUESTS;
 use super::slots::Stage;
 use super::wire::{Sqe, Status};
+use crate::faults::Fault;
 use crate::outbox::Outbox;
 use crate::port::Port;
 
@@ -30,6 +31,8 @@ pub mod opcode {
     pub const FORMAT: u8 = 0x80;
     /// Sanitize.
     pub const SANITIZE: u8 = 0x84;
+    /// Vendor specific: the power of the namespace's drive is cut.
+    pub const POWER_CUT: u8 = 0xc0;
 }
 
 /// Most bytes of data of an admin command in either direction.
@@ -137,8 +140,20 @@ impl Connection {
             opcode::ABORT if !discovery => Ok(self.abort(sqe, out)),
             opcode::FORMAT if !discovery => self.format(slot, sqe, port).map_err(plain),
             opcode::SANITIZE if !discovery => self.sanitize(sqe, port).map_err(plain),
+            opcode::POWER_CUT if !discovery => self.cut_power(sqe, port).map_err(plain),
             _ => Err((Status::INVALID_OPCODE, 0)),
         }
+    }
+
+    /// Cuts the power after the answer; the connections then end.
+    fn cut_power(&mut self, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Status> {
+        for nsid in self.concerned(sqe.nsid.get())? {
+            let drive = self.shared.borrow_mut().namespace(nsid).map(|it| it.drive);
+            let drive = drive.ok_or(Status::INVALID_NAMESPACE)?;
+            port.fault(drive, Fault::PowerCut)
+                .map_err(|_| Status::INTERNAL_ERROR)?;
+        }
+        Ok(Answer::Done(0))
     }
 
     /// Keeps a request until there is an event.

@@ -43,7 +43,7 @@ impl Wanted {
 
 impl Connection {
     /// The drives that a command for this namespace concerns.
-    fn concerned(&self, nsid: u32) -> Result<Vec<u32>, Status> {
+    pub(super) fn concerned(&self, nsid: u32) -> Result<Vec<u32>, Status> {
         let mut shared = self.shared.borrow_mut();
         if nsid == ALL {
             return Ok((1..=shared.namespaces.len() as u32).collect());

@@ -53,6 +53,14 @@ pub trait Connection {
     fn reply(&mut self, reply: &Reply, out: &mut Outbox, port: &mut Port<'_>)
     -> Result<(), Ending>;
 
+    /// There is room, perhaps again, for requests that were taken but not submitted.
+    ///
+    /// # Errors
+    /// The end of this connection.
+    fn resume(&mut self, _out: &mut Outbox, _port: &mut Port<'_>) -> Result<(), Ending> {
+        Ok(())
+    }
+
     /// See [`Endpoint::tick`].
     ///
     /// # Errors
@@ -140,6 +148,9 @@ impl<C: Connection> Stream<C> {
         if self.stalled && port.room() && self.out.len() < FULL {
             let bytes = std::mem::take(&mut self.left);
             self.offer(&bytes, port)?;
+        }
+        if port.room() {
+            self.connection.resume(&mut self.out, port)?;
         }
         Ok(())
     }

@@ -13,12 +13,10 @@ use super::slots::{Slots, Stage};
 use super::target::Target;
 use super::wire::encode::Transfer;
 use super::wire::pdu::{Data, FLAG_LAST, FLAG_SUCCESS, IcReq};
-use super::wire::{Cqe, Decoder, Encoder, Event, Fatal, Fault, Header, PduType, Sgl, Sqe, Status};
+use super::wire::{Cqe, Decoder, Encoder, Event, Fatal, Fault, Header, Sgl, Sqe, Status};
 use crate::clock::Wall;
 use crate::outbox::Outbox;
-use crate::port::{Ending, Notice, Port};
-use crate::served::Reply;
-use crate::stream;
+use crate::port::Port;
 
 /// Most bytes of data in a capsule.
 pub(super) const IN_CAPSULE: u32 = 8192;
@@ -26,9 +24,6 @@ pub(super) const IN_CAPSULE: u32 = 8192;
 pub(super) const MOST_H2C: u32 = 128 << 10;
 /// Commands before a queue is connected: Connect alone.
 const BEFORE_CONNECT: u16 = 1;
-/// A host that has not connected a queue after this long is cut off.
-const PATIENCE_MS: u64 = 10_000;
-
 /// How far a connection has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
@@ -73,21 +68,21 @@ pub struct Connection {
     pub(super) shared: Rc<RefCell<Target>>,
     /// Address and port the host connected to, for the discovery log.
     pub(super) local: (String, u16),
-    decoder: Decoder,
+    pub(super) decoder: Decoder,
     pub(super) encoder: Encoder,
     pub(super) phase: Phase,
     incoming: Incoming,
     pub(super) slots: Slots,
     pub(super) queue: Queue,
     /// Commands that wait for room, in order.
-    waiting: VecDeque<u16>,
+    pub(super) waiting: VecDeque<u16>,
     /// The first of two fused commands, whose second must come next.
     pub(super) fused: Option<u16>,
     /// Asynchronous event requests, the oldest first.
     pub(super) events: VecDeque<u16>,
     /// When the host was last heard of.
     pub(super) heard: Wall,
-    opened: Option<Wall>,
+    pub(super) opened: Option<Wall>,
     /// What an admin command answers with.
     pub(super) page: Vec<u8>,
     /// Metadata of the blocks that are being moved.
@@ -97,7 +92,7 @@ pub struct Connection {
     /// Some namespace has metadata.
     pub(super) with_metadata: bool,
     /// Commands since the last tick.
-    recent: bool,
+    pub(super) recent: bool,
 }
 
 impl Connection {
@@ -136,7 +131,7 @@ impl Connection {
         self.with_metadata = shared.namespaces.iter().any(|it| it.metadata > 0);
     }
 
-    fn event(
+    pub(super) fn event(
         &mut self,
         event: Event<'_>,
         out: &mut Outbox,
@@ -485,53 +480,6 @@ impl Connection {
             Err(status) => self.fail(slot, status, out),
         }
     }
-
-    /// Whether the controller still exists and is in the life in which this queue was connected.
-    fn alive(&self) -> Result<(), Ending> {
-        if !matches!(self.phase, Phase::Admin | Phase::Io) {
-            return Ok(());
-        }
-        let mut shared = self.shared.borrow_mut();
-        match shared.controller(self.queue.controller) {
-            None => Err(Ending::Left),
-            Some(it) if self.phase == Phase::Io && it.life != self.queue.life => Err(Ending::Left),
-            Some(_) => Ok(()),
-        }
-    }
-
-    fn keep_alive(&self, now: Wall) -> Result<(), Ending> {
-        let since = |then: Wall| now.since(then).ns() / 1_000_000;
-        match self.phase {
-            Phase::Opening | Phase::Unconnected => match self.opened {
-                Some(opened) if since(opened) > PATIENCE_MS => {
-                    Err(Ending::broke("no queue was connected in ten seconds"))
-                }
-                _ => Ok(()),
-            },
-            Phase::Admin => {
-                let mut shared = self.shared.borrow_mut();
-                let Some(controller) = shared.controller(self.queue.controller) else {
-                    return Ok(());
-                };
-                let limit = u64::from(controller.features.keep_alive_ms);
-                let heard = self.heard.max(controller.heard);
-                // Twice what was agreed: a host that is late by a moment is not cut off.
-                if limit > 0 && since(heard) > 2 * limit {
-                    return Err(Ending::broke(format!(
-                        "the host was not heard of for twice its keep-alive time of {limit} ms"
-                    )));
-                }
-                Ok(())
-            }
-            Phase::Io => {
-                let mut shared = self.shared.borrow_mut();
-                if let Some(controller) = shared.controller(self.queue.controller) {
-                    controller.heard = controller.heard.max(self.heard);
-                }
-                Ok(())
-            }
-        }
-    }
 }
 
 /// Bytes that the host sends with this command, of which `inside` are in its capsule.
@@ -573,109 +521,4 @@ fn host_gave_up(fatal: u16) -> Fault {
         _ => "the host ended the connection",
     };
     Fault::new(Fatal::Sequence, reason)
-}
-
-impl stream::Connection for Connection {
-    fn open(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
-        self.opened = Some(port.wall());
-        self.shared.borrow_mut().look(port);
-        Ok(())
-    }
-
-    fn input(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Outbox,
-        port: &mut Port<'_>,
-    ) -> Result<usize, Ending> {
-        self.alive()?;
-        self.refresh();
-        self.heard = port.wall();
-        let mut rest = bytes;
-        loop {
-            let step = match self.decoder.next(&mut rest) {
-                Ok(None) => break,
-                Ok(Some(event)) => self.event(event, out, port),
-                Err(fault) => Err(fault),
-            };
-            if let Err(fault) = step {
-                let offending = self.decoder.gathered();
-                let (fatal, detail) = (fault.fatal, fault.detail);
-                Encoder::term(out, PduType::C2hTermReq, fatal, detail, offending);
-                return Err(Ending::broke(fault.reason));
-            }
-        }
-        self.pump(out, port);
-        Ok(bytes.len())
-    }
-
-    #[inline]
-    fn reply(
-        &mut self,
-        reply: &Reply,
-        out: &mut Outbox,
-        port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
-        self.completed(reply, out, port);
-        if !self.waiting.is_empty() {
-            self.pump(out, port);
-        }
-        Ok(())
-    }
-
-    fn tick(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
-        self.alive()?;
-        self.keep_alive(port.wall())?;
-        if self.phase == Phase::Admin {
-            self.attend(out, port);
-        }
-        self.pump(out, port);
-        if !self.recent {
-            self.slots.trim();
-        }
-        self.recent = false;
-        Ok(())
-    }
-
-    fn notice(
-        &mut self,
-        drive: usize,
-        notice: Notice,
-        out: &mut Outbox,
-        port: &mut Port<'_>,
-    ) -> Result<(), Ending> {
-        // Each connection hears of it; the admin connections tell their controllers.
-        if notice == Notice::PowerCut {
-            return Err(Ending::Failed("the power was cut".into()));
-        }
-        if self.phase == Phase::Admin {
-            self.shared.borrow_mut().look(port);
-            self.shared
-                .borrow_mut()
-                .notice(self.queue.controller, drive, notice, port);
-            self.attend(out, port);
-        }
-        Ok(())
-    }
-
-    fn rung(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
-        self.tick(out, port)
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        let mut shared = self.shared.borrow_mut();
-        match self.phase {
-            Phase::Admin => shared.remove(self.queue.controller),
-            Phase::Io => {
-                if let Some(controller) = shared.controller(self.queue.controller)
-                    && controller.life == self.queue.life
-                {
-                    controller.leave_queue(self.queue.id);
-                }
-            }
-            Phase::Opening | Phase::Unconnected => {}
-        }
-    }
 }

@@ -16,6 +16,7 @@ mod front;
 pub mod identify;
 pub mod initiator;
 pub mod io;
+mod life;
 pub mod log;
 mod pages;
 pub mod protection;

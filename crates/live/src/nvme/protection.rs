@@ -208,8 +208,23 @@ mod tests {
         }
     }
 
+    /// Bit by bit, as T10 defines it.
+    fn slowly(bytes: &[u8]) -> u16 {
+        bytes.iter().fold(0, |crc, &byte| {
+            (0..8).fold(crc ^ u16::from(byte) << 8, |crc: u16, _| {
+                crc << 1 ^ if crc & 0x8000 != 0 { 0x8bb7 } else { 0 }
+            })
+        })
+    }
+
     #[test]
     fn the_guard_is_that_of_t10() {
+        let bytes: Vec<u8> = (0..4101u32)
+            .map(|index| (index * index >> 3) as u8)
+            .collect();
+        for length in [0, 1, 15, 16, 17, 512, 520, 4096, 4101] {
+            assert_eq!(GUARD.checksum(&bytes[..length]), slowly(&bytes[..length]));
+        }
         // The check value of the catalogue of CRCs for "123456789".
         assert_eq!(GUARD.checksum(b"123456789"), 0xd0db);
         let protection = Protection {

@@ -1,0 +1,171 @@
+//! The life of a connection: it opens, bytes and completions come, time passes, it ends.
+
+use super::connection::{Connection, Phase};
+use super::wire::{Encoder, PduType};
+use crate::clock::Wall;
+use crate::outbox::Outbox;
+use crate::port::{Ending, Notice, Port};
+use crate::served::Reply;
+use crate::stream;
+
+/// A host that has not connected a queue after this long is cut off.
+const PATIENCE_MS: u64 = 10_000;
+
+impl Connection {
+    /// Whether the controller still exists and is in the life in which this queue was connected.
+    fn alive(&self) -> Result<(), Ending> {
+        if !matches!(self.phase, Phase::Admin | Phase::Io) {
+            return Ok(());
+        }
+        let mut shared = self.shared.borrow_mut();
+        match shared.controller(self.queue.controller) {
+            None => Err(Ending::Left),
+            Some(it) if self.phase == Phase::Io && it.life != self.queue.life => Err(Ending::Left),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn keep_alive(&self, now: Wall) -> Result<(), Ending> {
+        let since = |then: Wall| now.since(then).ns() / 1_000_000;
+        match self.phase {
+            Phase::Opening | Phase::Unconnected => match self.opened {
+                Some(opened) if since(opened) > PATIENCE_MS => {
+                    Err(Ending::broke("no queue was connected in ten seconds"))
+                }
+                _ => Ok(()),
+            },
+            Phase::Admin => {
+                let mut shared = self.shared.borrow_mut();
+                let Some(controller) = shared.controller(self.queue.controller) else {
+                    return Ok(());
+                };
+                let limit = u64::from(controller.features.keep_alive_ms);
+                let heard = self.heard.max(controller.heard);
+                // Twice what was agreed: a host that is late by a moment is not cut off.
+                if limit > 0 && since(heard) > 2 * limit {
+                    return Err(Ending::broke(format!(
+                        "the host was not heard of for twice its keep-alive time of {limit} ms"
+                    )));
+                }
+                Ok(())
+            }
+            Phase::Io => {
+                let mut shared = self.shared.borrow_mut();
+                if let Some(controller) = shared.controller(self.queue.controller) {
+                    controller.heard = controller.heard.max(self.heard);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl stream::Connection for Connection {
+    fn open(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        self.opened = Some(port.wall());
+        self.shared.borrow_mut().look(port);
+        Ok(())
+    }
+
+    fn input(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<usize, Ending> {
+        self.alive()?;
+        self.refresh();
+        self.heard = port.wall();
+        let mut rest = bytes;
+        loop {
+            let step = match self.decoder.next(&mut rest) {
+                Ok(None) => break,
+                Ok(Some(event)) => self.event(event, out, port),
+                Err(fault) => Err(fault),
+            };
+            if let Err(fault) = step {
+                let offending = self.decoder.gathered();
+                let (fatal, detail) = (fault.fatal, fault.detail);
+                Encoder::term(out, PduType::C2hTermReq, fatal, detail, offending);
+                return Err(Ending::broke(fault.reason));
+            }
+        }
+        self.pump(out, port);
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn reply(
+        &mut self,
+        reply: &Reply,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Ending> {
+        self.completed(reply, out, port);
+        if !self.waiting.is_empty() {
+            self.pump(out, port);
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        self.pump(out, port);
+        Ok(())
+    }
+
+    fn tick(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        self.alive()?;
+        self.keep_alive(port.wall())?;
+        if self.phase == Phase::Admin {
+            self.attend(out, port);
+        }
+        self.pump(out, port);
+        if !self.recent {
+            self.slots.trim();
+        }
+        self.recent = false;
+        Ok(())
+    }
+
+    fn notice(
+        &mut self,
+        drive: usize,
+        notice: Notice,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Ending> {
+        // Each connection hears of it; the admin connections tell their controllers.
+        if notice == Notice::PowerCut {
+            return Err(Ending::Failed("the power was cut".into()));
+        }
+        if self.phase == Phase::Admin {
+            self.shared.borrow_mut().look(port);
+            self.shared
+                .borrow_mut()
+                .notice(self.queue.controller, drive, notice, port);
+            self.attend(out, port);
+        }
+        Ok(())
+    }
+
+    fn rung(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        self.tick(out, port)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut shared = self.shared.borrow_mut();
+        match self.phase {
+            Phase::Admin => shared.remove(self.queue.controller),
+            Phase::Io => {
+                if let Some(controller) = shared.controller(self.queue.controller)
+                    && controller.life == self.queue.life
+                {
+                    controller.leave_queue(self.queue.id);
+                }
+            }
+            Phase::Opening | Phase::Unconnected => {}
+        }
+    }
+}

@@ -112,6 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             depth,
             time: args.time,
             ramp: args.ramp,
+            commands: u64::MAX,
             digests: u8::from(args.header_digest) | u8::from(args.data_digest) << 1,
         };
         let measured = measure(&args.target, &job).map_err(Failure::Failed)?;

@@ -70,6 +70,8 @@ pub struct Job {
     pub time: Duration,
     /// Not measured before that.
     pub ramp: Duration,
+    /// Ends before its time when so many commands have been measured.
+    pub commands: u64,
     /// Digests, over NVMe/TCP: bit 0 of headers, bit 1 of data.
     pub digests: u8,
 }
@@ -92,7 +94,11 @@ pub struct Measured {
 impl Measured {
     /// Commands a second.
     pub fn iops(&self) -> f64 {
-        self.commands as f64 / self.seconds
+        if self.seconds > 0.0 {
+            self.commands as f64 / self.seconds
+        } else {
+            0.0
+        }
     }
 }
 
@@ -303,14 +309,14 @@ fn run<S: Session>(mut pipe: Pipe, mut session: S, job: &Job) -> Result<Measured
     let mut measured = Measured {
         commands: 0,
         errors: 0,
-        seconds: job.time.as_secs_f64(),
+        seconds: 0.0,
         latencies: Histogram::default(),
         client_cpu_seconds: cpu_seconds(),
     };
     let mut now = start;
     let mut heard = start;
     let mut done = Vec::with_capacity(usize::from(job.depth));
-    while now < end {
+    while now < end && measured.commands < job.commands {
         for tag in idle.drain(..) {
             sent[usize::from(tag)] = now;
             session.send(tag, write, offsets.draw(), &payload, &mut pipe.out);
@@ -340,6 +346,7 @@ fn run<S: Session>(mut pipe: Pipe, mut session: S, job: &Job) -> Result<Measured
             }
         }
     }
+    measured.seconds = now.min(end).saturating_duration_since(begin).as_secs_f64();
     measured.client_cpu_seconds = cpu_seconds() - measured.client_cpu_seconds;
     Ok(measured)
 }

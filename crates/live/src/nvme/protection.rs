@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn the_guard_is_that_of_t10() {
         let bytes: Vec<u8> = (0..4101u32)
-            .map(|index| (index * index >> 3) as u8)
+            .map(|index| ((index * index) >> 3) as u8)
             .collect();
         for length in [0, 1, 15, 16, 17, 512, 520, 4096, 4101] {
             assert_eq!(GUARD.checksum(&bytes[..length]), slowly(&bytes[..length]));

@@ -72,8 +72,9 @@ impl Server {
             pattern: Pattern::RandRead,
             block: 4096,
             depth: 8,
-            time: Duration::from_millis(200),
+            time: Duration::from_secs(60),
             ramp: Duration::ZERO,
+            commands: 300,
             digests: 0,
         };
         change(&mut job);
@@ -83,7 +84,11 @@ impl Server {
         };
         let measured = measure(&uri, &job).expect("a measurement");
         assert_eq!(measured.errors, 0);
-        assert!(measured.commands > 0);
+        assert!(
+            measured.commands >= 300,
+            "{} in a minute",
+            measured.commands
+        );
         measured
     }
 

@@ -88,7 +88,7 @@ fn timing(section: &mut Section<'_>) -> Timing {
     let suspend = part(section, "suspend", |part| Suspend {
         latency: part.span("latency", up_to_ms(10)),
         resume: part.span("resume", up_to_ms(10)),
-        most: part.count("most", 1..=10_000u32),
+        most: part.count("most", 0..=10_000u32),
     });
     let (channel_command, channel_ps_per_byte) = {
         let mut channel = section.section("channel");

@@ -5,7 +5,7 @@
 //! and a memory store, so that no drive's latency is in the way. Rounds alternate between the servers and the middle one
 //! is shown, because a shared machine changes its mind.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -139,7 +139,7 @@ fn compare(scores: &[Vec<Vec<Score>>]) {
 }
 
 /// One server, all depths.
-fn measure(server: &Server, socket: &PathBuf) -> Result<Vec<Score>, String> {
+fn measure(server: &Server, socket: &Path) -> Result<Vec<Score>, String> {
     let mut child = (server.command)(socket)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

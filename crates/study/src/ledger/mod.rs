@@ -2,7 +2,7 @@
 //!
 //! `ledger/*.toml` holds *measurements* (a drive, its state, a host, fio's options), *rows* (a published figure, the
 //! metric over measurements that is the model's answer, and how the two are compared), rows that are not reproduced, each
-//! list with its reason, and rows not yet done. How to write a row: `docs/ledger.md`. [`reproduce`] runs it.
+//! list with its reason, and rows not yet done. How to write a row: `docs/ledger.md`. [`reproduce()`] runs it.
 
 mod act;
 mod cursor;

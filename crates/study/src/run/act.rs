@@ -352,7 +352,7 @@ pub struct Score {
 /// on any number of cores, so the loads that are tried do not depend on those.
 ///
 /// # Errors
-/// As [`test`].
+/// As [`test()`].
 pub fn score(
     plan: &ActPlan,
     progress: &(dyn Fn(u32, Option<u32>) + Sync),

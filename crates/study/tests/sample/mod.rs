@@ -102,7 +102,7 @@ impl OnBench for PaperDrives {
         let mut outcome = Outcome::default();
         let mut spent = Spent::default();
         for (number, job) in plan.jobs.iter().enumerate() {
-            let counted = job.runtime.unwrap_or(Span::from_ms(200));
+            let counted = paper.counted(plan, job);
             let [read, write] =
                 [0, 1].map(|way| paper.run(plan, job, way, &mut stream, &mut spent));
             outcome.counted = counted;
@@ -164,6 +164,26 @@ impl Paper {
         (alone_us, most)
     }
 
+    /// I/Os a second of all jobs together: asymptotic bounds of a closed network, joined smoothly.
+    fn total(&self, plan: &Plan, job: &Job, way: usize) -> f64 {
+        let (alone_us, most) = self.limits(job, way);
+        let free = depth(plan) * 1e6 / alone_us;
+        free / (1.0 + (free / most).powi(4)).powf(0.25)
+    }
+
+    /// How long a job is counted: its time, or that of as many I/Os as it does.
+    fn counted(&self, plan: &Plan, job: &Job) -> Span {
+        match (job.runtime, job.number_ios) {
+            (Some(runtime), _) => runtime,
+            (None, Some(each)) if plan.series_every == Span::ZERO => {
+                let way = usize::from(shares(job)[0] == 0.0);
+                let whole = each as f64 * f64::from(job.numjobs) / self.total(plan, job, way);
+                Span::from_seconds((whole - job.ramp_time.seconds()).max(1e-3))
+            }
+            _ => Span::from_ms(200),
+        }
+    }
+
     /// One direction of a job.
     fn run(
         &self,
@@ -177,12 +197,9 @@ impl Paper {
         if share == 0.0 {
             return Measured::default();
         }
-        let depth: u32 = plan.jobs.iter().map(|job| job.iodepth * job.numjobs).sum();
-        let depth: f64 = f64::from(depth);
+        let depth = depth(plan);
         let (alone_us, most) = self.limits(job, way);
-        // Asymptotic bounds of a closed network, joined smoothly.
-        let free = depth * 1e6 / alone_us;
-        let total = free / (1.0 + (free / most).powi(4)).powf(0.25);
+        let total = self.total(plan, job, way);
         let mine = f64::from(job.iodepth * job.numjobs) / depth * share;
         let (iops, mean_us) = match job.rate[way] {
             Some(Rate::Iops(rate)) => {
@@ -191,7 +208,7 @@ impl Paper {
             }
             _ => (total * mine, depth * 1e6 / total),
         };
-        let counted = job.runtime.unwrap_or(Span::from_ms(200));
+        let counted = self.counted(plan, job);
         let ios = (iops * counted.seconds()) as u64;
         let bytes = block(job, way);
         let mut result = measured(stream, ios, bytes, counted, mean_us, self.tail, way);
@@ -205,6 +222,12 @@ impl Paper {
         spent.written += if way == 1 { ios as f64 * bytes } else { 0.0 };
         result
     }
+}
+
+/// I/Os in flight at a time, over all jobs.
+fn depth(plan: &Plan) -> f64 {
+    let depth: u32 = plan.jobs.iter().map(|job| job.iodepth * job.numjobs).sum();
+    f64::from(depth)
 }
 
 fn measured(

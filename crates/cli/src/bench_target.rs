@@ -23,7 +23,7 @@ Examples:
 
 The client takes a whole core: give the server another one. Writes overwrite what the target holds.")]
 pub(crate) struct Args {
-    /// nvme-tcp://HOST:PORT[/NQN], nbd://HOST[:PORT][/EXPORT] or nbd+unix:///[EXPORT]?socket=PATH
+    /// `nvme-tcp://HOST:PORT[/NQN]`, `nbd://HOST[:PORT][/EXPORT]` or `nbd+unix:///[EXPORT]?socket=PATH`
     #[arg(value_name = "TARGET", value_parser = |text: &str| text.parse::<Uri>())]
     target: Uri,
 

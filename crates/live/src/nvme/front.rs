@@ -19,7 +19,7 @@ pub struct NvmeTcp {
 
 impl NvmeTcp {
     /// A front end that offers drives like this. Several listeners that shall offer the same subsystem share one
-    /// [`NvmeTcp::target`].
+    /// [`Target`].
     pub fn new(options: Options) -> NvmeTcp {
         NvmeTcp {
             shared: Rc::new(RefCell::new(Target::new(options))),

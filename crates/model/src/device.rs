@@ -39,8 +39,8 @@ pub trait Device {
 
     /// As [`Device::advance`], for a caller that will submit nothing before `horizon`: goes on through events of the
     /// device's own that are earlier than `horizon`, and stops after one that completes commands. Returns the time of the
-    /// last event, which is that of all completions; `done` must be empty if `horizon` is later than `now`. A device that has many events for a command saves the way out to
-    /// the engine and back for each of them.
+    /// last event, which is that of all completions; `done` must be empty if `horizon` is later than `now`. A device
+    /// that has many events for a command saves the way out to the engine and back for each of them.
     #[inline]
     fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         let _ = horizon;

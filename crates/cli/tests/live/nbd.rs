@@ -5,24 +5,7 @@ use std::time::Duration;
 
 use crate::rig::has;
 use crate::rig::process::{Ended, call, mortal, run};
-use crate::rig::server::{Folder, Server};
-
-/// A fast server of one small export.
-fn fast(folder: &Folder) -> Server {
-    let nbd = folder.unix("nbd");
-    let args = [
-        "p4800x-375",
-        "--size",
-        "256M",
-        "--speed",
-        "0",
-        "--state",
-        "fresh",
-        "--nbd",
-        &nbd,
-    ];
-    Server::start(&args)
-}
+use crate::rig::server::{Folder, Server, fast};
 
 /// Bytes in which every block differs.
 fn sample(bytes: usize) -> Vec<u8> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::rig::has;
 use crate::rig::process::{mortal, run};
-use crate::rig::server::{Folder, Server};
+use crate::rig::server::{Folder, Server, fast};
 
 const REQUEST: u32 = 0x2560_9513;
 const READ: u16 = 0;
@@ -132,18 +132,7 @@ fn clients_that_do_not_listen_hold_up_nobody() {
         return;
     }
     let folder = Folder::new();
-    let args = [
-        "p4800x-375",
-        "--size",
-        "256M",
-        "--speed",
-        "0",
-        "--state",
-        "fresh",
-        "--nbd",
-        &folder.unix("nbd"),
-    ];
-    let server = Server::start(&args);
+    let server = fast(&folder);
     let socket = folder.path("nbd");
     let mut deaf = Vec::new();
     for _ in 0..8 {

@@ -120,3 +120,20 @@ impl Folder {
         format!("nbd+unix:///{export}?socket={}", self.text(socket))
     }
 }
+
+/// A fast server of one small export.
+pub(crate) fn fast(folder: &Folder) -> Server {
+    let nbd = folder.unix("nbd");
+    let args = [
+        "p4800x-375",
+        "--size",
+        "256M",
+        "--speed",
+        "0",
+        "--state",
+        "fresh",
+        "--nbd",
+        &nbd,
+    ];
+    Server::start(&args)
+}

@@ -146,18 +146,7 @@ fn file_systems_and_fio_with_digests() {
         $verify --rw=randwrite --bs=4k --iodepth=16 --size=16M > /dev/null || die "fio, small"
         $verify --rw=randwrite --bsrange=512-64k --iodepth=8 --size=32M > /dev/null || die "fio, mixed"
         $verify --rw=write --bs=512k --iodepth=4 --size=64M > /dev/null || die "fio, large"
-        for make in "mkfs.ext4 -q -F" "mkfs.xfs -q -f"; do
-            type=${make%% *}; type=${type#mkfs.}
-            $make /dev/nvme0n1 || die "$make"
-            mount -t $type /dev/nvme0n1 /mnt || die "mount $type"
-            dd if=/dev/urandom of=/mnt/file bs=64k count=100 2>/dev/null || die write
-            sum=$(md5sum < /mnt/file)
-            umount /mnt || die umount
-            mount -t $type /dev/nvme0n1 /mnt || die "mount again"
-            [ "$(md5sum < /mnt/file)" = "$sum" ] || die "$type: other data"
-            fstrim /mnt || die trim
-            umount /mnt || die umount
-        done
+        file_systems /dev/nvme0n1
         nvme disconnect -n $NQN | has "disconnected 1"
     "#;
     with_p4800x(script, &[], true);

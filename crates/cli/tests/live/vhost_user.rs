@@ -7,22 +7,6 @@ use crate::rig::server::{Folder, Server};
 
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// Makes a file system, writes, checks, mounts again.
-const FILE_SYSTEM: &str = r#"
-for make in "mkfs.ext4 -q -F" "mkfs.xfs -q -f"; do
-    type=${make%% *}; type=${type#mkfs.}
-    $make /dev/vda || die "$make"
-    mount -t $type /dev/vda /mnt || die "mount $type"
-    dd if=/dev/urandom of=/mnt/file bs=64k count=100 2>/dev/null || die write
-    sum=$(md5sum < /mnt/file)
-    umount /mnt || die umount
-    mount -t $type /dev/vda /mnt || die "mount again"
-    [ "$(md5sum < /mnt/file)" = "$sum" ] || die "$type: other data"
-    fstrim /mnt || die trim
-    umount /mnt || die umount
-done
-"#;
-
 #[test]
 fn user_mode_linux_mounts_it() {
     let folder = Folder::new();
@@ -33,12 +17,11 @@ fn user_mode_linux_mounts_it() {
     let disk = folder.text("disk");
     let args = ["p4800x-375", "--size", "1G", "--vhost-user", &disk];
     let server = Server::start(&args);
-    let sizes = r#"[ "$(cat /sys/block/vda/size)" = 2097152 ] || die size
+    let script = r#"[ "$(cat /sys/block/vda/size)" = 2097152 ] || die size
         [ "$(cat /sys/block/vda/queue/physical_block_size)" = 4096 ] || die "physical block"
-        [ -n "$(cat /sys/block/vda/serial)" ] || die serial"#;
-    guest
-        .run(&format!("{sizes}\n{FILE_SYSTEM}"), LIMIT)
-        .expect_success();
+        [ -n "$(cat /sys/block/vda/serial)" ] || die serial
+        file_systems /dev/vda"#;
+    guest.run(script, LIMIT).expect_success();
     server.stop().expect_success();
 }
 
@@ -66,10 +49,9 @@ fn an_emulated_machine_uses_several_queues() {
         [ "$(ls /sys/block/vda/mq | wc -l)" = 2 ] || die queues
         fio --name=verify --filename=/dev/vda --direct=1 --ioengine=libaio --rw=randwrite --bs=4k --iodepth=16 \
             --size=16M --numjobs=2 --offset_increment=64M --verify=crc32c --verify_fatal=1 --minimal || die fio
+        file_systems /dev/vda
     "#;
-    guest
-        .run(&format!("{script}\n{FILE_SYSTEM}"), LIMIT)
-        .expect_success();
+    guest.run(script, LIMIT).expect_success();
     server.stop().expect_success();
 }
 

@@ -12,7 +12,8 @@ use super::{archive, guest_file, has};
 
 /// What every script begins with.
 ///
-/// `host WORD` gives the word to the test and waits until the test has done its part.
+/// `host WORD` gives the word to the test and waits until the test has done its part. `file_systems DEVICE` makes ext4
+/// and XFS on it in turn, writes, mounts again, compares and trims.
 const ENVIRONMENT: &str = r#"
 export PATH=/bin HOME=/tmp
 host() { echo "--host: $1--"; read -r _ < /dev/console; }
@@ -20,6 +21,20 @@ die() { echo "FAILED: $*"; exit 1; }
 until_ready() { # SECONDS COMMAND...
     left=$(($1 * 20)); shift
     until "$@"; do left=$((left - 1)); [ $left -gt 0 ] || die "in vain: $*"; usleep 50000; done
+}
+file_systems() { # DEVICE
+    for make in "mkfs.ext4 -q -F" "mkfs.xfs -q -f"; do
+        type=${make%% *}; type=${type#mkfs.}
+        $make $1 || die "$make"
+        mount -t $type $1 /mnt || die "mount $type"
+        dd if=/dev/urandom of=/mnt/file bs=64k count=100 2>/dev/null || die write
+        sum=$(md5sum < /mnt/file)
+        umount /mnt || die umount
+        mount -t $type $1 /mnt || die "mount again"
+        [ "$(md5sum < /mnt/file)" = "$sum" ] || die "$type: other data"
+        fstrim /mnt || die trim
+        umount /mnt || die umount
+    done
 }
 "#;
 

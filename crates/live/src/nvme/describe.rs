@@ -241,7 +241,7 @@ impl Connection {
         let facts = Facts::of(port.drive(namespace.drive));
         let left = namespace.format.map(|work| match work {
             Work::Asked | Work::Refused => 100,
-            Work::Begun => facts::percent_left(port, namespace.drive),
+            Work::Begun | Work::Orphaned => facts::percent_left(port, namespace.drive),
         });
         let data = describe(&namespace, &facts, left);
         page.copy_from_slice(data.as_bytes());

@@ -152,14 +152,24 @@ impl Connection {
             self.end_formats(out, port);
         }
         let mut shared = self.shared.borrow_mut();
+        let mut ended = false;
         for index in 0..shared.namespaces.len() {
             let namespace = &mut shared.namespaces[index];
+            if namespace.format == Some(Work::Orphaned)
+                && facts::operation(port, namespace.drive).is_none()
+            {
+                ended = true;
+                port.notify(namespace.drive, Notice::Namespace);
+            }
             if namespace.sanitizing && facts::operation(port, namespace.drive).is_none() {
                 namespace.sanitizing = false;
                 if let Some(it) = shared.controller(self.queue.controller) {
                     it.notify(Notification::SANITIZED);
                 }
             }
+        }
+        if ended {
+            shared.look(port);
         }
         drop(shared);
         self.tell(out);
@@ -175,7 +185,9 @@ impl Connection {
                     None => true,
                     Some(Work::Asked) => false,
                     Some(Work::Refused) => true,
-                    Some(Work::Begun) => facts::operation(port, it.drive).is_none(),
+                    Some(Work::Begun | Work::Orphaned) => {
+                        facts::operation(port, it.drive).is_none()
+                    }
                 },
             });
             if ended {

@@ -157,7 +157,12 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let mut shared = self.shared.borrow_mut();
         match self.phase {
-            Phase::Admin => shared.remove(self.queue.controller),
+            Phase::Admin => {
+                shared.remove(self.queue.controller);
+                for nsid in self.formats.iter().flat_map(|(_, concerned)| concerned) {
+                    shared.abandon(*nsid);
+                }
+            }
             Phase::Io => {
                 if let Some(controller) = shared.controller(self.queue.controller)
                     && controller.life == self.queue.life

@@ -43,13 +43,15 @@ impl Options {
     }
 }
 
-/// A format or sanitize that a host has asked for.
+/// A format that a host has asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
     /// To be begun when the commands that are inside have left.
     Asked,
     /// In progress.
     Begun,
+    /// In progress, and the connection that asked for it has gone.
+    Orphaned,
     /// The drive does not do it.
     Refused,
 }
@@ -196,6 +198,7 @@ impl Target {
             let old = before.get(index);
             self.io_queues = self.io_queues.min(facts.io_queues.max(1));
             self.warning_kelvin = facts.warning_kelvin;
+            let operation = facts::operation(port, drive);
             self.namespaces.push(Namespace {
                 drive,
                 block: format.data,
@@ -203,11 +206,25 @@ impl Target {
                 blocks: facts.bytes / u64::from(format.data),
                 protection: facts.protection,
                 strip: self.options.strip_metadata,
-                format: old.and_then(|old| old.format),
-                sanitizing: sanitizes(facts::operation(port, drive)),
+                // What nobody waits for ends when the drive is done.
+                format: old
+                    .and_then(|old| old.format)
+                    .filter(|&work| work != Work::Orphaned || operation.is_some()),
+                sanitizing: sanitizes(operation),
                 write_cache: facts.write_cache,
                 max_transfer: transfer(facts.max_transfer),
             });
+        }
+    }
+
+    /// The connection that asked for a format of this namespace has gone: what has not begun never will, and what has
+    /// goes on, for it is the drive's.
+    pub(super) fn abandon(&mut self, nsid: u32) {
+        if let Some(namespace) = self.namespace(nsid) {
+            namespace.format = match namespace.format {
+                Some(Work::Begun | Work::Orphaned) => Some(Work::Orphaned),
+                Some(Work::Asked | Work::Refused) | None => None,
+            };
         }
     }
 

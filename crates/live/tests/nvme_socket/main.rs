@@ -7,9 +7,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use live::bench_target::{Job, Measured, Pattern, Uri, measure};
+use live::nvme::admin::opcode as admin_opcode;
 use live::nvme::initiator::{ConnectTo, Initiator, property_set};
 use live::nvme::io::opcode;
-use live::nvme::wire::{Sgl, Sqe};
+use live::nvme::wire::{Sgl, Sqe, Status};
 use live::nvme::{NvmeTcp, Options, controller};
 use live::{Clock, EventLoop, Limits, Outbox, Setup, Stop, StoreChoice};
 use model::media::Precondition;
@@ -105,6 +106,8 @@ struct Slow {
     socket: TcpStream,
     initiator: Initiator,
     out: Outbox,
+    /// How commands ended.
+    statuses: Vec<u16>,
 }
 
 impl Slow {
@@ -116,6 +119,7 @@ impl Slow {
             socket,
             initiator,
             out,
+            statuses: Vec::new(),
         };
         slow.until(|it| it.initiator.is_open());
         slow
@@ -135,8 +139,12 @@ impl Slow {
             let came = self.socket.read(&mut bytes).expect("bytes");
             assert_ne!(came, 0, "the server hung up");
             let input = &bytes[..came];
+            let statuses = &mut self.statuses;
             self.initiator
-                .input(input, &mut self.out, |_| completed += 1)
+                .input(input, &mut self.out, |one| {
+                    statuses.push(one.cqe.status.get() >> 1);
+                    completed += 1;
+                })
                 .expect("the controller keeps to the protocol");
             if completed > 0 {
                 break;
@@ -152,6 +160,12 @@ impl Slow {
 
     /// Admin and I/O connection.
     fn both(address: SocketAddr) -> (Slow, Slow) {
+        // The first controller of the server.
+        Slow::both_of(address, 1)
+    }
+
+    /// Those of the controller that will have this identifier.
+    fn both_of(address: SocketAddr, controller: u16) -> (Slow, Slow) {
         let connect = |queue, controller| ConnectTo {
             subnqn: "nqn.2026-11.org.drivelab:test",
             hostnqn: "nqn.2014-08.org.nvmexpress:uuid:slow",
@@ -166,8 +180,7 @@ impl Slow {
         admin.call(&sqe, &data);
         admin.call(&property_set(0, controller::property::CC, 0x0046_0001), &[]);
         let mut io = Slow::open(address);
-        // The first controller of the server.
-        let (sqe, data) = connect(1, 1).command(0);
+        let (sqe, data) = connect(1, controller).command(0);
         io.call(&sqe, &data);
         (admin, io)
     }
@@ -259,4 +272,45 @@ fn hosts_come_and_go() {
     }
     server.measure(|_| {});
     assert_eq!(server.end(), Vec::<String>::new());
+}
+
+#[test]
+fn a_format_ends_although_its_host_has_gone() {
+    // A format takes some minutes of the drive's time.
+    let server = Server::start(100.0);
+    let (mut admin, io) = Slow::both(server.address);
+    admin.initiator.send(
+        &Sqe::fabric(admin_opcode::FORMAT, 7, 1, Sgl::default()),
+        &[],
+        &mut admin.out,
+    );
+    // It has begun when another command was answered.
+    admin.call(
+        &Sqe::fabric(admin_opcode::IDENTIFY, 8, 1, Sgl::transport(4096)),
+        &[],
+    );
+    drop((admin, io));
+    let (mut admin, mut io) = Slow::both_of(server.address, 2);
+    let mut read = Sqe::fabric(opcode::READ, 9, 1, Sgl::transport(512));
+    read.cdw12 = 0.into();
+    let mut refused = 0;
+    let start = std::time::Instant::now();
+    loop {
+        io.call(&read, &[]);
+        match io.statuses.pop() {
+            Some(0) => break,
+            status => assert_eq!(status, Some(Status::FORMAT_IN_PROGRESS.field())),
+        }
+        refused += 1;
+        assert!(start.elapsed() < Duration::from_secs(60), "it never ends");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(refused > 0, "it was over before it could be seen");
+    // And another can be asked for.
+    admin.call(
+        &Sqe::fabric(admin_opcode::FORMAT, 8, 1, Sgl::default()),
+        &[],
+    );
+    assert_eq!(admin.statuses.pop(), Some(0));
+    server.end();
 }

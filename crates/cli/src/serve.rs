@@ -38,15 +38,27 @@ Examples:
   echo power-cut | socat - unix:c.sock                                      (or kill -USR1)
 
 Ctrl-C lets what is in flight complete and leaves everything durable.
-There is no authentication: listen on loopback or on a trusted network only.")]
+  drivelab serve p4800x-375 --nbd 127.0.0.1:10809 --tls pki --tls-verify-peer
+  nbdcopy -- disk.img [ drivelab serve p4800x-375 --nbd systemd --size 8G --store copy.img ]
+
+There is no authentication but that of NBD by --tls-verify-peer: listen on loopback or on a trusted network only.")]
 pub(crate) struct Args {
     /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
     #[arg(required = true, value_name = "DRIVE")]
     drives: Vec<String>,
 
-    /// Serve NBD at this address: HOST:PORT or unix:PATH; may be given several times
+    /// Serve NBD at this address: HOST:PORT, unix:PATH, or systemd (a Unix socket that is passed on); may be given
+    /// several times
     #[arg(long, value_name = "ADDR")]
     nbd: Vec<String>,
+
+    /// Serve NBD inside TLS only, with `server-cert.pem` and `server-key.pem` of this folder
+    #[arg(long, value_name = "FOLDER")]
+    tls: Option<PathBuf>,
+
+    /// Let only clients in whose certificate is signed by one in `ca-cert.pem` of the folder given by --tls
+    #[arg(long, requires = "tls")]
+    tls_verify_peer: bool,
 
     /// Serve NVMe/TCP at this address: HOST:PORT; may be given several times
     #[arg(long, value_name = "ADDR")]
@@ -206,7 +218,10 @@ fn listen_at_all(
         )?;
     }
     for address in &asked.nbd {
-        let front = Box::new(Nbd::new(names.clone()));
+        let front = Box::new(match &asked.tls {
+            None => Nbd::new(names.clone()),
+            Some(credentials) => Nbd::encrypted(names.clone(), credentials.clone()),
+        });
         listen(server, "--nbd", address, front, &mut sockets)?;
     }
     let subsystem = nvme_options(args, &names);
@@ -217,11 +232,22 @@ fn listen_at_all(
         listen(server, "--nvme-tcp", address, front, &mut sockets)?;
     }
     listen_to_guests(server, &args.vhost_user, &mut sockets)?;
-    let mut lines = connect_lines(server.drives(), &asked.nbd, &args.vhost_user);
+    let mut lines = connect_lines(
+        server.drives(),
+        &asked.nbd,
+        args.tls.as_deref(),
+        &args.vhost_user,
+    );
     for address in &asked.nvme {
         lines.extend(nvme_lines(address, &nqn));
     }
-    let mut out = io::stdout().lock();
+    let passed = asked.nbd.iter().any(|it| matches!(it, Address::Passed(_)));
+    // The output is then that of the program which has started this one.
+    let mut out: Box<dyn Write> = if passed {
+        Box::new(io::stderr())
+    } else {
+        Box::new(io::stdout())
+    };
     for line in lines {
         writeln!(out, "{line}")?;
     }
@@ -266,7 +292,7 @@ fn promise(
         .iter()
         .map(|address| match address {
             Address::Tcp(_) => Transport::Tcp,
-            Address::Unix(_) => Transport::Unix,
+            Address::Unix(_) | Address::Passed(_) => Transport::Unix,
         })
         .collect();
     let floors = promise::floors(&transports)

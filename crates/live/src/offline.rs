@@ -85,6 +85,7 @@ impl<C: Connection> Offline<C> {
                 }
             }
         }
+        self.connection.sending(&mut self.out);
         let said = self.out.unsent().to_vec();
         self.out.sent(said.len());
         Ok(said)

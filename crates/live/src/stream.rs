@@ -40,6 +40,10 @@ pub trait Connection {
         port: &mut Port<'_>,
     ) -> Result<usize, Ending>;
 
+    /// What is in `out` is about to be sent: the place to add what has been gathered elsewhere.
+    #[inline]
+    fn sending(&mut self, _out: &mut Outbox) {}
+
     /// See [`Endpoint::is_client`].
     fn is_client(&self) -> bool {
         true
@@ -156,6 +160,7 @@ impl<C: Connection> Stream<C> {
     }
 
     fn send(&mut self) -> Result<(), Ending> {
+        self.connection.sending(&mut self.out);
         while !self.out.is_empty() {
             match send(&self.socket, self.out.unsent(), SendFlags::NOSIGNAL) {
                 Ok(sent) => self.out.sent(sent),

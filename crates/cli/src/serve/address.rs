@@ -7,6 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use listenfd::ListenFd;
 use live::{EventLoop, Front};
 use study::problem::Problems;
 
@@ -18,6 +19,8 @@ use crate::failure::Failure;
 pub(super) enum Address {
     Tcp(SocketAddr),
     Unix(PathBuf),
+    /// A Unix socket that listens already and was passed on by systemd's protocol: the first, the second, ...
+    Passed(usize),
 }
 
 pub(super) fn addresses(
@@ -30,6 +33,13 @@ pub(super) fn addresses(
     for text in texts {
         if let Some(path) = text.strip_prefix("unix:") {
             addresses.push(Address::Unix(path.into()));
+            continue;
+        }
+        if option == "--nbd" && text == "systemd" {
+            let before = addresses
+                .iter()
+                .filter(|it| matches!(it, Address::Passed(_)));
+            addresses.push(Address::Passed(before.count()));
             continue;
         }
         match text.parse::<SocketAddr>() {
@@ -53,7 +63,16 @@ pub(super) fn shown(address: &Address) -> String {
     match address {
         Address::Tcp(address) => address.to_string(),
         Address::Unix(path) => format!("unix:{}", path.display()),
+        Address::Passed(_) => String::from("systemd"),
     }
+}
+
+/// The socket of this number among those that were passed on.
+fn passed(number: usize) -> io::Result<UnixListener> {
+    let missing = "no Unix socket was passed on (LISTEN_PID, LISTEN_FDS)";
+    ListenFd::from_env()
+        .take_unix_listener(number)?
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, missing))
 }
 
 /// Serves connections to this address by this front end.
@@ -76,6 +95,7 @@ pub(super) fn listen(
             }
             bound.and_then(|socket| server.listen(socket, front))
         }
+        Address::Passed(number) => passed(*number).and_then(|socket| server.listen(socket, front)),
     };
     listening.map_err(|error| Failure::failed(format!("{option} {}", shown(address)), error))
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use live::faults::Fault;
+use live::nbd::tls::Credentials;
 use live::{Setup, StoreChoice, Wall};
 use model::Span;
 use study::catalogue;
@@ -14,6 +15,8 @@ use super::address::{Address, addresses};
 /// What is to be served, and where.
 pub(super) struct Asked {
     pub(super) nbd: Vec<Address>,
+    /// What NBD is encrypted with.
+    pub(super) tls: Option<Credentials>,
     pub(super) nvme: Vec<Address>,
     pub(super) metrics: Vec<Address>,
     pub(super) setups: Vec<Setup>,
@@ -37,6 +40,7 @@ impl Asked {
         let names: Vec<&str> = setups.iter().map(|setup| setup.name.as_str()).collect();
         let faults = faults(args, &names, &mut problems);
         check_sockets(args, &mut problems);
+        let tls = tls(args, &mut problems);
         let none = nbd.is_empty() && nvme.is_empty() && args.vhost_user.is_empty();
         if none && problems.0.is_empty() {
             problems.0.push(on_command_line(
@@ -46,6 +50,7 @@ impl Asked {
         }
         problems.or(Asked {
             nbd,
+            tls,
             nvme,
             metrics,
             setups,
@@ -150,6 +155,24 @@ fn faults(args: &Args, names: &[&str], problems: &mut Problems) -> Vec<(Wall, us
         }
     }
     faults
+}
+
+/// Certificates and key, if there is to be TLS.
+fn tls(args: &Args, problems: &mut Problems) -> Option<Credentials> {
+    let folder = args.tls.as_ref()?;
+    if args.nbd.is_empty() {
+        problems.0.push(on_command_line(
+            "--tls, and nothing that is served inside TLS",
+            "add --nbd 127.0.0.1:10809; NVMe/TCP has no TLS here",
+        ));
+    }
+    match Credentials::read(folder, args.tls_verify_peer) {
+        Ok(credentials) => Some(credentials),
+        Err(all) => {
+            problems.0.extend(all.0);
+            None
+        }
+    }
 }
 
 /// A socket for each drive at most.

@@ -6,4 +6,5 @@ mod nbd;
 mod nvme;
 mod rig;
 mod robust;
+mod tls;
 mod vhost_user;

@@ -26,12 +26,27 @@ pub(super) struct Handshake {
     structured: bool,
     /// The export for which block status was negotiated.
     context: Option<usize>,
+    encryption: Encryption,
 }
 
-/// What became of an option.
-enum Next {
-    /// The negotiation goes on.
+/// Whether what is said can be overheard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Encryption {
+    /// Yes, and there is no other way.
+    #[default]
+    None,
+    /// Yes, so nothing is told before the client has begun TLS.
+    Awaited,
+    /// No.
+    Begun,
+}
+
+/// How far the negotiation has come.
+pub(super) enum Progress {
+    /// It goes on.
     More,
+    /// TLS comes now, and then the negotiation from its beginning.
+    Tls,
     /// Commands come now.
     Commands(Negotiated),
 }
@@ -44,26 +59,44 @@ fn abilities(structured: bool) -> u16 {
 }
 
 impl Handshake {
+    /// With a client that must begin TLS.
+    pub(super) fn awaiting_tls() -> Handshake {
+        Handshake {
+            encryption: Encryption::Awaited,
+            ..Handshake::default()
+        }
+    }
+
+    /// What was negotiated in the clear is void: somebody else may have said it.
+    fn begin_tls(&mut self) {
+        *self = Handshake {
+            flags: self.flags,
+            options: self.options,
+            encryption: Encryption::Begun,
+            ..Handshake::default()
+        };
+    }
+
     pub(super) fn greet(out: &mut Outbox) {
         out.push(MAGIC);
         out.push(OPTION_MAGIC);
         out.push(&(FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes());
     }
 
-    /// Takes what it can of the input: bytes used, and what was negotiated when commands begin.
+    /// Takes what it can of the input: bytes used, and what comes after them.
     pub(super) fn input(
         &mut self,
         bytes: &[u8],
         names: &[String],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<(usize, Option<Negotiated>), Ending> {
+    ) -> Result<(usize, Progress), Ending> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
             if self.flags.is_none() {
                 if rest.len() < 4 {
-                    return Ok((used, None));
+                    return Ok((used, Progress::More));
                 }
                 let flags = be32(rest, 0);
                 if flags & u32::from(FIXED_NEWSTYLE) == 0
@@ -76,7 +109,7 @@ impl Handshake {
                 continue;
             }
             if rest.len() < 16 {
-                return Ok((used, None));
+                return Ok((used, Progress::More));
             }
             if rest[..8] != *OPTION_MAGIC {
                 return Err(Ending::broke("an option without its magic"));
@@ -93,12 +126,12 @@ impl Handshake {
             if rest.len() < whole {
                 // Counted again when it is whole.
                 self.options -= 1;
-                return Ok((used, None));
+                return Ok((used, Progress::More));
             }
             used += whole;
             match self.option(number, &rest[16..whole], names, out, port)? {
-                Next::More => {}
-                Next::Commands(negotiated) => return Ok((used, Some(negotiated))),
+                Progress::More => {}
+                progress => return Ok((used, progress)),
             }
         }
     }
@@ -110,13 +143,28 @@ impl Handshake {
         names: &[String],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<Next, Ending> {
+    ) -> Result<Progress, Ending> {
         match number {
-            option::EXPORT_NAME => return self.export_name(data, names, out, port),
             option::ABORT => {
                 out.push(&option_reply(number, answer::ACK, 0));
                 return Err(Ending::Left);
             }
+            option::STARTTLS if self.encryption == Encryption::Awaited && data.is_empty() => {
+                out.push(&option_reply(number, answer::ACK, 0));
+                self.begin_tls();
+                return Ok(Progress::Tls);
+            }
+            option::STARTTLS if self.encryption != Encryption::None => {
+                refuse(out, number, answer::ERR_INVALID, "TLS has begun, or data");
+            }
+            // This option has no answer that could say so.
+            option::EXPORT_NAME if self.encryption == Encryption::Awaited => {
+                return Err(Ending::broke("a client without TLS"));
+            }
+            _ if self.encryption == Encryption::Awaited => {
+                refuse(out, number, answer::ERR_TLS_REQD, "TLS is required");
+            }
+            option::EXPORT_NAME => return self.export_name(data, names, out, port),
             option::LIST if data.is_empty() => {
                 for name in names {
                     let length = name.len() as u32;
@@ -139,12 +187,13 @@ impl Handshake {
             }
             _ => refuse(out, number, answer::ERR_UNSUP, "not supported"),
         }
-        Ok(Next::More)
+        Ok(Progress::More)
     }
 
-    fn negotiated(&self, export: usize) -> Negotiated {
+    fn negotiated(&self, export: usize, port: &mut Port<'_>) -> Negotiated {
         Negotiated {
             export,
+            block: port.drive(export).block(),
             structured: self.structured,
             contexts: self.context == Some(export),
         }
@@ -157,7 +206,7 @@ impl Handshake {
         names: &[String],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Result<Next, Ending> {
+    ) -> Result<Progress, Ending> {
         let export = find(names, data)
             .ok_or_else(|| Ending::broke(format!("no export `{}`", data.escape_ascii())))?;
         out.push(&port.drive(export).bytes().to_be_bytes());
@@ -165,7 +214,7 @@ impl Handshake {
         if self.flags.unwrap_or(0) & u32::from(NO_ZEROES) == 0 {
             out.push(&[0; 124]);
         }
-        Ok(Next::Commands(self.negotiated(export)))
+        Ok(Progress::Commands(self.negotiated(export, port)))
     }
 
     fn info(
@@ -175,14 +224,14 @@ impl Handshake {
         names: &[String],
         out: &mut Outbox,
         port: &mut Port<'_>,
-    ) -> Next {
+    ) -> Progress {
         let Some((name, wanted)) = name_and_numbers(data) else {
             refuse(out, number, answer::ERR_INVALID, "lengths do not fit");
-            return Next::More;
+            return Progress::More;
         };
         let Some(export) = find(names, name) else {
             refuse(out, number, answer::ERR_UNKNOWN, "no such export");
-            return Next::More;
+            return Progress::More;
         };
         let drive = port.drive(export);
         let mut tell = |kind: u16, data: &[u8]| {
@@ -205,9 +254,9 @@ impl Handshake {
         tell(about::BLOCK_SIZE, &sizes.map(u32::to_be_bytes).concat());
         out.push(&option_reply(number, answer::ACK, 0));
         if number == option::GO {
-            Next::Commands(self.negotiated(export))
+            Progress::Commands(self.negotiated(export, port))
         } else {
-            Next::More
+            Progress::More
         }
     }
 

@@ -3,9 +3,10 @@
 //! Fixed newstyle with structured replies, several connections to one export, block status and block size limits.
 //! A drive is an export of its name. A request that is malformed ends its connection; one that is well formed but
 //! cannot be done (beyond the end, unaligned) gets an error.
-//! Source: the NBD project's `doc/proto.md`. Left out: extended headers, resize, cache commands, TLS.
+//! Source: the NBD project's `doc/proto.md`. Left out: extended headers, resize, cache commands.
 
 mod handshake;
+pub mod tls;
 pub mod wire;
 
 use model::Op;
@@ -14,7 +15,8 @@ use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Notice, Port, Socket};
 use crate::served::{Outcome, Reply, Request};
 use crate::stream::{Connection, Stream};
-use handshake::Handshake;
+use handshake::{Handshake, Progress};
+use tls::{Credentials, Encrypted};
 use wire::{chunk, command, error, flag};
 
 /// Largest payload of a command.
@@ -38,12 +40,21 @@ const PATIENCE_S: u64 = 30;
 #[derive(Debug)]
 pub struct Nbd {
     names: Vec<String>,
+    tls: Option<Credentials>,
 }
 
 impl Nbd {
     /// Exports by name, one for each drive in order.
     pub fn new(names: Vec<String>) -> Nbd {
-        Nbd { names }
+        Nbd { names, tls: None }
+    }
+
+    /// The same, to clients that speak TLS only.
+    pub fn encrypted(names: Vec<String>, credentials: Credentials) -> Nbd {
+        Nbd {
+            names,
+            tls: Some(credentials),
+        }
     }
 }
 
@@ -53,8 +64,11 @@ impl Front for Nbd {
     }
 
     fn accept(&mut self, socket: Socket, _peer: &str) -> Result<Box<dyn Endpoint>, String> {
-        let connection = NbdConnection::new(self.names.clone());
-        Ok(Box::new(Stream::new(socket, connection)))
+        let names = self.names.clone();
+        Ok(match &self.tls {
+            None => Box::new(Stream::new(socket, NbdConnection::new(names))),
+            Some(credentials) => Box::new(Stream::new(socket, Encrypted::new(names, credentials))),
+        })
     }
 }
 
@@ -62,6 +76,8 @@ impl Front for Nbd {
 #[derive(Clone, Copy, Debug)]
 struct Negotiated {
     export: usize,
+    /// Bytes of a block, as the client was told.
+    block: u32,
     structured: bool,
     contexts: bool,
 }
@@ -101,6 +117,8 @@ pub struct NbdConnection {
     incoming: Option<Incoming>,
     /// The client has said goodbye; the replies it awaits are still sent.
     leaving: bool,
+    /// The client has begun TLS: what comes next is not for this connection to read.
+    begins_tls: bool,
     opened_ns: u64,
 }
 
@@ -115,7 +133,16 @@ impl NbdConnection {
             spare: Vec::new(),
             incoming: None,
             leaving: false,
+            begins_tls: false,
             opened_ns: 0,
+        }
+    }
+
+    /// A client that is told nothing before it has begun TLS.
+    fn awaiting_tls(names: Vec<String>) -> NbdConnection {
+        NbdConnection {
+            phase: Phase::Handshake(Handshake::awaiting_tls()),
+            ..NbdConnection::new(names)
         }
     }
 
@@ -161,6 +188,9 @@ impl NbdConnection {
         port: &mut Port<'_>,
     ) -> Result<(), Ending> {
         let drive = port.drive(agreed.export);
+        if drive.block() != agreed.block {
+            return Err(Ending::Failed("the drive's format has changed".into()));
+        }
         let wrong = wrong(&request, drive.bytes(), drive.block(), agreed);
         match request.command {
             command::WRITE if request.length > LARGEST => {
@@ -414,11 +444,15 @@ impl Connection for NbdConnection {
     ) -> Result<usize, Ending> {
         let mut used = 0;
         if let Phase::Handshake(handshake) = &mut self.phase {
-            let (taken, negotiated) = handshake.input(bytes, &self.names, out, port)?;
+            let (taken, progress) = handshake.input(bytes, &self.names, out, port)?;
             used = taken;
-            match negotiated {
-                Some(agreed) => self.phase = Phase::Commands(agreed),
-                None => return Ok(used),
+            match progress {
+                Progress::Commands(agreed) => self.phase = Phase::Commands(agreed),
+                Progress::More => return Ok(used),
+                Progress::Tls => {
+                    self.begins_tls = true;
+                    return Ok(used);
+                }
             }
         }
         if let Phase::Commands(agreed) = self.phase {

@@ -4,6 +4,7 @@
 //! A test that lacks a program or the guest says so and passes; with `DRIVELAB_REQUIRE_TOOLS=1` (as in CI) it fails.
 
 pub(crate) mod archive;
+pub(crate) mod certificates;
 pub(crate) mod guest;
 pub(crate) mod network;
 pub(crate) mod process;

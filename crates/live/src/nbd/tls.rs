@@ -1,0 +1,299 @@
+//! NBD inside TLS: a connection around the connection, between the socket's bytes and its own.
+//!
+//! The client begins in the clear, asks for TLS (`NBD_OPT_STARTTLS`) and negotiates again inside; before that it is told
+//! nothing, and what it said is forgotten. TLS 1.2 and 1.3 by rustls, which never sees the socket. Certificates lie in
+//! a folder under the names that nbdkit, qemu and libnbd use. Left out: keys shared beforehand (PSK), certificates
+//! chosen by server name, revocation.
+//! Source: the NBD project's `doc/proto.md`, "TLS"; the files' names are those of nbdkit-tls(1).
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use study::problem::Problems;
+
+use super::NbdConnection;
+use crate::outbox::Outbox;
+use crate::port::{Ending, Notice, Port};
+use crate::served::Reply;
+use crate::stream::Connection;
+
+/// Bytes that are encrypted at a time.
+const PIECE: usize = 64 << 10;
+
+/// Who the server is, and whether clients must say who they are.
+#[derive(Clone, Debug)]
+pub struct Credentials(Arc<ServerConfig>);
+
+impl Credentials {
+    /// Reads `server-cert.pem` and `server-key.pem` of a folder. With `verify_peer`, clients need a certificate signed
+    /// by those in `ca-cert.pem`.
+    ///
+    /// # Errors
+    /// What is wrong with each of the files.
+    pub fn read(folder: &Path, verify_peer: bool) -> Result<Credentials, Problems> {
+        let mut problems = Problems::default();
+        let mut file = |name: &str, what: Result<Vec<CertificateDer<'static>>, String>| match what {
+            Ok(found) => found,
+            Err(error) => {
+                let path = folder.join(name).display().to_string();
+                problems.0.extend(Problems::whole(path, error).0);
+                Vec::new()
+            }
+        };
+        let chain = file("server-cert.pem", certificates(folder, "server-cert.pem"));
+        let key = PrivateKeyDer::from_pem_file(folder.join("server-key.pem"));
+        let key = key.map_err(|error| file("server-key.pem", Err(format!("no key: {error}"))));
+        let authorities = if verify_peer {
+            Some(file("ca-cert.pem", certificates(folder, "ca-cert.pem")))
+        } else {
+            None
+        };
+        problems.or(())?;
+        let whole =
+            |what: String| Problems::whole(folder.display().to_string(), format!("TLS: {what}"));
+        // A key that cannot be read is among the problems.
+        let key = key.map_err(|_| whole(String::from("no key")))?;
+        let configured = configuration(chain, key, authorities);
+        configured
+            .map(|it| Credentials(Arc::new(it)))
+            .map_err(whole)
+    }
+}
+
+/// The certificates of a file; at least one.
+fn certificates(folder: &Path, name: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(folder.join(name)).and_then(Iterator::collect);
+    match found {
+        Ok(found) if found.is_empty() => Err(String::from("there is no certificate in it")),
+        Ok(found) => Ok(found),
+        Err(error) => Err(format!("no certificate: {error}")),
+    }
+}
+
+fn configuration(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    authorities: Option<Vec<CertificateDer<'static>>>,
+) -> Result<ServerConfig, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let builder = match authorities {
+        None => builder.with_no_client_auth(),
+        Some(authorities) => {
+            let mut roots = RootCertStore::empty();
+            for authority in authorities {
+                roots
+                    .add(authority)
+                    .map_err(|error| format!("ca-cert.pem: {error}"))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                .build()
+                .map_err(|error| format!("ca-cert.pem: {error}"))?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    builder
+        .with_single_cert(chain, key)
+        .map_err(|error| format!("server-cert.pem and server-key.pem: {error}"))
+}
+
+/// One client that must speak TLS.
+#[derive(Debug)]
+pub struct Encrypted {
+    inner: NbdConnection,
+    credentials: Credentials,
+    /// Once the client has begun.
+    session: Option<Box<ServerConnection>>,
+    /// What the inner connection has said and is not encrypted yet.
+    clear: Outbox,
+    /// What was decrypted and the inner connection has not taken yet.
+    left: Vec<u8>,
+}
+
+impl Encrypted {
+    /// A client of these exports, one for each drive in order.
+    pub fn new(names: Vec<String>, credentials: &Credentials) -> Encrypted {
+        Encrypted {
+            inner: NbdConnection::awaiting_tls(names),
+            credentials: credentials.clone(),
+            session: None,
+            clear: Outbox::default(),
+            left: Vec::new(),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Ending> {
+        let config = Arc::clone(&self.credentials.0);
+        let mut session =
+            ServerConnection::new(config).map_err(|error| Ending::Failed(error.to_string()))?;
+        // Pieces are given to it and taken at once.
+        session.set_buffer_limit(None);
+        self.session = Some(Box::new(session));
+        Ok(())
+    }
+
+    /// Takes records until they end, or there is no room for the requests in them.
+    fn records(&mut self, bytes: &[u8], port: &mut Port<'_>) -> Result<usize, Ending> {
+        let mut rest = bytes;
+        loop {
+            self.hand_over(port)?;
+            let Some(session) = &mut self.session else {
+                return Ok(0);
+            };
+            if rest.is_empty() || !port.room() {
+                return Ok(bytes.len() - rest.len());
+            }
+            let broke = |error: &dyn std::fmt::Display| Ending::broke(format!("TLS: {error}"));
+            if session.read_tls(&mut rest).map_err(|error| broke(&error))? == 0 {
+                return Err(Ending::broke("TLS: a record that does not end"));
+            }
+            let state = session
+                .process_new_packets()
+                .map_err(|error| broke(&error))?;
+            let kept = self.left.len();
+            self.left.resize(kept + state.plaintext_bytes_to_read(), 0);
+            session
+                .reader()
+                .read_exact(&mut self.left[kept..])
+                .map_err(|error| broke(&error))?;
+            if state.peer_has_closed() {
+                self.hand_over(port)?;
+                return Err(Ending::Left);
+            }
+        }
+    }
+
+    /// Gives what was decrypted to the connection inside.
+    fn hand_over(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
+        if !self.left.is_empty() {
+            let used = self.inner.input(&self.left, &mut self.clear, port)?;
+            self.left.drain(..used);
+        }
+        Ok(())
+    }
+
+    /// A last word, if the connection ends by this.
+    fn closing<T>(&mut self, result: Result<T, Ending>, out: &mut Outbox) -> Result<T, Ending> {
+        if result.is_err()
+            && let Some(session) = &mut self.session
+        {
+            encrypt(session, &mut self.clear, out);
+            session.send_close_notify();
+        }
+        self.sending(out);
+        result
+    }
+
+    /// Where the inner connection's words go.
+    fn mouth<'a>(&'a mut self, out: &'a mut Outbox) -> (&'a mut NbdConnection, &'a mut Outbox) {
+        match self.session {
+            None => (&mut self.inner, out),
+            Some(_) => (&mut self.inner, &mut self.clear),
+        }
+    }
+}
+
+/// Moves what is clear to `out`, encrypted, and with it what TLS itself has to say.
+fn encrypt(session: &mut ServerConnection, clear: &mut Outbox, out: &mut Outbox) {
+    loop {
+        let piece = clear.unsent();
+        let piece = &piece[..piece.len().min(PIECE)];
+        // Neither can fail: there is no limit, and memory takes everything.
+        let taken = session.writer().write(piece).unwrap_or(0);
+        while session.wants_write() && session.write_tls(&mut Into(out)).is_ok() {}
+        clear.sent(taken);
+        if taken == 0 || clear.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Writes to an outbox.
+struct Into<'a>(&'a mut Outbox);
+
+impl Write for Into<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.push(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Connection for Encrypted {
+    fn open(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        self.inner.open(out, port)
+    }
+
+    fn input(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<usize, Ending> {
+        let mut used = 0;
+        if self.session.is_none() {
+            used = self.inner.input(bytes, out, port)?;
+            if !self.inner.begins_tls {
+                return Ok(used);
+            }
+            self.begin()?;
+        }
+        let taken = self.records(&bytes[used..], port);
+        self.closing(taken, out).map(|taken| used + taken)
+    }
+
+    fn sending(&mut self, out: &mut Outbox) {
+        if let Some(session) = &mut self.session {
+            encrypt(session, &mut self.clear, out);
+        }
+    }
+
+    fn reply(
+        &mut self,
+        reply: &Reply,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Ending> {
+        let (inner, mouth) = self.mouth(out);
+        match inner.reply(reply, mouth, port) {
+            // Encrypted with others when all leave.
+            Ok(()) => Ok(()),
+            end => self.closing(end, out),
+        }
+    }
+
+    fn resume(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        let end = self.hand_over(port).and_then(|()| {
+            let (inner, mouth) = self.mouth(out);
+            inner.resume(mouth, port)
+        });
+        self.closing(end, out)
+    }
+
+    fn notice(
+        &mut self,
+        drive: usize,
+        notice: Notice,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) -> Result<(), Ending> {
+        let (inner, mouth) = self.mouth(out);
+        inner.notice(drive, notice, mouth, port)
+    }
+
+    fn tick(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
+        let (inner, mouth) = self.mouth(out);
+        inner.tick(mouth, port)
+    }
+}

@@ -45,12 +45,12 @@ pub(crate) fn command() -> Result<(), String> {
 }
 
 /// Whether `product` was made from this text; see [`made`].
-fn is_made(product: &Path, from: &str) -> bool {
+pub(crate) fn is_made(product: &Path, from: &str) -> bool {
     product.is_file() && fs::read_to_string(stamp(product)).is_ok_and(|text| text == from)
 }
 
 /// Notes what `product` was made from.
-fn made(product: &Path, from: &str) -> Result<(), String> {
+pub(crate) fn made(product: &Path, from: &str) -> Result<(), String> {
     write(&stamp(product), from)
 }
 
@@ -80,7 +80,7 @@ fn unpack(package: &str, folder: &Path) -> Result<(), String> {
 }
 
 /// What a folder holds, sorted.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |error| format!("{}: {error}", folder.display());
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -90,11 +90,11 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-fn create(folder: &Path) -> Result<(), String> {
+pub(crate) fn create(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-fn remove(folder: &Path) -> Result<(), String> {
+pub(crate) fn remove(folder: &Path) -> Result<(), String> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(format!("{}: {error}", folder.display()))
@@ -103,7 +103,7 @@ fn remove(folder: &Path) -> Result<(), String> {
     }
 }
 
-fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
+pub(crate) fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 

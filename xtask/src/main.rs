@@ -3,6 +3,7 @@
 mod bench_live;
 mod fuzz;
 mod guest;
+mod interop;
 mod shell;
 mod test;
 mod tools;
@@ -19,6 +20,7 @@ Tasks:
   steps                           list the steps of `test`
   vendor                          copy uPlot from npm into the page's sources, with its licence
   guest                           build the Linux that the tests of live drives boot, into target/guest
+  interop                         fetch libnbd's own checks, which the tests of live drives run, into target/interop
   bench-live                      a served drive beside nbdkit and qemu-nbd: IOPS a CPU-second and p99
   fuzz [TARGET]... [--seconds N]  fuzz every target (or those named) for a minute (or N seconds) each
 
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         ["bench-live"] => ended(bench_live::command()),
         ["vendor"] => ended(vendor::run()),
         ["guest"] => ended(guest::command()),
+        ["interop"] => ended(interop::command()),
         ["-h" | "--help" | "help"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS

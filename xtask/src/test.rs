@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use crate::fuzz;
 use crate::guest;
+use crate::interop;
 use crate::shell::{cargo, run as execute};
 use crate::tools::{self, Tool};
 use crate::wasm;
@@ -73,6 +74,7 @@ fn test_workspace(install: bool) -> Result<(), String> {
     if install {
         tools::browser_tests()?;
         guest::prepare()?;
+        interop::prepare()?;
         tests
             .env("DRIVELAB_REQUIRE_TOOLS", "1")
             .env("DRIVELAB_FIO_PLOT", tools::fio_plot()?);

@@ -74,6 +74,8 @@ const LIVE: &[Tool] = &[
     tool(&["qemu-img"], &["qemu-utils"]),
     tool(&["nbdinfo"], &["libnbd-bin"]),
     tool(&["nbdsh"], &["python3-libnbd"]),
+    // No program: libnbd's checks are compiled with it.
+    tool(&["/usr/include/libnbd.h"], &["libnbd-dev"]),
     tool(&["nbdkit"], &["nbdkit"]),
 ];
 

@@ -2,6 +2,7 @@
 
 mod durable;
 mod guest;
+mod interop;
 mod nbd;
 mod nvme;
 mod rig;

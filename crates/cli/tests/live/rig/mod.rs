@@ -44,18 +44,28 @@ pub(crate) fn has(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// The folder in which `cargo xtask guest` keeps the guest, if this file of it is there; if not, that is said.
-pub(crate) fn guest_file(name: &str) -> Option<PathBuf> {
+/// A file of what `cargo xtask TASK` keeps in `target/TASK`, if it is there; if not, that is said.
+fn made_by(task: &str, name: &str) -> Option<PathBuf> {
     let binary: &Path = cargo_bin!("drivelab");
     // The binary is in `target/PROFILE/`.
     let target = binary.parent()?.parent()?;
-    let file = target.join("guest").join(name);
+    let file = target.join(task).join(name);
     if file.is_file() {
         return Some(file);
     }
     skipped(&format!(
-        "{} is not there (`cargo xtask guest` makes it)",
+        "{} is not there (`cargo xtask {task}` makes it)",
         file.display()
     ));
     None
+}
+
+/// A file of the guest.
+pub(crate) fn guest_file(name: &str) -> Option<PathBuf> {
+    made_by("guest", name)
+}
+
+/// A file of libnbd's source.
+pub(crate) fn libnbd_file(name: &str) -> Option<PathBuf> {
+    made_by("interop", &format!("libnbd/{name}"))
 }

@@ -20,6 +20,7 @@ pub fn small_drive() -> Served {
         serial: String::from("FUZZ"),
         size: Some(1 << 20),
         store: StoreChoice::Memory,
+        lba_format: None,
         precondition: Precondition::Fresh,
         seed: 1,
     }

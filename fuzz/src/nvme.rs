@@ -144,6 +144,7 @@ fn drive() -> Served {
         serial: "FUZZ".into(),
         size: Some(16 << 20),
         store: StoreChoice::Memory,
+        lba_format: None,
         precondition: Precondition::Fresh,
         seed: 1,
     };

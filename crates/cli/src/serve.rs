@@ -9,15 +9,20 @@ mod watch;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
+use indicatif::{MultiProgress, ProgressDrawTarget};
 use live::control::Control;
+use live::faults::Fault;
 use live::floor::Transport;
 use live::metrics::Metrics;
 use live::nbd::Nbd;
 use live::nvme::{self, NvmeTcp};
 use live::{Clock, EventLoop, Lateness, Limits, Served, VhostUser};
-use model::Span;
+use model::{Span, Time};
+use study::catalogue::Settings;
+use study::problem::Problems;
 
 use crate::failure::Failure;
+use crate::setting::SettingArgs;
 use crate::state::State;
 use address::{Address, Socket, listen};
 use asked::Asked;
@@ -32,6 +37,7 @@ Examples:
   drivelab serve p4800x-375 --nbd unix:p4800x.sock --store disk.img
   drivelab serve p4800x-375 950pro-256 --nbd unix:both.sock --size 8G      two exports
   drivelab serve p4800x-375 --vhost-user disk.sock --size 8G                the disk of a QEMU guest
+  drivelab serve p4800x-375 --nvme-tcp 127.0.0.1:4420 --size 8G --power-limit 10W --lba-format 4096
   drivelab serve p4800x-375 --nbd unix:fast.sock --size 8G --speed 0       as fast as this machine can
 
   drivelab serve 950pro-256 --nbd unix:p.sock --control c.sock --size 8G
@@ -108,6 +114,9 @@ pub(crate) struct Args {
     #[arg(long)]
     power_cut: bool,
 
+    #[command(flatten)]
+    setting: SettingArgs,
+
     /// The drives' state at the start
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
@@ -147,24 +156,35 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let asked = Asked::read(args)?;
     let mut drives = Vec::new();
     for setup in asked.setups.clone() {
-        drives.push(setup.open()?);
+        let mut drive = setup.open()?;
+        // What an existing store remembers gives way to what is asked for.
+        if let Some(percent) = Settings::from(args.setting).percentage_used {
+            drive
+                .suffer(Time::ZERO, &Fault::Wear(percent))
+                .map_err(|what| Problems::whole("--percentage-used", what))?;
+        }
+        drives.push(drive);
     }
     let mut clock = Clock::new(args.speed);
     let addresses = [&asked.nbd[..], &asked.nvme].concat();
     promise(args, &drives, &addresses, &mut clock)?;
+    // Nothing is drawn where there is no terminal.
+    let screen = MultiProgress::new();
+    let above = screen.clone();
     let mut server = EventLoop::new(
         drives,
         clock,
         Limits::default(),
-        Box::new(|line| eprintln!("{line}")),
+        Box::new(move |line| above.suspend(|| eprintln!("{line}"))),
     )
     .map_err(|error| Failure::failed("starting", error))?;
+    // Before it is said how to connect: who has read that may end it in order.
+    stop_on_signals(&server)?;
     // Kept until the end: their files are then removed.
     let _sockets = listen_at_all(args, &asked, &mut server)?;
-    stop_on_signals(&server)?;
     server.plan(asked.faults);
     if io::stderr().is_terminal() {
-        let mut watch = watch::Watch::default();
+        let mut watch = watch::Watch::new(screen.clone());
         let every = Span::from_ms(1_000);
         let show = move |now, drives: &[Served], late: &Lateness| watch.show(now, drives, late);
         server.observe(every, Box::new(show));
@@ -172,8 +192,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     server
         .run()
         .map_err(|error| Failure::failed("serving", error))?;
+    // The terminal may have gone.
+    let _ = screen.clear();
+    screen.set_draw_target(ProgressDrawTarget::hidden());
     if let Some(summary) = watch::summary(server.lateness()) {
-        eprintln!("\n{summary}");
+        eprintln!("{summary}");
     }
     if args.power_cut {
         server.end_by_power_cut();

@@ -255,6 +255,112 @@ fn a_power_cut_takes_what_a_volatile_cache_holds() {
     );
 }
 
+/// Waits for the server to end in order.
+fn end(mut server: Server) {
+    let pid = server.child.id().to_string();
+    let kill = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(kill.expect("kill").success());
+    assert!(server.child.wait().expect("it ends").success());
+}
+
+#[test]
+fn what_is_set_on_the_drive_is_remembered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let set = [
+        "--lba-format",
+        "4096+8",
+        "--percentage-used",
+        "104",
+        "--power-limit",
+        "12W",
+        "--uptime",
+        "1h",
+    ];
+    end(serve(folder.path(), "p4800x-375", &set));
+    let state = || std::fs::read_to_string(folder.path().join("disk.img.state")).expect("a state");
+    for line in ["\nlba_format 4\n", "\npercentage_used 104\n"] {
+        assert!(state().contains(line), "{line}: {}", state());
+    }
+    // An existing store: wear is set anew, the format is what it is.
+    end(serve(
+        folder.path(),
+        "p4800x-375",
+        &["--percentage-used", "50"],
+    ));
+    assert!(state().contains("\nlba_format 4\npr"), "{}", state());
+    assert!(state().contains("\npercentage_used 50\n"), "{}", state());
+    let store = folder.path().join("disk.img").display().to_string();
+    for (drive, option, value, word) in [
+        (
+            "p4800x-375",
+            "--lba-format",
+            "512",
+            "it is in LBA format 4096+8",
+        ),
+        ("p4800x-375", "--lba-format", "4096+3", "it offers 512"),
+        ("p4800x-375", "--power-limit", "1W", "idle power"),
+        ("950pro-256", "--power-limit", "10W", "--power-limit"),
+        ("950pro-256", "--uptime", "1h", "--uptime"),
+    ] {
+        let args = [
+            drive, "--size", SIZE, "--nbd", "unix:x", "--store", &store, option, value,
+        ];
+        let output = drivelab(&args).output().expect("drivelab starts");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(word), "{word}: {message}");
+    }
+}
+
+/// Every figure that the dashboard shows is one that the server gives, and all that a user must see are shown.
+#[test]
+fn the_dashboard_asks_for_figures_that_there_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let metrics = folder.path().join("metrics");
+    let address = format!("unix:{}", metrics.display());
+    let _server = serve(folder.path(), "p4800x-375", &["--metrics", &address]);
+    let mut stream = UnixStream::connect(metrics).expect("it listens");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\n\r\n")
+        .expect("sent");
+    let mut scraped = String::new();
+    stream.read_to_string(&mut scraped).expect("figures");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/grafana.json");
+    let text = std::fs::read_to_string(path).expect("the dashboard");
+    let dashboard: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let mut asked = Vec::new();
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            let expression = target["expr"].as_str().expect("an expression");
+            let words = expression.split(|it: char| !it.is_alphanumeric() && it != '_');
+            let names = words.filter(|word| word.starts_with("drivelab_"));
+            asked.extend(names.map(String::from));
+        }
+    }
+    for name in &asked {
+        let given = scraped.lines().any(|line| {
+            let rest = line.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.starts_with('{') || rest.starts_with(' '))
+        });
+        assert!(given, "{name} is not in:\n{scraped}");
+    }
+    for shown in [
+        "reads_total",
+        "written_bytes_total",
+        "model_latency_seconds_total",
+        "lateness_seconds",
+        "late_ratio",
+        "queue_depth",
+        "percentage_used",
+        "write_amplification_ratio",
+    ] {
+        assert!(
+            asked.contains(&format!("drivelab_{shown}")),
+            "{shown}: {asked:?}"
+        );
+    }
+}
+
 /// What is refused, with exit code 2 and a word that must be in the message.
 #[test]
 fn bad_arguments_and_foreign_stores_are_refused() {

@@ -37,6 +37,9 @@ pub struct Setup {
     pub size: Option<u64>,
     /// Where the data shall be.
     pub store: StoreChoice,
+    /// Number of the LBA format that a new store is in, and an existing one must be in; if not said, the first, or
+    /// that which it is in.
+    pub lba_format: Option<usize>,
     /// State of the drive at the start.
     pub precondition: Precondition,
     /// Feeds its random streams.
@@ -54,7 +57,10 @@ impl Setup {
             drive: self.sheet.id.clone(),
             serial: self.serial.clone(),
             bytes,
-            lifetime: Lifetime::of_new(&self.sheet.config),
+            lifetime: Lifetime {
+                lba_format: self.lba_format.unwrap_or(0),
+                ..Lifetime::of_new(&self.sheet.config)
+            },
             ..State::default()
         };
         let mut opened = match &self.store {
@@ -71,6 +77,9 @@ impl Setup {
             }
             StoreChoice::File(path) => open_file(path, fresh, &self.sheet.management)?,
         };
+        if let (Some(wanted), StoreChoice::File(path)) = (self.lba_format, &self.store) {
+            self.is_in(wanted, opened.state.lifetime.lba_format, path)?;
+        }
         let state = &mut opened.state;
         if !state.clean && state.lifetime.power_cycles > 0 {
             state.lifetime.unsafe_shutdowns += 1;
@@ -87,6 +96,23 @@ impl Setup {
         Served::new(self, drive, opened)
             .and_then(|served| served.save(false).map(|()| served))
             .map_err(|error| Problems::whole(origin, error.to_string()))
+    }
+
+    /// Whether the format that a store is in is the one that is wanted.
+    fn is_in(&self, wanted: usize, format: usize, path: &Path) -> Result<(), Problems> {
+        let named = |number: usize| {
+            let format = self.sheet.management.lba_formats.get(number);
+            format.map_or(format!("number {number}"), ToString::to_string)
+        };
+        if wanted == format {
+            return Ok(());
+        }
+        let (is, should) = (named(format), named(wanted));
+        Err(refused(
+            path,
+            format!("it is in LBA format {is}, not {should}"),
+            "format it from a host (`nvme format`), or name another --store",
+        ))
     }
 
     fn bytes(&self) -> Result<u64, Problems> {

@@ -16,6 +16,7 @@ fn served(id: &str) -> Served {
         sheet,
         size: Some(64 << 20),
         store: StoreChoice::Memory,
+        lba_format: None,
         precondition: Precondition::Steady,
         seed: 7,
     }

@@ -17,6 +17,7 @@ fn client() -> Offline<NbdConnection> {
         sheet,
         size: Some(SIZE),
         store: StoreChoice::Memory,
+        lba_format: None,
         precondition: Precondition::Steady,
         seed: 1,
     }

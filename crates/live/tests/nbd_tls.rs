@@ -45,6 +45,7 @@ fn server(folder: &Path, verify_peer: bool) -> Offline<Encrypted> {
         serial: "TEST".into(),
         size: Some(SIZE),
         store: StoreChoice::Memory,
+        lba_format: None,
         precondition: Precondition::Steady,
         seed: 1,
     }

@@ -41,6 +41,7 @@ impl Running {
                 sheet,
                 size: Some(64 << 20),
                 store: StoreChoice::Memory,
+                lba_format: None,
                 precondition: Precondition::Steady,
                 seed: 1,
             };

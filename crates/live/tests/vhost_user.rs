@@ -47,6 +47,7 @@ impl Server {
                 serial: String::from("DL12345678"),
                 size: Some(NAMESPACE),
                 store: StoreChoice::Memory,
+                lba_format: None,
                 precondition: Precondition::Fresh,
                 seed: 1,
             };

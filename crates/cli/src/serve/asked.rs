@@ -6,7 +6,7 @@ use live::faults::Fault;
 use live::nbd::tls::Credentials;
 use live::{Setup, StoreChoice, Wall};
 use model::Span;
-use study::catalogue;
+use study::catalogue::{self, DriveSheet, Settings};
 use study::problem::{Place, Problem, Problems};
 
 use super::Args;
@@ -74,8 +74,9 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
     }
     let mut setups: Vec<Setup> = Vec::new();
     for (index, id) in args.drives.iter().enumerate() {
-        let sheet = match catalogue::drive(id) {
-            Ok(sheet) => sheet,
+        let found = catalogue::drive(id).and_then(|sheet| with_settings(sheet, args));
+        let (sheet, lba_format) = match found {
+            Ok(found) => found,
             Err(all) => {
                 problems.0.extend(all.0);
                 continue;
@@ -96,11 +97,32 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
                 "memory" => StoreChoice::Memory,
                 path => StoreChoice::File(path.into()),
             },
+            lba_format,
             precondition: args.state.into(),
             seed: args.seed + index as u64,
         });
     }
     setups
+}
+
+/// The drive with what is set on it, and the number of its LBA format if one is asked for. The drive itself stays in
+/// its first format: serving changes formats as hosts ask.
+fn with_settings(
+    mut sheet: DriveSheet,
+    args: &Args,
+) -> Result<(DriveSheet, Option<usize>), Problems> {
+    let settings = Settings::from(args.setting);
+    // Whether the drive has the format is found out on a copy.
+    sheet.clone().set(&settings)?;
+    sheet.set(&Settings {
+        lba_format: None,
+        ..settings
+    })?;
+    let formats = &sheet.management.lba_formats;
+    let number = settings
+        .lba_format
+        .and_then(|wanted| formats.iter().position(|it| it.same_layout(&wanted)));
+    Ok((sheet, number))
 }
 
 /// A number of the name, for a serial number that stays the same.

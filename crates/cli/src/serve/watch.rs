@@ -1,34 +1,53 @@
-//! The line that shows how serving goes: rates of the last second, lateness since the start.
+//! The lines that show how serving goes, a line a drive: rates of the last second, lateness since the start. They are
+//! cut to the width of the terminal, and what is logged appears above them.
 
-use std::io::Write;
-
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use live::{Counters, Lateness, Served, Wall};
 use model::Span;
 
-/// What the line before was made from.
-#[derive(Default)]
+/// The lines, and what those before were made from.
 pub(super) struct Watch {
+    screen: MultiProgress,
+    lines: Vec<ProgressBar>,
     at: Wall,
     before: Vec<Counters>,
 }
 
 impl Watch {
-    /// Shows a line in place of the one before.
+    /// At the end of this screen.
+    pub(super) fn new(screen: MultiProgress) -> Watch {
+        Watch {
+            screen,
+            lines: Vec::new(),
+            at: Wall::default(),
+            before: Vec::new(),
+        }
+    }
+
+    /// Shows lines in place of those before.
     pub(super) fn show(&mut self, now: Wall, drives: &[Served], lateness: &Lateness) {
         let seconds = now.since(self.at).seconds();
         self.at = now;
         self.before.resize(drives.len(), Counters::default());
-        let mut parts = Vec::new();
+        let mut texts = Vec::new();
         for (drive, before) in drives.iter().zip(&mut self.before) {
             let counters = *drive.counters();
             if seconds > 0.0 {
-                parts.push(rates(drive, &counters, before, seconds));
+                texts.push(rates(drive, &counters, before, seconds));
             }
             *before = counters;
         }
-        let line = format!("{}{}", parts.join(" | "), late(lateness));
-        // A terminal that has gone is no reason to stop serving.
-        let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
+        texts.extend(late(lateness));
+        while self.lines.len() < texts.len() {
+            // It has no parts that could be wrong.
+            let style = ProgressStyle::with_template("{wide_msg}");
+            let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+            let line = ProgressBar::new_spinner().with_style(style);
+            self.lines.push(self.screen.add(line));
+        }
+        for (line, text) in self.lines.iter().zip(texts) {
+            line.set_message(text);
+        }
     }
 }
 
@@ -49,15 +68,15 @@ fn rates(drive: &Served, now: &Counters, before: &Counters, seconds: f64) -> Str
 }
 
 /// How late replies are; nothing before the first.
-fn late(lateness: &Lateness) -> String {
+fn late(lateness: &Lateness) -> Option<String> {
     let histogram = lateness.histogram();
     let percentile = |percent| histogram.percentile(percent).map(Span::us);
     match (percentile(50.0), percentile(99.0)) {
-        (Some(half), Some(most)) => format!(
-            " | late {half:.1} us, p99 {most:.1}, over 10 %: {:.1} %",
+        (Some(half), Some(most)) => Some(format!(
+            "late {half:.1} us, p99 {most:.1}, over 10 %: {:.1} %",
             lateness.share_over_a_tenth() * 100.0
-        ),
-        _ => String::new(),
+        )),
+        _ => None,
     }
 }
 

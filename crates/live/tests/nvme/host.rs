@@ -26,6 +26,7 @@ pub(crate) fn drive(id: &str) -> Served {
         serial: "TEST0001".into(),
         size: Some(BYTES),
         store: StoreChoice::Memory,
+        lba_format: None,
         precondition: Precondition::Fresh,
         seed: 1,
     }

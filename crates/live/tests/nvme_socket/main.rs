@@ -33,6 +33,7 @@ impl Server {
                 serial: "TEST0001".into(),
                 size: Some(64 << 20),
                 store: StoreChoice::Memory,
+                lba_format: None,
                 precondition: Precondition::Fresh,
                 seed: 1,
             };

@@ -10,7 +10,11 @@ use proptest::prelude::*;
 const SIZE: u64 = 1 << 20;
 
 fn client() -> Offline<NbdConnection> {
-    let sheet = study::catalogue::drive("p4800x-375").expect("a drive of the catalogue");
+    client_of("p4800x-375")
+}
+
+fn client_of(drive: &str) -> Offline<NbdConnection> {
+    let sheet = study::catalogue::drive(drive).expect("a drive of the catalogue");
     let drive = Setup {
         name: "disk".into(),
         serial: "TEST".into(),
@@ -29,7 +33,11 @@ fn client() -> Offline<NbdConnection> {
 
 /// A client that has negotiated structured replies and block status, and is past GO.
 fn ready() -> Offline<NbdConnection> {
-    let mut client = client();
+    ready_for("p4800x-375")
+}
+
+fn ready_for(drive: &str) -> Offline<NbdConnection> {
+    let mut client = client_of(drive);
     let mut hello = 3u32.to_be_bytes().to_vec();
     hello.extend(wire::option(option::STRUCTURED_REPLY, &[]));
     let mut context = 4u32.to_be_bytes().to_vec();
@@ -128,6 +136,32 @@ fn trims_and_zeroes_show_as_holes() {
     let (_, _, data) = chunks(&client.send(&read).expect("fine")).remove(0);
     assert!(data[8..520].iter().all(|&byte| byte == 9));
     assert!(data[520..].iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_read_of_what_was_never_written_is_answered_without_data() {
+    for drive in ["p4800x-375", "950pro-256"] {
+        let mut client = ready_for(drive);
+        let read = |client: &mut Offline<NbdConnection>, cookie, offset, length| {
+            let read = request(command::READ, cookie, offset, length).emit();
+            chunks(&client.send(&read).expect("fine")).remove(0)
+        };
+        let mut hole = 65_536u64.to_be_bytes().to_vec();
+        hole.extend(4096u32.to_be_bytes());
+        let (kind, cookie, data) = read(&mut client, 7, 65_536, 4096);
+        assert_eq!((kind, cookie), (wire::chunk::OFFSET_HOLE, 7));
+        assert_eq!(data, hole);
+        // Written, be it only to the drive's cache: there is data, also where a read touches it only at its end.
+        let mut write = request(command::WRITE, 8, 65_536, 512).emit().to_vec();
+        write.extend([3; 512]);
+        client.send(&write).expect("fine");
+        for (offset, length, at) in [(65_536, 4096, 0), (61_440, 8192, 4096)] {
+            let (kind, _, data) = read(&mut client, 9, offset, length);
+            assert_eq!(kind, wire::chunk::OFFSET_DATA, "{drive}");
+            assert_eq!(data.len(), 8 + length as usize);
+            assert!(data[8 + at..8 + at + 512].iter().all(|&byte| byte == 3));
+        }
+    }
 }
 
 #[test]

@@ -407,8 +407,15 @@ fn block_status(
     }
 }
 
-/// The data of a read, straight from the store into what is sent.
+/// The data of a read, straight from the store into what is sent. Where nothing was written, only that is said.
 fn data(cookie: u64, reply: &Reply, agreed: Negotiated, out: &mut Outbox, port: &mut Port<'_>) {
+    let drive = port.drive(agreed.export);
+    if agreed.structured && drive.is_hole(reply.offset, reply.bytes.into()) {
+        out.push(&wire::last_chunk(cookie, chunk::OFFSET_HOLE, 12));
+        out.push(&reply.offset.to_be_bytes());
+        out.push(&reply.bytes.to_be_bytes());
+        return;
+    }
     let head = if agreed.structured {
         out.push(&wire::last_chunk(
             cookie,

@@ -98,6 +98,7 @@ pub mod chunk {
     pub const DONE: u16 = 1;
     pub const NONE: u16 = 0;
     pub const OFFSET_DATA: u16 = 1;
+    pub const OFFSET_HOLE: u16 = 2;
     pub const BLOCK_STATUS: u16 = 5;
     pub const ERROR: u16 = 1 << 15 | 1;
 }

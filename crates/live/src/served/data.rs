@@ -64,6 +64,12 @@ impl Data {
         Ok(())
     }
 
+    /// Whether the range is known to read as zeroes because it was never written.
+    #[inline]
+    pub(super) fn is_hole(&self, offset: u64, bytes: u64) -> bool {
+        self.store.is_hole(offset, bytes) && self.cache.as_ref().is_none_or(WriteCache::is_empty)
+    }
+
     #[inline]
     pub(super) fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> io::Result<()> {
         if !self.unreadable.is_empty() {

@@ -421,6 +421,12 @@ impl Served {
         })
     }
 
+    /// Whether a range that may be read is known to be zeroes because it was never written. A file is not asked.
+    #[inline]
+    pub fn is_hole(&self, offset: u64, bytes: u64) -> bool {
+        self.data.is_hole(offset, bytes)
+    }
+
     /// Data of a write that has succeeded, or a part of it in whole blocks.
     ///
     /// # Errors

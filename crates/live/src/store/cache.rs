@@ -68,6 +68,11 @@ impl WriteCache {
         }
     }
 
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
     /// Bytes in it, in whole pages.
     pub fn bytes(&self) -> u64 {
         self.order.len() as u64 * PAGE

@@ -68,8 +68,15 @@ impl MemoryStore {
         Ok(())
     }
 
+    #[inline]
     fn is_touched(&self, chunk: u64) -> bool {
         self.touched[(chunk / 64) as usize] >> (chunk % 64) & 1 == 1
+    }
+
+    #[inline]
+    pub(super) fn is_hole(&self, offset: u64, bytes: u64) -> bool {
+        let last = (offset + bytes).div_ceil(CHUNK);
+        (offset / CHUNK..last).all(|chunk| !self.is_touched(chunk))
     }
 
     pub(super) fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {

@@ -75,6 +75,15 @@ impl Store {
         each!(self, store => store.sync())
     }
 
+    /// Whether the range was never written, as far as that is known without asking the kernel: it reads as zeroes.
+    #[inline]
+    pub fn is_hole(&self, offset: u64, bytes: u64) -> bool {
+        match self {
+            Store::Memory(store) => store.is_hole(offset, bytes),
+            Store::File(_) => false,
+        }
+    }
+
     /// The end of the run of data, or of the hole, that `offset` is in, and whether it is data. At most `limit`.
     pub fn extent(&self, offset: u64, limit: u64) -> (u64, bool) {
         each!(self, store => store.extent(offset, limit))

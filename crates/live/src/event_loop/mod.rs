@@ -10,6 +10,7 @@
 mod faulty;
 mod lateness;
 mod limits;
+mod newcomers;
 mod pace;
 
 use std::io;
@@ -21,7 +22,6 @@ use model::{Span, Time};
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, acceptfrom_with, sockopt};
 
 pub use lateness::Lateness;
 pub use limits::Limits;
@@ -104,6 +104,8 @@ pub struct EventLoop {
     scratch: Vec<u8>,
     active: Wall,
     pace: Pace,
+    /// Commands answered in the last turn.
+    answered: usize,
     next_tick: Wall,
     next_save: Wall,
     /// Faults to come, the next last.
@@ -153,6 +155,7 @@ impl EventLoop {
             scratch: Vec::new(),
             active: Wall::default(),
             pace: Pace::default(),
+            answered: 0,
             next_tick: Wall::default(),
             next_save: Wall::default(),
             planned: Vec::new(),
@@ -216,9 +219,16 @@ impl EventLoop {
     /// Those of `epoll_wait`.
     pub fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(256);
+        if self.clock.free() {
+            // Naps are short, and the kernel adds 50 us to each if it is not told otherwise. Without it, it works too.
+            let _ = std::fs::write("/proc/self/timerslack_ns", "1000");
+        }
         loop {
-            let now = self.clock.wall();
-            let timeout = self.timeout(now);
+            let timeout = if self.nap() {
+                Some(Span::ZERO)
+            } else {
+                self.timeout(self.clock.wall())
+            };
             if self.turn(&mut events, timeout)? {
                 break;
             }
@@ -284,6 +294,19 @@ impl EventLoop {
             });
         }
         found
+    }
+
+    /// Lets commands gather where that keeps no client waiting, see [`Pace`]; whether it did.
+    fn nap(&mut self) -> bool {
+        let answered = std::mem::take(&mut self.answered);
+        if answered == 0 || !self.clock.free() || !self.polling.is_empty() {
+            return false;
+        }
+        let nap = self.pace.nap(self.active, answered);
+        if let Some(nap) = nap {
+            std::thread::sleep(nap);
+        }
+        nap.is_some()
     }
 
     /// One turn; whether the loop was asked to stop.
@@ -366,6 +389,7 @@ impl EventLoop {
                 }
             }
             let idle = replies.is_empty();
+            self.answered += replies.len();
             for reply in replies.drain(..) {
                 self.hand_over(&reply);
             }
@@ -537,62 +561,5 @@ impl EventLoop {
         if place.load.commands == 0 {
             self.ended.push(id);
         }
-    }
-
-    fn accept(&mut self, index: usize) {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let listener = &mut self.listeners[index];
-        let (socket, peer) = match acceptfrom_with(&listener.socket, flags) {
-            Ok(accepted) => accepted,
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return,
-            Err(error) => {
-                // Out of descriptors: the listener stays ready, so do not spin on it.
-                (self.log)(&format!("{}: accept: {error}", listener.front.name()));
-                std::thread::sleep(std::time::Duration::from_millis(10));
-                return;
-            }
-        };
-        let peer = match peer.map(std::net::SocketAddr::try_from) {
-            Some(Ok(address)) => {
-                // Replies are gathered here; waiting for more in the kernel would only delay them.
-                let _ = sockopt::set_tcp_nodelay(&socket, true);
-                address.to_string()
-            }
-            _ => String::from("unix socket"),
-        };
-        let name = format!("{} {peer}", listener.front.name());
-        if self.places.len() - self.free.len() >= self.limits.connections {
-            (self.log)(&format!("{name}: refused: too many connections"));
-            return;
-        }
-        match listener.front.accept(socket, &peer) {
-            Ok(endpoint) => self.add(name, endpoint),
-            Err(why) => (self.log)(&format!("{name}: refused: {why}")),
-        }
-    }
-
-    /// Adds an endpoint that did not come from a listener.
-    pub fn add(&mut self, name: String, endpoint: Box<dyn Endpoint>) {
-        let polls = endpoint.polls();
-        let place = Place {
-            endpoint: Some(endpoint),
-            polls,
-            name,
-            ..Place::default()
-        };
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.places[id as usize] = place;
-                id
-            }
-            None => {
-                self.places.push(place);
-                (self.places.len() - 1) as u32
-            }
-        };
-        if polls {
-            self.polling.push(id);
-        }
-        self.call(id, |endpoint, port| endpoint.open(port));
     }
 }

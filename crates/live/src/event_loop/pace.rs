@@ -1,11 +1,21 @@
-//! Whether to spin for the next command at full speed, or to sleep.
+//! Whether to spin for the next command at full speed, to nap, or to sleep.
 //!
 //! A client that polls sends its next command within microseconds: spinning until then costs less than going to sleep
 //! and being woken. One that sleeps takes longer to send than a wake-up costs: spinning for it only burns CPU time. So
 //! the loop spins if the commands it has found by spinning came soon, and tries now and then whether that has changed.
-//! Where a drive's latency is imitated this is not asked: there the loop spins for accuracy.
+//!
+//! A client that keeps many commands in flight and is slower than this server sends them one by one, and has work
+//! enough without our answers: to take each alone costs the most calls that there can be. So the loop naps, which no
+//! command ends, and takes all that have come. Whether clients wait for it meanwhile is tried now and then: short
+//! windows with naps and without take turns, and naps stay if as many commands were answered in the same time.
+//!
+//! Where a drive's latency is imitated none of this is asked: there the loop spins for accuracy.
+
+use std::time::Duration;
 
 use model::Span;
+
+use crate::clock::Wall;
 
 /// Spin if the next command comes within this time, on average: about what sleeping and waking costs.
 const SOON: u64 = 12_000;
@@ -16,6 +26,94 @@ const LIMIT: Span = Span::from_us(25);
 /// After so many sleeps it is tried again.
 const TRY_EVERY: u32 = 32;
 
+/// A nap. Going to sleep and waking up adds some 13 us.
+const NAP: Duration = Duration::from_micros(10);
+
+/// A window of a trial, much longer than a command takes to come again, and how many there are, with naps and without
+/// together.
+const WINDOW: Span = Span::from_ms(1);
+const WINDOWS: usize = 6;
+
+/// From one trial to the next: at first and after one that naps have won, and at most.
+const TRIALS: (Span, Span) = (Span::from_ms(50), Span::from_ms(1_600));
+
+/// What was done in windows of one kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    commands: u64,
+    turns: u64,
+    ns: u64,
+}
+
+/// A trial under way; those with naps are the odd windows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trial {
+    window: usize,
+    since: Wall,
+    tallies: [Tally; 2],
+}
+
+impl Trial {
+    /// Naps let commands gather, and answer as many in the same time.
+    fn won(&self) -> bool {
+        let [without, with] = self.tallies;
+        with.commands >= 2 * with.turns.max(8)
+            && with.commands * without.ns * 50 >= without.commands * with.ns * 49
+    }
+}
+
+/// Whether to nap.
+#[derive(Clone, Debug, Default)]
+struct Naps {
+    on: bool,
+    trial: Option<Trial>,
+    next_trial: Wall,
+    wait: Span,
+}
+
+impl Naps {
+    fn turn(&mut self, now: Wall, commands: usize) -> bool {
+        let Some(trial) = &mut self.trial else {
+            if now >= self.next_trial {
+                self.trial = Some(Trial {
+                    since: now,
+                    ..Trial::default()
+                });
+            }
+            return self.on;
+        };
+        let tally = &mut trial.tallies[trial.window % 2];
+        tally.commands += commands as u64;
+        tally.turns += 1;
+        let lasted = now.since(trial.since);
+        if lasted >= WINDOW {
+            tally.ns += lasted.ns();
+            trial.window += 1;
+            trial.since = now;
+        }
+        if lasted >= WINDOW * 8 {
+            // Clients have been idle.
+            self.end_trial(now, false);
+        } else if trial.window == WINDOWS {
+            let won = trial.won();
+            self.end_trial(now, won);
+        }
+        self.trial.map_or(self.on, |trial| trial.window % 2 == 1)
+    }
+
+    fn end_trial(&mut self, now: Wall, won: bool) {
+        let (least, most) = TRIALS;
+        self.wait = if won {
+            least
+        } else {
+            (self.wait * 2).clamp(least, most)
+        };
+        self.on = won;
+        self.trial = None;
+        self.next_trial = now.plus(self.wait);
+    }
+}
+
 /// What is known of the clients' pace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
@@ -24,6 +122,7 @@ pub(super) struct Pace {
     sleeps: u32,
     /// What was decided since the last command.
     decided: Option<bool>,
+    naps: Naps,
 }
 
 impl Pace {
@@ -63,6 +162,19 @@ impl Pace {
     fn learn(&mut self, gap: Span) {
         self.gap_ns = (self.gap_ns * 7 + gap.ns()) / 8;
     }
+
+    /// There is another client than before: naps are tried soon.
+    pub(super) fn welcome(&mut self, now: Wall) {
+        let (soon, _) = TRIALS;
+        self.naps.wait = Span::ZERO;
+        self.naps.next_trial = now.plus(soon);
+    }
+
+    /// So many commands were answered at `now`, by one turn: how long to nap before the next, if at all.
+    #[inline]
+    pub(super) fn nap(&mut self, now: Wall, commands: usize) -> Option<Duration> {
+        self.naps.turn(now, commands).then_some(NAP)
+    }
 }
 
 #[cfg(test)]
@@ -90,5 +202,38 @@ mod tests {
         assert!(spun(&mut pace, Span::from_us(40)) < 10);
         assert!(spun(&mut pace, Span::from_us(20)) < 10);
         assert_eq!(spun(&mut pace, Span::from_us(3)), 100);
+    }
+
+    /// The share of the time in which there are naps, for a client that takes `each_us` for a command and has `depth`
+    /// in flight.
+    fn napping(pace: &mut Pace, now: &mut u64, each_us: u64, depth: u64) -> f64 {
+        pace.welcome(Wall::from_ns(*now));
+        let start = *now;
+        let mut napped = 0;
+        let mut commands = 1;
+        while *now < start + 5_000_000_000 {
+            let nap = pace.nap(Wall::from_ns(*now), commands).is_some();
+            let least = if nap { 25_000 } else { 1_000 };
+            commands = (least / 1_000 / each_us).clamp(1, depth) as usize;
+            let took = least.max(commands as u64 * each_us * 1_000);
+            *now += took;
+            napped += if nap { took } else { 0 };
+        }
+        napped as f64 / (*now - start) as f64
+    }
+
+    #[test]
+    fn it_naps_while_clients_do_not_wait_for_answers() {
+        let mut pace = Pace::default();
+        let now = &mut 0;
+        assert!(napping(&mut pace, now, 5, 32) > 0.9);
+        for (each_us, depth) in [(5, 1), (5, 4), (1, 16), (100, 1)] {
+            let share = napping(&mut pace, now, each_us, depth);
+            assert!(
+                share < 0.02,
+                "{share} of the time for {each_us} us, {depth}"
+            );
+        }
+        assert!(napping(&mut pace, now, 5, 32) > 0.9);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use study::fit::{self, MeasuredRun, Request, STANDARD_JOBS};
+use study::fit::{self, Choice, MeasuredRun, Request, STANDARD_JOBS};
 use study::ledger;
 use study::problem::Problems;
 use study::report::fit as report;
@@ -23,7 +23,9 @@ Examples:
   drivelab fit --base p4800x-375 --measured results.json --output mine.toml
   drivelab review ./mine.toml p4800x-375
   drivelab fit --base p3700-1600 --measured a.json b.json --free nand.medium.read --free host.switch
-  drivelab fit --ledger                                       the catalogue's fits, run again
+  drivelab fit --ledger                                       the catalogue's fits, made again, all of them
+  drivelab fit --ledger --drive p4800x-375                    those of one drive and its family
+  drivelab fit --ledger --check --free host.noise.mean        exit code 3 if the catalogue's value does not stand
 
 The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of
 the fit, and its error tells how far the model can be trusted elsewhere.")]
@@ -32,9 +34,17 @@ pub(crate) struct Args {
     #[arg(long, exclusive = true)]
     jobs: bool,
 
-    /// Fit the parameters that rows of the ledger fix to those rows again, and print old and new
-    #[arg(long, conflicts_with_all = ["base", "measured", "output"])]
+    /// Make the catalogue's own fits again, from the rows of the ledger that ledger/fits names, and print old and new
+    #[arg(long, conflicts_with_all = ["base", "measured", "output", "name"])]
     ledger: bool,
+
+    /// With --ledger: only the fits of this drive's file and its family's; may be given several times
+    #[arg(long = "drive", value_name = "DRIVE", requires = "ledger")]
+    drives: Vec<String>,
+
+    /// With --ledger: exit code 3 if a value of the catalogue is not within the interval of its fit
+    #[arg(long, requires = "ledger")]
+    check: bool,
 
     /// The drive to begin from: a name of the catalogue, or the path of a TOML file
     #[arg(long, required_unless_present_any = ["jobs", "ledger"])]
@@ -128,13 +138,25 @@ fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
 
 fn ledger(args: &Args) -> Result<(), Failure> {
     let files = ledger::built_in()?;
+    let recipes = fit::recipes()?;
+    let choice = Choice {
+        free: args.free.clone(),
+        drives: args.drives.clone(),
+    };
     let bar = spinner();
-    let refits = fit::ledger(&files, &args.free, args.iterations, &|file, evaluations| {
-        bar.set_message(format!("{file}: {evaluations} points tried"));
+    let refits = fit::ledger(&files, &recipes, &choice, &|figure, evaluations| {
+        bar.set_message(format!("{figure}: {evaluations} values tried"));
     });
     bar.finish_and_clear();
-    writeln!(io::stdout().lock(), "{}", report::ledger(&refits?))?;
-    Ok(())
+    let refits = refits?;
+    writeln!(io::stdout().lock(), "{}", report::ledger(&refits))?;
+    match refits.iter().filter(|refit| !refit.stands).count() {
+        off if args.check && off > 0 => Err(Failure::Verdict(format!(
+            "{off} of {} fits are off",
+            refits.len()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Progress on standard error, where that is a terminal.

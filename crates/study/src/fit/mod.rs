@@ -1,25 +1,28 @@
 //! Fitting: parameters of a catalogue file set so that the model does what was measured.
 //!
-//! Two uses share it. [`drive()`] makes a file for a drive that a user has measured with fio; [`ledger()`] sets the
-//! parameters that rows of the ledger fix anew, so that every fit in the catalogue can be run again. Both search with
-//! Nelder and Mead's simplex over the logarithms of the parameters: simulations have no gradient, a parameter's scale
+//! Two uses share it. [`drive()`] makes a file for a drive that a user has measured with fio; [`ledger()`] makes the
+//! catalogue's own fits again, by its recipes. The first searches with Nelder and Mead's simplex over the logarithms of
+//! the parameters, the second along one of them with Brent's method: simulations have no gradient, a parameter's scale
 //! is its own size, and with fixed seeds the same search gives the same figures.
 //!
-//! Left out: intervals of the fitted parameters (a parameter that no measurement depends on stays where the search left
-//! it; the table shows it by a change without gain).
+//! Left out: what several parameters of the ledger could trade against each other (each is set with the others held).
 
 mod drive;
 mod ledger;
 mod measured;
 mod parameter;
+mod recipe;
+mod search;
+mod unit;
 
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
 
 pub use drive::{Fitted, Request, Residual, STANDARD_JOBS, drive, median_error};
-pub use ledger::{Refit, RowError, ledger};
+pub use ledger::{Choice, Moved, Refit, RowError, figures, ledger, spots_of};
 pub use measured::{MeasuredRun, Quantity, Target, read};
 pub use parameter::Parameter;
+pub use recipe::{Recipe, Remark, Spot, Take, Values, read as read_recipes, recipes};
 
 /// First step of each parameter: a fifth up.
 const STEP: f64 = 0.182;

@@ -13,13 +13,13 @@ use crate::catalogue::{key_span, quoted, span_of};
 use crate::problem::{Problem, nearest};
 
 /// One ledger file at hand, with what is wrong with it.
-pub(super) struct Page<'a> {
-    pub(super) file: &'a SourceFile,
-    pub(super) problems: RefCell<Vec<Problem>>,
+pub(crate) struct Page<'a> {
+    pub(crate) file: &'a SourceFile,
+    pub(crate) problems: RefCell<Vec<Problem>>,
 }
 
 impl<'a> Page<'a> {
-    pub(super) fn new(file: &'a SourceFile) -> Page<'a> {
+    pub(crate) fn new(file: &'a SourceFile) -> Page<'a> {
         Page {
             file,
             problems: RefCell::default(),
@@ -27,7 +27,7 @@ impl<'a> Page<'a> {
     }
 
     /// Records a problem at these bytes.
-    pub(super) fn wrong(
+    pub(crate) fn wrong(
         &self,
         at: Option<Range<usize>>,
         what: impl Into<String>,
@@ -41,7 +41,7 @@ impl<'a> Page<'a> {
 }
 
 /// A cursor over one table. See the head of this file.
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     page: &'a Page<'a>,
     table: &'a dyn TableLike,
     /// What messages call the table.
@@ -51,7 +51,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         page: &'a Page<'a>,
         name: impl Into<String>,
         table: &'a dyn TableLike,
@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Where the value of a key is, or the table if there is no such key.
-    pub(super) fn place(&self, key: &str) -> Option<Range<usize>> {
+    pub(crate) fn place(&self, key: &str) -> Option<Range<usize>> {
         self.table
             .get(key)
             .and_then(|item| span_of(self.table, key, item))
@@ -75,24 +75,24 @@ impl<'a> Cursor<'a> {
     }
 
     /// Records a problem with a key's value.
-    pub(super) fn wrong(&self, key: &str, what: impl Into<String>, help: impl Into<String>) {
+    pub(crate) fn wrong(&self, key: &str, what: impl Into<String>, help: impl Into<String>) {
         let what = format!("{}: {}", self.name, what.into());
         self.page.wrong(self.place(key), what, help);
     }
 
     /// Whether the key is there.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }
 
     /// The item of a key, if it is there.
-    pub(super) fn item(&mut self, key: &'static str) -> Option<&'a Item> {
+    pub(crate) fn item(&mut self, key: &'static str) -> Option<&'a Item> {
         self.asked.insert(key);
         self.table.get(key)
     }
 
     /// The value of a key, if it is there and a value.
-    pub(super) fn value(&mut self, key: &'static str) -> Option<&'a Value> {
+    pub(crate) fn value(&mut self, key: &'static str) -> Option<&'a Value> {
         let item = self.item(key)?;
         if item.as_value().is_none() {
             self.wrong(key, format!("`{key}` is a table, not a value"), "");
@@ -101,7 +101,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A text, if the key is there.
-    pub(super) fn maybe_text(&mut self, key: &'static str) -> Option<String> {
+    pub(crate) fn maybe_text(&mut self, key: &'static str) -> Option<String> {
         let value = self.value(key)?;
         match value.as_str() {
             Some(text) if !text.trim().is_empty() => Some(text.to_owned()),
@@ -114,7 +114,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A text that must be there.
-    pub(super) fn text(&mut self, key: &'static str) -> String {
+    pub(crate) fn text(&mut self, key: &'static str) -> String {
         if !self.table.contains_key(key) {
             self.asked.insert(key);
             self.wrong(key, format!("`{key}` is missing"), "write a text in quotes");
@@ -123,7 +123,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A list of texts, or one text for a list of one; empty if the key is absent.
-    pub(super) fn texts(&mut self, key: &'static str) -> Vec<String> {
+    pub(crate) fn texts(&mut self, key: &'static str) -> Vec<String> {
         let Some(value) = self.value(key) else {
             return Vec::new();
         };
@@ -143,7 +143,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A whole number within `range`, if the key is there.
-    pub(super) fn count(
+    pub(crate) fn count(
         &mut self,
         key: &'static str,
         range: std::ops::RangeInclusive<u64>,
@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Keys and values of a table of values, if the key is there.
-    pub(super) fn pairs(&mut self, key: &'static str) -> Vec<(String, &'a Value)> {
+    pub(crate) fn pairs(&mut self, key: &'static str) -> Vec<(String, &'a Value)> {
         let Some(item) = self.item(key) else {
             return Vec::new();
         };

@@ -277,6 +277,35 @@ impl Expression {
         }
     }
 
+    /// Calls `visit` with the owner of every figure in it and the points of its sweep that the value depends on, as
+    /// the least and the greatest.
+    pub fn points<'a>(&'a self, visit: &mut dyn FnMut(&'a str, (f64, f64))) {
+        self.points_within((f64::NEG_INFINITY, f64::INFINITY), visit);
+    }
+
+    fn points_within<'a>(&'a self, all: (f64, f64), visit: &mut dyn FnMut(&'a str, (f64, f64))) {
+        match self {
+            Expression::Number(_) => {}
+            Expression::Figure { owner, .. } => visit(owner, all),
+            Expression::Binary(_, left, right) => {
+                left.points_within(all, visit);
+                right.points_within(all, visit);
+            }
+            Expression::Call(function, arguments) => {
+                let (least, greatest) = match (function, &arguments[..]) {
+                    (Function::At, [_, Expression::Number(x)]) => (*x, *x),
+                    (Function::From, [_, Expression::Number(x)]) => (x.max(all.0), all.1),
+                    (Function::UpTo, [_, Expression::Number(x)]) => (all.0, x.min(all.1)),
+                    // Any other function looks at all points that it is given.
+                    _ => (f64::NEG_INFINITY, f64::INFINITY),
+                };
+                for argument in arguments {
+                    argument.points_within((least, greatest), visit);
+                }
+            }
+        }
+    }
+
     /// The value, with figures from `look_up`.
     ///
     /// # Errors
@@ -474,6 +503,26 @@ mod tests {
         assert_eq!(number("10 - 3 - 2"), 5.0);
         assert_eq!(number("8 / 2 / 2"), 2.0);
         assert_eq!(number("c.read.p99.99_us * 1_000"), 7000.0);
+    }
+
+    #[test]
+    fn points_that_matter_are_told() {
+        let points = |text: &str| {
+            let mut found = Vec::new();
+            let expression = Expression::parse(text).expect("it is one");
+            expression.points(&mut |owner, range| found.push((owner.to_owned(), range)));
+            found
+        };
+        let (no, any) = (f64::NEG_INFINITY, f64::INFINITY);
+        assert_eq!(
+            points("at(a.x, 4) / c.y"),
+            [("a".into(), (4.0, 4.0)), ("c".into(), (no, any))]
+        );
+        assert_eq!(
+            points("mean(from(upto(a.x / b.x, 90), 10))"),
+            [("a".into(), (10.0, 90.0)), ("b".into(), (10.0, 90.0))]
+        );
+        assert_eq!(points("knee(a.x)"), [("a".into(), (no, any))]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! list with its reason, and rows not yet done. How to write a row: `docs/ledger.md`. [`reproduce()`] runs it.
 
 mod act;
-mod cursor;
+pub(crate) mod cursor;
 pub mod expression;
 pub mod figure;
 mod judge;
@@ -28,6 +28,7 @@ pub use judge::{Judgement, Tolerance, Verdict, judge};
 pub(crate) use measure::largest_block;
 pub use read::file;
 pub use reproduce::{Model, Reproduction, Result, Selection, Summary, reproduce};
+pub use rows::rows_named;
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../ledger");
 

@@ -28,8 +28,8 @@ pub(super) fn ids(text: &str) -> Option<Vec<String>> {
     })
 }
 
-/// Whether a text such as a figure's source names a row: `S2-055` is in `S1-006, S2-054 to S2-060`.
-pub(super) fn names(text: &str, id: &str) -> bool {
+/// The rows that a text such as a figure's source names: of `S1-006, S2-054 to S2-060` eight.
+pub fn rows_named(text: &str) -> Vec<String> {
     let words: Vec<&str> = text
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
         .filter(|word| !word.is_empty())
@@ -41,7 +41,15 @@ pub(super) fn names(text: &str, id: &str) -> bool {
             _ => ids(word),
         }
     };
-    (0..words.len()).any(|at| range(at).is_some_and(|ids| ids.iter().any(|one| one == id)))
+    let mut named: Vec<String> = (0..words.len()).filter_map(range).flatten().collect();
+    named.sort();
+    named.dedup();
+    named
+}
+
+/// Whether a text names a row: `S2-055` is in `S1-006, S2-054 to S2-060`.
+pub(super) fn names(text: &str, id: &str) -> bool {
+    rows_named(text).iter().any(|one| one == id)
 }
 
 /// A row stands in one file, once: as a row or among those that are not reproduced. (One that is pending elsewhere is

@@ -55,34 +55,85 @@ pub fn drive(fitted: &Fitted) -> String {
     )
 }
 
-/// The catalogue's parameters, fitted to the rows that fix them once more.
+/// The catalogue's fits, made again: each with its rows, then all in one table.
 pub fn ledger(refits: &[Refit]) -> String {
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> = refits.iter().map(rows).collect();
+    let mut table = plain(&[
+        "figure",
+        "file",
+        "catalogue",
+        "fitted",
+        "difference",
+        "interval",
+        "misfit",
+        "fitted",
+        "",
+        "rows",
+    ]);
     for refit in refits {
-        let mut parameters = plain(&["parameter", "catalogue", "fitted"]);
-        for (parameter, words) in &refit.parameters {
-            parameters.add_row([parameter.key.clone(), parameter.moved(0.0), words.clone()]);
-        }
-        right(&mut parameters, 1..3);
-        let mut rows = plain(&["row", "what", "published", "catalogue", "fitted"]);
-        for row in &refit.rows {
-            rows.add_row([
-                row.id.clone(),
-                row.what.clone(),
-                row.wanted.clone(),
-                figure(row.before),
-                figure(row.after),
+        for (index, one) in refit.figures.iter().enumerate() {
+            let only_first = |text: String| if index == 0 { text } else { String::new() };
+            let file = one.spot.file.strip_prefix("catalogue/");
+            table.add_row([
+                one.spot.key.clone(),
+                file.unwrap_or(&one.spot.file)
+                    .trim_end_matches(".toml")
+                    .into(),
+                one.catalogue.clone(),
+                one.fitted.clone(),
+                one.difference
+                    .map_or_else(String::new, |share| format!("{:+.1} %", share * 100.0)),
+                only_first(interval(refit)),
+                only_first(format!("{:.2}", refit.misfit[0])),
+                only_first(format!("{:.2}", refit.misfit[1])),
+                only_first(if refit.stands { "stands" } else { "OFF" }.into()),
+                only_first(ids(refit)),
             ]);
         }
-        right(&mut rows, 3..5);
-        parts.push(format!(
-            "{}\n\n{}\n\n{}\n\nloss {:.2e} -> {:.2e}\n",
-            refit.file,
-            parameters.trim_fmt(),
-            rows.trim_fmt(),
-            refit.loss[0],
-            refit.loss[1]
-        ));
     }
-    parts.join("\n")
+    right(&mut table, 2..5);
+    right(&mut table, 6..8);
+    let off = refits.iter().filter(|refit| !refit.stands).count();
+    parts.push(table.trim_fmt());
+    parts.push(format!(
+        "{} fits, {off} of them off: the catalogue's value is not within the fit's interval, one tolerance of the rows \
+         either way.",
+        refits.len()
+    ));
+    parts.join("\n\n")
+}
+
+/// From where to where a figure does as well within a tolerance; an end at a bound of the recipe is none of the rows'.
+fn interval(refit: &Refit) -> String {
+    match (&refit.interval[..], refit.open) {
+        ([_, _], (true, true)) => "any".into(),
+        ([_, high], (true, false)) => format!("up to {high}"),
+        ([low, _], (false, true)) => format!("from {low}"),
+        ([low, high], (false, false)) if refit.misfit[0].is_finite() => format!("{low} to {high}"),
+        (words, _) => words.join(", "),
+    }
+}
+
+fn ids(refit: &Refit) -> String {
+    let mut ids: Vec<&str> = refit.rows.iter().map(|row| &*row.id).collect();
+    ids.dedup();
+    ids.join(", ")
+}
+
+/// One fit's rows.
+fn rows(refit: &Refit) -> String {
+    let figure_of = |one: &crate::fit::Moved| format!("{} {}", one.spot.file, one.spot.key);
+    let heads: Vec<String> = refit.figures.iter().map(figure_of).collect();
+    let mut rows = plain(&["row", "what", "published", "catalogue", "fitted"]);
+    for row in &refit.rows {
+        rows.add_row([
+            row.id.clone(),
+            row.what.clone(),
+            row.wanted.clone(),
+            figure(row.before),
+            figure(row.after),
+        ]);
+    }
+    right(&mut rows, 3..5);
+    format!("{}\n{}", heads.join("\n"), rows.trim_fmt())
 }

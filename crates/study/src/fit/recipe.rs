@@ -1,0 +1,328 @@
+//! Recipes: how each fitted figure of the catalogue follows from published rows. `ledger/fits/*.toml`.
+//!
+//! A recipe names figures that move together, the values they may have (with the physical reason), the rows they are set
+//! from, and what is taken where more than one value does as well. All else is as the catalogue has it.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use include_dir::{Dir, include_dir};
+use toml_edit::{Document, TableLike, Value};
+
+use super::unit;
+use crate::catalogue::section::SourceFile;
+use crate::ledger::cursor::{Cursor, Page};
+use crate::ledger::expression::Expression;
+use crate::problem::{Place, Problems};
+
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../ledger/fits");
+
+/// How a parameter follows from rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recipe {
+    /// The file that has it, as messages name it.
+    pub origin: String,
+    /// Where in that file.
+    pub place: Place,
+    /// The figures: the first is searched for, the others keep their ratio to it.
+    pub figures: Vec<Spot>,
+    /// What the first may be.
+    pub values: Values,
+    /// Which of several values that do as well.
+    pub take: Take,
+    /// The physical reason for the bounds or the choice.
+    pub bounds: String,
+    /// Ids of the rows that it is set from.
+    pub rows: Vec<String>,
+    /// Figures that a row's remark has and no row of its own.
+    pub remarks: Vec<Remark>,
+}
+
+/// Where a figure of the catalogue stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// The file, such as `catalogue/xpoint/optane-ssd.family.toml`.
+    pub file: String,
+    /// The dotted key in it, without `host.`.
+    pub key: String,
+}
+
+impl Spot {
+    /// The key as rows name it in `fixes`: with `host.` before one of a host.
+    pub fn fixed_as(&self) -> String {
+        match self.file.starts_with("catalogue/host/") {
+            true => format!("host.{}", self.key),
+            false => self.key.clone(),
+        }
+    }
+}
+
+/// Values a parameter may have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// From the one to the other, in a unit.
+    Between {
+        /// The least.
+        from: f64,
+        /// The greatest.
+        to: f64,
+        /// The unit of both; empty for a whole number.
+        unit: String,
+    },
+    /// One of these, in the words of a file.
+    OneOf(Vec<String>),
+}
+
+/// Which of several values is taken that do as well: of a row that is a bound, all on one side do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Take {
+    /// The one in the middle.
+    Middle,
+    /// The smallest.
+    Smallest,
+    /// The largest.
+    Largest,
+}
+
+/// A figure in a row's remark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remark {
+    /// The row.
+    pub row: String,
+    /// The figure.
+    pub published: f64,
+    /// Its metric, as written, over measurements of `ledger`.
+    pub metric: String,
+    /// The same, parsed.
+    pub expression: Expression,
+    /// The ledger's file that has the measurements, such as `ledger/S1-flash.toml`.
+    pub ledger: String,
+}
+
+/// The recipes of the program, in the order of their files' names.
+///
+/// # Errors
+/// Everything wrong with them (a test sees to it that there is nothing).
+pub fn recipes() -> Result<Vec<Recipe>, Problems> {
+    let mut paths: Vec<&Path> = BUILT_IN.files().map(include_dir::File::path).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    paths.sort();
+    let mut problems = Problems::default();
+    let mut all = Vec::new();
+    for path in paths {
+        let origin = format!("ledger/fits/{}", path.display());
+        let text = BUILT_IN
+            .get_file(path)
+            .and_then(include_dir::File::contents_utf8);
+        let read = match text {
+            Some(text) => read(&origin, text),
+            None => Err(Problems::whole(&*origin, "not UTF-8")),
+        };
+        match read {
+            Ok(recipes) => all.extend(recipes),
+            Err(found) => problems.0.extend(found.0),
+        }
+    }
+    problems.or(all)
+}
+
+/// The recipes of one file from its text; `origin` names it in messages.
+///
+/// # Errors
+/// Everything wrong with it.
+pub fn read(origin: &str, text: &str) -> Result<Vec<Recipe>, Problems> {
+    let source = SourceFile {
+        origin: origin.to_owned(),
+        text: Arc::from(text),
+    };
+    let page = Page::new(&source);
+    let document = match Document::parse(text) {
+        Ok(document) => document,
+        Err(error) => {
+            let message = error.message().trim().replace('\n', "; ");
+            page.wrong(error.span(), format!("not TOML: {message}"), "");
+            return Err(Problems(page.problems.into_inner()));
+        }
+    };
+    let mut root = Cursor::new(&page, "the recipes", document.as_table(), None);
+    let mut recipes = Vec::new();
+    for (table, at) in tables(&page, &mut root, "fit") {
+        recipes.extend(recipe(&page, table, at));
+    }
+    drop(root);
+    Problems(page.problems.into_inner()).or(recipes)
+}
+
+type Tables<'a> = Vec<(&'a dyn TableLike, Option<Range<usize>>)>;
+
+/// The tables of `[[key]]`.
+fn tables<'a>(page: &Page<'a>, root: &mut Cursor<'a>, key: &'static str) -> Tables<'a> {
+    let Some(item) = root.item(key) else {
+        return Vec::new();
+    };
+    match item.as_array_of_tables() {
+        Some(tables) => {
+            let tables = tables.iter();
+            tables
+                .map(|table| (table as &dyn TableLike, table.span()))
+                .collect()
+        }
+        None => {
+            page.wrong(
+                item.span(),
+                format!("`{key}` is not a list of tables"),
+                format!("write [[{key}]]"),
+            );
+            Vec::new()
+        }
+    }
+}
+
+/// Reads one `[[fit]]`; `None` if it is wrong.
+fn recipe(page: &Page<'_>, table: &dyn TableLike, at: Option<Range<usize>>) -> Option<Recipe> {
+    let name = table
+        .get("figures")
+        .and_then(|item| match item.as_value()? {
+            Value::String(text) => Some(text.value().clone()),
+            Value::Array(list) => list.get(0)?.as_str().map(str::to_owned),
+            _ => None,
+        });
+    let name = name.unwrap_or_else(|| "fit".into());
+    let mut cursor = Cursor::new(page, name, table, at);
+    let files = required(&mut cursor, "files", "such as \"xpoint/optane-ssd.family\"");
+    let keys = required(&mut cursor, "figures", "such as \"xpoint.medium.read\"");
+    let mut figures = Vec::new();
+    for file in &files {
+        for key in &keys {
+            figures.push(Spot {
+                file: format!("catalogue/{file}.toml"),
+                key: key.clone(),
+            });
+        }
+    }
+    let values = values(&mut cursor);
+    let take = take(&mut cursor);
+    let bounds = cursor.text("bounds");
+    let rows = cursor.texts("rows");
+    let remarks = remarks(page, &mut cursor);
+    if rows.is_empty() && remarks.is_empty() {
+        cursor.wrong(
+            "rows",
+            "nothing to set it from",
+            "such as rows = [\"S0-073\"]",
+        );
+    }
+    let place = cursor
+        .place("figures")
+        .map_or(Place::Whole, |range| Place::Text {
+            text: Arc::clone(&page.file.text),
+            range,
+        });
+    Some(Recipe {
+        origin: page.file.origin.clone(),
+        place,
+        figures,
+        values: values?,
+        take: take?,
+        bounds,
+        rows,
+        remarks,
+    })
+}
+
+fn required(cursor: &mut Cursor<'_>, key: &'static str, help: &str) -> Vec<String> {
+    let texts = cursor.texts(key);
+    if texts.is_empty() && !cursor.has(key) {
+        cursor.wrong(key, format!("`{key}` is missing"), help);
+    }
+    texts
+}
+
+fn values(cursor: &mut Cursor<'_>) -> Option<Values> {
+    const HELP: &str =
+        "write from = \"1 us\" and to = \"9 us\", whole numbers, or one_of = [\"true\", \"false\"]";
+    let (from, to) = (bound(cursor, "from"), bound(cursor, "to"));
+    let one_of = cursor.texts("one_of");
+    let values = match (from, to, one_of.len()) {
+        (Some((from, own)), Some((to, unit)), 0) => {
+            let from = unit::number_in(&format!("{from} {own}"), &unit);
+            let from = from.filter(|from| *from < to);
+            from.map(|from| Values::Between { from, to, unit })
+        }
+        (None, None, 2..) => Some(Values::OneOf(one_of)),
+        _ => None,
+    };
+    if values.is_none() {
+        let at = if cursor.has("from") { "from" } else { "one_of" };
+        cursor.wrong(at, "the values that it may have do not make sense", HELP);
+    }
+    values
+}
+
+/// A number with its unit, or a whole number.
+fn bound(cursor: &mut Cursor<'_>, key: &'static str) -> Option<(f64, String)> {
+    match cursor.value(key)? {
+        Value::Integer(whole) => Some((*whole.value() as f64, String::new())),
+        Value::String(text) => {
+            let (number, unit) = unit::split(text.value())?;
+            unit::size(&unit).map(|_| (number, unit))
+        }
+        _ => None,
+    }
+}
+
+fn take(cursor: &mut Cursor<'_>) -> Option<Take> {
+    let word = cursor.maybe_text("take").unwrap_or_else(|| "middle".into());
+    let take = match &*word {
+        "middle" => Some(Take::Middle),
+        "smallest" => Some(Take::Smallest),
+        "largest" => Some(Take::Largest),
+        _ => None,
+    };
+    if take.is_none() {
+        let what = format!("`{word}` is nothing to take");
+        cursor.wrong("take", what, "write smallest, largest or middle");
+    }
+    take
+}
+
+fn remarks(page: &Page<'_>, cursor: &mut Cursor<'_>) -> Vec<Remark> {
+    let Some(value) = cursor.value("remarks") else {
+        return Vec::new();
+    };
+    const HELP: &str = "such as remarks = [{ row = \"S1-007\", published = 9200, metric = \"at(reads.read.iops, 1)\", ledger = \"S1-flash\" }]";
+    let Some(list) = value.as_array() else {
+        cursor.wrong("remarks", "`remarks` is not a list of tables", HELP);
+        return Vec::new();
+    };
+    let mut remarks = Vec::new();
+    for item in list {
+        let Some(table) = item.as_inline_table() else {
+            cursor.wrong("remarks", "`remarks` is not a list of tables", HELP);
+            continue;
+        };
+        let mut inner = Cursor::new(page, "remark", table, item.span());
+        let published = inner.value("published").and_then(|value| {
+            let whole = value.as_integer().map(|whole| whole as f64);
+            value.as_float().or(whole)
+        });
+        let (row, metric, ledger) = (
+            inner.text("row"),
+            inner.text("metric"),
+            inner.text("ledger"),
+        );
+        match (published, Expression::parse(&metric)) {
+            (Some(published), Ok(expression)) => remarks.push(Remark {
+                row,
+                published,
+                metric,
+                expression,
+                ledger: format!("ledger/{ledger}.toml"),
+            }),
+            (None, _) => inner.wrong("published", "`published` is no number", HELP),
+            (_, Err(wrong)) => inner.wrong("metric", wrong.0, "see docs/ledger.md"),
+        }
+    }
+    remarks
+}

@@ -66,6 +66,20 @@ pub fn ledger(bytes: &[u8]) {
     }
 }
 
+/// Recipes of fits are read or refused; what is read has figures, and something to set them from.
+pub fn fit_recipes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match study::fit::read_recipes("fuzz", &text) {
+        Ok(recipes) => {
+            for recipe in &recipes {
+                assert!(!recipe.figures.is_empty());
+                assert!(!recipe.rows.is_empty() || !recipe.remarks.is_empty());
+            }
+        }
+        Err(problems) => assert!(!problems.to_string().is_empty()),
+    }
+}
+
 /// fio's results are read or refused; what is read has jobs and positive figures.
 pub fn fio_results(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);

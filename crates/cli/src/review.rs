@@ -15,6 +15,7 @@ use study::workload::trace;
 
 use crate::failure::Failure;
 use crate::output::write_whole;
+use crate::setting::SettingArgs;
 
 /// Put drives side by side: a page, its data, and a table
 #[derive(clap::Args)]
@@ -25,6 +26,7 @@ Examples:
   drivelab review p4800x-375 --trace vm.vscsi.xz --output vm.html
   drivelab review p4800x-375 p3700-1600 --suite full --seed 7
   drivelab review optane-memory-16 950pro-256 --suite virten-2017
+  drivelab review p4800x-375 p4800x-750 --power-limit 12W --uptime 10min
 
 Writes review.html, one file that needs nothing else, and review.json with the same data.
 Progress goes to standard error, the table to standard output.")]
@@ -54,6 +56,9 @@ pub(crate) struct Args {
     /// freebsd-perftest with perftest]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
+
+    #[command(flatten)]
+    setting: SettingArgs,
 
     /// Feeds every random stream: the same seed gives the same files, byte for byte
     #[arg(long, default_value_t = 42, value_parser = clap::value_parser!(u64).range(..1 << 53))]
@@ -93,7 +98,8 @@ fn read(args: &Args) -> Result<Request, Problems> {
     let mut problems = Problems::default();
     let mut drives: Vec<DriveSheet> = Vec::new();
     for name in &args.drives {
-        match catalogue::drive(name) {
+        let drive = catalogue::drive(name);
+        match drive.and_then(|mut drive| drive.set(&args.setting.into()).map(|()| drive)) {
             Ok(drive) => drives.push(drive),
             Err(all) => problems.0.extend(all.0),
         }
@@ -135,6 +141,7 @@ fn read(args: &Args) -> Result<Request, Problems> {
     match (problems.0.is_empty(), host) {
         (true, Some(host)) => Ok(Request {
             drives,
+            settings: args.setting.into(),
             host,
             suite,
             effort: match args.ios {

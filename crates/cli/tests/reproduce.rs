@@ -93,10 +93,37 @@ fn bad_usage_is_exit_code_2() {
             &["fit", "--ledger", "--free", "xpoint.nothing"][..],
             "no row of the ledger fixes xpoint.nothing",
         ),
+        (
+            &["fit", "--ledger", "--drive", "p4800x"][..],
+            "there is no drive `p4800x`",
+        ),
+        (&["fit", "--jobs", "--check"][..], "--check"),
     ] {
         let (code, _, said) = drivelab(args);
         assert_eq!(code, 2, "{args:?}: {said}");
         assert!(said.contains(part), "{args:?}: {said}");
+    }
+}
+
+/// The fit does not begin from the catalogue's value, and must come back to it.
+#[test]
+fn a_fit_of_the_catalogue_is_made_again() {
+    let args = [
+        "fit",
+        "--ledger",
+        "--check",
+        "--free",
+        "xpoint.controller.interval",
+    ];
+    let (code, out, said) = drivelab(&args);
+    assert_eq!(code, 0, "{said}");
+    for part in [
+        "S0-004",
+        "xpoint/optane-memory.family",
+        "stands",
+        "Fits: 1, off: 0.",
+    ] {
+        assert!(out.contains(part), "{part} is not in\n{out}");
     }
 }
 

@@ -138,3 +138,46 @@ fn help_has_examples() {
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("drivelab review p4800x-375 p3700-1600 9100max-2400"));
 }
+
+#[test]
+fn settings_of_the_drives_are_obeyed_and_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str, more: &[&str]| -> (String, Value) {
+        let page = format!("{name}.html");
+        let args = ["p4800x-750", "--ios", "300", "--output", &page];
+        let output = review(folder.path(), &[&args[..], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let data = std::fs::read(folder.path().join(format!("{name}.json"))).unwrap();
+        let page = std::fs::read_to_string(folder.path().join(page)).unwrap();
+        (page, serde_json::from_slice(&data).unwrap())
+    };
+    let most = |data: &Value| -> f64 {
+        let points = data["chapters"].as_array().unwrap().iter();
+        let points = points.flat_map(|chapter| chapter["points"].as_array().unwrap());
+        points
+            .filter_map(|point| point["results"][0]["write"]["mb_s"].as_f64())
+            .fold(0.0, f64::max)
+    };
+    let (_, plain) = read("plain", &[]);
+    assert_eq!(plain["settings"], serde_json::json!([]));
+    let (page, limited) = read("limited", &["--power-limit", "12W", "--lba-format", "4096"]);
+    assert_eq!(
+        limited["settings"],
+        serde_json::json!(["power limit 12 W", "blocks of 4096 B"])
+    );
+    assert!(page.contains("Set on the drive: power limit 12 W, blocks of 4096 B."));
+    // Only writes at full speed need more than 12 W.
+    assert!(
+        most(&limited) < 0.8 * most(&plain),
+        "{} of {}",
+        most(&limited),
+        most(&plain)
+    );
+    let refused = review(folder.path(), &["optane-memory-16", "--power-limit", "12W"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("--power-limit"),
+        "{}",
+        text(&refused.stderr)
+    );
+}

@@ -82,7 +82,8 @@ fn a_known_drive_is_found_again() {
         name: "found".into(),
     };
     let fitted = fit::drive(&request, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"));
-    for (parameter, words) in &fitted.parameters {
+    for one in &fitted.parameters {
+        let (parameter, words) = (&one.parameter, &one.fitted);
         let wanted = hidden.iter().find(|(key, _)| *key == parameter.key);
         let number = |words: &str| {
             words
@@ -99,6 +100,11 @@ fn a_known_drive_is_found_again() {
             "{}: {words} for {wanted}",
             parameter.key
         );
+        let (low, high) = (number(&one.interval.0), number(&one.interval.1));
+        let (low, high) = (low.expect("a number"), high.expect("a number"));
+        assert!(low < found && found < high, "{:?}", one.interval);
+        assert!(low < wanted && wanted < high, "{:?}", one.interval);
+        assert!(high / low < 1.2, "{:?}", one.interval);
     }
     let held_out = fit::median_error(&fitted.residuals, true).expect("one run is held out");
     assert!(held_out < 0.02, "{held_out}");
@@ -110,4 +116,6 @@ fn a_known_drive_is_found_again() {
         (catalogue::Kind::Fitted, "found")
     );
     assert!(figure.source.contains("Read-1"), "{}", figure.source);
+    let note = figure.note.as_deref().expect("the interval");
+    assert!(note.starts_with("95 %: 3"), "{note}");
 }

@@ -150,3 +150,24 @@ fn the_catalogue_names_the_rows_of_the_recipe() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn all_that_is_wrong_with_recipes_is_said_at_once() {
+    let text = r#"
+[[fit]]
+files = "nand/9100max-2400"
+figures = "nand.medium.read"
+from = "90 us"
+to = "30 us"
+rows = "S1-007"
+
+[[fit]]
+figures = "nand.suspend.most"
+one_of = ["0"]
+take = "most"
+bounds = "suspended or not"
+remarks = [{ row = "S1-007", published = "many", metric = "at(", ledger = "S1-optane", leger = "" }]
+"#;
+    let problems = fit::read_recipes("wrong.toml", text).expect_err("much is wrong");
+    insta::assert_snapshot!(problems.render(false));
+}

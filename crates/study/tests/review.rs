@@ -16,6 +16,7 @@ fn request() -> Request {
     });
     Request {
         drives: drives.to_vec(),
+        settings: Default::default(),
         host: catalogue::host("xeon-2017").unwrap(),
         suite: Suite::Quick,
         effort: Suite::Quick.effort().with_ios(300),

@@ -30,6 +30,7 @@ fn run(suite: Suite, drive: Option<&str>, ios: u64) -> Review {
     };
     let request = Request {
         drives: vec![sheet],
+        settings: Default::default(),
         host,
         suite,
         effort: suite.effort().with_ios(ios),

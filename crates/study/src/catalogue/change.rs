@@ -68,24 +68,35 @@ fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
         figure.insert("value", Item::Value(value));
         return Some(());
     }
-    set_as(root, key, value, "assumed", "changed for this run")
+    let figure = Stated {
+        value,
+        kind: "assumed",
+        source: "changed for this run",
+        note: None,
+    };
+    set_as(root, key, &figure)
 }
 
-/// Sets the figure of a dotted key with kind and source; `None` if a part of the key is no section.
-pub(crate) fn set_as(
-    root: &mut dyn TableLike,
-    key: &str,
-    value: Value,
-    kind: &str,
-    source: &str,
-) -> Option<()> {
+/// A figure to be written.
+pub(crate) struct Stated<'a> {
+    pub(crate) value: Value,
+    pub(crate) kind: &'static str,
+    pub(crate) source: &'a str,
+    pub(crate) note: Option<&'a str>,
+}
+
+/// Writes the figure of a dotted key; `None` if a part of the key is no section.
+pub(crate) fn set_as(root: &mut dyn TableLike, key: &str, stated: &Stated<'_>) -> Option<()> {
     if let Some((section, rest)) = key.split_once('.') {
-        return set_as(section_of(root, section)?, rest, value, kind, source);
+        return set_as(section_of(root, section)?, rest, stated);
     }
     let mut figure = InlineTable::new();
-    figure.insert("value", value);
-    figure.insert("kind", kind.into());
-    figure.insert("source", source.into());
+    figure.insert("value", stated.value.clone());
+    figure.insert("kind", stated.kind.into());
+    figure.insert("source", stated.source.into());
+    if let Some(note) = stated.note {
+        figure.insert("note", note.into());
+    }
     root.insert(key, Item::Value(Value::InlineTable(figure)));
     Some(())
 }

@@ -4,6 +4,7 @@ use model::Span;
 use model::management::{LbaFormat, Refusal};
 
 use super::DriveSheet;
+use super::quantity::Quantity;
 use crate::problem::{Place, Problem, Problems};
 
 /// What is set; nothing unless given.
@@ -17,6 +18,32 @@ pub struct Settings {
     pub percentage_used: Option<f64>,
     /// How long the drive has been on.
     pub uptime: Option<Span>,
+}
+
+impl Settings {
+    /// What is set, in words for a reader.
+    pub fn words(&self) -> Vec<String> {
+        let power = self
+            .power_limit
+            .map(|watts| format!("power limit {watts} W"));
+        let format = self.lba_format.map(|format| {
+            let bytes = match format.metadata {
+                0 => format!("{} B", format.data),
+                metadata => format!("{} B with {metadata} B of metadata", format.data),
+            };
+            format!("blocks of {bytes}")
+        });
+        let used = self
+            .percentage_used
+            .map(|percent| format!("{percent} % of its endurance used up"));
+        let uptime = self
+            .uptime
+            .map(|uptime| format!("on for {}", uptime.show()));
+        [power, format, used, uptime]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
 }
 
 impl DriveSheet {
@@ -64,5 +91,28 @@ impl DriveSheet {
             }
         }
         Problems(problems).or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_told_in_words() {
+        assert_eq!(Settings::default().words(), [""; 0]);
+        let settings = Settings {
+            power_limit: Some(12.0),
+            lba_format: crate::catalogue::administration::lba_format("4096+8"),
+            percentage_used: Some(104.0),
+            uptime: Some(Span::from_seconds(600.0)),
+        };
+        let wanted = [
+            "power limit 12 W",
+            "blocks of 4096 B with 8 B of metadata",
+            "104 % of its endurance used up",
+            "on for 10 min",
+        ];
+        assert_eq!(settings.words(), wanted);
     }
 }

@@ -6,8 +6,9 @@ use model::media::{DriveConfig, Precondition};
 use toml_edit::DocumentMut;
 
 use super::parameter::changes;
-use super::{MeasuredRun, Parameter, Target, loss_of, minimise};
-use crate::catalogue::{self, Change, DriveSheet, change};
+use super::{FURTHEST, MeasuredRun, Parameter, Target, loss_of, minimise};
+use crate::catalogue::change::Stated;
+use crate::catalogue::{self, DriveSheet, change};
 use crate::ledger::figure::RunFigure;
 use crate::problem::{Place, Problem, Problems};
 use crate::run::{Plan, in_parallel, simulate};
@@ -39,12 +40,24 @@ pub struct Request {
 /// What came of a fit.
 #[derive(Clone, Debug)]
 pub struct Fitted {
-    /// The free parameters, with their values before and after in the words of a file.
-    pub parameters: Vec<(Parameter, String)>,
+    /// The free parameters.
+    pub parameters: Vec<Freed>,
     /// Every measured figure.
     pub residuals: Vec<Residual>,
     /// The catalogue file.
     pub toml: String,
+}
+
+/// A free parameter after the search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Freed {
+    /// As it was.
+    pub parameter: Parameter,
+    /// Its fitted value, in the words of a file.
+    pub fitted: String,
+    /// From where to where the measurements are met as well, with the other parameters held: 95 % if the errors that
+    /// remain are those of measuring, and measuring is never better than one percent.
+    pub interval: (String, String),
 }
 
 /// A measured figure and the model's.
@@ -234,18 +247,66 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
             });
         }
     }
-    let (of_drive, _) = changes(&bench.parameters, &best);
-    let toml = toml(request, &base, &of_drive)?;
-    let moved = bench
-        .parameters
+    let figures = fitted
         .iter()
-        .zip(&best)
-        .map(|(one, log)| (one.clone(), one.moved(*log)));
+        .map(|run| request.measured[*run].targets.len());
+    let intervals = intervals(&best, figures.sum(), &loss);
+    let freed = bench.parameters.iter().zip(&best).zip(intervals);
+    let parameters: Vec<Freed> = freed
+        .map(|((one, log), (low, high))| Freed {
+            parameter: one.clone(),
+            fitted: one.moved(*log),
+            interval: (one.moved(low), one.moved(high)),
+        })
+        .collect();
     Ok(Fitted {
-        parameters: moved.collect(),
+        toml: toml(request, &base, &parameters)?,
+        parameters,
         residuals,
-        toml,
     })
+}
+
+/// What repeated measurements of one figure differ by at least.
+const REPEATABILITY: f64 = 0.01;
+/// Square of the normal distribution's two-sided 95 % quantile.
+const NORMAL: f64 = 3.84;
+/// Halvings on the way to the end of an interval.
+const HALVINGS: u32 = 5;
+
+/// For each parameter from where to where the loss of `figures` figures is not clearly more than the best, with the
+/// others held; logarithms as the search has them.
+fn intervals(best: &[f64], figures: usize, loss: &dyn Fn(&[f64]) -> f64) -> Vec<(f64, f64)> {
+    let least = loss(best);
+    let free = figures.saturating_sub(best.len()).max(1) as f64;
+    let variance = (least * figures as f64 / free).max(REPEATABILITY * REPEATABILITY);
+    let limit = least + NORMAL * variance / figures.max(1) as f64;
+    let end = |index: usize, sign: f64| {
+        let at = |moved: f64| {
+            let mut at = best.to_vec();
+            at[index] = (at[index] + sign * moved).clamp(-FURTHEST, FURTHEST);
+            at
+        };
+        let within = |moved: f64| loss(&at(moved)) <= limit;
+        let (mut inside, mut outside) = (0.0, 0.01);
+        while within(outside) {
+            if at(outside)[index].abs() >= FURTHEST {
+                return at(outside)[index];
+            }
+            inside = outside;
+            outside *= 3.0;
+        }
+        for _ in 0..HALVINGS {
+            let middle = (inside + outside) / 2.0;
+            match within(middle) {
+                true => inside = middle,
+                false => outside = middle,
+            }
+        }
+        at(inside)[index]
+    };
+    let all = 0..best.len();
+    all.map(|index| (end(index, -1.0), end(index, 1.0)))
+        .collect()
 }
 
 fn parameters(
@@ -280,7 +341,7 @@ fn parameters(
 }
 
 /// The base drive's file with the fitted figures in it, and with its own name.
-fn toml(request: &Request, base: &DriveSheet, changed: &[Change]) -> Result<String, Problems> {
+fn toml(request: &Request, base: &DriveSheet, freed: &[Freed]) -> Result<String, Problems> {
     let text = catalogue::change::text_of(&request.base)?;
     let mut document: DocumentMut = text
         .parse()
@@ -288,16 +349,35 @@ fn toml(request: &Request, base: &DriveSheet, changed: &[Change]) -> Result<Stri
     document["name"] = toml_edit::value(&*request.name);
     let runs: Vec<&str> = request.measured.iter().map(|run| &*run.name).collect();
     let source = format!("fitted from {} to fio's jobs {}", base.id, runs.join(", "));
-    for (key, words) in changed {
-        change::set_as(
-            document.as_table_mut(),
-            key,
-            change::as_value(words),
-            "fitted",
-            &source,
-        );
+    let of_drive = freed
+        .iter()
+        .filter(|one| !one.parameter.key.starts_with("host."));
+    for one in of_drive {
+        let figure = Stated {
+            value: change::as_value(&one.fitted),
+            kind: "fitted",
+            source: &source,
+            note: Some(&format!("95 %: {} to {}", one.interval.0, one.interval.1)),
+        };
+        change::set_as(document.as_table_mut(), &one.parameter.key, &figure);
     }
     let text = document.to_string();
     catalogue::drive_from_text(&request.name, &text)?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_as_wide_as_the_loss_allows() {
+        // Four figures that follow the first parameter and not the second.
+        let loss = |at: &[f64]| (at[0] - 0.3) * (at[0] - 0.3);
+        let found = intervals(&[0.3, 0.0], 4, &loss);
+        // 1.96 times one percent, over the root of four.
+        assert!((found[0].0 - (0.3 - 0.0098)).abs() < 5e-4, "{found:?}");
+        assert!((found[0].1 - (0.3 + 0.0098)).abs() < 5e-4, "{found:?}");
+        assert_eq!(found[1], (-FURTHEST, FURTHEST));
+    }
 }

@@ -173,14 +173,16 @@ struct Bench<'a> {
 type Numbers = (Vec<(f64, String)>, bool);
 
 fn numbers(words: &str) -> Option<Numbers> {
-    let inner = words.trim().strip_prefix('[');
-    let inner = inner.and_then(|inner| inner.strip_suffix(']'));
-    let parts: Option<Vec<(f64, String)>> = inner
-        .unwrap_or(words)
-        .split(',')
-        .map(|part| unit::split(part.trim().trim_matches('"')))
-        .collect();
-    Some((parts?, inner.is_some()))
+    let parts: Option<Vec<(f64, String)>> = words.split(',').map(unit::split).collect();
+    Some((parts?, words.contains(',')))
+}
+
+/// Words of a list as a file has them.
+fn as_written(words: &str) -> String {
+    match numbers(words) {
+        Some((_, true)) => format!("[\"{}\"]", words.replace(", ", "\", \"")),
+        _ => words.to_owned(),
+    }
 }
 
 impl<'a> Bench<'a> {
@@ -243,16 +245,13 @@ impl<'a> Bench<'a> {
         let factor = number / self.first(unit);
         let all = self.held.iter().enumerate();
         all.map(|(index, (words, numbers))| match numbers {
-            Some((parts, list)) => {
+            Some((parts, _)) => {
                 let one = |(at, (held, own)): (usize, &(f64, String))| match index + at {
                     0 => unit::words(number, unit),
                     _ => unit::words(held * factor, own),
                 };
                 let parts: Vec<String> = parts.iter().enumerate().map(one).collect();
-                match list {
-                    true => format!("[\"{}\"]", parts.join("\", \"")),
-                    false => parts.join(""),
-                }
+                parts.join(", ")
             }
             None => words.clone(),
         })
@@ -466,7 +465,7 @@ fn change(measurement: &mut Measurement, changes: &BTreeMap<Spot, String>) -> Re
         };
         // What the measurement itself sets is its condition, not the drive's parameter.
         if !set.iter().any(|(known, _)| *known == spot.key) {
-            set.push((spot.key.clone(), words.clone()));
+            set.push((spot.key.clone(), as_written(words)));
         }
     }
     Ok(())
@@ -548,9 +547,11 @@ mod tests {
 
     #[test]
     fn lists_are_numbers_too() {
-        let (parts, list) = numbers("[\"3 us\", \"8 us\"]").expect("two times");
+        let (parts, list) = numbers("3 us, 8 us").expect("two times");
         assert!(list);
         assert_eq!(parts, [(3.0, "us".to_owned()), (8.0, "us".to_owned())]);
+        assert_eq!(as_written("3 us, 8 us"), "[\"3 us\", \"8 us\"]");
+        assert_eq!(as_written("3 us"), "3 us");
         assert_eq!(numbers("true"), None);
     }
 }

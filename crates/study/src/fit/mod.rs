@@ -18,7 +18,7 @@ mod unit;
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
 
-pub use drive::{Fitted, Request, Residual, STANDARD_JOBS, drive, median_error};
+pub use drive::{Fitted, Freed, Request, Residual, STANDARD_JOBS, drive, median_error};
 pub use ledger::{Choice, Moved, Refit, RowError, figures, ledger, spots_of};
 pub use measured::{MeasuredRun, Quantity, Target, read};
 pub use parameter::Parameter;

@@ -53,12 +53,16 @@ pub(super) fn number_in(words: &str, unit: &str) -> Option<f64> {
     (dimension == wanted).then_some(number * size / one)
 }
 
-/// A number to four digits, with its unit; a count is whole.
+/// A number to four digits, with its unit; a count is whole, and a time one of whole nanoseconds, as files want it.
 pub(super) fn words(number: f64, unit: &str) -> String {
-    if unit.is_empty() {
-        return format!("{number:.0}");
+    match size(unit) {
+        Some(("count", _)) => format!("{number:.0}"),
+        Some(("time", one)) => {
+            let nanoseconds = libm::round(number * one * 1e9);
+            format!("{} {unit}", rounded(nanoseconds / (one * 1e9)))
+        }
+        _ => format!("{} {unit}", rounded(number)),
     }
-    format!("{} {unit}", rounded(number))
 }
 
 fn rounded(number: f64) -> String {
@@ -97,6 +101,8 @@ mod tests {
             (0.0, "ns", "0 ns"),
             (1234.56, "MB/s", "1235 MB/s"),
             (123_456.0, "ns", "123456 ns"),
+            (0.463_51, "us", "0.464 us"),
+            (12.34, "ns", "12 ns"),
             (0.011_5, "%", "0.0115 %"),
             (7.6, "", "8"),
         ] {

@@ -110,6 +110,9 @@ pub enum Statistic {
     Over(f64),
 }
 
+/// The percentile from which on a tail is called deep.
+pub const DEEP: f64 = 99.99;
+
 const WHOLE: &[(&str, RunFigure)] = &[
     ("watts", RunFigure::Watts),
     ("write_amplification", RunFigure::WriteAmplification),
@@ -186,6 +189,20 @@ impl RunFigure {
                 names.join(", ")
             ))
         })
+    }
+
+    /// Whether it is about the slowest few of all I/Os: a percentile from 99.99 on, the share beyond a limit, the
+    /// slowest.
+    pub fn is_deep_tail(self) -> bool {
+        match self {
+            RunFigure::Of(_, What::Latency(_, statistic)) => match statistic {
+                Statistic::Percentile(percent) => percent >= DEEP,
+                Statistic::Over(_) | Statistic::Max => true,
+                Statistic::Mean | Statistic::Deviation | Statistic::Min => false,
+            },
+            RunFigure::OfAct(OfAct::Over(_)) => true,
+            _ => false,
+        }
     }
 
     /// The percentile it asks for, if it is one.

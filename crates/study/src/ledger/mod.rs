@@ -5,6 +5,7 @@
 //! list with its reason, and rows not yet done. How to write a row: `docs/ledger.md`. [`reproduce()`] runs it.
 
 mod act;
+mod class;
 pub(crate) mod cursor;
 pub mod expression;
 pub mod figure;
@@ -24,6 +25,7 @@ use crate::catalogue::Change;
 use crate::problem::{Place, Problems};
 use expression::Expression;
 
+pub use class::{Class, Errors};
 pub use judge::{Judgement, Tolerance, Verdict, judge};
 pub(crate) use measure::largest_block;
 pub use read::file;

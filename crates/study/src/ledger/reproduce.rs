@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::expression::{Value, Wrong};
 use super::figure::{RunFigure, of_drive};
 use super::measure::{ios_for, jobs_of_points, plan};
-use super::{Evidence, File, Judgement, Measurement, Row, Verdict, Work, act, judge};
+use super::{
+    Class, Errors, Evidence, File, Judgement, Measurement, Row, Verdict, Work, act, judge,
+};
 use crate::catalogue::{self, DriveSheet};
 use crate::problem::{Problems, nearest};
 use crate::run::act::{ActPlan, score, test};
@@ -105,12 +107,10 @@ pub struct Summary {
     pub catalogue: usize,
     /// Rows out of their tolerance, or without a figure.
     pub missed: usize,
-    /// Median of the absolute errors of predicted rows that have one.
-    pub median_error: Option<f64>,
-    /// 90th percentile of them.
-    pub p90_error: Option<f64>,
-    /// How many those are.
-    pub errors: usize,
+    /// How far all predicted rows are off that are judged by a number.
+    pub errors: Errors,
+    /// The same by class, in the order of [`Class::ALL`].
+    pub classes: [Errors; 2],
     /// Claims (rows that hold or do not) computed from runs.
     pub claims: usize,
     /// Of them held.
@@ -121,8 +121,8 @@ impl Summary {
     /// Of these results.
     pub fn of<'a>(results: impl Iterator<Item = &'a Result>) -> Summary {
         let mut summary = Summary::default();
-        let mut errors = Vec::new();
-        for result in results {
+        let results: Vec<&Result> = results.collect();
+        for result in &results {
             let held = result.verdict == Verdict::Holds;
             let evidence = result.row.evidence;
             summary.rows += 1;
@@ -130,28 +130,16 @@ impl Summary {
             summary.predicted += usize::from(evidence == Evidence::Predicted);
             summary.catalogue += usize::from(evidence == Evidence::Catalogue);
             summary.missed += usize::from(!held);
-            if evidence == Evidence::Predicted {
-                errors.extend(result.error.map(f64::abs));
-            }
             if evidence != Evidence::Catalogue && !result.row.judgement.has_error() {
                 summary.claims += 1;
                 summary.claims_held += usize::from(held);
             }
         }
-        errors.sort_by(f64::total_cmp);
-        summary.errors = errors.len();
-        summary.median_error = percentile(&errors, 0.5);
-        summary.p90_error = percentile(&errors, 0.9);
+        let all = || results.iter().copied();
+        summary.errors = Errors::of(all());
+        summary.classes = Class::ALL.map(|class| Errors::of_class(class, all()));
         summary
     }
-}
-
-/// Of sorted values, with linear interpolation.
-fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let at = share * last as f64;
-    let (low, high) = (at as usize, (at as usize + 1).min(last));
-    Some(sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64))
 }
 
 /// What a task runs.

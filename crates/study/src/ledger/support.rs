@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Evidence, File, Judgement, Published, Reproduction, Result, SOURCES, Summary, Verdict,
+    Class, Errors, Evidence, File, Judgement, Published, Reproduction, Result, SOURCES, Summary,
+    Verdict,
 };
 use crate::catalogue::{self, DriveSheet};
 use crate::problem::Problems;
@@ -27,12 +28,15 @@ pub struct Support {
     pub fitted: usize,
     /// Rows from which nothing was set.
     pub predicted: usize,
-    /// How many of the predicted rows have an error (the others are claims that hold or not).
+    /// How many of the predicted rows are judged by a number (the others are claims that hold or not).
     pub errors: usize,
     /// Median of their absolute errors, as a share.
     pub median_error: Option<f64>,
     /// 90th percentile of them.
     pub p90_error: Option<f64>,
+    /// The errors by class of figure, in the order of [`Class::ALL`].
+    #[serde(default)]
+    pub classes: [Errors; 2],
     /// Claims.
     pub claims: usize,
     /// Claims that hold.
@@ -61,7 +65,10 @@ pub struct Miss {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Supports {
-    /// By source: rows with a run behind them.
+    /// Of all rows with a run behind them.
+    #[serde(default)]
+    pub all: Support,
+    /// By source.
     pub sources: BTreeMap<String, Support>,
     /// By drive.
     pub drives: BTreeMap<String, Support>,
@@ -144,6 +151,13 @@ pub struct Statement {
     pub text: String,
 }
 
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(
+        || String::from("-"),
+        |share| format!("{:.1} %", share * 100.0),
+    )
+}
+
 /// Fewest predicted rows of a well-known drive.
 const FEWEST: usize = 5;
 
@@ -156,9 +170,14 @@ impl Support {
         Support {
             fitted: summary.fitted,
             predicted: summary.predicted,
-            errors: summary.errors,
-            median_error: summary.median_error.map(rounded),
-            p90_error: summary.p90_error.map(rounded),
+            errors: summary.errors.rows,
+            median_error: summary.errors.median.map(rounded),
+            p90_error: summary.errors.p90.map(rounded),
+            classes: summary.classes.map(|errors| Errors {
+                median: errors.median.map(rounded),
+                p90: errors.p90.map(rounded),
+                ..errors
+            }),
             claims: summary.claims,
             claims_held: summary.claims_held,
             missed: summary.missed,
@@ -178,12 +197,6 @@ impl Support {
 
     /// Its numbers as cells of a table.
     fn cells(&self) -> String {
-        let percent = |share: Option<f64>| {
-            share.map_or_else(
-                || String::from("-"),
-                |share| format!("{:.1} %", share * 100.0),
-            )
-        };
         let claims = match self.claims {
             0 => String::from("-"),
             claims => format!("{} of {claims}", self.claims_held),
@@ -196,6 +209,25 @@ impl Support {
             percent(self.p90_error),
             self.missed
         )
+    }
+
+    /// Its errors by class, as a table.
+    fn by_class(&self) -> String {
+        let mut text = String::from(
+            "\n| predicted figures of | rows | half within | nine of ten within | within a factor of 1.5 |\n\
+             | --- | --: | --: | --: | --: |\n",
+        );
+        for (class, errors) in Class::ALL.iter().zip(&self.classes) {
+            text.push_str(&format!(
+                "| {} | {} | {} | {} | {} |\n",
+                class.name(),
+                errors.rows,
+                percent(errors.median),
+                percent(errors.p90),
+                errors.within_factor
+            ));
+        }
+        text
     }
 
     /// Such as `4 rows fitted, 21 predicted: half within 2.1 %, nine of ten within 9.8 %; 12 of 12 claims hold`.
@@ -266,7 +298,9 @@ impl Supports {
         };
         let run = |result: &&Result| result.row.evidence != Evidence::Catalogue;
         let missed = reproduction.results.iter().filter(run);
+        let all = reproduction.results.iter().filter(run);
         Ok(Supports {
+            all: Support::of(all),
             sources: supports(by_source),
             drives: supports(by_drive),
             families: supports(by_family),
@@ -350,6 +384,11 @@ impl Supports {
             let found = self.sources.get(source).unwrap_or(&none);
             text.push_str(&format!("| {source}: {about} | {} |\n", found.cells()));
         }
+        // Files written before classes were told apart lack it.
+        if self.all.predicted > 0 {
+            text.push_str(&format!("| all | {} |\n", self.all.cells()));
+            text.push_str(&self.all.by_class());
+        }
         text.push_str(
             "\n| drive | model | fitted | predicted | half within | nine of ten within | claims held | missed |\n\
              | --- | --- | --: | --: | --: | --: | --: | --: |\n",
@@ -399,6 +438,7 @@ mod tests {
             errors: predicted.min(8),
             median_error: Some(median),
             p90_error: Some(p90),
+            classes: Default::default(),
             claims: 10,
             claims_held: held,
             missed: 0,

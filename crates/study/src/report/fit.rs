@@ -24,9 +24,14 @@ fn right(table: &mut Table, columns: std::ops::Range<usize>) {
 
 /// A user's drive: parameters, every measured figure, and how well the fit holds where it did not look.
 pub fn drive(fitted: &Fitted) -> String {
-    let mut parameters = plain(&["parameter", "base", "fitted"]);
-    for (parameter, words) in &fitted.parameters {
-        parameters.add_row([parameter.key.clone(), parameter.moved(0.0), words.clone()]);
+    let mut parameters = plain(&["parameter", "base", "fitted", "95 % interval"]);
+    for one in &fitted.parameters {
+        parameters.add_row([
+            one.parameter.key.clone(),
+            one.parameter.moved(0.0),
+            one.fitted.clone(),
+            format!("{} to {}", one.interval.0, one.interval.1),
+        ]);
     }
     right(&mut parameters, 1..3);
     let mut residuals = plain(&["run", "figure", "measured", "base", "fitted", "error", ""]);
@@ -96,8 +101,8 @@ pub fn ledger(refits: &[Refit]) -> String {
     let off = refits.iter().filter(|refit| !refit.stands).count();
     parts.push(table.trim_fmt());
     parts.push(format!(
-        "{} fits, {off} of them off: the catalogue's value is not within the fit's interval, one tolerance of the rows \
-         either way.",
+        "Fits: {}, off: {off}. A fit is off where the catalogue's value is not within its interval: one tolerance of \
+         its rows either way, with all else held.",
         refits.len()
     ));
     parts.join("\n\n")

@@ -17,7 +17,7 @@ pub use suite::{Effort, Suite};
 
 use model::media::{DriveConfig, Precondition};
 
-use crate::catalogue::{DriveSheet, Figure, HostSheet};
+use crate::catalogue::{DriveSheet, Figure, HostSheet, Settings};
 use crate::problem::{Problem, Problems};
 use crate::run::replay::{ReplayPlan, replay};
 use crate::run::{Bench, Outcome, Plan};
@@ -30,8 +30,10 @@ use results::{BAND_EDGES, DriveFacts, HostFacts, VERSION, percentile_grid, round
 /// What is to be reviewed.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The drives, in the order of the page.
+    /// The drives, in the order of the page, with the settings applied.
     pub drives: Vec<DriveSheet>,
+    /// What was set on every drive, for the page.
+    pub settings: Settings,
     /// The host they are in.
     pub host: HostSheet,
     /// Name of the suite, for the page.
@@ -102,10 +104,11 @@ pub fn check(request: &Request) -> Result<(), Problems> {
     for sheet in &request.drives {
         let capacity = model::Capacity {
             bytes: sheet.capacity,
-            block: sheet
-                .management
-                .lba_formats
-                .first()
+            block: request
+                .settings
+                .lba_format
+                .as_ref()
+                .or(sheet.management.lba_formats.first())
                 .map_or(512, |format| format.data),
         };
         for yours in &request.yours {
@@ -157,6 +160,7 @@ pub fn review(
             name: request.host.name.clone(),
             figures: request.host.figures.iter().map(figure).collect(),
         },
+        settings: request.settings.words(),
         drives: drive_facts(&request.drives),
         percentiles: percentile_grid(),
         band_edges: BAND_EDGES.to_vec(),

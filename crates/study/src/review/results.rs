@@ -41,6 +41,8 @@ pub struct Review {
     pub seed: u64,
     /// The host the drives were in.
     pub host: HostFacts,
+    /// What was set on every drive, in words; empty if nothing was.
+    pub settings: Vec<String>,
     /// The drives, in the order given.
     pub drives: Vec<DriveFacts>,
     /// Percentiles of [`Latency::at`].

@@ -376,6 +376,7 @@ pub(crate) fn request(ios: u64) -> Request {
             sheet(1, "paper-n", "Paper N 1.6 TB", 1600),
             sheet(2, "paper-m", "Paper M 2.4 TB", 2400),
         ],
+        settings: Default::default(),
         host: HostSheet {
             id: "paper-host".into(),
             name: "Paper host".into(),

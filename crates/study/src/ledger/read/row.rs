@@ -9,7 +9,7 @@ use super::Known;
 use crate::catalogue::{Figure, Kind};
 use crate::ledger::cursor::{Cursor, Page};
 use crate::ledger::expression::Expression;
-use crate::ledger::figure::{RunFigure, of_drive};
+use crate::ledger::figure::{DEEP, RunFigure, of_drive};
 use crate::ledger::{Evidence, Judgement, Published, Row, Tolerance, rows};
 use crate::problem::{Place, nearest};
 
@@ -142,9 +142,6 @@ fn check_metric(cursor: &Cursor<'_>, expression: &Expression, known: &Known) -> 
     uses
 }
 
-/// Percentiles from here on are judged by a factor unless the row says otherwise.
-const DEEP: f64 = 99.99;
-
 fn judgement(
     cursor: &mut Cursor<'_>,
     published: Option<&Published>,
@@ -170,6 +167,7 @@ fn judgement(
     };
     let judgement = match written.split_at_checked(1) {
         Some(("=", "")) => {
+            // Deep percentiles are judged by a factor unless the row says otherwise.
             let deep = uses.is_some_and(|uses| uses.percentile >= DEEP);
             let default = if deep {
                 Tolerance::Factor(1.5)

@@ -53,9 +53,21 @@ pub(super) fn header(review: &Review, title: &str) -> String {
         review.seed,
         escape(&review.program),
     ));
+    if !review.settings.is_empty() {
+        page.push_str(&format!(
+            "<p class=\"standfirst\">Set on {}: {}.</p>\n",
+            if review.drives.len() == 1 {
+                "the drive"
+            } else {
+                "every drive"
+            },
+            escape(&review.settings.join(", ")),
+        ));
+    }
+    let headlines = headlines_of_all(review);
     page.push_str("<div class=\"cards\">\n");
-    for drive in 0..review.drives.len() {
-        page.push_str(&card(review, drive));
+    for (drive, headlines) in headlines.iter().enumerate() {
+        page.push_str(&card(review, drive, headlines));
     }
     page.push_str("</div>\n</header>\n");
     page
@@ -82,7 +94,67 @@ fn all<'a>(
         })
 }
 
-/// The first figures of a drive: name and value.
+/// The first figures of a drive: name and value, if it was measured.
+type Headlines = Vec<(&'static str, Option<String>)>;
+
+/// The first figures of every drive. What no drive was asked for is left out; the suites of articles have no chapters
+/// of the usual names, so that the extremes of all that was measured stand in their place.
+fn headlines_of_all(review: &Review) -> Vec<Headlines> {
+    let drives = 0..review.drives.len();
+    let mut all: Vec<Headlines> = drives
+        .clone()
+        .map(|drive| headlines(review, drive).to_vec())
+        .collect();
+    let measured = |all: &[Headlines]| all.iter().flatten().any(|(_, value)| value.is_some());
+    if !measured(&all) {
+        all = drives
+            .map(|drive| extremes(review, drive).to_vec())
+            .collect();
+    }
+    let count = all.first().map_or(0, Vec::len);
+    let kept: Vec<bool> = (0..count)
+        .map(|row| all.iter().any(|one| one[row].1.is_some()))
+        .collect();
+    for one in &mut all {
+        let mut kept = kept.iter();
+        one.retain(|_| kept.next().copied().unwrap_or(true));
+    }
+    all
+}
+
+/// The best of all chapters.
+fn extremes(review: &Review, drive: usize) -> [(&'static str, Option<String>); 6] {
+    let best = |direction: &str, of: fn(&Figures) -> f64| {
+        let points = review.chapters.iter().flat_map(|chapter| &chapter.points);
+        points
+            .filter_map(|point| {
+                let found = point.results[drive].as_ref()?;
+                let figures = match direction {
+                    "read" => found.read.as_ref(),
+                    _ => found.write.as_ref(),
+                };
+                figures.map(of)
+            })
+            .max_by(f64::total_cmp)
+    };
+    let iops =
+        |direction| best(direction, |one| one.iops).map(|most| format!("{} IOPS", count(most)));
+    let rate = |direction| best(direction, |one| one.mb_s).map(megabytes_a_second);
+    let mean = |direction| {
+        let least = best(direction, |one| -one.latency.mean_us);
+        least.map(|least| microseconds(-least))
+    };
+    [
+        ("Reads, shortest mean", mean("read")),
+        ("Writes, shortest mean", mean("write")),
+        ("Reads, most", iops("read")),
+        ("Writes, most", iops("write")),
+        ("Reads, fastest", rate("read")),
+        ("Writes, fastest", rate("write")),
+    ]
+}
+
+/// The first figures of a drive in the chapters of the usual suites.
 fn headlines(review: &Review, drive: usize) -> [(&'static str, Option<String>); 7] {
     let at = |direction, depth: u32| {
         all(review, "queue-depth", drive, direction)
@@ -117,7 +189,7 @@ fn headlines(review: &Review, drive: usize) -> [(&'static str, Option<String>); 
     ]
 }
 
-fn card(review: &Review, drive: usize) -> String {
+fn card(review: &Review, drive: usize, headlines: &Headlines) -> String {
     let facts = &review.drives[drive];
     let capacity = bytes_decimal(facts.capacity_bytes as f64);
     let kind = [facts.medium.as_str(), &capacity, &facts.interface];
@@ -128,8 +200,8 @@ fn card(review: &Review, drive: usize) -> String {
         escape(&facts.name),
         escape(&kind.join(" · ")),
     );
-    for (name, value) in headlines(review, drive) {
-        let value = value.unwrap_or_else(|| "–".to_owned());
+    for (name, value) in headlines {
+        let value = value.as_deref().unwrap_or("–");
         page.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>"));
     }
     page.push_str(&format!(

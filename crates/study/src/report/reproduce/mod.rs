@@ -6,7 +6,7 @@ pub mod page;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 
-use crate::ledger::{Published, Reproduction, Result, SOURCES, Summary, Verdict};
+use crate::ledger::{Class, Errors, Published, Reproduction, Result, SOURCES, Summary, Verdict};
 use crate::review::results::rounded;
 
 /// One table for each source, the rows that could not be reproduced by reason, and the summary. `width` is that of the
@@ -180,6 +180,8 @@ fn summary(reproduction: &Reproduction) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mut text = table.trim_fmt();
+    text.push_str("\n\n");
+    text.push_str(&by_class(&all));
     text.push_str(
         "\n\nErrors are absolute, of predicted rows that are judged by a number. Rows of the catalogue alone (no run) \
          and fitted rows are not in them.",
@@ -191,17 +193,47 @@ fn summary(reproduction: &Reproduction) -> String {
     text
 }
 
+/// How far predicted figures are off, by what they are about.
+fn by_class(all: &Summary) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header([
+        "predicted figures",
+        "rows",
+        "median error",
+        "90 % within",
+        "within a factor of 1.5",
+    ]);
+    let classes = Class::ALL.iter().zip(&all.classes);
+    let classes = classes.map(|(class, errors)| (class.name(), errors));
+    for (name, errors) in std::iter::once(("all", &all.errors)).chain(classes) {
+        table.add_row([
+            name.to_owned(),
+            errors.rows.to_string(),
+            percent(errors.median),
+            percent(errors.p90),
+            format!("{} of {}", errors.within_factor, errors.rows),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.trim_fmt()
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0))
+}
+
 fn counts(name: &str, summary: &Summary, others: usize, pending: usize) -> Vec<String> {
-    let percent =
-        |share: Option<f64>| share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
     vec![
         name.to_owned(),
         summary.rows.to_string(),
         summary.fitted.to_string(),
         summary.predicted.to_string(),
         summary.catalogue.to_string(),
-        percent(summary.median_error),
-        percent(summary.p90_error),
+        percent(summary.errors.median),
+        percent(summary.errors.p90),
         format!("{} of {}", summary.claims_held, summary.claims),
         summary.missed.to_string(),
         others.to_string(),
@@ -262,8 +294,29 @@ struct JsonSummary {
     predicted_with_error: usize,
     median_absolute_error: Option<f64>,
     p90_absolute_error: Option<f64>,
+    throughput_mean_p99: JsonErrors,
+    deep_tail: JsonErrors,
     claims: usize,
     claims_held: usize,
+}
+
+#[derive(Serialize)]
+struct JsonErrors {
+    rows: usize,
+    median_absolute_error: Option<f64>,
+    p90_absolute_error: Option<f64>,
+    within_a_factor_of_1_5: usize,
+}
+
+impl JsonErrors {
+    fn of(errors: &Errors) -> JsonErrors {
+        JsonErrors {
+            rows: errors.rows,
+            median_absolute_error: errors.median.map(rounded),
+            p90_absolute_error: errors.p90.map(rounded),
+            within_a_factor_of_1_5: errors.within_factor,
+        }
+    }
 }
 
 impl JsonSummary {
@@ -274,9 +327,11 @@ impl JsonSummary {
             predicted: summary.predicted,
             catalogue: summary.catalogue,
             out_of_tolerance: summary.missed,
-            predicted_with_error: summary.errors,
-            median_absolute_error: summary.median_error.map(rounded),
-            p90_absolute_error: summary.p90_error.map(rounded),
+            predicted_with_error: summary.errors.rows,
+            median_absolute_error: summary.errors.median.map(rounded),
+            p90_absolute_error: summary.errors.p90.map(rounded),
+            throughput_mean_p99: JsonErrors::of(&summary.classes[0]),
+            deep_tail: JsonErrors::of(&summary.classes[1]),
             claims: summary.claims,
             claims_held: summary.claims_held,
         }

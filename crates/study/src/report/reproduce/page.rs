@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::chart;
-use super::{error, model, published, rows_of, verdict};
+use super::{error, model, percent, published, rows_of, verdict};
 use crate::ledger::{Evidence, Reproduction, Result, SOURCES, Summary, Verdict};
 use crate::report::page::look;
 use crate::report::page::markup::escape;
@@ -49,9 +49,8 @@ pub fn html(reproduction: &Reproduction) -> String {
 type Card = (&'static str, &'static str, [(&'static str, String); 3]);
 
 fn cards(all: &Summary) -> String {
-    let percent =
-        |share: Option<f64>| share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
-    let cards: [Card; 3] = [
+    let [usual, tail] = &all.classes;
+    let cards: [Card; 5] = [
         (
             "Rows",
             "What stands behind the model's figure",
@@ -65,9 +64,27 @@ fn cards(all: &Summary) -> String {
             "Predicted figures",
             "Absolute error against the published figure",
             [
-                ("figures", all.errors.to_string()),
-                ("median error", percent(all.median_error)),
-                ("nine of ten within", percent(all.p90_error)),
+                ("figures", all.errors.rows.to_string()),
+                ("median error", percent(all.errors.median)),
+                ("nine of ten within", percent(all.errors.p90)),
+            ],
+        ),
+        (
+            "Throughput, mean, p99",
+            "Of the predicted figures those without a deep tail",
+            [
+                ("figures", usual.rows.to_string()),
+                ("median error", percent(usual.median)),
+                ("nine of ten within", percent(usual.p90)),
+            ],
+        ),
+        (
+            "Deep tails",
+            "Of them p99.99 and beyond, and shares of slow I/Os",
+            [
+                ("figures", tail.rows.to_string()),
+                ("median error", percent(tail.median)),
+                ("within a factor of 1.5", tail.within_factor.to_string()),
             ],
         ),
         (

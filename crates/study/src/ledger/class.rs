@@ -1,0 +1,172 @@
+//! Predicted rows in two classes, so that a figure with thousands of samples behind it and one with ten are not mixed.
+//!
+//! The class follows from the metric alone: nobody can put a row where it looks better. Verdicts do not depend on it.
+
+use serde::{Deserialize, Serialize};
+
+use super::figure::RunFigure;
+use super::{Evidence, Result, Row};
+
+/// What a row's figure is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Throughput, means, percentiles below 99.99, and whatever else no deep tail is in.
+    Usual,
+    /// A percentile from 99.99 on, a share of I/Os slower than a limit, or the slowest I/O is in it.
+    DeepTail,
+}
+
+impl Class {
+    /// Both, in the order of tables.
+    pub const ALL: [Class; 2] = [Class::Usual, Class::DeepTail];
+
+    /// What a row's metric makes it.
+    pub fn of(row: &Row) -> Class {
+        let mut class = Class::Usual;
+        row.expression.figures(&mut |_, name| {
+            if RunFigure::named(name).is_ok_and(RunFigure::is_deep_tail) {
+                class = Class::DeepTail;
+            }
+        });
+        class
+    }
+
+    /// The words for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Usual => "throughput, mean, p99",
+            Class::DeepTail => "deep tail: p99.99 and beyond, share of slow I/Os",
+        }
+    }
+}
+
+/// How far off some predicted figures are.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Errors {
+    /// Predicted rows that are judged by a number.
+    pub rows: usize,
+    /// Median of their absolute errors, as a share; rows without a figure are not in it.
+    pub median: Option<f64>,
+    /// 90th percentile of them.
+    pub p90: Option<f64>,
+    /// Rows whose figure is within a factor of 1.5 of the published one; those without a figure are not.
+    pub within_factor: usize,
+}
+
+/// How far off a deep tail may be.
+const FACTOR: f64 = 1.5;
+
+impl Errors {
+    /// Of the predicted ones of these results.
+    pub fn of<'a>(results: impl Iterator<Item = &'a Result>) -> Errors {
+        let mut found = Errors::default();
+        let mut errors = Vec::new();
+        for result in results {
+            if result.row.evidence != Evidence::Predicted || !result.row.judgement.has_error() {
+                continue;
+            }
+            found.rows += 1;
+            if let Some(error) = result.error {
+                errors.push(error.abs());
+                let ratio = 1.0 + error;
+                found.within_factor += usize::from((1.0 / FACTOR..=FACTOR).contains(&ratio));
+            }
+        }
+        errors.sort_by(f64::total_cmp);
+        found.median = percentile(&errors, 0.5);
+        found.p90 = percentile(&errors, 0.9);
+        found
+    }
+
+    /// Of those of one class.
+    pub fn of_class<'a>(class: Class, results: impl Iterator<Item = &'a Result>) -> Errors {
+        Errors::of(results.filter(|result| Class::of(&result.row) == class))
+    }
+}
+
+/// Of sorted values, with linear interpolation.
+fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let at = share * last as f64;
+    let (low, high) = (at as usize, (at as usize + 1).min(last));
+    Some(sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{file, judge};
+
+    /// Rows with these metrics and published figures, and the model's.
+    fn results(rows: &[(&str, f64, f64)]) -> Vec<Result> {
+        let mut text = String::from(
+            "[measure.a]\ndrive = \"ram-disk\"\nstate = \"fresh\"\nhost = \"xeon-2017\"\nfio = [\"--rw=randread\"]\n",
+        );
+        for (index, (metric, published, _)) in rows.iter().enumerate() {
+            text.push_str(&format!(
+                "[[row]]\nid = \"S0-{index:03}\"\nwhat = \"w\"\nconditions = \"c\"\npublished = {published:?}\n\
+                 unit = \"us\"\nmetric = \"{metric}\"\nevidence = \"predicted\"\n"
+            ));
+        }
+        let file = file("test.toml", &text).unwrap_or_else(|problems| panic!("{problems}"));
+        let rows = file.rows.into_iter().zip(rows);
+        rows.map(|(row, (_, _, model))| {
+            let (verdict, error) = judge(row.judgement, &row.published, *model);
+            let interval = None;
+            let model = match model.is_nan() {
+                true => Err("none".to_owned()),
+                false => Ok(crate::ledger::Model {
+                    value: *model,
+                    interval,
+                }),
+            };
+            Result {
+                row,
+                model,
+                error,
+                verdict,
+            }
+        })
+        .collect()
+    }
+
+    #[test]
+    fn the_class_follows_from_the_metric() {
+        for (metric, class) in [
+            ("a.read.iops", Class::Usual),
+            ("a.read.p99_us", Class::Usual),
+            ("a.read.p99.9_us", Class::Usual),
+            ("a.read.mean_us / a.read.p99.99_us", Class::DeepTail),
+            ("a.read.p99.999_us", Class::DeepTail),
+            ("a.read.over_1000us_percent", Class::DeepTail),
+            ("a.read.max_us", Class::DeepTail),
+        ] {
+            assert_eq!(
+                Class::of(&results(&[(metric, 1.0, 1.0)])[0].row),
+                class,
+                "{metric}"
+            );
+        }
+    }
+
+    #[test]
+    fn errors_are_of_one_class_and_lack_no_row() {
+        let results = results(&[
+            ("a.read.iops", 100.0, 102.0),
+            ("a.read.mean_us", 100.0, 90.0),
+            ("a.read.p99.99_us", 100.0, 150.0),
+            ("a.read.p99.999_us", 100.0, 40.0),
+            ("a.read.max_us", 100.0, f64::NAN),
+        ]);
+        let usual = Errors::of_class(Class::Usual, results.iter());
+        assert_eq!((usual.rows, usual.within_factor), (2, 2));
+        assert!(
+            (usual.median.expect("two") - 0.06).abs() < 1e-9,
+            "{usual:?}"
+        );
+        let tail = Errors::of_class(Class::DeepTail, results.iter());
+        assert_eq!((tail.rows, tail.within_factor), (3, 1));
+        assert_eq!(Errors::of(results.iter()).rows, 5);
+    }
+}

@@ -1,0 +1,4 @@
+//! Recipes of fits: read or refused with a reason.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::fit_recipes(bytes));

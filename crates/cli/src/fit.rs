@@ -93,6 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (Some(base), Some(output)) = (&args.base, &args.output) else {
         return Err(Problems::whole("command line", "give --base, --measured and --output").into());
     };
+    output_folder(output)?;
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     let request = Request {
         base: base.clone(),
@@ -115,6 +116,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     writeln!(out, "{}\n", report::drive(&fitted))?;
     writeln!(out, "The drive is {}.", output.display())?;
     Ok(())
+}
+
+/// An output that cannot be written is better known before the search than after.
+fn output_folder(output: &Path) -> Result<(), Problems> {
+    let folder = match output.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let what = format!("--output: there is no folder {}", folder.display());
+    Err(Problems::whole("command line", what))
 }
 
 fn measured(paths: &[PathBuf]) -> Result<Vec<MeasuredRun>, Problems> {

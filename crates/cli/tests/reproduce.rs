@@ -95,9 +95,21 @@ fn bad_usage_is_exit_code_2() {
         ),
         (
             &["fit", "--ledger", "--drive", "p4800x"][..],
-            "there is no drive `p4800x`",
+            "there is no drive of this name",
         ),
-        (&["fit", "--jobs", "--check"][..], "--check"),
+        (&["fit", "--check"][..], "--ledger"),
+        (
+            &[
+                "fit",
+                "--base",
+                "ram-disk",
+                "--measured",
+                "/nowhere.json",
+                "--output",
+                "/nowhere/x.toml",
+            ][..],
+            "there is no folder /nowhere",
+        ),
     ] {
         let (code, _, said) = drivelab(args);
         assert_eq!(code, 2, "{args:?}: {said}");

@@ -116,6 +116,12 @@ fn a_known_drive_is_found_again() {
         (catalogue::Kind::Fitted, "found")
     );
     assert!(figure.source.contains("Read-1"), "{}", figure.source);
+    assert!(
+        !figure.source.contains("Write-2"),
+        "it was held out: {}",
+        figure.source
+    );
+    assert!(fitted.parameters.iter().all(|one| !one.at_bound));
     let note = figure.note.as_deref().expect("the interval");
     assert!(note.starts_with("95 %: 3"), "{note}");
 }

@@ -58,6 +58,8 @@ pub struct Freed {
     /// From where to where the measurements are met as well, with the other parameters held: 95 % if the errors that
     /// remain are those of measuring, and measuring is never better than one percent.
     pub interval: (String, String),
+    /// Whether the search ended at its bound: the base drive is of another kind, or nothing measured depends on it.
+    pub at_bound: bool,
 }
 
 /// A measured figure and the model's.
@@ -257,15 +259,18 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
             parameter: one.clone(),
             fitted: one.moved(*log),
             interval: (one.moved(low), one.moved(high)),
+            at_bound: log.abs() > AT_BOUND * FURTHEST,
         })
         .collect();
     Ok(Fitted {
-        toml: toml(request, &base, &parameters)?,
+        toml: toml(request, &base, &parameters, &fitted)?,
         parameters,
         residuals,
     })
 }
 
+/// Nearer to the bound than this share of the way, a parameter has ended there.
+const AT_BOUND: f64 = 0.98;
 /// What repeated measurements of one figure differ by at least.
 const REPEATABILITY: f64 = 0.01;
 /// Square of the normal distribution's two-sided 95 % quantile.
@@ -341,13 +346,20 @@ fn parameters(
 }
 
 /// The base drive's file with the fitted figures in it, and with its own name.
-fn toml(request: &Request, base: &DriveSheet, freed: &[Freed]) -> Result<String, Problems> {
+fn toml(
+    request: &Request,
+    base: &DriveSheet,
+    freed: &[Freed],
+    fitted: &[usize],
+) -> Result<String, Problems> {
     let text = catalogue::change::text_of(&request.base)?;
     let mut document: DocumentMut = text
         .parse()
         .map_err(|error| Problems::whole(&*request.base, format!("not TOML: {error}")))?;
     document["name"] = toml_edit::value(&*request.name);
-    let runs: Vec<&str> = request.measured.iter().map(|run| &*run.name).collect();
+    // Runs that were held out fixed nothing.
+    let runs = fitted.iter().map(|run| &*request.measured[*run].name);
+    let runs: Vec<&str> = runs.collect();
     let source = format!("fitted from {} to fio's jobs {}", base.id, runs.join(", "));
     let of_drive = freed
         .iter()

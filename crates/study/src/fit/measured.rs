@@ -91,13 +91,16 @@ const DROPPED: [&str; 16] = [
 pub fn read(origin: &str, text: &str) -> Result<Vec<MeasuredRun>, Problems> {
     // fio prints notes before the JSON when its output goes to one file.
     let json = &text[text.find('{').unwrap_or(0)..];
-    let root: Value = serde_json::from_str(json)
-        .map_err(|error| Problems::whole(origin, format!("not fio's JSON: {error}")))?;
-    let Some(entries) = root["jobs"].as_array().filter(|jobs| !jobs.is_empty()) else {
-        let mut problems = Problems::whole(origin, "there is no `jobs` in it");
+    let refused = |what: String| {
+        let mut problems = Problems::whole(origin, what);
         problems.0[0].help =
             Some("make it with `fio JOBFILE --output-format=json --output=FILE`".into());
-        return Err(problems);
+        problems
+    };
+    let root: Value =
+        serde_json::from_str(json).map_err(|error| refused(format!("not fio's JSON: {error}")))?;
+    let Some(entries) = root["jobs"].as_array().filter(|jobs| !jobs.is_empty()) else {
+        return Err(refused("there is no `jobs` in it".into()));
     };
     let mut groups: Vec<(u64, Vec<&Value>)> = Vec::new();
     for entry in entries {

@@ -40,9 +40,9 @@ pub fn drive(fitted: &Fitted) -> String {
             one.run.clone(),
             one.figure.clone(),
             figure(one.measured),
-            figure(one.before),
-            figure(one.after),
-            format!("{:+.1} %", one.error() * 100.0),
+            known(one.before, figure),
+            known(one.after, figure),
+            known(one.error(), |error| format!("{:+.1} %", error * 100.0)),
             if one.held_out { "held out" } else { "" }.to_owned(),
         ]);
     }
@@ -51,13 +51,32 @@ pub fn drive(fitted: &Fitted) -> String {
         Some(error) => format!("{:.1} %", error * 100.0),
         None => "none to tell by".into(),
     };
-    format!(
+    let mut text = format!(
         "{}\n\n{}\n\nMedian absolute error: {} of the figures fitted to, {} of those held out.",
         parameters.trim_fmt(),
         residuals.trim_fmt(),
         percent(false),
         percent(true)
-    )
+    );
+    let at_bound = fitted.parameters.iter().filter(|one| one.at_bound);
+    let at_bound: Vec<&str> = at_bound.map(|one| &*one.parameter.key).collect();
+    if !at_bound.is_empty() {
+        text.push_str(&format!(
+            "\nEnded at a factor of five, the most that it may move: {}. Either the base drive is of another kind, or \
+             nothing that was measured depends on it.",
+            at_bound.join(", ")
+        ));
+    }
+    text
+}
+
+/// A figure, or a dash where the model has none: too few samples of a tail.
+fn known(value: f64, shown: impl Fn(f64) -> String) -> String {
+    if value.is_finite() {
+        shown(value)
+    } else {
+        "-".into()
+    }
 }
 
 /// The catalogue's fits, made again: each with its rows, then all in one table.
@@ -135,8 +154,8 @@ fn rows(refit: &Refit) -> String {
             row.id.clone(),
             row.what.clone(),
             row.wanted.clone(),
-            figure(row.before),
-            figure(row.after),
+            known(row.before, figure),
+            known(row.after, figure),
         ]);
     }
     right(&mut rows, 3..5);

@@ -102,6 +102,8 @@ pub struct EventLoop {
     leaving: Vec<(Wall, Span)>,
     lateness: Lateness,
     scratch: Vec<u8>,
+    /// The clock as it was read last: once for all that one look has found, and for all replies of one time.
+    now: Wall,
     active: Wall,
     pace: Pace,
     /// Commands answered in the last turn.
@@ -153,6 +155,7 @@ impl EventLoop {
             leaving: Vec::with_capacity(1024),
             lateness: Lateness::default(),
             scratch: Vec::new(),
+            now: Wall::default(),
             active: Wall::default(),
             pace: Pace::default(),
             answered: 0,
@@ -320,6 +323,7 @@ impl EventLoop {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        self.now = self.clock.wall();
         self.free.append(&mut self.ended);
         let mut stop = false;
         for event in &*events {
@@ -333,9 +337,8 @@ impl EventLoop {
         }
         self.poll();
         self.serve();
-        let now = self.clock.wall();
-        if now >= self.next_tick {
-            self.tick(now);
+        if self.now >= self.next_tick {
+            self.tick(self.now);
         }
         Ok(stop)
     }
@@ -371,15 +374,15 @@ impl EventLoop {
     /// A client has done something.
     #[inline]
     fn alive(&mut self) {
-        let now = self.clock.wall();
-        self.pace.came(now.since(self.active));
-        self.active = now;
+        self.pace.came(self.now.since(self.active));
+        self.active = self.now;
     }
 
     /// Runs the drives up to now and sends replies, until nothing is due.
     fn serve(&mut self) {
         loop {
             let now = self.clock.wall();
+            self.now = now;
             let mut replies = std::mem::take(&mut self.replies);
             for drive in &mut self.drives {
                 if self.clock.free() {
@@ -527,7 +530,7 @@ impl EventLoop {
             clock: &self.clock,
             limits: &self.limits,
             epoll: &self.epoll,
-            wall: self.clock.wall(),
+            wall: self.now,
             me: id,
             load: &mut place.load,
             bells: &mut self.bells,

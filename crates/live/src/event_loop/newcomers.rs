@@ -61,7 +61,8 @@ impl EventLoop {
         if polls {
             self.polling.push(id);
         }
-        self.pace.welcome(self.clock.wall());
+        self.now = self.clock.wall();
+        self.pace.welcome(self.now);
         self.call(id, |endpoint, port| endpoint.open(port));
     }
 }

@@ -4,6 +4,12 @@
 //! 32. What counts is I/Os per CPU-second of the server, and the 99th percentile. The drive is served with `--speed 0`
 //! and a memory store, so that no drive's latency is in the way. Rounds alternate between the servers and the middle one
 //! is shown, because a shared machine changes its mind.
+//!
+//! First nothing has been written: a client that takes structured replies is then told of a hole by all but nbdkit, and
+//! no data moves. Then, with those that keep data, all of it has been written. After that NVMe/TCP in `tcp`.
+
+mod cores;
+mod tcp;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,8 +19,10 @@ use std::time::{Duration, Instant};
 use crate::shell::{cargo, is_there, output, program, run, target};
 
 const ROUNDS: usize = 3;
+/// How long a measurement takes, unless it is said.
 const SECONDS: u32 = 4;
 const DEPTHS: [u32; 2] = [1, 32];
+const STATES: [&str; 2] = ["unwritten", "written"];
 /// Ticks of a CPU clock in `/proc/PID/stat` in a second, on every Linux there is.
 const TICKS: f64 = 100.0;
 
@@ -23,6 +31,8 @@ struct Server {
     name: &'static str,
     needs: &'static str,
     export: &'static str,
+    /// It keeps what is written.
+    keeps: bool,
     command: fn(&Path) -> Command,
 }
 
@@ -31,6 +41,7 @@ const SERVERS: [Server; 3] = [
         name: "drivelab serve --speed 0",
         needs: "cargo",
         export: "p4800x-375",
+        keeps: true,
         command: |socket| {
             let mut command = program(target().join("release/drivelab"));
             command
@@ -44,6 +55,7 @@ const SERVERS: [Server; 3] = [
         name: "nbdkit memory",
         needs: "nbdkit",
         export: "",
+        keeps: true,
         command: |socket| {
             let mut command = program("nbdkit");
             command
@@ -57,6 +69,7 @@ const SERVERS: [Server; 3] = [
         name: "qemu-nbd null",
         needs: "qemu-nbd",
         export: "",
+        keeps: false,
         command: |socket| {
             let mut command = program("qemu-nbd");
             command
@@ -77,15 +90,28 @@ struct Score {
     p99_us: f64,
 }
 
-pub(crate) fn command() -> Result<(), String> {
+/// By server, then by depth: unwritten, then written.
+type Scores = Vec<Vec<Vec<Score>>>;
+
+pub(crate) fn command(args: &[&str]) -> Result<(), String> {
+    let seconds = match args {
+        [] => SECONDS,
+        ["--seconds", number] => number
+            .parse()
+            .ok()
+            .filter(|&seconds| seconds > 0)
+            .ok_or(format!("--seconds {number}: a number from 1 on is wanted"))?,
+        _ => return Err(format!("`{}`: there is only --seconds N", args.join(" "))),
+    };
     if !is_there("fio") {
         return Err("fio is missing".into());
     }
     run(&mut cargo("build --release -p drivelab"))?;
     let folder = target().join("bench-live");
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let mut scores = vec![vec![Vec::new(); DEPTHS.len()]; SERVERS.len()];
+    let mut scores: Scores = vec![vec![Vec::new(); 2 * DEPTHS.len()]; SERVERS.len()];
     for round in 0..ROUNDS {
+        cores::show();
         for (index, server) in SERVERS.iter().enumerate() {
             if !is_there(server.needs) {
                 println!("{}: SKIPPED, {} is missing", server.name, server.needs);
@@ -93,44 +119,46 @@ pub(crate) fn command() -> Result<(), String> {
             }
             let socket = folder.join(format!("{index}-{round}.sock"));
             let _ = std::fs::remove_file(&socket);
-            for (depth, score) in DEPTHS.iter().zip(measure(server, &socket)?) {
+            for (place, score) in measure(server, &socket, seconds)?.into_iter().enumerate() {
+                let depth = DEPTHS[place % DEPTHS.len()];
                 println!(
-                    "{:26} QD{depth:<3} {:>9.0} IOPS {:>9.0} a CPU-second, p99 {:>7.1} us",
-                    server.name, score.iops, score.per_cpu_second, score.p99_us
+                    "{:26} {:9} QD{depth:<3} {:>9.0} IOPS {:>9.0} a CPU-second, p99 {:>7.1} us",
+                    server.name,
+                    STATES[place / DEPTHS.len()],
+                    score.iops,
+                    score.per_cpu_second,
+                    score.p99_us
                 );
-                let place = DEPTHS.iter().position(|it| it == depth).unwrap_or(0);
                 scores[index][place].push(score);
             }
         }
     }
     compare(&scores);
-    Ok(())
+    tcp::measure(seconds)
+}
+
+/// The middle one.
+fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// The ratios of the middle rounds to the better of the others.
-fn compare(scores: &[Vec<Vec<Score>>]) {
-    let middle = |all: &[Score], of: fn(&Score) -> f64| {
-        let mut values: Vec<f64> = all.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied()
-    };
-    for (place, depth) in DEPTHS.iter().enumerate() {
-        let others = &scores[1..];
-        let best_rate = others
+fn compare(scores: &Scores) {
+    for place in 0..2 * DEPTHS.len() {
+        let rate = |one: &Vec<Vec<Score>>| middle(one[place].iter().map(|it| it.per_cpu_second));
+        let p99 = |one: &Vec<Vec<Score>>| middle(one[place].iter().map(|it| it.p99_us));
+        let best_rate = scores[1..].iter().filter_map(rate).fold(0.0, f64::max);
+        let best_p99 = scores[1..]
             .iter()
-            .filter_map(|one| middle(&one[place], |it| it.per_cpu_second))
-            .fold(0.0, f64::max);
-        let best_p99 = others
-            .iter()
-            .filter_map(|one| middle(&one[place], |it| it.p99_us))
+            .filter_map(p99)
             .fold(f64::INFINITY, f64::min);
-        let ours = &scores[0][place];
-        if let (Some(rate), Some(p99)) = (
-            middle(ours, |it| it.per_cpu_second),
-            middle(ours, |it| it.p99_us),
-        ) {
+        if let (Some(rate), Some(p99)) = (rate(&scores[0]), p99(&scores[0])) {
             println!(
-                "QD{depth}: {:.2} times the better other's IOPS a CPU-second, {:.2} times the lower p99",
+                "{} QD{}: {:.2} times the better other's IOPS a CPU-second, {:.2} times the lower p99",
+                STATES[place / DEPTHS.len()],
+                DEPTHS[place % DEPTHS.len()],
                 rate / best_rate,
                 p99 / best_p99
             );
@@ -139,20 +167,25 @@ fn compare(scores: &[Vec<Vec<Score>>]) {
 }
 
 /// One server, all depths.
-fn measure(server: &Server, socket: &Path) -> Result<Vec<Score>, String> {
+fn measure(server: &Server, socket: &Path, seconds: u32) -> Result<Vec<Score>, String> {
     let mut child = (server.command)(socket)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| format!("{}: {error}", server.name))?;
-    let scores = with_server(server, socket, &child);
+    let scores = with_server(server, socket, &child, seconds);
     // It may have ended by itself, which `scores` then says.
     let _ = child.kill();
     let _ = child.wait();
     scores
 }
 
-fn with_server(server: &Server, socket: &Path, child: &Child) -> Result<Vec<Score>, String> {
+fn with_server(
+    server: &Server,
+    socket: &Path,
+    child: &Child,
+    seconds: u32,
+) -> Result<Vec<Score>, String> {
     let start = Instant::now();
     while !socket.exists() {
         if start.elapsed() > Duration::from_secs(20) {
@@ -161,24 +194,38 @@ fn with_server(server: &Server, socket: &Path, child: &Child) -> Result<Vec<Scor
         sleep(Duration::from_millis(20));
     }
     sleep(Duration::from_millis(200));
+    let uri = format!("nbd+unix:///{}?socket={}", server.export, socket.display());
+    let mut scores = at_all_depths(&uri, child, seconds)?;
+    if server.keeps {
+        output(&mut fio(&uri, "--rw=write --bs=1M --iodepth=4"))?;
+        scores.extend(at_all_depths(&uri, child, seconds)?);
+    }
+    Ok(scores)
+}
+
+/// fio with its nbd engine; `job` is what it does.
+fn fio(uri: &str, job: &str) -> Command {
+    let mut command = program("fio");
+    command
+        .args(["--name=job", "--ioengine=nbd", "--size=1G"])
+        .arg("--output-format=terse")
+        .args(job.split_whitespace())
+        .arg(format!("--uri={uri}"));
+    command
+}
+
+/// 4 KiB random reads of what is at this address, served by `child`.
+fn at_all_depths(uri: &str, child: &Child, seconds: u32) -> Result<Vec<Score>, String> {
     let mut scores = Vec::new();
     for depth in DEPTHS {
         let before = cpu_seconds(child.id())?;
-        let text = output(
-            program("fio")
-                .args(["--name=read", "--ioengine=nbd", "--rw=randread", "--bs=4k"])
-                .args(["--size=1G", "--time_based", "--output-format=terse"])
-                .args(["--norandommap", "--randrepeat=1"])
-                .arg(format!("--runtime={SECONDS}"))
-                .arg(format!("--iodepth={depth}"))
-                .arg(format!(
-                    "--uri=nbd+unix:///{}?socket={}",
-                    server.export,
-                    socket.display()
-                )),
-        )?;
+        let job = format!(
+            "--rw=randread --bs=4k --time_based --norandommap --randrepeat=1 \
+             --runtime={seconds} --iodepth={depth}"
+        );
+        let text = output(&mut fio(uri, &job))?;
         let cpu = cpu_seconds(child.id())? - before;
-        scores.push(score(&text, cpu)?);
+        scores.push(score(&text, cpu, seconds)?);
     }
     Ok(scores)
 }
@@ -197,7 +244,7 @@ fn cpu_seconds(pid: u32) -> Result<f64, String> {
 }
 
 /// Reads fio's terse format, version 3: IOPS are the 8th field, percentiles of completion latency from the 18th on.
-fn score(text: &str, cpu: f64) -> Result<Score, String> {
+fn score(text: &str, cpu: f64, seconds: u32) -> Result<Score, String> {
     let line = text.lines().find(|line| line.starts_with("3;"));
     let fields: Vec<&str> = line.ok_or("fio printed no result")?.split(';').collect();
     let number = |text: &str| text.parse::<f64>().ok();
@@ -209,7 +256,7 @@ fn score(text: &str, cpu: f64) -> Result<Score, String> {
     match (iops, p99) {
         (Some(iops), Some(p99_us)) => Ok(Score {
             iops,
-            per_cpu_second: iops * f64::from(SECONDS) / cpu.max(1.0 / TICKS),
+            per_cpu_second: iops * f64::from(seconds) / cpu.max(1.0 / TICKS),
             p99_us,
         }),
         _ => Err(format!("fio printed `{text}`")),

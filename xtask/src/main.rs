@@ -21,7 +21,8 @@ Tasks:
   vendor                          copy uPlot from npm into the page's sources, with its licence
   guest                           build the Linux that the tests of live drives boot, into target/guest
   interop                         fetch libnbd's own checks, which the tests of live drives run, into target/interop
-  bench-live                      a served drive beside nbdkit and qemu-nbd: IOPS a CPU-second and p99
+  bench-live [--seconds N]        a served drive beside nbdkit and qemu-nbd, NBD and NVMe/TCP: IOPS and p99; each
+                                  measurement takes N seconds, or 4
   fuzz [TARGET]... [--seconds N]  fuzz every target (or those named) for a minute (or N seconds) each
 
 Examples:
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
         ["test", ref rest @ ..] => test::run(rest),
         ["steps"] => test::list(),
         ["fuzz", ref rest @ ..] => ended(fuzz::command(rest)),
-        ["bench-live"] => ended(bench_live::command()),
+        ["bench-live", ref rest @ ..] => ended(bench_live::command(rest)),
         ["vendor"] => ended(vendor::run()),
         ["guest"] => ended(guest::command()),
         ["interop"] => ended(interop::command()),

@@ -1,0 +1,62 @@
+//! How far apart this machine's cores are: what one pays to write a page that another has just read.
+//!
+//! That is most of what a server on one core does for a client on another: the kernel uses the same few pages for the
+//! bytes of a connection again and again. Virtual processors may be two threads of one core or lie far apart, and may be
+//! moved in between; figures of one run can be compared only as long as this one stays.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{scope, yield_now};
+use std::time::{Duration, Instant};
+
+const WORDS: usize = 4096 / 8;
+const PAGES: usize = 32;
+const ROUNDS: u64 = 2_000;
+
+/// Waits until it is this round's turn.
+fn until(turn: &AtomicU64, round: u64) {
+    let mut looks = 0u32;
+    while turn.load(Ordering::Acquire) != round {
+        looks += 1;
+        if looks % 4096 == 0 {
+            // Both may be on one core.
+            yield_now();
+        }
+    }
+}
+
+/// Time to write a page of 4 KiB that the other core has read.
+fn page() -> Duration {
+    let pages: Vec<AtomicU64> = (0..PAGES * WORDS).map(|_| AtomicU64::new(0)).collect();
+    let turn = AtomicU64::new(0);
+    let mut times = Vec::new();
+    scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..ROUNDS {
+                until(&turn, 2 * round + 1);
+                let sum: u64 = pages.iter().map(|word| word.load(Ordering::Relaxed)).sum();
+                std::hint::black_box(sum);
+                turn.store(2 * round + 2, Ordering::Release);
+            }
+        });
+        for round in 0..ROUNDS {
+            let start = Instant::now();
+            for word in &pages {
+                word.store(round, Ordering::Relaxed);
+            }
+            times.push(start.elapsed());
+            turn.store(2 * round + 1, Ordering::Release);
+            until(&turn, 2 * round + 2);
+        }
+    });
+    // The middle one: in some rounds both may be on one core.
+    times.sort_unstable();
+    times[times.len() / 2] / PAGES as u32
+}
+
+/// Prints it.
+pub(super) fn show() {
+    println!(
+        "cores: {:.2} us to write 4 KiB that the other core has read",
+        page().as_secs_f64() * 1e6
+    );
+}

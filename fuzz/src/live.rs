@@ -21,7 +21,7 @@ pub fn small_drive() -> Served {
         size: Some(1 << 20),
         store: StoreChoice::Memory,
         lba_format: None,
-        precondition: Precondition::Fresh,
+        precondition: Some(Precondition::Fresh),
         seed: 1,
     }
     .open()

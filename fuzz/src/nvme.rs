@@ -32,7 +32,9 @@ fn decoded(decoder: &mut Decoder, bytes: &[u8], piece: usize) -> Pdus {
                     last.1.extend_from_slice(data);
                 }
                 Ok(Some(Event::End(intact))) => {
-                    all.last_mut().expect("the end of a PDU follows its header").2 = intact;
+                    all.last_mut()
+                        .expect("the end of a PDU follows its header")
+                        .2 = intact;
                 }
             }
         }
@@ -145,7 +147,7 @@ fn drive() -> Served {
         size: Some(16 << 20),
         store: StoreChoice::Memory,
         lba_format: None,
-        precondition: Precondition::Fresh,
+        precondition: Some(Precondition::Fresh),
         seed: 1,
     };
     setup.open().expect("a drive that can be served")
@@ -212,13 +214,21 @@ impl Rig {
     fn connect(&mut self, line: usize, script: &mut Script<'_>) {
         let choice = script.byte();
         let queue = u16::from(choice & 3);
-        let nqn = if choice & 128 != 0 { DISCOVERY_NQN.into() } else { self.nqn.clone() };
+        let nqn = if choice & 128 != 0 {
+            DISCOVERY_NQN.into()
+        } else {
+            self.nqn.clone()
+        };
         let to = ConnectTo {
             subnqn: &nqn,
             hostnqn: HOST_NQN,
             host_id: [1; 16],
             queue,
-            controller: if queue == 0 { 0xffff } else { u16::from(choice >> 2 & 3) },
+            controller: if queue == 0 {
+                0xffff
+            } else {
+                u16::from(choice >> 2 & 3)
+            },
             entries: u16::from(script.byte()) + 1,
             keep_alive_ms: 0,
         };
@@ -244,12 +254,22 @@ impl Rig {
             2 => 4096,
             _ => script.word(),
         };
-        let sgl = if choice & 4 != 0 { Sgl::in_capsule(length) } else { Sgl::transport(length) };
+        let sgl = if choice & 4 != 0 {
+            Sgl::in_capsule(length)
+        } else {
+            Sgl::transport(length)
+        };
         let nsid = if choice & 8 != 0 { script.word() } else { 1 };
         let mut sqe = Sqe::fabric(opcode, cid, nsid, sgl);
         sqe.flags |= choice >> 4 & 3;
         let small = choice & 64 != 0;
-        let mut field = || if small { u32::from(script.byte()) } else { script.word() };
+        let mut field = || {
+            if small {
+                u32::from(script.byte())
+            } else {
+                script.word()
+            }
+        };
         sqe.cdw10 = field().into();
         sqe.cdw11 = field().into();
         sqe.cdw12 = field().into();
@@ -269,14 +289,19 @@ impl Rig {
             flags: script.byte() & 4,
         };
         let length = (usize::from(script.byte()) + 1) * 512;
-        it.encoder.h2c_data(&mut out, transfer, &vec![script.byte(); length]);
+        it.encoder
+            .h2c_data(&mut out, transfer, &vec![script.byte(); length]);
         self.say(line, out.unsent());
     }
 
     fn tick(&mut self, line: usize) {
-        let Some(it) = &mut self.lines[line] else { return };
+        let Some(it) = &mut self.lines[line] else {
+            return;
+        };
         it.offline.drives = std::mem::take(&mut self.drives);
-        let end = it.offline.with(|connection, out, port| connection.tick(out, port));
+        let end = it
+            .offline
+            .with(|connection, out, port| connection.tick(out, port));
         self.drives = std::mem::take(&mut it.offline.drives);
         if end.is_err() {
             self.lines[line] = None;
@@ -313,7 +338,11 @@ pub fn sequence(bytes: &[u8]) {
         }
     }
     rig.lines.iter_mut().for_each(|line| *line = None);
-    assert_eq!(rig.shared.borrow().connected(), 0, "controllers go with their hosts");
+    assert_eq!(
+        rig.shared.borrow().connected(),
+        0,
+        "controllers go with their hosts"
+    );
     // As new: with what was formatted meanwhile.
     rig.open(0, 0);
     rig.connect(0, &mut Script(&[0, 31, 1]));

@@ -117,9 +117,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     setting: SettingArgs,
 
-    /// The drives' state at the start
-    #[arg(long, value_enum, default_value_t = State::Steady)]
-    state: State,
+    /// The drives' state at the start [default: what an existing store remembers, or steady]
+    #[arg(long, value_enum)]
+    state: Option<State>,
 
     /// Seed of every random stream
     #[arg(long, default_value_t = 1)]
@@ -320,7 +320,7 @@ fn promise(
         .collect();
     let floors = promise::floors(&transports)
         .map_err(|error| Failure::failed("measuring the transport", error))?;
-    for line in promise::lines(drives, &floors, args.state.into(), args.seed, args.speed) {
+    for line in promise::lines(drives, &floors, args.seed, args.speed) {
         eprintln!("{line}");
     }
     if args.compensate {

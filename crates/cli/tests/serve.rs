@@ -312,6 +312,24 @@ fn what_is_set_on_the_drive_is_remembered() {
     }
 }
 
+#[test]
+fn what_the_map_was_like_is_remembered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ftl = || {
+        let state = std::fs::read_to_string(folder.path().join("disk.img.state")).expect("a state");
+        let line = state.lines().find_map(|line| line.strip_prefix("ftl "));
+        line.expect("a line").to_owned()
+    };
+    end(serve(folder.path(), "950pro-256", &["--state", "fresh"]));
+    assert_eq!(ftl(), "fresh");
+    end(serve(folder.path(), "950pro-256", &[]));
+    assert_eq!(ftl(), "fresh");
+    end(serve(folder.path(), "950pro-256", &["--state", "filled"]));
+    assert_eq!(ftl(), "filled");
+    end(serve(folder.path(), "950pro-256", &[]));
+    assert_eq!(ftl(), "filled");
+}
+
 /// Every figure that the dashboard shows is one that the server gives, and all that a user must see are shown.
 #[test]
 fn the_dashboard_asks_for_figures_that_there_are() {
@@ -415,7 +433,7 @@ fn bad_arguments_and_foreign_stores_are_refused() {
     );
     std::fs::write(&state, good.replace("power_cycles 1", "power_cycles 7")).expect("written");
     refused(&ours, "checksum");
-    std::fs::write(&state, good.replace("store 1", "store 9")).expect("written");
+    std::fs::write(&state, good.replace("store 2", "store 9")).expect("written");
     refused(&ours, "version");
     std::fs::write(&state, &good).expect("written");
     let _server = serve(folder.path(), "p4800x-375", &[]);

@@ -1,15 +1,17 @@
 //! A connection without socket, clock or event loop: for tests, fuzzing and measuring of protocols.
 //!
-//! Commands complete at once, in the order in which the model completes them.
+//! Commands complete at once, in the order in which the model completes them. An endpoint that is no byte stream has
+//! its descriptors, but no event loop either.
 
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
-use rustix::event::epoll;
+use rustix::event::{Timespec, epoll};
 
 use crate::clock::Clock;
 use crate::event_loop::{Lateness, Limits};
 use crate::outbox::Outbox;
-use crate::port::{Bell, Ending, Load, Port};
+use crate::port::{Bell, Ending, Endpoint, Load, Port, Ready};
 use crate::served::Served;
 use crate::stream::Connection;
 
@@ -36,19 +38,7 @@ impl<C: Connection> Offline<C> {
     /// # Errors
     /// That of the connection, or that descriptors have run out.
     pub fn new(drives: Vec<Served>, connection: C, limits: Limits) -> Result<Offline<C>, Ending> {
-        let mut offline = Offline {
-            drives,
-            connection,
-            out: Outbox::default(),
-            left: Vec::new(),
-            clock: Clock::new(0.0),
-            limits,
-            lateness: Lateness::default(),
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            load: Load::default(),
-            bells: Vec::new(),
-            scratch: Vec::new(),
-        };
+        let mut offline = Offline::bare(drives, connection, limits)?;
         offline.with(|connection, out, port| connection.open(out, port))?;
         Ok(offline)
     }
@@ -89,6 +79,76 @@ impl<C: Connection> Offline<C> {
         let said = self.out.unsent().to_vec();
         self.out.sent(said.len());
         Ok(said)
+    }
+}
+
+impl Offline<Box<dyn Endpoint>> {
+    /// An endpoint that is no byte stream, opened.
+    ///
+    /// # Errors
+    /// That of the endpoint, or that descriptors have run out.
+    pub fn of_endpoint(
+        drives: Vec<Served>,
+        endpoint: Box<dyn Endpoint>,
+        limits: Limits,
+    ) -> Result<Offline<Box<dyn Endpoint>>, Ending> {
+        let mut offline = Offline::bare(drives, endpoint, limits)?;
+        offline.with(|endpoint, _, port| endpoint.open(port))?;
+        Ok(offline)
+    }
+
+    /// A turn of the event loop: what is ready is taken, and all commands complete.
+    ///
+    /// # Errors
+    /// The end of the endpoint.
+    pub fn turn(&mut self) -> Result<(), Ending> {
+        let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; 16];
+        let (events, _) = epoll::wait(&self.epoll, &mut events, Some(&Timespec::default()))?;
+        let keys: Vec<u32> = events.iter().map(|event| event.data.u64() as u32).collect();
+        for key in keys {
+            let ready = Ready {
+                key,
+                readable: true,
+                writable: false,
+                hangup: false,
+            };
+            self.with(|endpoint, _, port| endpoint.ready(ready, port))?;
+        }
+        self.with(|endpoint, _, port| endpoint.poll(port))?;
+        let mut replies = Vec::new();
+        loop {
+            for drive in &mut self.drives {
+                drive.complete_all(&mut replies);
+            }
+            if replies.is_empty() {
+                return Ok(());
+            }
+            for reply in replies.drain(..) {
+                self.load.commands -= 1;
+                self.load.bytes -= u64::from(reply.bytes);
+                self.with(|endpoint, _, port| endpoint.reply(&reply, port))?;
+            }
+            self.with(|endpoint, _, port| endpoint.flush(port))?;
+        }
+    }
+}
+
+impl<C> Offline<C> {
+    /// Nothing has been said.
+    fn bare(drives: Vec<Served>, connection: C, limits: Limits) -> Result<Offline<C>, Ending> {
+        Ok(Offline {
+            drives,
+            connection,
+            out: Outbox::default(),
+            left: Vec::new(),
+            clock: Clock::new(0.0),
+            limits,
+            lateness: Lateness::default(),
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            load: Load::default(),
+            bells: Vec::new(),
+            scratch: Vec::new(),
+        })
     }
 
     /// Calls the connection with a port.

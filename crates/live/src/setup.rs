@@ -40,8 +40,8 @@ pub struct Setup {
     /// Number of the LBA format that a new store is in, and an existing one must be in; if not said, the first, or
     /// that which it is in.
     pub lba_format: Option<usize>,
-    /// State of the drive at the start.
-    pub precondition: Precondition,
+    /// State of the drive at the start; if not said, what an existing store remembers, or the steady state.
+    pub precondition: Option<Precondition>,
     /// Feeds its random streams.
     pub seed: u64,
 }
@@ -51,7 +51,7 @@ impl Setup {
     ///
     /// # Errors
     /// Why it cannot be served.
-    pub fn open(self) -> Result<Served, Problems> {
+    pub fn open(mut self) -> Result<Served, Problems> {
         let bytes = self.bytes()?;
         let fresh = State {
             drive: self.sheet.id.clone(),
@@ -81,13 +81,21 @@ impl Setup {
             self.is_in(wanted, opened.state.lifetime.lba_format, path)?;
         }
         let state = &mut opened.state;
+        let precondition = match self.precondition {
+            Some(said) => {
+                (state.ftl, state.ftl_since_bytes) = (said, state.lifetime.host_bytes_written);
+                said
+            }
+            None => state.ftl_by_now(self.sheet.capacity),
+        };
+        self.precondition = Some(precondition);
         if !state.clean && state.lifetime.power_cycles > 0 {
             state.lifetime.unsafe_shutdowns += 1;
         }
         let drive = ManagedDrive::new(
             &self.sheet.config,
             &self.sheet.management,
-            self.precondition,
+            precondition,
             self.seed,
             state.lifetime.clone(),
         );

@@ -17,7 +17,7 @@ fn served(id: &str) -> Served {
         size: Some(64 << 20),
         store: StoreChoice::Memory,
         lba_format: None,
-        precondition: Precondition::Steady,
+        precondition: Some(Precondition::Steady),
         seed: 7,
     }
     .open()

@@ -22,7 +22,7 @@ fn client_of(drive: &str) -> Offline<NbdConnection> {
         size: Some(SIZE),
         store: StoreChoice::Memory,
         lba_format: None,
-        precondition: Precondition::Steady,
+        precondition: Some(Precondition::Steady),
         seed: 1,
     }
     .open()

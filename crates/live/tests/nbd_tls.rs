@@ -46,7 +46,7 @@ fn server(folder: &Path, verify_peer: bool) -> Offline<Encrypted> {
         size: Some(SIZE),
         store: StoreChoice::Memory,
         lba_format: None,
-        precondition: Precondition::Steady,
+        precondition: Some(Precondition::Steady),
         seed: 1,
     }
     .open()

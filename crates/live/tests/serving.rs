@@ -42,7 +42,7 @@ impl Running {
                 size: Some(64 << 20),
                 store: StoreChoice::Memory,
                 lba_format: None,
-                precondition: Precondition::Steady,
+                precondition: Some(Precondition::Steady),
                 seed: 1,
             };
             let drives = vec![drive.open().expect("memory")];

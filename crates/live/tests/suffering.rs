@@ -15,7 +15,7 @@ fn served(id: &str) -> Served {
         size: Some(64 << 20),
         store: StoreChoice::Memory,
         lba_format: None,
-        precondition: Precondition::Fresh,
+        precondition: Some(Precondition::Fresh),
         seed: 3,
     }
     .open()

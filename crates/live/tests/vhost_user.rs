@@ -48,7 +48,7 @@ impl Server {
                 size: Some(NAMESPACE),
                 store: StoreChoice::Memory,
                 lba_format: None,
-                precondition: Precondition::Fresh,
+                precondition: Some(Precondition::Fresh),
                 seed: 1,
             };
             let served = setup.open().expect("memory");

@@ -98,7 +98,7 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
                 path => StoreChoice::File(path.into()),
             },
             lba_format,
-            precondition: args.state.into(),
+            precondition: args.state.map(Into::into),
             seed: args.seed + index as u64,
         });
     }

@@ -3,7 +3,6 @@
 use live::Served;
 use live::floor::{Floor, Transport, measure, read_latency};
 use model::Span;
-use model::media::Precondition;
 
 /// Transports in use and what they add here.
 pub(super) fn floors(transports: &[Transport]) -> std::io::Result<Vec<(Transport, Floor)>> {
@@ -29,13 +28,12 @@ pub(super) fn compensation(floors: &[(Transport, Floor)]) -> Span {
 pub(super) fn lines(
     drives: &[Served],
     floors: &[(Transport, Floor)],
-    state: Precondition,
     seed: u64,
     speed: f64,
 ) -> Vec<String> {
     let mut lines = Vec::new();
     for drive in drives {
-        let model = read_latency(&drive.sheet().config, state, seed);
+        let model = read_latency(&drive.sheet().config, drive.precondition(), seed);
         let wall = Span::from_ns((model.ns() as f64 / speed) as u64);
         for (transport, floor) in floors {
             let over = match transport {

@@ -3,6 +3,7 @@
 use std::io;
 
 use model::management::{Health, LbaFormat, ManagedDrive, Operation, Refusal, SanitizeStatus};
+use model::media::Precondition;
 use model::{Device, Gauge, Gauges, Span, Time};
 use study::catalogue::DriveSheet;
 
@@ -34,6 +35,11 @@ impl Served {
     /// What the catalogue says of the drive.
     pub fn sheet(&self) -> &DriveSheet {
         &self.setup.sheet
+    }
+
+    /// What it was like at the start.
+    pub fn precondition(&self) -> Precondition {
+        self.setup.precondition.unwrap_or_default()
     }
 
     /// Name under which it is exported.
@@ -164,6 +170,8 @@ impl Served {
 
     /// The data goes, as the format in use has it. A store that cannot forget is of no use any more.
     fn forget_everything(&mut self) {
+        let written = self.drive.lifetime(self.now).host_bytes_written;
+        self.ftl = (Precondition::Fresh, written);
         let format = self.drive.lba_format();
         let blocks = self.bytes / u64::from(format.data);
         let cleared = self

@@ -12,7 +12,7 @@ use std::io;
 use std::path::PathBuf;
 
 use model::management::ManagedDrive;
-use model::media::DriveConfig;
+use model::media::{DriveConfig, Precondition};
 use model::{Command, Completion, Device, Op, Span, Status, Time};
 
 use crate::setup::Setup;
@@ -138,6 +138,8 @@ pub struct Served {
     serial: String,
     /// Protection information of the format in use.
     protection: u8,
+    /// What the FTL's map was like when it was begun, and bytes that hosts had written by then.
+    ftl: (Precondition, u64),
     /// Last time at which the model was called.
     now: Time,
     slots: Vec<Slot>,
@@ -175,6 +177,7 @@ impl Served {
             state_file: store.state_file,
             serial: state.serial,
             protection: state.protection,
+            ftl: (state.ftl, state.ftl_since_bytes),
             now: Time::ZERO,
             slots: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
@@ -486,6 +489,8 @@ impl Served {
             clean: false,
             protection: self.protection,
             lifetime: self.drive.lifetime(self.now),
+            ftl: self.ftl.0,
+            ftl_since_bytes: self.ftl.1,
             unreadable: self.data.unreadable(),
         }
     }

@@ -10,9 +10,12 @@ use std::path::{Path, PathBuf};
 
 use model::Span;
 use model::management::Lifetime;
+use model::media::Precondition;
 
 /// First line. The number changes when an older program could misread what follows.
-const HEAD: &str = "drivelab-store 1";
+const HEAD: &str = "drivelab-store 2";
+/// That of the version before, which said nothing of the FTL.
+const HEAD_1: &str = "drivelab-store 1";
 
 /// What a drive remembers.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -29,17 +32,32 @@ pub struct State {
     pub protection: u8,
     /// What it has been through.
     pub lifetime: Lifetime,
+    /// What the FTL's map was like when it was begun: as the server was told, or fresh by a format.
+    pub ftl: Precondition,
+    /// Bytes that hosts had written in the drive's life when it was begun.
+    pub ftl_since_bytes: u64,
     /// Ranges in bytes (start, end) that cannot be read until they are written.
     pub unreadable: Vec<(u64, u64)>,
 }
 
 /// Lines of one figure each, without those of unreadable ranges.
-const LINES: usize = 20;
+const LINES: usize = 22;
+/// Of these the last ones, which version 1 had not.
+const LINES_OF_FTL: usize = 2;
+
+/// The map's state and its name.
+const FTL: [(Precondition, &str); 3] = [
+    (Precondition::Fresh, "fresh"),
+    (Precondition::Filled, "filled"),
+    (Precondition::Steady, "steady"),
+];
 
 impl State {
     /// The text of the file.
     pub fn emit(&self) -> String {
         let life = &self.lifetime;
+        let ftl = FTL.iter().find(|(state, _)| *state == self.ftl);
+        let ftl = ftl.map_or("steady", |(_, name)| name);
         let lines: [(&str, &dyn Display); LINES] = [
             ("drive", &self.drive),
             ("serial", &self.serial),
@@ -61,6 +79,8 @@ impl State {
             ("warm_ns", &life.warm.ns()),
             ("hot_ns", &life.hot.ns()),
             ("sanitized", &life.sanitized),
+            ("ftl", &ftl),
+            ("ftl_since_bytes", &self.ftl_since_bytes),
         ];
         let mut text = format!("{HEAD}\n");
         for (key, value) in lines {
@@ -80,7 +100,11 @@ impl State {
     /// What is wrong with it, in a user's words.
     pub fn parse(text: &str) -> Result<State, String> {
         let head = text.lines().next().unwrap_or_default();
-        if head != HEAD {
+        let lines = match head {
+            HEAD_1 => LINES - LINES_OF_FTL,
+            _ => LINES,
+        };
+        if head != HEAD && head != HEAD_1 {
             return Err(if head.starts_with("drivelab-store ") {
                 format!("it is of another version (`{head}`, this program knows `{HEAD}`)")
             } else {
@@ -105,10 +129,24 @@ impl State {
                 seen += 1;
             }
         }
-        if seen == LINES {
+        if seen == lines {
             Ok(state)
         } else {
-            Err(format!("it has {seen} lines, not {LINES}"))
+            Err(format!("it has {seen} lines, not {lines}"))
+        }
+    }
+
+    /// What the FTL's map is like by now, in a drive of so many bytes: filled when as much has been written as fits,
+    /// and in its steady state after two fills more. What lies between is not remembered.
+    pub fn ftl_by_now(&self, capacity: u64) -> Precondition {
+        let written = self
+            .lifetime
+            .host_bytes_written
+            .saturating_sub(self.ftl_since_bytes);
+        match self.ftl {
+            _ if written / 3 >= capacity => Precondition::Steady,
+            Precondition::Fresh if written >= capacity => Precondition::Filled,
+            ftl => ftl,
         }
     }
 
@@ -136,6 +174,12 @@ impl State {
             "warm_ns" => life.warm = span()?,
             "hot_ns" => life.hot = span()?,
             "sanitized" => life.sanitized = number(key, value)?,
+            "ftl" => {
+                let found = FTL.iter().find(|(_, name)| *name == value);
+                let (ftl, _) = found.ok_or(format!("ftl: `{value}` is not a value of it"))?;
+                self.ftl = *ftl;
+            }
+            "ftl_since_bytes" => self.ftl_since_bytes = number(key, value)?,
             _ => return Err(format!("key `{key}` is not known")),
         }
         Ok(())
@@ -198,9 +242,41 @@ mod tests {
 
     #[test]
     fn other_versions_and_other_files_are_told_apart() {
-        let newer = state().emit().replace("store 1", "store 2");
+        let newer = state().emit().replace("store 2", "store 3");
         assert!(State::parse(&newer).unwrap_err().contains("version"));
         assert!(State::parse("#!/bin/sh\n").unwrap_err().contains("is not"));
+    }
+
+    #[test]
+    fn the_version_before_is_read() {
+        let now = state().emit();
+        let without = now
+            .lines()
+            .filter(|line| !line.starts_with("ftl") && !line.starts_with("crc32c"))
+            .map(|line| line.replace("store 2", "store 1") + "\n");
+        let text: String = without.collect();
+        let sum = crc32c::crc32c(text.as_bytes());
+        let old = format!("{text}crc32c {sum:08x}\n");
+        assert_eq!(State::parse(&old), Ok(state()));
+        // But it cannot say what it did not know.
+        let sum = crc32c::crc32c(text.replace("store 1", "store 2").as_bytes());
+        let short = text.replace("store 1", "store 2") + &format!("crc32c {sum:08x}\n");
+        assert!(State::parse(&short).unwrap_err().contains("20 lines"));
+    }
+
+    #[test]
+    fn the_map_ages_as_it_is_written() {
+        let after = |ftl, written: u64| {
+            let mut state = state();
+            (state.ftl, state.ftl_since_bytes) = (ftl, 500);
+            state.lifetime.host_bytes_written = 500 + written;
+            state.ftl_by_now(1000)
+        };
+        assert_eq!(after(Precondition::Fresh, 999), Precondition::Fresh);
+        assert_eq!(after(Precondition::Fresh, 1000), Precondition::Filled);
+        assert_eq!(after(Precondition::Filled, 2999), Precondition::Filled);
+        assert_eq!(after(Precondition::Fresh, 3000), Precondition::Steady);
+        assert_eq!(after(Precondition::Steady, 0), Precondition::Steady);
     }
 
     proptest! {

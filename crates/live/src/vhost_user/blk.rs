@@ -13,6 +13,8 @@ pub(super) const RINGS: u16 = 16;
 pub(super) const RING_SIZE: u16 = 1024;
 /// Bytes before the data of a request: type, reserved, sector.
 const HEADER: u64 = 16;
+/// Most bytes of data in a request: more than any guest sends, and little enough to be held here.
+const LARGEST: u64 = 32 << 20;
 /// Bytes of one range of a discard or write-zeroes.
 const RANGE: u64 = 16;
 /// Ranges in one of these.
@@ -162,7 +164,11 @@ pub(super) fn parse(
     let offset = u64::from_le_bytes(sector).checked_mul(512);
     let out = chain.readable.bytes() - HEADER;
     let data = |op, bytes: u64| match (offset, u32::try_from(bytes)) {
-        (Some(offset), Ok(bytes)) if bytes % 512 == 0 => Asked::One(Piece { op, offset, bytes }),
+        (Some(offset), Ok(size)) if size % 512 == 0 && bytes <= LARGEST => Asked::One(Piece {
+            op,
+            offset,
+            bytes: size,
+        }),
         _ => Asked::Ended(End::Failed),
     };
     let ranges = |op| match u32::try_from(out / RANGE) {

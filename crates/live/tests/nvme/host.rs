@@ -27,7 +27,7 @@ pub(crate) fn drive(id: &str) -> Served {
         size: Some(BYTES),
         store: StoreChoice::Memory,
         lba_format: None,
-        precondition: Precondition::Fresh,
+        precondition: Some(Precondition::Fresh),
         seed: 1,
     }
     .open()

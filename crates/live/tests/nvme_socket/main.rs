@@ -34,7 +34,7 @@ impl Server {
                 size: Some(64 << 20),
                 store: StoreChoice::Memory,
                 lba_format: None,
-                precondition: Precondition::Fresh,
+                precondition: Some(Precondition::Fresh),
                 seed: 1,
             };
             let (log, logged) = mpsc::channel();

@@ -311,13 +311,16 @@ fn promise(
     if args.speed == 0.0 {
         return Ok(());
     }
-    let transports: Vec<Transport> = addresses
+    let mut transports: Vec<Transport> = addresses
         .iter()
         .map(|address| match address {
             Address::Tcp(_) => Transport::Tcp,
             Address::Unix(_) | Address::Passed(_) => Transport::Unix,
         })
         .collect();
+    if !args.vhost_user.is_empty() {
+        transports.push(Transport::Memory);
+    }
     let floors = promise::floors(&transports)
         .map_err(|error| Failure::failed("measuring the transport", error))?;
     for line in promise::lines(drives, &floors, args.seed, args.speed) {

@@ -4,14 +4,17 @@
 //! polling. A reply that is due sooner than this after its request cannot be in time; with `--compensate` the floor of
 //! a sleeping client is subtracted from every deadline.
 
+use std::hint::black_box;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use model::media::{Drive, DriveConfig, Precondition};
 use model::{Command, Device, Span, Time};
+use rustix::event::{EventfdFlags, eventfd};
 
 /// Bytes of a request, such as NBD's.
 const REQUEST: usize = 28;
@@ -30,6 +33,8 @@ pub enum Transport {
     Tcp,
     /// A Unix-domain socket.
     Unix,
+    /// Memory shared with a guest, and an eventfd to wake it.
+    Memory,
 }
 
 /// Round trips, medians.
@@ -54,6 +59,7 @@ pub fn measure(transport: Transport) -> io::Result<Floor> {
 
 fn round_trip(transport: Transport, polls: bool) -> io::Result<Span> {
     match transport {
+        Transport::Memory => in_memory(polls),
         Transport::Unix => {
             let (server, client) = UnixStream::pair()?;
             server.set_nonblocking(true)?;
@@ -98,6 +104,53 @@ fn between<S: Read + Write + Send>(mut server: S, mut client: S) -> io::Result<S
         rounds.sort_unstable();
         Ok(Span::from_ns(rounds[ROUNDS / 2]))
     })
+}
+
+/// The same through memory that both see, as rings are: the client looks for the reply, or an eventfd wakes it.
+fn in_memory(polls: bool) -> io::Result<Span> {
+    let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
+    let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| -> io::Result<()> {
+            let (store, mut reply) = ([1_u8; REPLY], [0_u8; REPLY]);
+            for round in 1..=(WARM_UP + ROUNDS) as u64 {
+                until(&asked, round)?;
+                reply.copy_from_slice(black_box(&store));
+                black_box(&reply);
+                answered.store(round, Ordering::Release);
+                if !polls {
+                    rustix::io::write(&bell, &1_u64.to_ne_bytes())?;
+                }
+            }
+            Ok(())
+        });
+        let mut rounds = Vec::with_capacity(ROUNDS);
+        for round in 1..=(WARM_UP + ROUNDS) as u64 {
+            let start = Instant::now();
+            asked.store(round, Ordering::Release);
+            if !polls {
+                rustix::io::read(&bell, &mut [0; 8][..])?;
+            }
+            until(&answered, round)?;
+            if round > WARM_UP as u64 {
+                rounds.push(start.elapsed().as_nanos() as u64);
+            }
+        }
+        rounds.sort_unstable();
+        Ok(Span::from_ns(rounds[ROUNDS / 2]))
+    })
+}
+
+/// Spins until the counter has come so far.
+fn until(counter: &AtomicU64, round: u64) -> io::Result<()> {
+    let start = Instant::now();
+    while counter.load(Ordering::Acquire) < round {
+        if start.elapsed() > PATIENCE {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        std::hint::spin_loop();
+    }
+    Ok(())
 }
 
 /// Moves all of `bytes`, trying again where the socket would block.
@@ -157,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_is_measured() {
-        for transport in [Transport::Tcp, Transport::Unix] {
+        for transport in [Transport::Tcp, Transport::Unix, Transport::Memory] {
             let floor = measure(transport).expect("sockets");
             assert!(floor.asleep > Span::ZERO && floor.polling > Span::ZERO);
         }

@@ -39,6 +39,7 @@ pub(super) fn lines(
             let over = match transport {
                 Transport::Tcp => "TCP",
                 Transport::Unix => "a Unix socket",
+                Transport::Memory => "shared memory",
             };
             let (asleep, polling) = (floor.asleep.us(), floor.polling.us());
             let read = format!(
@@ -48,6 +49,8 @@ pub(super) fn lines(
             );
             if floor.asleep <= wall {
                 lines.push(format!("{read}: in time with --compensate"));
+            } else if floor.polling <= wall && *transport == Transport::Memory {
+                lines.push(format!("{read}: in time for a client that polls"));
             } else {
                 // Two digits, rounded down.
                 let slower = (model.ns() as f64 / floor.asleep.ns() as f64 * 100.0).floor() / 100.0;

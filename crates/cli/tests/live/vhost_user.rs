@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::rig::guest::{Guest, Kernel};
+use crate::rig::has;
 use crate::rig::server::{Folder, Server};
 
 const LIMIT: Duration = Duration::from_secs(240);
@@ -91,4 +92,20 @@ fn a_guest_goes_on_when_the_server_was_killed() {
     });
     ended.expect_success();
     server.expect("started again").stop().expect_success();
+}
+
+#[test]
+fn it_is_said_what_shared_memory_adds() {
+    if !has(&["setpriv"]) {
+        return;
+    }
+    let folder = Folder::new();
+    let socket = folder.text("guest");
+    let server = Server::start(&["p4800x-375", "--size", "64M", "--vhost-user", &socket]);
+    let said = server.said();
+    assert!(
+        said.contains("over shared memory this machine adds"),
+        "{said}"
+    );
+    server.stop().expect_success();
 }

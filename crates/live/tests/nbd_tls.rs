@@ -9,6 +9,7 @@ use live::nbd::wire::{self, Request, answer, command, option};
 use live::offline::Offline;
 use live::{Ending, Limits, Setup, StoreChoice};
 use model::media::Precondition;
+use proptest::prelude::*;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -260,4 +261,40 @@ fn each_file_that_is_wrong_is_named() {
         problems.to_string().contains("server-key.pem"),
         "{problems}"
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Instead of TLS, or a first flight of it that was changed on the way.
+    #[test]
+    fn nonsense_ends_the_connection_or_waits_for_more(
+        bytes in prop::collection::vec(any::<u8>(), 0..2000),
+        change in any::<prop::sample::Index>(),
+        to in any::<u8>(),
+        piece in 1usize..700,
+    ) {
+        let folder = certificates();
+        let mut hello = Vec::new();
+        client(folder.path(), false).write_tls(&mut hello).expect("memory");
+        let at = change.index(hello.len());
+        hello[at] = to;
+        for bytes in [bytes, hello] {
+            let mut server = server(folder.path(), false);
+            let mut start = 3u32.to_be_bytes().to_vec();
+            start.extend(wire::option(option::STARTTLS, &[]));
+            server.send(&start).expect("it is offered");
+            for piece in bytes.chunks(piece) {
+                match server.send(piece) {
+                    Ok(_) => {}
+                    Err(Ending::Broke(how)) => {
+                        prop_assert!(how.starts_with("TLS: "), "{how}");
+                        break;
+                    }
+                    Err(Ending::Left) => break,
+                    Err(Ending::Failed(what)) => prop_assert!(false, "{what}"),
+                }
+            }
+        }
+    }
 }

@@ -315,3 +315,25 @@ fn a_format_ends_although_its_host_has_gone() {
     assert_eq!(admin.statuses.pop(), Some(0));
     server.end();
 }
+
+#[test]
+fn an_admin_command_cuts_the_power() {
+    let server = Server::start(0.0);
+    let (mut admin, mut io) = Slow::both(server.address);
+    let cut = Sqe::fabric(admin_opcode::POWER_CUT, 7, 1, Sgl::default());
+    admin.initiator.send(&cut, &[], &mut admin.out);
+    admin.send();
+    // All connections end, as a drive's do that loses its power.
+    for slow in [&mut admin, &mut io] {
+        let mut rest = Vec::new();
+        // Or a reset.
+        let _ = slow.socket.read_to_end(&mut rest);
+    }
+    // And it is there again.
+    server.measure(|_| {});
+    let log = server.end();
+    assert!(
+        log.iter().any(|line| line.starts_with("test: power cut: ")),
+        "{log:?}"
+    );
+}

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use live::offline::Offline;
 use live::{Ending, Endpoint, Front, Limits, VhostUser};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use vhost::vhost_user::{Frontend, VhostUserFrontend};
+use vhost::vhost_user::Frontend;
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
 use vm_memory::{
     ByteValued, Bytes, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap,
@@ -56,7 +56,7 @@ impl Guest {
         let place = FileOffset::new(file, 0);
         let region = (GuestAddress(0), MEMORY as usize, Some(place));
         let memory = GuestMemoryMmap::from_ranges_with_files([region]).expect("memory");
-        let mut frontend = Frontend::from_stream(socket.try_clone().expect("descriptors"), 1);
+        let frontend = Frontend::from_stream(socket.try_clone().expect("descriptors"), 1);
         let kick = EventFd::new(EFD_NONBLOCK).expect("descriptors");
         let region = memory.iter().next().expect("one region");
         let info = VhostUserMemoryRegionInfo::from_guest_region(region).expect("a file");

@@ -87,6 +87,16 @@ impl Guest {
             server,
         };
         guest.server.turn().expect("a ring that is set up well");
+        // A write as it should be is done: what follows reaches requests.
+        guest.ask(0, 1, 0, 512);
+        guest.offer(0);
+        guest.server.turn().expect("a good request");
+        let place = (GuestAddress(STATUS), GuestAddress(USED + 2));
+        let (status, used): (u8, u16) = (
+            guest.memory.read_obj(place.0).expect("in range"),
+            guest.memory.read_obj(place.1).expect("in range"),
+        );
+        assert_eq!((status, used), (0, 1));
         guest
     }
 

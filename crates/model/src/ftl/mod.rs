@@ -199,6 +199,13 @@ impl Ftl {
         self.slc.as_ref().map_or(0, |slc| slc.used[die as usize])
     }
 
+    /// Whether a slot is in a block of one bit a cell.
+    #[inline]
+    pub fn is_slc(&self, slot: u32) -> bool {
+        let block = self.shape.block_of(slot) as usize;
+        self.slc.as_ref().is_some_and(|slc| slc.is[block])
+    }
+
     /// Makes a block of the layout the one that collection goes on writing.
     fn reopen(&mut self, die: u32, index: u32, written: u32) {
         if self.valid[index as usize] & !BUSY == 0 || written == self.shape.block_slots {

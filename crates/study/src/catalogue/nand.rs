@@ -35,6 +35,7 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
         slc: part(section, "slc", |part| SlcCache {
             blocks_per_die: part.count("blocks_per_die", 1..=100_000u32),
             bits: part.count("bits", 2..=4u32),
+            read: part.span("read", Span::from_us(1)..=Span::from_ms(10)),
             program: part.span("program", Span::from_us(1)..=Span::from_ms(100)),
         }),
         refresh: part(section, "refresh", |part| Refresh {
@@ -102,6 +103,8 @@ fn timing(section: &mut Section<'_>) -> Timing {
         read: medium.span("read", Span::from_us(1)..=Span::from_ms(10)),
         read_spread: medium.share("read_spread", 0.0..=1.0),
         retry_probability: medium.share("read_retry", 0.0..=0.5),
+        cache_read: medium.flag("cache_read"),
+        program_spread: medium.share("program_spread", 0.0..=0.99),
         program: medium.span("program", Span::from_us(1)..=Span::from_ms(100)),
         erase: medium.span("erase", Span::from_us(1)..=Span::from_ms(1000)),
         suspend,
@@ -131,6 +134,7 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
         per_write: controller.span("write_interval", up_to_ms(1)),
         per_write_unit: controller.span("write_unit_interval", up_to_ms(1)),
         issue_interval: controller.span("issue_interval", up_to_ms(1)),
+        write_issue_interval: controller.span("write_issue_interval", up_to_ms(1)),
         read_latency: controller.span("read_delay", up_to_ms(1)),
         write_latency: controller.span("write_delay", up_to_ms(1)),
         link_latency,

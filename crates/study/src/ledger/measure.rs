@@ -33,6 +33,7 @@ pub(super) type PointJobs = (Option<f64>, Vec<Job>);
 pub(super) fn jobs_of_points(measurement: &Measurement) -> Result<Vec<PointJobs>, Problems> {
     let Work::Fio {
         options,
+        before,
         sweep,
         spread,
     } = &measurement.work
@@ -41,11 +42,21 @@ pub(super) fn jobs_of_points(measurement: &Measurement) -> Result<Vec<PointJobs>
     };
     let processors = catalogue::host(&measurement.host)?.config.cores;
     let read = |options: &[String]| {
-        let jobs = jobs(options, processors.into())?;
-        match spread {
-            None => Ok(jobs),
-            Some(threads) => spread_depth(jobs, *threads),
+        let mut measured = jobs(options, processors.into())?;
+        if let Some(threads) = spread {
+            measured = spread_depth(measured, *threads)?;
         }
+        if before.is_empty() {
+            return Ok(measured);
+        }
+        measured[0].stonewall = true;
+        let mut all = jobs(before, processors.into())?;
+        if all.len() != 1 || unbounded(&all[0]) {
+            let what = "`before` is one job with an end, such as --size=1g";
+            return Err(Problems::whole("fio", what));
+        }
+        all.append(&mut measured);
+        Ok(all)
     };
     let Some(sweep) = sweep else {
         return Ok(vec![(None, read(options)?)]);
@@ -120,15 +131,24 @@ pub(super) fn plan(
     })
 }
 
+/// How many of a point's jobs run before what is measured.
+pub(super) fn uncounted(measurement: &Measurement) -> usize {
+    match &measurement.work {
+        Work::Fio { before, .. } => usize::from(!before.is_empty()),
+        Work::Act(_) => 0,
+    }
+}
+
 fn unbounded(job: &Job) -> bool {
     job.number_ios.is_none() && job.runtime.is_none() && job.size.is_none() && job.io_size.is_none()
 }
 
-/// All jobs together do `ios` I/Os, each in proportion to its depth.
+/// All jobs without a bound together do `ios` I/Os, each in proportion to its depth.
 fn bounded(jobs: &[Job], ios: u64) -> Vec<Job> {
     let depth = |job: &Job| u64::from(job.iodepth);
     let all: u64 = jobs
         .iter()
+        .filter(|job| unbounded(job))
         .map(|job| depth(job) * u64::from(job.numjobs))
         .sum();
     let mut jobs = jobs.to_vec();
@@ -143,6 +163,7 @@ pub(super) fn ios_for(measurement: &Measurement, jobs: &[Job], figures: &[RunFig
     if let Some(ios) = measurement.ios {
         return ios;
     }
+    let jobs = &jobs[uncounted(measurement)..];
     let bytes = jobs.iter().map(largest_block).max().unwrap_or(4096);
     let depth: u64 = jobs
         .iter()

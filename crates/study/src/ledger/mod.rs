@@ -98,6 +98,8 @@ pub enum Work {
     Fio {
         /// Such as `--rw=randread`.
         options: Vec<String>,
+        /// Options of a job that runs to its end before, and does not count; none if empty.
+        before: Vec<String>,
         /// An option and its values, one run for each.
         sweep: Option<Sweep>,
         /// Spread the depth over up to this many threads, as evenly as it goes.

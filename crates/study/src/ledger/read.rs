@@ -307,6 +307,10 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
         );
     }
     options.extend(own);
+    let mut before = cursor.texts("before");
+    if !before.is_empty() {
+        before.splice(..0, common.fio.clone());
+    }
     let pairs = cursor.pairs("sweep");
     if pairs.len() > 1 {
         cursor.wrong(
@@ -343,6 +347,7 @@ fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {
         .map(|threads| threads as u32);
     Work::Fio {
         options,
+        before,
         sweep,
         spread,
     }

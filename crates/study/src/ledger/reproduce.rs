@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::expression::{Value, Wrong};
 use super::figure::{RunFigure, of_drive};
-use super::measure::{ios_for, jobs_of_points, plan};
+use super::measure::{ios_for, jobs_of_points, plan, uncounted};
 use super::{
     Class, Errors, Evidence, File, Judgement, Measurement, Row, Verdict, Work, act, judge,
 };
 use crate::catalogue::{self, DriveSheet};
 use crate::problem::{Problems, nearest};
 use crate::run::act::{ActPlan, score, test};
-use crate::run::{Plan, in_parallel, simulate};
+use crate::run::{Plan, ThreadOutcome, in_parallel, simulate};
 use crate::workload::job::Job;
 
 /// Which rows are run.
@@ -153,6 +153,8 @@ enum Run {
 /// A run and the figures that are wanted of it. To add a kind of work: a variant of [`Work`], and what it runs here.
 struct Task {
     run: Run,
+    /// Jobs at its beginning whose I/Os do not count.
+    uncounted: usize,
     wanted: BTreeMap<String, RunFigure>,
 }
 
@@ -168,7 +170,11 @@ impl Task {
                 .collect()
         };
         let figures = match &self.run {
-            Run::Jobs(plan) => simulate(plan, progress).map(|outcome| all(&|one| one.of(&outcome))),
+            Run::Jobs(plan) => simulate(plan, progress).map(|mut outcome| {
+                let counts = |thread: &ThreadOutcome| thread.job >= self.uncounted;
+                outcome.threads.retain(counts);
+                all(&|one| one.of(&outcome))
+            }),
             Run::Act(plan) => {
                 test(plan, progress).map(|tested| all(&|one| one.of_act(&tested, None)))
             }
@@ -297,6 +303,7 @@ impl Bench {
                 };
                 self.tasks.push(Task {
                     run,
+                    uncounted: uncounted(measurement),
                     wanted: BTreeMap::new(),
                 });
                 self.by_key.insert(key, self.tasks.len() - 1);

@@ -126,7 +126,7 @@ impl Nand {
                 state.sensing = found as u32;
                 self.tally.senses += 1;
                 self.tally.medium_read += found as u64 * u64::from(UNIT);
-                let until = now + self.sense_time();
+                let until = now + self.sense_time(first);
                 self.begin(now, die, Work::CollectSense, Cause::Collection, until);
                 return true;
             }
@@ -136,7 +136,10 @@ impl Nand {
     /// The sensed units cross the channel; programming them comes later on the same channel, so after them.
     pub(super) fn copies_sensed(&mut self, now: Time, die: u32) {
         let units = self.dies[die as usize].collecting.sensing;
-        self.book_channel(now, die, u64::from(units * UNIT));
+        let at = self.book_channel(now, die, u64::from(units * UNIT));
+        if !self.config.timing.cache_read {
+            self.begin(now, die, Work::CollectTransfer, Cause::Collection, at);
+        }
     }
 
     fn program_copies(&mut self, now: Time, die: u32) -> bool {
@@ -154,7 +157,7 @@ impl Nand {
             .extend(collecting.gathered.drain(..units));
         let ready = self.book_channel(now, die, units as u64 * u64::from(UNIT));
         self.tally.programs += 1;
-        let until = ready + self.config.timing.program;
+        let until = ready + self.program_time(slot);
         self.begin(
             now,
             die,

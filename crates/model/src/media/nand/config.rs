@@ -41,10 +41,16 @@ pub struct Timing {
     pub read: Span,
     /// Uniform spread of the sense time around its mean, as a share of it (0 to 1): lower, upper and worn pages differ.
     pub read_spread: f64,
+    /// Whether a die senses its next page while the data of the last one wait for the channel and cross it (ONFI's cache
+    /// read of any page). If not, the die is taken until they have crossed.
+    pub cache_read: bool,
     /// Probability that a sense must be repeated with other thresholds (each repetition may need another).
     pub retry_probability: f64,
     /// Programming a multi-plane page (tPROG), mean over the pages of a block.
     pub program: Span,
+    /// How far lower pages are below and upper pages above that mean, as a share of it (0 to 1): the pages of a block
+    /// are lower and upper by turns. 0 where the bits of a cell are programmed at once.
+    pub program_spread: f64,
     /// Erasing a multi-plane block (tBERS).
     pub erase: Span,
     /// Suspension of programs and erases by reads, if the dies and firmware do it.
@@ -78,6 +84,9 @@ pub struct Controller {
     /// Least time between two senses of one command: commands are taken apart one sense after the other, but several
     /// commands at a time.
     pub issue_interval: Span,
+    /// Least time between two 4 KiB units of one write command: a command's data are taken in one after the other, but
+    /// several commands at a time.
+    pub write_issue_interval: Span,
     /// Fixed latency of a read besides (firmware, error correction, completion).
     pub read_latency: Span,
     /// Fixed latency of a write, flush or deallocation besides.
@@ -129,6 +138,8 @@ pub struct SlcCache {
     pub blocks_per_die: u32,
     /// Bits a cell stores otherwise (2 for MLC, 3 for TLC): an SLC block holds that much less.
     pub bits: u32,
+    /// Sensing a page of them.
+    pub read: Span,
     /// Programming a multi-plane page in SLC mode.
     pub program: Span,
 }
@@ -206,6 +217,10 @@ impl NandConfig {
         need(
             !self.timing.read.eq(&Span::ZERO),
             "the read time is not zero",
+        );
+        need(
+            (0.0..1.0).contains(&self.timing.program_spread),
+            "the spread of program times is at least 0 and below 1",
         );
         need(
             !self.timing.program.eq(&Span::ZERO),

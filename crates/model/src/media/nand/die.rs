@@ -43,10 +43,14 @@ pub(super) enum Work {
     Idle,
     /// Sensing for this operation.
     Sense(u32),
+    /// Holding this operation's data until they have crossed the channel.
+    Transfer(u32),
     /// Programming buffered units into the page at this slot.
     Program(u32),
     /// Sensing a page of the victim.
     CollectSense,
+    /// Holding that page's copies until they have crossed the channel.
+    CollectTransfer,
     /// Programming copies into the page at this slot.
     CollectProgram(u32),
     /// Erasing the block at this slot.
@@ -314,11 +318,12 @@ impl Nand {
         }
         match work {
             Work::Sense(op) => self.sensed(now, op, die),
+            Work::Transfer(op) => self.transferred(now, op),
             Work::Program(slot) => self.programmed(now, die, slot),
             Work::CollectProgram(slot) => self.copies_programmed(die, slot),
             Work::Erase(slot) => self.ftl.erased(slot),
             Work::CollectSense => self.copies_sensed(now, die),
-            Work::Suspending | Work::Refresh | Work::Idle => {}
+            Work::CollectTransfer | Work::Suspending | Work::Refresh | Work::Idle => {}
         }
         self.next_work(now, die);
         if matches!(

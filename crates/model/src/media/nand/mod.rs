@@ -9,7 +9,7 @@
 //! The link inwards is booked from the controller: its only feed is that first-in-first-out server, so order is kept.
 //!
 //! Leaves out: ordering of channel use (first come, first served, a program's data in one piece); the difference
-//! between lower and upper pages beyond a uniform spread; parity dies; temperature; map traffic to the medium.
+//! between sensing lower and upper pages beyond a uniform spread; parity dies; temperature; map traffic to the medium.
 //! Why it is built so: `docs/decisions/0004-preconditioned-map.md` and `0010-nand-structure.md`.
 
 mod collect;
@@ -106,6 +106,8 @@ pub struct Nand {
     link_out: Station,
     channels: Vec<Station>,
     dies: Vec<Die>,
+    /// Of lower pages and of upper ones.
+    program_times: [Span; 2],
     idle: DieSet,
     /// Dies that have reads waiting, work or a suspended operation are not idle; these could not collect although short.
     starved: DieSet,
@@ -184,6 +186,7 @@ impl Nand {
             .map(|_| Die::new(&config, &shape, &mut random))
             .collect();
         let buffer = Buffer::new(&config, &mut random);
+        let timing = &config.timing;
         Nand {
             shape,
             cold,
@@ -194,6 +197,8 @@ impl Nand {
             link_out: Station::default(),
             channels: vec![Station::default(); shape.channels as usize],
             dies,
+            program_times: [-1.0, 1.0]
+                .map(|sign| timing.program.scale(1.0 + sign * timing.program_spread)),
             idle: DieSet::full(shape.dies),
             starved: DieSet::empty(shape.dies),
             next_die: 0,
@@ -290,8 +295,11 @@ impl Nand {
             };
             if write {
                 let transfer = Span::per_bytes(controller.link_ps_per_byte, bytes);
-                segment.at = self.link_in.book(segment.at, transfer).1;
-                self.writes.push_back(segment);
+                let taken_in = controller.write_issue_interval * u64::from(units - 1);
+                let dispatched = segment.at;
+                let came = self.link_in.book(dispatched, transfer).1;
+                segment.at = came.max(dispatched + taken_in);
+                self.push_write(segment);
             } else {
                 self.reads.push_back(segment);
             }
@@ -310,13 +318,19 @@ impl Nand {
         let (_, leaves) = self.controller.book(now, controller.per_write);
         let dispatched = leaves + controller.link_latency;
         let (_, at) = self.link_in.book(dispatched, Span::ZERO);
-        self.writes.push_back(Segment {
+        self.push_write(Segment {
             at,
             id,
             offset: 0,
             bytes: 0,
             dispatched,
         });
+    }
+
+    /// Keeps the writes in order of time: a small one may pass a large one that is still being taken in.
+    fn push_write(&mut self, segment: Segment) {
+        let after = self.writes.iter().rposition(|one| one.at <= segment.at);
+        self.writes.insert(after.map_or(0, |at| at + 1), segment);
     }
 
     fn event(&mut self, now: Time, payload: u32) {

@@ -28,6 +28,8 @@ pub(super) struct SenseOp {
     ahead: u32,
     /// Commands that wait for what is read ahead.
     waiters: u32,
+    /// The first slot it reads.
+    slot: u32,
     /// Whether `behind` means anything.
     pub(super) waited: bool,
     /// When its segment left the controller, when it had come over the link, and when this came to its die.
@@ -50,6 +52,7 @@ impl SenseOp {
             die: 0,
             ahead: NONE,
             waiters: NONE,
+            slot: 0,
             waited: false,
             dispatched: segment.dispatched,
             entered: segment.at,
@@ -294,6 +297,7 @@ impl Nand {
         let mut op = SenseOp::new(segment, now);
         op.units = run.units;
         op.host_bytes = run.host_bytes;
+        op.slot = run.first;
         op.die = self.shape.die_of(run.first);
         op.ahead = run.ahead;
         let die = op.die;
@@ -347,6 +351,7 @@ impl Nand {
     pub(super) fn read_for_merge(&mut self, now: Time, segment: &Segment, slot: u32, owned: bool) {
         let mut op = SenseOp::new(segment, now);
         op.units = 1;
+        op.slot = slot;
         op.die = self.shape.die_of(slot);
         let die = op.die;
         if !owned {
@@ -398,18 +403,22 @@ impl Nand {
         }
     }
 
-    /// How long the next sense takes: mean, spread and retries.
+    /// How long the next sense takes, of the page with this slot: mean, spread and retries.
     #[inline]
-    pub(super) fn sense_time(&mut self) -> Span {
+    pub(super) fn sense_time(&mut self, slot: u32) -> Span {
         let timing = &self.config.timing;
-        let mut time = timing.read;
+        let mean = match &self.config.slc {
+            Some(slc) if self.ftl.is_slc(slot) => slc.read,
+            _ => timing.read,
+        };
+        let mut time = mean;
         if timing.read_spread > 0.0 {
             let factor = 1.0 + timing.read_spread * (2.0 * self.random.unit() - 1.0);
             time = Span::from_ns((time.ns() as f64 * factor) as u64);
         }
         if timing.retry_probability > 0.0 {
             while self.random.chance(timing.retry_probability) {
-                time += timing.read;
+                time += mean;
             }
         }
         time
@@ -417,9 +426,11 @@ impl Nand {
 
     #[inline]
     pub(super) fn start_sense(&mut self, now: Time, op: u32, die: u32) {
-        self.ops[op as usize].started = now;
+        let sense = &mut self.ops[op as usize];
+        sense.started = now;
+        let slot = sense.slot;
         self.tally.senses += 1;
-        let until = now + self.sense_time();
+        let until = now + self.sense_time(slot);
         self.begin(now, die, Work::Sense(op), Cause::Read, until);
     }
 
@@ -442,7 +453,11 @@ impl Nand {
         self.tally.medium_read += bytes;
         let at = self.book_channel(now, die, bytes);
         debug_assert!(op <= INDEX_MASK);
-        self.events.push(at, TRANSFERRED << KIND_SHIFT | op);
+        if self.config.timing.cache_read {
+            self.events.push(at, TRANSFERRED << KIND_SHIFT | op);
+        } else {
+            self.begin(now, die, Work::Transfer(op), Cause::Read, at);
+        }
     }
 
     /// Data of a sense are in the controller.

@@ -21,6 +21,8 @@ fn small() -> NandConfig {
             read: Span::from_us(60),
             read_spread: 0.0,
             retry_probability: 0.0,
+            cache_read: true,
+            program_spread: 0.0,
             program: Span::from_us(1300),
             erase: Span::from_us(4000),
             suspend: None,
@@ -32,6 +34,7 @@ fn small() -> NandConfig {
             per_write: Span::from_ns(2000),
             per_write_unit: Span::from_ns(300),
             issue_interval: Span::ZERO,
+            write_issue_interval: Span::ZERO,
             read_latency: Span::from_us(8),
             write_latency: Span::from_us(6),
             link_latency: Span::from_us(1),
@@ -202,6 +205,8 @@ fn everything(protected: bool) -> NandConfig {
     set_over_provisioning(&mut config, 0.6);
     config.timing.read_spread = 0.3;
     config.timing.retry_probability = 0.01;
+    config.timing.cache_read = !protected;
+    config.timing.program_spread = 0.6;
     config.timing.suspend = Some(Suspend {
         latency: Span::from_us(30),
         resume: Span::from_us(10),
@@ -213,6 +218,7 @@ fn everything(protected: bool) -> NandConfig {
     };
     config.controller.merge_before_ack = !protected;
     config.controller.issue_interval = Span::from_us(2);
+    config.controller.write_issue_interval = Span::from_us(1);
     config.collection.background_free = 5;
     config.read_ahead = Some(ReadAhead {
         bytes: 131_072,
@@ -252,6 +258,7 @@ fn slc() -> SlcCache {
     SlcCache {
         blocks_per_die: 4,
         bits: 2,
+        read: Span::from_us(25),
         program: Span::from_us(300),
     }
 }
@@ -585,4 +592,24 @@ fn a_trace_of_completions_stays_as_it_was() {
         lines.push('\n');
     }
     insta::assert_snapshot!(lines);
+}
+
+#[test]
+fn what_has_been_programmed_is_read_from_the_medium() {
+    let mut drive = Nand::new(small(), Precondition::Fresh, 1);
+    let write = |id, n| Command::write(id, n * 4096, 4096);
+    let end = run(
+        &mut drive,
+        &mut Closed::new(32, 4_000, write),
+        Time::ZERO,
+        Time::NEVER,
+    );
+    let mut load = Closed::new(1, 100, |id, n| Command::read(id, n * 4096, 4096));
+    load.now = end;
+    run(&mut drive, &mut load, end, Time::NEVER);
+    let sensed = |(_, _, anatomy): &(CommandId, Span, Anatomy)| {
+        anatomy.get(Part::Medium) > Span::ZERO
+    };
+    assert!(load.latencies.iter().all(sensed));
+    assert_eq!(drive.tally.senses, 100);
 }

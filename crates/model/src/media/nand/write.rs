@@ -377,6 +377,12 @@ impl Nand {
         false
     }
 
+    /// How long the page at this slot takes to be programmed with all the bits of its cells.
+    pub(super) fn program_time(&self, slot: u32) -> Span {
+        let page = slot % self.shape.block_slots / self.shape.page_slots;
+        self.program_times[page as usize % 2]
+    }
+
     fn program_page(&mut self, now: Time, die: u32) {
         let (slc, ordinary) = (Writer::Slc, Writer::Host);
         let writer = if self.ftl.has_page(die, slc) {
@@ -390,7 +396,7 @@ impl Nand {
         };
         let program = match (writer, &self.config.slc) {
             (Writer::Slc, Some(slc)) => slc.program,
-            _ => self.config.timing.program,
+            _ => self.program_time(slot),
         };
         if self.ftl.wants_collection(die) {
             self.dies[die as usize].collecting.budget -= self.page_price();

@@ -10,7 +10,7 @@
 //!
 //! Leaves out: ordering of channel use (first come, first served, a program's data in one piece); the difference
 //! between sensing lower and upper pages beyond a uniform spread; parity dies; temperature; map traffic to the medium.
-//! Why it is built so: `docs/decisions/0004-preconditioned-map.md` and `0010-nand-structure.md`.
+//! Why it is built so: `docs/decisions/0004-preconditioned-map.md`, `0010-nand-structure.md` and `0014-nand-times.md`.
 
 mod collect;
 mod config;

@@ -1,5 +1,7 @@
 //! Behaviour of the whole drive, on small ones.
 
+mod times;
+
 use super::*;
 use crate::engine::{Workload, run};
 
@@ -592,24 +594,4 @@ fn a_trace_of_completions_stays_as_it_was() {
         lines.push('\n');
     }
     insta::assert_snapshot!(lines);
-}
-
-#[test]
-fn what_has_been_programmed_is_read_from_the_medium() {
-    let mut drive = Nand::new(small(), Precondition::Fresh, 1);
-    let write = |id, n| Command::write(id, n * 4096, 4096);
-    let end = run(
-        &mut drive,
-        &mut Closed::new(32, 4_000, write),
-        Time::ZERO,
-        Time::NEVER,
-    );
-    let mut load = Closed::new(1, 100, |id, n| Command::read(id, n * 4096, 4096));
-    load.now = end;
-    run(&mut drive, &mut load, end, Time::NEVER);
-    let sensed = |(_, _, anatomy): &(CommandId, Span, Anatomy)| {
-        anatomy.get(Part::Medium) > Span::ZERO
-    };
-    assert!(load.latencies.iter().all(sensed));
-    assert_eq!(drive.tally.senses, 100);
 }

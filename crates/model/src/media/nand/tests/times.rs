@@ -1,0 +1,127 @@
+//! How long single steps take: what holds a die, lower and upper pages, SLC blocks, data of one write.
+
+use super::*;
+
+#[test]
+fn what_has_been_programmed_is_read_from_the_medium() {
+    let mut drive = Nand::new(small(), Precondition::Fresh, 1);
+    let write = |id, n| Command::write(id, n * 4096, 4096);
+    let end = run(
+        &mut drive,
+        &mut Closed::new(32, 4_000, write),
+        Time::ZERO,
+        Time::NEVER,
+    );
+    let mut load = Closed::new(1, 100, |id, n| Command::read(id, n * 4096, 4096));
+    load.now = end;
+    run(&mut drive, &mut load, end, Time::NEVER);
+    let sensed =
+        |(_, _, anatomy): &(CommandId, Span, Anatomy)| anatomy.get(Part::Medium) > Span::ZERO;
+    assert!(load.latencies.iter().all(sensed));
+    assert_eq!(drive.tally.senses, 100);
+}
+
+/// Reads of 4 KiB a second at this depth, of a drive that has been written in order.
+fn read_speed(config: NandConfig, depth: u32) -> f64 {
+    let pages = pages(&config);
+    let mut drive = Nand::new(config, Precondition::Filled, 1);
+    let mut load = Closed::new(depth, 20_000, random_4k(Op::Read, pages, 5));
+    let end = run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+    20_000.0 / end.seconds()
+}
+
+#[test]
+fn a_die_without_cache_read_is_taken_until_its_data_have_crossed() {
+    let speed = |cache_read, depth| {
+        let mut config = small();
+        config.timing.cache_read = cache_read;
+        config.controller.per_read = Span::ZERO;
+        read_speed(config, depth)
+    };
+    assert!((speed(true, 1) / speed(false, 1) - 1.0).abs() < 1e-9);
+    // At great depth sixteen dies work all the time, and four of them share a channel.
+    let (with, without) = (speed(true, 512), speed(false, 512));
+    let sense_alone = 16.0 / 60e-6;
+    let (channel, least) = (12_788e-9, 16.0 / (60e-6 + 4.0 * 12_788e-9));
+    assert!(with > 0.9 * sense_alone, "{with}");
+    let held = 16.0 / (60e-6 + channel);
+    assert!((least..held).contains(&without), "{without} {least} {held}");
+}
+
+#[test]
+fn lower_and_upper_pages_take_their_own_times() {
+    // Without capacitors a flush ends with the program; pages of the first die come one after the other.
+    let program = |spread: f64| {
+        let mut config = small();
+        config.geometry.channels = 1;
+        config.geometry.dies_per_channel = 1;
+        set_over_provisioning(&mut config, 0.5);
+        config.timing.program_spread = spread;
+        config.buffer.protected = false;
+        let mut drive = Nand::new(config, Precondition::Fresh, 1);
+        let commands: Vec<_> = (0..8)
+            .map(|n| (n * 10_000, Command::write(2 * n as u32, n * 4096, 4096)))
+            .flat_map(|(at, write)| [(at, write), (at + 100, Command::flush(write.id + 1))])
+            .collect();
+        let done = at_times(&mut drive, &commands);
+        let flushes = done.iter().skip(1).step_by(2);
+        flushes
+            .map(|flush| flush.anatomy.get(Part::BehindProgram))
+            .collect::<Vec<_>>()
+    };
+    let (even, uneven) = (program(0.0), program(0.6));
+    for (n, (mean, this)) in even.iter().zip(&uneven).enumerate() {
+        let shift = Span::from_us(780);
+        let expected = if n % 2 == 0 {
+            *mean - shift
+        } else {
+            *mean + shift
+        };
+        assert_eq!(*this, expected, "page {n}");
+    }
+}
+
+#[test]
+fn slc_blocks_are_read_in_their_own_time() {
+    let mut config = small();
+    config.slc = Some(slc());
+    let mut drive = Nand::new(config, Precondition::Fresh, 1);
+    let write = |id, n| Command::write(id, n * 4096, 4096);
+    let end = run(
+        &mut drive,
+        &mut Closed::new(64, 1_024, write),
+        Time::ZERO,
+        Time::ZERO + Span::from_ms(19),
+    );
+    let mut load = Closed::new(1, 100, |id, n| Command::read(id, n * 4096, 4096));
+    load.now = end;
+    run(&mut drive, &mut load, end, Time::NEVER);
+    let medium = |(_, _, anatomy): &(CommandId, Span, Anatomy)| anatomy.get(Part::Medium);
+    let sensed = load.latencies.iter().map(medium);
+    assert!(
+        sensed.clone().all(|span| span == Span::from_us(25)),
+        "{:?}",
+        sensed.max()
+    );
+}
+
+#[test]
+fn one_large_write_is_taken_in_unit_by_unit_and_several_overlap() {
+    let latency = |interval: Span, depth: u32| {
+        let mut config = small();
+        config.controller.write_issue_interval = interval;
+        let mut drive = Nand::new(config, Precondition::Fresh, 1);
+        let write = |id, n| Command::write(id, n * 131_072, 131_072);
+        let mut load = Closed::new(depth, u64::from(depth), write);
+        run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+        load.latencies.iter().map(|one| one.1).max().expect("some")
+    };
+    let slow = Span::from_us(3);
+    let alone = latency(slow, 1);
+    assert_eq!(
+        alone,
+        Span::from_ns(2_000 + 31 * 300 + 1_000 + 6_000) + slow * 31
+    );
+    assert!(latency(Span::ZERO, 1) < alone);
+    assert!(latency(slow, 4) < alone * 2);
+}

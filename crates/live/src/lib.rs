@@ -14,7 +14,7 @@
 //! [`Served::read`] and [`Served::write`]. So a write that is refused or cut off changes nothing, and no payload passes
 //! through the drive.
 //!
-//! Left out: several threads for one set of drives, authentication.
+//! Left out: several threads for one set of drives, authentication other than by certificates of NBD clients.
 
 pub mod bench_target;
 pub mod clock;

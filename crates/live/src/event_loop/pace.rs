@@ -23,8 +23,13 @@ const SOON: u64 = 12_000;
 /// Give up spinning after this long.
 const LIMIT: Span = Span::from_us(25);
 
-/// After so many sleeps it is tried again.
-const TRY_EVERY: u32 = 32;
+/// Of so many commands that would be slept for, spin for the first few: enough to learn how soon a client sends that
+/// is answered at once, which may be so soon that neither side sleeps any more.
+const TRY_EVERY: u32 = 1024;
+const TRY_FOR: u32 = 24;
+
+/// Give up trying after this long, which is more than a client takes to wake up.
+const TRY_LIMIT: Span = Span::from_us(60);
 
 /// A nap. Going to sleep and waking up adds some 13 us.
 const NAP: Duration = Duration::from_micros(10);
@@ -120,6 +125,8 @@ pub(super) struct Pace {
     /// Mean time until the next command, in nanoseconds.
     gap_ns: u64,
     sleeps: u32,
+    /// Spins to learn what that brings.
+    tries: bool,
     /// What was decided since the last command.
     decided: Option<bool>,
     naps: Naps,
@@ -132,8 +139,9 @@ impl Pace {
             Some(decided) => decided,
             None => self.decide(),
         };
-        if spins && since > LIMIT {
-            self.learn(LIMIT * 2);
+        let limit = if self.tries { TRY_LIMIT } else { LIMIT };
+        if spins && since > limit {
+            self.learn(limit * 2);
             self.decided = Some(false);
             return false;
         }
@@ -141,11 +149,10 @@ impl Pace {
     }
 
     fn decide(&mut self) -> bool {
-        let mut spins = self.gap_ns < SOON;
-        if !spins {
-            self.sleeps += 1;
-            spins = self.sleeps % TRY_EVERY == 0;
-        }
+        let quick = self.gap_ns < SOON;
+        self.tries = !quick && self.sleeps % TRY_EVERY < TRY_FOR;
+        self.sleeps = self.sleeps.wrapping_add(u32::from(!quick));
+        let spins = quick || self.tries;
         self.decided = Some(spins);
         spins
     }
@@ -186,7 +193,7 @@ mod tests {
         let mut spun = 0;
         for round in 0..1_000 {
             let spins = pace.spins(Span::ZERO);
-            if spins && gap > LIMIT {
+            if spins && gap > TRY_LIMIT {
                 assert!(!pace.spins(gap), "it gives up");
             }
             spun += u32::from(spins && round >= 900);
@@ -200,8 +207,24 @@ mod tests {
         let mut pace = Pace::default();
         assert_eq!(spun(&mut pace, Span::from_us(5)), 100);
         assert!(spun(&mut pace, Span::from_us(40)) < 10);
+        assert!(spun(&mut pace, Span::from_us(100)) < 10);
         assert!(spun(&mut pace, Span::from_us(20)) < 10);
         assert_eq!(spun(&mut pace, Span::from_us(3)), 100);
+    }
+
+    #[test]
+    fn it_finds_out_that_a_client_is_quick_once_it_need_not_sleep() {
+        let mut pace = Pace::default();
+        spun(&mut pace, Span::from_us(40));
+        // While it sleeps the client does, and wakes up late; after a few answers at once it does not sleep any more.
+        let (mut at_once, mut spun) = (0, 0);
+        for round in 0..3_000 {
+            let spins = pace.spins(Span::ZERO);
+            at_once = if spins { at_once + 1 } else { 0 };
+            spun += u32::from(spins && round >= 2_000);
+            pace.came(Span::from_us(if at_once > 2 { 6 } else { 40 }));
+        }
+        assert_eq!(spun, 1_000);
     }
 
     /// The share of the time in which there are naps, for a client that takes `each_us` for a command and has `depth`

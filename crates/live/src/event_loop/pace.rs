@@ -39,8 +39,11 @@ const NAP: Duration = Duration::from_micros(10);
 const WINDOW: Span = Span::from_ms(1);
 const WINDOWS: usize = 6;
 
-/// From one trial to the next: at first and after one that naps have won, and at most.
+/// From one trial to the next: at first, and at most. Each that ends as the last did doubles it.
 const TRIALS: (Span, Span) = (Span::from_ms(50), Span::from_ms(1_600));
+
+/// So many naps one after the other that bring less than two commands call for a trial.
+const POOR: u32 = 8;
 
 /// What was done in windows of one kind.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,12 +77,19 @@ struct Naps {
     trial: Option<Trial>,
     next_trial: Wall,
     wait: Span,
+    poor: u32,
 }
 
 impl Naps {
     fn turn(&mut self, now: Wall, commands: usize) -> bool {
         let Some(trial) = &mut self.trial else {
-            if now >= self.next_trial {
+            self.poor = if self.on && commands < 2 {
+                self.poor + 1
+            } else {
+                0
+            };
+            if now >= self.next_trial || self.poor >= POOR {
+                self.poor = 0;
                 self.trial = Some(Trial {
                     since: now,
                     ..Trial::default()
@@ -108,10 +118,10 @@ impl Naps {
 
     fn end_trial(&mut self, now: Wall, won: bool) {
         let (least, most) = TRIALS;
-        self.wait = if won {
-            least
-        } else {
+        self.wait = if won == self.on {
             (self.wait * 2).clamp(least, most)
+        } else {
+            least
         };
         self.on = won;
         self.trial = None;
@@ -249,7 +259,7 @@ mod tests {
     fn it_naps_while_clients_do_not_wait_for_answers() {
         let mut pace = Pace::default();
         let now = &mut 0;
-        assert!(napping(&mut pace, now, 5, 32) > 0.9);
+        assert!(napping(&mut pace, now, 5, 32) > 0.95);
         for (each_us, depth) in [(5, 1), (5, 4), (1, 16), (100, 1)] {
             let share = napping(&mut pace, now, each_us, depth);
             assert!(

@@ -158,10 +158,21 @@ fn ledger(args: &Args) -> Result<(), Failure> {
         drives: args.drives.clone(),
     };
     let bar = spinner();
-    let refits = fit::ledger(&files, &recipes, &choice, &|figure, evaluations| {
+    let progress = |figure: &str, evaluations| {
         bar.set_message(format!("{figure}: {evaluations} values tried"));
-    });
+    };
+    // Each as it comes: all of them take a while.
+    let mut told = Ok(());
+    let mut done = |refit: &fit::Refit| {
+        let rows = report::rows(refit);
+        let tell = bar.suspend(|| writeln!(io::stdout().lock(), "{rows}\n"));
+        if told.is_ok() {
+            told = tell;
+        }
+    };
+    let refits = fit::ledger(&files, &recipes, &choice, &progress, &mut done);
     bar.finish_and_clear();
+    told?;
     let refits = refits?;
     writeln!(io::stdout().lock(), "{}", report::ledger(&refits))?;
     match refits.iter().filter(|refit| !refit.stands).count() {

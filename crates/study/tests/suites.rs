@@ -102,6 +102,9 @@ fn virten_has_eight_tests_in_a_virtual_machine() {
     insta::assert_snapshot!(summary::table(&found));
     let html = page::html(&found);
     assert!(html.contains("test 7, 4 KiB random read, 5000 a second"));
+    // It has no chapter on queue depths: the cards say what was measured instead of dashes.
+    assert!(html.contains("<dt>Reads, fastest</dt>"));
+    assert!(!html.contains("Random read, QD1"));
 }
 
 #[test]

@@ -76,7 +76,7 @@ const HOPELESS: f64 = 400.0;
 /// What a claim may be off by to count as one tolerance.
 const CLAIM: f64 = 0.05;
 
-/// Makes recipes again. `progress` is told the figure and the evaluations so far.
+/// Makes recipes again. `progress` is told the figure and the evaluations so far, `done` each fit as it comes.
 ///
 /// # Errors
 /// A recipe names what is not there, the choice takes none, a measurement does not load.
@@ -85,6 +85,7 @@ pub fn ledger(
     recipes: &[Recipe],
     choice: &Choice,
     progress: &(dyn Fn(&str, u64) + Sync),
+    done: &mut dyn FnMut(&Refit),
 ) -> Result<Vec<Refit>, Problems> {
     let figures = figures()?;
     let chosen = chosen(recipes, choice)?;
@@ -93,6 +94,7 @@ pub fn ledger(
     for recipe in chosen {
         let bench = Bench::new(files, recipe, &figures, moved.clone())?;
         let refit = bench.refit(progress)?;
+        done(&refit);
         if !refit.stands {
             let found = refit.figures.iter();
             moved.extend(found.map(|one| (one.spot.clone(), one.fitted.clone())));

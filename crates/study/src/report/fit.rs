@@ -79,9 +79,8 @@ fn known(value: f64, shown: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// The catalogue's fits, made again: each with its rows, then all in one table.
+/// The catalogue's fits, made again, in one table.
 pub fn ledger(refits: &[Refit]) -> String {
-    let mut parts: Vec<String> = refits.iter().map(rows).collect();
     let mut table = plain(&[
         "figure",
         "file",
@@ -118,13 +117,12 @@ pub fn ledger(refits: &[Refit]) -> String {
     right(&mut table, 2..5);
     right(&mut table, 6..8);
     let off = refits.iter().filter(|refit| !refit.stands).count();
-    parts.push(table.trim_fmt());
-    parts.push(format!(
-        "Fits: {}, off: {off}. A fit is off where the catalogue's value is not within its interval: one tolerance of \
+    format!(
+        "{}\n\nFits: {}, off: {off}. A fit is off where the catalogue's value is not within its interval: one tolerance of \
          its rows either way, with all else held.",
+        table.trim_fmt(),
         refits.len()
-    ));
-    parts.join("\n\n")
+    )
 }
 
 /// From where to where a figure does as well within a tolerance; an end at a bound of the recipe is none of the rows'.
@@ -145,7 +143,7 @@ fn ids(refit: &Refit) -> String {
 }
 
 /// One fit's rows.
-fn rows(refit: &Refit) -> String {
+pub fn rows(refit: &Refit) -> String {
     let figure_of = |one: &crate::fit::Moved| format!("{} {}", one.spot.file, one.spot.key);
     let heads: Vec<String> = refit.figures.iter().map(figure_of).collect();
     let mut rows = plain(&["row", "what", "published", "catalogue", "fitted"]);

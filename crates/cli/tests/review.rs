@@ -166,6 +166,13 @@ fn settings_of_the_drives_are_obeyed_and_shown() {
         serde_json::json!(["power limit 12 W", "blocks of 4096 B"])
     );
     assert!(page.contains("Set on the drive: power limit 12 W, blocks of 4096 B."));
+    // What is smaller than a block is not measured.
+    let results = |data: &Value| -> Vec<bool> {
+        let points = data["chapters"][0]["points"].as_array().unwrap().iter();
+        points.map(|point| point["results"][0].is_null()).collect()
+    };
+    assert!(results(&plain).iter().all(|missing| !missing));
+    assert!(results(&limited).contains(&true) && results(&limited).contains(&false));
     // Only writes at full speed need more than 12 W.
     assert!(
         most(&limited) < 0.8 * most(&plain),

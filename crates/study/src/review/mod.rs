@@ -67,6 +67,13 @@ pub enum Workload {
 }
 
 impl Request {
+    /// Bytes in a logical block of this drive, as it is set.
+    fn block_of(&self, drive: usize) -> u32 {
+        let formats = &self.drives[drive].management.lba_formats;
+        let format = self.settings.lba_format.as_ref().or(formats.first());
+        format.map_or(512, |format| format.data)
+    }
+
     /// The host as this drive sees it: it has as many queue pairs as the drive offers.
     fn host_of(&self, drive: usize) -> model::host::HostConfig {
         let mut host = self.host.config.clone();
@@ -101,15 +108,10 @@ impl OnBench for Bench {
 /// All that do not, before anything runs.
 pub fn check(request: &Request) -> Result<(), Problems> {
     let mut problems = Problems::default();
-    for sheet in &request.drives {
+    for (drive, sheet) in request.drives.iter().enumerate() {
         let capacity = model::Capacity {
             bytes: sheet.capacity,
-            block: request
-                .settings
-                .lba_format
-                .as_ref()
-                .or(sheet.management.lba_formats.first())
-                .map_or(512, |format| format.data),
+            block: request.block_of(drive),
         };
         for yours in &request.yours {
             let fits = match &yours.workload {

@@ -148,7 +148,8 @@ impl Runner<'_> {
             let mut names: Vec<(&str, Option<&str>)> = Vec::new();
             let first = all.len();
             for (index, spec) in specs.iter().enumerate() {
-                if spec.only.is_some_and(|only| only != drive) {
+                if spec.only.is_some_and(|only| only != drive) || !self.has_blocks_for(spec, drive)
+                {
                     continue;
                 }
                 let name = (spec.chapter, spec.settings.direction);
@@ -165,6 +166,13 @@ impl Runner<'_> {
             }
         }
         all
+    }
+
+    /// Whether a drive's logical blocks are small enough for a point: in blocks of 4096 B there is nothing of 512 B.
+    fn has_blocks_for(&self, spec: &PointSpec, drive: usize) -> bool {
+        let block = u64::from(self.request.block_of(drive));
+        let whole = |bytes: Option<u64>| bytes.is_none_or(|bytes| bytes.is_multiple_of(block));
+        whole(spec.settings.block_bytes) && whole(spec.settings.align_bytes)
     }
 
     fn run_series(

@@ -166,9 +166,9 @@ fn section(source: &str, about: &str, rows: &[&Result]) -> String {
     page
 }
 
-const KEY: &str = "<p class=\"key-line soft\"><span class=\"mark published\"></span>published \
-    <span class=\"mark predicted\"></span>model, predicted <span class=\"mark fitted\"></span>model, fitted; \
-bars are 95 % intervals over seeds</p>\n";
+const KEY: &str = "<p class=\"key-line soft\"><span><span class=\"mark published\"></span>published</span> \
+    <span><span class=\"mark predicted\"></span>model, predicted</span> \
+    <span><span class=\"mark fitted\"></span>model, fitted</span> <span>bars: 95 % intervals over seeds</span></p>\n";
 
 fn table(rows: &[&Result]) -> String {
     let mut page = String::from(

@@ -173,9 +173,9 @@ fn settings_of_the_drives_are_obeyed_and_shown() {
     };
     assert!(results(&plain).iter().all(|missing| !missing));
     assert!(results(&limited).contains(&true) && results(&limited).contains(&false));
-    // Only writes at full speed need more than 12 W.
+    // Only writes at full speed need more than 12 W; runs are so short that the governor lets most of them through.
     assert!(
-        most(&limited) < 0.8 * most(&plain),
+        most(&limited) < 0.95 * most(&plain),
         "{} of {}",
         most(&limited),
         most(&plain)

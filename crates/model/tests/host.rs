@@ -4,11 +4,11 @@
 use model::conformance::{Suite, Witness};
 use model::engine::{Workload, run};
 use model::host::{
-    CompletionMode, Engine, EngineCosts, HostConfig, HostPath, Hypervisor, IdleState, Noise,
-    ThreadConfig,
+    Bridge, CompletionMode, Engine, EngineCosts, HostConfig, HostPath, Hypervisor, IdleState,
+    Noise, ThreadConfig,
 };
 use model::media::ram::{Ram, RamConfig};
-use model::{Command, Completion, Device, Gauge, Gauges, Part, Span, Time};
+use model::{Command, Completion, Device, Gauge, Gauges, Op, Part, Span, Time};
 
 const SERVICE: Span = Span::from_us(5);
 
@@ -179,8 +179,15 @@ fn every_kind_of_host_keeps_the_laws() {
         }),
         ..plain.clone()
     };
+    let bridged = HostConfig {
+        bridge: Some(Bridge {
+            crossing: ns(150),
+            ps_per_byte: 3000,
+        }),
+        ..guest.clone()
+    };
     for completion in [CompletionMode::Polling, CompletionMode::HybridPolling] {
-        for base in [&plain, &helpers, &shared, &guest] {
+        for base in [&plain, &helpers, &shared, &guest, &bridged] {
             for engine in Engine::ALL {
                 let config = HostConfig {
                     completion,
@@ -391,4 +398,56 @@ fn noise_is_seeded_and_delays_few() {
         .count();
     // 20000 I/Os of about 9 us, 4 us of which on the core: some 80 ticks meet one.
     assert!((40..160).contains(&late), "{late}");
+}
+
+#[test]
+fn a_bridge_is_crossed_four_times_by_a_read_and_six_times_by_a_write() {
+    let bridged = |ps_per_byte| HostConfig {
+        bridge: Some(Bridge {
+            crossing: ns(150),
+            ps_per_byte,
+        }),
+        ..config()
+    };
+    let one = |config: &HostConfig, op| {
+        let mut host = HostPath::new(config.clone(), &threads(1, Engine::Libaio), 1, ram());
+        let mut done = Vec::new();
+        host.submit(Time::ZERO, Command::new(0, op, 0, 4096));
+        while host.next_event() != Time::NEVER {
+            host.advance(host.next_event(), &mut done);
+        }
+        assert_eq!(done[0].anatomy.total(), done[0].at.since(Time::ZERO));
+        (done[0].anatomy.total(), done[0].anatomy.get(Part::Link))
+    };
+    for (op, crossings) in [(Op::Read, 4), (Op::Write, 6), (Op::Flush, 4)] {
+        let (without, link) = one(&config(), op);
+        let added = ns(150) * crossings;
+        assert_eq!(one(&bridged(100), op), (without + added, link + added));
+    }
+    // Lanes that carry 4 KiB in 40.96 us let no more through.
+    let mut host = HostPath::new(bridged(10_000), &threads(1, Engine::Libaio), 1, fast());
+    let log = Closed::new(8, 1, 1000).run(&mut host);
+    let each = log[999].at.ns() / 1000;
+    assert!((40_900..41_200).contains(&each), "{each}");
+}
+
+#[test]
+fn a_core_switches_away_from_a_thread_that_waits_while_the_drive_works() {
+    let run = |switch, engine| {
+        let config = HostConfig {
+            switch: ns(switch),
+            ..config()
+        };
+        let mut host = HostPath::new(config, &threads(1, engine), 1, ram());
+        let log = Closed::new(1, 1, 1000).run(&mut host);
+        let end = log[999].at;
+        (end.ns() / 1000, cpu_seconds(&host, end) * 1e6)
+    };
+    // Two switches of the CPU for each I/O, and only the one back shows in its latency.
+    let (quick, little) = run(0, Engine::Libaio);
+    let (slow, much) = run(400, Engine::Libaio);
+    assert_eq!(slow - quick, 400);
+    assert!((much - little - 800.0).abs() < 2.0, "{little} {much}");
+    // Who polls is never switched away from.
+    assert_eq!(run(400, Engine::UserSpace), run(0, Engine::UserSpace));
 }

@@ -18,7 +18,6 @@ fn xpoint() -> XPointConfig {
         block: 512,
         channels: 7,
         dies_per_channel: 4,
-        banks: 1,
         die_bytes: 1 << 32,
         max_transfer: 128 << 10,
         timing: Timing {
@@ -29,6 +28,7 @@ fn xpoint() -> XPointConfig {
             further_block: Span::from_ns(8),
             controller_interval: Span::from_ns(500),
             controller_slots: 32,
+            table_places: 16,
             read_path_ps_per_byte: 384,
             read_spread: Span::ZERO,
             write_path_ps_per_byte: 500,

@@ -13,7 +13,6 @@ fn quiet() -> XPointConfig {
         block: 512,
         channels: 7,
         dies_per_channel: 4,
-        banks: 1,
         die_bytes: 1 << 34,
         max_transfer: 128 << 10,
         timing: Timing {
@@ -24,6 +23,7 @@ fn quiet() -> XPointConfig {
             further_block: Span::ZERO,
             controller_interval: Span::from_ns(500),
             controller_slots: 32,
+            table_places: 16,
             read_path_ps_per_byte: 375,
             read_spread: Span::ZERO,
             write_path_ps_per_byte: 500,
@@ -486,4 +486,43 @@ fn waiting_is_told_apart() {
     });
     // The second arrives at the group one path time after the first: 4000 - 2048 of waiting.
     assert_eq!(pair, Some(Span::from_ns(4_000 - 2_048)));
+}
+
+#[test]
+fn a_partial_read_saves_the_link_and_not_the_medium() {
+    let config = quiet();
+    let whole = alone(&config, Command::read(0, 1 << 20, 4096));
+    for bytes in [512, 1024, 2048] {
+        // 250 ps a byte; the unit is read and corrected as a whole.
+        let spared = u64::from(4096 - bytes) / 4;
+        for skip in [0, 4096 - u64::from(bytes)] {
+            let read = Command::read(0, (1 << 20) + skip, bytes);
+            assert_eq!(alone(&config, read), whole - spared, "{bytes} after {skip}");
+        }
+    }
+    let rate = |bytes| {
+        let run = Loop::new(64, 100, bytes, 4096, 20_000).run(&config);
+        run.bytes_per_second / f64::from(bytes)
+    };
+    close_to(rate(512), rate(4096), 0.001, "reads a second");
+}
+
+#[test]
+fn the_tail_of_reads_is_twice_the_median_at_any_high_depth() {
+    let mut config = quiet();
+    config.timing.table_places = 16_384;
+    config.timing.controller_slots = 128;
+    let mut before = 0;
+    for depth in [8, 16, 24, 32, 48, 64] {
+        let latencies = Loop::new(depth, 100, 4096, 4096, 200_000)
+            .run(&config)
+            .latencies();
+        let at = |share: f64| latencies[(latencies.len() as f64 * share) as usize];
+        let ratio = at(0.99) as f64 / at(0.5) as f64;
+        let lowest = if depth == 8 { 1.3 } else { 1.7 };
+        assert!((lowest..2.2).contains(&ratio), "depth {depth}: {ratio}");
+        let last = at(0.9999);
+        assert!(last > before, "depth {depth}: {last} after {before}");
+        before = last;
+    }
 }

@@ -134,3 +134,38 @@ fn the_guest_under_esxi_is_as_slow_as_it_was() {
         .mean_ns();
     assert!(guest - bare > 15_000.0, "{guest} {bare}");
 }
+
+#[test]
+fn more_cores_than_the_drive_has_queues_share_them_at_a_small_cost() {
+    // S4's server with all 18 cores of its processors: its 16 were chosen so that none shares a queue.
+    let queue_slot_ns = |drive: &str, cores: u16| {
+        let drive = catalogue::drive(drive).expect("the drive is in the catalogue");
+        let mut host = catalogue::host("xeon-2017").expect("it is").config;
+        host.io_queues = drive.io_queues;
+        host.cores = cores;
+        let plan = Plan {
+            drive: drive.config,
+            state: Precondition::Fresh,
+            host,
+            jobs: vec![Job {
+                random: true,
+                numjobs: u32::from(cores),
+                number_ios: Some(1_000),
+                ..Job::default()
+            }],
+            seed: 1,
+            series_every: Span::ZERO,
+        };
+        let outcome = simulate(&plan, &|_| {}).expect("the job fits");
+        let mut bands = outcome.threads[0].read.bands.clone();
+        for thread in &outcome.threads[1..] {
+            bands.merge(&thread.read.bands);
+        }
+        bands.between(&[0.0, 100.0])[0].mean_ns[model::Part::QueueSlot as usize]
+    };
+    assert_eq!(queue_slot_ns("p4800x-375", 16), 0.0);
+    assert_eq!(queue_slot_ns("p4800x-375", 31), 0.0);
+    let shared = queue_slot_ns("p4800x-375", 36);
+    assert!((20.0..500.0).contains(&shared), "{shared} ns");
+    assert_eq!(queue_slot_ns("9100max-2400", 36), 0.0);
+}

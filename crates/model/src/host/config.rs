@@ -112,6 +112,16 @@ pub struct Noise {
     pub mean: Span,
 }
 
+/// A PCIe switch or bridge between host and drive, as an adapter for several drives has one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bridge {
+    /// What one crossing takes, either way. A read crosses four times in turn: doorbell, the drive's request for the
+    /// command, the command, and data with its completion. A write fetches its data besides: six times.
+    pub crossing: Span,
+    /// Its lanes to the host, picoseconds a byte each way. Data passes packet by packet, so this only bounds.
+    pub ps_per_byte: u64,
+}
+
 /// A virtual machine's monitor between guest and drive. The guest's core traps into it and carries each command down
 /// itself; but while the monitor's thread, which carries completions up, is at work anyhow, commands are left to it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -145,7 +155,7 @@ pub struct HostConfig {
     pub interrupt: Span,
     /// CPU time for each completion that an interrupt finds.
     pub interrupt_each: Span,
-    /// Switching the core to another thread, or to one that slept.
+    /// Switching the core to another thread, or to one that slept; also away from a thread that goes to sleep.
     pub switch: Span,
     /// CPU time of a poll that finds a completion.
     pub poll: Span,
@@ -157,6 +167,8 @@ pub struct HostConfig {
     pub idle_states: Vec<IdleState>,
     /// What else runs on the cores.
     pub noise: Noise,
+    /// What stands between the host and its drive.
+    pub bridge: Option<Bridge>,
     /// The monitor, where the host is a virtual machine.
     pub hypervisor: Option<Hypervisor>,
 }

@@ -26,6 +26,8 @@ pub(super) enum Work {
     Interrupt(u32),
     /// A thread takes a completion.
     Reap(CommandId),
+    /// Nobody has work: the core switches away from the thread that waits.
+    Sleep,
     /// The monitor carries a command to the drive.
     Down(CommandId),
     /// The monitor carries a completion to the guest.

@@ -3,7 +3,7 @@
 //! Job threads are pinned to cores. A core does one piece of work at a time: the thread's own, submission (system call,
 //! block layer, driver, doorbell), interrupts, reaping. A thread that slept must be switched to, and a core that slept
 //! must wake first; polling avoids both and burns the time instead. Cores that share a submission queue take turns at
-//! its lock. A virtual machine adds a thread of its monitor that every command passes twice.
+//! its lock. A bridge delays what crosses it. A virtual machine adds a thread of its monitor that every command passes twice.
 //!
 //! Left out: memory and NUMA traffic, schedulers other than "none", migration of threads, preemption within a piece of
 //! work, the limit of 1023 entries in a queue, splitting of large commands (drives do that inside). A drive's interrupts
@@ -11,6 +11,7 @@
 //!
 //! Source: S4's pages on the CPU cost of I/O and on polling; figures and their rows in `catalogue/host/*.toml`.
 
+mod bridge;
 mod coalescing;
 mod config;
 mod core;
@@ -18,6 +19,7 @@ mod path;
 
 pub use coalescing::Coalescing;
 pub use config::{
-    CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise, ThreadConfig,
+    Bridge, CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise,
+    ThreadConfig,
 };
 pub use path::HostPath;

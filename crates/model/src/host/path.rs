@@ -2,6 +2,7 @@
 
 mod up;
 
+use super::bridge::Crossings;
 use super::coalescing::Coalescing;
 use super::config::{CompletionMode, HostConfig, ThreadConfig, exit_latency};
 use super::core::{Core, NOBODY, Work};
@@ -26,6 +27,8 @@ struct Thread {
     waiting: std::collections::VecDeque<CommandId>,
     /// CPU time in user and system mode.
     cpu: [Span; 2],
+    /// Whether it sleeps when it has nothing to do but wait.
+    sleeps: bool,
     /// Mean time below the host by direction and size, for hybrid polling; 0 is not known.
     mean_ns: [u32; 2 * SIZES],
 }
@@ -41,6 +44,8 @@ struct Slot {
     issued: Time,
     /// Time in locks and helpers' queues.
     queued: Span,
+    /// Time in the bridge on the way down.
+    bridged: Span,
     /// When the drive got it; then, when polling begins.
     below: Time,
     poll_from: Time,
@@ -55,6 +60,17 @@ enum Timer {
     HandedUp = 1,
     /// A core that sleeps begins to poll.
     PollBegins = 2,
+    /// The drive has a command from the bridge.
+    BridgedDown = 3,
+    /// The host sees a completion from the bridge.
+    BridgedUp = 4,
+}
+
+impl Timer {
+    /// The event's name and the command's.
+    const fn of(self, id: CommandId) -> u32 {
+        id << 3 | self as u32
+    }
 }
 
 /// A host in front of a device. `Command::queue` names the thread that issues it; ids pass through.
@@ -77,6 +93,7 @@ pub struct HostPath<D> {
     /// By id: what the drive said.
     answers: Vec<Completion>,
     below: Vec<Completion>,
+    crossings: Crossings,
     /// The earliest of what the drive, the cores and the timers will do.
     next: Time,
     /// Commands the guest waits for, those of them the monitor has, what it has not told the guest, and how it decides.
@@ -111,6 +128,7 @@ impl<D: Device> HostPath<D> {
                     helpers_free: if helpers == 0 { u16::MAX } else { helpers },
                     waiting: std::collections::VecDeque::new(),
                     cpu: [Span::ZERO; 2],
+                    sleeps: config.mode(one.engine, one.high_priority) == CompletionMode::Interrupt,
                     mean_ns: [0; 2 * SIZES],
                 }
             })
@@ -142,6 +160,7 @@ impl<D: Device> HostPath<D> {
             answers: Vec::new(),
             next: Time::NEVER,
             below: Vec::new(),
+            crossings: Crossings::default(),
             of_guest: 0,
             below_guest: 0,
             untold: Vec::new(),
@@ -186,6 +205,7 @@ impl<D: Device> HostPath<D> {
             submitted: Time::ZERO,
             issued: Time::ZERO,
             queued: Span::ZERO,
+            bridged: Span::ZERO,
             below: Time::ZERO,
             poll_from: Time::ZERO,
         };
@@ -237,6 +257,9 @@ impl<D: Device> HostPath<D> {
                 self.begin_submit(core, now, id)
             } else if let Some(id) = self.cores[core].to_reap.pop_front() {
                 self.begin_reap(core, now, id, Span::ZERO)
+            } else if self.goes_to_sleep(core) {
+                self.cores[core].thread = NOBODY;
+                self.begin(core, now, Work::Sleep, self.config.switch)
             } else {
                 let one = &mut self.cores[core];
                 one.work = Work::Idle;
@@ -252,6 +275,13 @@ impl<D: Device> HostPath<D> {
                 return;
             }
         }
+    }
+
+    /// Whether the core ran a thread that now sleeps: it is switched away from, while the drive works.
+    #[inline]
+    fn goes_to_sleep(&self, core: usize) -> bool {
+        let thread = self.cores[core].thread;
+        thread != NOBODY && self.threads[usize::from(thread)].sleeps
     }
 
     fn begin_submit(&mut self, core: usize, now: Time, id: CommandId) -> bool {
@@ -316,7 +346,7 @@ impl<D: Device> HostPath<D> {
     /// A piece of work has ended; returns whether the core has begun another.
     fn finish(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) -> bool {
         match self.cores[core].work {
-            Work::Idle | Work::Application(_) => {}
+            Work::Idle | Work::Sleep | Work::Application(_) => {}
             Work::Submit(id) => return self.submitted(core, now, id),
             Work::Lock(id) | Work::Down(id) => self.reach_drive(now, id),
             Work::Interrupt(count) => {
@@ -400,11 +430,20 @@ impl<D: Device> HostPath<D> {
             takes += hypervisor.kick + self.carry_down(&self.slots[id as usize].command);
         }
         self.helper_cpu += takes;
-        self.timers
-            .push(now + takes, id << 2 | Timer::HandedDown as u32);
+        self.timers.push(now + takes, Timer::HandedDown.of(id));
     }
 
     fn reach_drive(&mut self, now: Time, id: CommandId) {
+        if let Some(bridge) = &self.config.bridge {
+            let slot = &mut self.slots[id as usize];
+            let at = self.crossings.down(now, bridge, &slot.command);
+            slot.bridged = at.since(now);
+            return self.timers.push(at, Timer::BridgedDown.of(id));
+        }
+        self.give_to_drive(now, id);
+    }
+
+    fn give_to_drive(&mut self, now: Time, id: CommandId) {
         let slot = &mut self.slots[id as usize];
         slot.below = now;
         slot.poll_from = now;
@@ -482,6 +521,7 @@ impl<D: Device> Device for HostPath<D> {
             submitted: now,
             issued: now,
             queued: Span::ZERO,
+            bridged: Span::ZERO,
             below: now,
             poll_from: now,
         };
@@ -530,7 +570,11 @@ impl<D: Device> Device for HostPath<D> {
                 let until = horizon.min(self.soonest).min(self.timers.next());
                 now = self.device.advance_through(now, until, &mut below);
                 for completion in &below {
-                    self.answered(now, completion, done);
+                    if self.config.bridge.is_some() {
+                        self.cross_up(now, completion);
+                    } else {
+                        self.answered(now, completion, done);
+                    }
                 }
                 below.clear();
                 self.below = below;

@@ -1,7 +1,9 @@
 //! A host: `catalogue/host/*.toml`.
 
 use model::Span;
-use model::host::{CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise};
+use model::host::{
+    Bridge, CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise,
+};
 
 use super::Section;
 use crate::workload::act::Costs;
@@ -41,6 +43,9 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
     let hypervisor = root
         .has("monitor")
         .then(|| monitor(&mut root.section("monitor")));
+    let bridge = root
+        .has("bridge")
+        .then(|| bridge(&mut root.section("bridge")));
     HostConfig {
         cores,
         io_queues: 0,
@@ -54,6 +59,7 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
         queue_lock: step(root, "queue_lock"),
         idle_states,
         noise,
+        bridge,
         hypervisor,
     }
 }
@@ -118,6 +124,13 @@ fn sleeps(section: &mut Section<'_>) -> Vec<IdleState> {
         .zip(exit)
         .map(|(after, exit)| IdleState { after, exit })
         .collect()
+}
+
+fn bridge(section: &mut Section<'_>) -> Bridge {
+    Bridge {
+        crossing: step(section, "crossing"),
+        ps_per_byte: section.rate("rate", 1e6..=1e12).picoseconds_per_byte(),
+    }
 }
 
 fn monitor(section: &mut Section<'_>) -> Hypervisor {

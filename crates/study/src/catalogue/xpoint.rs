@@ -4,7 +4,9 @@
 
 use model::Span;
 use model::media::DriveConfig;
-use model::media::xpoint::{Levelling, Power, Recovery, Refresh, Timing, UNIT, Wear, XPointConfig};
+use model::media::xpoint::{
+    Levelling, MAX_TABLE_PLACES, Power, Recovery, Refresh, Timing, UNIT, Wear, XPointConfig,
+};
 
 use super::{Context, Section};
 
@@ -13,7 +15,6 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
     let mut medium = section.section("medium");
     let channels = medium.count("channels", 1..=64u32);
     let dies_per_channel = medium.count("dies_per_channel", 1..=32u32);
-    let banks = medium.count("banks", 1..=32u32);
     let die_bytes = medium.bytes("die", 1 << 20..=1 << 40);
     let die_read = medium.span("read", Span::from_ns(1)..=Span::from_ms(10));
     let die_write = medium.span("write", Span::from_ns(1)..=Span::from_ms(10));
@@ -37,7 +38,6 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
         block: context.block,
         channels,
         dies_per_channel,
-        banks,
         die_bytes,
         max_transfer,
         timing,
@@ -82,6 +82,7 @@ fn timing(section: &mut Section<'_>, die_read: Span, die_write: Span) -> (Timing
         controller: controller.span("delay", Span::ZERO..=Span::from_ms(1)),
         further_block: controller.span("further_block", Span::ZERO..=Span::from_us(10)),
         controller_slots: controller.count("slots", 1..=1_000_000u32),
+        table_places: controller.count("table", 1..=MAX_TABLE_PLACES),
         controller_interval: controller.span("interval", Span::ZERO..=Span::from_ms(1)),
         read_path_ps_per_byte,
         read_spread: Span::from_ns((read_unit * spread) as u64),

@@ -10,7 +10,21 @@ use crate::host::core::{NOBODY, Work};
 use crate::time::{Span, Time};
 
 impl<D: Device> HostPath<D> {
-    /// The drive has completed a command.
+    /// The drive has completed a command behind a bridge.
+    pub(super) fn cross_up(&mut self, now: Time, completion: &Completion) {
+        let slot = &self.slots[completion.id as usize];
+        let Some(bridge) = &self.config.bridge else {
+            return;
+        };
+        let at = self.crossings.up(now, bridge, &slot.command);
+        let mut answer = *completion;
+        answer.anatomy.add(Part::Link, slot.bridged + at.since(now));
+        answer.at = at;
+        self.answers[completion.id as usize] = answer;
+        self.timers.push(at, Timer::BridgedUp.of(completion.id));
+    }
+
+    /// The host sees that the drive has completed a command.
     pub(super) fn answered(
         &mut self,
         now: Time,
@@ -30,7 +44,7 @@ impl<D: Device> HostPath<D> {
             };
             if now < slot.poll_from {
                 let at = slot.poll_from;
-                return self.timers.push(at, id << 2 | Timer::PollBegins as u32);
+                return self.timers.push(at, Timer::PollBegins.of(id));
             }
         }
         if self.config.hypervisor.is_some() {
@@ -56,7 +70,7 @@ impl<D: Device> HostPath<D> {
         }
         let at = now + costs.hand_off;
         self.helper_cpu += costs.hand_off;
-        self.timers.push(at, id << 2 | Timer::HandedUp as u32);
+        self.timers.push(at, Timer::HandedUp.of(id));
         true
     }
 
@@ -115,15 +129,22 @@ impl<D: Device> HostPath<D> {
     }
 
     pub(super) fn timer(&mut self, now: Time, payload: u32, done: &mut Vec<Completion>) {
-        let id = payload >> 2;
+        let (id, event) = (payload >> 3, payload & 7);
         let core = self.core_of(id);
-        if payload & 3 == Timer::HandedDown as u32 {
+        if event == Timer::BridgedDown as u32 {
+            return self.give_to_drive(now, id);
+        }
+        if event == Timer::BridgedUp as u32 {
+            let answer = self.answers[id as usize];
+            return self.answered(now, &answer, done);
+        }
+        if event == Timer::HandedDown as u32 {
             let guest = u32::from(self.config.hypervisor.is_some());
             self.below_guest += guest;
             self.of_guest += guest;
             return self.reach_drive(now, id);
         }
-        if payload & 3 == Timer::HandedUp as u32 {
+        if event == Timer::HandedUp as u32 {
             self.release_helper(now, id);
         }
         // Not by an interrupt: the helper, or the poll, has the result in hand.
@@ -214,7 +235,8 @@ impl<D: Device> HostPath<D> {
     ) -> bool {
         let slot = &self.slots[id as usize];
         let thread = slot.thread;
-        let (issued, below, queued) = (slot.issued, slot.below, slot.queued);
+        let (issued, below) = (slot.issued, slot.below);
+        let (queued, bridged) = (slot.queued, slot.bridged);
         let submitted = slot.submitted;
         self.of_guest = self.of_guest.saturating_sub(1);
         // Copied before it is changed: a wide load right behind narrow stores stalls.
@@ -222,7 +244,7 @@ impl<D: Device> HostPath<D> {
         if let Some(answer) = done.last_mut() {
             let anatomy = &mut answer.anatomy;
             anatomy.add(Part::ThreadBusy, issued.since(submitted));
-            anatomy.add(Part::HostSubmission, below.since(issued) - queued);
+            anatomy.add(Part::HostSubmission, below.since(issued) - queued - bridged);
             anatomy.add(Part::QueueSlot, queued);
             anatomy.add(Part::HostCompletion, now.since(answer.at));
             answer.at = now;

@@ -8,8 +8,8 @@ pub const UNIT: u32 = 4096;
 /// Most groups of dies a drive may have.
 pub const MAX_GROUPS: u32 = 32;
 
-/// Most banks all groups of a drive may have together.
-const MAX_BANKS: u32 = 64;
+/// Most places in the table of units that wait.
+pub const MAX_TABLE_PLACES: u32 = 1 << 16;
 
 /// What an XPoint drive is made of. The catalogue makes it; [`XPointConfig::problems`] names what cannot be.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,8 +22,6 @@ pub struct XPointConfig {
     pub channels: u32,
     /// Dies in each channel: the groups that work independently.
     pub dies_per_channel: u32,
-    /// Banks of a die, each with a buffer for what was read; all dies of a group work on the same bank.
-    pub banks: u32,
     /// Bytes of a die, spare included.
     pub die_bytes: u64,
     /// Largest command in bytes (MDTS); the host's driver splits what is larger.
@@ -61,6 +59,8 @@ pub struct Timing {
     pub controller_interval: Span,
     /// Commands the controller works on at once; more wait before it, in order.
     pub controller_slots: u32,
+    /// Places for units that wait for the data path, in each direction; a unit's place is a hash of its number.
+    pub table_places: u32,
     /// Controller's data path from the medium to the host, picoseconds a byte; moves whole units.
     pub read_path_ps_per_byte: u64,
     /// A unit takes the read path as much less or more than the mean as this, evenly spread: error correction.
@@ -143,6 +143,10 @@ impl Timing {
             "the controller must work on at least one command at once",
         );
         require(
+            self.table_places > 0 && self.table_places <= MAX_TABLE_PLACES,
+            "the table of units must have a place, and at most 65536",
+        );
+        require(
             self.link_ps_per_byte <= slowest_link,
             "the link must not be slower than the data paths",
         );
@@ -203,10 +207,6 @@ impl XPointConfig {
         require(
             self.dies_per_channel <= MAX_GROUPS,
             "at most 32 dies in a channel",
-        );
-        require(
-            self.banks > 0 && self.dies_per_channel.saturating_mul(self.banks) <= MAX_BANKS,
-            "a die must have a bank, and the dies of a channel at most 64",
         );
         let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
         require(

@@ -30,6 +30,10 @@ fn short(span: Span) -> u32 {
 pub(super) enum Role {
     /// Read for the host.
     Read,
+    /// The first unit of a read that is not aligned: part of it is wanted.
+    ReadFirst,
+    /// The last unit of such a read.
+    ReadLast,
     /// Read so that part of it can be overwritten.
     Merge,
     /// Written.
@@ -43,8 +47,8 @@ pub(super) struct Transit {
     pub(super) at: Time,
     pub(super) piece: u32,
     pub(super) group: u8,
-    /// The bank of the group's dies that holds it.
-    pub(super) bank: u8,
+    /// Of its number: where it waits for the data path.
+    pub(super) hash: u16,
     pub(super) role: Role,
     pub(super) waits: Waits,
 }
@@ -55,7 +59,7 @@ impl Transit {
         at: Time::NEVER,
         piece: 0,
         group: 0,
-        bank: 0,
+        hash: 0,
         role: Role::Read,
         waits: Waits {
             read: 0,

@@ -2,7 +2,7 @@
 //!
 //! A command crosses the link and the controller, which takes it apart into 4 KiB units. Each unit is striped over a
 //! group of dies, one in each channel: a group is one server (group.rs), and there are as many groups as dies in a
-//! channel. All units of reads and writes share the controller's data path (path.rs), which bounds IOPS and MB/s on
+//! channel. All units of reads and writes share the controller's data path (path.rs, table.rs), which bounds IOPS and MB/s on
 //! drives with three groups or more: capacity then does not change speed. Two commands on one unit exclude each other
 //! if one of them writes (locks.rs).
 //!
@@ -20,6 +20,7 @@ mod limits;
 mod locks;
 mod path;
 mod piece;
+mod table;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -27,7 +28,8 @@ pub(crate) mod tests;
 use std::collections::VecDeque;
 
 pub use config::{
-    Levelling, MAX_GROUPS, Power, Recovery, Refresh, Timing, UNIT, Wear, XPointConfig,
+    Levelling, MAX_GROUPS, MAX_TABLE_PLACES, Power, Recovery, Refresh, Timing, UNIT, Wear,
+    XPointConfig,
 };
 
 use crate::command::{Command, Completion};
@@ -246,10 +248,17 @@ impl XPoint {
         piece.streamed = now;
         let work = piece.work;
         if work == Work::Read {
-            let (first, units) = (piece.first_unit, piece.units);
+            let (first, units, uncovered) = (piece.first_unit, piece.units, piece.uncovered);
             self.counts.units_read += u64::from(units);
             for unit in 0..units {
-                self.send_to_medium(now, slot, first + unit, Role::Read);
+                let role = if unit == 0 && uncovered[0] > 0 {
+                    Role::ReadFirst
+                } else if unit + 1 == units && uncovered[1] > 0 {
+                    Role::ReadLast
+                } else {
+                    Role::Read
+                };
+                self.send_to_medium(now, slot, first + unit, role);
             }
             return;
         }
@@ -257,8 +266,8 @@ impl XPoint {
         piece.awaited = merges + u32::from(work == Work::Write);
         let piece = *piece;
         let last = piece.units - 1;
-        for (partial, unit) in piece.partial.into_iter().zip([0, last]) {
-            if partial {
+        for (uncovered, unit) in piece.uncovered.into_iter().zip([0, last]) {
+            if uncovered > 0 {
                 self.counts.units_read += 1;
                 self.send_to_medium(now, slot, piece.first_unit + unit, Role::Merge);
             }
@@ -298,7 +307,7 @@ impl XPoint {
         self.counts.units_written += u64::from(units);
         for unit in first..first + units {
             let transit = self.transit(now, slot, unit, Role::Write);
-            self.path.arrive(now, transit);
+            self.path.arrive(now, transit, 0);
         }
     }
 
@@ -308,18 +317,15 @@ impl XPoint {
         self.medium.book(now, transit);
     }
 
-    /// A unit and where it lives. Each run of as many units as there are groups covers all groups, and each run of as
-    /// many as there are banks all banks, in an order that differs from run to run, as wear levelling leaves it: no
-    /// stride of addresses meets one group or bank only.
+    /// A unit and where it lives. Each run of as many units as there are groups covers all groups, in an order that
+    /// differs from run to run, as wear levelling leaves it: no stride of addresses meets one group only.
     #[inline]
     fn transit(&self, now: Time, piece: u32, unit: u32, role: Role) -> Transit {
-        let (row, group) = shuffled(unit, self.medium.groups());
-        let (_, bank) = shuffled(row, self.config.banks);
         Transit {
             at: now,
             piece,
-            group,
-            bank,
+            group: shuffled(unit, self.medium.groups()),
+            hash: (unit.wrapping_mul(0x9e37_79b1) >> 16) as u16,
             role,
             waits: Waits::default(),
         }
@@ -328,7 +334,12 @@ impl XPoint {
     /// A group of dies has finished a unit.
     fn medium_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
         match transit.role {
-            Role::Read => self.path.arrive(now, transit),
+            Role::Read => self.path.arrive(now, transit, 0),
+            Role::ReadFirst | Role::ReadLast => {
+                let edge = usize::from(transit.role == Role::ReadLast);
+                let uncovered = self.pieces[transit.piece].uncovered[edge];
+                self.path.arrive(now, transit, uncovered);
+            }
             // What is merged stays in the group's buffer.
             Role::Merge => self.got(now, transit.piece, transit.waits),
             Role::Write => self.unit_done(now, &transit, done),
@@ -338,7 +349,7 @@ impl XPoint {
     /// The data path has moved a unit.
     fn path_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
         match transit.role {
-            Role::Read => self.unit_done(now, &transit, done),
+            Role::Read | Role::ReadFirst | Role::ReadLast => self.unit_done(now, &transit, done),
             Role::Merge => debug_assert!(false, "nothing is merged on the data path"),
             Role::Write => self.medium.book(now, transit),
         }
@@ -444,15 +455,15 @@ impl XPoint {
     }
 }
 
-/// The run of `many` numbers that `number` falls in, and its place in it after a turn that differs from run to run.
+/// The place of a number in its run of `many`, after a turn that differs from run to run.
 #[inline]
-fn shuffled(number: u32, many: u32) -> (u32, u8) {
+fn shuffled(number: u32, many: u32) -> u8 {
     let (run, place) = (number / many, number % many);
     let mixed = run.wrapping_mul(0x9e37_79b1);
     let turn = (u64::from(mixed ^ (mixed >> 15)) * u64::from(many)) >> 32;
     let place = place + turn as u32;
     let wrapped = if place >= many { many } else { 0 };
-    (run, (place - wrapped) as u8)
+    (place - wrapped) as u8
 }
 
 #[inline]

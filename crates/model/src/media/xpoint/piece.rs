@@ -27,8 +27,8 @@ pub(super) struct Piece {
     pub(super) bytes: u32,
     pub(super) first_unit: u32,
     pub(super) units: u32,
-    /// First and last unit are only partly covered.
-    pub(super) partial: [bool; 2],
+    /// Bytes of the first and of the last unit that it does not cover; of a single unit the first has all.
+    pub(super) uncovered: [u16; 2],
     /// Units still to be done.
     pub(super) remaining: u32,
     /// Merges and data still awaited before units can be written.
@@ -50,16 +50,20 @@ impl Piece {
     /// A piece over `bytes` from `offset`; `Work::Answer` covers no units.
     pub(super) fn new(request: u32, work: Work, offset: u64, bytes: u32, now: Time) -> Piece {
         let unit = u64::from(UNIT);
-        let (first, units, partial) = if work == Work::Answer {
-            (0, 0, [false; 2])
+        let (first, units, uncovered) = if work == Work::Answer {
+            (0, 0, [0; 2])
         } else {
             let first = offset / unit;
             let end = offset + u64::from(bytes);
             let units = end.div_ceil(unit) - first;
-            let head = !offset.is_multiple_of(unit);
-            let tail = !end.is_multiple_of(unit);
-            // With one unit only, head and tail are the same.
-            (first, units, [head, tail && !(head && units == 1)])
+            let head = (offset % unit) as u16;
+            let tail = (end.next_multiple_of(unit) - end) as u16;
+            let uncovered = if units == 1 {
+                [head + tail, 0]
+            } else {
+                [head, tail]
+            };
+            (first, units, uncovered)
         };
         Piece {
             request,
@@ -67,7 +71,7 @@ impl Piece {
             bytes,
             first_unit: first as u32,
             units: units as u32,
-            partial,
+            uncovered,
             remaining: units as u32,
             awaited: 0,
             sequence: 0,
@@ -88,7 +92,10 @@ impl Piece {
     /// Units that must be read before they are written.
     pub(super) fn merges(&self) -> u32 {
         if self.writes() {
-            u32::from(self.partial[0]) + u32::from(self.partial[1])
+            self.uncovered
+                .iter()
+                .map(|&bytes| u32::from(bytes > 0))
+                .sum()
         } else {
             0
         }

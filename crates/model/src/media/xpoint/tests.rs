@@ -10,7 +10,6 @@ pub(crate) fn config() -> XPointConfig {
         block: 512,
         channels: 7,
         dies_per_channel: 4,
-        banks: 4,
         die_bytes: 16 << 20,
         max_transfer: 128 << 10,
         timing: Timing {
@@ -21,6 +20,7 @@ pub(crate) fn config() -> XPointConfig {
             further_block: Span::from_ns(7),
             controller_interval: Span::from_ns(500),
             controller_slots: 12,
+            table_places: 100,
             read_path_ps_per_byte: 408,
             read_spread: Span::from_ns(500),
             write_path_ps_per_byte: 455,
@@ -101,6 +101,7 @@ fn keeps_the_laws_when_nothing_takes_time() {
             further_block: Span::ZERO,
             controller_interval: Span::ZERO,
             controller_slots: 3,
+            table_places: 70,
             read_path_ps_per_byte: 0,
             read_spread: Span::ZERO,
             write_path_ps_per_byte: 0,
@@ -123,7 +124,7 @@ proptest::proptest! {
         slots in 1u32..40,
         transfer_units in 1u32..40,
         times in proptest::array::uniform5(0u64..20_000),
-        banks in 1u32..8,
+        places in 1u32..200,
         rates in proptest::array::uniform2(1u64..3_000),
         spread in 0.0f64..1.0,
         refresh in 0u32..20,
@@ -134,11 +135,11 @@ proptest::proptest! {
         let mut config = config();
         config.channels = channels;
         config.dies_per_channel = dies_per_channel;
-        config.banks = banks;
         config.die_bytes = 512 << 20;
         config.max_transfer = transfer_units * UNIT;
         let timing = &mut config.timing;
         timing.controller_slots = slots;
+        timing.table_places = places;
         timing.controller = Span::from_ns(times[0]);
         timing.controller_interval = Span::from_ns(times[1]);
         timing.data_fetch = Span::from_ns(times[2]);

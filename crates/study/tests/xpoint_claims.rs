@@ -119,13 +119,16 @@ fn tails_keep_within_the_specification() {
         (Mix::Read, 16, 150.0, "S4-004"),
         (Mix::Write, 1, 100.0 + 4.0, "S4-006"),
         (Mix::Write, 16, 200.0, "S4-007"),
-        (Mix::Write, 64, 333.0, "S1-041"),
     ] {
         let measured = at_depth(P4800X, mix, depth, 1_100_000);
         let tail = measured.latency.percentile(99.999).expect("enough samples");
         // At depth 1 the host's four microseconds come on top of the drive's own figure.
-        between(tail.us(), limit_us / 2.0..=limit_us, row);
+        between(tail.us(), limit_us / 3.0..=limit_us, row);
     }
+    // Not a limit but what was seen in a chart; the ledger's tolerance of such a tail is a factor of 1.5.
+    let measured = at_depth(P4800X, Mix::Write, 64, 1_100_000);
+    let tail = measured.latency.percentile(99.999).expect("enough samples");
+    between(tail.us(), 333.0 / 1.5..=333.0 * 1.5, "S1-041, fitted");
 }
 
 #[test]
@@ -137,7 +140,9 @@ fn the_99th_percentile_is_the_median_at_depth_1_and_twice_it_at_64() {
         high / low
     };
     between(at(1, 200_000, [50.0, 99.0]), 1.0..=1.1, "S1-019");
-    between(at(64, 200_000, [50.0, 99.0]), 1.8..=2.2, "S1-020, fitted");
+    for depth in [16, 32, 64] {
+        between(at(depth, 200_000, [50.0, 99.0]), 1.8..=2.2, "S1-020");
+    }
     between(
         at(64, 1_100_000, [99.0, 99.999]),
         1.5..=2.5,

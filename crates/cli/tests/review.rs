@@ -180,7 +180,7 @@ fn settings_of_the_drives_are_obeyed_and_shown() {
         most(&limited),
         most(&plain)
     );
-    let refused = review(folder.path(), &["optane-memory-16", "--power-limit", "12W"]);
+    let refused = review(folder.path(), &["p4800x-750", "--power-limit", "5W"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(
         text(&refused.stderr).contains("--power-limit"),

@@ -217,10 +217,7 @@ impl Runner<'_> {
         };
         let mut last = None;
         for _ in 0..3 {
-            let runtime = Span::from_seconds((ios as f64 / iops.max(1.0)).max(1e-3));
-            // Whole milliseconds, so that the job reads well.
-            let runtime = Span::from_ms(runtime.ns().div_ceil(1_000_000));
-            let runtime = task.spec.longest.map_or(runtime, |most| runtime.min(most));
+            let runtime = time_for(ios, iops, task.spec.longest);
             let ramp = match self.effort.dropped {
                 0.0 => self.effort.ramp.min(Span::from_ns(runtime.ns() / 4)),
                 share => Span::from_ms((runtime.ns() as f64 * share / 1e6).ceil() as u64),
@@ -435,6 +432,15 @@ fn jobs(name: &str, text: &str) -> Result<Vec<Job>, Problems> {
     fio::read_text(name, text, &surroundings).map(|set| set.jobs)
 }
 
+/// How long it takes to do so many I/Os at this rate, but not longer than `longest`.
+fn time_for(ios: u64, iops: f64, longest: Option<Span>) -> Span {
+    let runtime = Span::from_seconds((ios as f64 / iops.max(1.0)).max(1e-3));
+    // The bound first: as many I/Os as a suite without a number asks for may be more time than there is.
+    let runtime = longest.map_or(runtime, |most| runtime.min(most));
+    // Whole milliseconds, so that the job reads well.
+    Span::from_ms(runtime.ns().div_ceil(1_000_000))
+}
+
 fn state_name(state: Precondition) -> &'static str {
     match state {
         Precondition::Fresh => "fresh",
@@ -479,4 +485,17 @@ fn saturation(points: &[(&'static str, Point)], drive: usize) -> Saturation {
 pub(super) fn total_iops(result: &Measurement) -> f64 {
     let of = |figures: &Option<super::results::Figures>| figures.as_ref().map_or(0.0, |f| f.iops);
     of(&result.read) + of(&result.write)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_a_number_of_ios_takes_as_long_as_its_source_says() {
+        let minute = Span::from_ms(60_000);
+        // A trillion I/Os at thirty a second are more nanoseconds than fit.
+        assert_eq!(time_for(1 << 40, 30.0, Some(minute)), minute);
+        assert_eq!(time_for(1000, 300_000.0, Some(minute)), Span::from_ms(4));
+    }
 }

@@ -1,7 +1,9 @@
 //! A host around a device: cores and what they do, and the way down; the way up is in `path/up.rs`.
 
+mod queues;
 mod up;
 
+use self::queues::queues_of;
 use super::bridge::Crossings;
 use super::coalescing::Coalescing;
 use super::config::{CompletionMode, HostConfig, ThreadConfig, exit_latency};
@@ -458,32 +460,6 @@ impl<D: Device> HostPath<D> {
         };
         self.device.submit(now, command);
     }
-}
-
-/// By core in use: its submission queue, and the number of that queue's lock if another core in use has the same; and
-/// how many locks there are. Queues are spread over all cores evenly, as Linux does; a guest has a virtual controller's queues.
-fn queues_of(used: &[u16], config: &HostConfig) -> (Vec<u16>, Vec<Option<u16>>, usize) {
-    let queues: Vec<u16> = used
-        .iter()
-        .map(|&core| {
-            let enough = config.io_queues == 0 || config.cores <= config.io_queues;
-            if enough || config.hypervisor.is_some() {
-                core
-            } else {
-                (u32::from(core) * u32::from(config.io_queues) / u32::from(config.cores)) as u16
-            }
-        })
-        .collect();
-    let mut distinct = queues.clone();
-    distinct.dedup();
-    let locks = queues
-        .iter()
-        .map(|queue| {
-            let sharers = queues.iter().filter(|other| *other == queue).count();
-            (sharers > 1).then(|| distinct.partition_point(|one| one < queue) as u16)
-        })
-        .collect();
-    (queues, locks, distinct.len())
 }
 
 /// Pages of data that a command moves.

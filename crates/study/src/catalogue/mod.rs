@@ -405,10 +405,18 @@ fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, Problems> {
     }]))
 }
 
-fn parse(file: &SourceFile) -> Result<Document<&str>, Problem> {
+/// The document of a file.
+///
+/// # Errors
+/// It is not TOML.
+pub(crate) fn parse(file: &SourceFile) -> Result<Document<&str>, Problems> {
     Document::parse(&*file.text).map_err(|error| {
         let message = error.message().trim().replace('\n', "; ");
-        file.problem(error.span(), format!("not TOML: {message}"), None)
+        Problems(vec![file.problem(
+            error.span(),
+            format!("not TOML: {message}"),
+            None,
+        )])
     })
 }
 
@@ -435,20 +443,17 @@ fn family(document: &Document<&str>, located: &Located) -> Result<Option<Located
 }
 
 fn read_drive(located: &Located, member: bool) -> Result<DriveSheet, Problems> {
-    let own = parse(&located.file).map_err(|problem| Problems(vec![problem]))?;
+    let own = parse(&located.file)?;
     let family = family(&own, located)?;
     let family = match &family {
-        Some(family) => Some((
-            &family.file,
-            parse(&family.file).map_err(|problem| Problems(vec![problem]))?,
-        )),
+        Some(family) => Some((&family.file, parse(&family.file)?)),
         None => None,
     };
     let common = SourceFile {
         origin: String::from("catalogue/common.toml"),
         text: Arc::from(COMMON),
     };
-    let of_all = parse(&common).map_err(|problem| Problems(vec![problem]))?;
+    let of_all = parse(&common)?;
     let findings = Findings::default();
     let behind = family
         .as_ref()
@@ -519,7 +524,7 @@ fn read_medium(root: &mut Section<'_>, context: &Context<'_>) -> Option<DriveCon
 }
 
 fn read_host(located: &Located) -> Result<HostSheet, Problems> {
-    let own = parse(&located.file).map_err(|problem| Problems(vec![problem]))?;
+    let own = parse(&located.file)?;
     let findings = Findings::default();
     let mut root = Section::root(&findings, (&located.file, own.as_table()), None);
     let name = root.name("name");

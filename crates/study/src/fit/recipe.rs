@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
-use toml_edit::{Document, TableLike, Value};
+use toml_edit::{TableLike, Value};
 
 use super::unit;
-use crate::catalogue::section::SourceFile;
+use crate::catalogue::{self, section::SourceFile};
 use crate::ledger::cursor::{Cursor, Page};
 use crate::ledger::expression::Expression;
 use crate::problem::{Place, Problems};
@@ -136,47 +136,15 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<Recipe>, Problems> {
         origin: origin.to_owned(),
         text: Arc::from(text),
     };
+    let document = catalogue::parse(&source)?;
     let page = Page::new(&source);
-    let document = match Document::parse(text) {
-        Ok(document) => document,
-        Err(error) => {
-            let message = error.message().trim().replace('\n', "; ");
-            page.wrong(error.span(), format!("not TOML: {message}"), "");
-            return Err(Problems(page.problems.into_inner()));
-        }
-    };
     let mut root = Cursor::new(&page, "the recipes", document.as_table(), None);
     let mut recipes = Vec::new();
-    for (table, at) in tables(&page, &mut root, "fit") {
+    for (table, at) in root.tables("fit") {
         recipes.extend(recipe(&page, table, at));
     }
     drop(root);
     Problems(page.problems.into_inner()).or(recipes)
-}
-
-type Tables<'a> = Vec<(&'a dyn TableLike, Option<Range<usize>>)>;
-
-/// The tables of `[[key]]`.
-fn tables<'a>(page: &Page<'a>, root: &mut Cursor<'a>, key: &'static str) -> Tables<'a> {
-    let Some(item) = root.item(key) else {
-        return Vec::new();
-    };
-    match item.as_array_of_tables() {
-        Some(tables) => {
-            let tables = tables.iter();
-            tables
-                .map(|table| (table as &dyn TableLike, table.span()))
-                .collect()
-        }
-        None => {
-            page.wrong(
-                item.span(),
-                format!("`{key}` is not a list of tables"),
-                format!("write [[{key}]]"),
-            );
-            Vec::new()
-        }
-    }
 }
 
 /// Reads one `[[fit]]`; `None` if it is wrong.

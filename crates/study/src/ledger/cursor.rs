@@ -40,6 +40,9 @@ impl<'a> Page<'a> {
     }
 }
 
+/// Tables of a list of them, each with where it stands.
+pub(crate) type Tables<'a> = Vec<(&'a dyn TableLike, Option<Range<usize>>)>;
+
 /// A cursor over one table. See the head of this file.
 pub(crate) struct Cursor<'a> {
     page: &'a Page<'a>,
@@ -158,6 +161,23 @@ impl<'a> Cursor<'a> {
             self.wrong(key, format!("`{key}` must be a whole number"), help);
         }
         number
+    }
+
+    /// The tables of `[[key]]`; none if the key is absent.
+    pub(crate) fn tables(&mut self, key: &'static str) -> Tables<'a> {
+        let Some(item) = self.item(key) else {
+            return Vec::new();
+        };
+        let Some(tables) = item.as_array_of_tables() else {
+            let what = format!("`{key}` is not a list of tables");
+            self.page
+                .wrong(item.span(), what, format!("write [[{key}]]"));
+            return Vec::new();
+        };
+        let tables = tables.iter();
+        tables
+            .map(|table| (table as &dyn TableLike, table.span()))
+            .collect()
     }
 
     /// Keys and values of a table of values, if the key is there.

@@ -3,11 +3,10 @@
 mod row;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use model::media::Precondition;
-use toml_edit::{ArrayOfTables, Document, TableLike, Value};
+use toml_edit::Value;
 
 use super::cursor::{Cursor, Page};
 use super::{File, Measurement, SEEDS, Sweep, Work, act, measure, rows};
@@ -39,15 +38,8 @@ pub fn file(origin: &str, text: &str) -> Result<File, Problems> {
         origin: origin.to_owned(),
         text: Arc::from(text),
     };
+    let document = catalogue::parse(&source)?;
     let page = Page::new(&source);
-    let document = match Document::parse(text) {
-        Ok(document) => document,
-        Err(error) => {
-            let message = error.message().trim().replace('\n', "; ");
-            page.wrong(error.span(), format!("not TOML: {message}"), "");
-            return Err(Problems(page.problems.into_inner()));
-        }
-    };
     let mut root = Cursor::new(&page, "the ledger", document.as_table(), None);
     let mut file = File {
         origin: origin.to_owned(),
@@ -61,10 +53,10 @@ pub fn file(origin: &str, text: &str) -> Result<File, Problems> {
     let common = common(&page, &mut root);
     drives(&mut root, &mut file, &mut known);
     measurements(&page, &mut root, &common, &mut file, &mut known);
-    for (table, at) in array(&page, &mut root, "row") {
+    for (table, at) in root.tables("row") {
         file.rows.extend(row::row(&page, table, at, &known));
     }
-    for (table, at) in array(&page, &mut root, "not-reproduced") {
+    for (table, at) in root.tables("not-reproduced") {
         let mut cursor = Cursor::new(&page, "not-reproduced", table, at);
         let reason = cursor.text("reason");
         let ids = ids(&mut cursor, "rows");
@@ -74,28 +66,6 @@ pub fn file(origin: &str, text: &str) -> Result<File, Problems> {
     file.pending = ids(&mut root, "pending");
     drop(root);
     Problems(page.problems.into_inner()).or(file)
-}
-
-type Tables<'a> = Vec<(&'a dyn TableLike, Option<Range<usize>>)>;
-
-/// The tables of an array such as `[[row]]`.
-fn array<'a>(page: &Page<'a>, root: &mut Cursor<'a>, key: &'static str) -> Tables<'a> {
-    match root.item(key) {
-        None => Vec::new(),
-        Some(item) => match item.as_array_of_tables().map(ArrayOfTables::iter) {
-            Some(tables) => tables
-                .map(|table| (table as &dyn TableLike, table.span()))
-                .collect(),
-            None => {
-                page.wrong(
-                    item.span(),
-                    format!("`{key}` is not a list of tables"),
-                    format!("write [[{key}]]"),
-                );
-                Vec::new()
-            }
-        },
-    }
 }
 
 /// A list of ids and ranges of ids.

@@ -1,11 +1,9 @@
 //! `drivelab act`: Aerospike's certification test on drives.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressStyle};
 use model::Span;
 use model::host::HostConfig;
 use rayon::prelude::*;
@@ -17,6 +15,7 @@ use study::workload::act::{Config, Costs, Generation, from_text};
 
 use crate::failure::Failure;
 use crate::output::write_whole;
+use crate::progress::Progress;
 use crate::state::State;
 
 /// Aerospike's certification test (ACT): the highest load a drive passes, or whether it passes one
@@ -122,7 +121,7 @@ fn load(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let plans = prepare(args)?;
     let one = args.load.is_some() || args.config.is_some();
-    let bar = progress();
+    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let results: Vec<Result<(Tested, Option<Score>), Problems>> = plans
         .par_iter()
         .with_max_len(1)
@@ -131,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 return test(plan, &|_| {}).map(|tested| (tested, None));
             }
             let found = score(plan, &|passes, fails| {
-                bar.set_message(match fails {
+                bar.message(match fails {
                     None => format!("{}: passes {passes}x", plan.name),
                     Some(fails) => format!("{}: between {passes}x and {fails}x", plan.name),
                 });
@@ -139,7 +138,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             Ok((found.tested.clone(), Some(found)))
         })
         .collect();
-    bar.finish_and_clear();
+    bar.finish();
     let mut rows = Vec::new();
     let mut problems = Problems::default();
     for (plan, result) in plans.into_iter().zip(results) {
@@ -301,16 +300,4 @@ fn config(args: &Args, cores: u16) -> Result<Config, Problems> {
         config.duration = seconds(duration);
     }
     Ok(config)
-}
-
-/// A line on standard error, where that is a terminal.
-fn progress() -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new_spinner();
-    let style = ProgressStyle::with_template("{elapsed_precise} {spinner} {wide_msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    bar.enable_steady_tick(Duration::from_millis(250));
-    bar
 }

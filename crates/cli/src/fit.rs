@@ -1,17 +1,18 @@
 //! `drivelab fit`: a catalogue file for a drive somebody has measured, and the catalogue's own fits run again.
 
-use std::io::{self, IsTerminal, Write};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
-use indicatif::{ProgressBar, ProgressStyle};
-use study::fit::{self, Choice, MeasuredRun, Request, STANDARD_JOBS};
+use study::fit::{self, Choice, MeasuredRun, Request, STANDARD_JOBS, Step};
 use study::ledger;
 use study::problem::Problems;
 use study::report::fit as report;
 
 use crate::failure::Failure;
 use crate::output::write_whole;
+use crate::progress::Progress;
 use crate::state::State;
 
 /// Fit a drive's parameters to fio's results, or the catalogue's own to the ledger
@@ -25,7 +26,9 @@ Examples:
   drivelab fit --base p3700-1600 --measured a.json b.json --free nand.medium.read --free host.switch
   drivelab fit --ledger                                       the catalogue's fits, made again, all of them
   drivelab fit --ledger --drive p4800x-375                    those of one drive and its family
-  drivelab fit --ledger --check --free host.noise.mean        exit code 3 if the catalogue's value does not stand
+  drivelab fit --ledger --only nand/950pro-256                those of one file of the catalogue
+  drivelab fit --ledger --check                               search only where a value is off; exit code 3 if one is
+  drivelab fit --ledger --free host.noise.mean --write catalogue
 
 The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of
 the fit, and its error tells how far the model can be trusted elsewhere.")]
@@ -42,9 +45,18 @@ pub(crate) struct Args {
     #[arg(long = "drive", value_name = "DRIVE", requires = "ledger")]
     drives: Vec<String>,
 
-    /// With --ledger: exit code 3 if a value of the catalogue is not within the interval of its fit
+    /// With --ledger: only the fits of this file of the catalogue, such as host/esxi-nuc; may be given several times
+    #[arg(long = "only", value_name = "FILE", requires = "ledger")]
+    files: Vec<String>,
+
+    /// With --ledger: search only where a value of the catalogue is off its rows by more than a tolerance, and exit
+    /// with code 3 if one is not within the interval of its fit
     #[arg(long, requires = "ledger")]
     check: bool,
+
+    /// With --ledger: write the values that are off into the files of this folder, the catalogue of a checkout
+    #[arg(long, value_name = "FOLDER", requires = "ledger")]
+    write: Option<PathBuf>,
 
     /// The drive to begin from: a name of the catalogue, or the path of a TOML file
     #[arg(long, required_unless_present_any = ["jobs", "ledger"])]
@@ -105,11 +117,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         iterations: args.iterations,
         name: args.name.clone().unwrap_or_else(|| stem.into_owned()),
     };
-    let bar = spinner();
+    let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
     let fitted = fit::drive(&request, &|evaluations| {
-        bar.set_message(format!("{evaluations} points tried"));
+        bar.message(format!("{evaluations} points tried"));
     });
-    bar.finish_and_clear();
+    bar.finish();
     let fitted = fitted?;
     write_whole(output, fitted.toml.as_bytes())?;
     let mut out = io::stdout().lock();
@@ -156,25 +168,38 @@ fn ledger(args: &Args) -> Result<(), Failure> {
     let choice = Choice {
         free: args.free.clone(),
         drives: args.drives.clone(),
+        files: args.files.clone(),
+        check: args.check,
     };
-    let bar = spinner();
-    let progress = |figure: &str, evaluations| {
-        bar.set_message(format!("{figure}: {evaluations} values tried"));
+    if let Some(folder) = args.write.as_ref().filter(|folder| !folder.is_dir()) {
+        let what = format!("--write: there is no folder {}", folder.display());
+        return Err(Problems::whole("command line", what).into());
+    }
+    let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
+    let progress = |step: Step<'_>| {
+        bar.message(format!(
+            "{} of {} fits; {} of {}: {} values tried",
+            step.done, step.of, step.at.key, step.at.file, step.tried
+        ));
     };
     // Each as it comes: all of them take a while.
-    let mut told = Ok(());
-    let mut done = |refit: &fit::Refit| {
+    let told = Mutex::new(Ok(()));
+    let done = |refit: &fit::Refit| {
         let rows = report::rows(refit);
-        let tell = bar.suspend(|| writeln!(io::stdout().lock(), "{rows}\n"));
+        let tell = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.is_ok() {
-            told = tell;
+            *told = tell;
         }
     };
-    let refits = fit::ledger(&files, &recipes, &choice, &progress, &mut done);
-    bar.finish_and_clear();
-    told?;
+    let refits = fit::ledger(&files, &recipes, &choice, &progress, &done);
+    bar.finish();
+    told.into_inner().unwrap_or_else(PoisonError::into_inner)?;
     let refits = refits?;
     writeln!(io::stdout().lock(), "{}", report::ledger(&refits))?;
+    if let Some(folder) = &args.write {
+        write_values(&refits, folder)?;
+    }
     match refits.iter().filter(|refit| !refit.stands).count() {
         off if args.check && off > 0 => Err(Failure::Verdict(format!(
             "{off} of {} fits are off",
@@ -184,14 +209,22 @@ fn ledger(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Progress on standard error, where that is a terminal.
-fn spinner() -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
+/// Puts the values that are off into the files of a catalogue.
+fn write_values(refits: &[fit::Refit], folder: &Path) -> Result<(), Failure> {
+    let mut by_file: BTreeMap<&str, Vec<&fit::Moved>> = BTreeMap::new();
+    let off = refits.iter().filter(|refit| !refit.stands);
+    for figure in off.flat_map(|refit| &refit.figures) {
+        let file = figure.spot.file.strip_prefix("catalogue/");
+        let file = file.unwrap_or(&figure.spot.file);
+        by_file.entry(file).or_default().push(figure);
     }
-    let bar = ProgressBar::new_spinner();
-    let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
+    for (file, figures) in by_file {
+        let path = folder.join(file);
+        let origin = path.display().to_string();
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
+        write_whole(&path, fit::rewritten(&origin, &text, &figures)?.as_bytes())?;
+        writeln!(io::stdout().lock(), "{origin}: {} written", figures.len())?;
+    }
+    Ok(())
 }

@@ -12,6 +12,7 @@ mod drives;
 mod failure;
 mod fit;
 mod output;
+mod progress;
 mod replay;
 mod reproduce;
 mod review;

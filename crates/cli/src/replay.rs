@@ -1,11 +1,9 @@
 //! `drivelab replay`: a block trace on one drive or several.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressStyle};
 use model::Span;
 use model::host::Engine;
 use study::catalogue;
@@ -16,6 +14,7 @@ use study::workload::replay::{Beyond, Pace};
 use study::workload::trace::{self, FORMATS, Format, Options};
 
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::setting::SettingArgs;
 use crate::state::State;
 
@@ -134,14 +133,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         first: args.first,
         ..Options::default()
     };
-    let bar = progress();
-    bar.set_message("reading");
+    let bar = Progress::new("{msg:10} [{wide_bar}] {percent:>3} % {elapsed}");
+    bar.message("reading".into());
     let trace = trace::read(&args.trace, &options)?;
-    bar.set_message("replaying");
+    bar.message("replaying".into());
     let results = replay_all(&trace, &plans, &|share| {
-        bar.set_position((share * 1e3) as u64);
+        bar.share(share);
     });
-    bar.finish_and_clear();
+    bar.finish();
     let mut rows = Vec::new();
     let mut problems = Problems::default();
     for (plan, result) in plans.iter().zip(results) {
@@ -231,16 +230,4 @@ fn unknown_format(name: &str) -> Problem {
             |near| format!("did you mean `{near}`?"),
         )),
     }
-}
-
-/// A bar on standard error, where that is a terminal.
-fn progress() -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(1_000);
-    let style = ProgressStyle::with_template("{msg:10} {wide_bar} {percent:>3} % {elapsed}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

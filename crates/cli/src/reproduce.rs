@@ -2,9 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use study::ledger::support::Supports;
 use study::ledger::{self, SOURCES, Selection, Summary};
 use study::problem::{Place, Problem, Problems, nearest};
@@ -12,6 +10,7 @@ use study::report::reproduce as report;
 
 use crate::failure::Failure;
 use crate::output::write_whole;
+use crate::progress::Progress;
 
 /// Run the ledger: published figures and claims against the models
 #[derive(clap::Args)]
@@ -57,11 +56,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         false => ledger::from_disk(&args.ledgers)?,
     };
     let selection = selection(args)?;
-    let bar = progress();
+    let bar = Progress::new("reproducing [{wide_bar}] {percent:>3} % {elapsed}, {eta} left");
     let reproduction = ledger::reproduce(&files, &selection, &|share| {
-        bar.set_position((share * 1e3) as u64);
+        bar.share(share);
     });
-    bar.finish_and_clear();
+    bar.finish();
     let reproduction = reproduction?;
     if let Some(path) = &args.json {
         let json = format!("{:#}\n", report::json(&reproduction));
@@ -117,17 +116,4 @@ fn width() -> u16 {
         return KEPT;
     }
     comfy_table::Table::new().width().unwrap_or(KEPT).max(100)
-}
-
-/// A bar on standard error, where that is a terminal.
-fn progress() -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(1_000);
-    let style =
-        ProgressStyle::with_template("reproducing {wide_bar} {percent:>3} % {elapsed}, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use study::catalogue::{self, DriveSheet};
 use study::problem::{Place, Problem, Problems};
 use study::report::page;
@@ -15,6 +13,7 @@ use study::workload::trace;
 
 use crate::failure::Failure;
 use crate::output::write_whole;
+use crate::progress::Progress;
 use crate::setting::SettingArgs;
 
 /// Put drives side by side: a page, its data, and a table
@@ -72,9 +71,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let request = read(args)?;
     review::check(&request)?;
-    let bar = progress_bar();
+    let bar = Progress::new(
+        "{elapsed_precise} [{bar:32}] {pos}/{len} measurements, {eta} left  {wide_msg}",
+    );
     let result = review::review(&request, &Virtual, &|event| tell(&bar, event));
-    bar.finish_and_clear();
+    bar.finish();
     let review = result?;
     let data = args.output.with_extension("json");
     write_whole(&args.output, page::html(&review).as_bytes())?;
@@ -222,22 +223,10 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-fn progress_bar() -> ProgressBar {
-    let bar = ProgressBar::new(0);
-    let style = ProgressStyle::with_template(
-        "{elapsed_precise} [{bar:32}] {pos}/{len} measurements, {eta} left  {wide_msg}",
-    );
-    if let Ok(style) = style {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar.enable_steady_tick(Duration::from_millis(250));
-    bar
-}
-
-fn tell(bar: &ProgressBar, event: Event<'_>) {
+fn tell(bar: &Progress, event: Event<'_>) {
     match event {
-        Event::Planned(more) => bar.inc_length(more as u64),
-        Event::Begun(name) => bar.set_message(name.to_owned()),
-        Event::Done(_) => bar.inc(1),
+        Event::Planned(more) => bar.planned(more),
+        Event::Begun(name) => bar.message(name.to_owned()),
+        Event::Done(_) => bar.one_done(),
     }
 }

@@ -1,19 +1,23 @@
 //! The catalogue's fits, made again: each recipe's figures set from the rows it names.
 //!
-//! All else is as the catalogue has it, or as a recipe before found it where the catalogue's value did not stand. A
-//! row's misfit is its distance from the published figure (of a claim: from holding) in units of the row's tolerance,
-//! squared; how much seeds differ is added to the tolerance. So intervals are those of one tolerance, with everything
-//! else held where it is: what two parameters could trade against each other is not in them.
+//! All else is as the catalogue has it, so fits do not depend on each other: any of them alone gives what all of them
+//! together give, and they run side by side. A row's misfit is its distance from the published figure (of a claim: from
+//! holding) in units of the row's tolerance, squared; how much seeds differ is added to the tolerance. So intervals are
+//! those of one tolerance, with everything else held where it is: what two parameters could trade against each other is
+//! not in them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
 
 use super::recipe::{Recipe, Spot, Take, Values};
-use super::search::{Found, Line};
-use super::unit;
-use crate::catalogue::{self, Change, Figure};
+use super::rows::{change, misfit, noise, noisy, reduced, value};
+use super::search::{Line, WITHIN, as_well};
+use super::unit::{self, Numbers, numbers};
+use crate::catalogue::{self, Figure};
 use crate::ledger::{
-    Evidence, File, Judgement, Measurement, Published, Result as RowResult, Row, Selection,
-    Tolerance, Work, reproduce,
+    File, Judgement, Memory, Published, Result as RowResult, Selection, reproduce_with,
 };
 use crate::problem::{Problem, Problems, nearest};
 
@@ -22,7 +26,8 @@ use crate::problem::{Problem, Problems, nearest};
 pub struct Refit {
     /// Its figures.
     pub figures: Vec<Moved>,
-    /// Values of the first figure that are within a tolerance of the best; of choices those that are.
+    /// Values of the first figure that are within a tolerance of the best; of choices those that are. Empty if the
+    /// catalogue's value stood at once and nothing was searched for.
     pub interval: Vec<String>,
     /// Whether the interval ends at a bound of the recipe: below, above.
     pub open: (bool, bool),
@@ -30,6 +35,8 @@ pub struct Refit {
     pub misfit: [f64; 2],
     /// Whether the catalogue's value is within the interval.
     pub stands: bool,
+    /// Values that were tried.
+    pub tried: usize,
     /// The rows they were fitted to, with all seeds.
     pub rows: Vec<RowError>,
 }
@@ -69,14 +76,27 @@ pub struct Choice {
     pub free: Vec<String>,
     /// Drives: the recipes of figures of their files and of their families'.
     pub drives: Vec<String>,
+    /// Files of the catalogue, such as `nand/950pro-256` or `host/esxi-nuc`: the recipes of their own figures.
+    pub files: Vec<String>,
+    /// Whether to search only where the catalogue's value is off by more than a tolerance.
+    pub check: bool,
 }
 
-/// The misfit of values that make no drive, or of a row without a figure.
-const HOPELESS: f64 = 400.0;
-/// What a claim may be off by to count as one tolerance.
-const CLAIM: f64 = 0.05;
+/// How far fits are.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// Fits done.
+    pub done: usize,
+    /// Of how many.
+    pub of: usize,
+    /// The first figure of the one that is at work.
+    pub at: &'a Spot,
+    /// Values of it that were tried.
+    pub tried: usize,
+}
 
-/// Makes recipes again. `progress` is told the figure and the evaluations so far, `done` each fit as it comes.
+/// Makes recipes again, on all cores. `progress` is told of each value that is tried, `done` of each fit as it comes;
+/// the result is in the recipes' order.
 ///
 /// # Errors
 /// A recipe names what is not there, the choice takes none, a measurement does not load.
@@ -84,24 +104,37 @@ pub fn ledger(
     files: &[File],
     recipes: &[Recipe],
     choice: &Choice,
-    progress: &(dyn Fn(&str, u64) + Sync),
-    done: &mut dyn FnMut(&Refit),
+    progress: &(dyn Fn(Step<'_>) + Sync),
+    done: &(dyn Fn(&Refit) + Sync),
 ) -> Result<Vec<Refit>, Problems> {
     let figures = figures()?;
     let chosen = chosen(recipes, choice)?;
-    let mut moved: Vec<(Spot, String)> = Vec::new();
-    let mut refits = Vec::new();
-    for recipe in chosen {
-        let bench = Bench::new(files, recipe, &figures, moved.clone())?;
-        let refit = bench.refit(progress)?;
-        done(&refit);
-        if !refit.stands {
-            let found = refit.figures.iter();
-            moved.extend(found.map(|one| (one.spot.clone(), one.fitted.clone())));
+    let mut problems = Problems::default();
+    let mut benches = Vec::new();
+    for recipe in &chosen {
+        match Bench::new(files, recipe, &figures) {
+            Ok(bench) => benches.push(bench),
+            Err(found) => problems.0.extend(found.0),
         }
-        refits.push(refit);
     }
-    Ok(refits)
+    let benches = problems.or(benches)?;
+    let ready = AtomicUsize::new(0);
+    let one = |bench: &Bench<'_>| {
+        let step = |tried| {
+            progress(Step {
+                done: ready.load(Ordering::Relaxed),
+                of: chosen.len(),
+                at: &bench.recipe.figures[0],
+                tried,
+            });
+        };
+        let refit = bench.refit(choice.check, &step)?;
+        ready.fetch_add(1, Ordering::Relaxed);
+        done(&refit);
+        Ok(refit)
+    };
+    // One by one to whoever is free: a fit takes from a second to minutes.
+    benches.par_iter().with_max_len(1).map(one).collect()
 }
 
 /// Every figure of the catalogue by its place.
@@ -139,6 +172,15 @@ fn chosen<'a>(recipes: &'a [Recipe], choice: &Choice) -> Result<Vec<&'a Recipe>,
         problem.0[0].help = near.map(|near| format!("did you mean {near}?"));
         problems.0.extend(problem.0);
     }
+    let named: Vec<String> = choice.files.iter().map(|name| spot_file(name)).collect();
+    let fitted = || recipes.iter().flat_map(|recipe| &recipe.figures);
+    for name in named
+        .iter()
+        .filter(|name| fitted().all(|spot| spot.file != **name))
+    {
+        let what = format!("no row of the ledger fixes a figure of {name}");
+        problems.0.extend(Problems::whole("command line", what).0);
+    }
     let mut of_drives: Vec<String> = Vec::new();
     for drive in &choice.drives {
         match catalogue::drive(drive) {
@@ -150,6 +192,7 @@ fn chosen<'a>(recipes: &'a [Recipe], choice: &Choice) -> Result<Vec<&'a Recipe>,
         recipe.figures.iter().any(|spot| {
             (choice.free.is_empty() || choice.free.contains(&spot.fixed_as()))
                 && (choice.drives.is_empty() || of_drives.contains(&spot.file))
+                && (named.is_empty() || named.contains(&spot.file))
         })
     };
     let chosen: Vec<&Recipe> = recipes.iter().filter(taken).collect();
@@ -160,6 +203,12 @@ fn chosen<'a>(recipes: &'a [Recipe], choice: &Choice) -> Result<Vec<&'a Recipe>,
     problems.or(chosen)
 }
 
+/// The path of a file of the catalogue from its short name.
+fn spot_file(name: &str) -> String {
+    let name = name.strip_prefix("catalogue/").unwrap_or(name);
+    format!("catalogue/{}.toml", name.trim_end_matches(".toml"))
+}
+
 /// A recipe at work.
 struct Bench<'a> {
     recipe: &'a Recipe,
@@ -167,24 +216,8 @@ struct Bench<'a> {
     held: Vec<(String, Option<Numbers>)>,
     /// The rows with the measurements they need.
     files: Vec<File>,
-    /// What recipes before have moved.
-    moved: Vec<(Spot, String)>,
-}
-
-/// The numbers of a figure, with their units, and whether it is a list.
-type Numbers = (Vec<(f64, String)>, bool);
-
-fn numbers(words: &str) -> Option<Numbers> {
-    let parts: Option<Vec<(f64, String)>> = words.split(',').map(unit::split).collect();
-    Some((parts?, words.contains(',')))
-}
-
-/// Words of a list as a file has them.
-fn as_written(words: &str) -> String {
-    match numbers(words) {
-        Some((_, true)) => format!("[\"{}\"]", words.replace(", ", "\", \"")),
-        _ => words.to_owned(),
-    }
+    /// Runs that were made: where a value changes nothing, or is tried with more seeds.
+    memory: Memory,
 }
 
 impl<'a> Bench<'a> {
@@ -192,7 +225,6 @@ impl<'a> Bench<'a> {
         files: &[File],
         recipe: &'a Recipe,
         figures: &BTreeMap<Spot, Figure>,
-        moved: Vec<(Spot, String)>,
     ) -> Result<Bench<'a>, Problems> {
         let mut problems = Problems::default();
         let mut wrong = |what: String| {
@@ -209,9 +241,7 @@ impl<'a> Bench<'a> {
                 wrong(format!("{} has no figure `{}`", spot.file, spot.key));
                 continue;
             };
-            let before = moved.iter().rev().find(|(known, _)| known == spot);
-            let words = before.map_or(&figure.value, |(_, words)| words);
-            held.push((words.clone(), numbers(words)));
+            held.push((figure.value.clone(), numbers(&figure.value)));
         }
         if let (Values::Between { unit, .. }, Some((words, numbers))) =
             (&recipe.values, held.first())
@@ -229,7 +259,7 @@ impl<'a> Bench<'a> {
             recipe,
             held,
             files: reduced,
-            moved,
+            memory: Memory::default(),
         })
     }
 
@@ -262,15 +292,8 @@ impl<'a> Bench<'a> {
 
     /// The rows with figures in these words; one seed, or all.
     fn results(&self, words: &[String], all_seeds: bool) -> Result<Vec<RowResult>, Problems> {
-        let own = self
-            .recipe
-            .figures
-            .iter()
-            .cloned()
-            .zip(words.iter().cloned());
-        // The last of a figure's values holds.
-        let mut changes: BTreeMap<Spot, String> = self.moved.iter().cloned().collect();
-        changes.extend(own);
+        let own = self.recipe.figures.iter().cloned();
+        let changes: BTreeMap<Spot, String> = own.zip(words.iter().cloned()).collect();
         let mut files = self.files.clone();
         for measurement in files.iter_mut().flat_map(|file| &mut file.measurements) {
             if !all_seeds {
@@ -278,66 +301,105 @@ impl<'a> Bench<'a> {
             }
             change(measurement, &changes)?;
         }
-        Ok(reproduce(&files, &Selection::default(), &|_| {})?.results)
+        Ok(reproduce_with(&files, &Selection::default(), &self.memory, &|_| {})?.results)
     }
 
-    fn refit(&self, progress: &(dyn Fn(&str, u64) + Sync)) -> Result<Refit, Problems> {
-        let name = self.recipe.figures.first().map_or("", |spot| &spot.key);
-        let mut evaluations = 0;
+    fn refit(&self, check: bool, progress: &(dyn Fn(usize) + Sync)) -> Result<Refit, Problems> {
         let catalogue: Vec<String> = self.held.iter().map(|(words, _)| words.clone()).collect();
-        progress(name, 0);
+        progress(1);
+        let once = self.results(&catalogue, false)?;
+        let rows = once.iter();
+        let held: f64 = rows.map(|one| misfit(&one.row, value(one), 0.0)).sum();
+        // Nothing is better than no misfit at all, and more seeds only widen tolerances.
+        if check && held <= WITHIN {
+            return Ok(Refit {
+                figures: self.moved_figures(&catalogue, &catalogue),
+                interval: Vec::new(),
+                open: (false, false),
+                stands: true,
+                misfit: [held, held],
+                tried: 1,
+                rows: row_errors(&once, &once),
+            });
+        }
         let before = self.results(&catalogue, true)?;
         let noise: Vec<f64> = before.iter().map(noise).collect();
-        let mut misfit_of = |words: &[String]| {
-            evaluations += 1;
-            progress(name, evaluations);
-            // Values that contradict each other are no drive at all.
-            self.results(words, false).map_or(HOPELESS, |results| {
-                let rows = results.iter().zip(&noise);
-                rows.map(|(result, noise)| misfit(&result.row, value(result), *noise))
-                    .sum()
-            })
+        let misfit_of = |values: &[f64]| -> f64 {
+            let rows = before.iter().zip(values).zip(&noise);
+            rows.map(|((row, value), noise)| misfit(&row.row, *value, *noise))
+                .sum()
         };
-        let held = misfit_of(&catalogue);
-        let (fitted, interval, open, least, inside) = match &self.recipe.values {
+        let mut pairs = before.iter().zip(&noise);
+        let all_seeds = pairs.any(|(row, noise)| noisy(&row.row, *noise));
+        let tried = AtomicUsize::new(1);
+        let values_at = |words: &[String]| -> Vec<f64> {
+            progress(tried.fetch_add(1, Ordering::Relaxed) + 1);
+            // Values that contradict each other are no drive at all.
+            let results = self.results(words, all_seeds);
+            let none = vec![f64::NAN; before.len()];
+            results.map_or(none, |results| results.iter().map(value).collect())
+        };
+        let there = if all_seeds { &before } else { &once };
+        let held = misfit_of(&there.iter().map(value).collect::<Vec<f64>>());
+        let best = self.best(&values_at, &misfit_of);
+        let least = misfit_of(&values_at(&best.words));
+        let after = self.results(&best.words, true)?;
+        Ok(Refit {
+            figures: self.moved_figures(&catalogue, &best.words),
+            interval: best.interval,
+            open: best.open,
+            stands: best.holds || held <= best.misfit + WITHIN,
+            misfit: [held, least],
+            tried: tried.into_inner(),
+            rows: row_errors(&before, &after),
+        })
+    }
+
+    /// Looks for the best values.
+    fn best(
+        &self,
+        values_at: &(dyn Fn(&[String]) -> Vec<f64> + Sync),
+        misfit_of: &(dyn Fn(&[f64]) -> f64 + Sync),
+    ) -> Best {
+        match &self.recipe.values {
             Values::Between { from, to, unit } => {
-                let mut at = |number: f64| Ok(misfit_of(&self.words_at(number, unit)));
-                let found = Line::new(*from, *to, unit.is_empty(), &mut at)
-                    .search(self.recipe.take)
-                    .map_err(|what| Problems::whole("fit", what))?;
-                let Found {
-                    value,
-                    interval: (low, high),
-                    misfit,
-                } = found;
+                let line = Line {
+                    from: *from,
+                    to: *to,
+                    whole: unit.is_empty(),
+                    figures: &|number| values_at(&self.words_at(number, unit)),
+                    misfit: misfit_of,
+                };
+                let found = line.search(self.recipe.take);
+                let (low, high) = found.interval;
                 let hair = 1e-3;
                 let first = self.first(unit);
-                let inside = low * (1.0 - hair) <= first && first <= high * (1.0 + hair);
-                let ends = vec![unit::words(low, unit), unit::words(high, unit)];
-                let open = (low <= from * (1.0 + hair), high >= to * (1.0 - hair));
-                (self.words_at(value, unit), ends, open, misfit, inside)
+                Best {
+                    words: self.words_at(found.value, unit),
+                    interval: vec![unit::words(low, unit), unit::words(high, unit)],
+                    open: (low <= from * (1.0 + hair), high >= to * (1.0 - hair)),
+                    misfit: found.misfit,
+                    holds: low * (1.0 - hair) <= first && first <= high * (1.0 + hair),
+                }
             }
             Values::OneOf(choices) => {
                 let all = |words: &String| vec![words.clone(); self.held.len()];
-                let misfits: Vec<f64> = choices.iter().map(|one| misfit_of(&all(one))).collect();
+                let misfits: Vec<f64> = choices
+                    .par_iter()
+                    .map(|one| misfit_of(&values_at(&all(one))))
+                    .collect();
                 let (taken, least, within) = choose(&misfits, self.recipe.take);
                 let within: Vec<String> = within.iter().map(|at| choices[*at].clone()).collect();
-                let inside = catalogue
-                    .first()
-                    .is_some_and(|words| within.contains(words));
-                (all(&choices[taken]), within, (false, false), least, inside)
+                let held = self.held.first();
+                Best {
+                    words: all(&choices[taken]),
+                    holds: held.is_some_and(|(words, _)| within.contains(words)),
+                    interval: within,
+                    open: (false, false),
+                    misfit: least,
+                }
             }
-        };
-        let misfit = [held, misfit_of(&fitted)];
-        let after = self.results(&fitted, true)?;
-        Ok(Refit {
-            figures: self.moved_figures(&catalogue, &fitted),
-            interval,
-            open,
-            stands: inside || held <= least + 1.0,
-            misfit,
-            rows: row_errors(&before, &after),
-        })
+        }
     }
 
     fn moved_figures(&self, catalogue: &[String], fitted: &[String]) -> Vec<Moved> {
@@ -361,159 +423,34 @@ impl<'a> Bench<'a> {
     }
 }
 
+/// What a search found.
+struct Best {
+    words: Vec<String>,
+    interval: Vec<String>,
+    open: (bool, bool),
+    misfit: f64,
+    /// Whether the catalogue's value is within the interval.
+    holds: bool,
+}
+
 /// The choice that is taken, the least misfit, and the choices that are within a tolerance of it.
 fn choose(misfits: &[f64], take: Take) -> (usize, f64, Vec<usize>) {
     let least = misfits.iter().copied().fold(f64::INFINITY, f64::min);
-    let within = |over: f64| -> Vec<usize> {
+    let within = |limit: f64| -> Vec<usize> {
         (0..misfits.len())
-            .filter(|at| misfits[*at] <= least + over)
+            .filter(|at| misfits[*at] <= limit)
             .collect()
     };
-    let best = within(0.01);
+    let best = within(as_well(least));
     let taken = match take {
         Take::Largest => best.last(),
         Take::Smallest | Take::Middle => best.first(),
     };
-    (taken.copied().unwrap_or_default(), least, within(1.0))
-}
-
-/// The files with the recipe's rows, remarks as rows, and the measurements these need.
-fn reduced(files: &[File], recipe: &Recipe, wrong: &mut dyn FnMut(String)) -> Vec<File> {
-    let known = |id: &str| {
-        files
-            .iter()
-            .flat_map(|file| &file.rows)
-            .find(|row| row.id == id)
-    };
-    for id in recipe.rows.iter().filter(|id| known(id).is_none()) {
-        wrong(format!("the ledger has no row {id}"));
-    }
-    let mut reduced = files.to_vec();
-    for file in &mut reduced {
-        file.rows.retain(|row| recipe.rows.contains(&row.id));
-    }
-    for remark in &recipe.remarks {
-        let row = known(&remark.row);
-        let home = reduced.iter_mut().find(|file| file.origin == remark.ledger);
-        let (Some(row), Some(home)) = (row, home) else {
-            wrong(format!(
-                "there is no row {} or no {}",
-                remark.row, remark.ledger
-            ));
-            continue;
-        };
-        home.rows.push(Row {
-            what: format!("{} (remark)", remark.metric),
-            published: Published::Number(remark.published),
-            metric: remark.metric.clone(),
-            expression: remark.expression.clone(),
-            judgement: Judgement::Equals(Tolerance::Share(CLAIM)),
-            evidence: Evidence::Fitted,
-            ..row.clone()
-        });
-    }
-    for file in &mut reduced {
-        let mut needed: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
-        for row in &file.rows {
-            row.expression.points(&mut |owner, points| {
-                needed.entry(owner.to_owned()).or_default().push(points);
-            });
-        }
-        file.measurements
-            .retain(|one| needed.contains_key(&one.name));
-        for measurement in &mut file.measurements {
-            // Points of a sweep that no row looks at need not run.
-            if let Work::Fio {
-                sweep: Some(sweep), ..
-            } = &mut measurement.work
-            {
-                let ranges = &needed[&measurement.name];
-                let looked_at =
-                    |x: f64| ranges.iter().any(|(low, high)| (*low..=*high).contains(&x));
-                sweep.points.retain(|(_, x)| looked_at(*x));
-            }
-        }
-        file.drives.retain(|(name, _)| needed.contains_key(name));
-        file.not_reproduced.clear();
-        file.pending.clear();
-    }
-    reduced.retain(|file| !file.rows.is_empty());
-    reduced
-}
-
-/// The figures of the files behind a measurement: those of its drive and of its host.
-///
-/// # Errors
-/// Drive or host does not load.
-pub fn spots_of(measurement: &Measurement) -> Result<Vec<Spot>, Problems> {
-    let drive = catalogue::drive(&measurement.drive)?;
-    let host = catalogue::host(&measurement.host)?;
-    let both = drive.figures.into_iter().chain(host.figures);
-    Ok(both
-        .map(|figure| Spot {
-            file: figure.file,
-            key: figure.key,
-        })
-        .collect())
-}
-
-/// Changes the figures of a measurement's drive and host.
-fn change(measurement: &mut Measurement, changes: &BTreeMap<Spot, String>) -> Result<(), Problems> {
-    let there = spots_of(measurement)?;
-    for (spot, words) in changes.iter().filter(|(spot, _)| there.contains(spot)) {
-        let set: &mut Vec<Change> = match spot.file.starts_with("catalogue/host/") {
-            true => &mut measurement.host_set,
-            false => &mut measurement.set,
-        };
-        // What the measurement itself sets is its condition, not the drive's parameter.
-        if !set.iter().any(|(known, _)| *known == spot.key) {
-            set.push((spot.key.clone(), as_written(words)));
-        }
-    }
-    Ok(())
-}
-
-fn value(result: &RowResult) -> f64 {
-    result.model.as_ref().map_or(f64::NAN, |model| model.value)
-}
-
-/// Half of the interval that seeds give a row's figure, as a share of it.
-fn noise(result: &RowResult) -> f64 {
-    let model = result.model.as_ref().ok();
-    let interval = model.and_then(|model| Some((model.interval?, model.value)));
-    let half = interval.map_or(0.0, |((low, high), value)| (high - low) / 2.0 / value.abs());
-    if half.is_finite() { half } else { 0.0 }
-}
-
-/// How far a figure is from where it should be, in squared tolerances.
-fn misfit(row: &Row, model: f64, noise: f64) -> f64 {
-    let (wanted, tolerance) = match (row.judgement, &row.published) {
-        (Judgement::Equals(tolerance), Published::Number(published)) => {
-            let tolerance = match tolerance {
-                Tolerance::Share(share) => libm::log1p(share),
-                Tolerance::Factor(factor) => libm::log(factor),
-            };
-            (*published, tolerance)
-        }
-        (Judgement::Below(limit), _) if model < limit => return 0.0,
-        (Judgement::Above(limit), _) if model > limit => return 0.0,
-        (Judgement::Between(low, high), _) if (low..=high).contains(&model) => return 0.0,
-        (Judgement::Below(limit) | Judgement::Above(limit), _) => (limit, CLAIM),
-        (Judgement::Between(_, high), _) if model > high => (high, CLAIM),
-        (Judgement::Between(low, _), _) => (low, CLAIM),
-        (Judgement::Equals(_), _) => return 0.0,
-    };
-    let off = match model / wanted {
-        ratio if ratio > 0.0 => libm::log(ratio),
-        // Where a ratio says nothing: a difference that should be near zero.
-        _ => (model - wanted) / wanted.abs(),
-    };
-    let squares = off * off / (tolerance * tolerance + noise * noise);
-    if squares.is_finite() {
-        squares.min(HOPELESS)
-    } else {
-        HOPELESS
-    }
+    (
+        taken.copied().unwrap_or_default(),
+        least,
+        within(least + WITHIN),
+    )
 }
 
 fn row_errors(before: &[RowResult], after: &[RowResult]) -> Vec<RowError> {
@@ -545,15 +482,5 @@ mod tests {
             choose(&[9.0, 0.3, 0.305, 1.4], Take::Largest),
             (2, 0.3, vec![1, 2])
         );
-    }
-
-    #[test]
-    fn lists_are_numbers_too() {
-        let (parts, list) = numbers("3 us, 8 us").expect("two times");
-        assert!(list);
-        assert_eq!(parts, [(3.0, "us".to_owned()), (8.0, "us".to_owned())]);
-        assert_eq!(as_written("3 us, 8 us"), "[\"3 us\", \"8 us\"]");
-        assert_eq!(as_written("3 us"), "3 us");
-        assert_eq!(numbers("true"), None);
     }
 }

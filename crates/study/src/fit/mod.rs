@@ -2,8 +2,8 @@
 //!
 //! Two uses share it. [`drive()`] makes a file for a drive that a user has measured with fio; [`ledger()`] makes the
 //! catalogue's own fits again, by its recipes. The first searches with Nelder and Mead's simplex over the logarithms of
-//! the parameters, the second along one of them with Brent's method: simulations have no gradient, a parameter's scale
-//! is its own size, and with fixed seeds the same search gives the same figures.
+//! the parameters, the second along one of them, between values whose rows are known: simulations have no gradient, a
+//! parameter's scale is its own size, and with fixed seeds the same search gives the same figures.
 //!
 //! Left out: what several parameters of the ledger could trade against each other (each is set with the others held).
 
@@ -12,17 +12,21 @@ mod ledger;
 mod measured;
 mod parameter;
 mod recipe;
+mod rows;
 mod search;
 mod unit;
+mod write;
 
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
 
 pub use drive::{Fitted, Freed, Request, Residual, STANDARD_JOBS, drive, median_error};
-pub use ledger::{Choice, Moved, Refit, RowError, figures, ledger, spots_of};
+pub use ledger::{Choice, Moved, Refit, RowError, Step, figures, ledger};
 pub use measured::{MeasuredRun, Quantity, Target, read};
 pub use parameter::Parameter;
 pub use recipe::{Recipe, Remark, Spot, Take, Values, read as read_recipes, recipes};
+pub use rows::spots_of;
+pub use write::rewritten;
 
 /// First step of each parameter: a fifth up.
 const STEP: f64 = 0.182;

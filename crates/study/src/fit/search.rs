@@ -1,39 +1,45 @@
-//! The search along one parameter: a coarse look over all its values, Brent's method around the best of them, then the
-//! ends of what does as well and of what is within the rows' tolerances.
+//! The search along one parameter: a coarse look over all its values, then closer and closer ones.
+//!
+//! Known are the rows' figures at the values tried. Between two of them each figure is taken to go on a straight line
+//! of logarithms: a throughput or a time mostly bends once and slowly, where the misfit made of it has corners. From
+//! these lines follow the best value, the ends of what does as well and of what is within the rows' tolerances; the
+//! values that this names are tried, all at once on all cores, and the lines are drawn again until nothing moves.
 //!
 //! A misfit is a sum of squares in units of the rows' tolerances, so what has at most one more than the best differs
 //! from it by no more than one tolerance: that is the interval. Misfits of bounds are flat where they hold, which no
 //! descent can decide; therefore the ends are looked for and the recipe says what is taken.
 
-use std::cell::RefCell;
-
-use argmin::core::{CostFunction, Error, Executor};
-use argmin::solver::brent::BrentOpt;
+use rayon::prelude::*;
 
 use super::recipe::Take;
 
 /// Values of the coarse look.
 const COARSE: usize = 9;
-/// Steps of Brent's method.
-const STEPS: u64 = 8;
-/// Halvings on the way to an end.
-const HALVINGS: u32 = 7;
+/// Looks after it at the most.
+const LOOKS: usize = 6;
+/// In every so many looks it is the middle between two known values that is tried, where a line may creep.
+const HALVING: usize = 3;
+/// Values nearer to each other than this share (of the whole line, where it begins at zero) are one.
+const SAME: f64 = 0.003;
 /// What does as well: a tenth of a tolerance from the best.
 const AS_WELL: f64 = 0.01;
 /// What is within a tolerance of the best.
-const WITHIN: f64 = 1.0;
+pub(super) const WITHIN: f64 = 1.0;
+/// Places on a line between two known values at which the misfit is computed.
+const BETWEEN: usize = 64;
 
-/// What a line search may see: the misfit of a value. Failures end the search.
-pub(super) type Misfit<'a> = dyn FnMut(f64) -> Result<f64, String> + 'a;
-
-/// A parameter's values from the one to the other, and what is known of them.
+/// A parameter's values from the one to the other, and what rows make of them.
 pub(super) struct Line<'a> {
-    from: f64,
-    to: f64,
-    whole: bool,
-    misfit: RefCell<&'a mut Misfit<'a>>,
-    /// Values and misfits, in the order of the values.
-    known: RefCell<Vec<(f64, f64)>>,
+    /// The least.
+    pub(super) from: f64,
+    /// The greatest.
+    pub(super) to: f64,
+    /// Whole numbers only.
+    pub(super) whole: bool,
+    /// The rows' figures at a value; NaN where there is none.
+    pub(super) figures: &'a (dyn Fn(f64) -> Vec<f64> + Sync),
+    /// The misfit of such figures.
+    pub(super) misfit: &'a (dyn Fn(&[f64]) -> f64 + Sync),
 }
 
 /// What a search found.
@@ -47,18 +53,18 @@ pub(super) struct Found {
     pub(super) misfit: f64,
 }
 
-impl<'a> Line<'a> {
-    /// A line over these values; whole numbers only if `whole`.
-    pub(super) fn new(from: f64, to: f64, whole: bool, misfit: &'a mut Misfit<'a>) -> Line<'a> {
-        Line {
-            from,
-            to,
-            whole,
-            misfit: RefCell::new(misfit),
-            known: RefCell::default(),
-        }
-    }
+/// A value that was tried.
+struct Tried {
+    value: f64,
+    place: f64,
+    figures: Vec<f64>,
+    misfit: f64,
+}
 
+/// Places of 0 to 1 along the line from the one to the other.
+type Stretch = (f64, f64);
+
+impl Line<'_> {
     /// Over a decade or more, and never from zero, a parameter's scale is its logarithm.
     fn logarithmic(&self) -> bool {
         self.from > 0.0
@@ -90,179 +96,270 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The misfit of the value at this place.
-    fn at(&self, place: f64) -> Result<f64, String> {
-        let value = self.value(place);
-        let order = |known: &[(f64, f64)]| known.binary_search_by(|one| one.0.total_cmp(&value));
-        if let Ok(index) = order(&self.known.borrow()) {
-            return Ok(self.known.borrow()[index].1);
+    /// Places nearer to each other than this are one.
+    fn same(&self) -> f64 {
+        match self.logarithmic() {
+            true => SAME / libm::log(self.to / self.from),
+            false => SAME,
         }
-        let misfit = (self.misfit.borrow_mut())(value)?;
-        let mut known = self.known.borrow_mut();
-        if let Err(index) = order(&known) {
-            known.insert(index, (value, misfit));
-        }
-        Ok(misfit)
     }
 
-    /// Index of the least misfit among what is known, the first of equals.
-    fn best(&self) -> usize {
-        let known = self.known.borrow();
-        let all = known.iter().enumerate();
-        let least = all.min_by(|a, b| a.1.1.total_cmp(&b.1.1));
-        least.map_or(0, |(index, _)| index)
+    /// Tries the values at these places, without those that are known.
+    fn look(&self, places: &[f64], tried: &mut Vec<Tried>) -> bool {
+        let mut values: Vec<f64> = places.iter().map(|place| self.value(*place)).collect();
+        values.retain(|value| tried.iter().all(|one| one.value != *value));
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let new: Vec<Tried> = values
+            .par_iter()
+            .map(|&value| {
+                let figures = (self.figures)(value);
+                Tried {
+                    value,
+                    place: self.place(value),
+                    misfit: (self.misfit)(&figures),
+                    figures,
+                }
+            })
+            .collect();
+        let any = !new.is_empty();
+        tried.extend(new);
+        tried.sort_by(|a, b| a.value.total_cmp(&b.value));
+        any
     }
 
-    /// The greatest value (`up`) or the least up to which misfits are at most `limit`, from the known value on.
-    fn end(&self, from: f64, limit: f64, up: bool) -> Result<f64, String> {
-        let known: Vec<(f64, f64)> = self.known.borrow().clone();
-        let beyond: Vec<(f64, f64)> = match up {
-            true => known.into_iter().filter(|one| one.0 > from).collect(),
-            false => known.into_iter().rev().filter(|one| one.0 < from).collect(),
-        };
-        let mut inside = from;
-        let mut outside = None;
-        for (value, misfit) in beyond {
-            if misfit > limit {
-                outside = Some(value);
-                break;
-            }
-            inside = value;
-        }
-        let Some(outside) = outside else {
-            return Ok(inside);
-        };
-        let (mut inside, mut outside) = (self.place(inside), self.place(outside));
-        for _ in 0..HALVINGS {
-            let middle = (inside + outside) / 2.0;
-            match self.at(middle)? <= limit {
-                true => inside = middle,
-                false => outside = middle,
+    /// Places and misfits along the lines between all that is known.
+    fn drawn(&self, tried: &[Tried]) -> Vec<(f64, f64)> {
+        let mut drawn: Vec<(f64, f64)> = Vec::with_capacity(tried.len() * BETWEEN);
+        for pair in tried.windows(2) {
+            let (left, right) = (&pair[0], &pair[1]);
+            drawn.push((left.place, left.misfit));
+            for step in 1..BETWEEN {
+                let share = step as f64 / BETWEEN as f64;
+                let figures = left.figures.iter().zip(&right.figures);
+                let figures: Vec<f64> = figures.map(|(a, b)| on_line(*a, *b, share)).collect();
+                let place = left.place + share * (right.place - left.place);
+                drawn.push((place, (self.misfit)(&figures)));
             }
         }
-        // Rounding may have carried the last place over the edge.
-        let value = self.value(inside);
-        Ok(if self.at(inside)? <= limit {
-            value
-        } else {
-            from
-        })
+        drawn.extend(tried.last().map(|last| (last.place, last.misfit)));
+        drawn
     }
 
     /// Looks for the best value.
-    ///
-    /// # Errors
-    /// No misfit can be computed.
-    pub(super) fn search(&self, take: Take) -> Result<Found, String> {
-        for step in 0..COARSE {
-            self.at(step as f64 / (COARSE - 1) as f64)?;
+    pub(super) fn search(&self, take: Take) -> Found {
+        let mut tried = Vec::new();
+        let coarse: Vec<f64> = (0..COARSE)
+            .map(|step| step as f64 / (COARSE - 1) as f64)
+            .collect();
+        self.look(&coarse, &mut tried);
+        for look in 1..=LOOKS {
+            let drawn = self.drawn(&tried);
+            let least = least(&drawn);
+            let best = drawn[least];
+            let (low, high) = stretch(&drawn, least, as_well(best.1));
+            let (lowest, highest) = stretch(&drawn, least, best.1 + WITHIN);
+            let middle = (low + high) / 2.0;
+            let mut wanted = Vec::new();
+            for place in [best.0, low, high, lowest, highest, middle] {
+                let after = tried.partition_point(|one| one.place < place);
+                let near = &tried[after.saturating_sub(1)..(after + 1).min(tried.len())];
+                let known = |one: &Tried| (one.place - place).abs() <= self.same();
+                match near {
+                    _ if near.iter().any(known) => {}
+                    [left, right] if look % HALVING == 0 => {
+                        wanted.push((left.place + right.place) / 2.0);
+                    }
+                    _ => wanted.push(place),
+                }
+            }
+            if !self.look(&wanted, &mut tried) {
+                break;
+            }
         }
-        self.descend()?;
-        let best = self.known.borrow()[self.best()];
-        let ends = |over: f64| -> Result<(f64, f64), String> {
-            let limit = best.1 + over;
-            Ok((
-                self.end(best.0, limit, false)?,
-                self.end(best.0, limit, true)?,
-            ))
-        };
-        let (least, greatest) = ends(AS_WELL)?;
-        let value = match take {
-            Take::Smallest => least,
-            Take::Largest => greatest,
-            Take::Middle => self.value((self.place(least) + self.place(greatest)) / 2.0),
-        };
-        Ok(Found {
-            value,
-            interval: ends(WITHIN)?,
-            misfit: best.1,
-        })
+        self.found(&tried, take)
     }
 
-    /// Brent's method between the neighbours of the best known value.
-    fn descend(&self) -> Result<(), String> {
-        let best = self.best();
-        let (low, high) = {
-            let known = self.known.borrow();
-            let low = known[best.saturating_sub(1)].0;
-            let high = known[(best + 1).min(known.len() - 1)].0;
-            // Where neighbours do as well too, no descent finds anything.
-            let flat = known[best.saturating_sub(1)].1 == known[best].1
-                && known[(best + 1).min(known.len() - 1)].1 == known[best].1;
-            if flat || low == high {
-                return Ok(());
-            }
-            (self.place(low), self.place(high))
+    /// What follows from all that was tried. What is taken does as well where it was tried, not on a line.
+    fn found(&self, tried: &[Tried], take: Take) -> Found {
+        let known: Vec<(f64, f64)> = tried.iter().map(|one| (one.place, one.misfit)).collect();
+        let best = least(&known);
+        let limit = as_well(known[best].1);
+        let does = |one: &&Tried| one.misfit <= limit;
+        let down = tried[..=best].iter().rev().take_while(does);
+        let up = tried[best..].iter().take_while(does);
+        let (low, high) = (
+            down.last().unwrap_or(&tried[best]),
+            up.last().unwrap_or(&tried[best]),
+        );
+        let value = match take {
+            Take::Smallest => low.value,
+            Take::Largest => high.value,
+            Take::Middle => self.value((low.place + high.place) / 2.0),
         };
-        let solver = BrentOpt::new(low, high).set_tolerance(1e-4, 1e-4);
-        let failed = |error: Error| error.to_string();
-        Executor::new(Along(self), solver)
-            .configure(|state| state.max_iters(STEPS))
-            .run()
-            .map_err(failed)?;
-        Ok(())
+        let drawn = self.drawn(tried);
+        let at = drawn.partition_point(|one| one.0 < known[best].0);
+        let (lowest, highest) = stretch(&drawn, at, known[best].1 + WITHIN);
+        Found {
+            value,
+            interval: (self.value(lowest), self.value(highest)),
+            misfit: known[best].1,
+        }
     }
 }
 
-/// A line as the optimiser sees it.
-struct Along<'a, 'b>(&'b Line<'a>);
+/// The misfit up to which a value does as well as the best: where all rows are bounds and hold, only what holds does.
+pub(super) fn as_well(least: f64) -> f64 {
+    if least == 0.0 { 0.0 } else { least + AS_WELL }
+}
 
-impl CostFunction for Along<'_, '_> {
-    type Param = f64;
-    type Output = f64;
-
-    fn cost(&self, place: &f64) -> Result<f64, Error> {
-        self.0.at(*place).map_err(Error::msg)
+/// A figure between two known ones. Where one of them is none, the nearer end is all that can be said.
+fn on_line(a: f64, b: f64, share: f64) -> f64 {
+    if !a.is_finite() || !b.is_finite() {
+        return if share < 0.5 { a } else { b };
     }
+    if a > 0.0 && b > 0.0 {
+        a * libm::pow(b / a, share)
+    } else {
+        a + share * (b - a)
+    }
+}
+
+/// Index of the least misfit, the first of equals.
+fn least(misfits: &[(f64, f64)]) -> usize {
+    let all = misfits.iter().enumerate();
+    let least = all.min_by(|a, b| a.1.1.total_cmp(&b.1.1));
+    least.map_or(0, |(index, _)| index)
+}
+
+/// How far either way from a place misfits are at most `limit`.
+fn stretch(drawn: &[(f64, f64)], from: usize, limit: f64) -> Stretch {
+    // The place on the way from the last within to the first without.
+    let edge = |inside: (f64, f64), outside: (f64, f64)| {
+        let share = (limit - inside.1) / (outside.1 - inside.1);
+        inside.0 + share.clamp(0.0, 1.0) * (outside.0 - inside.0)
+    };
+    let walk = |others: &mut dyn Iterator<Item = &(f64, f64)>| {
+        let mut inside = drawn[from];
+        for &next in others {
+            if next.1 > limit {
+                return edge(inside, next);
+            }
+            inside = next;
+        }
+        inside.0
+    };
+    (
+        walk(&mut drawn[..from].iter().rev()),
+        walk(&mut drawn[from + 1..].iter()),
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
-    fn search(from: f64, to: f64, take: Take, misfit: &dyn Fn(f64) -> f64) -> Found {
-        let mut of = |value: f64| Ok(misfit(value));
-        let line = Line::new(from, to, false, &mut of);
-        line.search(take).expect("it can be computed")
+    /// A search of one row's figure, and how many values it tried.
+    fn search(
+        (from, to): (f64, f64),
+        take: Take,
+        figure: &(dyn Fn(f64) -> f64 + Sync),
+        misfit: &(dyn Fn(f64) -> f64 + Sync),
+    ) -> (Found, usize) {
+        let tried = AtomicUsize::new(0);
+        let line = Line {
+            from,
+            to,
+            whole: false,
+            figures: &|value| {
+                tried.fetch_add(1, Ordering::Relaxed);
+                vec![figure(value)]
+            },
+            misfit: &|figures| misfit(figures[0]),
+        };
+        (line.search(take), tried.into_inner())
+    }
+
+    /// A published figure of 100 and a tolerance of 5 %.
+    fn of_hundred(figure: f64) -> f64 {
+        let off = libm::log(figure / 100.0) / libm::log(1.05);
+        (off * off).min(400.0)
     }
 
     #[test]
-    fn a_parabola_gives_its_bottom_and_a_tolerance_either_way() {
-        let bowl = |x: f64| {
-            let off = libm::log(x / 27.0) / libm::log(1.05);
-            off * off
-        };
-        let found = search(1.0, 500.0, Take::Middle, &bowl);
+    fn a_throughput_gives_its_value_and_a_tolerance_either_way() {
+        // 100 at 27; saturates below 10.
+        let figure = |x: f64| 2700.0 / x.max(10.0);
+        let (found, tried) = search((1.0, 500.0), Take::Middle, &figure, &of_hundred);
         assert!((found.value / 27.0 - 1.0).abs() < 0.005, "{found:?}");
         assert!((found.interval.0 / (27.0 / 1.05) - 1.0).abs() < 0.005);
         assert!((found.interval.1 / (27.0 * 1.05) - 1.0).abs() < 0.005);
+        assert!(tried < 30, "{tried}");
+    }
+
+    #[test]
+    fn a_time_that_is_but_a_part_of_a_latency_is_found_too() {
+        let figure = |x: f64| 80.0 + x;
+        let (found, tried) = search((0.5, 60.0), Take::Middle, &figure, &of_hundred);
+        assert!((found.value / 20.0 - 1.0).abs() < 0.01, "{found:?}");
+        assert!((found.interval.0 / 15.24 - 1.0).abs() < 0.01, "{found:?}");
+        assert!((found.interval.1 / 25.0 - 1.0).abs() < 0.01, "{found:?}");
+        assert!(tried < 30, "{tried}");
     }
 
     #[test]
     fn a_bound_gives_what_the_recipe_takes() {
-        let wall = |x: f64| if x <= 60.0 { 0.0 } else { x - 60.0 };
-        let largest = search(1.0, 200.0, Take::Largest, &wall);
+        let wall = |figure: f64| match figure <= 60.0 {
+            true => 0.0,
+            false => libm::pow(libm::log(figure / 60.0) / 0.05, 2.0),
+        };
+        let line = (1.0, 200.0);
+        let (largest, _) = search(line, Take::Largest, &|x| x, &wall);
         assert!((largest.value / 60.0 - 1.0).abs() < 0.01, "{largest:?}");
+        assert!(largest.value <= 60.0, "{largest:?}");
         assert_eq!(largest.interval.0, 1.0);
-        assert_eq!(search(1.0, 200.0, Take::Smallest, &wall).value, 1.0);
-        let middle = search(1.0, 200.0, Take::Middle, &wall).value;
-        assert!((middle / libm::sqrt(60.0) - 1.0).abs() < 0.01, "{middle}");
+        let (smallest, _) = search(line, Take::Smallest, &|x| x, &wall);
+        assert_eq!(smallest.value, 1.0);
+        let (middle, _) = search(line, Take::Middle, &|x| x, &wall);
+        assert!((middle.value / libm::sqrt(60.0) - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_step_is_found_by_halving() {
+        // A percentile that jumps from 20 to 2000 at 70: the row wants less than 60.
+        let figure = |x: f64| if x <= 70.0 { 20.0 } else { 2000.0 };
+        let wall = |figure: f64| if figure < 60.0 { 0.0 } else { 400.0 };
+        let (found, _) = search((1.0, 200.0), Take::Largest, &figure, &wall);
+        assert!(found.value <= 70.0, "{found:?}");
+        assert!(found.value > 63.0, "{found:?}");
     }
 
     #[test]
     fn whole_numbers_stay_whole_and_zero_can_be_a_value() {
-        let mut of = |value: f64| Ok((value - 12.0) * (value - 12.0));
-        let line = Line::new(0.0, 64.0, true, &mut of);
-        let found = line.search(Take::Middle).expect("it can be computed");
+        let line = Line {
+            from: 0.0,
+            to: 64.0,
+            whole: true,
+            figures: &|value| vec![value - 12.0],
+            misfit: &|figures| figures[0] * figures[0],
+        };
+        let found = line.search(Take::Middle);
         assert_eq!((found.value, found.interval), (12.0, (11.0, 13.0)));
-        let linear = search(0.0, 10.0, Take::Middle, &|x| 100.0 * x * x);
-        assert!(linear.value < 0.01, "{linear:?}");
+        let squares = |x: f64| 100.0 * x * x;
+        let (linear, _) = search((0.0, 10.0), Take::Middle, &|x| x, &squares);
+        assert!(linear.value < 0.02, "{linear:?}");
     }
 
     #[test]
-    fn what_cannot_be_computed_ends_the_search() {
-        let mut of = |_| Err("no drive".to_owned());
-        let line = Line::new(1.0, 2.0, false, &mut of);
-        assert_eq!(line.search(Take::Middle), Err("no drive".into()));
+    fn values_without_a_figure_are_left() {
+        let figure = |x: f64| if x < 5.0 { f64::NAN } else { x * 10.0 };
+        let misfit = |figure: f64| match figure.is_finite() {
+            true => of_hundred(figure),
+            false => 400.0,
+        };
+        let (found, _) = search((1.0, 100.0), Take::Middle, &figure, &misfit);
+        assert!((found.value / 10.0 - 1.0).abs() < 0.005, "{found:?}");
     }
 }

@@ -80,6 +80,22 @@ fn rounded(number: f64) -> String {
     }
 }
 
+/// The numbers of a figure, with their units, and whether it is a list.
+pub(super) type Numbers = (Vec<(f64, String)>, bool);
+
+pub(super) fn numbers(words: &str) -> Option<Numbers> {
+    let parts: Option<Vec<(f64, String)>> = words.split(',').map(split).collect();
+    Some((parts?, words.contains(',')))
+}
+
+/// Words of a list as a file has them.
+pub(super) fn as_written(words: &str) -> String {
+    match numbers(words) {
+        Some((_, true)) => format!("[\"{}\"]", words.replace(", ", "\", \"")),
+        _ => words.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +124,15 @@ mod tests {
         ] {
             assert_eq!(words(number, unit), wanted);
         }
+    }
+
+    #[test]
+    fn lists_are_numbers_too() {
+        let (parts, list) = numbers("3 us, 8 us").expect("two times");
+        assert!(list);
+        assert_eq!(parts, [(3.0, "us".to_owned()), (8.0, "us".to_owned())]);
+        assert_eq!(as_written("3 us, 8 us"), "[\"3 us\", \"8 us\"]");
+        assert_eq!(as_written("3 us"), "3 us");
+        assert_eq!(numbers("true"), None);
     }
 }

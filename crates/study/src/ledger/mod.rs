@@ -29,6 +29,7 @@ pub use class::{Class, Errors};
 pub use judge::{Judgement, Tolerance, Verdict, judge};
 pub(crate) use measure::largest_block;
 pub use read::file;
+pub(crate) use reproduce::{Memory, reproduce_with};
 pub use reproduce::{Model, Reproduction, Result, Selection, Summary, reproduce};
 pub use rows::rows_named;
 

@@ -1,6 +1,7 @@
 //! Runs the ledger: every run that any row needs once, all of them on all cores, then each row's metric and verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
 use super::expression::{Value, Wrong};
 use super::figure::{RunFigure, of_drive};
@@ -153,12 +154,32 @@ enum Run {
 /// A run and the figures that are wanted of it. To add a kind of work: a variant of [`Work`], and what it runs here.
 struct Task {
     run: Run,
+    /// Two tasks with one key are the same run.
+    key: String,
     /// Jobs at its beginning whose I/Os do not count.
     uncounted: usize,
     wanted: BTreeMap<String, RunFigure>,
 }
 
 type Figures = BTreeMap<String, std::result::Result<f64, Wrong>>;
+
+/// Figures of runs that were made before, for those who change one thing and run all again.
+#[derive(Debug, Default)]
+pub(crate) struct Memory(Mutex<BTreeMap<String, Figures>>);
+
+impl Memory {
+    /// What the task comes to: remembered, or run now.
+    fn of(&self, task: &Task, progress: &(dyn Fn(f64) + Sync)) -> Figures {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = known().get(&task.key).cloned();
+        let enough = |known: &Figures| task.wanted.keys().all(|name| known.contains_key(name));
+        remembered.filter(enough).unwrap_or_else(|| {
+            let figures = task.run(progress);
+            known().insert(task.key.clone(), figures.clone());
+            figures
+        })
+    }
+}
 
 impl Task {
     /// Only the figures are kept: histograms of thousands of runs would not fit.
@@ -287,7 +308,7 @@ impl Bench {
     ) -> std::result::Result<usize, Problems> {
         let key = key(measurement, jobs);
         let ios = demand.get(&key).copied().unwrap_or(1);
-        let key = format!("{key} {seed}");
+        let key = format!("{key} {ios} {seed}");
         let index = match self.by_key.get(&key) {
             Some(&index) => index,
             None => {
@@ -303,6 +324,7 @@ impl Bench {
                 };
                 self.tasks.push(Task {
                     run,
+                    key: key.clone(),
                     uncounted: uncounted(measurement),
                     wanted: BTreeMap::new(),
                 });
@@ -328,6 +350,19 @@ pub fn reproduce(
     selection: &Selection,
     progress: &(dyn Fn(f64) + Sync),
 ) -> std::result::Result<Reproduction, Problems> {
+    reproduce_with(files, selection, &Memory::default(), progress)
+}
+
+/// As [`reproduce`], without the runs that are remembered.
+///
+/// # Errors
+/// As [`reproduce`].
+pub(crate) fn reproduce_with(
+    files: &[File],
+    selection: &Selection,
+    memory: &Memory,
+    progress: &(dyn Fn(f64) + Sync),
+) -> std::result::Result<Reproduction, Problems> {
     selection.problems(files).or(())?;
     let demand = demand(files)?;
     let mut bench = Bench::default();
@@ -344,7 +379,9 @@ pub fn reproduce(
         }
         taken.push(of_file);
     }
-    let figures = in_parallel(&bench.tasks, progress, Task::run);
+    let figures = in_parallel(&bench.tasks, progress, |task, progress| {
+        memory.of(task, progress)
+    });
     let mut results = Vec::new();
     for (file, taken) in files.iter().zip(&taken) {
         let drives = sheets(file)?;

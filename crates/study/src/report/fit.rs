@@ -90,6 +90,7 @@ pub fn ledger(refits: &[Refit]) -> String {
         "interval",
         "misfit",
         "fitted",
+        "tried",
         "",
         "rows",
     ]);
@@ -109,13 +110,14 @@ pub fn ledger(refits: &[Refit]) -> String {
                 only_first(interval(refit)),
                 only_first(format!("{:.2}", refit.misfit[0])),
                 only_first(format!("{:.2}", refit.misfit[1])),
+                only_first(refit.tried.to_string()),
                 only_first(if refit.stands { "stands" } else { "OFF" }.into()),
                 only_first(ids(refit)),
             ]);
         }
     }
     right(&mut table, 2..5);
-    right(&mut table, 6..8);
+    right(&mut table, 6..9);
     let off = refits.iter().filter(|refit| !refit.stands).count();
     format!(
         "{}\n\nFits: {}, off: {off}. A fit is off where the catalogue's value is not within its interval: one tolerance of \
@@ -128,6 +130,7 @@ pub fn ledger(refits: &[Refit]) -> String {
 /// From where to where a figure does as well within a tolerance; an end at a bound of the recipe is none of the rows'.
 fn interval(refit: &Refit) -> String {
     match (&refit.interval[..], refit.open) {
+        ([], _) => "not searched".into(),
         ([_, _], (true, true)) => "any".into(),
         ([_, high], (true, false)) => format!("up to {high}"),
         ([low, _], (false, true)) => format!("from {low}"),

@@ -1,0 +1,168 @@
+//! The rows of a recipe: which measurements they need, with which figures changed, and how far they are from what was
+//! published.
+
+use std::collections::BTreeMap;
+
+use super::recipe::{Recipe, Spot};
+use super::unit::as_written;
+use crate::catalogue::{self, Change};
+use crate::ledger::{
+    Evidence, File, Judgement, Measurement, Published, Result as RowResult, Row, Tolerance, Work,
+};
+use crate::problem::Problems;
+
+/// The misfit of a row without a figure, and the most that any row has.
+const HOPELESS: f64 = 400.0;
+/// What a claim may be off by to count as one tolerance.
+const CLAIM: f64 = 0.05;
+
+/// The files with the recipe's rows, remarks as rows, and the measurements these need.
+pub(super) fn reduced(files: &[File], recipe: &Recipe, wrong: &mut dyn FnMut(String)) -> Vec<File> {
+    let known = |id: &str| {
+        files
+            .iter()
+            .flat_map(|file| &file.rows)
+            .find(|row| row.id == id)
+    };
+    for id in recipe.rows.iter().filter(|id| known(id).is_none()) {
+        wrong(format!("the ledger has no row {id}"));
+    }
+    let mut reduced = files.to_vec();
+    for file in &mut reduced {
+        file.rows.retain(|row| recipe.rows.contains(&row.id));
+    }
+    for remark in &recipe.remarks {
+        let row = known(&remark.row);
+        let home = reduced.iter_mut().find(|file| file.origin == remark.ledger);
+        let (Some(row), Some(home)) = (row, home) else {
+            wrong(format!(
+                "there is no row {} or no {}",
+                remark.row, remark.ledger
+            ));
+            continue;
+        };
+        home.rows.push(Row {
+            what: format!("{} (remark)", remark.metric),
+            published: Published::Number(remark.published),
+            metric: remark.metric.clone(),
+            expression: remark.expression.clone(),
+            judgement: Judgement::Equals(Tolerance::Share(CLAIM)),
+            evidence: Evidence::Fitted,
+            ..row.clone()
+        });
+    }
+    for file in &mut reduced {
+        let mut needed: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+        for row in &file.rows {
+            row.expression.points(&mut |owner, points| {
+                needed.entry(owner.to_owned()).or_default().push(points);
+            });
+        }
+        file.measurements
+            .retain(|one| needed.contains_key(&one.name));
+        for measurement in &mut file.measurements {
+            // Points of a sweep that no row looks at need not run.
+            if let Work::Fio {
+                sweep: Some(sweep), ..
+            } = &mut measurement.work
+            {
+                let ranges = &needed[&measurement.name];
+                let looked_at =
+                    |x: f64| ranges.iter().any(|(low, high)| (*low..=*high).contains(&x));
+                sweep.points.retain(|(_, x)| looked_at(*x));
+            }
+        }
+        file.drives.retain(|(name, _)| needed.contains_key(name));
+        file.not_reproduced.clear();
+        file.pending.clear();
+    }
+    reduced.retain(|file| !file.rows.is_empty());
+    reduced
+}
+
+/// The figures of the files behind a measurement: those of its drive and of its host.
+///
+/// # Errors
+/// Drive or host does not load.
+pub fn spots_of(measurement: &Measurement) -> Result<Vec<Spot>, Problems> {
+    let drive = catalogue::drive(&measurement.drive)?;
+    let host = catalogue::host(&measurement.host)?;
+    let both = drive.figures.into_iter().chain(host.figures);
+    Ok(both
+        .map(|figure| Spot {
+            file: figure.file,
+            key: figure.key,
+        })
+        .collect())
+}
+
+/// Changes the figures of a measurement's drive and host.
+pub(super) fn change(
+    measurement: &mut Measurement,
+    changes: &BTreeMap<Spot, String>,
+) -> Result<(), Problems> {
+    let there = spots_of(measurement)?;
+    for (spot, words) in changes.iter().filter(|(spot, _)| there.contains(spot)) {
+        let set: &mut Vec<Change> = match spot.file.starts_with("catalogue/host/") {
+            true => &mut measurement.host_set,
+            false => &mut measurement.set,
+        };
+        // What the measurement itself sets is its condition, not the drive's parameter.
+        if !set.iter().any(|(known, _)| *known == spot.key) {
+            set.push((spot.key.clone(), as_written(words)));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn value(result: &RowResult) -> f64 {
+    result.model.as_ref().map_or(f64::NAN, |model| model.value)
+}
+
+/// Half of the interval that seeds give a row's figure, as a share of it.
+pub(super) fn noise(result: &RowResult) -> f64 {
+    let model = result.model.as_ref().ok();
+    let interval = model.and_then(|model| Some((model.interval?, model.value)));
+    let half = interval.map_or(0.0, |((low, high), value)| (high - low) / 2.0 / value.abs());
+    if half.is_finite() { half } else { 0.0 }
+}
+
+/// The tolerance of a row, as a logarithm.
+fn tolerance(row: &Row) -> f64 {
+    match row.judgement {
+        Judgement::Equals(Tolerance::Share(share)) => libm::log1p(share),
+        Judgement::Equals(Tolerance::Factor(factor)) => libm::log(factor),
+        Judgement::Below(_) | Judgement::Above(_) | Judgement::Between(..) => CLAIM,
+    }
+}
+
+/// Whether one seed says too little: what seeds differ by is more than half of the row's tolerance.
+pub(super) fn noisy(row: &Row, noise: f64) -> bool {
+    noise > tolerance(row) / 2.0
+}
+
+/// How far a figure is from where it should be, in squared tolerances.
+pub(super) fn misfit(row: &Row, model: f64, noise: f64) -> f64 {
+    let wanted = match (row.judgement, &row.published) {
+        (Judgement::Equals(_), Published::Number(published)) => *published,
+        (Judgement::Below(limit), _) if model < limit => return 0.0,
+        (Judgement::Above(limit), _) if model > limit => return 0.0,
+        (Judgement::Between(low, high), _) if (low..=high).contains(&model) => return 0.0,
+        (Judgement::Below(limit) | Judgement::Above(limit), _) => limit,
+        (Judgement::Between(_, high), _) if model > high => high,
+        (Judgement::Between(low, _), _) => low,
+        (Judgement::Equals(_), _) => return 0.0,
+    };
+    let off = match model / wanted {
+        ratio if ratio > 0.0 => libm::log(ratio),
+        // Where a ratio says nothing: a difference that should be near zero.
+        _ => (model - wanted) / wanted.abs(),
+    };
+    let tolerance = tolerance(row);
+    let squares = off * off / (tolerance * tolerance + noise * noise);
+    if squares.is_finite() {
+        squares.min(HOPELESS)
+    } else {
+        HOPELESS
+    }
+}

@@ -1,0 +1,127 @@
+//! Recipes made again on a small ledger: what stands is not searched for, what is off is found, and no fit depends on
+//! another.
+
+use study::fit::{self, Choice, Refit};
+use study::ledger;
+
+const LEDGER: &str = r#"
+[common]
+state = "fresh"
+host = "xeon-2017"
+fio = ["--ioengine=libaio", "--direct=1"]
+
+[measure.reads]
+drive = "ram-disk"
+fio = ["--rw=randread", "--bs=4k"]
+
+[measure.large]
+drive = "ram-disk"
+fio = ["--rw=read", "--bs=1m"]
+
+[[row]]
+id = "S0-001"
+what = "reads, at a command of 4 us and the rate there is"
+conditions = "4 KiB random"
+published = 8
+unit = "us"
+metric = "reads.read.mean_us"
+evidence = "predicted"
+
+[[row]]
+id = "S0-002"
+what = "large reads"
+conditions = "1 MiB"
+published = "at least"
+unit = "MB/s"
+metric = "large.read.mb_s"
+is = "> 1000"
+evidence = "predicted"
+"#;
+
+const RECIPES: &str = r#"
+[[fit]]
+files = "ram/ram-disk"
+figures = "ram.per_command"
+from = "100 ns"
+to = "20 us"
+bounds = "from a lookup to a system call of its own"
+rows = "S0-001"
+
+[[fit]]
+files = "ram/ram-disk"
+figures = "ram.rate"
+from = "100 MB/s"
+to = "20 GB/s"
+take = "smallest"
+bounds = "from a slow bus to several channels"
+rows = "S0-002"
+"#;
+
+fn made(choice: &Choice) -> Vec<Refit> {
+    let file = ledger::file("small.toml", LEDGER);
+    let files = [file.unwrap_or_else(|problems| panic!("{}", problems.render(false)))];
+    let recipes = fit::read_recipes("small fits", RECIPES).expect("two recipes");
+    fit::ledger(&files, &recipes, choice, &|_| {}, &|_| {}).expect("they run")
+}
+
+fn number(words: &str) -> f64 {
+    let number = words.split(' ').next().expect("a number");
+    number.parse().expect("a number")
+}
+
+#[test]
+fn what_is_off_is_found_and_its_interval_told() {
+    let refits = made(&Choice::default());
+    let [command, rate] = &refits[..] else {
+        panic!("{refits:?}")
+    };
+    assert!(!command.stands, "{command:?}");
+    let mean = command.rows[0].after;
+    assert!((mean / 8.0 - 1.0).abs() < 0.005, "{mean}");
+    // One tolerance is 5 % of 8 us: 0.4 us either way of a part that passes through as it is.
+    let [low, high] = [0, 1].map(|end: usize| number(&command.interval[end]));
+    let fitted = number(&command.figures[0].fitted);
+    for (end, wanted) in [(low, fitted - 0.4), (high, fitted + 0.4)] {
+        let end = if end > 100.0 { end / 1000.0 } else { end };
+        assert!((end / wanted - 1.0).abs() < 0.02, "{command:?}");
+    }
+    assert!(rate.stands, "{rate:?}");
+    assert_eq!(rate.open, (false, true));
+    assert!(rate.rows[0].after > 1000.0, "{rate:?}");
+}
+
+#[test]
+fn a_fit_alone_is_the_fit_among_all() {
+    let all = made(&Choice::default());
+    let alone = made(&Choice {
+        free: vec!["ram.rate".into()],
+        ..Choice::default()
+    });
+    assert_eq!(alone.len(), 1);
+    assert_eq!(format!("{:?}", alone[0]), format!("{:?}", all[1]));
+}
+
+#[test]
+fn a_check_searches_only_for_what_is_off() {
+    let refits = made(&Choice {
+        check: true,
+        files: vec!["ram/ram-disk".into()],
+        ..Choice::default()
+    });
+    assert!(!refits[0].stands);
+    assert!(refits[0].tried > 9, "{refits:?}");
+    assert!(refits[1].stands);
+    assert_eq!((refits[1].tried, refits[1].interval.len()), (1, 0));
+}
+
+#[test]
+fn a_file_without_fits_is_named() {
+    let recipes = fit::recipes().expect("built in");
+    let choice = Choice {
+        files: vec!["host/xeon-2071".into()],
+        ..Choice::default()
+    };
+    let refused = fit::ledger(&[], &recipes, &choice, &|_| {}, &|_| {});
+    let problems = refused.expect_err("there is no such file").to_string();
+    assert!(problems.contains("host/xeon-2071"), "{problems}");
+}

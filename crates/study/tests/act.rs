@@ -177,6 +177,18 @@ fn a_service_thread_reads_one_at_a_time() {
 }
 
 #[test]
+fn service_threads_make_whole_requests_a_second_each() {
+    // 12 a second each, not 12.5: the program asks for no more, so the drive is not behind. All are due at once.
+    let tested = run(&plan(
+        reads(2_000, Generation::Service { threads: 160 }, 5),
+        Span::from_us(1),
+        0,
+    ));
+    near(tested.rate(Kind::Read), 1_920.0, 1e-3, "reads a second");
+    assert_eq!(tested.fails(), []);
+}
+
+#[test]
 fn timers_fire_late_by_the_slack_and_do_not_fall_behind() {
     let mut plan = plan(reads(1_000, queues(1, 1), 5), Span::from_us(10), 0);
     plan.costs.timer_slack = Span::from_us(50);
@@ -199,6 +211,52 @@ fn generating_costs_bound_the_load_and_are_told_from_the_drive() {
         "what the generator can do",
     );
     assert!(matches!(tested.fails()[..], [Reason::Generator { .. }]));
+}
+
+#[test]
+fn an_open_load_near_what_a_server_can_do_has_slow_reads_or_none() {
+    // 312,500 reads a second can be made. What is too much is late by ever more, so nearly all of a second's reads wait.
+    let over = |rate| {
+        let plan = plan(reads(rate, queues(8, 8), 1), Span::from_ns(3_200), 0);
+        run(&plan).percent_over(0)
+    };
+    assert_eq!(over(303_000), 0.0);
+    assert!(over(322_000) > 90.0);
+}
+
+#[test]
+fn a_generator_that_is_the_limit_leaves_no_read_slow() {
+    // The drive can do 312,500 a second and twice as much is asked for, but 5 us a request make 200,000.
+    let mut plan = plan(reads(625_000, queues(8, 8), 1), Span::from_ns(3_200), 0);
+    plan.costs.generate = Span::from_us(1);
+    plan.costs.signal = Span::from_us(4);
+    let tested = run(&plan);
+    near(tested.rate(Kind::Read), 200_000.0, 0.01, "reads a second");
+    assert_eq!(tested.percent_over(0), 0.0);
+    assert!(matches!(tested.fails()[..], [Reason::Generator { .. }]));
+}
+
+#[test]
+fn large_blocks_are_written_no_faster_than_they_are_filled() {
+    // 2 GB/s are 65.5 us for 128 KiB, 15,259 a second, of which none is left for a drive that takes no time.
+    let config = Config::load(800.0, Generation::version_6(8), Span::from_ms(1_000));
+    let mut plan = plan(config, Span::ZERO, 0);
+    plan.costs.fill_picoseconds_per_byte = 500;
+    let tested = run(&plan);
+    let possible = 1e12 / (500.0 * 131_072.0);
+    near(
+        tested.rate(Kind::LargeWrite),
+        possible,
+        0.002,
+        "large writes a second",
+    );
+    near(
+        tested.rate(Kind::LargeRead),
+        800.0 * 23.529,
+        0.002,
+        "large reads a second",
+    );
+    assert!(!tested.passes());
 }
 
 #[test]

@@ -245,7 +245,7 @@ impl Tested {
                 });
             }
         }
-        let asked = self.asked(Kind::Read) + self.asked(Kind::Write);
+        let asked = f64::from(self.config.requests_per_second());
         let made = self.requests as f64 / seconds;
         if behind(made, asked) {
             reasons.push(if self.config.has_queues() {

@@ -175,6 +175,19 @@ impl Config {
         }
     }
 
+    /// Requests a second that the program's threads make of the above. In version 6 each thread makes a whole number of
+    /// them (at least one), so 160 threads make 1,920 of 2,000.
+    pub fn requests_per_second(&self) -> u32 {
+        let all = self.record_reads_per_second() + self.record_writes_per_second();
+        match self.generation {
+            Generation::Service { threads } if all > 0 => {
+                let threads = u32::from(threads.max(1));
+                (all / threads).max(1) * threads
+            }
+            _ => all,
+        }
+    }
+
     /// Large reads a second.
     pub fn large_reads_per_second(&self) -> f64 {
         if self.no_defrag_reads {

@@ -17,7 +17,9 @@
 //! they do from the real program.
 //!
 //! Left out: several devices, tomb raiding, and the contention of threads for the program's own locks beyond what
-//! [`Costs`] says. The generating thread and the filling of buffers are given cores of their own.
+//! [`Costs`] says. The generating thread and the filling of buffers are given cores of their own, and nothing holds them
+//! up: pauses of milliseconds, which seem to make the tails of version 3 on the fastest drives, are unknown (decision
+//! 0018).
 //!
 //! Source: the documentation and configuration of ACT (github.com/aerospike/act), versions 3.0 and 6.x; S4's page on it.
 

@@ -308,10 +308,8 @@ impl<'a> Act<'a> {
                 (self.config.large_writes_per_second(), Stop::LargeWritesLag)
             }
             Role::Queue(_) | Role::Service => {
-                let all =
-                    self.config.record_reads_per_second() + self.config.record_writes_per_second();
-                // Whole requests a second, as the program counts them.
-                let each = all / self.config.generation.readers().max(1);
+                let each =
+                    self.config.requests_per_second() / self.config.generation.readers().max(1);
                 (f64::from(each.max(1)), Stop::RequestsLag)
             }
         }

@@ -28,6 +28,7 @@ fn xpoint() -> XPointConfig {
             further_block: Span::from_ns(8),
             controller_interval: Span::from_ns(500),
             controller_slots: 32,
+            write_buffers: 32,
             table_places: 16,
             read_path_ps_per_byte: 384,
             read_spread: Span::ZERO,

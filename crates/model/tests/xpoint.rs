@@ -23,6 +23,7 @@ fn quiet() -> XPointConfig {
             further_block: Span::ZERO,
             controller_interval: Span::from_ns(500),
             controller_slots: 32,
+            write_buffers: 32,
             table_places: 16,
             read_path_ps_per_byte: 375,
             read_spread: Span::ZERO,
@@ -525,4 +526,50 @@ fn the_tail_of_reads_is_twice_the_median_at_any_high_depth() {
         assert!(last > before, "depth {depth}: {last} after {before}");
         before = last;
     }
+}
+
+#[test]
+fn few_write_buffers_cost_two_groups_more_than_four_and_nothing_in_order() {
+    let rate = |groups, buffers, bytes: u32| {
+        let mut config = quiet();
+        config.dies_per_channel = groups;
+        config.timing.write_buffers = buffers;
+        let align = u64::from(bytes);
+        let run = Loop::new(32, 0, bytes, align, 40_000 * 4096 / align).run(&config);
+        run.bytes_per_second
+    };
+    // 4 us for a unit in one of two groups are as much as 2.048 us on the path, but five units rarely lie three and two.
+    let share = rate(2, 5, 4096) / rate(2, 32, 4096);
+    assert!((0.85..0.95).contains(&share), "two groups: {share}");
+    let share = rate(4, 5, 4096) / rate(4, 32, 4096);
+    assert!((0.98..1.001).contains(&share), "four groups: {share}");
+    // Units that follow each other lie in both groups by turns.
+    let in_order = |buffers| {
+        let mut config = quiet();
+        config.dies_per_channel = 2;
+        config.timing.write_buffers = buffers;
+        config.timing.table_places = 16_384;
+        let place = |index: u64| Command::write(0, index << 17, 1 << 17);
+        let done = burst(&config, &(0..32).map(place).collect::<Vec<_>>());
+        done.iter().map(|it| it.at.ns()).max().expect("some") as f64
+    };
+    let share = in_order(32) / in_order(5);
+    assert!((0.96..=1.0).contains(&share), "in order: {share}");
+    // One buffer: one unit at a time, 2.048 us on the path and 4 us at its dies.
+    close_to(rate(4, 1, 4096), 4096.0 / 6.048e-6, 0.01, "one by one");
+}
+
+#[test]
+fn reads_pass_writes_that_wait_for_a_buffer() {
+    let mut config = quiet();
+    config.timing.write_buffers = 1;
+    config.timing.table_places = 16_384;
+    let mut commands: Vec<Command> = (0..8)
+        .map(|unit| Command::write(0, unit * 4096, 4096))
+        .collect();
+    commands.push(Command::read(0, 1 << 20, 4096));
+    let done = burst(&config, &commands);
+    let read = done[8].at;
+    let before = done[..8].iter().filter(|it| it.at < read).count();
+    assert!(before <= 2, "{before} writes came before the read");
 }

@@ -125,10 +125,14 @@ fn tails_keep_within_the_specification() {
         // At depth 1 the host's four microseconds come on top of the drive's own figure.
         between(tail.us(), limit_us / 3.0..=limit_us, row);
     }
-    // Not a limit but what was seen in a chart; the ledger's tolerance of such a tail is a factor of 1.5.
     let measured = at_depth(P4800X, Mix::Write, 64, 1_100_000);
     let tail = measured.latency.percentile(99.999).expect("enough samples");
-    between(tail.us(), 333.0 / 1.5..=333.0 * 1.5, "S1-041, fitted");
+    let third = 1000.0 / 3.0;
+    between(
+        tail.us(),
+        0.85 * third..=third,
+        "S1-041: up to a third of a millisecond",
+    );
 }
 
 #[test]
@@ -235,13 +239,13 @@ fn mixed(drive: &str, read_percent: u32) -> f64 {
 
 #[test]
 fn mixes_dip_a_little_and_a_larger_drive_dips_less() {
-    let iops = |drive| [0, 30, 50, 70, 100].map(|percent| mixed(drive, percent));
+    let iops = |drive| [0, 10, 30, 50, 70, 100].map(|percent| mixed(drive, percent));
     let small = iops("900p-280");
     let large = iops("p4800x-750");
     let lowest = |iops: &[f64]| iops.iter().copied().fold(f64::INFINITY, f64::min);
-    let minor = lowest(&small) / small[0].min(small[4]);
+    let minor = lowest(&small) / small[0].min(small[5]);
     between(minor, 0.9..=0.999, "S4-134: a minor dip in the middle");
-    for (small, large) in small.iter().zip(large).skip(1).take(3) {
+    for (small, large) in small.iter().zip(large).skip(1).take(4) {
         between(
             large / small,
             1.0..=1.1,

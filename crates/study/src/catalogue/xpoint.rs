@@ -82,6 +82,7 @@ fn timing(section: &mut Section<'_>, die_read: Span, die_write: Span) -> (Timing
         controller: controller.span("delay", Span::ZERO..=Span::from_ms(1)),
         further_block: controller.span("further_block", Span::ZERO..=Span::from_us(10)),
         controller_slots: controller.count("slots", 1..=1_000_000u32),
+        write_buffers: controller.count("write_buffers", 1..=1_000_000u32),
         table_places: controller.count("table", 1..=MAX_TABLE_PLACES),
         controller_interval: controller.span("interval", Span::ZERO..=Span::from_ms(1)),
         read_path_ps_per_byte,

@@ -59,6 +59,8 @@ pub struct Timing {
     pub controller_interval: Span,
     /// Commands the controller works on at once; more wait before it, in order.
     pub controller_slots: u32,
+    /// Buffers for units of writes that have left the table: as many are on the data path or at their dies at once.
+    pub write_buffers: u32,
     /// Places for units that wait for the data path, in each direction; a unit's place is a hash of its number.
     pub table_places: u32,
     /// Controller's data path from the medium to the host, picoseconds a byte; moves whole units.
@@ -141,6 +143,10 @@ impl Timing {
         require(
             self.controller_slots > 0,
             "the controller must work on at least one command at once",
+        );
+        require(
+            self.write_buffers > 0,
+            "there must be a buffer for a unit that is written",
         );
         require(
             self.table_places > 0 && self.table_places <= MAX_TABLE_PLACES,

@@ -342,7 +342,10 @@ impl XPoint {
             }
             // What is merged stays in the group's buffer.
             Role::Merge => self.got(now, transit.piece, transit.waits),
-            Role::Write => self.unit_done(now, &transit, done),
+            Role::Write => {
+                self.path.written(now);
+                self.unit_done(now, &transit, done);
+            }
         }
     }
 

@@ -1,9 +1,13 @@
 //! The controller's data path between groups of dies and the host: one server that moves one unit at a time.
 //!
 //! Units wait in a table (table.rs) and an arbiter goes round it. That alone makes the 99th percentile about twice the
-//! median at any depth from saturation on (S1-020), and collisions in the table the 99.999th about twice that (S1-021),
-//! although a unit takes hardly more or less time than another. All reads come before all writes in a round, so the
-//! path turns around at most twice in it.
+//! median at any depth from saturation on (S1-020), and collisions in the table the 99.999th of reads about twice that
+//! (S1-021), although a unit takes hardly more or less time than another. All reads come before all writes in a round,
+//! so the path turns around at most twice in it.
+//!
+//! A unit that is written needs one of a few buffers from the start of its move until its dies have it. Few units are
+//! seldom spread evenly over groups of dies, so drives with two groups lose random writes by it and not those in order
+//! (S2-017, S2-018); with more groups the path is slower than all dies together, and hardly anything is lost.
 //!
 //! Reads differ a little in length, as their error correction does: the drive does not saturate all at once (S1-013).
 //! Of a unit that is wanted in part the whole is read and corrected, and only that part crosses the link: it arrives
@@ -28,6 +32,8 @@ pub(super) struct Path {
     /// When the next can begin.
     free_at: Time,
     last_was_write: bool,
+    /// Buffers left for units that are written.
+    buffers: u32,
     /// The shortest read, and how much longer the longest is.
     read: Span,
     read_spread: Span,
@@ -49,6 +55,7 @@ impl Path {
             serving: Transit::NONE,
             free_at: Time::ZERO,
             last_was_write: false,
+            buffers: timing.write_buffers,
             read: unit(timing.read_path_ps_per_byte).saturating_sub(timing.read_spread),
             read_spread: timing.read_spread * 2,
             write: unit(timing.write_path_ps_per_byte),
@@ -68,22 +75,41 @@ impl Path {
     /// A unit wants to be moved, but for so many bytes of it.
     #[inline]
     pub(super) fn arrive(&mut self, now: Time, transit: Transit, unwanted: u16) {
-        let place = self.place_of(&transit);
-        if self.next == Time::NEVER && self.table.is_empty() {
-            self.table.pass(place);
+        let place = ((u64::from(transit.hash) * u64::from(self.places)) >> 16) as u32;
+        let write = transit.role == Role::Write;
+        let idle = self.next == Time::NEVER;
+        if idle && self.table.is_empty() && !(write && self.buffers == 0) {
+            let half = if write { self.places } else { 0 };
+            self.table.pass(half + place);
             self.serve(now, transit, unwanted);
             return;
         }
-        self.table.put(place, transit, unwanted);
+        if write {
+            let place = self.table.free_place(place, self.places..2 * self.places);
+            self.table.put(place, transit, unwanted);
+        } else {
+            self.table.put(place, transit, unwanted);
+        }
+        if idle {
+            self.serve_next(now);
+        }
     }
 
+    /// Begins with the next unit in turn; a write needs a buffer.
     #[inline]
-    fn place_of(&self, transit: &Transit) -> u32 {
-        let place = ((u64::from(transit.hash) * u64::from(self.places)) >> 16) as u32;
-        if transit.role == Role::Write {
-            self.places + place
-        } else {
-            place
+    fn serve_next(&mut self, now: Time) {
+        let bound = if self.buffers == 0 { 1 } else { 2 } * self.places;
+        if let Some((transit, unwanted)) = self.table.take(bound) {
+            self.serve(now, transit, unwanted);
+        }
+    }
+
+    /// The medium has written a unit at `now`: its buffer is free.
+    #[inline]
+    pub(super) fn written(&mut self, now: Time) {
+        self.buffers += 1;
+        if self.next == Time::NEVER {
+            self.serve_next(now);
         }
     }
 
@@ -91,6 +117,7 @@ impl Path {
     fn serve(&mut self, now: Time, mut transit: Transit, unwanted: u16) {
         let write = transit.role == Role::Write;
         let mut service = if write {
+            self.buffers -= 1;
             self.write
         } else if self.read_spread == Span::ZERO {
             self.read
@@ -118,10 +145,7 @@ impl Path {
     pub(super) fn take(&mut self, now: Time) -> Transit {
         let done = self.serving;
         self.next = Time::NEVER;
-        if !self.table.is_empty() {
-            let (transit, unwanted) = self.table.take();
-            self.serve(now, transit, unwanted);
-        }
+        self.serve_next(now);
         done
     }
 

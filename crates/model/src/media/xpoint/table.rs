@@ -1,10 +1,13 @@
 //! The controller's table of units that wait for its data path, and the arbiter that goes round it.
 //!
-//! A unit's place in the table is a hash of its number, one half for reads and one for writes; units of one place wait
-//! in order. The arbiter takes the first unit of the next place that has one, from where it was: every place gets one
-//! unit in a round. With N units waiting a round takes 2 N services, for places just passed fill up behind the arbiter
-//! as those ahead empty; so a unit waits anything between nothing and twice the mean, and one that finds its place
-//! taken waits a round more.
+//! A unit's place in the table is a hash of its number, one half for reads and one for writes. Reads of one place wait
+//! in order, for the dies deliver what they read to that place; a write can have any, so it takes the next free one.
+//! The arbiter takes the first unit of the next place that has one, from where it was: every place gets one unit in a
+//! round. With N units waiting a round takes 2 N services, for places just passed fill up behind the arbiter as those
+//! ahead empty; so a unit waits anything between nothing and twice the mean, and a read that finds its place taken
+//! waits a round more. While no buffer is free for a write (path.rs), the arbiter goes round the half of reads only.
+
+use std::ops::Range;
 
 use super::group::Transit;
 use crate::engine::Slab;
@@ -80,10 +83,37 @@ impl Table {
         self.entries[last].next = entry;
     }
 
-    /// The next unit in turn; there must be one.
+    /// The first place without a unit, from the `place`th of `range` on and round its end; that place itself if there
+    /// is none.
     #[inline]
-    pub(super) fn take(&mut self) -> (Transit, u16) {
-        let place = self.next_taken();
+    pub(super) fn free_place(&self, place: u32, range: Range<u32>) -> u32 {
+        let wanted = range.start + place;
+        let mut free = wanted;
+        while self.firsts[free as usize] != NONE {
+            free += 1;
+            if free == range.end {
+                free = range.start;
+            }
+            if free == wanted {
+                break;
+            }
+        }
+        free
+    }
+
+    /// The next unit in turn of those whose places are below `bound`.
+    #[inline]
+    pub(super) fn take(&mut self, bound: u32) -> Option<(Transit, u16)> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let mut place = self.next_taken(self.cursor);
+        if place >= bound {
+            place = self.next_taken(0);
+            if place >= bound {
+                return None;
+            }
+        }
         let first = self.firsts[place as usize];
         let entry = self.entries[first];
         self.entries.release(first);
@@ -97,13 +127,13 @@ impl Table {
             }
         }
         self.pass(place);
-        (entry.transit, entry.unwanted)
+        Some((entry.transit, entry.unwanted))
     }
 
-    /// The first place from the cursor on that is not empty, round the end.
+    /// The first place from `from` on that is not empty, round the end; there must be one.
     #[inline]
-    fn next_taken(&self) -> u32 {
-        let (word, bit) = (self.cursor / 64, self.cursor % 64);
+    fn next_taken(&self, from: u32) -> u32 {
+        let (word, bit) = (from / 64, from % 64);
         if let Some(taken) = self.taken.get(word as usize) {
             let ahead = *taken & (u64::MAX << bit);
             if ahead != 0 {
@@ -143,6 +173,29 @@ mod tests {
     }
 
     #[test]
+    fn writes_share_no_place_while_there_are_others() {
+        let mut table = Table::new(8);
+        for (wanted, expected) in [(2, 6), (2, 7), (2, 4), (0, 5), (3, 7)] {
+            let place = table.free_place(wanted, 4..8);
+            assert_eq!(place, expected);
+            table.put(place, transit(0), 0);
+        }
+    }
+
+    #[test]
+    fn what_is_not_below_the_bound_waits() {
+        let mut table = Table::new(8);
+        table.put(5, transit(5), 0);
+        assert!(table.take(4).is_none());
+        table.put(1, transit(1), 0);
+        table.pass(3);
+        assert_eq!(table.take(4).map(|it| it.0.piece), Some(1));
+        assert!(table.take(4).is_none());
+        assert_eq!(table.take(8).map(|it| it.0.piece), Some(5));
+        assert!(table.is_empty() && table.take(8).is_none());
+    }
+
+    #[test]
     fn every_place_gets_one_in_a_round() {
         for places in [1, 63, 64, 65, 4096, 16_384] {
             let mut table = Table::new(places);
@@ -162,7 +215,11 @@ mod tests {
             let mut seen = 0;
             for (index, &place) in expected.enumerate() {
                 let round = (index / order.len()) as u32;
-                assert_eq!(table.take().0.piece, round * places + place, "{places}");
+                assert_eq!(
+                    table.take(places).expect("waits").0.piece,
+                    round * places + place,
+                    "{places}"
+                );
                 seen += 1;
             }
             assert_eq!(seen, 2 * wanted.len());

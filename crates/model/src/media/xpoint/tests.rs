@@ -20,6 +20,7 @@ pub(crate) fn config() -> XPointConfig {
             further_block: Span::from_ns(7),
             controller_interval: Span::from_ns(500),
             controller_slots: 12,
+            write_buffers: 5,
             table_places: 100,
             read_path_ps_per_byte: 408,
             read_spread: Span::from_ns(500),
@@ -101,6 +102,7 @@ fn keeps_the_laws_when_nothing_takes_time() {
             further_block: Span::ZERO,
             controller_interval: Span::ZERO,
             controller_slots: 3,
+            write_buffers: 2,
             table_places: 70,
             read_path_ps_per_byte: 0,
             read_spread: Span::ZERO,
@@ -122,6 +124,7 @@ proptest::proptest! {
         channels in 1u32..9,
         dies_per_channel in 1u32..9,
         slots in 1u32..40,
+        buffers in 1u32..40,
         transfer_units in 1u32..40,
         times in proptest::array::uniform5(0u64..20_000),
         places in 1u32..200,
@@ -139,6 +142,7 @@ proptest::proptest! {
         config.max_transfer = transfer_units * UNIT;
         let timing = &mut config.timing;
         timing.controller_slots = slots;
+        timing.write_buffers = buffers;
         timing.table_places = places;
         timing.controller = Span::from_ns(times[0]);
         timing.controller_interval = Span::from_ns(times[1]);

@@ -28,7 +28,7 @@ Examples:
   drivelab fit --ledger --drive p4800x-375                    those of one drive and its family
   drivelab fit --ledger --only nand/950pro-256                those of one file of the catalogue
   drivelab fit --ledger --check                               search only where a value is off; exit code 3 if one is
-  drivelab fit --ledger --free host.noise.mean --write catalogue
+  drivelab fit --ledger --free host.monitor.noise.mean --write catalogue
 
 The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of
 the fit, and its error tells how far the model can be trusted elsewhere.")]

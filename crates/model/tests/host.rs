@@ -172,6 +172,7 @@ fn every_kind_of_host_keeps_the_laws() {
             up: ns(1500),
             per_page: ns(50),
             coalesce_from: 4,
+            noise,
             idle_states: vec![IdleState {
                 after: Span::from_us(10),
                 exit: Span::from_us(4),
@@ -450,4 +451,62 @@ fn a_core_switches_away_from_a_thread_that_waits_while_the_drive_works() {
     assert!((much - little - 800.0).abs() < 2.0, "{little} {much}");
     // Who polls is never switched away from.
     assert_eq!(run(400, Engine::UserSpace), run(0, Engine::UserSpace));
+}
+
+/// One read each millisecond: the shares that wait for the thread before they are issued, that take longer to submit, and
+/// that take longer on the way up.
+fn paced(config: &HostConfig) -> [f64; 3] {
+    let mut host = HostPath::new(config.clone(), &threads(1, Engine::Libaio), 1, ram());
+    let mut done = Vec::new();
+    for index in 0..4000u64 {
+        host.submit(
+            Time::ZERO + Span::from_ms(1 + index),
+            Command::read(0, 0, 4096),
+        );
+        while host.next_event() != Time::NEVER {
+            host.advance(host.next_event(), &mut done);
+        }
+    }
+    [Part::ThreadBusy, Part::HostSubmission, Part::HostCompletion].map(|part| {
+        let usual = done
+            .iter()
+            .map(|it| it.anatomy.get(part))
+            .min()
+            .expect("4000");
+        let more = done
+            .iter()
+            .filter(|it| it.anatomy.get(part) > usual)
+            .count();
+        more as f64 / 4000.0
+    })
+}
+
+#[test]
+fn what_keeps_a_thread_from_issuing_is_in_no_latency_of_its_io() {
+    let noise = Noise {
+        every: Span::from_us(200),
+        mean: Span::from_us(20),
+    };
+    // A pause is under way for a tenth of the time, and a submission of 1.4 us meets a new one in a hundred.
+    let [before, down, up] = paced(&HostConfig { noise, ..config() });
+    assert!((0.07..0.12).contains(&before), "{before}");
+    assert!((0.002..0.015).contains(&down), "{down}");
+    assert!((0.02..0.08).contains(&up), "{up}");
+    // Pauses of the monitor find completions only.
+    let monitor = Hypervisor {
+        kick: ns(2000),
+        down: ns(1500),
+        up: ns(1500),
+        per_page: ns(50),
+        noise,
+        coalesce_from: 0,
+        idle_states: Vec::new(),
+    };
+    let guest = HostConfig {
+        hypervisor: Some(monitor),
+        ..config()
+    };
+    let [before, down, up] = paced(&guest);
+    assert_eq!([before, down], [0.0, 0.0]);
+    assert!((0.07..0.14).contains(&up), "{up}");
 }

@@ -134,6 +134,8 @@ pub struct Hypervisor {
     pub up: Span,
     /// Its CPU time for each 4 KiB page of data, on the way down.
     pub per_page: Span,
+    /// What else keeps its thread from running.
+    pub noise: Noise,
     /// Its sleeps, by rising `after`.
     pub idle_states: Vec<IdleState>,
     /// With this many commands in flight it begins to leave out interrupts; 0 means never. See [`super::Coalescing`].

@@ -84,6 +84,18 @@ impl Core {
         self.noise_length = self.stream.exponential(self.noise.mean);
     }
 
+    /// When a thread that wakes up at `now` gets the core: noise that has begun keeps it.
+    #[inline]
+    pub(super) fn free_at(&mut self, now: Time) -> Time {
+        let mut free = now;
+        while self.noise_at < free {
+            let over = self.noise_at + self.noise_length;
+            free = free.max(over);
+            self.draw_noise(over.max(self.noise_at + Span::from_ns(1)));
+        }
+        free
+    }
+
     /// When work of this length ends if it begins at `now`: noise that has begun or comes meanwhile delays it.
     #[inline]
     pub(super) fn end_of(&mut self, now: Time, service: Span) -> Time {

@@ -144,6 +144,7 @@ fn monitor(section: &mut Section<'_>) -> Hypervisor {
         down: step(section, "down"),
         up: step(section, "up"),
         per_page: step(section, "per_page"),
+        noise: read_noise(&mut section.section("noise")),
         idle_states,
         coalesce_from: section.count("coalesce_from", 0..=1024u16),
     }

@@ -26,7 +26,11 @@ fn listed(names: &[String]) -> String {
 }
 
 pub(super) fn title(review: &Review) -> String {
-    listed(&labels(review))
+    match &review.drives[..] {
+        // Nothing to tell it apart from.
+        [one] => one.name.clone(),
+        _ => listed(&labels(review)),
+    }
 }
 
 fn swatch(drive: usize) -> String {
@@ -42,9 +46,9 @@ pub(super) fn header(review: &Review, title: &str) -> String {
     page.push_str(&super::look::top_line());
     page.push_str(&format!("<h1>{}</h1>\n", escape(title)));
     page.push_str(&format!(
-        "<p class=\"standfirst\">{} side by side, in software: every figure below comes from a model of the drive run \
+        "<p class=\"standfirst\">{} in software: every figure below comes from a model of the drive run \
          in virtual time, not from a bench. {} suite, seed {}, {}.</p>\n",
-        if review.drives.len() == 1 { "One drive" } else { "Drives" },
+        if review.drives.len() == 1 { "One drive" } else { "Drives side by side," },
         match review.suite.as_str() {
             "quick" => "Quick",
             "full" => "Full",
@@ -234,9 +238,16 @@ pub(super) fn verdict(review: &Review, title_of: impl Fn(&str) -> &'static str) 
 
 /// A table of a chapter's workloads: a row for each workload, direction and drive.
 pub(super) fn workloads(review: &Review, chapter: &str, title: &str) -> String {
+    // Where there is one drive only its name in every row says nothing.
+    let several = review.drives.len() > 1;
+    let drive_head = if several {
+        "<th scope=\"col\" class=\"words\">Drive</th>"
+    } else {
+        ""
+    };
     let mut page = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table class=\"yours\"><thead><tr><th scope=\"col\">Workload</th>\
-         <th scope=\"col\">Drive</th><th scope=\"col\">Direction</th><th scope=\"col\">IOPS</th><th scope=\"col\">Throughput</th>\
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table class=\"yours\"><thead><tr><th scope=\"col\" class=\"words\">Workload</th>\
+         {drive_head}<th scope=\"col\" class=\"words\">Direction</th><th scope=\"col\">IOPS</th><th scope=\"col\">Throughput</th>\
          <th scope=\"col\">Mean</th><th scope=\"col\">99th</th><th scope=\"col\">99.99th</th></tr></thead><tbody>\n",
     );
     let labels = labels(review);
@@ -247,14 +258,20 @@ pub(super) fn workloads(review: &Review, chapter: &str, title: &str) -> String {
     {
         for (drive, found) in point.results.iter().enumerate() {
             let Some(found) = found else { continue };
+            let name = match several {
+                true => format!(
+                    "<td class=\"words\">{} {}</td>",
+                    swatch(drive),
+                    escape(&labels[drive])
+                ),
+                false => String::new(),
+            };
             for (direction, figures) in [("read", &found.read), ("write", &found.write)] {
                 let Some(figures) = figures else { continue };
                 let percentile = |us: Option<f64>| us.map_or("–".to_owned(), microseconds);
                 page.push_str(&format!(
-                    "<tr><th scope=\"row\">{}</th><td>{} {}</td><td>{direction}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                    "<tr><th scope=\"row\">{}</th>{name}<td class=\"words\">{direction}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
                     escape(point.name.split_once('/').map_or("", |(_, name)| name)),
-                    swatch(drive),
-                    escape(&labels[drive]),
                     count(figures.iops),
                     megabytes_a_second(figures.mb_s),
                     microseconds(figures.latency.mean_us),

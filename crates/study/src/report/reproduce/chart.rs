@@ -13,7 +13,7 @@ const RIGHT: f64 = 70.0;
 const LINE: f64 = 22.0;
 const TOP: f64 = 26.0;
 /// Longest name that fits on the left.
-const LONGEST: usize = 62;
+const LONGEST: usize = 50;
 
 /// A logarithmic axis with some room at both ends.
 struct Axis {
@@ -25,9 +25,11 @@ impl Axis {
     fn over(values: &[f64]) -> Axis {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
+        // Rows that are close together still have two round values beside them.
+        let room = libm::fmax(1.3, libm::sqrt(3.0 * low / high));
         Axis {
-            low: libm::log10(low / 1.3),
-            high: libm::log10(high * 1.3),
+            low: libm::log10(low / room),
+            high: libm::log10(high * room),
         }
     }
 
@@ -53,6 +55,22 @@ impl Axis {
             .filter(|tick| (self.low..=self.high).contains(&libm::log10(*tick)))
             .collect()
     }
+}
+
+/// Thousands apart, as a reader of an axis wants them.
+fn grouped(digits: &str) -> String {
+    const NARROW_SPACE: char = '\u{202f}';
+    if digits.len() < 5 || digits.contains('.') {
+        return digits.to_owned();
+    }
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(NARROW_SPACE);
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn number(published: &Published) -> Option<f64> {
@@ -103,7 +121,7 @@ pub(super) fn side_by_side(rows: &[&Result]) -> String {
             "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom:.0}\"/>\
              <text class=\"soft\" x=\"{x:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
             TOP - 9.0,
-            figure(tick)
+            grouped(&figure(tick))
         );
     }
     for (index, (result, published, model)) in pairs.iter().enumerate() {
@@ -168,7 +186,7 @@ pub(super) fn distribution(errors: &[f64]) -> String {
     sorted.sort_by(f64::total_cmp);
     let most = sorted.last().copied().unwrap_or_default().clamp(0.2, 1.0);
     let x = |error: f64| MARGIN + error.min(most) / most * (WIDTH - 2.0 * MARGIN);
-    let y = |share: f64| HEIGHT - 30.0 - share * (HEIGHT - 50.0);
+    let y = |share: f64| HEIGHT - 30.0 - share * (HEIGHT - 66.0);
     let mut svg = format!(
         "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Distribution of errors\">"
     );
@@ -184,17 +202,19 @@ pub(super) fn distribution(errors: &[f64]) -> String {
             share * 100.0
         );
     }
-    for (limit, of) in [
-        (0.05, "median within 5 %"),
-        (0.15, "nine of ten within 15 %"),
+    // One above the other: the limits are nearer to each other than their names are long.
+    for (limit, top, of) in [
+        (0.05, 0.0, "median within 5 %"),
+        (0.15, 15.0, "nine of ten within 15 %"),
     ] {
         let at = x(limit);
         let _ = write!(
             svg,
-            "<line class=\"limit\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"14\" y2=\"{:.1}\"/>\
-             <text class=\"soft\" x=\"{:.1}\" y=\"12\">{of}</text>",
+            "<line class=\"limit\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{top}\" y2=\"{:.1}\"/>\
+             <text class=\"soft\" x=\"{:.1}\" y=\"{:.0}\">{of}</text>",
             y(0.0),
-            at + 4.0
+            at + 4.0,
+            top + 12.0
         );
     }
     let count = sorted.len() as f64;
@@ -209,8 +229,9 @@ pub(super) fn distribution(errors: &[f64]) -> String {
     }
     let _ = write!(path, " H{:.1}", WIDTH - MARGIN);
     let _ = write!(svg, "<path class=\"step\" d=\"{path}\"/>");
-    for tenth in 0..=10 {
-        let error = f64::from(tenth) / 10.0 * most;
+    let step = if most > 0.5 { 0.1 } else { 0.05 };
+    let ticks = (0..=20).map(|index| f64::from(index) * step);
+    for error in ticks.take_while(|error| *error <= most + 1e-9) {
         let _ = write!(
             svg,
             "<text class=\"soft\" x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{:.0} %</text>",
@@ -229,13 +250,25 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_not_too_many() {
-        for (low, high) in [(1.0, 1.1), (30.0, 900.0), (0.3, 146_000.0)] {
+        for (low, high) in [
+            (1.0, 1.1),
+            (728_025.0, 750_000.0),
+            (30.0, 900.0),
+            (0.3, 146_000.0),
+        ] {
             let ticks = Axis::over(&[low, high]).ticks();
             assert!(
-                (1..=14).contains(&ticks.len()),
+                (2..=14).contains(&ticks.len()),
                 "{low} to {high}: {ticks:?}"
             );
         }
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(grouped("300000"), "300\u{202f}000");
+        assert_eq!(grouped("1000"), "1000");
+        assert_eq!(grouped("1.5"), "1.5");
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn cards(all: &Summary) -> String {
             [
                 ("figures", tail.rows.to_string()),
                 ("median error", percent(tail.median)),
-                ("within a factor of 1.5", tail.within_factor.to_string()),
+                ("within factor 1.5", tail.within_factor.to_string()),
             ],
         ),
         (
@@ -152,15 +152,23 @@ fn section(source: &str, about: &str, rows: &[&Result]) -> String {
             chart::side_by_side(&rows)
         );
     }
-    let missed = rows
+    let missed: Vec<&Result> = rows
         .iter()
+        .copied()
         .filter(|result| result.verdict != Verdict::Holds)
-        .count();
+        .collect();
+    if !missed.is_empty() {
+        let _ = write!(
+            page,
+            "<h3 class=\"missed\">Out of tolerance</h3>\n{}",
+            table(&missed)
+        );
+    }
     let _ = write!(
         page,
-        "<details class=\"data\"{}><summary>All {} rows, {missed} out of tolerance</summary>\n{}</details>\n</section>\n",
-        if missed > 0 { " open" } else { "" },
+        "<details class=\"data\"><summary>All {} rows, {} out of tolerance</summary>\n{}</details>\n</section>\n",
         rows.len(),
+        missed.len(),
         table(rows)
     );
     page
@@ -172,7 +180,7 @@ const KEY: &str = "<p class=\"key-line soft\"><span><span class=\"mark published
 
 fn table(rows: &[&Result]) -> String {
     let mut page = String::from(
-        "<div class=\"scroll\"><table class=\"ledger\"><thead><tr><th>row</th><th>what</th><th>conditions</th>\
+        "<div class=\"scroll wide\" tabindex=\"0\"><table class=\"ledger\"><thead><tr><th>row</th><th>what</th><th>conditions</th>\
          <th>published</th><th>model</th><th>error</th><th>evidence</th><th>verdict</th></tr></thead><tbody>\n",
     );
     for result in rows {

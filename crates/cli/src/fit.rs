@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use study::fit::{self, Choice, MeasuredRun, Request, STANDARD_JOBS, Step};
 use study::ledger;
@@ -183,18 +182,17 @@ fn ledger(args: &Args) -> Result<(), Failure> {
         ));
     };
     // Each as it comes: all of them take a while.
-    let told = Mutex::new(Ok(()));
-    let done = |refit: &fit::Refit| {
+    let mut told = Ok(());
+    let mut done = |refit: &fit::Refit| {
         let rows = report::rows(refit);
         let tell = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.is_ok() {
-            *told = tell;
+            told = tell;
         }
     };
-    let refits = fit::ledger(&files, &recipes, &choice, &progress, &done);
+    let refits = fit::ledger(&files, &recipes, &choice, &progress, &mut done);
     bar.finish();
-    told.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+    told?;
     let refits = refits?;
     writeln!(io::stdout().lock(), "{}", report::ledger(&refits))?;
     if let Some(folder) = &args.write {

@@ -61,7 +61,7 @@ fn made(choice: &Choice) -> Vec<Refit> {
     let file = ledger::file("small.toml", LEDGER);
     let files = [file.unwrap_or_else(|problems| panic!("{}", problems.render(false)))];
     let recipes = fit::read_recipes("small fits", RECIPES).expect("two recipes");
-    fit::ledger(&files, &recipes, choice, &|_| {}, &|_| {}).expect("they run")
+    fit::ledger(&files, &recipes, choice, &|_| {}, &mut |_| {}).expect("they run")
 }
 
 fn number(words: &str) -> f64 {
@@ -121,7 +121,7 @@ fn a_file_without_fits_is_named() {
         files: vec!["host/xeon-2071".into()],
         ..Choice::default()
     };
-    let refused = fit::ledger(&[], &recipes, &choice, &|_| {}, &|_| {});
+    let refused = fit::ledger(&[], &recipes, &choice, &|_| {}, &mut |_| {});
     let problems = refused.expect_err("there is no such file").to_string();
     assert!(problems.contains("host/xeon-2071"), "{problems}");
 }

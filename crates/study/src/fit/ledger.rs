@@ -1,7 +1,7 @@
 //! The catalogue's fits, made again: each recipe's figures set from the rows it names.
 //!
 //! All else is as the catalogue has it, so fits do not depend on each other: any of them alone gives what all of them
-//! together give, and they run side by side. A row's misfit is its distance from the published figure (of a claim: from
+//! together give. A row's misfit is its distance from the published figure (of a claim: from
 //! holding) in units of the row's tolerance, squared; how much seeds differ is added to the tolerance. So intervals are
 //! those of one tolerance, with everything else held where it is: what two parameters could trade against each other is
 //! not in them.
@@ -95,8 +95,7 @@ pub struct Step<'a> {
     pub tried: usize,
 }
 
-/// Makes recipes again, on all cores. `progress` is told of each value that is tried, `done` of each fit as it comes;
-/// the result is in the recipes' order.
+/// Makes recipes again, on all cores. `progress` is told of each value that is tried, `done` of each fit as it comes.
 ///
 /// # Errors
 /// A recipe names what is not there, the choice takes none, a measurement does not load.
@@ -105,7 +104,7 @@ pub fn ledger(
     recipes: &[Recipe],
     choice: &Choice,
     progress: &(dyn Fn(Step<'_>) + Sync),
-    done: &(dyn Fn(&Refit) + Sync),
+    done: &mut dyn FnMut(&Refit),
 ) -> Result<Vec<Refit>, Problems> {
     let figures = figures()?;
     let chosen = chosen(recipes, choice)?;
@@ -118,23 +117,33 @@ pub fn ledger(
         }
     }
     let benches = problems.or(benches)?;
-    let ready = AtomicUsize::new(0);
-    let one = |bench: &Bench<'_>| {
-        let step = |tried| {
-            progress(Step {
-                done: ready.load(Ordering::Relaxed),
-                of: chosen.len(),
-                at: &bench.recipe.figures[0],
-                tried,
-            });
-        };
-        let refit = bench.refit(choice.check, &step)?;
-        ready.fetch_add(1, Ordering::Relaxed);
-        done(&refit);
-        Ok(refit)
+    let step = |done, bench: &Bench<'_>, tried| {
+        progress(Step {
+            done,
+            of: chosen.len(),
+            at: &bench.recipe.figures[0],
+            tried,
+        });
     };
-    // One by one to whoever is free: a fit takes from a second to minutes.
-    benches.par_iter().with_max_len(1).map(one).collect()
+    // What stands at the catalogue's values is known from one run of each, all of them side by side; a search keeps all
+    // cores busy by itself.
+    let began = AtomicUsize::new(0);
+    let now: Vec<Vec<RowResult>> = benches
+        .par_iter()
+        .with_max_len(1)
+        .map(|bench| {
+            step(began.fetch_add(1, Ordering::Relaxed), bench, 1);
+            bench.results(&bench.catalogue(), false)
+        })
+        .collect::<Result<_, Problems>>()?;
+    let mut refits = Vec::new();
+    for (bench, now) in benches.iter().zip(now) {
+        let before = refits.len();
+        let refit = bench.refit(now, choice.check, &|tried| step(before, bench, tried))?;
+        done(&refit);
+        refits.push(refit);
+    }
+    Ok(refits)
 }
 
 /// Every figure of the catalogue by its place.
@@ -304,10 +313,19 @@ impl<'a> Bench<'a> {
         Ok(reproduce_with(&files, &Selection::default(), &self.memory, &|_| {})?.results)
     }
 
-    fn refit(&self, check: bool, progress: &(dyn Fn(usize) + Sync)) -> Result<Refit, Problems> {
-        let catalogue: Vec<String> = self.held.iter().map(|(words, _)| words.clone()).collect();
-        progress(1);
-        let once = self.results(&catalogue, false)?;
+    /// The catalogue's values.
+    fn catalogue(&self) -> Vec<String> {
+        self.held.iter().map(|(words, _)| words.clone()).collect()
+    }
+
+    /// Makes the recipe again; `once` is what one seed gives with the catalogue's values.
+    fn refit(
+        &self,
+        once: Vec<RowResult>,
+        check: bool,
+        progress: &(dyn Fn(usize) + Sync),
+    ) -> Result<Refit, Problems> {
+        let catalogue = self.catalogue();
         let rows = once.iter();
         let held: f64 = rows.map(|one| misfit(&one.row, value(one), 0.0)).sum();
         // Nothing is better than no misfit at all, and more seeds only widen tolerances.

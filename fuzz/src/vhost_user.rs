@@ -34,6 +34,8 @@ struct Guest {
     _frontend: Frontend,
     kick: EventFd,
     available: u16,
+    /// It has cut its memory short, and must not touch what it had.
+    cut: bool,
     server: Offline<Box<dyn Endpoint>>,
 }
 
@@ -84,6 +86,7 @@ impl Guest {
             _frontend: frontend,
             kick,
             available: 0,
+            cut: false,
             server,
         };
         guest.server.turn().expect("a ring that is set up well");
@@ -101,8 +104,10 @@ impl Guest {
     }
 
     fn put<T: ByteValued>(&self, at: u64, value: T) {
-        // What a guest writes beyond its memory it writes to nobody.
-        let _ = self.memory.write_obj(value, GuestAddress(at));
+        if !self.cut {
+            // What a guest writes beyond its memory it writes to nobody.
+            let _ = self.memory.write_obj(value, GuestAddress(at));
+        }
     }
 
     /// A request of three descriptors as it should be.
@@ -158,7 +163,7 @@ pub fn guest(bytes: &[u8]) {
     let features = 1 << 32 | u64::from(script.byte() & 3) << 28;
     let mut guest = Guest::new(features);
     while !script.0.is_empty() {
-        match script.byte() % 6 {
+        match script.byte() % 7 {
             0 => {
                 let at = u64::from(script.word());
                 for offset in 0..u64::from(script.byte() % 24) {
@@ -187,6 +192,13 @@ pub fn guest(bytes: &[u8]) {
                 let mut message = [request, 1, length.into()].map(u32::to_le_bytes).concat();
                 message.extend((0..length).map(|_| script.byte()));
                 guest.socket.write_all(&message).expect("it is read");
+            }
+            5 => {
+                let region = guest.memory.iter().next().expect("one region");
+                let place = region.file_offset().expect("a file");
+                let pages = u64::from(script.byte() % 16);
+                ftruncate(place.file(), pages << 12).expect("cut");
+                guest.cut = true;
             }
             _ => {
                 let _ = guest.kick.write(1);

@@ -2,7 +2,7 @@
 //!
 //! The targets are in `fuzz/`, laid out as cargo-fuzz wants them, but cargo-fuzz need not be there: what it adds to a
 //! plain `cargo build` are the compiler's flags below, all of them stable. (With a nightly compiler `cargo fuzz run`
-//! adds the address sanitizer; there is no unsafe code here for it to watch.)
+//! adds the address sanitizer; there is next to no unsafe code here for it to watch.)
 
 use std::fs;
 use std::path::PathBuf;

@@ -275,6 +275,15 @@ impl Connection {
     fn kick(&self) {
         self.kick.write(1).expect("a kick");
     }
+
+    /// Waits until the server has ended it.
+    fn wait_until_ended(mut self) {
+        let end = Instant::now() + LIMIT;
+        let flags = VhostUserConfigFlags::empty();
+        while self.frontend.get_config(0, 8, flags, &[0; 8]).is_ok() {
+            assert!(Instant::now() < end, "still served");
+        }
+    }
 }
 
 #[test]
@@ -415,17 +424,49 @@ fn nonsense_ends_that_connection_only() {
         evil.put(TABLE + 28, 2_u16);
         evil.offer(0);
         connection.kick();
-        let end = Instant::now() + LIMIT;
-        let mut frontend = connection.frontend;
-        while frontend
-            .get_config(0, 8, VhostUserConfigFlags::empty(), &[0; 8])
-            .is_ok()
-        {
-            assert!(Instant::now() < end, "still served");
-        }
+        connection.wait_until_ended();
     }
     memory.ask(0, IN, 0, BLOCK);
     good.kick();
     memory.ended(1);
     assert_eq!(memory.status(0), 0);
+}
+
+#[test]
+fn memory_that_is_cut_short_ends_that_connection_only() {
+    // A write of some 10 us takes a tenth of a second: time to cut memory between request and data.
+    let server = Server::start(1e-4);
+    let mut memory = Memory::new();
+    let good = Connection::new(&server.socket(), &memory, &mut None);
+    // All of it, from the data on, and all but the first page; what is gone must not be touched here either.
+    for left in [0, DATA, 0x1000] {
+        for asked in [false, true] {
+            let mut evil = Memory::new();
+            let connection = Connection::new(&server.socket(), &evil, &mut None);
+            evil.fill(0, 7);
+            evil.ask(0, OUT, 0, BLOCK);
+            if asked {
+                connection.kick();
+                thread::sleep(Duration::from_millis(10));
+            }
+            let file = evil.region().file_offset().expect("a file");
+            ftruncate(file.file(), left).expect("cut");
+            connection.kick();
+            connection.wait_until_ended();
+        }
+    }
+    // And that in which requests are noted.
+    let mut evil = Memory::new();
+    let mut in_flight = None;
+    let connection = Connection::new(&server.socket(), &evil, &mut in_flight);
+    ftruncate(&in_flight.expect("given").1, 0).expect("cut");
+    evil.ask(0, OUT, 0, BLOCK);
+    connection.kick();
+    connection.wait_until_ended();
+    // The others go on, and nothing of it was written.
+    memory.fill(0, 1);
+    memory.ask(0, IN, 0, BLOCK);
+    good.kick();
+    memory.ended(1);
+    assert_eq!((memory.status(0), memory.data(0)), (0, vec![0; BLOCK]));
 }

@@ -17,6 +17,7 @@ use vm_memory::{GuestAddress, GuestMemoryMmap, GuestRegionMmap};
 
 use super::blk::{RING_SIZE, RINGS, Shape};
 use super::chain::Broken;
+use super::guard::Guard;
 use super::inflight::InFlight;
 use super::ring::Ring;
 
@@ -31,6 +32,8 @@ struct Mapping {
 /// The device of one connection.
 pub(super) struct Device {
     shape: Shape,
+    /// Of all that is shared: dropped before it is.
+    guards: Vec<Guard>,
     pub(super) memory: GuestMemoryMmap,
     mappings: Vec<Mapping>,
     pub(super) features: u64,
@@ -48,6 +51,7 @@ impl Device {
     pub(super) fn new() -> io::Result<Device> {
         Ok(Device {
             shape: Shape::default(),
+            guards: Vec::new(),
             memory: GuestMemoryMmap::default(),
             mappings: Vec::new(),
             features: 0,
@@ -66,6 +70,18 @@ impl Device {
 
     pub(super) fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// Fails if what was read from shared memory may not have been what is in it.
+    ///
+    /// # Errors
+    /// When a file has been cut short.
+    pub(super) fn check(&self) -> std::result::Result<(), Broken> {
+        let in_flight = self.in_flight.as_ref().is_some_and(InFlight::is_lost);
+        if in_flight || self.guards.iter().any(Guard::is_lost) {
+            return Err(Broken("shared memory was cut short"));
+        }
+        Ok(())
     }
 
     fn ring(&mut self, index: u32) -> Result<&mut Ring> {
@@ -89,9 +105,11 @@ impl Device {
         files: Vec<File>,
     ) -> io::Result<GuestMemoryMmap> {
         let mut mapped = Vec::new();
+        let mut guards = Vec::new();
         self.mappings.clear();
         for (region, file) in regions.iter().zip(files) {
             let memory = region.mmap_region(file).map_err(io::Error::other)?;
+            guards.push(Guard::new(memory.as_ptr(), memory.size())?);
             let at = GuestAddress(region.guest_phys_addr);
             let overflows = || io::Error::other("the memory ends beyond the address space");
             mapped.push(GuestRegionMmap::new(memory, at).ok_or_else(overflows)?);
@@ -101,7 +119,9 @@ impl Device {
                 bytes: region.memory_size,
             });
         }
-        GuestMemoryMmap::from_regions(mapped).map_err(io::Error::other)
+        let memory = GuestMemoryMmap::from_regions(mapped).map_err(io::Error::other)?;
+        self.guards = guards;
+        Ok(memory)
     }
 
     fn watch(&mut self, index: u8, file: File) -> Result<()> {

@@ -9,6 +9,8 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use vm_memory::mmap::MmapRegion;
 use vm_memory::{Bytes, FileOffset, VolatileMemory};
 
+use super::guard::Guard;
+
 /// Before the entries of a ring: features (8 bytes), version, number of entries, last head, used index (2 each).
 const HEADER: usize = 16;
 /// An entry: in flight (1), padding (5), next (2), counter (8).
@@ -25,6 +27,8 @@ const AT_USED: usize = 14;
 /// The shared memory.
 #[derive(Debug)]
 pub(super) struct InFlight {
+    /// Dropped before the memory is.
+    guard: Guard,
     memory: MmapRegion,
     file: File,
     offset: u64,
@@ -50,14 +54,21 @@ impl InFlight {
     pub(super) fn open(file: File, offset: u64, rings: u16, size: u16) -> io::Result<InFlight> {
         let place = FileOffset::new(file.try_clone()?, offset);
         let memory = MmapRegion::from_file(place, part(size) * usize::from(rings));
+        let memory: MmapRegion = memory.map_err(io::Error::other)?;
         Ok(InFlight {
-            memory: memory.map_err(io::Error::other)?,
+            guard: Guard::new(memory.as_ptr(), memory.size())?,
+            memory,
             file,
             offset,
             rings,
             size,
             counters: vec![0; usize::from(rings)],
         })
+    }
+
+    /// Whether the frontend has cut it short.
+    pub(super) fn is_lost(&self) -> bool {
+        self.guard.is_lost()
     }
 
     /// Its file, offset and length, for the frontend.

@@ -9,12 +9,12 @@
 //! connection, or the death of the server, the next connection does again what had been taken and not ended.
 //!
 //! Left out: migration (dirty page log), packed rings, rings without kick descriptors, memory slots added one by one.
-//! A guest that cuts its shared memory short while it is mapped kills the server (SIGBUS), as it does every vhost-user
-//! backend: the socket is for one's own guests.
+//! What is read from shared memory counts only after [`Device::check`]: a guest may cut its file short at any time.
 
 mod blk;
 mod chain;
 mod device;
+mod guard;
 mod inflight;
 mod ring;
 mod table;
@@ -283,12 +283,16 @@ impl Guest {
             };
             port.submit(self.drive, request);
         };
-        match blk::parse(&device.memory, &slot.chain, device.shape())? {
+        let asked = blk::parse(&device.memory, &slot.chain, device.shape())?;
+        device.check()?;
+        match asked {
             Asked::One(piece) => submit(slot, piece),
             Asked::Ended(end) => slot.end = Some(end),
             Asked::Ranges(op, ranges) => {
                 for range in 0..ranges {
-                    match blk::range(&device.memory, &slot.chain, op, range) {
+                    let piece = blk::range(&device.memory, &slot.chain, op, range);
+                    device.check()?;
+                    match piece {
                         Ok(piece) => submit(slot, piece),
                         Err(end) => slot.end = slot.end.max(Some(end)),
                     }
@@ -318,6 +322,7 @@ impl Guest {
             }
             Op::Write => {
                 chain.readable.read(memory, blk::DATA_OUT, data).is_ok()
+                    && device.check().is_ok()
                     && drive.write(reply.offset, data, reply.fua).is_ok()
             }
             Op::Flush | Op::Deallocate | Op::WriteZeroes => true,
@@ -401,6 +406,7 @@ impl Endpoint for Guest {
             for ring in rings {
                 ring.signal(memory)?;
             }
+            device.check()?;
         }
         if self.waits {
             self.waits = false;
@@ -421,6 +427,7 @@ impl Endpoint for Guest {
         for index in 0..device.rings.len() {
             found |= self.take(&mut device, index, port)?;
         }
+        device.check()?;
         Ok(found)
     }
 

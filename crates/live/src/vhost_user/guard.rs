@@ -1,0 +1,179 @@
+//! Shared memory whose owner may cut its file short.
+//!
+//! A page of a mapping that its file no longer has cannot be touched: the kernel sends SIGBUS, which ends a process. No
+//! check beforehand helps, because the file may be cut between check and use, and only some files can be sealed against
+//! it (a memfd; not a file in `/dev/shm` or of huge pages, which guests have too). So the signal is taken. If the
+//! address is in memory that is guarded, all of that mapping is replaced by zeroes of our own and marked as lost, and the
+//! access goes on; whoever reads guarded memory asks afterwards whether it still was what it seemed, and ends the
+//! connection if not. Any other SIGBUS is left to what was there before, which ends the process.
+//!
+//! This is the only unsafe code: the kernel offers no other way, and no library that we know of does this.
+//! Source: sigaction(2), mmap(2); Wayland servers guard the buffers of their clients in the same way.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use libc::{c_int, c_void, sigaction, siginfo_t};
+
+/// Guarded mappings of the whole process: more than its connections need.
+const MOST: usize = 4096;
+
+/// A guarded mapping; free if its end is 0.
+struct Place {
+    taken: AtomicBool,
+    start: AtomicUsize,
+    end: AtomicUsize,
+    lost: AtomicBool,
+}
+
+static PLACES: [Place; MOST] = [const {
+    Place {
+        taken: AtomicBool::new(false),
+        start: AtomicUsize::new(0),
+        end: AtomicUsize::new(0),
+        lost: AtomicBool::new(false),
+    }
+}; MOST];
+
+/// What is done at other SIGBUSes.
+static BEFORE: OnceLock<sigaction> = OnceLock::new();
+
+/// Guards one mapping as long as it lives; to be dropped before the mapping is given up.
+#[derive(Debug)]
+pub(super) struct Guard(usize);
+
+impl Guard {
+    /// Guards `bytes` bytes from `start` on, which are a whole mapping.
+    ///
+    /// # Errors
+    /// When there are too many, or the signal cannot be taken.
+    pub(super) fn new(start: *const u8, bytes: usize) -> io::Result<Guard> {
+        take_signal()?;
+        let free = |place: &Place| {
+            let (from, to) = (Ordering::Acquire, Ordering::Relaxed);
+            place.taken.compare_exchange(false, true, from, to).is_ok()
+        };
+        let index = PLACES.iter().position(free);
+        let index = index.ok_or_else(|| io::Error::other("too much shared memory"))?;
+        let place = &PLACES[index];
+        place.lost.store(false, Ordering::Relaxed);
+        place.start.store(start as usize, Ordering::Relaxed);
+        let end = (start as usize).saturating_add(bytes);
+        place.end.store(end, Ordering::Release);
+        Ok(Guard(index))
+    }
+
+    /// Whether what was read from it may have been zeroes instead of what is in it.
+    pub(super) fn is_lost(&self) -> bool {
+        PLACES[self.0].lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let place = &PLACES[self.0];
+        place.end.store(0, Ordering::Release);
+        place.taken.store(false, Ordering::Release);
+    }
+}
+
+/// Takes the signal, once.
+fn take_signal() -> io::Result<()> {
+    if BEFORE.get().is_some() {
+        return Ok(());
+    }
+    let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = bus_error;
+    // SAFETY: `action` is plain data for which zeroes are valid (no flags, an empty mask), and lives through the calls;
+    // the handler is a function of the kind that SA_SIGINFO asks for, and calls only what a signal handler may.
+    unsafe {
+        let mut before = MaybeUninit::<sigaction>::zeroed();
+        if libc::sigaction(libc::SIGBUS, std::ptr::null(), before.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if BEFORE.set(before.assume_init()).is_err() {
+            // Another thread was faster.
+            return Ok(());
+        }
+        let mut action: sigaction = MaybeUninit::zeroed().assume_init();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        if libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Replaces the guarded mapping in which this address is; whether there was one.
+fn replace(address: usize) -> bool {
+    for place in &PLACES {
+        let end = place.end.load(Ordering::Acquire);
+        let start = place.start.load(Ordering::Relaxed);
+        if !(start..end).contains(&address) {
+            continue;
+        }
+        place.lost.store(true, Ordering::Relaxed);
+        // SAFETY: the range is a mapping that its `Guard` keeps; it is replaced by memory of the same length that can
+        // be read and written as before, so every pointer into it stays valid.
+        let mapped = unsafe {
+            libc::mmap(
+                start as *mut c_void,
+                end - start,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        return mapped != libc::MAP_FAILED;
+    }
+    false
+}
+
+/// SIGBUS: guarded memory is replaced and the access done again; any other ends the process, as it did before.
+extern "C" fn bus_error(_signal: c_int, cause: *mut siginfo_t, _context: *mut c_void) {
+    // SAFETY: the kernel gives a valid `siginfo_t`, which for SIGBUS has an address.
+    let address = unsafe { (*cause).si_addr() } as usize;
+    if replace(address) {
+        return;
+    }
+    if let Some(before) = BEFORE.get() {
+        // SAFETY: what the kernel gave is valid to be given back. The access is done again, and then it is asked.
+        unsafe { libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use vm_memory::mmap::MmapRegion;
+    use vm_memory::{Bytes, FileOffset, VolatileMemory};
+
+    use super::*;
+
+    #[test]
+    fn memory_that_is_cut_short_reads_as_zeroes_and_is_lost() {
+        let file = File::from(memfd_create("shared", MemfdFlags::CLOEXEC).expect("memory"));
+        ftruncate(&file, 1 << 16).expect("memory");
+        let place = FileOffset::new(file.try_clone().expect("a descriptor"), 0);
+        let memory = MmapRegion::<()>::from_file(place, 1 << 16).expect("memory");
+        let other = Guard::new(std::ptr::dangling(), 1).expect("room");
+        let guard = Guard::new(memory.as_ptr(), 1 << 16).expect("room");
+        let slice = memory.as_volatile_slice();
+        slice.write_obj(7_u64, 0x8000).expect("in range");
+        ftruncate(&file, 0x8000).expect("cut");
+        assert!(!guard.is_lost(), "nobody has looked");
+        assert_eq!(slice.read_obj::<u64>(0x8000).expect("in range"), 0);
+        assert!(guard.is_lost() && !other.is_lost());
+        slice.write_obj(9_u64, 0x8000).expect("in range");
+        assert_eq!(slice.read_obj::<u64>(0x8000).expect("in range"), 9);
+        drop(guard);
+        let again = Guard::new(memory.as_ptr(), 1 << 16).expect("room");
+        assert!(!again.is_lost());
+    }
+}

@@ -23,10 +23,14 @@ const SOON: u64 = 12_000;
 /// Give up spinning after this long.
 const LIMIT: Span = Span::from_us(25);
 
-/// Of so many commands that would be slept for, spin for the first few: enough to learn how soon a client sends that
-/// is answered at once, which may be so soon that neither side sleeps any more.
-const TRY_EVERY: u32 = 1024;
+/// Where the loop sleeps, spin for so many commands now and then: enough to learn how soon a client sends that is
+/// answered at once, which may be so soon that neither side sleeps any more.
 const TRY_FOR: u32 = 24;
+
+/// So many commands are slept for from one such try to the next: at first, and at most. Each that changes nothing
+/// doubles it, so that commands of tries (which wait for a client that has to share our core) become too few to be seen
+/// in a 99th percentile.
+const TRIES: (u32, u32) = (1024, 16_384);
 
 /// Give up trying after this long, which is more than a client takes to wake up.
 const TRY_LIMIT: Span = Span::from_us(60);
@@ -134,9 +138,13 @@ impl Naps {
 pub(super) struct Pace {
     /// Mean time until the next command, in nanoseconds.
     gap_ns: u64,
-    sleeps: u32,
     /// Spins to learn what that brings.
     tries: bool,
+    /// So many commands more.
+    try_for: u32,
+    /// Commands to be slept for until the next try, and until the one after it.
+    sleeps: u32,
+    wait: u32,
     /// What was decided since the last command.
     decided: Option<bool>,
     naps: Naps,
@@ -160,11 +168,33 @@ impl Pace {
 
     fn decide(&mut self) -> bool {
         let quick = self.gap_ns < SOON;
-        self.tries = !quick && self.sleeps % TRY_EVERY < TRY_FOR;
-        self.sleeps = self.sleeps.wrapping_add(u32::from(!quick));
+        self.tries = !quick && self.tries();
+        if quick {
+            self.hurry();
+        }
         let spins = quick || self.tries;
         self.decided = Some(spins);
         spins
+    }
+
+    /// Whether to try what spinning brings.
+    fn tries(&mut self) -> bool {
+        if self.try_for > 0 {
+            self.try_for -= 1;
+            return true;
+        }
+        if self.sleeps == 0 {
+            self.try_for = TRY_FOR;
+            self.wait = (self.wait * 2).clamp(TRIES.0, TRIES.1);
+            self.sleeps = self.wait;
+        }
+        self.sleeps -= 1;
+        false
+    }
+
+    /// Something has changed: the next try comes soon.
+    fn hurry(&mut self) {
+        (self.try_for, self.sleeps, self.wait) = (TRY_FOR, TRIES.0, TRIES.0);
     }
 
     /// A command came, so long after the last.
@@ -180,8 +210,9 @@ impl Pace {
         self.gap_ns = (self.gap_ns * 7 + gap.ns()) / 8;
     }
 
-    /// There is another client than before: naps are tried soon.
+    /// There is another client than before: spinning and naps are tried soon.
     pub(super) fn welcome(&mut self, now: Wall) {
+        self.hurry();
         let (soon, _) = TRIALS;
         self.naps.wait = Span::ZERO;
         self.naps.next_trial = now.plus(soon);
@@ -198,8 +229,9 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Commands this long apart; how many of the last hundred were waited for by spinning.
+    /// A client with commands this long apart; how many of the last hundred were waited for by spinning.
     fn spun(pace: &mut Pace, gap: Span) -> u32 {
+        pace.welcome(Wall::from_ns(0));
         let mut spun = 0;
         for round in 0..1_000 {
             let spins = pace.spins(Span::ZERO);
@@ -235,6 +267,19 @@ mod tests {
             pace.came(Span::from_us(if at_once > 2 { 6 } else { 40 }));
         }
         assert_eq!(spun, 1_000);
+    }
+
+    #[test]
+    fn it_tries_to_spin_for_less_than_one_command_in_two_hundred() {
+        let mut pace = Pace::default();
+        pace.welcome(Wall::from_ns(0));
+        let mut tries = 0;
+        for round in 0..200_000 {
+            let spins = pace.spins(Span::ZERO);
+            tries += u32::from(spins && round >= 50_000);
+            pace.came(Span::from_us(40));
+        }
+        assert!((24..750).contains(&tries), "{tries} of 150000");
     }
 
     /// The share of the time in which there are naps, for a client that takes `each_us` for a command and has `depth`

@@ -2,13 +2,17 @@
 //!
 //! All in one run, on this machine, with fio's nbd engine over a Unix socket: 4 KiB random reads at queue depth 1 and
 //! 32. What counts is I/Os per CPU-second of the server, and the 99th percentile. The drive is served with `--speed 0`
-//! and a memory store, so that no drive's latency is in the way. Rounds alternate between the servers and the middle one
-//! is shown, because a shared machine changes its mind.
+//! and a memory store, so that no drive's latency is in the way. Rounds alternate between the servers; each is compared
+//! within itself, and the middle of these ratios is shown with the least and the most, because a shared machine changes
+//! its mind. What others use of the processors meanwhile is told with each figure. To be less disturbed by them, run it
+//! in a session of its own with a high weight: `setsid -w sh -c 'echo -20 > /proc/self/autogroup; cargo xtask
+//! bench-live'`, or at real-time priority: `chrt -f 1 cargo xtask bench-live`.
 //!
 //! First nothing has been written: a client that takes structured replies is then told of a hole by all but nbdkit, and
 //! no data moves. Then, with those that keep data, all of it has been written. After that NVMe/TCP in `tcp`.
 
 mod cores;
+mod load;
 mod tcp;
 
 use std::path::Path;
@@ -16,15 +20,15 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use load::{Moment, TICKS, cpu_seconds};
+
 use crate::shell::{cargo, is_there, output, program, run, target};
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 /// How long a measurement takes, unless it is said.
 const SECONDS: u32 = 4;
 const DEPTHS: [u32; 2] = [1, 32];
 const STATES: [&str; 2] = ["unwritten", "written"];
-/// Ticks of a CPU clock in `/proc/PID/stat` in a second, on every Linux there is.
-const TICKS: f64 = 100.0;
 
 /// A server under test.
 struct Server {
@@ -88,6 +92,8 @@ struct Score {
     iops: f64,
     per_cpu_second: f64,
     p99_us: f64,
+    /// Processors that others used.
+    others: f64,
 }
 
 /// By server, then by depth: unwritten, then written.
@@ -122,12 +128,13 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
             for (place, score) in measure(server, &socket, seconds)?.into_iter().enumerate() {
                 let depth = DEPTHS[place % DEPTHS.len()];
                 println!(
-                    "{:26} {:9} QD{depth:<3} {:>9.0} IOPS {:>9.0} a CPU-second, p99 {:>7.1} us",
+                    "{:26} {:9} QD{depth:<3} {:>9.0} IOPS {:>9.0} a CPU-second, p99 {:>7.1} us, others {:.2}",
                     server.name,
                     STATES[place / DEPTHS.len()],
                     score.iops,
                     score.per_cpu_second,
-                    score.p99_us
+                    score.p99_us,
+                    score.others
                 );
                 scores[index][place].push(score);
             }
@@ -137,30 +144,38 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
     tcp::measure(seconds)
 }
 
-/// The middle one.
-fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+/// What a round gave, against others of the same round: `best` chooses among those.
+fn ratios(ours: &[f64], others: &[&[f64]], best: impl Fn(f64, f64) -> f64) -> Option<String> {
+    let ratios = ours.iter().enumerate().filter_map(|(round, ours)| {
+        let theirs = others.iter().filter_map(|one| one.get(round).copied());
+        Some(ours / theirs.reduce(&best)?)
+    });
+    let mut ratios: Vec<f64> = ratios.collect();
+    ratios.sort_by(f64::total_cmp);
+    let (least, most) = (ratios.first()?, ratios.last()?);
+    let middle = ratios[ratios.len() / 2];
+    Some(format!("{middle:.2} ({least:.2} to {most:.2})"))
 }
 
-/// The ratios of the middle rounds to the better of the others.
+/// The ratios to the better of the others, of each round.
 fn compare(scores: &Scores) {
+    println!("The middle round, and from the least to the most of all:");
     for place in 0..2 * DEPTHS.len() {
-        let rate = |one: &Vec<Vec<Score>>| middle(one[place].iter().map(|it| it.per_cpu_second));
-        let p99 = |one: &Vec<Vec<Score>>| middle(one[place].iter().map(|it| it.p99_us));
-        let best_rate = scores[1..].iter().filter_map(rate).fold(0.0, f64::max);
-        let best_p99 = scores[1..]
-            .iter()
-            .filter_map(p99)
-            .fold(f64::INFINITY, f64::min);
-        if let (Some(rate), Some(p99)) = (rate(&scores[0]), p99(&scores[0])) {
+        let of = |what: fn(&Score) -> f64| -> Vec<Vec<f64>> {
+            let one = |rounds: &Vec<Vec<Score>>| rounds[place].iter().map(what).collect();
+            scores.iter().map(one).collect()
+        };
+        let show = |all: &[Vec<f64>], best: fn(f64, f64) -> f64| {
+            let others: Vec<&[f64]> = all[1..].iter().map(Vec::as_slice).collect();
+            ratios(&all[0], &others, best)
+        };
+        let rate = show(&of(|it| it.per_cpu_second), f64::max);
+        let p99 = show(&of(|it| it.p99_us), f64::min);
+        if let (Some(rate), Some(p99)) = (rate, p99) {
             println!(
-                "{} QD{}: {:.2} times the better other's IOPS a CPU-second, {:.2} times the lower p99",
+                "{:9} QD{:<2} {rate} times the better other's IOPS a CPU-second, {p99} times the lower p99",
                 STATES[place / DEPTHS.len()],
                 DEPTHS[place % DEPTHS.len()],
-                rate / best_rate,
-                p99 / best_p99
             );
         }
     }
@@ -218,29 +233,21 @@ fn fio(uri: &str, job: &str) -> Command {
 fn at_all_depths(uri: &str, child: &Child, seconds: u32) -> Result<Vec<Score>, String> {
     let mut scores = Vec::new();
     for depth in DEPTHS {
-        let before = cpu_seconds(child.id())?;
+        let pid = child.id().to_string();
+        let (before, moment) = (cpu_seconds(&pid, 11)?, Moment::now()?);
         let job = format!(
             "--rw=randread --bs=4k --time_based --norandommap --randrepeat=1 \
              --runtime={seconds} --iodepth={depth}"
         );
         let text = output(&mut fio(uri, &job))?;
-        let cpu = cpu_seconds(child.id())? - before;
-        scores.push(score(&text, cpu, seconds)?);
+        let cpu = cpu_seconds(&pid, 11)? - before;
+        let others = moment.others(cpu)?;
+        scores.push(Score {
+            others,
+            ..score(&text, cpu, seconds)?
+        });
     }
     Ok(scores)
-}
-
-/// CPU time of a process in user and system mode.
-fn cpu_seconds(pid: u32) -> Result<f64, String> {
-    let path = format!("/proc/{pid}/stat");
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    // After the name, which is in brackets and may hold anything, come the state and numbers.
-    let after = text.rsplit(')').next().unwrap_or_default();
-    let ticks = |at: usize| after.split_whitespace().nth(at)?.parse::<f64>().ok();
-    match (ticks(11), ticks(12)) {
-        (Some(user), Some(system)) => Ok((user + system) / TICKS),
-        _ => Err(format!("{path}: not as expected")),
-    }
 }
 
 /// Reads fio's terse format, version 3: IOPS are the 8th field, percentiles of completion latency from the 18th on.
@@ -258,6 +265,7 @@ fn score(text: &str, cpu: f64, seconds: u32) -> Result<Score, String> {
             iops,
             per_cpu_second: iops * f64::from(seconds) / cpu.max(1.0 / TICKS),
             p99_us,
+            others: 0.0,
         }),
         _ => Err(format!("fio printed `{text}`")),
     }

@@ -1,11 +1,12 @@
-//! NVMe/TCP by `drivelab bench-target`, a core each for server and client, and nbdkit over TCP by fio beside it, as a
-//! measure of what TCP over loopback can do here.
+//! NVMe/TCP by `drivelab bench-target`, a core each for server and client, and nbdkit over TCP beside it, by fio and by
+//! the same client: what TCP over loopback can do here, in the same round, where both suffer from the same distance.
 
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::{DEPTHS, ROUNDS, at_all_depths, cores, middle};
+use super::load::Moment;
+use super::{DEPTHS, ROUNDS, at_all_depths, cores, ratios};
 use crate::shell::{is_there, output, program, target};
 
 const NVME: &str = "127.0.0.1:14420";
@@ -38,17 +39,13 @@ fn on_core(core: &str) -> Command {
     command
 }
 
-/// IOPS and p99 at each depth.
-fn nvme(seconds: u32) -> Result<Vec<(f64, f64)>, String> {
-    let mut server = on_core("0");
-    server.args(["serve", "p4800x-375", "--speed", "0", "--size", "2G"]);
-    let _server = start(server.args(["--nvme-tcp", NVME]))?;
+/// A target by our own client: IOPS and p99 at each depth.
+fn polled(uri: &str, seconds: u32) -> Result<Vec<(f64, f64)>, String> {
     let depths = DEPTHS.map(|depth| depth.to_string()).join(",");
     let text = output(
         on_core("1")
             .args(["bench-target", "--rw", "randread", "--qd", &depths])
-            .args(["--time", &format!("{seconds}s")])
-            .arg(format!("nvme-tcp://{NVME}")),
+            .args(["--time", &format!("{seconds}s"), uri]),
     )?;
     let rows = text.lines().skip(1).map(|line| {
         let fields: Vec<f64> = line
@@ -64,48 +61,73 @@ fn nvme(seconds: u32) -> Result<Vec<(f64, f64)>, String> {
     rows.collect()
 }
 
-fn nbdkit(seconds: u32) -> Result<Vec<f64>, String> {
-    let mut server = program("nbdkit");
-    server.args(["--foreground", "--exit-with-parent", "--port", NBD_PORT]);
-    let server = start(server.args(["memory", "1G"]))?;
-    let uri = format!("nbd://127.0.0.1:{NBD_PORT}");
-    let scores = at_all_depths(&uri, &server.0, seconds)?;
-    Ok(scores.iter().map(|score| score.iops).collect())
+fn nvme(seconds: u32) -> Result<Vec<(f64, f64)>, String> {
+    let mut server = on_core("0");
+    server.args(["serve", "p4800x-375", "--speed", "0", "--size", "2G"]);
+    let _server = start(server.args(["--nvme-tcp", NVME]))?;
+    polled(&format!("nvme-tcp://{NVME}"), seconds)
 }
+
+/// nbdkit by fio, and on a core of its own by our client.
+fn nbdkit(seconds: u32) -> Result<[Vec<f64>; 2], String> {
+    let uri = format!("nbd://127.0.0.1:{NBD_PORT}");
+    let run = |server: &mut Command| {
+        server.args(["--foreground", "--exit-with-parent", "--port", NBD_PORT]);
+        start(server.args(["memory", "1G"]))
+    };
+    let server = run(&mut program("nbdkit"))?;
+    let scores = at_all_depths(&uri, &server.0, seconds)?;
+    let by_fio = scores.iter().map(|score| score.iops).collect();
+    drop(server);
+    let _server = run(program("taskset").args(["-c", "0", "nbdkit"]))?;
+    let by_us = polled(&uri, seconds)?.into_iter().map(|(iops, _)| iops);
+    Ok([by_fio, by_us.collect()])
+}
+
+/// By depth, then by round.
+type Rounds = Vec<Vec<f64>>;
 
 pub(super) fn measure(seconds: u32) -> Result<(), String> {
     if !is_there("taskset") {
         println!("NVMe/TCP: SKIPPED, taskset is missing");
         return Ok(());
     }
-    let mut ours = vec![Vec::new(); DEPTHS.len()];
-    let mut others = vec![Vec::new(); DEPTHS.len()];
+    const CLIENTS: [&str; 2] = ["fio", "bench-target"];
+    let mut ours: Rounds = vec![Vec::new(); DEPTHS.len()];
+    let mut others: [Rounds; 2] = [ours.clone(), ours.clone()];
     for _ in 0..ROUNDS {
         cores::show();
+        let moment = Moment::now()?;
         for (place, (iops, p99)) in nvme(seconds)?.into_iter().enumerate() {
-            println!(
-                "NVMe/TCP, bench-target QD{:<3} {iops:>9.0} IOPS, p99 {p99:>7.1} us",
-                DEPTHS[place]
-            );
+            let depth = DEPTHS[place];
+            println!("NVMe/TCP by bench-target  QD{depth:<3} {iops:>9.0} IOPS, p99 {p99:>7.1} us");
             ours[place].push(iops);
         }
         if is_there("nbdkit") {
-            for (place, iops) in nbdkit(seconds)?.into_iter().enumerate() {
-                println!(
-                    "nbdkit over TCP, fio   QD{:<3} {iops:>9.0} IOPS",
-                    DEPTHS[place]
-                );
-                others[place].push(iops);
+            let all = nbdkit(seconds)?;
+            for ((client, others), all) in CLIENTS.iter().zip(&mut others).zip(all) {
+                for (place, iops) in all.into_iter().enumerate() {
+                    let depth = DEPTHS[place];
+                    println!("nbdkit over TCP by {client:12} QD{depth:<3} {iops:>9.0} IOPS");
+                    others[place].push(iops);
+                }
+            }
+        }
+        println!("others used {:.2} processors", moment.others(0.0)?);
+    }
+    for (place, depth) in DEPTHS.iter().enumerate() {
+        let (least, most) = spread(&ours[place]);
+        println!("NVMe/TCP QD{depth}: {least:.0} to {most:.0} IOPS");
+        for (client, others) in CLIENTS.iter().zip(&others) {
+            if let Some(times) = ratios(&ours[place], &[&others[place]], f64::max) {
+                println!("  {times} times nbdkit's over TCP by {client}");
             }
         }
     }
-    for (place, depth) in DEPTHS.iter().enumerate() {
-        let ours = middle(ours[place].iter().copied()).unwrap_or(0.0);
-        print!("NVMe/TCP QD{depth}: {ours:.0} IOPS");
-        match middle(others[place].iter().copied()) {
-            Some(other) => println!(", {:.2} times nbdkit's over TCP", ours / other),
-            None => println!(),
-        }
-    }
     Ok(())
+}
+
+fn spread(values: &[f64]) -> (f64, f64) {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    (least, values.iter().copied().fold(0.0, f64::max))
 }

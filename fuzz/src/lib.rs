@@ -2,6 +2,7 @@
 
 pub mod live;
 pub mod nvme;
+pub mod tls;
 pub mod vhost_user;
 
 use model::host::{Engine, HostConfig};

@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// A server in a thread of its own.
 struct Server {
     folder: TempDir,
+    log: Arc<Mutex<Vec<String>>>,
     stop: Stop,
     thread: Option<JoinHandle<()>>,
 }
@@ -39,6 +41,8 @@ impl Server {
         let folder = TempDir::new().expect("a temporary folder");
         let listener = UnixListener::bind(folder.path().join("socket")).expect("a socket");
         let (sender, receiver) = channel();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&log);
         let thread = thread::spawn(move || {
             let sheet = study::catalogue::drive("p4800x-375").expect("a built-in drive");
             let setup = Setup {
@@ -53,7 +57,9 @@ impl Server {
             };
             let served = setup.open().expect("memory");
             let front = VhostUser::new(0);
-            let log = Box::new(|line: &str| println!("{line}"));
+            let log = Box::new(move |line: &str| {
+                lines.lock().expect("nobody panics").push(line.to_owned());
+            });
             let mut events =
                 EventLoop::new(vec![served], Clock::new(speed), Limits::default(), log)
                     .expect("descriptors");
@@ -65,6 +71,7 @@ impl Server {
         });
         Server {
             folder,
+            log,
             stop: receiver.recv().expect("it starts"),
             thread: Some(thread),
         }
@@ -463,6 +470,9 @@ fn memory_that_is_cut_short_ends_that_connection_only() {
     evil.ask(0, OUT, 0, BLOCK);
     connection.kick();
     connection.wait_until_ended();
+    let log = server.log.lock().expect("nobody panics").clone();
+    let reasons = log.iter().filter(|line| line.contains("cut short"));
+    assert_eq!((reasons.count(), log.len()), (7, 7), "{log:?}");
     // The others go on, and nothing of it was written.
     memory.fill(0, 1);
     memory.ask(0, IN, 0, BLOCK);

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 const WORDS: usize = 4096 / 8;
 const PAGES: usize = 32;
 const ROUNDS: u64 = 2_000;
+/// Quicker than any other core: both were on one.
+const SHARED: Duration = Duration::from_nanos(150);
 
 /// Waits until it is this round's turn.
 fn until(turn: &AtomicU64, round: u64) {
@@ -55,8 +57,13 @@ fn page() -> Duration {
 
 /// Prints it.
 pub(super) fn show() {
+    let time = page();
+    if time < SHARED {
+        println!("cores: not known, another program keeps one busy");
+        return;
+    }
     println!(
         "cores: {:.2} us to write 4 KiB that the other core has read",
-        page().as_secs_f64() * 1e6
+        time.as_secs_f64() * 1e6
     );
 }

@@ -239,11 +239,16 @@ impl Guest {
         };
         ring.look = false;
         while port.room() {
-            let Some(head) = device.rings[index].next(&device.memory)? else {
+            let next = device.rings[index].next(&device.memory);
+            // What made no sense because memory was gone is told as that.
+            device.check()?;
+            let Some(head) = next? else {
                 return Ok(found);
             };
             found = true;
-            self.begin(device, index, head, port)?;
+            let begun = self.begin(device, index, head, port);
+            device.check()?;
+            begun?;
         }
         device.rings[index].look = true;
         Ok(found)

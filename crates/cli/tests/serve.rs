@@ -91,6 +91,18 @@ impl Client {
         self.0.write_all(&[&request.emit()[..], data].concat())
     }
 
+    /// Reads a block; the error of the answer, 0 if there is none.
+    fn error(&mut self, block: u64) -> u32 {
+        self.send(command::READ, block, &[]).expect("sent");
+        let mut head = [0; wire::SIMPLE_REPLY];
+        self.0.read_exact(&mut head).expect("an answer");
+        let error = wire::be32(&head, 4);
+        if error == 0 {
+            self.0.read_exact(&mut [0; BLOCK]).expect("data");
+        }
+        error
+    }
+
     /// The next reply: the block it is of.
     fn reply(&mut self) -> std::io::Result<u64> {
         let mut head = [0; wire::SIMPLE_REPLY];
@@ -438,4 +450,68 @@ fn bad_arguments_and_foreign_stores_are_refused() {
     std::fs::write(&state, &good).expect("written");
     let _server = serve(folder.path(), "p4800x-375", &[]);
     refused(&ours, "in use");
+}
+
+/// Says a line at the control socket; all that is answered to it.
+fn tell(socket: &Path, line: &str) -> String {
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    writeln!(stream, "{line}").expect("sent");
+    let mut lines = BufReader::new(stream).lines();
+    let mut said = String::new();
+    while !(said.ends_with("ok\n") || said.starts_with("error: ")) {
+        let line = lines.next().expect("it answers");
+        said += &(line.expect("text") + "\n");
+    }
+    said
+}
+
+#[test]
+fn faults_happen_by_script_and_by_control() {
+    const EIO: u32 = 5;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (control, script) = (folder.path().join("control"), folder.path().join("script"));
+    // Blocks 10 and 11, of eight sectors.
+    std::fs::write(&script, "# unreadable\nmedium-error 80 16\n").expect("written");
+    let text = |path: &Path| path.display().to_string();
+    let more = ["--control", &text(&control), "--fault", &text(&script)];
+    let server = serve(folder.path(), "p4800x-375", &more);
+    let mut client = Client::connect(&server);
+    let ok = |line: &str| assert_eq!(tell(&control, line), "ok\n", "{line}");
+    // The script's faults come at the first tick of the loop.
+    let start = Instant::now();
+    while client.error(10) == 0 {
+        assert!(start.elapsed() < Duration::from_secs(10), "no fault");
+    }
+    assert_eq!([client.error(9), client.error(11)], [0, EIO]);
+    client
+        .send(command::WRITE, 10, &stamped(10, 1))
+        .expect("sent");
+    assert_eq!(client.reply().expect("an answer"), 10);
+    assert_eq!([client.error(10), client.error(11)], [0, EIO]);
+    ok("heal 88 8");
+    ok("p4800x-375: medium-error 8 1");
+    assert_eq!([client.error(11), client.error(1)], [0, EIO]);
+    ok("wear 104");
+    ok("ambient 95");
+    ok("refresh");
+    let figure = r#"drivelab_percentage_used{drive="p4800x-375"} 104"#;
+    assert!(tell(&control, "status").contains(figure));
+    assert!(tell(&control, "nonsense").starts_with("error: "));
+    assert!(tell(&control, "other: stuck").starts_with("error: "));
+    // Nothing completes until it is freed.
+    ok("stuck");
+    client.send(command::READ, 10, &[]).expect("sent");
+    let wait = |client: &Client, time| client.0.set_read_timeout(time).expect("a time");
+    wait(&client, Some(Duration::from_millis(100)));
+    assert!(client.reply().is_err(), "it is stuck");
+    wait(&client, None);
+    ok("unstuck");
+    assert_eq!(client.reply().expect("an answer"), 10);
+    // Connections of users end, those of control do not.
+    for fault in ["drop", "power-cut"] {
+        let mut client = Client::connect(&server);
+        ok(fault);
+        assert_eq!(client.0.read(&mut [0]).expect("an end"), 0, "{fault}");
+    }
+    assert_eq!(Client::connect(&server).read(10), stamped(10, 1));
 }

@@ -218,10 +218,7 @@ impl Runner<'_> {
         let mut last = None;
         for _ in 0..3 {
             let runtime = time_for(ios, iops, task.spec.longest);
-            let ramp = match self.effort.dropped {
-                0.0 => self.effort.ramp.min(Span::from_ns(runtime.ns() / 4)),
-                share => Span::from_ms((runtime.ns() as f64 * share / 1e6).ceil() as u64),
-            };
+            let ramp = task.spec.ramp(self.effort, runtime);
             let counted_run = task.spec.is_counted() && task.spec.longest != Some(runtime);
             let (text, outcome) = self.once(bench, task, |seed| {
                 if counted_run {

@@ -87,6 +87,7 @@ impl Suite {
                 deep_ios: 1_050_000,
                 bytes: 5 << 30,
                 ramp: Span::from_ms(20),
+                write_ramp: Span::from_ms(100),
                 dropped: 0.0,
                 sustained_writes: 6_000_000,
                 fine: false,
@@ -96,6 +97,7 @@ impl Suite {
                 deep_ios: 1_500_000,
                 bytes: u64::MAX,
                 ramp: Span::from_ms(500),
+                write_ramp: Span::from_ms(500),
                 dropped: 0.0,
                 sustained_writes: 60_000_000,
                 fine: true,
@@ -111,12 +113,14 @@ impl Suite {
                 ios: 1 << 40,
                 deep_ios: 1 << 40,
                 ramp: Span::ZERO,
+                write_ramp: Span::ZERO,
                 ..Suite::Full.effort()
             },
             Suite::Perftest => Effort {
                 ios: 1_050_000,
                 bytes: 20 << 30,
                 ramp: Span::ZERO,
+                write_ramp: Span::ZERO,
                 ..Suite::Full.effort()
             },
         }
@@ -134,6 +138,9 @@ pub struct Effort {
     pub bytes: u64,
     /// Run before counting begins; at most a quarter of the counted time.
     pub ramp: Span,
+    /// The same for points that write: long enough for what a drive takes beyond its steady rate until its buffer is
+    /// full and it owes collection.
+    pub write_ramp: Span,
     /// Run before counting begins, as a share of the counted time; where it is not zero it decides.
     pub dropped: f64,
     /// Writes of the sustained-write chapter: sets the scale of the drive it runs on.
@@ -260,6 +267,18 @@ impl PointSpec {
         (ios * 100 / u64::from(rarer)).min(effort.bytes / bytes)
     }
 
+    /// Run before counting begins, of a run that counts for this long.
+    pub(crate) fn ramp(&self, effort: Effort, runtime: Span) -> Span {
+        if effort.dropped > 0.0 {
+            return Span::from_ms((runtime.ns() as f64 * effort.dropped / 1e6).ceil() as u64);
+        }
+        let ramp = match self.settings.direction {
+            Some("read") => effort.ramp,
+            _ => effort.write_ramp,
+        };
+        ramp.min(Span::from_ns(runtime.ns() / 4))
+    }
+
     /// Whether one thread does it all: then it can end after as many I/Os as are wanted. Threads beside each other
     /// must end at one time.
     pub(crate) fn is_counted(&self) -> bool {
@@ -350,6 +369,28 @@ mod tests {
             let counted = spec.ios(Suite::Full.effort()) as f64 * 0.97 * f64::from(rarer) / 100.0;
             assert!(counted >= 1e6, "{}: {counted}", spec.name);
         }
+    }
+
+    #[test]
+    fn points_that_write_have_a_ramp_that_outlasts_a_buffer() {
+        let effort = Suite::Quick.effort();
+        let ramp = |direction, ms| {
+            let all = all(Suite::Quick);
+            let mut found = all
+                .iter()
+                .filter(|one| one.settings.direction == Some(direction));
+            let spec = found.next().expect(direction);
+            spec.ramp(effort, Span::from_ms(ms))
+        };
+        assert_eq!(ramp("read", 500), Span::from_ms(20));
+        assert_eq!(ramp("write", 500), Span::from_ms(100));
+        assert_eq!(ramp("mix", 200), Span::from_ms(50));
+        let dropped = Effort {
+            dropped: 1.0 / 3.0,
+            ..effort
+        };
+        let spec = &all(Suite::Quick)[0];
+        assert_eq!(spec.ramp(dropped, Span::from_ms(300)), Span::from_ms(100));
     }
 
     #[test]

@@ -84,12 +84,11 @@ impl Path {
             self.serve(now, transit, unwanted);
             return;
         }
-        if write {
-            let place = self.table.free_place(place, self.places..2 * self.places);
-            self.table.put(place, transit, unwanted);
-        } else {
-            self.table.put(place, transit, unwanted);
-        }
+        let place = match write {
+            true => self.table.free_place(place, self.places..2 * self.places),
+            false => place,
+        };
+        self.table.put(place, transit, unwanted);
         if idle {
             self.serve_next(now);
         }

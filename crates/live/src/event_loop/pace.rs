@@ -1,8 +1,10 @@
 //! Whether to spin for the next command at full speed, to nap, or to sleep.
 //!
 //! A client that polls sends its next command within microseconds: spinning until then costs less than going to sleep
-//! and being woken. One that sleeps takes longer to send than a wake-up costs: spinning for it only burns CPU time. So
-//! the loop spins if the commands it has found by spinning came soon, and tries now and then whether that has changed.
+//! and being woken. One that sleeps takes about as long to send as a wake-up costs in CPU time: which of the two is less
+//! depends on the machine, and spinning spares the client the wait for our wake-up. So what a command costs that was
+//! slept for is measured, and the loop spins if the commands it has found by spinning came sooner than that; now and
+//! then it tries whether that has changed.
 //!
 //! A client that keeps many commands in flight and is slower than this server sends them one by one, and has work
 //! enough without our answers: to take each alone costs the most calls that there can be. So the loop naps, which no
@@ -14,14 +16,19 @@
 use std::time::Duration;
 
 use model::Span;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::Wall;
 
-/// Spin if the next command comes within this time, on average: about what sleeping and waking costs.
-const SOON: u64 = 12_000;
+/// Spin if the next command comes within this time, on average, as long as it is not known what a command costs that is
+/// slept for.
+const SOON: Span = Span::from_us(30);
+
+/// Then: within as much CPU time as that, and a fifth more for what the client saves; at least, and at most.
+const SOON_BOUNDS: (Span, Span) = (Span::from_us(12), Span::from_us(40));
 
 /// Give up spinning after this long.
-const LIMIT: Span = Span::from_us(25);
+const LIMIT: Span = Span::from_us(50);
 
 /// Where the loop sleeps, spin for so many commands now and then: enough to learn how soon a client sends that is
 /// answered at once, which may be so soon that neither side sleeps any more.
@@ -133,11 +140,22 @@ impl Naps {
     }
 }
 
+/// CPU time of this thread so far, in nanoseconds.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// What is known of the clients' pace.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Pace {
     /// Mean time until the next command, in nanoseconds.
     gap_ns: u64,
+    /// How soon is soon enough to spin.
+    soon_ns: u64,
+    /// Tells CPU time, and what it was when the last try ended.
+    cpu_ns: fn() -> u64,
+    cpu_before_ns: u64,
     /// Spins to learn what that brings.
     tries: bool,
     /// So many commands more.
@@ -150,7 +168,29 @@ pub(super) struct Pace {
     naps: Naps,
 }
 
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace::by(cpu_ns)
+    }
+}
+
 impl Pace {
+    /// Nothing known yet; `cpu_ns` tells this thread's CPU time.
+    fn by(cpu_ns: fn() -> u64) -> Pace {
+        Pace {
+            gap_ns: 0,
+            soon_ns: SOON.ns(),
+            cpu_ns,
+            cpu_before_ns: cpu_ns(),
+            tries: false,
+            try_for: 0,
+            sleeps: 0,
+            wait: 0,
+            decided: None,
+            naps: Naps::default(),
+        }
+    }
+
     /// Whether to spin, so long after the last command.
     pub(super) fn spins(&mut self, since: Span) -> bool {
         let spins = match self.decided {
@@ -167,7 +207,7 @@ impl Pace {
     }
 
     fn decide(&mut self) -> bool {
-        let quick = self.gap_ns < SOON;
+        let quick = self.gap_ns < self.soon_ns;
         self.tries = !quick && self.tries();
         if quick {
             self.hurry();
@@ -181,15 +221,29 @@ impl Pace {
     fn tries(&mut self) -> bool {
         if self.try_for > 0 {
             self.try_for -= 1;
+            if self.try_for == 0 {
+                self.cpu_before_ns = (self.cpu_ns)();
+            }
             return true;
         }
         if self.sleeps == 0 {
+            self.weigh();
             self.try_for = TRY_FOR;
             self.wait = (self.wait * 2).clamp(TRIES.0, TRIES.1);
             self.sleeps = self.wait;
         }
         self.sleeps -= 1;
         false
+    }
+
+    /// Commands were slept for since the last try: what one costs is how long it may be spun for.
+    fn weigh(&mut self) {
+        if self.wait > 0 {
+            let used = (self.cpu_ns)() - self.cpu_before_ns;
+            let (least, most) = SOON_BOUNDS;
+            let each = used / u64::from(self.wait) * 6 / 5;
+            self.soon_ns = each.clamp(least.ns(), most.ns());
+        }
     }
 
     /// Something has changed: the next try comes soon.
@@ -227,7 +281,19 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// A clock of CPU time that tests set.
+        static CPU_NS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// A clock of CPU time that stands: nothing can be learnt from it.
+    fn none() -> u64 {
+        0
+    }
 
     /// A client with commands this long apart; how many of the last hundred were waited for by spinning.
     fn spun(pace: &mut Pace, gap: Span) -> u32 {
@@ -246,12 +312,32 @@ mod tests {
 
     #[test]
     fn it_spins_for_those_who_are_quick_and_sleeps_for_others() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::by(none);
         assert_eq!(spun(&mut pace, Span::from_us(5)), 100);
         assert!(spun(&mut pace, Span::from_us(40)) < 10);
         assert!(spun(&mut pace, Span::from_us(100)) < 10);
-        assert!(spun(&mut pace, Span::from_us(20)) < 10);
+        assert_eq!(spun(&mut pace, Span::from_us(20)), 100);
+        assert!(spun(&mut pace, Span::from_us(55)) < 10);
         assert_eq!(spun(&mut pace, Span::from_us(3)), 100);
+    }
+
+    #[test]
+    fn it_spins_as_long_as_a_command_costs_that_is_slept_for() {
+        // A client that sends its next command 20 or 35 us after an answer; one that is slept for costs 8 or 33 us.
+        for (each_us, gap_us, spins) in [(8, 20, false), (8, 10, true), (33, 35, true)] {
+            CPU_NS.set(0);
+            let mut pace = Pace::by(|| CPU_NS.get());
+            // It comes late at first, so that it is slept for.
+            let mut spun = 0;
+            for round in 0..8_000 {
+                let decided = pace.spins(Span::ZERO);
+                spun += u32::from(decided && round >= 7_000);
+                CPU_NS.set(CPU_NS.get() + if decided { 0 } else { each_us * 1_000 });
+                pace.came(Span::from_us(if round < 2_000 { 45 } else { gap_us }));
+            }
+            let share = if spins { 1_000..=1_000 } else { 0..=24 };
+            assert!(share.contains(&spun), "{each_us} us, {gap_us} us: {spun}");
+        }
     }
 
     #[test]

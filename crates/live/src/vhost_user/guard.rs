@@ -38,8 +38,8 @@ static PLACES: [Place; MOST] = [const {
     }
 }; MOST];
 
-/// What is done at other SIGBUSes.
-static BEFORE: OnceLock<sigaction> = OnceLock::new();
+/// What is done at other SIGBUSes; or the error with which the signal could not be taken.
+static BEFORE: OnceLock<Result<sigaction, i32>> = OnceLock::new();
 
 /// Guards one mapping as long as it lives; to be dropped before the mapping is given up.
 #[derive(Debug)]
@@ -80,31 +80,29 @@ impl Drop for Guard {
     }
 }
 
-/// Takes the signal, once.
+/// Takes the signal, once: who comes meanwhile waits until it is taken.
 fn take_signal() -> io::Result<()> {
-    if BEFORE.get().is_some() {
-        return Ok(());
+    match BEFORE.get_or_init(install) {
+        Ok(_) => Ok(()),
+        Err(code) => Err(io::Error::from_raw_os_error(*code)),
     }
+}
+
+/// Installs the handler; what was there before. A SIGBUS of somebody else's before that is known comes again until it is.
+fn install() -> Result<sigaction, i32> {
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = bus_error;
     // SAFETY: `action` is plain data for which zeroes are valid (no flags, an empty mask), and lives through the calls;
     // the handler is a function of the kind that SA_SIGINFO asks for, and calls only what a signal handler may.
     unsafe {
         let mut before = MaybeUninit::<sigaction>::zeroed();
-        if libc::sigaction(libc::SIGBUS, std::ptr::null(), before.as_mut_ptr()) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if BEFORE.set(before.assume_init()).is_err() {
-            // Another thread was faster.
-            return Ok(());
-        }
         let mut action: sigaction = MaybeUninit::zeroed().assume_init();
         action.sa_sigaction = handler as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        if libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) != 0 {
-            return Err(io::Error::last_os_error());
+        if libc::sigaction(libc::SIGBUS, &raw const action, before.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error().raw_os_error().unwrap_or(0));
         }
+        Ok(before.assume_init())
     }
-    Ok(())
 }
 
 /// Replaces the guarded mapping in which this address is; whether there was one.
@@ -140,7 +138,7 @@ extern "C" fn bus_error(_signal: c_int, cause: *mut siginfo_t, _context: *mut c_
     if replace(address) {
         return;
     }
-    if let Some(before) = BEFORE.get() {
+    if let Some(Ok(before)) = BEFORE.get() {
         // SAFETY: what the kernel gave is valid to be given back. The access is done again, and then it is asked.
         unsafe { libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut()) };
     }
@@ -149,6 +147,7 @@ extern "C" fn bus_error(_signal: c_int, cause: *mut siginfo_t, _context: *mut c_
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::sync::Barrier;
 
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
     use vm_memory::mmap::MmapRegion;
@@ -175,5 +174,28 @@ mod tests {
         drop(guard);
         let again = Guard::new(memory.as_ptr(), 1 << 16).expect("room");
         assert!(!again.is_lost());
+    }
+
+    #[test]
+    fn a_guard_is_in_force_as_soon_as_it_is_there() {
+        const THREADS: usize = 8;
+        let together = Barrier::new(THREADS);
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    let file = memfd_create("shared", MemfdFlags::CLOEXEC).expect("memory");
+                    ftruncate(&file, 4096).expect("memory");
+                    let place = FileOffset::new(File::from(file), 0);
+                    let memory = MmapRegion::<()>::from_file(place.clone(), 4096).expect("memory");
+                    ftruncate(place.file(), 0).expect("cut");
+                    together.wait();
+                    // If no other test was faster all of them take the signal now.
+                    let guard = Guard::new(memory.as_ptr(), 4096).expect("room");
+                    let read = memory.as_volatile_slice().read_obj::<u64>(0);
+                    assert_eq!(read.expect("in range"), 0);
+                    assert!(guard.is_lost());
+                });
+            }
+        });
     }
 }

@@ -4,6 +4,7 @@ mod address;
 mod asked;
 mod connect;
 mod promise;
+mod sockets;
 mod watch;
 
 use std::io::{self, IsTerminal, Write};
@@ -24,9 +25,10 @@ use study::problem::Problems;
 use crate::failure::Failure;
 use crate::setting::SettingArgs;
 use crate::state::State;
-use address::{Address, Socket, listen};
+use address::Address;
 use asked::Asked;
-use connect::{connect_lines, nvme_lines};
+use connect::{connect_lines, metrics_line, nvme_lines};
+use sockets::{SocketFile, Sockets};
 
 /// Serve drives against the wall clock, with data, to real clients
 #[derive(clap::Args)]
@@ -154,6 +156,7 @@ fn speed(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let asked = Asked::read(args)?;
+    let sockets = Sockets::bind(args, &asked)?;
     let mut drives = Vec::new();
     for setup in asked.setups.clone() {
         let mut drive = setup.open()?;
@@ -165,23 +168,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         drives.push(drive);
     }
-    let mut clock = Clock::new(args.speed);
-    let addresses = [&asked.nbd[..], &asked.nvme].concat();
-    promise(args, &drives, &addresses, &mut clock)?;
     // Nothing is drawn where there is no terminal.
     let screen = MultiProgress::new();
     let above = screen.clone();
     let mut server = EventLoop::new(
         drives,
-        clock,
+        Clock::new(args.speed),
         Limits::default(),
         Box::new(move |line| above.suspend(|| eprintln!("{line}"))),
     )
     .map_err(|error| Failure::failed("starting", error))?;
-    // Before it is said how to connect: who has read that may end it in order.
+    // Sockets have files by now, and who has read how to connect may end it: always in order.
     stop_on_signals(&server)?;
+    let addresses = [&asked.nbd[..], &asked.nvme].concat();
+    promise(args, &addresses, &mut server)?;
     // Kept until the end: their files are then removed.
-    let _sockets = listen_at_all(args, &asked, &mut server)?;
+    let _files = listen_at_all(args, &asked, sockets, &mut server)?;
     server.plan(asked.faults);
     if io::stderr().is_terminal() {
         let mut watch = watch::Watch::new(screen.clone());
@@ -213,59 +215,53 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Listens wherever that was asked for, and says how to connect.
+/// Listens at all sockets, and says how to connect.
 fn listen_at_all(
     args: &Args,
     asked: &Asked,
+    sockets: Sockets,
     server: &mut EventLoop,
-) -> Result<Vec<Socket>, Failure> {
-    let mut sockets = Vec::new();
+) -> Result<Vec<SocketFile>, Failure> {
+    let mut files = Vec::new();
     let names: Vec<String> = asked.setups.iter().map(|it| it.name.clone()).collect();
-    for address in &asked.metrics {
-        listen(
-            server,
-            "--metrics",
-            address,
-            Box::new(Metrics),
-            &mut sockets,
-        )?;
+    let subsystem = nvme_options(args, &names);
+    let nqn = subsystem.nqn.clone();
+    let nbd: Vec<Address> = sockets.nbd.iter().map(|it| it.address.clone()).collect();
+    let mut lines = connect_lines(server.drives(), &nbd, args.tls.as_deref(), &args.vhost_user);
+    for socket in &sockets.nvme {
+        lines.extend(nvme_lines(&socket.address, &nqn));
     }
-    if let Some(path) = &args.control {
-        let address = Address::Unix(path.clone());
-        listen(
-            server,
-            "--control",
-            &address,
-            Box::new(Control),
-            &mut sockets,
-        )?;
+    for socket in &sockets.metrics {
+        lines.extend(metrics_line(&socket.address));
     }
-    for address in &asked.nbd {
+    for socket in sockets.metrics {
+        socket.listen(server, Box::new(Metrics), &mut files)?;
+    }
+    for socket in sockets.control {
+        socket.listen(server, Box::new(Control), &mut files)?;
+    }
+    for socket in sockets.nbd {
         let front = Box::new(match &asked.tls {
             None => Nbd::new(names.clone()),
             Some(credentials) => Nbd::encrypted(names.clone(), credentials.clone()),
         });
-        listen(server, "--nbd", address, front, &mut sockets)?;
+        socket.listen(server, front, &mut files)?;
     }
-    let subsystem = nvme_options(args, &names);
-    let nqn = subsystem.nqn.clone();
     let target = NvmeTcp::new(subsystem);
-    for address in &asked.nvme {
-        let front = Box::new(target.again());
-        listen(server, "--nvme-tcp", address, front, &mut sockets)?;
+    for socket in sockets.nvme {
+        socket.listen(server, Box::new(target.again()), &mut files)?;
     }
-    listen_to_guests(server, &args.vhost_user, &mut sockets)?;
-    let mut lines = connect_lines(
-        server.drives(),
-        &asked.nbd,
-        args.tls.as_deref(),
-        &args.vhost_user,
-    );
-    for address in &asked.nvme {
-        lines.extend(nvme_lines(address, &nqn));
+    // The drives in order, a socket each.
+    for (drive, socket) in sockets.guests.into_iter().enumerate() {
+        socket.listen(server, Box::new(VhostUser::new(drive)), &mut files)?;
     }
+    say(asked, &lines)?;
+    Ok(files)
+}
+
+/// Says how to connect, on the output unless that is of the program which has started this one.
+fn say(asked: &Asked, lines: &[String]) -> Result<(), Failure> {
     let passed = asked.nbd.iter().any(|it| matches!(it, Address::Passed(_)));
-    // The output is then that of the program which has started this one.
     let mut out: Box<dyn Write> = if passed {
         Box::new(io::stderr())
     } else {
@@ -275,7 +271,7 @@ fn listen_at_all(
         writeln!(out, "{line}")?;
     }
     out.flush()?;
-    Ok(sockets)
+    Ok(())
 }
 
 /// One subsystem, named after the first drive, with all drives as its namespaces.
@@ -287,27 +283,8 @@ fn nvme_options(args: &Args, names: &[String]) -> nvme::Options {
     }
 }
 
-/// Offers the drives in order to guests at these sockets.
-fn listen_to_guests(
-    server: &mut EventLoop,
-    paths: &[PathBuf],
-    sockets: &mut Vec<Socket>,
-) -> Result<(), Failure> {
-    for (drive, path) in paths.iter().enumerate() {
-        let front = Box::new(VhostUser::new(drive));
-        let address = Address::Unix(path.clone());
-        listen(server, "--vhost-user", &address, front, sockets)?;
-    }
-    Ok(())
-}
-
 /// Says what this machine can keep of what the drives promise, and compensates if that is asked for.
-fn promise(
-    args: &Args,
-    drives: &[Served],
-    addresses: &[Address],
-    clock: &mut Clock,
-) -> Result<(), Failure> {
+fn promise(args: &Args, addresses: &[Address], server: &mut EventLoop) -> Result<(), Failure> {
     if args.speed == 0.0 {
         return Ok(());
     }
@@ -323,7 +300,7 @@ fn promise(
     }
     let floors = promise::floors(&transports)
         .map_err(|error| Failure::failed("measuring the transport", error))?;
-    for line in promise::lines(drives, &floors, args.seed, args.speed) {
+    for line in promise::lines(server.drives(), &floors, args.seed, args.speed) {
         eprintln!("{line}");
     }
     if args.compensate {
@@ -332,7 +309,7 @@ fn promise(
             "each deadline is {:.1} us earlier, for the transport",
             floor.us()
         );
-        clock.compensate(floor);
+        server.compensate(floor);
     }
     Ok(())
 }

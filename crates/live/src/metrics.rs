@@ -108,6 +108,12 @@ pub fn text(port: &mut Port<'_>) -> String {
         }
     }
     lateness(port, &mut text);
+    let floor = port.clock().floor().seconds();
+    text.push_str(
+        "# HELP drivelab_compensation_seconds Subtracted from each deadline, for the transport.\n",
+    );
+    text.push_str("# TYPE drivelab_compensation_seconds gauge\n");
+    let _ = writeln!(text, "drivelab_compensation_seconds {floor}");
     text
 }
 

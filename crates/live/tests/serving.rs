@@ -16,18 +16,31 @@ use model::media::Precondition;
 /// One test at a time: one of them counts the files of the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// What a loop has done.
+struct Ended {
+    /// Replies that were timed.
+    timed: u64,
+    /// Mean latency of its reads, by the model.
+    model: Duration,
+}
+
 /// A loop in a thread of its own.
 struct Running {
     _alone: MutexGuard<'static, ()>,
     socket: PathBuf,
     stop: Stop,
-    thread: Option<JoinHandle<u64>>,
+    thread: Option<JoinHandle<Ended>>,
     _folder: tempfile::TempDir,
 }
 
 impl Running {
     /// Serves a P4800X of 64 MiB by NBD at this speed.
     fn start(speed: f64, limits: Limits) -> Running {
+        Running::compensating(speed, limits, Span::ZERO)
+    }
+
+    /// The same, each deadline earlier by `floor`.
+    fn compensating(speed: f64, limits: Limits, floor: Span) -> Running {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a folder");
         let socket = folder.path().join("nbd.sock");
@@ -49,11 +62,18 @@ impl Running {
             let log = Box::new(|_: &str| {});
             let mut server =
                 EventLoop::new(drives, Clock::new(speed), limits, log).expect("a loop");
+            server.compensate(floor);
             let front = Box::new(Nbd::new(vec!["disk".into()]));
             server.listen(listener, front).expect("it listens");
             tell.send(server.stopper()).expect("the test waits");
             server.run().expect("it serves");
-            server.lateness().histogram().count()
+            let counters = *server.drives()[0].counters();
+            Ended {
+                timed: server.lateness().histogram().count(),
+                model: Duration::from_nanos(
+                    (counters.latency_ns / u128::from(counters.reads.max(1))) as u64,
+                ),
+            }
         });
         Running {
             _alone: alone,
@@ -64,8 +84,8 @@ impl Running {
         }
     }
 
-    /// Ends it; how many replies were timed.
-    fn end(mut self) -> u64 {
+    /// Ends it.
+    fn end(mut self) -> Ended {
         self.stop.stop();
         let thread = self.thread.take().expect("ended once");
         thread.join().expect("it ends well")
@@ -117,7 +137,39 @@ fn no_reply_is_early() {
         assert!(took > Duration::from_millis(4), "{took:?}");
     }
     drop(client);
-    assert_eq!(server.end(), 5);
+    assert_eq!(server.end().timed, 5);
+}
+
+#[test]
+fn compensation_brings_replies_nearer_to_the_model_and_never_before_it_less_the_floor() {
+    const SPEED: f64 = 0.0002;
+    const FLOOR: Duration = Duration::from_millis(12);
+    let mean = |floor: Duration| {
+        let floor = Span::from_ns(floor.as_nanos() as u64);
+        let server = Running::compensating(SPEED, Limits::default(), floor);
+        let mut client = connect(&server.socket);
+        let reads = (0..9).map(|_| {
+            // Nothing arrives sooner after a reply than a transport that adds so much could bring it.
+            std::thread::sleep(FLOOR);
+            read(&mut client, 4096)
+        });
+        let mut took: Vec<Duration> = reads.collect();
+        drop(client);
+        took.sort_unstable();
+        let model = server.end().model.div_f64(SPEED);
+        (took.iter().sum::<Duration>() / 9, took[4], model)
+    };
+    // What the client sees is never less than the model says; by the floor less if that is subtracted.
+    let (without, _, model) = mean(Duration::ZERO);
+    assert!(
+        model > 2 * FLOOR && without >= model,
+        "{without:?} {model:?}"
+    );
+    let (with, middle, same) = mean(FLOOR);
+    assert_eq!(same, model, "the model's own latency stays");
+    assert!(with >= model - FLOOR, "{with:?} {model:?}");
+    // Half of the floor is left for what this machine adds in the middle of nine.
+    assert!(middle < model - FLOOR / 2, "{middle:?} {model:?}");
 }
 
 #[test]

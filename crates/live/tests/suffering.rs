@@ -84,28 +84,89 @@ fn a_stuck_drive_answers_when_it_is_freed() {
     );
 }
 
-#[test]
-fn a_worn_drive_throttles() {
-    let mut drive = served("p4800x-375");
-    let written_in_a_second = |drive: &mut Served, start: u64| {
-        let mut tag = 0;
-        let mut now = ms(start);
-        let mut written = 0;
-        for _ in 0..64 {
+/// Bytes that are written in a second from `start` on, in ms, 64 commands at a time.
+fn written_in_a_second(drive: &mut Served, start: u64) -> u64 {
+    let mut tag = 0;
+    let mut now = ms(start);
+    let mut written = 0;
+    for _ in 0..64 {
+        drive.submit(now, 0, &request(tag % 1000, Op::Write));
+        tag += 1;
+    }
+    while now < ms(start + 1_000) && drive.next_event() != Time::NEVER {
+        now = drive.next_event();
+        for _ in until(drive, now) {
+            written += 4096u64;
             drive.submit(now, 0, &request(tag % 1000, Op::Write));
             tag += 1;
         }
-        while now < ms(start + 1_000) && drive.next_event() != Time::NEVER {
-            now = drive.next_event();
-            for _ in until(drive, now) {
-                written += 4096u64;
-                drive.submit(now, 0, &request(tag % 1000, Op::Write));
-                tag += 1;
-            }
-        }
-        until(drive, ms(start + 9_000));
-        written
-    };
+    }
+    until(drive, ms(start + 9_000));
+    written
+}
+
+#[test]
+fn a_drive_that_is_too_hot_throttles_until_it_has_cooled_down() {
+    const TOO_HOT: u8 = 1 << 1;
+    let mut drive = served("p4800x-375");
+    let health = |drive: &mut Served, at: u64| drive.health(ms(at)).warning.bits() & TOO_HOT;
+    let before = written_in_a_second(&mut drive, 0);
+    assert_eq!(health(&mut drive, 20_000), 0);
+    drive
+        .suffer(ms(20_000), &Fault::Ambient(120.0))
+        .expect("it can be hot");
+    // Five times as long as its temperature needs for two thirds of the way.
+    assert_eq!(health(&mut drive, 620_000), TOO_HOT);
+    let hot = written_in_a_second(&mut drive, 620_000);
+    assert!(hot < before / 2, "{hot} of {before} B/s");
+    drive
+        .suffer(ms(640_000), &Fault::Ambient(25.0))
+        .expect("it can cool down");
+    assert_eq!(health(&mut drive, 1_240_000), 0);
+    let again = written_in_a_second(&mut drive, 1_240_000);
+    assert!(
+        again.abs_diff(before) < before / 100,
+        "{again} of {before} B/s"
+    );
+}
+
+/// The share of reads, one after another, that take 5 us more than the quickest; from `start` on, in ms.
+fn share_of_late_reads(drive: &mut Served, start: u64) -> f64 {
+    const READS: u32 = 20_000;
+    let mut latencies = Vec::new();
+    for read in 0..READS {
+        let at = ms(start) + Span::from_us(u64::from(read) * 100);
+        // All over the drive.
+        let block = read.wrapping_mul(0x9e37_79b9) % ((64 << 20) / 4096);
+        drive.submit(at, 0, &request(block, Op::Read));
+        let replies = until(drive, at + Span::from_us(99));
+        latencies.extend(replies.iter().map(|reply| reply.latency));
+    }
+    let quickest = latencies.iter().min().copied().unwrap_or(Span::ZERO);
+    let late = |latency: &&Span| **latency > quickest + Span::from_us(5);
+    latencies.iter().filter(late).count() as f64 / f64::from(READS)
+}
+
+#[test]
+fn the_refresh_after_power_on_makes_reads_wait_until_it_is_done() {
+    const HOUR_MS: u64 = 3_600_000;
+    let mut drive = served("p4800x-375");
+    let before = share_of_late_reads(&mut drive, 0);
+    drive
+        .suffer(ms(10_000), &Fault::Refresh)
+        .expect("it begins again");
+    let during = share_of_late_reads(&mut drive, HOUR_MS);
+    let after = share_of_late_reads(&mut drive, 4 * HOUR_MS);
+    // Ten days for a pass become three hours (S4-069).
+    assert!(
+        during > 10.0 * before.max(after),
+        "{before} {during} {after}"
+    );
+}
+
+#[test]
+fn a_worn_drive_throttles() {
+    let mut drive = served("p4800x-375");
     let new = written_in_a_second(&mut drive, 0);
     assert!(new > 1_000_000_000, "{new} B/s");
     drive

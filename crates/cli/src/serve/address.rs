@@ -1,18 +1,11 @@
-//! Addresses: read, listened at, shown.
+//! Addresses: read, and shown.
 
-use std::fs;
-use std::io;
-use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 
-use listenfd::ListenFd;
-use live::{EventLoop, Front};
-use study::problem::Problems;
+use study::problem::{Problem, Problems};
 
 use super::asked::on_command_line;
-use crate::failure::Failure;
 
 /// An address as it was given.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,7 +35,7 @@ pub(super) fn addresses(
             addresses.push(Address::Passed(before.count()));
             continue;
         }
-        match text.parse::<SocketAddr>() {
+        match host_and_port(option, text) {
             Ok(address) if !address.ip().is_loopback() && !remote => {
                 problems.0.push(on_command_line(
                     format!("{option} {text}: other machines could reach it"),
@@ -50,13 +43,34 @@ pub(super) fn addresses(
                 ));
             }
             Ok(address) => addresses.push(Address::Tcp(address)),
-            Err(_) => problems.0.push(on_command_line(
-                format!("{option} {text}: not an address"),
-                "such as 127.0.0.1:10809, [::1]:10809 or unix:drive.sock",
-            )),
+            Err(problem) => problems.0.push(problem),
         }
     }
     addresses
+}
+
+/// The address that is meant by numbers or by a host's name; of several the first of IPv4.
+fn host_and_port(option: &str, text: &str) -> Result<SocketAddr, Problem> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let such_as = "such as 127.0.0.1:10809, localhost:10809, [::1]:10809 or unix:drive.sock";
+    let named = text.rsplit_once(':').is_some_and(|(host, port)| {
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+        !host.is_empty() && host.chars().all(word) && port.parse::<u16>().is_ok()
+    });
+    if !named {
+        let what = format!("{option} {text}: not an address");
+        return Err(on_command_line(what, such_as));
+    }
+    let found: Vec<SocketAddr> = match text.to_socket_addrs() {
+        Ok(found) => found.collect(),
+        Err(_) => Vec::new(),
+    };
+    let first = found.iter().find(|it| it.is_ipv4()).or(found.first());
+    first
+        .copied()
+        .ok_or_else(|| on_command_line(format!("{option} {text}: no such host is known"), such_as))
 }
 
 pub(super) fn shown(address: &Address) -> String {
@@ -65,56 +79,4 @@ pub(super) fn shown(address: &Address) -> String {
         Address::Unix(path) => format!("unix:{}", path.display()),
         Address::Passed(_) => String::from("systemd"),
     }
-}
-
-/// The socket of this number among those that were passed on.
-fn passed(number: usize) -> io::Result<UnixListener> {
-    let missing = "no Unix socket was passed on (LISTEN_PID, LISTEN_FDS)";
-    ListenFd::from_env()
-        .take_unix_listener(number)?
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, missing))
-}
-
-/// Serves connections to this address by this front end.
-pub(super) fn listen(
-    server: &mut EventLoop,
-    option: &str,
-    address: &Address,
-    front: Box<dyn Front>,
-    sockets: &mut Vec<Socket>,
-) -> Result<(), Failure> {
-    let listening = match address {
-        Address::Tcp(address) => {
-            TcpListener::bind(address).and_then(|socket| server.listen(socket, front))
-        }
-        Address::Unix(path) => {
-            let bound = listen_unix(path);
-            // Only what was bound here is removed at the end.
-            if bound.is_ok() {
-                sockets.push(Socket(path.clone()));
-            }
-            bound.and_then(|socket| server.listen(socket, front))
-        }
-        Address::Passed(number) => passed(*number).and_then(|socket| server.listen(socket, front)),
-    };
-    listening.map_err(|error| Failure::failed(format!("{option} {}", shown(address)), error))
-}
-
-/// A socket's file, removed when the server ends.
-pub(super) struct Socket(PathBuf);
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        // It may have been removed by somebody else.
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-/// Listens at a path; a socket that nobody listens at any more is replaced.
-pub(super) fn listen_unix(path: &Path) -> io::Result<UnixListener> {
-    let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    if is_socket && UnixStream::connect(path).is_err() {
-        fs::remove_file(path)?;
-    }
-    UnixListener::bind(path)
 }

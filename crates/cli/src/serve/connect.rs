@@ -23,6 +23,14 @@ pub(super) fn nvme_lines(address: &Address, nqn: &str) -> Vec<String> {
     }
 }
 
+/// Where the figures are, for a browser or Prometheus.
+pub(super) fn metrics_line(address: &Address) -> Option<String> {
+    match address {
+        Address::Tcp(address) => Some(format!("  figures: http://{address}/metrics")),
+        Address::Unix(_) | Address::Passed(_) => None,
+    }
+}
+
 /// How to reach what is served: lines to be copied.
 pub(super) fn connect_lines(
     drives: &[Served],

@@ -197,6 +197,11 @@ impl EventLoop {
         &mut self.drives
     }
 
+    /// Subtracts what the transport adds from each deadline from now on.
+    pub fn compensate(&mut self, floor: Span) {
+        self.clock.compensate(floor);
+    }
+
     /// Calls `observer` about every `every`.
     pub fn observe(&mut self, every: Span, observer: Observer) {
         self.observer = Some((every, Wall::default(), observer));

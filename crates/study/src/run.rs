@@ -2,6 +2,7 @@
 
 pub mod act;
 mod bench;
+mod play;
 pub mod replay;
 
 pub use bench::Bench;
@@ -9,16 +10,17 @@ pub use bench::Bench;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use model::engine::{self, Workload};
-use model::host::{HostConfig, HostPath, ThreadConfig};
+use model::host::HostConfig;
 use model::media::{DriveConfig, Precondition};
-use model::{Completion, Device, Drive, Gauge, Gauges, Part, Span, Status, Time};
+use model::{Completion, Device, Gauge, Gauges, Part, Span, Status, Time};
 use rayon::prelude::*;
 
 use crate::problem::Problems;
 use crate::statistics::Histogram;
 use crate::workload::job::Job;
 use crate::workload::{Jobs, resolve};
+
+use play::{on_cores, play, with_drive};
 
 /// All that a run depends on: the same plan gives the same [`Outcome`], to the byte, on every machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,19 +197,14 @@ impl Measured {
     }
 }
 
-/// Virtual time between two reports of progress.
-const SLICE: Span = Span::from_ms(20);
-
 /// Runs the plan; `progress` is called now and then with the share done, 0 to 1.
 ///
 /// # Errors
 /// Jobs that do not fit the drive (offset beyond its end, block larger than the range, ...), all of them at once.
 pub fn simulate(plan: &Plan, progress: &(dyn Fn(f64) + Sync)) -> Result<Outcome, Problems> {
-    simulate_on(
-        Drive::new(&plan.drive, plan.state, plan.seed),
-        plan,
-        progress,
-    )
+    with_drive(&plan.drive, plan.state, plan.seed, |drive| {
+        simulate_on(drive, plan, progress)
+    })
 }
 
 /// Runs the jobs of the plan on a device that is at hand, whose clock begins at zero; the plan's drive and state mean
@@ -218,63 +215,25 @@ fn simulate_on<D: Device>(
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Outcome, Problems> {
     let settings = resolve(&plan.jobs, device.capacity())?;
-    let cores = plan.host.cores.max(1);
-    let threads: Vec<ThreadConfig> = settings
-        .iter()
-        .enumerate()
-        .map(|(index, one)| {
-            let job = &plan.jobs[one.job];
-            ThreadConfig {
-                core: (index % usize::from(cores)) as u16,
-                engine: job.engine,
-                high_priority: job.high_priority,
-            }
-        })
-        .collect();
-    let mut host = HostPath::new(plan.host.clone(), &threads, plan.seed, device);
-    let mut jobs = Jobs::new(&plan.jobs, settings, plan.seed, plan.series_every);
-
+    let jobs = settings.iter().map(|one| &plan.jobs[one.job]);
+    let threads = on_cores(&plan.host, jobs.map(|job| (job.engine, job.high_priority)));
+    let jobs = Jobs::new(&plan.jobs, settings, plan.seed, plan.series_every);
     let count_from = jobs.counts_from();
-    let (now, gauges) = play(&mut host, &mut jobs, count_from, &|jobs, now| {
+    let host = (plan.host.clone(), &*threads, plan.seed);
+    let played = play(device, host, jobs, count_from, &|jobs, now| {
         progress(jobs.share(now));
     })?;
-    let mut outcomes = jobs.outcomes();
-    for (index, outcome) in outcomes.iter_mut().enumerate() {
-        let [user, system] = host.cpu(index);
+    let mut outcomes = played.workload.outcomes();
+    for (outcome, [user, system]) in outcomes.iter_mut().zip(played.cpu) {
         outcome.cpu[0] += user;
         outcome.cpu[1] += system;
     }
     Ok(Outcome {
         threads: outcomes,
-        end: now,
-        gauges,
-        counted: now.since(count_from),
+        end: played.end,
+        gauges: played.gauges,
+        counted: played.end.since(count_from),
     })
-}
-
-/// Runs a workload to its end: when that was, and the gauges over the part from `count_from` on. `look` is called now
-/// and then.
-fn play<D: Device, W: Workload>(
-    device: &mut D,
-    workload: &mut W,
-    count_from: Time,
-    look: &dyn Fn(&W, Time),
-) -> Result<(Time, Vec<(Gauge, f64)>), Problems> {
-    let mut now = engine::run(device, workload, Time::ZERO, count_from);
-    let before = read_gauges(device, now);
-    let mut until = count_from;
-    while !workload.finished() {
-        let next = device.next_event().min(workload.next_arrival());
-        if next == Time::NEVER {
-            let what = format!("the run stalled at {now:?} with I/O outstanding");
-            return Err(Problems::defect("simulate", what));
-        }
-        until = next.max(until + SLICE);
-        now = engine::run(device, workload, now, until);
-        look(workload, now);
-    }
-    let after = read_gauges(device, now);
-    Ok((now, growth(&before, after)))
 }
 
 /// Runs independent plans on all cores; each result is that of [`simulate`], in the order of the plans. `progress` is

@@ -58,10 +58,55 @@ impl Map {
         std::hint::black_box(sum);
     }
 
+    /// Sets all entries back, and keeps the memory. False if none had been set.
+    pub(super) fn clear(&mut self) -> bool {
+        let touched = !self.lines.is_empty();
+        if touched {
+            self.index.fill(0);
+            self.lines.clear();
+        }
+        touched
+    }
+
+    /// Whether it is as large as that of so many pages.
+    pub(super) fn is_of(&self, pages: u32) -> bool {
+        self.index.len() == pages.div_ceil(LINE) as usize
+    }
+
+    /// What [`Map::restore`] needs to make these entries again.
+    pub(super) fn save(&self) -> SavedMap {
+        let mut owners = vec![0; self.lines.len()];
+        for (owner, &line) in self.index.iter().enumerate() {
+            if line != 0 {
+                owners[line as usize - 1] = owner as u32;
+            }
+        }
+        SavedMap {
+            owners,
+            lines: self.lines.clone(),
+        }
+    }
+
+    /// Makes the entries that were saved; none may have been set yet.
+    pub(super) fn restore(&mut self, saved: &SavedMap) {
+        debug_assert!(self.lines.is_empty());
+        self.lines.extend_from_slice(&saved.lines);
+        for (line, &owner) in saved.owners.iter().enumerate() {
+            self.index[owner as usize] = line as u32 + 1;
+        }
+    }
+
     /// Bytes in use.
     pub(super) fn bytes(&self) -> usize {
         self.index.len() * 4 + self.lines.len() * LINE as usize * 4
     }
+}
+
+/// The lines of a map, and where in its index each belongs.
+#[derive(Clone, Debug)]
+pub(super) struct SavedMap {
+    owners: Vec<u32>,
+    lines: Vec<[u32; LINE as usize]>,
 }
 
 /// Slots that fell stale and whose bits are not set yet.
@@ -121,6 +166,27 @@ impl Stale {
     #[inline]
     pub(super) fn remove(&mut self, slot: u32) {
         self.words[(slot / 64) as usize] &= !(1 << (slot % 64));
+    }
+
+    /// Forgets all of them, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.words.fill(0);
+        self.count = 0;
+    }
+
+    /// The words that are not zero, and their places.
+    pub(super) fn save(&self) -> Vec<(u32, u64)> {
+        debug_assert_eq!(self.count, 0, "something was put off");
+        let words = self.words.iter().enumerate();
+        let set = words.filter(|&(_, &word)| word != 0);
+        set.map(|(at, &word)| (at as u32, word)).collect()
+    }
+
+    /// Sets what was saved; nothing may be set yet.
+    pub(super) fn restore(&mut self, saved: &[(u32, u64)]) {
+        for &(at, word) in saved {
+            self.words[at as usize] = word;
+        }
     }
 
     /// Bytes in use.

@@ -8,6 +8,7 @@
 //! Leaves out: separation of hot and cold data, wear levelling beyond taking erased blocks in turn, and the medium
 //! traffic of the map itself (whole maps are in the DRAM of these drives).
 
+mod again;
 mod geometry;
 mod layout;
 mod map;
@@ -17,6 +18,7 @@ mod replay;
 #[cfg(test)]
 mod tests;
 
+pub use again::Saved;
 pub use geometry::{Geometry, GeometryError, Shape, UNIT};
 pub use layout::{Layout, closed_form_write_amplification, victim_share};
 pub use permutation::Permutation;
@@ -24,6 +26,7 @@ pub use replay::{Replay, brute_force, warm_up};
 
 use std::collections::VecDeque;
 
+use again::Tables;
 use map::{INITIAL, Map, Stale};
 
 /// A page that is nowhere: never written, or deallocated.
@@ -131,6 +134,8 @@ pub struct Ftl {
     reverse: Vec<u32>,
     /// Slots that were programmed and are not valid any more. Means nothing for erased slots.
     stale: Stale,
+    /// By block: something may have been programmed there since the start, so `reverse` may have entries of it.
+    opened: Vec<bool>,
     /// By block: valid slots, and [`BUSY`].
     valid: Vec<u16>,
     /// By die, oldest first: taking them in turn levels wear.
@@ -144,6 +149,16 @@ pub struct Ftl {
 impl Ftl {
     /// A drive with this layout, or with nothing written.
     pub fn new(shape: Shape, watermark: Watermark, layout: Option<Layout>) -> Ftl {
+        Ftl::with_tables(shape, watermark, layout, Tables::new(&shape))
+    }
+
+    /// As [`Ftl::new`], in tables of this shape that hold nothing.
+    fn with_tables(
+        shape: Shape,
+        watermark: Watermark,
+        layout: Option<Layout>,
+        tables: Tables,
+    ) -> Ftl {
         let blocks = (shape.dies * shape.blocks) as usize;
         let closed = OpenBlock {
             block: NONE,
@@ -152,9 +167,10 @@ impl Ftl {
         let mut ftl = Ftl {
             shape,
             watermark,
-            map: Map::new(shape.logical),
-            reverse: vec![0; shape.slots() as usize],
-            stale: Stale::none(shape.slots()),
+            map: tables.map,
+            reverse: tables.reverse,
+            stale: tables.stale,
+            opened: vec![false; blocks],
             valid: vec![BUSY; blocks],
             free: vec![VecDeque::with_capacity(shape.blocks as usize); shape.dies as usize],
             open: vec![[closed; 3]; shape.dies as usize],
@@ -212,6 +228,7 @@ impl Ftl {
             return;
         }
         self.valid[index as usize] |= BUSY;
+        self.opened[index as usize] = true;
         self.open[die as usize][Writer::Collection as usize] = OpenBlock {
             block: index,
             next: written,
@@ -407,6 +424,7 @@ impl Ftl {
         if open.next >= limit {
             let block = self.free[die as usize].pop_front()?;
             self.free_blocks -= 1;
+            self.opened[block as usize] = true;
             *open = OpenBlock { block, next: 0 };
             if let (Writer::Slc, Some(slc)) = (writer, &mut self.slc) {
                 slc.used[die as usize] += 1;

@@ -64,6 +64,23 @@ impl Drive {
             }
         }
     }
+
+    /// The drive that [`Drive::new`] builds, in the memory of one that has served: for who runs one plan after the
+    /// other. Only a NAND drive has tables that are worth it.
+    pub fn anew(self, config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
+        match (self, config) {
+            (Drive::Nand(used), DriveConfig::Nand(config)) => {
+                Drive::Nand(Box::new(used.anew((**config).clone(), state, seed)))
+            }
+            (Drive::Raid0(used), DriveConfig::Raid0(config)) => {
+                Drive::Raid0(Box::new(used.anew(config, state, seed)))
+            }
+            (used, config) => {
+                drop(used);
+                Drive::new(config, state, seed)
+            }
+        }
+    }
 }
 
 /// Calls the same method on whichever drive it is.

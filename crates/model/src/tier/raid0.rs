@@ -58,9 +58,27 @@ impl Raid0<Drive> {
     /// Builds the members in this state; the first has the seed itself, so that one member alone is what it would be
     /// without a RAID.
     pub fn of_drives(config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
+        Raid0::made_of(Vec::new(), config, state, seed)
+    }
+
+    /// As [`Raid0::of_drives`], in the memory of this one's members.
+    pub fn anew(self, config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
+        Raid0::made_of(self.members, config, state, seed)
+    }
+
+    fn made_of(
+        used: Vec<Drive>,
+        config: &Raid0Config,
+        state: Precondition,
+        seed: u64,
+    ) -> Raid0<Drive> {
+        let mut used = used.into_iter();
         let member = |(index, config)| {
             let own = seed.wrapping_add((index as u64).wrapping_mul(0x2545_f491_4f6c_dd1d));
-            Drive::new(config, state, own)
+            match used.next() {
+                Some(drive) => drive.anew(config, state, own),
+                None => Drive::new(config, state, own),
+            }
         };
         let members = config.members.iter().enumerate().map(member).collect();
         Raid0::new(members, config.stripe)

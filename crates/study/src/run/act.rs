@@ -8,11 +8,11 @@
 
 use std::fmt;
 
-use model::host::{Engine, HostConfig, HostPath, ThreadConfig};
+use model::host::{Engine, HostConfig};
 use model::media::{DriveConfig, Precondition};
 use model::{Device, Drive, Gauge, Span, Time};
 
-use super::play;
+use super::play::{on_cores, play, with_drive};
 use crate::problem::Problems;
 use crate::report::quantity::digits;
 use crate::statistics::{AnatomyBands, Histogram};
@@ -285,14 +285,23 @@ fn percent(buckets: &Buckets, power: usize) -> f64 {
 /// # Errors
 /// The drive is too small for a large block, or has larger sectors than a record may be placed at.
 pub fn test(plan: &ActPlan, progress: &(dyn Fn(f64) + Sync)) -> Result<Tested, Problems> {
+    with_drive(&plan.drive, plan.state, plan.seed, |drive| {
+        test_on(drive, plan, progress)
+    })
+}
+
+fn test_on(
+    drive: &mut Drive,
+    plan: &ActPlan,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Tested, Problems> {
     let config = &plan.config;
-    let drive = Drive::new(&plan.drive, plan.state, plan.seed);
     let capacity = drive.capacity();
     if capacity.bytes < 2 * u64::from(config.large_block_bytes) {
         let what = format!("{} bytes hold no large blocks", capacity.bytes);
         return Err(Problems::whole(&plan.name, what));
     }
-    let mut act = Act::new(
+    let act = Act::new(
         config,
         plan.costs,
         capacity.bytes,
@@ -300,21 +309,15 @@ pub fn test(plan: &ActPlan, progress: &(dyn Fn(f64) + Sync)) -> Result<Tested, P
         plan.warm_up,
         plan.seed,
     );
-    let cores = plan.host.cores.max(1);
-    let threads: Vec<ThreadConfig> = (0..act.threads())
-        .map(|index| ThreadConfig {
-            core: (index % usize::from(cores)) as u16,
-            engine: Engine::Sync,
-            high_priority: false,
-        })
-        .collect();
     let mut host = plan.host.clone();
     host.engines[Engine::Sync as usize].application = plan.costs.transaction;
-    let mut host = HostPath::new(host, &threads, plan.seed, drive);
+    let threads = on_cores(&host, (0..act.threads()).map(|_| (Engine::Sync, false)));
     let count_from = Time::ZERO + plan.warm_up;
-    let (_, gauges) = play(&mut host, &mut act, count_from, &|act, now| {
+    let host = (host, &*threads, plan.seed);
+    let played = play(drive, host, act, count_from, &|act, now| {
         progress(act.share(now));
     })?;
+    let act = played.workload;
     let counted = act.counted();
     Ok(Tested {
         config: config.clone(),
@@ -327,7 +330,7 @@ pub fn test(plan: &ActPlan, progress: &(dyn Fn(f64) + Sync)) -> Result<Tested, P
         stopped: act
             .stopped
             .map(|(at, why)| (at.since(count_from.min(at)), why)),
-        gauges,
+        gauges: played.gauges,
         slice: plan.slice,
         latency_only: plan.latency_only,
     })

@@ -1,10 +1,11 @@
 //! One replay: a trace on a drive behind a host path, and what came out, with what was recorded next to it.
 
-use model::host::{Engine, HostConfig, HostPath, ThreadConfig};
+use model::host::{Engine, HostConfig};
 use model::media::{DriveConfig, Precondition};
 use model::{Device, Drive, Span, Time};
 
-use super::{Outcome, ThreadOutcome, in_parallel, play};
+use super::play::{on_cores, play, with_drive};
+use super::{Outcome, ThreadOutcome, in_parallel};
 use crate::problem::Problems;
 use crate::statistics::Histogram;
 use crate::workload::replay::{Beyond, Layout, Pace, Replay};
@@ -36,19 +37,14 @@ pub struct ReplayPlan {
 }
 
 impl ReplayPlan {
-    fn host_threads(&self) -> Vec<ThreadConfig> {
+    /// Threads that issue the requests.
+    fn thread_count(&self) -> u16 {
         let cores = self.host.cores.max(1);
         let count = self.threads.unwrap_or(match self.pace {
             Pace::Recorded(_) => cores,
             Pace::Depth(depth) => u16::try_from(depth).unwrap_or(u16::MAX).min(cores),
         });
-        (0..count.max(1))
-            .map(|index| ThreadConfig {
-                core: index % cores,
-                engine: self.engine,
-                high_priority: false,
-            })
-            .collect()
+        count.max(1)
     }
 
     fn check(&self, trace: &Trace, workload: &Replay) -> Result<(), Problems> {
@@ -101,19 +97,29 @@ pub fn replay(
     plan: &ReplayPlan,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Replayed, Problems> {
-    let drive = Drive::new(&plan.drive, plan.state, plan.seed);
+    with_drive(&plan.drive, plan.state, plan.seed, |drive| {
+        replay_on(drive, trace, plan, progress)
+    })
+}
+
+fn replay_on(
+    drive: &mut Drive,
+    trace: &Trace,
+    plan: &ReplayPlan,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<Replayed, Problems> {
     let layout = Layout::new(trace, &plan.name, drive.capacity(), plan.beyond)?;
-    let threads = plan.host_threads();
-    let count = threads.len() as u16;
-    let mut host = HostPath::new(plan.host.clone(), &threads, plan.seed, drive);
-    let mut workload = Replay::new(trace, &layout, plan.pace, count, plan.series_every);
+    let count = plan.thread_count();
+    let threads = on_cores(&plan.host, (0..count).map(|_| (plan.engine, false)));
+    let workload = Replay::new(trace, &layout, plan.pace, count, plan.series_every);
     plan.check(trace, &workload)?;
-    let (end, gauges) = play(&mut host, &mut workload, Time::ZERO, &|workload, _| {
+    let host = (plan.host.clone(), &*threads, plan.seed);
+    let played = play(drive, host, workload, Time::ZERO, &|workload, _| {
         progress(workload.share());
     })?;
+    let (workload, end) = (played.workload, played.end);
     let mut cpu = [Span::ZERO; 2];
-    for index in 0..threads.len() {
-        let [user, system] = host.cpu(index);
+    for [user, system] in played.cpu {
         cpu[0] += user;
         cpu[1] += system;
     }
@@ -141,7 +147,7 @@ pub fn replay(
         outcome: Outcome {
             threads: vec![thread],
             end,
-            gauges,
+            gauges: played.gauges,
             counted: over,
         },
         recorded: workload.recorded,

@@ -32,7 +32,7 @@ use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges};
 use crate::engine::{Station, Wheel};
-use crate::ftl::{Ftl, Layout, Place, Shape, Traffic, UNIT, brute_force, warm_up};
+use crate::ftl::{Ftl, Layout, Place, Saved, Shape, Traffic, UNIT, brute_force, warm_up};
 #[cfg(test)]
 use crate::ftl::{Geometry, Watermark};
 use crate::media::Precondition;
@@ -91,6 +91,13 @@ struct Tally {
     link_in: Span,
 }
 
+/// A warm-up that has been made, and what came of it once it was wanted a second time.
+#[derive(Clone, Debug)]
+struct Warmed {
+    seed: u64,
+    saved: Option<Box<Saved>>,
+}
+
 /// A NAND drive.
 #[derive(Clone, Debug)]
 pub struct Nand {
@@ -99,6 +106,8 @@ pub struct Nand {
     ftl: Ftl,
     /// A warm-up of the steady state that is due before the first write.
     cold: Option<u64>,
+    /// That of the drive this one is made of, if it is the same.
+    warmed: Option<Warmed>,
     /// Counters of the translation layer when the run began.
     baseline: Traffic,
     controller: Station,
@@ -146,6 +155,19 @@ impl Nand {
     /// # Panics
     /// If the configuration is impossible; the catalogue checks it with [`NandConfig::check`].
     pub fn new(config: NandConfig, state: Precondition, seed: u64) -> Nand {
+        Nand::made_of(None, config, state, seed)
+    }
+
+    /// The drive that [`Nand::new`] builds, in the memory of one that has served. Where it is the same drive and seed
+    /// for the third time, the warm-up of its steady state is remembered.
+    ///
+    /// # Panics
+    /// As [`Nand::new`].
+    pub fn anew(self, config: NandConfig, state: Precondition, seed: u64) -> Nand {
+        Nand::made_of(Some(self), config, state, seed)
+    }
+
+    fn made_of(used: Option<Nand>, config: NandConfig, state: Precondition, seed: u64) -> Nand {
         let shape = match config.check() {
             Ok(shape) => shape,
             Err(wrong) => panic!("impossible NAND drive: {}", wrong.join("; ")),
@@ -156,9 +178,20 @@ impl Nand {
             Precondition::Filled => Some(Layout::filled(shape)),
             Precondition::Steady => Some(Layout::steady(shape, watermark.low, seed)),
         };
-        let ftl = Ftl::new(shape, watermark, layout);
+        let (ftl, warmed) = match used {
+            None => (Ftl::new(shape, watermark, layout), None),
+            Some(used) => {
+                let same = used.shape == shape
+                    && used.config.collection.watermark == watermark
+                    && used.config.slc == config.slc;
+                let warmed = used.warmed.filter(|warmed| same && warmed.seed == seed);
+                (used.ftl.anew(shape, watermark, layout), warmed)
+            }
+        };
         let cold = (state == Precondition::Steady).then_some(seed);
-        Nand::with_ftl(config, ftl, cold, seed)
+        let mut nand = Nand::with_ftl(config, ftl, cold, seed);
+        nand.warmed = warmed;
+        nand
     }
 
     /// A drive that has really been written: everything in order, then `fills` times its capacity at random. Takes
@@ -190,6 +223,7 @@ impl Nand {
         Nand {
             shape,
             cold,
+            warmed: None,
             baseline: *ftl.traffic(),
             ftl,
             controller: Station::default(),
@@ -242,7 +276,19 @@ impl Nand {
     /// needs it.
     fn warm(&mut self) {
         if let Some(seed) = self.cold.take() {
-            warm_up(&mut self.ftl, seed);
+            match &mut self.warmed {
+                Some(Warmed {
+                    saved: Some(saved), ..
+                }) => self.ftl.restore(saved),
+                Some(Warmed { saved, .. }) => {
+                    warm_up(&mut self.ftl, seed);
+                    *saved = Some(Box::new(self.ftl.save()));
+                }
+                None => {
+                    warm_up(&mut self.ftl, seed);
+                    self.warmed = Some(Warmed { seed, saved: None });
+                }
+            }
             self.baseline = *self.ftl.traffic();
         }
     }

@@ -1,5 +1,6 @@
 //! Behaviour of the whole drive, on small ones.
 
+mod anew;
 mod times;
 
 use super::*;

@@ -1,0 +1,206 @@
+//! The same drive again, in the memory it has: tables put back to what they were at the start, or to a state that was
+//! saved.
+//!
+//! The tables of a large drive are address space that the operating system fills page by page as it is touched, and that
+//! costs more than most of what a short run does with them. So who runs one plan after the other keeps them. What is put
+//! back is only what may have been touched. Changes no result: tests compare with tables that are new.
+
+use std::collections::VecDeque;
+
+use super::map::{Map, SavedMap, Stale};
+use super::{Ftl, Layout, OpenBlock, Shape, SlcPool, Traffic, Watermark};
+
+/// The large tables of a translation layer.
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub(super) map: Map,
+    pub(super) reverse: Vec<u32>,
+    pub(super) stale: Stale,
+}
+
+impl Tables {
+    /// Tables of this shape that hold nothing.
+    pub(super) fn new(shape: &Shape) -> Tables {
+        Tables {
+            map: Map::new(shape.logical),
+            reverse: vec![0; shape.slots() as usize],
+            stale: Stale::none(shape.slots()),
+        }
+    }
+
+    /// Whether they are as large as this shape's.
+    fn fit(&self, shape: &Shape) -> bool {
+        self.reverse.len() == shape.slots() as usize && self.map.is_of(shape.logical)
+    }
+}
+
+/// A state of a translation layer: what has changed since the start.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    map: SavedMap,
+    stale: Vec<(u32, u64)>,
+    opened: Vec<bool>,
+    /// Entries of the reverse map, of the blocks that were opened, in order.
+    reverse: Vec<u32>,
+    valid: Vec<u16>,
+    free: Vec<VecDeque<u32>>,
+    open: Vec<[OpenBlock; 3]>,
+    slc: Option<SlcPool>,
+    traffic: Traffic,
+    free_blocks: u32,
+}
+
+/// The slots of the blocks that were opened, block by block.
+fn slots_of(opened: &[bool], shape: &Shape) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let block_slots = shape.block_slots as usize;
+    let blocks = opened.iter().enumerate().filter(|&(_, &opened)| opened);
+    blocks.map(move |(block, _)| block * block_slots..(block + 1) * block_slots)
+}
+
+impl Ftl {
+    /// What [`Ftl::new`] makes, in the memory of this one where that has the right size.
+    pub fn anew(self, shape: Shape, watermark: Watermark, layout: Option<Layout>) -> Ftl {
+        let mut tables = Tables {
+            map: self.map,
+            reverse: self.reverse,
+            stale: self.stale,
+        };
+        if !tables.fit(&shape) {
+            // Given back first: two large drives at once may be too much.
+            drop(tables);
+            return Ftl::new(shape, watermark, layout);
+        }
+        for slots in slots_of(&self.opened, &self.shape) {
+            tables.reverse[slots].fill(0);
+        }
+        // Nothing falls stale that the map does not say is elsewhere.
+        if tables.map.clear() {
+            tables.stale.clear();
+        }
+        Ftl::with_tables(shape, watermark, layout, tables)
+    }
+
+    /// The state it is in.
+    pub fn save(&mut self) -> Saved {
+        self.catch_up();
+        let mut reverse = Vec::new();
+        for slots in slots_of(&self.opened, &self.shape) {
+            reverse.extend_from_slice(&self.reverse[slots]);
+        }
+        Saved {
+            map: self.map.save(),
+            stale: self.stale.save(),
+            opened: self.opened.clone(),
+            reverse,
+            valid: self.valid.clone(),
+            free: self.free.clone(),
+            open: self.open.clone(),
+            slc: self.slc.clone(),
+            traffic: self.traffic,
+            free_blocks: self.free_blocks,
+        }
+    }
+
+    /// Brings it to a state that was saved of a translation layer that began as this one did; nothing may have changed
+    /// since.
+    pub fn restore(&mut self, saved: &Saved) {
+        self.map.restore(&saved.map);
+        self.stale.restore(&saved.stale);
+        self.opened.clone_from(&saved.opened);
+        let mut from = 0;
+        for slots in slots_of(&saved.opened, &self.shape) {
+            let until = from + slots.len();
+            self.reverse[slots].copy_from_slice(&saved.reverse[from..until]);
+            from = until;
+        }
+        self.valid.clone_from(&saved.valid);
+        self.free.clone_from(&saved.free);
+        self.open.clone_from(&saved.open);
+        self.slc.clone_from(&saved.slc);
+        self.traffic = saved.traffic;
+        self.free_blocks = saved.free_blocks;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::{Geometry, brute_force, warm_up};
+
+    const LOW: Watermark = Watermark { low: 3 };
+
+    fn shape(fill: f64) -> Shape {
+        let mut geometry = Geometry {
+            channels: 3,
+            dies_per_channel: 2,
+            planes: 2,
+            blocks_per_plane: 40,
+            pages_per_block: 16,
+            page_bytes: 16384,
+            reserved: 0.0,
+            capacity: 4096,
+        };
+        geometry.capacity = (geometry.raw_bytes() as f64 * fill) as u64 / 4096 * 4096;
+        geometry.shape(LOW.spare_blocks()).expect("possible")
+    }
+
+    fn steady(shape: Shape, seed: u64) -> Option<Layout> {
+        Some(Layout::steady(shape, LOW.low, seed))
+    }
+
+    /// Everything that anything can ask of it.
+    fn told(ftl: &Ftl) -> String {
+        let places: Vec<_> = (0..ftl.shape.logical)
+            .map(|page| ftl.locate(page))
+            .collect();
+        let pages: Vec<_> = (0..ftl.shape.slots())
+            .map(|slot| ftl.valid_page(slot))
+            .collect();
+        format!(
+            "{places:?} {pages:?} {:?} {:?} {:?} {:?} {}",
+            ftl.valid, ftl.free, ftl.open, ftl.traffic, ftl.free_blocks
+        )
+    }
+
+    #[test]
+    fn a_used_one_begins_anew_as_a_new_one() {
+        let (wide, narrow) = (shape(0.7), shape(0.5));
+        let mut used = Ftl::new(wide, LOW, steady(wide, 1));
+        warm_up(&mut used, 1);
+        brute_force(&mut used, 0.3, 2);
+        // Again as it was, with another layout, fresh, and in another size.
+        for (shape, layout) in [
+            (wide, steady(wide, 1)),
+            (wide, steady(wide, 7)),
+            (wide, Some(Layout::filled(wide))),
+            (wide, None),
+            (narrow, steady(narrow, 3)),
+        ] {
+            used = used.anew(shape, LOW, layout.clone());
+            let mut new = Ftl::new(shape, LOW, layout);
+            assert_eq!(told(&used), told(&new));
+            warm_up(&mut used, 5);
+            warm_up(&mut new, 5);
+            assert_eq!(told(&used), told(&new));
+            used.check();
+        }
+    }
+
+    #[test]
+    fn a_saved_state_comes_back_and_goes_on_as_it_would_have() {
+        let shape = shape(0.7);
+        let mut first = Ftl::new(shape, LOW, steady(shape, 4)).with_slc(4, 3);
+        warm_up(&mut first, 4);
+        let saved = first.save();
+        let then = told(&first);
+        warm_up(&mut first, 9);
+        let later = told(&first);
+        let mut second = first.anew(shape, LOW, steady(shape, 4)).with_slc(4, 3);
+        second.restore(&saved);
+        assert_eq!(told(&second), then);
+        warm_up(&mut second, 9);
+        assert_eq!(told(&second), later);
+        assert_ne!(then, later);
+        second.check();
+    }
+}

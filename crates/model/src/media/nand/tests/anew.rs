@@ -1,0 +1,77 @@
+//! A drive in the memory of one that has served is a new drive.
+
+use super::*;
+use crate::conformance::{Mix, Suite};
+use crate::media::{Drive, DriveConfig};
+use crate::tier::raid0::Raid0Config;
+
+/// All completions of a mix of commands, and the translation layer's counters.
+fn served(drive: &mut Drive, seed: u64) -> (Vec<Completion>, String) {
+    let mut mix = Mix::new(seed, drive.capacity().bytes, Suite::default());
+    run(drive, &mut mix, Time::ZERO, Time::NEVER);
+    let nands: Vec<&Nand> = match drive {
+        Drive::Nand(nand) => vec![nand],
+        Drive::Raid0(raid) => {
+            let members = raid.members().iter();
+            members
+                .filter_map(|member| match member {
+                    Drive::Nand(nand) => Some(&**nand),
+                    _ => None,
+                })
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    let traffic: Vec<_> = nands
+        .iter()
+        .map(|nand| (nand.ftl.traffic(), nand.baseline))
+        .collect();
+    (mix.log().to_vec(), format!("{traffic:?}"))
+}
+
+#[test]
+fn a_drive_in_used_memory_is_a_new_drive() {
+    let nand = |config: NandConfig| DriveConfig::Nand(Box::new(config));
+    let slower = {
+        let mut config = small();
+        config.timing.read = Span::from_us(80);
+        nand(config)
+    };
+    let shorter = {
+        let mut config = small();
+        config.collection.watermark = Watermark { low: 5 };
+        nand(config)
+    };
+    let raid = DriveConfig::Raid0(Raid0Config {
+        members: vec![nand(small()); 2],
+        stripe: 128 << 10,
+    });
+    let small = nand(small());
+    use Precondition::{Filled, Fresh, Steady};
+    // Three times the same, so that its warm-up is made, made and saved, and remembered.
+    let plans = [
+        (&small, Steady, 1),
+        (&slower, Steady, 1),
+        (&small, Steady, 1),
+        (&small, Filled, 1),
+        (&small, Steady, 1),
+        (&shorter, Steady, 1),
+        (&small, Steady, 2),
+        (&small, Fresh, 2),
+        (&raid, Steady, 3),
+        (&raid, Steady, 3),
+        (&raid, Steady, 3),
+        (&small, Steady, 3),
+    ];
+    let mut used = Drive::new(&small, Fresh, 9);
+    let mut remembered = 0;
+    for (index, (config, state, seed)) in plans.into_iter().enumerate() {
+        used = used.anew(config, state, seed);
+        let has = |nand: &Nand| nand.warmed.as_ref().is_some_and(|it| it.saved.is_some());
+        remembered += usize::from(matches!(&used, Drive::Nand(nand) if has(nand)));
+        let mut new = Drive::new(config, state, seed);
+        assert_eq!(served(&mut used, 7), served(&mut new, 7), "plan {index}");
+    }
+    // The third plan, and those of the same seed after it, with whatever state.
+    assert_eq!(remembered, 3);
+}

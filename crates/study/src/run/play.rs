@@ -1,0 +1,99 @@
+//! From a drive and a workload to what came out: the one set-up of every kind of run.
+
+use std::cell::Cell;
+
+use model::engine::{self, Workload};
+use model::host::{Engine, HostConfig, HostPath, ThreadConfig};
+use model::media::{DriveConfig, Precondition};
+use model::{Device, Drive, Gauge, Span, Time};
+
+use super::{growth, read_gauges};
+use crate::problem::Problems;
+
+/// Virtual time between two reports of progress.
+const SLICE: Span = Span::from_ms(20);
+
+thread_local! {
+    /// The drive of this thread's last run, for its memory.
+    static SHELF: Cell<Option<Drive>> = const { Cell::new(None) };
+}
+
+/// Does something with a drive that is as [`Drive::new`] makes it. The next run of this thread has its memory: what
+/// large tables ask of the operating system would take longer than many a run.
+pub(super) fn with_drive<R>(
+    config: &DriveConfig,
+    state: Precondition,
+    seed: u64,
+    work: impl FnOnce(&mut Drive) -> R,
+) -> R {
+    let mut drive = match SHELF.take() {
+        Some(used) => used.anew(config, state, seed),
+        None => Drive::new(config, state, seed),
+    };
+    let result = work(&mut drive);
+    SHELF.set(Some(drive));
+    result
+}
+
+/// Threads with these interfaces (and whether they go before others), on the host's cores in turn.
+pub(super) fn on_cores(
+    host: &HostConfig,
+    threads: impl Iterator<Item = (Engine, bool)>,
+) -> Vec<ThreadConfig> {
+    let cores = usize::from(host.cores.max(1));
+    threads
+        .enumerate()
+        .map(|(index, (engine, high_priority))| ThreadConfig {
+            core: (index % cores) as u16,
+            engine,
+            high_priority,
+        })
+        .collect()
+}
+
+/// A workload that has run to its end.
+#[derive(Debug)]
+pub(super) struct Played<W> {
+    pub(super) workload: W,
+    /// When its last I/O completed.
+    pub(super) end: Time,
+    /// Over the part from `count_from` on.
+    pub(super) gauges: Vec<(Gauge, f64)>,
+    /// By thread: CPU time in user and system mode.
+    pub(super) cpu: Vec<[Span; 2]>,
+}
+
+/// Runs a workload, whose I/Os come from these threads of the host, to its end. Counted is from `count_from` on; `look`
+/// is called now and then.
+///
+/// # Errors
+/// The run stalls: a defect of the program.
+pub(super) fn play<D: Device, W: Workload>(
+    device: D,
+    (host, threads, seed): (HostConfig, &[ThreadConfig], u64),
+    mut workload: W,
+    count_from: Time,
+    look: &dyn Fn(&W, Time),
+) -> Result<Played<W>, Problems> {
+    let mut host = HostPath::new(host, threads, seed, device);
+    let mut now = engine::run(&mut host, &mut workload, Time::ZERO, count_from);
+    let before = read_gauges(&host, now);
+    let mut until = count_from;
+    while !workload.finished() {
+        let next = host.next_event().min(workload.next_arrival());
+        if next == Time::NEVER {
+            let what = format!("the run stalled at {now:?} with I/O outstanding");
+            return Err(Problems::defect("simulate", what));
+        }
+        until = next.max(until + SLICE);
+        now = engine::run(&mut host, &mut workload, now, until);
+        look(&workload, now);
+    }
+    let after = read_gauges(&host, now);
+    Ok(Played {
+        workload,
+        end: now,
+        gauges: growth(&before, after),
+        cpu: (0..threads.len()).map(|index| host.cpu(index)).collect(),
+    })
+}

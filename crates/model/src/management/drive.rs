@@ -509,8 +509,12 @@ impl Device for ManagedDrive {
     }
 
     fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        self.advance_through(now, now, done);
+    }
+
+    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         let before = done.len();
-        self.drive.advance(now, done);
+        let now = self.drive.advance_through(now, horizon, done);
         let completed = (done.len() - before) as u32;
         if completed > 0 {
             self.outstanding -= completed;
@@ -518,6 +522,7 @@ impl Device for ManagedDrive {
                 self.lifetime.busy += now.since(self.busy_since);
             }
         }
+        now
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

@@ -97,3 +97,47 @@ pub(super) fn play<D: Device, W: Workload>(
         cpu: (0..threads.len()).map(|index| host.cpu(index)).collect(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Plan, simulate};
+    use super::*;
+    use crate::catalogue;
+    use crate::workload::job::{Job, Mix};
+
+    /// Plans after each other on one thread, where the drive is made of the last one, and each on a thread of its own.
+    #[test]
+    fn a_run_does_not_depend_on_the_one_before() {
+        let plan = |drive: &str, mix, state, seed| Plan {
+            drive: catalogue::drive(drive).expect("built in").config,
+            state,
+            host: HostConfig::default(),
+            jobs: vec![Job {
+                mix,
+                random: true,
+                norandommap: true,
+                iodepth: 4,
+                number_ios: Some(300),
+                ..Job::default()
+            }],
+            seed,
+            series_every: Span::ZERO,
+        };
+        let steady = Precondition::Steady;
+        let plans = [
+            plan("950pro-256", Mix::Write, steady, 1),
+            plan("950pro-256", Mix::ReadWrite, steady, 1),
+            plan("950pro-256", Mix::Read, steady, 1),
+            plan("950pro-256", Mix::Write, steady, 1),
+            plan("950pro-256", Mix::Write, Precondition::Fresh, 1),
+            plan("optane-memory-16", Mix::Write, steady, 1),
+            plan("950pro-256", Mix::Write, steady, 2),
+        ];
+        let run = |plan: &Plan| simulate(plan, &|_| {}).expect("it runs");
+        let after_each_other: Vec<_> = plans.iter().map(run).collect();
+        for (index, (plan, together)) in plans.iter().zip(after_each_other).enumerate() {
+            let alone = std::thread::scope(|scope| scope.spawn(|| run(plan)).join());
+            assert!(alone.expect("it ends") == together, "plan {index}");
+        }
+    }
+}

@@ -26,7 +26,7 @@ fn served(drive: &mut Drive, seed: u64) -> (Vec<Completion>, String) {
         .iter()
         .map(|nand| (nand.ftl.traffic(), nand.baseline))
         .collect();
-    (mix.log().to_vec(), format!("{traffic:?}"))
+    (Mix::log(&mix).to_vec(), format!("{traffic:?}"))
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Recipes made again on a small ledger: what stands is not searched for, what is off is found, and no fit depends on
 //! another.
 
+use study::catalogue;
 use study::fit::{self, Choice, Refit};
 use study::ledger;
 
@@ -124,4 +125,68 @@ fn a_file_without_fits_is_named() {
     let refused = fit::ledger(&[], &recipes, &choice, &|_| {}, &mut |_| {});
     let problems = refused.expect_err("there is no such file").to_string();
     assert!(problems.contains("host/xeon-2071"), "{problems}");
+}
+
+/// A figure of the drives inside a RAID-0: the row is of the RAID, and so is what the recipe finds.
+#[test]
+fn a_recipe_sees_through_a_raid() {
+    const LEDGER: &str = r#"
+[common]
+state = "fresh"
+host = "xeon-2017"
+fio = ["--ioengine=libaio", "--direct=1"]
+
+[measure.writes]
+drive = "p3608-1600"
+fio = ["--rw=randwrite", "--bs=4k", "--iodepth=1"]
+ios = 300
+
+[[row]]
+id = "S0-001"
+what = "writes of two controllers, at another delay of the link"
+conditions = "4 KiB random"
+published = PUBLISHED
+unit = "us"
+metric = "writes.write.mean_us"
+evidence = "predicted"
+"#;
+    const RECIPES: &str = r#"
+[[fit]]
+files = "nand/p3608-800"
+figures = "nand.link.delay"
+from = "100 ns"
+to = "50 us"
+bounds = "from a wire to a slow switch"
+rows = "S0-001"
+"#;
+    let mean = |set: &[catalogue::Change]| {
+        let text = LEDGER.replace("PUBLISHED", "1");
+        let mut file = ledger::file("raid.toml", &text).expect("it is right");
+        file.measurements[0].set = set.to_vec();
+        let all = ledger::Selection::default();
+        let run = ledger::reproduce(&[file], &all, &|_| {}).expect("it runs");
+        run.results[0].model.as_ref().expect("a mean").value
+    };
+    let change = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
+    let slow = mean(&change("members.p3608-800.nand.link.delay", "9 us"));
+    assert!(slow > mean(&[]) + 5.0, "{slow}");
+    let text = LEDGER.replace("PUBLISHED", &slow.to_string());
+    let files = [ledger::file("raid.toml", &text).expect("it is right")];
+    let recipes = fit::read_recipes("raid fits", RECIPES).expect("a recipe");
+    let refits = fit::ledger(&files, &recipes, &Choice::default(), &|_| {}, &mut |_| {});
+    let fitted = refits.expect("they run")[0].figures[0].fitted.clone();
+    assert!((number(&fitted) / 9.0 - 1.0).abs() < 0.02, "{fitted}");
+}
+
+#[test]
+fn a_change_of_what_is_no_member_is_refused() {
+    for (drive, key) in [
+        ("p3608-1600", "members.p3700-1600.nand.link.delay"),
+        ("p3608-1600", "members.p3608-800.nand.link.delays"),
+        ("p3700-1600", "members.p3608-800.nand.link.delay"),
+    ] {
+        let refused = catalogue::drive_with(drive, &[(key.to_owned(), "9 us".to_owned())]);
+        let problems = refused.expect_err(key).to_string();
+        assert!(problems.contains("link.delay"), "{problems}");
+    }
 }

@@ -5,19 +5,23 @@ use std::sync::Arc;
 
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use super::{DriveSheet, HostSheet, Located, locate, read_drive, read_host};
+use super::{DriveSheet, HostSheet, Located, Role, locate, read_drive, read_host};
 use crate::problem::Problems;
 
 /// A figure to change: its dotted key, and its new value in words: `12 W`, `7`, `["4096"]`.
 pub type Change = (String, String);
 
-/// The drive of this name, with figures changed.
+/// The drive of this name, with figures changed; of a RAID-0 also figures of its members, as `members.NAME.KEY`.
 ///
 /// # Errors
 /// As [`super::drive`]; a changed figure that does not exist or does not fit is reported as if its file said so.
 pub fn drive_with(name_or_path: &str, changes: &[Change]) -> Result<DriveSheet, Problems> {
     let located = locate(name_or_path, "drive", &super::Home::BuiltIn)?;
-    read_drive(&changed(located, changes)?, false)
+    let (of_members, own): (Vec<Change>, Vec<Change>) = changes
+        .iter()
+        .cloned()
+        .partition(|(key, _)| key.starts_with("members."));
+    read_drive(&changed(located, &own)?, Role::Alone(&of_members))
 }
 
 /// The host of this name, with figures changed.
@@ -29,7 +33,7 @@ pub fn host_with(name_or_path: &str, changes: &[Change]) -> Result<HostSheet, Pr
     read_host(&changed(located, changes)?)
 }
 
-fn changed(mut located: Located, changes: &[Change]) -> Result<Located, Problems> {
+pub(super) fn changed(mut located: Located, changes: &[Change]) -> Result<Located, Problems> {
     if changes.is_empty() {
         return Ok(located);
     }

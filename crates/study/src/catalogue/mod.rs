@@ -65,7 +65,16 @@ pub struct Context<'a> {
     /// Where the drive's file is: members and families are looked for beside it first.
     home: &'a Home,
     /// Whether the drive is a member of another.
-    member: bool,
+    role: Role<'a>,
+}
+
+/// Whether a drive is read for itself or as a part of another.
+#[derive(Clone, Copy)]
+enum Role<'a> {
+    /// For itself, with these figures of its members changed (`members.NAME.KEY`).
+    Alone(&'a [Change]),
+    /// As a member of another.
+    Member,
 }
 
 /// What kind of figure it is.
@@ -161,6 +170,8 @@ pub struct DriveSheet {
     pub price_date: Option<String>,
     /// Every figure, in the order in which drives of this medium have them.
     pub figures: Vec<Figure>,
+    /// The drives a RAID-0 is made of, each once.
+    pub members: Vec<DriveSheet>,
 }
 
 /// A host of the catalogue, checked.
@@ -184,6 +195,12 @@ impl DriveSheet {
     /// The figure of this dotted key.
     pub fn figure(&self, key: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.key == key)
+    }
+
+    /// Every figure of the drive and of its members.
+    pub fn all_figures(&self) -> impl Iterator<Item = &Figure> {
+        let of_members = self.members.iter().flat_map(|member| &member.figures);
+        self.figures.iter().chain(of_members)
     }
 
     /// Rated drive writes a day over the warranty, if both are published.
@@ -255,7 +272,10 @@ struct Located {
 /// # Errors
 /// Everything wrong with the file, or that there is no such drive and what the nearest name is.
 pub fn drive(name_or_path: &str) -> Result<DriveSheet, Problems> {
-    read_drive(&locate(name_or_path, "drive", &Home::BuiltIn)?, false)
+    read_drive(
+        &locate(name_or_path, "drive", &Home::BuiltIn)?,
+        Role::Alone(&[]),
+    )
 }
 
 /// The host of this name, or in the file at this path.
@@ -274,7 +294,7 @@ pub fn drives() -> Result<Vec<DriveSheet>, Problems> {
     let mut problems = Vec::new();
     let mut sheets = Vec::new();
     for path in built_in_paths("drive") {
-        let sheet = built_in(path).and_then(|located| read_drive(&located, false));
+        let sheet = built_in(path).and_then(|located| read_drive(&located, Role::Alone(&[])));
         match sheet {
             Ok(sheet) => sheets.push(sheet),
             Err(found) => problems.extend(found.0),
@@ -306,7 +326,7 @@ pub fn drive_from_text(origin: &str, text: &str) -> Result<DriveSheet, Problems>
         },
         home: Home::BuiltIn,
     };
-    read_drive(&located, false)
+    read_drive(&located, Role::Alone(&[]))
 }
 
 fn stem(path: &Path) -> &str {
@@ -442,7 +462,7 @@ fn family(document: &Document<&str>, located: &Located) -> Result<Option<Located
         })
 }
 
-fn read_drive(located: &Located, member: bool) -> Result<DriveSheet, Problems> {
+fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems> {
     let own = parse(&located.file)?;
     let family = family(&own, located)?;
     let family = match &family {
@@ -470,12 +490,18 @@ fn read_drive(located: &Located, member: bool) -> Result<DriveSheet, Problems> {
             .map_or(512, |format| format.data),
         endurance_bytes: identity.endurance_bytes,
         home: &located.home,
-        member,
+        role,
     };
     let administration = administration::read(&mut root, &identity);
     let config = read_medium(&mut root, &context);
     if let Some(config) = &config {
         administration.check(&mut root, config);
+    }
+    if let (Role::Alone([(key, _), ..]), Some(config)) = (role, &config)
+        && !matches!(config, DriveConfig::Raid0(_))
+    {
+        let what = format!("`{key}` cannot be changed: the drive has no members");
+        root.whole_problem(what, "members are those of a RAID-0");
     }
     drop(root);
     let problems = Problems(findings.problems.into_inner());
@@ -502,6 +528,7 @@ fn read_drive(located: &Located, member: bool) -> Result<DriveSheet, Problems> {
         price_usd: identity.price_usd,
         price_date: identity.price_date,
         figures: findings.figures.into_inner(),
+        members: findings.members.into_inner(),
     })
 }
 

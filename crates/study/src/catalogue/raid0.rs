@@ -3,7 +3,8 @@
 use model::media::DriveConfig;
 use model::tier::raid0::Raid0Config;
 
-use super::{Context, Section, locate, read_drive};
+use super::change::{Change, changed};
+use super::{Context, Role, Section, locate, read_drive};
 
 /// A drive is told to hold what its members do within this share; makers round.
 const ROUNDING: f64 = 0.001;
@@ -43,8 +44,17 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
 /// The members that can be read; problems with the others are recorded. The members of a member are not looked at: it
 /// is refused by whoever names it, so a drive that names itself ends too.
 fn members(section: &mut Section<'_>, context: &Context<'_>, names: &[String]) -> Vec<DriveConfig> {
-    if context.member {
+    let Role::Alone(changes) = context.role else {
         return Vec::new();
+    };
+    for (key, _) in changes {
+        if names.iter().all(|name| of_member(key, name).is_none()) {
+            section.problem(
+                "members",
+                format!("`{key}` cannot be changed: it names none of the members"),
+                "write `members.NAME.KEY`",
+            );
+        }
     }
     if names.len() == 1 {
         section.problem("members", "there is only one member", "name at least two");
@@ -54,14 +64,25 @@ fn members(section: &mut Section<'_>, context: &Context<'_>, names: &[String]) -
         let known = read.iter().find(|(earlier, _)| earlier == name);
         let config = match known {
             Some((_, config)) => config.clone(),
-            None => member(section, context, name),
+            None => member(section, context, name, changes),
         };
         read.push((name, config));
     }
     read.into_iter().filter_map(|(_, config)| config).collect()
 }
 
-fn member(section: &mut Section<'_>, context: &Context<'_>, name: &str) -> Option<DriveConfig> {
+/// The key inside the member, of a key `members.NAME.KEY`.
+fn of_member<'a>(key: &'a str, name: &str) -> Option<&'a str> {
+    let rest = key.strip_prefix("members.")?.strip_prefix(name)?;
+    rest.strip_prefix('.')
+}
+
+fn member(
+    section: &mut Section<'_>,
+    context: &Context<'_>,
+    name: &str,
+    changes: &[Change],
+) -> Option<DriveConfig> {
     let located = match locate(name, "drive", context.home) {
         Ok(located) => located,
         Err(problems) => {
@@ -71,8 +92,13 @@ fn member(section: &mut Section<'_>, context: &Context<'_>, name: &str) -> Optio
             return None;
         }
     };
-    match read_drive(&located, true).map(|sheet| sheet.config) {
-        Ok(DriveConfig::Raid0(_)) => {
+    let own: Vec<Change> = changes
+        .iter()
+        .filter_map(|(key, value)| Some((of_member(key, name)?.to_owned(), value.clone())))
+        .collect();
+    let sheet = changed(located, &own).and_then(|located| read_drive(&located, Role::Member));
+    match sheet {
+        Ok(sheet) if matches!(sheet.config, DriveConfig::Raid0(_)) => {
             section.problem(
                 "members",
                 format!("`{name}` is a RAID-0 itself"),
@@ -80,7 +106,11 @@ fn member(section: &mut Section<'_>, context: &Context<'_>, name: &str) -> Optio
             );
             None
         }
-        Ok(config) => Some(config),
+        Ok(sheet) => {
+            let config = sheet.config.clone();
+            section.member(sheet);
+            Some(config)
+        }
         Err(problems) => {
             section.adopt(problems);
             None

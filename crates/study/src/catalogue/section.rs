@@ -15,7 +15,7 @@ use toml_edit::{Item, TableLike, Value};
 
 use super::figure::{FigureTable, key_span, quoted, span_of};
 use super::quantity::{Bytes, Dollars, Joules, Quantity, Rate, Share, Watts};
-use super::{Figure, Kind};
+use super::{DriveSheet, Figure, Kind};
 use crate::problem::{Place, Problem, Problems, nearest};
 
 /// One catalogue file at hand.
@@ -55,6 +55,8 @@ pub struct Findings {
     pub problems: RefCell<Vec<Problem>>,
     /// Every figure read, in the order of reading.
     pub figures: RefCell<Vec<Figure>>,
+    /// Drives that are parts of it, each once.
+    pub members: RefCell<Vec<DriveSheet>>,
 }
 
 /// The table in one file; a section has one in the drive's own file, in its family's, in that of all drives, or in
@@ -181,6 +183,11 @@ impl<'a> Section<'a> {
     /// Records what is wrong with another file that this one names.
     pub fn adopt(&self, problems: Problems) {
         self.findings.problems.borrow_mut().extend(problems.0);
+    }
+
+    /// Keeps a drive that is a part of this one.
+    pub(super) fn member(&self, sheet: DriveSheet) {
+        self.findings.members.borrow_mut().push(sheet);
     }
 
     /// A table inside this one; if there is none, its keys are reported as missing when they are asked for.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::recipe::{Recipe, Spot};
 use super::unit::as_written;
-use crate::catalogue::{self, Change};
+use crate::catalogue::{self, Change, Figure};
 use crate::ledger::{
     Evidence, File, Judgement, Measurement, Published, Result as RowResult, Row, Tolerance, Work,
 };
@@ -80,36 +80,50 @@ pub(super) fn reduced(files: &[File], recipe: &Recipe, wrong: &mut dyn FnMut(Str
     reduced
 }
 
-/// The figures of the files behind a measurement: those of its drive and of its host.
+/// The figures of the files behind a measurement: those of its drive, of the drive's members and of its host.
 ///
 /// # Errors
 /// Drive or host does not load.
 pub fn spots_of(measurement: &Measurement) -> Result<Vec<Spot>, Problems> {
-    let drive = catalogue::drive(&measurement.drive)?;
-    let host = catalogue::host(&measurement.host)?;
-    let both = drive.figures.into_iter().chain(host.figures);
-    Ok(both
-        .map(|figure| Spot {
-            file: figure.file,
-            key: figure.key,
-        })
-        .collect())
+    let places = places_of(measurement)?;
+    Ok(places.into_iter().map(|(spot, _)| spot).collect())
 }
 
-/// Changes the figures of a measurement's drive and host.
+/// The same, each with the key by which a measurement sets it.
+fn places_of(measurement: &Measurement) -> Result<Vec<(Spot, String)>, Problems> {
+    let spot = |figure: &Figure| Spot {
+        file: figure.file.clone(),
+        key: figure.key.clone(),
+    };
+    let plain = |figure: &Figure| (spot(figure), figure.key.clone());
+    let drive = catalogue::drive(&measurement.drive)?;
+    let host = catalogue::host(&measurement.host)?;
+    let mut places: Vec<(Spot, String)> = drive.figures.iter().map(plain).collect();
+    for member in &drive.members {
+        let named = |figure: &Figure| format!("members.{}.{}", member.id, figure.key);
+        let figures = member.figures.iter();
+        places.extend(figures.map(|figure| (spot(figure), named(figure))));
+    }
+    places.extend(host.figures.iter().map(plain));
+    Ok(places)
+}
+
+/// Changes the figures of a measurement's drive, its members and its host.
 pub(super) fn change(
     measurement: &mut Measurement,
     changes: &BTreeMap<Spot, String>,
 ) -> Result<(), Problems> {
-    let there = spots_of(measurement)?;
-    for (spot, words) in changes.iter().filter(|(spot, _)| there.contains(spot)) {
+    for (spot, key) in places_of(measurement)? {
+        let Some(words) = changes.get(&spot) else {
+            continue;
+        };
         let set: &mut Vec<Change> = match spot.file.starts_with("catalogue/host/") {
             true => &mut measurement.host_set,
             false => &mut measurement.set,
         };
         // What the measurement itself sets is its condition, not the drive's parameter.
-        if !set.iter().any(|(known, _)| *known == spot.key) {
-            set.push((spot.key.clone(), as_written(words)));
+        if !set.iter().any(|(known, _)| *known == key) {
+            set.push((key, as_written(words)));
         }
     }
     Ok(())

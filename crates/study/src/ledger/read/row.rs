@@ -263,8 +263,7 @@ fn check_fixes(
         .filter_map(|name| known.measurements.get(name)?.as_ref())
         .flat_map(|(drive, host)| {
             let of_drive = drive
-                .figures
-                .iter()
+                .all_figures()
                 .map(|figure| (figure.key.clone(), figure));
             let of_host = host.figures.iter();
             of_drive.chain(of_host.map(|figure| (format!("host.{}", figure.key), figure)))

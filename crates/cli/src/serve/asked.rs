@@ -40,6 +40,12 @@ impl Asked {
         let names: Vec<&str> = setups.iter().map(|setup| setup.name.as_str()).collect();
         let faults = faults(args, &names, &mut problems);
         check_sockets(args, &mut problems);
+        if args.compensate && args.speed == 0.0 {
+            problems.0.push(on_command_line(
+                "--compensate with --speed 0: there are no deadlines to be earlier",
+                "leave one of them out",
+            ));
+        }
         let tls = tls(args, &mut problems);
         let none = nbd.is_empty() && nvme.is_empty() && args.vhost_user.is_empty();
         if none && problems.0.is_empty() {

@@ -144,6 +144,17 @@ fn lasting(words: &[&str]) -> Result<Option<Span>, String> {
     }
 }
 
+/// Why a line is no fault: its words, if the first of them is known, or that.
+fn not_a_fault(line: &str, first: Option<&str>) -> String {
+    let known = SYNTAX
+        .iter()
+        .find(|fault| fault.split_whitespace().next() == first);
+    match known {
+        Some(fault) => format!("`{line}` should be `{fault}`"),
+        None => format!("`{line}` is no fault; there are: {}", SYNTAX.join(", ")),
+    }
+}
+
 impl std::str::FromStr for Fault {
     type Err = String;
 
@@ -171,12 +182,7 @@ impl std::str::FromStr for Fault {
             ["ambient", celsius] => Fault::Ambient(number(celsius)?),
             ["refresh"] => Fault::Refresh,
             ["power-cut"] => Fault::PowerCut,
-            _ => {
-                return Err(format!(
-                    "`{line}` is no fault; there are: {}",
-                    SYNTAX.join(", ")
-                ));
-            }
+            _ => return Err(not_a_fault(line, words.first().copied())),
         })
     }
 }
@@ -267,6 +273,8 @@ mod tests {
         let lines: Vec<usize> = problems.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [1, 3, 4]);
         assert!(problems[2].1.contains("medium-error LBA BLOCKS"));
+        let problems = script("slow").expect_err("no time");
+        assert_eq!(problems[0].1, "`slow` should be `slow TIME [for TIME]`");
     }
 
     #[test]

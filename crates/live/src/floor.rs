@@ -25,6 +25,8 @@ const ROUNDS: usize = 300;
 const WARM_UP: usize = 50;
 /// Fewer rounds will do if these take longer: on a busy machine a round may take as long as others may run.
 const ENOUGH: Duration = Duration::from_millis(100);
+/// So many looks take longer than any reply on a machine that has a core for each side.
+const LOOKS: u32 = 256;
 /// A round that takes longer is given up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -155,30 +157,44 @@ fn in_memory(polls: bool) -> io::Result<Span> {
 
 /// Spins until the counter has come so far.
 fn until(counter: &AtomicU64, round: u64) -> io::Result<()> {
-    let start = Instant::now();
+    let mut patience = Patience::default();
     while counter.load(Ordering::Acquire) < round {
-        if start.elapsed() > PATIENCE {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        std::hint::spin_loop();
+        patience.wait()?;
     }
     Ok(())
 }
 
+/// Looks again at once, for as long as a round may take.
+#[derive(Default)]
+struct Patience {
+    start: Option<Instant>,
+    looks: u32,
+}
+
+impl Patience {
+    fn wait(&mut self) -> io::Result<()> {
+        if self.start.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.looks += 1;
+        if self.looks.is_multiple_of(LOOKS) {
+            // The other side may be waiting for this core.
+            thread::yield_now();
+        }
+        std::hint::spin_loop();
+        Ok(())
+    }
+}
+
 /// Moves all of `bytes`, trying again where the socket would block.
 fn spin(bytes: usize, mut step: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
-    let start = Instant::now();
+    let mut patience = Patience::default();
     let mut done = 0;
     while done < bytes {
         match step(done) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(more) => done += more,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if start.elapsed() > PATIENCE {
-                    return Err(ErrorKind::TimedOut.into());
-                }
-                std::hint::spin_loop();
-            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => patience.wait()?,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

@@ -6,7 +6,7 @@ use live::nbd::NbdConnection;
 use live::nbd::wire::{self, Request};
 use live::offline::Offline;
 use live::store::State;
-use live::{Ending, Limits, Served, Setup, StoreChoice, faults};
+use live::{Ending, Limits, Served, Setup, faults};
 use model::media::Precondition;
 use study::catalogue::{DriveSheet, drive};
 
@@ -15,14 +15,10 @@ pub fn small_drive() -> Served {
     static SHEET: OnceLock<DriveSheet> = OnceLock::new();
     let sheet = SHEET.get_or_init(|| drive("ram-disk").expect("a drive of the catalogue"));
     Setup {
-        sheet: sheet.clone(),
         name: String::from("disk"),
-        serial: String::from("FUZZ"),
         size: Some(1 << 20),
-        store: StoreChoice::Memory,
-        lba_format: None,
         precondition: Some(Precondition::Fresh),
-        seed: 1,
+        ..Setup::new(sheet.clone())
     }
     .open()
     .expect("memory")

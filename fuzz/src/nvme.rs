@@ -9,7 +9,7 @@ use live::nvme::wire::encode::Transfer;
 use live::nvme::wire::{Decoder, Encoder, Event, Header, Sgl, Sqe};
 use live::nvme::{Connection, DISCOVERY_NQN, Options, Target};
 use live::offline::Offline;
-use live::{Connection as _, Ending, Limits, Outbox, Served, Setup, StoreChoice};
+use live::{Connection as _, Ending, Limits, Outbox, Served, Setup};
 use model::media::Precondition;
 
 type Pdus = Vec<(Header, Vec<u8>, bool)>;
@@ -141,14 +141,10 @@ const OPCODES: [u8; 24] = [
 
 fn drive() -> Served {
     let setup = Setup {
-        sheet: study::catalogue::drive("p4800x-375").expect("a drive of the catalogue"),
         name: "fuzz".into(),
-        serial: "FUZZ".into(),
         size: Some(16 << 20),
-        store: StoreChoice::Memory,
-        lba_format: None,
         precondition: Some(Precondition::Fresh),
-        seed: 1,
+        ..Setup::new(study::catalogue::drive("p4800x-375").expect("a drive of the catalogue"))
     };
     setup.open().expect("a drive that can be served")
 }

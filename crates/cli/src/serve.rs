@@ -42,13 +42,13 @@ Examples:
   drivelab serve p4800x-375 --nvme-tcp 127.0.0.1:4420 --size 8G --power-limit 10W --lba-format 4096
   drivelab serve p4800x-375 --nbd unix:fast.sock --size 8G --speed 0       as fast as this machine can
 
+  drivelab serve p4800x-375 --nbd 127.0.0.1:10809 --tls pki --tls-verify-peer
+  nbdcopy -- disk.img [ drivelab serve p4800x-375 --nbd systemd --size 8G --store copy.img ]
+
   drivelab serve 950pro-256 --nbd unix:p.sock --control c.sock --size 8G
   echo power-cut | socat - unix:c.sock                                      (or kill -USR1)
 
 Ctrl-C lets what is in flight complete and leaves everything durable.
-  drivelab serve p4800x-375 --nbd 127.0.0.1:10809 --tls pki --tls-verify-peer
-  nbdcopy -- disk.img [ drivelab serve p4800x-375 --nbd systemd --size 8G --store copy.img ]
-
 There is no authentication but that of NBD by --tls-verify-peer: listen on loopback or on a trusted network only.")]
 pub(crate) struct Args {
     /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
@@ -84,7 +84,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", default_value = "memory")]
     store: Vec<String>,
 
-    /// Size of each namespace, such as 8G [default: the whole drive]
+    /// Size of each namespace, such as 8G [default: that of an existing store, or the whole drive]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
 

@@ -34,10 +34,17 @@ fn drivelab(args: &[&str]) -> Command {
 
 /// Serves this drive from a store in the folder, at full speed; comes back when it listens.
 fn serve(folder: &Path, drive: &str, more: &[&str]) -> Server {
-    let socket = folder.join("nbd.sock");
-    let mut child = drivelab(&[drive, "--size", SIZE, "--speed", "0"])
+    let (socket, store) = (folder.join("nbd.sock"), folder.join("disk.img"));
+    // A store that is there keeps its size.
+    let size: &[&str] = if store.exists() {
+        &[]
+    } else {
+        &["--size", SIZE]
+    };
+    let mut child = drivelab(&[drive, "--speed", "0"])
+        .args(size)
         .arg("--store")
-        .arg(folder.join("disk.img"))
+        .arg(store)
         .arg("--nbd")
         .arg(format!("unix:{}", socket.display()))
         .args(more)
@@ -433,6 +440,8 @@ fn bad_arguments_and_foreign_stores_are_refused() {
         &["p4800x-375", "--nbd", &nbd, "--size", "400G"],
         "a multiple of 4096",
     );
+    let both = ["p4800x-375", "--nbd", &nbd, "--compensate", "--speed", "0"];
+    refused(&both, "leave one of them out");
     let store = path("foreign.img");
     refused(&["p4800x-375", "--nbd", &nbd, "--store", &store], "no ");
     let store = path("disk.img");

@@ -33,7 +33,7 @@ pub struct Setup {
     pub name: String,
     /// Serial number.
     pub serial: String,
-    /// Bytes of the namespace, if not the whole drive.
+    /// Bytes of the namespace; if not said, as many as an existing store has, or the whole drive.
     pub size: Option<u64>,
     /// Where the data shall be.
     pub store: StoreChoice,
@@ -47,6 +47,20 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// All of this drive, in memory, in its steady state unless that is changed.
+    pub fn new(sheet: DriveSheet) -> Setup {
+        Setup {
+            name: sheet.id.clone(),
+            serial: sheet.nvme.serial(1),
+            sheet,
+            size: None,
+            store: StoreChoice::Memory,
+            lba_format: None,
+            precondition: None,
+            seed: 1,
+        }
+    }
+
     /// Opens the store and builds the drive.
     ///
     /// # Errors
@@ -123,10 +137,20 @@ impl Setup {
         ))
     }
 
+    /// The size of an existing store of this drive. What is wrong with it is told when it is opened.
+    fn remembered(&self) -> Option<u64> {
+        let StoreChoice::File(path) = &self.store else {
+            return None;
+        };
+        let text = std::fs::read_to_string(state_path(path)).ok()?;
+        let state = State::parse(&text).ok()?;
+        (state.drive == self.sheet.id && state.bytes <= self.sheet.capacity).then_some(state.bytes)
+    }
+
     fn bytes(&self) -> Result<u64, Problems> {
         let whole = self.sheet.capacity;
         match self.size {
-            None => Ok(whole),
+            None => Ok(self.remembered().unwrap_or(whole)),
             Some(size) if size > whole || size == 0 || size % 4096 != 0 => Err(Problems::whole(
                 "--size",
                 format!(

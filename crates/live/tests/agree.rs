@@ -4,21 +4,17 @@ use model::engine::{self, Workload};
 use model::media::{Drive, Precondition};
 use model::{Command, Completion, Device, Op, Span, Stream, Time};
 
+use live::Setup;
 use live::served::{Recording, Request, Served};
-use live::{Setup, StoreChoice};
 
 /// A drive of the catalogue with 64 MiB in memory.
 fn served(id: &str) -> Served {
     let sheet = study::catalogue::drive(id).expect("a drive of the catalogue");
     Setup {
-        name: id.into(),
-        serial: "TEST".into(),
-        sheet,
         size: Some(64 << 20),
-        store: StoreChoice::Memory,
-        lba_format: None,
         precondition: Some(Precondition::Steady),
         seed: 7,
+        ..Setup::new(sheet)
     }
     .open()
     .expect("memory")

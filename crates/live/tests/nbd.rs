@@ -3,7 +3,7 @@
 use live::nbd::NbdConnection;
 use live::nbd::wire::{self, Request, command, error, flag, option};
 use live::offline::Offline;
-use live::{Ending, Limits, Setup, StoreChoice};
+use live::{Ending, Limits, Setup};
 use model::media::Precondition;
 use proptest::prelude::*;
 
@@ -17,13 +17,9 @@ fn client_of(drive: &str) -> Offline<NbdConnection> {
     let sheet = study::catalogue::drive(drive).expect("a drive of the catalogue");
     let drive = Setup {
         name: "disk".into(),
-        serial: "TEST".into(),
-        sheet,
         size: Some(SIZE),
-        store: StoreChoice::Memory,
-        lba_format: None,
         precondition: Some(Precondition::Steady),
-        seed: 1,
+        ..Setup::new(sheet)
     }
     .open()
     .expect("memory");

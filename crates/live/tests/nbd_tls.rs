@@ -7,7 +7,7 @@ use std::sync::Arc;
 use live::nbd::tls::{Credentials, Encrypted};
 use live::nbd::wire::{self, Request, answer, command, option};
 use live::offline::Offline;
-use live::{Ending, Limits, Setup, StoreChoice};
+use live::{Ending, Limits, Setup};
 use model::media::Precondition;
 use proptest::prelude::*;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -41,14 +41,10 @@ fn certificates() -> TempDir {
 
 fn server(folder: &Path, verify_peer: bool) -> Offline<Encrypted> {
     let drive = Setup {
-        sheet: study::catalogue::drive("p4800x-375").expect("a drive of the catalogue"),
         name: "disk".into(),
-        serial: "TEST".into(),
         size: Some(SIZE),
-        store: StoreChoice::Memory,
-        lba_format: None,
         precondition: Some(Precondition::Steady),
-        seed: 1,
+        ..Setup::new(study::catalogue::drive("p4800x-375").expect("a drive of the catalogue"))
     }
     .open()
     .expect("memory");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use live::nbd::Nbd;
 use live::nbd::wire::{self, Request, command, option};
-use live::{Clock, EventLoop, Limits, Setup, Stop, StoreChoice};
+use live::{Clock, EventLoop, Limits, Setup, Stop};
 use model::Span;
 use model::media::Precondition;
 
@@ -50,13 +50,9 @@ impl Running {
             let sheet = study::catalogue::drive("p4800x-375").expect("a drive of the catalogue");
             let drive = Setup {
                 name: "disk".into(),
-                serial: "TEST".into(),
-                sheet,
                 size: Some(64 << 20),
-                store: StoreChoice::Memory,
-                lba_format: None,
                 precondition: Some(Precondition::Steady),
-                seed: 1,
+                ..Setup::new(sheet)
             };
             let drives = vec![drive.open().expect("memory")];
             let log = Box::new(|_: &str| {});

@@ -1,22 +1,18 @@
 //! What happens to commands when a drive is slow, stuck, worn, formatted, or loses its power.
 
+use live::Setup;
 use live::faults::Fault;
 use live::served::{Outcome, Reply, Request, Served};
-use live::{Setup, StoreChoice};
 use model::media::Precondition;
 use model::{Op, Span, Time};
 
 fn served(id: &str) -> Served {
     let sheet = study::catalogue::drive(id).expect("a drive of the catalogue");
     Setup {
-        name: id.into(),
-        serial: "TEST".into(),
-        sheet,
         size: Some(64 << 20),
-        store: StoreChoice::Memory,
-        lba_format: None,
         precondition: Some(Precondition::Fresh),
         seed: 3,
+        ..Setup::new(sheet)
     }
     .open()
     .expect("memory")

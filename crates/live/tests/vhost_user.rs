@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use live::{Clock, EventLoop, Limits, Setup, Stop, StoreChoice, VhostUser};
+use live::{Clock, EventLoop, Limits, Setup, Stop, VhostUser};
 use model::media::Precondition;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use tempfile::TempDir;
@@ -46,14 +46,11 @@ impl Server {
         let thread = thread::spawn(move || {
             let sheet = study::catalogue::drive("p4800x-375").expect("a built-in drive");
             let setup = Setup {
-                sheet,
                 name: String::from("disk"),
                 serial: String::from("DL12345678"),
                 size: Some(NAMESPACE),
-                store: StoreChoice::Memory,
-                lba_format: None,
                 precondition: Some(Precondition::Fresh),
-                seed: 1,
+                ..Setup::new(sheet)
             };
             let served = setup.open().expect("memory");
             let front = VhostUser::new(0);

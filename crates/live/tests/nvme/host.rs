@@ -9,7 +9,7 @@ use live::nvme::initiator::{Completed, ConnectTo, Initiator, property_set};
 use live::nvme::wire::{Sgl, Sqe, Status};
 use live::nvme::{Connection, Options, Target};
 use live::offline::Offline;
-use live::{Connection as _, Ending, Limits, Outbox, Served, Setup, StoreChoice};
+use live::{Connection as _, Ending, Limits, Outbox, Served, Setup};
 use model::media::Precondition;
 
 pub(crate) const HOST_NQN: &str =
@@ -21,14 +21,10 @@ pub(crate) const BYTES: u64 = 64 << 20;
 /// A drive of the catalogue, with its data in memory.
 pub(crate) fn drive(id: &str) -> Served {
     Setup {
-        sheet: study::catalogue::drive(id).expect("a drive of the catalogue"),
-        name: id.into(),
         serial: "TEST0001".into(),
         size: Some(BYTES),
-        store: StoreChoice::Memory,
-        lba_format: None,
         precondition: Some(Precondition::Fresh),
-        seed: 1,
+        ..Setup::new(study::catalogue::drive(id).expect("a drive of the catalogue"))
     }
     .open()
     .expect("a drive that can be served")

@@ -12,7 +12,7 @@ use live::nvme::initiator::{ConnectTo, Initiator, property_set};
 use live::nvme::io::opcode;
 use live::nvme::wire::{Sgl, Sqe, Status};
 use live::nvme::{NvmeTcp, Options, controller};
-use live::{Clock, EventLoop, Limits, Outbox, Setup, Stop, StoreChoice};
+use live::{Clock, EventLoop, Limits, Outbox, Setup, Stop};
 use model::media::Precondition;
 
 /// A server in a thread of its own, which ends with it.
@@ -28,14 +28,10 @@ impl Server {
         let thread = thread::spawn(move || {
             let sheet = study::catalogue::drive("p4800x-375").expect("a drive of the catalogue");
             let drive = Setup {
-                sheet,
                 name: "test".into(),
-                serial: "TEST0001".into(),
                 size: Some(64 << 20),
-                store: StoreChoice::Memory,
-                lba_format: None,
                 precondition: Some(Precondition::Fresh),
-                seed: 1,
+                ..Setup::new(sheet)
             };
             let (log, logged) = mpsc::channel();
             let mut server = EventLoop::new(

@@ -75,7 +75,8 @@ pub struct Suspend {
 /// Controller and link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Controller {
-    /// Time the controller is taken by each read command, and by each sense beyond a command's first.
+    /// Time the controller is taken by each read command, and by each sense beyond a command's first. A command that
+    /// finds all it wants read ahead has paid for a sense of the reading ahead.
     pub per_read: Span,
     /// Time it is taken by each write command.
     pub per_write: Span,

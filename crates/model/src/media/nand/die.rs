@@ -108,6 +108,8 @@ pub(super) struct Die {
     /// Reads waiting, first and last.
     pub(super) first: u32,
     pub(super) last: u32,
+    /// The page whose data its register holds for reads that wait, or [`NONE`].
+    pub(super) register: u32,
     pub(super) suspended: Option<Suspended>,
     suspensions: u32,
     /// Buffer slots of the page being programmed.
@@ -129,6 +131,7 @@ impl Die {
             busy: [0; 5],
             first: NONE,
             last: NONE,
+            register: NONE,
             suspended: None,
             suspensions: 0,
             page: Vec::with_capacity(slots),
@@ -340,17 +343,15 @@ impl Nand {
         if state.work != Work::Idle {
             return;
         }
-        if state.first != NONE {
-            let op = state.first;
-            state.first = self.ops[op as usize].next;
-            let causes = state.causes(now);
-            let behind = &mut self.ops[op as usize].behind;
-            for (part, until_now) in behind.iter_mut().zip(causes) {
-                *part = until_now - *part;
+        // Units of one page come from one sense, if reads of them wait beside each other.
+        while self.dies[die as usize].first != NONE {
+            self.start_first(now, die);
+            if self.dies[die as usize].work != Work::Idle {
+                return;
             }
-            self.start_sense(now, op, die);
-            return;
         }
+        let state = &mut self.dies[die as usize];
+        state.register = NONE;
         if let Some(suspended) = state.suspended.take() {
             let resume = self
                 .config
@@ -370,6 +371,19 @@ impl Nand {
         if host {
             self.dispatch_pages(now);
         }
+    }
+
+    /// Starts the read that has waited longest.
+    fn start_first(&mut self, now: Time, die: u32) {
+        let state = &mut self.dies[die as usize];
+        let op = state.first;
+        state.first = self.ops[op as usize].next;
+        let causes = state.causes(now);
+        let behind = &mut self.ops[op as usize].behind;
+        for (part, until_now) in behind.iter_mut().zip(causes) {
+            *part = until_now - *part;
+        }
+        self.start_sense(now, op, die);
     }
 
     /// Whether collection on an idle die should take a step: it owes some to the host, lags behind, or has time.

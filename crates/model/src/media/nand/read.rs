@@ -1,6 +1,7 @@
 //! Reads: looking units up, sensing, channel, link; and reading ahead of sequential streams.
 //!
-//! Units of one command that lie in one multi-plane page are one sense. A unit that is in the write buffer or nowhere
+//! Units of one command that lie in one multi-plane page are one sense, and so are those of commands that wait at its die
+//! one after the other; a die that falls idle gives its register up. A unit that is in the write buffer or nowhere
 //! needs no medium. A drive that reads ahead keeps the units of its last streams in DRAM, whole NAND pages at a time
 //! where the data were written in order.
 
@@ -73,15 +74,23 @@ struct Run {
     ahead: u32,
 }
 
+/// Streams that are followed at a time; a new one takes the place of that which was longest not read.
+const STREAMS: usize = 16;
+
 /// The controller's memory of what has been read ahead.
 #[derive(Clone, Debug)]
 pub(super) struct ReadCache {
     ahead_units: u32,
     after: u32,
-    /// By logical page modulo the number of entries.
+    /// By [`ReadCache::place`] of the logical page.
     entries: Vec<Cached>,
-    streams: [ReadStream; 4],
-    clock: u64,
+    entry_bits: u32,
+    /// Where each stream would go on, in bytes.
+    next: [u64; STREAMS],
+    streams: [ReadStream; STREAMS],
+    clock: u32,
+    /// Senses whose share of the controller is booked already: by commands that found all of their data here.
+    booked: u32,
     waiters: Vec<Waiter>,
     free_waiter: u32,
 }
@@ -96,11 +105,10 @@ struct Cached {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct ReadStream {
-    next: u64,
     hits: u32,
     /// First page not read ahead yet.
     ahead: u32,
-    used: u64,
+    used: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,8 +130,9 @@ enum Found {
 impl ReadCache {
     pub(super) fn new(config: &ReadAhead, max_transfer: u32) -> ReadCache {
         let ahead_units = (config.bytes / UNIT).max(1);
-        // Room for several streams and for what commands in flight still need of each.
-        let entries = (8 * (ahead_units + max_transfer / UNIT)).next_power_of_two();
+        // Room for all streams and for what commands in flight still need of each.
+        let each = ahead_units + max_transfer / UNIT;
+        let entries = (2 * STREAMS as u32 * each).next_power_of_two();
         let empty = Cached {
             slot: NONE,
             op: NONE,
@@ -132,17 +141,28 @@ impl ReadCache {
             ahead_units,
             after: config.after,
             entries: vec![empty; entries as usize],
-            streams: [ReadStream::default(); 4],
+            entry_bits: entries.trailing_zeros(),
+            next: [u64::MAX; STREAMS],
+            streams: [ReadStream::default(); STREAMS],
             clock: 0,
+            booked: 0,
             waiters: Vec::with_capacity(64),
             free_waiter: NONE,
         }
     }
 
+    /// Pages that follow one another have places that do. Streams that begin at round distances do not meet: each
+    /// stretch of the drive as long as the table is turned by another part of it.
+    #[inline]
+    fn place(&self, page: u32) -> usize {
+        let turned = (page >> self.entry_bits).wrapping_mul(0x9e37_79b1) >> (32 - self.entry_bits);
+        (page.wrapping_add(turned) as usize) & (self.entries.len() - 1)
+    }
+
     #[inline]
     fn entry(&mut self, page: u32) -> &mut Cached {
-        let mask = self.entries.len() - 1;
-        &mut self.entries[page as usize & mask]
+        let place = self.place(page);
+        &mut self.entries[place]
     }
 
     #[inline]
@@ -160,27 +180,29 @@ impl ReadCache {
     /// Takes note of a read; returns the pages to read ahead, if it continues a stream.
     #[inline]
     fn follow(&mut self, segment: &Segment, page_slots: u32) -> Option<(u32, u32)> {
-        self.clock += 1;
+        self.clock = self.clock.wrapping_add(1);
+        let clock = self.clock;
         let end = segment.offset + u64::from(segment.bytes);
-        let Some(stream) = self
-            .streams
-            .iter_mut()
-            .find(|stream| stream.next == segment.offset)
-        else {
-            let clock = self.clock;
-            if let Some(oldest) = self.streams.iter_mut().min_by_key(|stream| stream.used) {
-                *oldest = ReadStream {
-                    next: end,
-                    hits: 0,
-                    ahead: 0,
-                    used: clock,
-                };
+        let Some(at) = self.next.iter().position(|&next| next == segment.offset) else {
+            let mut oldest = 0;
+            for (at, stream) in self.streams.iter().enumerate() {
+                let age = |used: u32| clock.wrapping_sub(used);
+                if age(stream.used) > age(self.streams[oldest].used) {
+                    oldest = at;
+                }
             }
+            self.next[oldest] = end;
+            self.streams[oldest] = ReadStream {
+                hits: 0,
+                ahead: 0,
+                used: clock,
+            };
             return None;
         };
-        stream.next = end;
+        self.next[at] = end;
+        let stream = &mut self.streams[at];
         stream.hits += 1;
-        stream.used = self.clock;
+        stream.used = clock;
         if stream.hits < self.after {
             return None;
         }
@@ -216,7 +238,7 @@ impl Nand {
         let last = ((end - 1) / unit) as u32;
         self.issued = 0;
         let mut run: Option<Run> = None;
-        let mut ready = 0;
+        let (mut ready, mut cached) = (0, false);
         // All at once, so that one lookup need not wait for the other.
         let mut places = std::mem::take(&mut self.places);
         self.ftl.locate_each(first, last - first + 1, &mut places);
@@ -231,9 +253,11 @@ impl Nand {
                 match cache.find(page, slot) {
                     Found::Ready => {
                         ready += host_bytes;
+                        cached = true;
                         continue;
                     }
                     Found::Coming(op) => {
+                        cached = true;
                         self.await_ahead(now, op, segment, host_bytes);
                         continue;
                     }
@@ -254,12 +278,12 @@ impl Nand {
             // At least one operation is under way, so this is not the last piece.
             inside.left -= 1;
         }
-        let page_slots = self.shape.page_slots;
-        let ahead = self
-            .cache
-            .as_mut()
-            .and_then(|cache| cache.follow(segment, page_slots));
-        if let Some((from, to)) = ahead {
+        let Some(cache) = &mut self.cache else { return };
+        if cached && self.issued == 0 {
+            // All streams may have as much in hand as they read ahead.
+            cache.booked = (cache.booked + 1).min(STREAMS as u32 * cache.ahead_units);
+        }
+        if let Some((from, to)) = cache.follow(segment, self.shape.page_slots) {
             self.read_ahead(now, segment, from, to.min(self.shape.logical));
         }
     }
@@ -315,14 +339,11 @@ impl Nand {
                 };
             }
         }
-        // The first sense's share of the controller was booked with its command.
-        let mut delay = Span::ZERO;
-        if self.issued > 0 {
-            let controller = &self.config.controller;
-            let leaves = self.controller.book(now, controller.per_read).1;
-            delay = leaves
-                .since(now)
-                .max(controller.issue_interval * u64::from(self.issued));
+        let mut delay = self.config.controller.issue_interval * u64::from(self.issued);
+        if !self.booked_before(run.ahead != NONE) {
+            let service = self.config.controller.per_read;
+            let leaves = self.controller.book(now, service).1;
+            delay = delay.max(leaves.since(now));
         }
         self.issued += 1;
         if delay == Span::ZERO {
@@ -333,6 +354,19 @@ impl Nand {
         op.dispatched += delay;
         op.arrived += delay;
         self.events.push(now + delay, ISSUE << KIND_SHIFT | index);
+    }
+
+    /// Whether a sense's share of the controller was booked with a command: with its own, if it is the command's first,
+    /// or with one that found what it wanted read ahead.
+    #[inline]
+    fn booked_before(&mut self, ahead: bool) -> bool {
+        match &mut self.cache {
+            Some(cache) if ahead && cache.booked > 0 => {
+                cache.booked -= 1;
+                true
+            }
+            _ => !ahead && self.issued == 0,
+        }
     }
 
     #[inline]
@@ -424,11 +458,19 @@ impl Nand {
         time
     }
 
+    /// Starts an operation on an idle die; what is in the die's register already need not be sensed.
     #[inline]
     pub(super) fn start_sense(&mut self, now: Time, op: u32, die: u32) {
         let sense = &mut self.ops[op as usize];
         sense.started = now;
         let slot = sense.slot;
+        let page = slot / self.shape.page_slots;
+        let register = &mut self.dies[die as usize].register;
+        if *register == page {
+            self.sensed(now, op, die);
+            return;
+        }
+        *register = page;
         self.tally.senses += 1;
         let until = now + self.sense_time(slot);
         self.begin(now, die, Work::Sense(op), Cause::Read, until);

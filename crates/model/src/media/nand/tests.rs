@@ -1,6 +1,7 @@
 //! Behaviour of the whole drive, on small ones.
 
 mod anew;
+mod order;
 mod times;
 
 use super::*;

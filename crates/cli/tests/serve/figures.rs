@@ -1,0 +1,99 @@
+//! Figures that are shown: the dashboard's, and what is subtracted for the transport.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+
+use crate::rig::{SIZE, Server, drivelab, end, figure, serve};
+
+/// Every figure that the dashboard shows is one that the server gives, and all that a user must see are shown.
+#[test]
+fn the_dashboard_asks_for_figures_that_there_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let metrics = folder.path().join("metrics");
+    let address = format!("unix:{}", metrics.display());
+    let _server = serve(folder.path(), "p4800x-375", &["--metrics", &address]);
+    let mut stream = UnixStream::connect(metrics).expect("it listens");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\n\r\n")
+        .expect("sent");
+    let mut scraped = String::new();
+    stream.read_to_string(&mut scraped).expect("figures");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/grafana.json");
+    let text = std::fs::read_to_string(path).expect("the dashboard");
+    let dashboard: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let mut asked = Vec::new();
+    for panel in dashboard["panels"].as_array().expect("panels") {
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            let expression = target["expr"].as_str().expect("an expression");
+            let words = expression.split(|it: char| !it.is_alphanumeric() && it != '_');
+            let names = words.filter(|word| word.starts_with("drivelab_"));
+            asked.extend(names.map(String::from));
+        }
+    }
+    for name in &asked {
+        let given = scraped.lines().any(|line| {
+            let rest = line.strip_prefix(name.as_str());
+            rest.is_some_and(|rest| rest.starts_with('{') || rest.starts_with(' '))
+        });
+        assert!(given, "{name} is not in:\n{scraped}");
+    }
+    for shown in [
+        "reads_total",
+        "written_bytes_total",
+        "model_latency_seconds_total",
+        "lateness_seconds",
+        "late_ratio",
+        "queue_depth",
+        "percentage_used",
+        "write_amplification_ratio",
+    ] {
+        assert!(
+            asked.contains(&format!("drivelab_{shown}")),
+            "{shown}: {asked:?}"
+        );
+    }
+}
+
+/// What is measured at the start is what is subtracted.
+#[test]
+fn compensation_subtracts_what_was_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (socket, control) = (folder.path().join("nbd"), folder.path().join("control"));
+    let run = |more: &[&str]| {
+        let said = folder.path().join("said");
+        let mut child = drivelab(&["p4800x-375", "--size", SIZE, "--nbd"])
+            .arg(format!("unix:{}", socket.display()))
+            .arg("--control")
+            .arg(&control)
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&said).expect("a file"))
+            .spawn()
+            .expect("drivelab starts");
+        let out = child.stdout.as_mut().expect("piped");
+        BufReader::new(out)
+            .read_line(&mut String::new())
+            .expect("a line");
+        let server = Server {
+            child,
+            socket: socket.clone(),
+        };
+        let seconds = figure(&control, "compensation_seconds");
+        end(server);
+        (seconds, std::fs::read_to_string(said).expect("text"))
+    };
+    let (seconds, said) = run(&[]);
+    assert!(seconds == 0.0 && !said.contains("earlier"), "{said}");
+    let (seconds, said) = run(&["--compensate"]);
+    let line = said.lines().find(|line| line.contains("us earlier"));
+    let told: Option<f64> = line.and_then(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.iter().find_map(|word| word.parse().ok())
+    });
+    let told = told.unwrap_or_else(|| panic!("not told: {said}"));
+    assert!(
+        told > 0.0 && (told - seconds * 1e6).abs() < 0.06,
+        "{said} {seconds}"
+    );
+}

@@ -1,0 +1,7 @@
+//! `drivelab serve` from outside: what it prints and refuses, and what is there after it was killed.
+
+mod durable;
+mod faults;
+mod figures;
+mod refused;
+mod rig;

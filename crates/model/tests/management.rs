@@ -34,6 +34,7 @@ fn xpoint() -> XPointConfig {
             read_spread: Span::ZERO,
             write_path_ps_per_byte: 500,
             turnaround: Span::from_ns(300),
+            duplex: false,
             die_read: Span::from_ns(4_200),
             die_write: Span::from_ns(28_000),
         },

@@ -29,6 +29,7 @@ fn quiet() -> XPointConfig {
             read_spread: Span::ZERO,
             write_path_ps_per_byte: 500,
             turnaround: Span::from_ns(300),
+            duplex: false,
             die_read: Span::from_ns(4_200),
             die_write: Span::from_ns(28_000),
         },
@@ -74,6 +75,9 @@ struct Loop {
     free: Vec<u32>,
     due: Time,
     log: Vec<Completion>,
+    /// What each id is in use for, and what each completion was.
+    reads: Vec<bool>,
+    read_log: Vec<bool>,
 }
 
 impl Loop {
@@ -88,6 +92,8 @@ impl Loop {
             free: (0..depth).collect(),
             due: Time::ZERO,
             log: Vec::new(),
+            reads: vec![false; depth as usize],
+            read_log: Vec::new(),
         }
     }
 
@@ -97,6 +103,7 @@ impl Loop {
         let end = run(&mut device, &mut self, Time::ZERO, Time::NEVER);
         Run {
             log: self.log,
+            reads: self.read_log,
             bytes_per_second: bytes as f64 / end.seconds(),
             end,
             device,
@@ -106,6 +113,7 @@ impl Loop {
 
 struct Run {
     log: Vec<Completion>,
+    reads: Vec<bool>,
     bytes_per_second: f64,
     end: Time,
     device: XPoint,
@@ -114,6 +122,17 @@ struct Run {
 impl Run {
     fn latencies(&self) -> Vec<u64> {
         let mut latencies: Vec<u64> = self.log.iter().map(|it| it.anatomy.total().ns()).collect();
+        latencies.sort_unstable();
+        latencies
+    }
+
+    /// Of reads, or of writes.
+    fn latencies_of(&self, reads: bool) -> Vec<u64> {
+        let both = self.log.iter().zip(&self.reads);
+        let mut latencies: Vec<u64> = both
+            .filter(|(_, read)| **read == reads)
+            .map(|(it, _)| it.anatomy.total().ns())
+            .collect();
         latencies.sort_unstable();
         latencies
     }
@@ -155,6 +174,7 @@ impl Workload for Loop {
             let offset = self.stream.below(places) * self.align;
             let read = self.stream.below(100) < self.read_percent;
             let op = if read { Op::Read } else { Op::Write };
+            self.reads[id as usize] = read;
             submit(Command::new(id, op, offset, self.bytes));
             self.left -= 1;
         }
@@ -163,6 +183,7 @@ impl Workload for Loop {
 
     fn complete(&mut self, now: Time, completion: &Completion) {
         self.log.push(*completion);
+        self.read_log.push(self.reads[completion.id as usize]);
         self.free.push(completion.id);
         if self.left > 0 {
             self.due = now;
@@ -572,4 +593,47 @@ fn reads_pass_writes_that_wait_for_a_buffer() {
     let read = done[8].at;
     let before = done[..8].iter().filter(|it| it.at < read).count();
     assert!(before <= 2, "{before} writes came before the read");
+}
+
+#[test]
+fn in_a_mix_neither_reads_nor_writes_starve() {
+    let mut config = quiet();
+    config.timing.write_buffers = 5;
+    config.timing.table_places = 16_384;
+    config.timing.controller_slots = 128;
+    let mean = |latencies: &[u64]| latencies.iter().sum::<u64>() as f64 / latencies.len() as f64;
+    for (bytes, depth) in [(4096, 16), (4096, 64), (65_536, 16), (65_536, 64)] {
+        let run = Loop::new(depth, 50, bytes, 4096, 60_000 * 4096 / u64::from(bytes)).run(&config);
+        let [reads, writes] = [true, false].map(|reads| run.latencies_of(reads));
+        let ratio = mean(&writes) / mean(&reads);
+        assert!(
+            (0.7..1.4).contains(&ratio),
+            "{bytes} B, depth {depth}: writes take {ratio} times as long as reads"
+        );
+        let worst = writes[writes.len() * 999 / 1000] as f64 / writes[writes.len() / 2] as f64;
+        assert!(
+            worst < 4.0,
+            "{bytes} B, depth {depth}: 99.9 % of writes {worst} medians"
+        );
+    }
+}
+
+#[test]
+fn a_duplex_drive_reads_and_writes_at_once() {
+    let mut config = quiet();
+    config.dies_per_channel = 8;
+    config.timing.table_places = 16_384;
+    config.timing.controller_slots = 256;
+    let rate = |config: &XPointConfig, reads| {
+        Loop::new(128, reads, 16_384, 4096, 20_000)
+            .run(config)
+            .bytes_per_second
+    };
+    let [written, read] = [0, 100].map(|reads| rate(&config, reads));
+    assert!(rate(&config, 50) < read);
+    config.timing.duplex = true;
+    close_to(rate(&config, 0), written, 0.01, "writes alone");
+    close_to(rate(&config, 100), read, 0.01, "reads alone");
+    // As many bytes each way: the slower direction is always busy.
+    close_to(rate(&config, 50), 2.0 * written, 0.05, "both");
 }

@@ -89,6 +89,7 @@ fn timing(section: &mut Section<'_>, die_read: Span, die_write: Span) -> (Timing
         read_spread: Span::from_ns((read_unit * spread) as u64),
         write_path_ps_per_byte: controller.rate("write_path", RATES).picoseconds_per_byte(),
         turnaround: controller.span("turnaround", Span::ZERO..=Span::from_ms(1)),
+        duplex: controller.flag("duplex"),
         die_read,
         die_write,
     };

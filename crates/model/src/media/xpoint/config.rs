@@ -71,6 +71,8 @@ pub struct Timing {
     pub write_path_ps_per_byte: u64,
     /// Lost by the data path when it turns from reads to writes or back.
     pub turnaround: Span,
+    /// Whether reads and writes have a front of the controller and a data path each; nothing then turns around.
+    pub duplex: bool,
     /// One die alone reads a unit.
     pub die_read: Span,
     /// One die alone writes a unit.

@@ -25,6 +25,17 @@ fn short(span: Span) -> u32 {
     u32::try_from(span.ns()).unwrap_or(u32::MAX)
 }
 
+/// The place of a number in its run of `many`, after a turn that differs from run to run.
+#[inline]
+pub(super) fn shuffled(number: u32, many: u32) -> u8 {
+    let (run, place) = (number / many, number % many);
+    let mixed = run.wrapping_mul(0x9e37_79b1);
+    let turn = (u64::from(mixed ^ (mixed >> 15)) * u64::from(many)) >> 32;
+    let place = place + turn as u32;
+    let wrapped = if place >= many { many } else { 0 };
+    (place - wrapped) as u8
+}
+
 /// What a unit is moved for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {

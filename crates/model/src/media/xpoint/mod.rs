@@ -10,6 +10,9 @@
 //! loses the overlap of transfer and writing; and as the pieces of a large unaligned write share units, each waits
 //! for the one before. This is why unaligned large writes stop near 1.3 GB/s (S4-108).
 //!
+//! A duplex drive has a controller's front and a data path for each direction, so that reads and writes pass each other;
+//! the dies they share.
+//!
 //! Pure delays (doorbell, fetch, completion entry) are one constant on the way in: moving a constant along a chain of
 //! stations changes no latency. Left out: data loss. Temperature and FORMAT are management's.
 //! Sources: S1, S2 and S4 of the published figures; the structure is inferred from them.
@@ -36,7 +39,7 @@ use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauge, Gauges};
 use crate::engine::{Slab, Station};
 use crate::time::{Span, Time};
-use group::{Medium, Role, Transit, Waits};
+use group::{Medium, Role, Transit, Waits, shuffled};
 use limits::{Endurance, Governor};
 use locks::Locks;
 use path::Path;
@@ -53,9 +56,10 @@ pub struct XPoint {
     pieces: Slab<Piece>,
     /// Writes held back by write protection.
     held: VecDeque<Due>,
-    controller: Station,
-    /// Pieces in the controller, in the order in which they leave it.
-    dispatching: VecDeque<Due>,
+    /// The controller's front: of a duplex drive one for reads and one for writes, else only the first.
+    controllers: [Station; 2],
+    /// Pieces in each front, in the order in which they leave it.
+    dispatching: [VecDeque<Due>; 2],
     /// Pieces past the controller's front that are being worked on, in no order.
     working: Vec<u32>,
     /// Those that wait for a slot of the controller, in order.
@@ -65,7 +69,8 @@ pub struct XPoint {
     /// Writes that wait for their data, in the order in which it comes.
     fetching: VecDeque<Due>,
     medium: Medium,
-    path: Path,
+    /// Of a duplex drive one for reads and one for writes, else only the first.
+    paths: [Path; 2],
     locks: Locks,
     /// Pieces that wait for a unit, in the order of arrival.
     blocked: Vec<u32>,
@@ -98,8 +103,9 @@ struct Counts {
     host_written: u64,
     units_read: u64,
     units_written: u64,
-    dispatched: u64,
-    last_dispatch: Time,
+    /// By front of the controller.
+    dispatched: [u64; 2],
+    last_dispatch: [Time; 2],
     inside: u32,
 }
 
@@ -112,14 +118,14 @@ impl XPoint {
             requests: Slab::default(),
             pieces: Slab::default(),
             held: VecDeque::new(),
-            controller: Station::default(),
-            dispatching: VecDeque::with_capacity(64),
+            controllers: [Station::default(), Station::default()],
+            dispatching: [const { VecDeque::new() }; 2],
             working: Vec::with_capacity(64),
             waiting: VecDeque::with_capacity(64),
             incoming: Station::default(),
             fetching: VecDeque::with_capacity(64),
             medium: Medium::new(&config, seed),
-            path: Path::new(&config, seed),
+            paths: Path::both(&config, seed),
             locks: Locks::new(),
             blocked: Vec::new(),
             sequence: 0,
@@ -194,17 +200,19 @@ impl XPoint {
         let blocks = (piece.bytes >> self.block_shift).max(1);
         let further = timing.further_block * u64::from(blocks - 1);
         let service = timing.controller_interval + further;
-        let (waited, _) = self.controller.book(arrival, service);
+        let side = usize::from(timing.duplex && piece.writes());
+        let (waited, _) = self.controllers[side].book(arrival, service);
         let at = arrival + waited + timing.controller + further;
-        self.dispatching.push_back((at, slot));
+        self.dispatching[side].push_back((at, slot));
         self.next = self.next.min(at);
     }
 
     /// The controller has decoded a piece.
     fn dispatch(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
-        self.counts.dispatched += 1;
-        self.counts.last_dispatch = now;
         let piece = &mut self.pieces[slot];
+        let side = usize::from(self.config.timing.duplex && piece.writes());
+        self.counts.dispatched[side] += 1;
+        self.counts.last_dispatch[side] = now;
         piece.dispatched = now;
         if piece.work == Work::Answer {
             self.complete(now, slot, &Waits::default(), done);
@@ -305,10 +313,17 @@ impl XPoint {
         piece.streamed = now;
         let (first, units) = (piece.first_unit, piece.units);
         self.counts.units_written += u64::from(units);
+        let side = self.side_of_writes();
         for unit in first..first + units {
             let transit = self.transit(now, slot, unit, Role::Write);
-            self.path.arrive(now, transit, 0);
+            self.paths[side].arrive(now, transit, 0);
         }
+    }
+
+    /// Which path writes take.
+    #[inline]
+    fn side_of_writes(&self) -> usize {
+        usize::from(self.config.timing.duplex)
     }
 
     #[inline]
@@ -334,16 +349,16 @@ impl XPoint {
     /// A group of dies has finished a unit.
     fn medium_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
         match transit.role {
-            Role::Read => self.path.arrive(now, transit, 0),
+            Role::Read => self.paths[0].arrive(now, transit, 0),
             Role::ReadFirst | Role::ReadLast => {
                 let edge = usize::from(transit.role == Role::ReadLast);
                 let uncovered = self.pieces[transit.piece].uncovered[edge];
-                self.path.arrive(now, transit, uncovered);
+                self.paths[0].arrive(now, transit, uncovered);
             }
             // What is merged stays in the group's buffer.
             Role::Merge => self.got(now, transit.piece, transit.waits),
             Role::Write => {
-                self.path.written(now);
+                self.paths[self.side_of_writes()].written(now);
                 self.unit_done(now, &transit, done);
             }
         }
@@ -414,9 +429,11 @@ impl XPoint {
 
     /// Lets happen one round of what is due at `now`.
     fn round(&mut self, now: Time, done: &mut Vec<Completion>) {
-        while self.path.next() == now {
-            let transit = self.path.take(now);
-            self.path_done(now, transit, done);
+        for side in 0..2 {
+            while self.paths[side].next() == now {
+                let transit = self.paths[side].take(now);
+                self.path_done(now, transit, done);
+            }
         }
         while self.medium.next() == now {
             let transit = self.medium.take(now);
@@ -425,8 +442,10 @@ impl XPoint {
         while let Some((_, slot)) = pop_if(&mut self.fetching, |it| it.0 == now) {
             self.got(now, slot, Waits::default());
         }
-        while let Some((_, slot)) = pop_if(&mut self.dispatching, |it| it.0 == now) {
-            self.dispatch(now, slot, done);
+        for side in 0..2 {
+            while let Some((_, slot)) = pop_if(&mut self.dispatching[side], |it| it.0 == now) {
+                self.dispatch(now, slot, done);
+            }
         }
         while let Some((_, slot)) = pop_if(&mut self.held, |it| it.0 == now) {
             self.enter(now, slot);
@@ -434,8 +453,10 @@ impl XPoint {
     }
 
     fn first_event(&self) -> Time {
-        let mut next = self.path.next().min(self.medium.next());
-        for ring in [&self.dispatching, &self.fetching, &self.held] {
+        let [one, other] = &self.paths;
+        let mut next = one.next().min(other.next()).min(self.medium.next());
+        let [first, second] = &self.dispatching;
+        for ring in [first, second, &self.fetching, &self.held] {
             next = next.min(ring.front().map_or(Time::NEVER, |it| it.0));
         }
         next
@@ -456,17 +477,6 @@ impl XPoint {
                 * (hurried.seconds() / refresh.after_power_on.seconds()
                     + rest.seconds() / refresh.period.seconds())
     }
-}
-
-/// The place of a number in its run of `many`, after a turn that differs from run to run.
-#[inline]
-fn shuffled(number: u32, many: u32) -> u8 {
-    let (run, place) = (number / many, number % many);
-    let mixed = run.wrapping_mul(0x9e37_79b1);
-    let turn = (u64::from(mixed ^ (mixed >> 15)) * u64::from(many)) >> 32;
-    let place = place + turn as u32;
-    let wrapped = if place >= many { many } else { 0 };
-    (place - wrapped) as u8
 }
 
 #[inline]
@@ -558,13 +568,20 @@ impl Device for XPoint {
         gauges.gauge(Gauge::EnergyJoules, joules);
         let timing = &self.config.timing;
         let interval = timing.controller_interval;
-        // The controller is still busy with the last command it let go.
-        let rest = interval
-            .saturating_sub(timing.controller)
-            .saturating_sub(now.since(counts.last_dispatch));
-        let busy = (interval * counts.dispatched).saturating_sub(rest);
-        gauges.gauge(Gauge::ControllerBusySeconds, busy.seconds());
-        gauges.gauge(Gauge::LinkBusySeconds, self.path.busy(now).seconds());
+        // Of what is double the mean counts.
+        let sides = if timing.duplex { 2 } else { 1 };
+        let mut busy = [0.0; 2];
+        for side in 0..sides {
+            // A front is still busy with the last command it let go.
+            let rest = interval
+                .saturating_sub(timing.controller)
+                .saturating_sub(now.since(counts.last_dispatch[side]));
+            let front = (interval * counts.dispatched[side]).saturating_sub(rest);
+            busy[0] += front.seconds() / sides as f64;
+            busy[1] += self.paths[side].busy(now).seconds() / sides as f64;
+        }
+        gauges.gauge(Gauge::ControllerBusySeconds, busy[0]);
+        gauges.gauge(Gauge::LinkBusySeconds, busy[1]);
         gauges.gauge(Gauge::MediumBusySeconds, self.medium.busy_seconds(now));
         gauges.gauge(Gauge::QueueDepth, f64::from(counts.inside));
         gauges.gauge(Gauge::PercentageUsed, self.endurance.percentage_used());

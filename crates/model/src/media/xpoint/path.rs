@@ -9,13 +9,15 @@
 //! seldom spread evenly over groups of dies, so drives with two groups lose random writes by it and not those in order
 //! (S2-017, S2-018); with more groups the path is slower than all dies together, and hardly anything is lost.
 //!
+//! A duplex drive has one for each direction, which never turns around.
+//!
 //! Reads differ a little in length, as their error correction does: the drive does not saturate all at once (S1-013).
 //! Of a unit that is wanted in part the whole is read and corrected, and only that part crosses the link: it arrives
 //! sooner, but the path is not free sooner.
 
 use super::config::{UNIT, XPointConfig};
 use super::group::{Role, Transit};
-use super::table::Table;
+use super::table::{Buffers, Table};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -32,8 +34,9 @@ pub(super) struct Path {
     /// When the next can begin.
     free_at: Time,
     last_was_write: bool,
-    /// Buffers left for units that are written.
+    /// Buffers left for units that are written, and half of all.
     buffers: u32,
+    half_buffers: u32,
     /// The shortest read, and how much longer the longest is.
     read: Span,
     read_spread: Span,
@@ -45,17 +48,29 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub(super) fn new(config: &XPointConfig, seed: u64) -> Path {
+    /// A drive's path, and one for its writes that is used if it is duplex.
+    pub(super) fn both(config: &XPointConfig, seed: u64) -> [Path; 2] {
+        let mut one = Path::new(config, seed, config.timing.table_places);
+        if !config.timing.duplex {
+            let unused = Path::new(config, seed, 1);
+            return [one, unused];
+        }
+        one.turnaround = Span::ZERO;
+        [one.clone(), one]
+    }
+
+    fn new(config: &XPointConfig, seed: u64, places: u32) -> Path {
         let unit = |ps| Span::per_bytes(ps, u64::from(UNIT));
         let timing = &config.timing;
         Path {
-            table: Table::new(2 * timing.table_places),
-            places: timing.table_places,
+            table: Table::new(places),
+            places,
             next: Time::NEVER,
             serving: Transit::NONE,
             free_at: Time::ZERO,
             last_was_write: false,
             buffers: timing.write_buffers,
+            half_buffers: timing.write_buffers.div_ceil(2),
             read: unit(timing.read_path_ps_per_byte).saturating_sub(timing.read_spread),
             read_spread: timing.read_spread * 2,
             write: unit(timing.write_path_ps_per_byte),
@@ -97,8 +112,12 @@ impl Path {
     /// Begins with the next unit in turn; a write needs a buffer.
     #[inline]
     fn serve_next(&mut self, now: Time) {
-        let bound = if self.buffers == 0 { 1 } else { 2 } * self.places;
-        if let Some((transit, unwanted)) = self.table.take(bound) {
+        let buffers = match self.buffers {
+            0 => Buffers::None,
+            few if few < self.half_buffers => Buffers::Few,
+            _ => Buffers::Many,
+        };
+        if let Some((transit, unwanted)) = self.table.take(buffers) {
             self.serve(now, transit, unwanted);
         }
     }

@@ -5,7 +5,10 @@
 //! The arbiter takes the first unit of the next place that has one, from where it was: every place gets one unit in a
 //! round. With N units waiting a round takes 2 N services, for places just passed fill up behind the arbiter as those
 //! ahead empty; so a unit waits anything between nothing and twice the mean, and a read that finds its place taken
-//! waits a round more. While no buffer is free for a write (path.rs), the arbiter goes round the half of reads only.
+//! waits a round more.
+//!
+//! A round of reads and one of writes follow each other. When no buffer is free for the next write (path.rs), reads go
+//! between until half of the buffers are, and the round of writes goes on where it was: neither starves the other.
 
 use std::ops::Range;
 
@@ -34,32 +37,60 @@ pub(super) struct Table {
     /// Bit by place: not empty. Bit by word of those: not zero.
     taken: Vec<u64>,
     words: Vec<u64>,
-    /// The place after the one served last.
-    cursor: u32,
-    waiting: u32,
+    /// The first place of writes.
+    half: u32,
+    /// Where the rounds of reads and of writes are: the place after the one served last.
+    cursors: [u32; 2],
+    round: Round,
+    /// Units of reads and of writes that wait.
+    waiting: [u32; 2],
+}
+
+/// What the arbiter is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Round {
+    Reads,
+    Writes,
+    /// Reads, within a round of writes that waits for buffers.
+    Between,
+}
+
+/// What buffers there are for writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Buffers {
+    None,
+    /// Less than half of them are free.
+    Few,
+    Many,
 }
 
 impl Table {
-    pub(super) fn new(places: u32) -> Table {
+    /// A table with so many places for reads and as many for writes.
+    pub(super) fn new(half: u32) -> Table {
+        let places = 2 * half;
         let words = places.div_ceil(64) as usize;
         Table {
             entries: Slab::default(),
             firsts: vec![NONE; places as usize],
             taken: vec![0; words],
             words: vec![0; words.div_ceil(64)],
-            cursor: 0,
-            waiting: 0,
+            half,
+            cursors: [0, half],
+            round: Round::Reads,
+            waiting: [0; 2],
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting == 0
+        self.waiting == [0; 2]
     }
 
     /// The arbiter has served `place` and goes on behind it.
     #[inline]
     pub(super) fn pass(&mut self, place: u32) {
-        self.cursor = place + 1;
+        let write = place >= self.half;
+        self.cursors[usize::from(write)] = place + 1;
+        self.round = if write { Round::Writes } else { Round::Reads };
     }
 
     #[inline]
@@ -69,7 +100,7 @@ impl Table {
             unwanted,
             next: NONE,
         });
-        self.waiting += 1;
+        self.waiting[usize::from(place >= self.half)] += 1;
         let mut last = self.firsts[place as usize];
         if last == NONE {
             self.firsts[place as usize] = entry;
@@ -101,23 +132,16 @@ impl Table {
         free
     }
 
-    /// The next unit in turn of those whose places are below `bound`.
+    /// The next unit in turn, if one may go.
     #[inline]
-    pub(super) fn take(&mut self, bound: u32) -> Option<(Transit, u16)> {
-        if self.waiting == 0 {
-            return None;
-        }
-        let mut place = self.next_taken(self.cursor);
-        if place >= bound {
-            place = self.next_taken(0);
-            if place >= bound {
-                return None;
-            }
-        }
+    pub(super) fn take(&mut self, buffers: Buffers) -> Option<(Transit, u16)> {
+        let write = self.turn(buffers)?;
+        let place = self.next_place(write);
+        self.cursors[usize::from(write)] = place + 1;
+        self.waiting[usize::from(write)] -= 1;
         let first = self.firsts[place as usize];
         let entry = self.entries[first];
         self.entries.release(first);
-        self.waiting -= 1;
         self.firsts[place as usize] = entry.next;
         if entry.next == NONE {
             let word = &mut self.taken[place as usize / 64];
@@ -126,8 +150,62 @@ impl Table {
                 self.words[place as usize / 4096] &= !(1 << (place / 64 % 64));
             }
         }
-        self.pass(place);
         Some((entry.transit, entry.unwanted))
+    }
+
+    /// Whether a write is next, or a read; nothing, if no unit may go.
+    #[inline]
+    fn turn(&mut self, buffers: Buffers) -> Option<bool> {
+        let [reads, writes] = self.waiting;
+        if writes == 0 || (buffers == Buffers::None && reads > 0) {
+            // An unfinished round of writes is taken up again later.
+            let unfinished = writes > 0 && self.round != Round::Reads;
+            self.round = if unfinished {
+                Round::Between
+            } else {
+                Round::Reads
+            };
+            return (reads > 0).then_some(false);
+        }
+        if reads == 0 {
+            self.round = Round::Writes;
+            return (buffers != Buffers::None).then_some(true);
+        }
+        match self.round {
+            Round::Reads if !self.ahead(false) => {
+                self.round = Round::Writes;
+                self.cursors = [0, self.half];
+            }
+            Round::Writes if !self.ahead(true) => {
+                self.round = Round::Reads;
+                self.cursors = [0, self.half];
+            }
+            Round::Between if buffers == Buffers::Many => {
+                self.round = Round::Writes;
+                return self.turn(buffers);
+            }
+            _ => {}
+        }
+        Some(self.round == Round::Writes)
+    }
+
+    /// Whether this round of reads, or of writes, goes on.
+    #[inline]
+    fn ahead(&self, write: bool) -> bool {
+        let cursor = self.cursors[usize::from(write)];
+        let found = self.next_taken(cursor);
+        let end = if write { 2 * self.half } else { self.half };
+        (cursor..end).contains(&found)
+    }
+
+    /// The place of the next read or write, round the end of its half; one waits.
+    #[inline]
+    fn next_place(&self, write: bool) -> u32 {
+        let found = self.next_taken(self.cursors[usize::from(write)]);
+        if (found >= self.half) == write {
+            return found;
+        }
+        self.next_taken(if write { self.half } else { 0 })
     }
 
     /// The first place from `from` on that is not empty, round the end; there must be one.
@@ -174,7 +252,7 @@ mod tests {
 
     #[test]
     fn writes_share_no_place_while_there_are_others() {
-        let mut table = Table::new(8);
+        let mut table = Table::new(4);
         for (wanted, expected) in [(2, 6), (2, 7), (2, 4), (0, 5), (3, 7)] {
             let place = table.free_place(wanted, 4..8);
             assert_eq!(place, expected);
@@ -182,24 +260,52 @@ mod tests {
         }
     }
 
+    /// The pieces that are served, in order, with such buffers one after the other.
+    fn served<const N: usize>(table: &mut Table, buffers: [Buffers; N]) -> [Option<u32>; N] {
+        buffers.map(|one| table.take(one).map(|it| it.0.piece))
+    }
+
     #[test]
-    fn what_is_not_below_the_bound_waits() {
-        let mut table = Table::new(8);
+    fn writes_wait_for_buffers() {
+        use Buffers::{Few, None as Full};
+        let mut table = Table::new(4);
         table.put(5, transit(5), 0);
-        assert!(table.take(4).is_none());
+        assert!(table.take(Full).is_none());
         table.put(1, transit(1), 0);
         table.pass(3);
-        assert_eq!(table.take(4).map(|it| it.0.piece), Some(1));
-        assert!(table.take(4).is_none());
-        assert_eq!(table.take(8).map(|it| it.0.piece), Some(5));
-        assert!(table.is_empty() && table.take(8).is_none());
+        assert_eq!(
+            served(&mut table, [Full, Full, Few]),
+            [Some(1), None, Some(5)]
+        );
+        assert!(table.is_empty() && table.take(Few).is_none());
+    }
+
+    #[test]
+    fn a_round_of_writes_goes_on_where_it_was_broken_off() {
+        use Buffers::{Few, Many, None as Full};
+        let mut table = Table::new(4);
+        for place in [0, 2, 4, 5, 6] {
+            table.put(place, transit(place), 0);
+        }
+        let before = served(&mut table, [Many, Many, Many, Full]);
+        assert_eq!(before, [Some(0), Some(2), Some(4), None]);
+        // A write that comes later does not overtake those that were there.
+        for place in [4, 0, 1, 2] {
+            table.put(place, transit(10 + place), 0);
+        }
+        // Reads go between until many buffers are free, and do not get a whole round before.
+        let after = served(&mut table, [Full, Few, Many, Few]);
+        assert_eq!(after, [Some(10), Some(11), Some(5), Some(6)]);
+        assert_eq!(served(&mut table, [Few, Few]), [Some(12), Some(14)]);
+        assert!(table.is_empty());
     }
 
     #[test]
     fn every_place_gets_one_in_a_round() {
-        for places in [1, 63, 64, 65, 4096, 16_384] {
-            let mut table = Table::new(places);
-            let wanted: Vec<u32> = [0, 1, 62, 63, 64, 4095, 9000, 16_383]
+        for half in [1, 63, 64, 65, 4096, 16_384] {
+            let places = 2 * half;
+            let mut table = Table::new(half);
+            let wanted: Vec<u32> = [0, 1, 62, 63, 64, 4095, 9000, 16_383, 32_767]
                 .into_iter()
                 .filter(|&place| place < places)
                 .collect();
@@ -208,7 +314,7 @@ mod tests {
                     table.put(place, transit(round * places + place), 0);
                 }
             }
-            table.pass(62);
+            table.pass(62.min(places - 1));
             let mut order = wanted.clone();
             order.sort_by_key(|&place| (place < 63, place));
             let expected = order.iter().chain(&order);
@@ -216,9 +322,9 @@ mod tests {
             for (index, &place) in expected.enumerate() {
                 let round = (index / order.len()) as u32;
                 assert_eq!(
-                    table.take(places).expect("waits").0.piece,
+                    table.take(Buffers::Many).expect("waits").0.piece,
                     round * places + place,
-                    "{places}"
+                    "{half}"
                 );
                 seen += 1;
             }

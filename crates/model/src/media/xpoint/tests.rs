@@ -26,6 +26,7 @@ pub(crate) fn config() -> XPointConfig {
             read_spread: Span::from_ns(500),
             write_path_ps_per_byte: 455,
             turnaround: Span::from_ns(300),
+            duplex: false,
             die_read: Span::from_ns(4_550),
             die_write: Span::from_ns(27_000),
         },
@@ -108,6 +109,7 @@ fn keeps_the_laws_when_nothing_takes_time() {
             read_spread: Span::ZERO,
             write_path_ps_per_byte: 0,
             turnaround: Span::ZERO,
+            duplex: false,
             die_read: Span::ZERO,
             die_write: Span::ZERO,
         };
@@ -133,6 +135,7 @@ proptest::proptest! {
         refresh in 0u32..20,
         moves in 0u32..300,
         limit in 5.1f64..20.0,
+        duplex: bool,
         seed: u64,
     ) {
         let mut config = config();
@@ -141,6 +144,7 @@ proptest::proptest! {
         config.die_bytes = 512 << 20;
         config.max_transfer = transfer_units * UNIT;
         let timing = &mut config.timing;
+        timing.duplex = duplex;
         timing.controller_slots = slots;
         timing.write_buffers = buffers;
         timing.table_places = places;

@@ -228,6 +228,27 @@ fn one_io_pays_each_step_once() {
 }
 
 #[test]
+fn a_flush_ends_in_the_system_if_the_drive_has_no_volatile_cache() {
+    let flush = |write_through| {
+        let config = HostConfig {
+            write_through,
+            ..config()
+        };
+        let mut host = HostPath::new(config, &threads(1, Engine::Libaio), 1, ram());
+        host.submit(Time::ZERO, Command::flush(0));
+        let mut done = Vec::new();
+        while done.is_empty() {
+            host.advance(host.next_event(), &mut done);
+        }
+        assert_eq!(done[0].anatomy.total(), done[0].at.since(Time::ZERO));
+        done[0].anatomy.total()
+    };
+    // System call, block layer, and the result in hand.
+    assert_eq!(flush(true), ns(400 + 1000 + 700));
+    assert!(flush(false) > flush(true) + SERVICE);
+}
+
+#[test]
 fn one_core_saturates_at_one_over_its_work() {
     let mut host = HostPath::new(config(), &threads(1, Engine::Libaio), 1, fast());
     let log = Closed::new(32, 1, 20_000).run(&mut host);

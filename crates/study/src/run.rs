@@ -20,7 +20,7 @@ use crate::statistics::Histogram;
 use crate::workload::job::Job;
 use crate::workload::{Jobs, resolve};
 
-use play::{on_cores, play, with_drive};
+use play::{host_of, on_cores, play, with_drive};
 
 /// All that a run depends on: the same plan gives the same [`Outcome`], to the byte, on every machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -207,8 +207,8 @@ pub fn simulate(plan: &Plan, progress: &(dyn Fn(f64) + Sync)) -> Result<Outcome,
     })
 }
 
-/// Runs the jobs of the plan on a device that is at hand, whose clock begins at zero; the plan's drive and state mean
-/// nothing.
+/// Runs the jobs of the plan on a device that is at hand, whose clock begins at zero; of the plan's drive only the kind
+/// of its cache counts.
 fn simulate_on<D: Device>(
     device: D,
     plan: &Plan,
@@ -219,7 +219,7 @@ fn simulate_on<D: Device>(
     let threads = on_cores(&plan.host, jobs.map(|job| (job.engine, job.high_priority)));
     let jobs = Jobs::new(&plan.jobs, settings, plan.seed, plan.series_every);
     let count_from = jobs.counts_from();
-    let host = (plan.host.clone(), &*threads, plan.seed);
+    let host = (host_of(&plan.host, &plan.drive), &*threads, plan.seed);
     let played = play(device, host, jobs, count_from, &|jobs, now| {
         progress(jobs.share(now));
     })?;

@@ -1,6 +1,6 @@
 //! Closed loops, pacing, mixes, stonewalls and sweeps on a RAM disk, whose times are known in closed form.
 
-use model::host::HostConfig;
+use model::host::{Engine, HostConfig};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Span, Time};
@@ -203,6 +203,23 @@ fn syncs_come_after_so_many_writes_and_at_the_end() {
     let thread = &outcome.threads[0];
     assert_eq!(thread.write.ios, 100);
     assert_eq!(thread.sync.ios, 100 / 8 + 1);
+}
+
+#[test]
+fn a_sync_takes_its_turn_in_the_depth() {
+    let mut plan = plan(vec![Job {
+        mix: Mix::Write,
+        number_ios: Some(1000),
+        fsync: 1,
+        ..Job::default()
+    }]);
+    let costs = &mut plan.host.engines[Engine::Libaio as usize];
+    costs.submit = Span::from_us(SERVICE_US);
+    let outcome = simulate(&plan, &|_| {}).expect("the jobs fit");
+    // 10 us to submit a write and 10 to serve it; then 10 to submit the sync, which ends there. Nothing overlaps, and
+    // the last write ends the job.
+    let steps = 1000 * 2 + 999;
+    assert_eq!(outcome.end, Time::ZERO + Span::from_us(steps * SERVICE_US));
 }
 
 #[test]

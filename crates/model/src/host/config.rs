@@ -149,6 +149,9 @@ pub struct HostConfig {
     pub cores: u16,
     /// I/O submission queues the drive offers (31 on the P4800X); cores beyond that share. 0 means enough.
     pub io_queues: u16,
+    /// The drive reports no volatile write cache, so the system has nothing to flush: a flush ends in it and never
+    /// reaches the drive (Linux and FreeBSD alike).
+    pub write_through: bool,
     /// How completions are noticed by those who ask for polling.
     pub completion: CompletionMode,
     /// CPU time by interface, in the order of [`Engine::ALL`].

@@ -49,6 +49,7 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
     HostConfig {
         cores,
         io_queues: 0,
+        write_through: false,
         completion,
         engines,
         interrupt: step(root, "interrupt"),

@@ -35,6 +35,14 @@ pub(super) fn with_drive<R>(
     result
 }
 
+/// The host as it meets this drive: what has no volatile cache gets no flushes.
+pub(super) fn host_of(host: &HostConfig, drive: &DriveConfig) -> HostConfig {
+    HostConfig {
+        write_through: !drive.volatile_write_cache(),
+        ..host.clone()
+    }
+}
+
 /// Threads with these interfaces (and whether they go before others), on the host's cores in turn.
 pub(super) fn on_cores(
     host: &HostConfig,

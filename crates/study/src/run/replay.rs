@@ -4,7 +4,7 @@ use model::host::{Engine, HostConfig};
 use model::media::{DriveConfig, Precondition};
 use model::{Device, Drive, Span, Time};
 
-use super::play::{on_cores, play, with_drive};
+use super::play::{host_of, on_cores, play, with_drive};
 use super::{Outcome, ThreadOutcome, in_parallel};
 use crate::problem::Problems;
 use crate::statistics::Histogram;
@@ -113,7 +113,7 @@ fn replay_on(
     let threads = on_cores(&plan.host, (0..count).map(|_| (plan.engine, false)));
     let workload = Replay::new(trace, &layout, plan.pace, count, plan.series_every);
     plan.check(trace, &workload)?;
-    let host = (plan.host.clone(), &*threads, plan.seed);
+    let host = (host_of(&plan.host, &plan.drive), &*threads, plan.seed);
     let played = play(drive, host, workload, Time::ZERO, &|workload, _| {
         progress(workload.share());
     })?;

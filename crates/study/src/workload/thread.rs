@@ -313,13 +313,14 @@ impl Thread {
             if self.sync_in_flight || !self.refilling {
                 return Next::Completion;
             }
-            if self.sync_due(job) {
-                self.submit_sync(now, slots, submit);
-                return Next::Completion;
-            }
             if self.in_flight >= self.depth {
                 self.refilling = false;
                 self.reaped = 0;
+                return Next::Completion;
+            }
+            // As every I/O of fio's it needs a place in the depth: at depth 1 the write has completed.
+            if self.sync_due(job) {
+                self.submit_sync(now, slots, submit);
                 return Next::Completion;
             }
             if job.think.is_some()

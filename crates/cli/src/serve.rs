@@ -168,6 +168,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         drives.push(drive);
     }
+    check_faults(args, &asked, &mut drives)?;
     // Nothing is drawn where there is no terminal.
     let screen = MultiProgress::new();
     let above = screen.clone();
@@ -213,6 +214,24 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         eprintln!("all is saved");
     }
     Ok(())
+}
+
+/// Whether the drives can have the faults of the script.
+///
+/// # Errors
+/// Every fault that they cannot have, and why.
+fn check_faults(args: &Args, asked: &Asked, drives: &mut [Served]) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    let script = args.fault.iter().map(|path| path.display().to_string());
+    let script = script.collect::<String>();
+    for (_, index, fault) in &asked.faults {
+        let drive = &mut drives[*index];
+        if let Err(why) = drive.could_suffer(fault) {
+            let what = format!("{}: `{fault}`: {why}", drive.name());
+            problems.0.extend(Problems::whole(&script, what).0);
+        }
+    }
+    problems.or(())
 }
 
 /// Listens at all sockets, and says how to connect.

@@ -70,6 +70,29 @@ fn bad_arguments_and_foreign_stores_are_refused() {
     refused(&ours, "in use");
 }
 
+/// Whether a drive can have the faults of a script is known before the first of them.
+#[test]
+fn faults_that_a_drive_cannot_have_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (script, nbd) = (path("script"), format!("unix:{}", path("nbd")));
+    let faults = "at 1h heal 99999999 1\nat 2h ambient 900\nat 3h wear 7\n";
+    std::fs::write(&script, faults).expect("written");
+    let args = ["--nbd", &nbd, "--size", SIZE, "--fault", &script];
+    let output = drivelab(&["ram-disk"]).args(args).output();
+    let output = output.expect("drivelab starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    for words in [
+        "LBA 99999999 is beyond the end",
+        "from -60 to 200 degrees",
+        "does not wear",
+        script.as_str(),
+    ] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
 /// An address that cannot be had is told before anything is opened or measured, with what would be right.
 #[test]
 fn an_address_that_cannot_be_had_changes_nothing() {

@@ -262,8 +262,7 @@ impl Served {
         let until = |lasting: &Option<Span>| lasting.map_or(Time::NEVER, |span| now + span);
         match fault {
             Fault::MediumError { lba, blocks } | Fault::Heal { lba, blocks } => {
-                let start = lba.checked_mul(block).filter(|start| *start < self.bytes);
-                let start = start.ok_or(format!("LBA {lba} is beyond the end"))?;
+                let start = self.start_of(*lba)?;
                 let bytes = blocks.saturating_mul(block).min(self.bytes - start);
                 match fault {
                     Fault::Heal { .. } => self.data.heal(start, bytes),
@@ -277,14 +276,42 @@ impl Served {
                 let set = self.drive.set_percentage_used(*percent);
                 set.map_err(|refusal| refusal.to_string())?;
             }
-            Fault::Ambient(celsius) if (-60.0..=200.0).contains(celsius) => {
+            Fault::Ambient(celsius) => {
+                is_air(*celsius)?;
                 self.drive.set_ambient_celsius(now, *celsius);
             }
-            Fault::Ambient(_) => return Err("from -60 to 200 degrees Celsius".into()),
             Fault::Refresh => self.drive.begin_refresh(now),
             Fault::Drop | Fault::PowerCut => return Err("not a fault of the drive alone".into()),
         }
         Ok(())
+    }
+
+    /// Whether the drive can have this fault, which does not happen by that.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn could_suffer(&mut self, fault: &Fault) -> Result<(), String> {
+        match fault {
+            Fault::MediumError { lba, .. } | Fault::Heal { lba, .. } => {
+                self.start_of(*lba).map(drop)
+            }
+            Fault::Wear(percent) => {
+                let before = self.gauge(Gauge::PercentageUsed);
+                let set = self.drive.set_percentage_used(*percent);
+                set.and_then(|()| self.drive.set_percentage_used(before))
+                    .map_err(|refusal| refusal.to_string())
+            }
+            Fault::Ambient(celsius) => is_air(*celsius),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first byte of a logical block.
+    fn start_of(&self, lba: u64) -> Result<u64, String> {
+        let start = lba.checked_mul(u64::from(self.block()));
+        start
+            .filter(|start| *start < self.bytes)
+            .ok_or(format!("LBA {lba} is beyond the end"))
     }
 
     /// Writes down what the drive remembers, if it has a file for it.
@@ -312,4 +339,12 @@ impl Served {
         self.data.sync()?;
         self.save(true)
     }
+}
+
+/// Whether air around a drive can have this temperature.
+fn is_air(celsius: f64) -> Result<(), String> {
+    let possible = (-60.0..=200.0).contains(&celsius);
+    possible
+        .then_some(())
+        .ok_or_else(|| "from -60 to 200 degrees Celsius".into())
 }

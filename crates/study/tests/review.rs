@@ -1,10 +1,19 @@
 //! A review of modelled drives, small.
 
+use std::collections::BTreeSet;
+
+use model::media::{DriveConfig, Precondition};
 use rayon::ThreadPoolBuilder;
 use study::catalogue;
+use study::problem::Problems;
 use study::report::page;
-use study::review::{Request, Review, Suite, Virtual, Workload, Yours, check, review};
+use study::review::{
+    OnBench, Request, Review, Simulator, Suite, Virtual, Workload, Yours, check, review,
+};
+use study::run::replay::ReplayPlan;
+use study::run::{Outcome, Plan};
 use study::workload::job::{Extent, Job};
+use study::workload::trace::Trace;
 
 /// An XPoint and a NAND drive, the latter shrunk so that it is prepared at once.
 fn request() -> Request {
@@ -110,4 +119,47 @@ fn what_does_not_fit_is_said_before_anything_runs() {
     assert!(
         problems.to_string().contains("mine.fio") && problems.to_string().contains("on p3700-1600")
     );
+}
+
+/// Modelled drives, with the seeds that each bench has met.
+struct Remembering;
+
+struct Remembered {
+    bench: Box<dyn OnBench>,
+    seeds: BTreeSet<u64>,
+}
+
+impl Simulator for Remembering {
+    fn bench(&self, drive: &DriveConfig, state: Precondition, seed: u64) -> Box<dyn OnBench> {
+        Box::new(Remembered {
+            bench: Virtual.bench(drive, state, seed),
+            seeds: BTreeSet::new(),
+        })
+    }
+
+    fn replay(&self, trace: &Trace, plan: &ReplayPlan) -> Result<Outcome, Problems> {
+        Virtual.replay(trace, plan)
+    }
+}
+
+impl OnBench for Remembered {
+    fn simulate(&mut self, plan: &Plan) -> Result<Outcome, Problems> {
+        let told = plan.jobs.iter().filter_map(|job| job.randseed);
+        let seeds: BTreeSet<u64> = told.chain([plan.seed]).collect();
+        let again: Vec<_> = self.seeds.intersection(&seeds).collect();
+        let names: Vec<&str> = plan.jobs.iter().map(|job| &*job.name).collect();
+        assert!(
+            again.is_empty(),
+            "{names:?} goes where a run before it went"
+        );
+        self.seeds.extend(seeds);
+        self.bench.simulate(plan)
+    }
+}
+
+/// Writing to the places of the run before, in its order, would empty whole blocks of flash: collection would find them
+/// free, and the drive would look faster than it is.
+#[test]
+fn no_run_on_a_bench_repeats_the_accesses_of_one_before_it() {
+    review(&request(), &Remembering, &|_| {}).unwrap();
 }

@@ -230,7 +230,38 @@ pub fn table(review: &Review) -> String {
             add(&mut table, name, values.collect());
         }
     }
+    add_yours(&mut table, review);
     table.trim_fmt()
+}
+
+/// A row for each direction of each of the user's own workloads.
+fn add_yours(table: &mut Table, review: &Review) {
+    for point in review
+        .chapter("yours")
+        .into_iter()
+        .flat_map(|one| &one.points)
+    {
+        let name = point.name.split_once('/').map_or("", |(_, name)| name);
+        for direction in ["read", "write"] {
+            let values = point.results.iter().map(|result| {
+                let figures = figures(result.as_ref()?, direction)?;
+                let latency = &figures.latency;
+                let p99 = latency
+                    .p99_us
+                    .map(|us| format!(", 99th {}", microseconds(us)));
+                Some(format!(
+                    "{} IOPS, mean {}{}",
+                    count(figures.iops),
+                    microseconds(latency.mean_us),
+                    p99.unwrap_or_default()
+                ))
+            });
+            let values: Vec<Option<String>> = values.collect();
+            if values.iter().any(Option::is_some) {
+                add(table, &format!("{name}, {direction}s"), values);
+            }
+        }
+    }
 }
 
 fn add(table: &mut Table, name: &str, values: Vec<Option<String>>) {

@@ -91,6 +91,27 @@ fn a_configuration_file_is_run_and_its_log_written() {
 }
 
 #[test]
+fn seconds_of_a_log_are_whole() {
+    let log = NamedTempFile::new().unwrap();
+    let path = log.path().to_str().unwrap();
+    // 15e9 ns times 1e-9 is not quite 15.
+    let args = [
+        "ram-disk",
+        "--load",
+        "0.1",
+        "--duration",
+        "15",
+        "--log",
+        path,
+    ];
+    let output = drivelab(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let log = std::fs::read_to_string(path).unwrap();
+    assert!(log.contains("\ntest-duration-sec: 15\n"), "{log}");
+    assert!(log.contains("\nafter 15 sec:\n"), "{log}");
+}
+
+#[test]
 fn everything_wrong_with_the_arguments_is_said_at_once() {
     let output = drivelab(&[
         "p4800x-357",

@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use model::Span;
+
 use crate::run::act::{ActPlan, Tested};
 use crate::workload::act::{Buckets, Generation, Interval, KINDS, Kind, Stop};
 
@@ -16,7 +18,7 @@ pub fn log(plan: &ActPlan, tested: &Tested) -> String {
         Generation::Service { .. } => head_6(&mut log, plan, tested),
     }
     let mut sums: [Buckets; KINDS] = Default::default();
-    let every = tested.config.report_interval.seconds();
+    let every = tested.config.report_interval.ns() / 1_000_000_000;
     let whole = (tested.counted.ns() / tested.config.report_interval.ns().max(1)) as usize;
     let nothing = Interval::default();
     for index in 0..whole {
@@ -24,7 +26,7 @@ pub fn log(plan: &ActPlan, tested: &Tested) -> String {
         for (sum, kind) in sums.iter_mut().zip(&interval.kinds) {
             sum.merge(kind);
         }
-        let second = (index + 1) as f64 * every;
+        let second = (index as u64 + 1) * every;
         let names = match tested.config.generation {
             Generation::Queues { .. } => {
                 let _ = writeln!(log, "After {second} sec:");
@@ -114,6 +116,11 @@ fn keys(log: &mut String, keys: &[(&str, String)]) {
     }
 }
 
+/// ACT's times are whole seconds.
+fn whole_seconds(span: Span) -> String {
+    (span.ns() / 1_000_000_000).to_string()
+}
+
 fn head_3(log: &mut String, plan: &ActPlan, tested: &Tested) {
     let config = &tested.config;
     let (queues, threads) = match config.generation {
@@ -134,11 +141,8 @@ fn head_3(log: &mut String, plan: &ActPlan, tested: &Tested) {
             ("queue-per-device", "no".into()),
             ("num-queues", queues.to_string()),
             ("threads-per-queue", threads.to_string()),
-            ("test-duration-sec", config.duration.seconds().to_string()),
-            (
-                "report-interval-sec",
-                config.report_interval.seconds().to_string(),
-            ),
+            ("test-duration-sec", whole_seconds(config.duration)),
+            ("report-interval-sec", whole_seconds(config.report_interval)),
             ("microsecond-histograms", yes(config.microseconds).into()),
             ("read-reqs-per-sec", config.reads_per_second.to_string()),
             ("write-reqs-per-sec", config.writes_per_second.to_string()),
@@ -180,11 +184,8 @@ fn head_6(log: &mut String, plan: &ActPlan, tested: &Tested) {
             ("device-names", config.device.clone()),
             ("num-devices", "1".into()),
             ("service-threads", config.generation.readers().to_string()),
-            ("test-duration-sec", config.duration.seconds().to_string()),
-            (
-                "report-interval-sec",
-                config.report_interval.seconds().to_string(),
-            ),
+            ("test-duration-sec", whole_seconds(config.duration)),
+            ("report-interval-sec", whole_seconds(config.report_interval)),
             ("microsecond-histograms", yes(config.microseconds).into()),
             ("read-reqs-per-sec", config.reads_per_second.to_string()),
             ("write-reqs-per-sec", config.writes_per_second.to_string()),
@@ -209,7 +210,7 @@ fn head_6(log: &mut String, plan: &ActPlan, tested: &Tested) {
             ("commit-to-device", yes(config.commit_to_device).into()),
             ("tomb-raider", "no".into()),
             ("tomb-raider-sleep-usec", "0".into()),
-            ("max-lag-sec", config.max_lag.seconds().to_string()),
+            ("max-lag-sec", whole_seconds(config.max_lag)),
         ],
     );
     derived_6(log, tested);

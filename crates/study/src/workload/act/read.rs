@@ -77,7 +77,7 @@ pub fn from_text(
         entries: Vec::new(),
         problems: Vec::new(),
     };
-    reader.split(text);
+    reader.split(text.strip_prefix('\u{feff}').unwrap_or(text));
     reader.check_keys(generation);
     let generation = reader.generation(generation, cores);
     let config = reader.config(generation);
@@ -352,6 +352,15 @@ mod tests {
 
     fn read(text: &str) -> Result<Config, Problems> {
         from_text("act.conf", text, None, 16)
+    }
+
+    #[test]
+    fn a_file_of_a_windows_editor_is_read_as_any_other() {
+        let text =
+            "device-names: a\ntest-duration-sec: 3\nread-reqs-per-sec: 10\nwrite-reqs-per-sec: 5\n";
+        let other = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+        assert_eq!(read(&other), read(text));
+        assert!(read(text).is_ok());
     }
 
     #[test]

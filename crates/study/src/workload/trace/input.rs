@@ -17,6 +17,8 @@ const HEAD: usize = 64 << 10;
 
 /// With the method, deflate: two bytes alone could be a vSCSI serial number.
 const GZIP: &[u8] = &[0x1f, 0x8b, 8];
+/// Byte order mark of UTF-8, which some programs put before a CSV.
+const MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 
 /// Containers that are not read, by their first bytes, with what to do.
@@ -27,6 +29,12 @@ const NOT_READ: &[(&[u8], &str)] = &[
     (&[0x04, 0x22, 0x4d, 0x18], "lz4"),
     (b"7z\xbc\xaf\x27\x1c", "7-zip"),
 ];
+
+/// Whether these are lines of text and not records, in which three bytes may look like a mark by chance.
+fn is_text(head: &[u8]) -> bool {
+    head.iter()
+        .all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..))
+}
 
 /// A trace being read.
 pub(super) struct Input<'a> {
@@ -73,6 +81,9 @@ impl<'a> Input<'a> {
             raw
         };
         input.fill(HEAD)?;
+        if input.head().starts_with(MARK) && is_text(&input.head()[MARK.len()..]) {
+            input.from += MARK.len();
+        }
         if input.head().get(257..262) == Some(b"ustar") {
             return Err(
                 Fault::whole("is a tar archive, not a trace").help("unpack it first (tar -xf)")
@@ -256,6 +267,13 @@ mod tests {
         assert_eq!(lines(b"a\r\nb\n\nc").unwrap(), ["a", "b", "", "c"]);
         assert_eq!(lines(b"").unwrap(), [""; 0]);
         assert_eq!(lines(b"\n").unwrap(), [""]);
+    }
+
+    #[test]
+    fn a_mark_of_utf_8_is_passed_over_before_text_only() {
+        assert_eq!(lines(b"\xef\xbb\xbf1,a\r\n2,b").unwrap(), ["1,a", "2,b"]);
+        let records = b"\xef\xbb\xbf\x00\x01\x02";
+        assert_eq!(Input::open(&records[..]).unwrap().head(), records);
     }
 
     #[test]

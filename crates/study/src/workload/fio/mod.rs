@@ -73,6 +73,7 @@ pub fn read(
             reader.base = Settings::default();
         }
         let origin = path.display().to_string();
+        reader.files.push(origin.clone());
         match (surroundings.read)(path) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
@@ -99,6 +100,7 @@ pub fn read_text(
     surroundings: &Surroundings,
 ) -> Result<JobSet, Problems> {
     let mut reader = Reader::new(surroundings);
+    reader.files.push(origin.into());
     reader.file(origin, text, false);
     reader.finish()
 }
@@ -140,6 +142,10 @@ struct Reader<'a> {
     not_simulated: Vec<String>,
     /// Sections to read; all if empty (`--section`).
     sections: Vec<String>,
+    /// Sections that were not to be read.
+    passed_over: Vec<String>,
+    /// Files that were given, as the user named them; those they include are not among them.
+    files: Vec<String>,
     /// Other remarks, each with the jobs it is about.
     notes: Vec<(String, Vec<String>)>,
 }
@@ -156,6 +162,8 @@ impl<'a> Reader<'a> {
             ignored: Vec::new(),
             not_simulated: Vec::new(),
             sections: Vec::new(),
+            passed_over: Vec::new(),
+            files: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -177,8 +185,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn wants(&self, section: &str) -> bool {
-        self.sections.is_empty() || self.sections.iter().any(|wanted| wanted == section)
+    fn wants(&mut self, section: &str) -> bool {
+        let wanted = self.sections.is_empty() || self.sections.iter().any(|one| one == section);
+        if !wanted {
+            self.passed_over.push(section.into());
+        }
+        wanted
     }
 
     /// Takes a global section.
@@ -315,12 +327,30 @@ impl<'a> Reader<'a> {
         Ok(option.name)
     }
 
+    /// Why there is no job, and what would make one.
+    fn no_job(&self) -> Problems {
+        let (what, help) = if self.passed_over.is_empty() {
+            let help = "a section such as [name]; options in [global] alone run nothing";
+            ("holds no job".to_owned(), help.to_owned())
+        } else {
+            let asked = self.sections.join(", ");
+            let help = format!("the sections are {}", self.passed_over.join(", "));
+            (format!("--section {asked}: there is no such section"), help)
+        };
+        Problems(vec![Problem {
+            origin: match self.files.is_empty() {
+                true => "command line".into(),
+                false => self.files.join(", "),
+            },
+            place: Place::Whole,
+            what,
+            help: Some(help),
+        }])
+    }
+
     fn finish(mut self) -> Result<JobSet, Problems> {
         if self.jobs.is_empty() && self.problems.0.is_empty() {
-            self.problems = Problems::whole(
-                "jobs",
-                "there is none: a job file needs a section such as [name]",
-            );
+            self.problems = self.no_job();
         }
         let mut warnings = Vec::new();
         if !self.ignored.is_empty() {

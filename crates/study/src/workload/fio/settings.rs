@@ -317,7 +317,7 @@ fn block(bytes: u64, option: &'static str, wrong: &mut Vec<About<Wrong>>) -> u32
     let problem = if !bytes.is_multiple_of(512) {
         Wrong::new(
             format!("blocks of {bytes} bytes are no multiple of 512"),
-            "a multiple of 512, such as 4k (note that fio's `4kib` is 4000 with kb_base=1024)",
+            "a multiple of 512, such as 4096 or 4k (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)",
         )
     } else if bytes > 1 << 30 {
         Wrong::new(

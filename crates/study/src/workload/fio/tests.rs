@@ -429,13 +429,16 @@ fn problems_name_line_key_and_cure() {
     error: bad.fio:21:1: iodepth: needs a value
       help: iodepth=...
     error: bad.fio:14:1: bs: blocks of 4000 bytes are no multiple of 512
-      help: a multiple of 512, such as 4k (note that fio's `4kib` is 4000 with kb_base=1024)
+      help: a multiple of 512, such as 4096 or 4k (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)
     error: bad.fio:18:1: rate_iops: rate and rate_iops exclude each other
       help: one of the two
     error: bad.fio:15:1: hipri: is no option of ioengine=psync
       help: ioengine=io_uring or ioengine=io_uring_cmd or ioengine=pvsync2 or ioengine=sg
     "#);
-    insta::assert_snapshot!(read_text("empty.fio", "; nothing\n", &HERE).expect_err("empty").to_string(), @"error: jobs: there is none: a job file needs a section such as [name]");
+    insta::assert_snapshot!(read_text("empty.fio", "; nothing\n", &HERE).expect_err("empty").to_string(), @r"
+    error: empty.fio: holds no job
+      help: a section such as [name]; options in [global] alone run nothing
+    ");
     insta::assert_snapshot!(read_text("lost.fio", "rw=read\n", &HERE).expect_err("no section").to_string(), @r#"
     error: lost.fio:1:1: `rw=read` stands before the first section
       help: a section such as [global] or [job1] above it

@@ -409,20 +409,34 @@ fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, Problems> {
     if let Some(path) = paths.iter().find(|path| stem(path) == file_name) {
         return built_in(path);
     }
-    let known = paths.iter().map(|path| stem(path));
-    let near = nearest(&file_name, known).map(|near| near.trim_end_matches(".family"));
+    let meant = meant(name, &file_name, &paths);
     Err(Problems(vec![Problem {
         origin: name.to_owned(),
         place: crate::problem::Place::Whole,
         what: format!("there is no {what} of this name"),
-        help: Some(match (near, what) {
-            (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, "drive") => String::from(
+        help: Some(match (meant.is_empty(), what) {
+            (false, _) => format!("did you mean `{}`?", meant.join("` or `")),
+            (true, "drive") => String::from(
                 "`drivelab drives` lists them; a file of your own is named by its path",
             ),
-            (None, _) => String::from("a file of your own is named by its path"),
+            (true, _) => String::from("a file of your own is named by its path"),
         }),
     }]))
+}
+
+/// The names that somebody may have meant who wrote this one: those that hold it (`p4800x`), else the nearest.
+fn meant<'a>(written: &str, file_name: &str, paths: &[&'a Path]) -> Vec<&'a str> {
+    let part = written.to_ascii_lowercase();
+    let known = || paths.iter().map(|path| stem(path));
+    let holding = known().filter(|name| part.len() > 2 && name.contains(&part));
+    let mut names: Vec<&str> = holding.collect();
+    if names.is_empty() {
+        names.extend(nearest(file_name, known()));
+    }
+    for name in &mut names {
+        *name = name.trim_end_matches(".family");
+    }
+    names
 }
 
 /// The document of a file.

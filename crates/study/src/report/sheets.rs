@@ -5,6 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use crate::catalogue::quantity::{Quantity, decimal};
 use crate::catalogue::{DriveSheet, Figure, Kind, Spare};
 use crate::ledger::support;
+use crate::report::quantity::digits;
 use model::management::LbaFormat;
 
 /// The drives as a table, one a line.
@@ -90,7 +91,7 @@ fn summary(drive: &DriveSheet) -> String {
     }
     if let Some(bytes) = drive.endurance_bytes {
         let daily = drive.drive_writes_per_day();
-        let daily = daily.map(|daily| format!(", {daily:.3} drive writes a day"));
+        let daily = daily.map(|daily| format!(", {} drive writes a day", digits(daily)));
         rows.push((
             "endurance",
             format!("{} written{}", decimal(bytes), daily.unwrap_or_default()),

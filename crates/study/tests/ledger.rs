@@ -243,6 +243,25 @@ fn the_page_shows_every_row_and_nothing_a_file_says_becomes_markup() {
 }
 
 #[test]
+fn wide_charts_scroll_by_themselves_and_not_the_page() {
+    let third = "[[row]]\nid = \"S0-007\"\nwhat = \"a mean\"\nconditions = \"4 KiB\"\npublished = 9\nunit = \"us\"\n\
+                 metric = \"writes.write.mean_us\"\nevidence = \"predicted\"\n";
+    let file = ledger::file("small.toml", &format!("{SMALL}\n{third}")).expect("well formed");
+    let found =
+        ledger::reproduce(&[file], &ledger::Selection::default(), &|_| {}).expect("it runs");
+    let page = report::page::html(&found);
+    let charts = page.matches("<svg class=\"chart\"").count();
+    let scrolling = page
+        .matches("<div class=\"scroll wide\"><svg class=\"chart\"")
+        .count();
+    assert!(
+        page.contains("id=\"errors\""),
+        "the distribution of errors is there"
+    );
+    assert_eq!(charts, scrolling);
+}
+
+#[test]
 fn all_problems_of_a_file_come_at_once() {
     let text = r#"
 [drives]

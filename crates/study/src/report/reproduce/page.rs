@@ -126,7 +126,7 @@ fn errors(reproduction: &Reproduction) -> String {
     format!(
         "<section class=\"chapter\" id=\"errors\"><h2>How far predictions are off</h2>\n<p class=\"about\">Each step is \
          one predicted figure. A fitted row says nothing here: a parameter was set so that it agrees.</p>\n\
-         <figure>{}</figure></section>\n",
+         <figure><div class=\"scroll wide\">{}</div></figure></section>\n",
         chart::distribution(&predicted)
     )
 }

@@ -14,7 +14,7 @@ use study::run::act::{ActPlan, Score, Tested, score, test};
 use study::workload::act::{Config, Costs, Generation, from_text};
 
 use crate::failure::Failure;
-use crate::output::write_whole;
+use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::state::State;
 
@@ -22,15 +22,15 @@ use crate::state::State;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  drivelab act p4800x-375 p3700-1600 9100max-2400      the score of each: the highest load that passes
+  drivelab act p4800x-375 p3700-1600 9100max-2400      the score of each: the highest load passed
   drivelab act p3700-1600 --load 30                    one load; exit code 3 if it fails
   drivelab act p4800x-750 --act-version 3              as of 2017: queues, latency from the queue
   drivelab act p3700-1600 --config act_storage.conf    a configuration file of ACT's
   drivelab act p3700-1600 --load 30 --log act.log      a log that ACT's act_latency.py reads
   drivelab act p3700-1600 --format json | jq '.drives[0].score'
 
-A load of 1x is 2,000 reads of 1,536 B a second, and 23.53 reads and 23.53 writes of 128 KiB. A run passes if fewer
-than 5 % of its reads take 1 ms, fewer than 1 % take 8 ms and fewer than 0.1 % take 64 ms in every slice, and if large
+A load of 1x is 2,000 reads of 1,536 B a second, and 23.53 reads and 23.53 writes of 128 KiB. A run passes if fewer \
+than 5 % of its reads take 1 ms, fewer than 1 % take 8 ms and fewer than 0.1 % take 64 ms in every slice, and if large \
 reads and writes keep their rates. A score is found by bisection, to 1x.
 
 Exit codes: 0 done or passed, 2 bad usage or bad input, 3 a given load failed.")]
@@ -213,6 +213,11 @@ fn prepare(args: &Args) -> Result<Vec<ActPlan>, Problems> {
             "add --act-version 3",
         );
     }
+    let log = args.log.as_deref().map(|path| ("--log", path));
+    let read = args.config.as_deref();
+    problems
+        .0
+        .extend(output::problems(log.as_slice(), read.as_slice()).0);
     let (host, costs) = match host(args) {
         Ok(found) => found,
         Err(more) => {

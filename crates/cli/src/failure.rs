@@ -1,7 +1,8 @@
 //! Why a verb did not succeed, and the exit code that says so.
 
+use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use study::problem::Problems;
@@ -29,20 +30,37 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Failure::BadInput(problems) => {
-                eprintln!("{}", problems.render(io::stderr().is_terminal()));
+                let told = problems.render(coloured(
+                    io::stderr().is_terminal(),
+                    std::env::var_os("NO_COLOR"),
+                    std::env::var_os("TERM"),
+                ));
+                tell(&told);
                 ExitCode::from(2)
             }
             Failure::Failed(what) => {
-                eprintln!("error: {what}");
+                tell(&format!("error: {what}"));
                 ExitCode::from(1)
             }
             Failure::Verdict(what) => {
-                eprintln!("verdict: {what}");
+                tell(&format!("verdict: {what}"));
                 ExitCode::from(3)
             }
             Failure::ClosedPipe => ExitCode::SUCCESS,
         }
     }
+}
+
+/// Writes to standard error; the exit code speaks where nobody reads that.
+pub(crate) fn tell(what: &str) {
+    let _ = writeln!(io::stderr(), "{what}");
+}
+
+/// Whether messages have colours: on a terminal that has them, unless <https://no-color.org> says otherwise.
+fn coloured(terminal: bool, no_color: Option<OsString>, term: Option<OsString>) -> bool {
+    terminal
+        && no_color.is_none_or(|value| value.is_empty())
+        && term.is_none_or(|term| term != "dumb")
 }
 
 impl From<Problems> for Failure {
@@ -70,6 +88,16 @@ impl From<io::Error> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_that_want_them() {
+        let said = |text: &str| Some(OsString::from(text));
+        assert!(coloured(true, None, said("xterm")));
+        assert!(coloured(true, said(""), None));
+        assert!(!coloured(true, said("1"), said("xterm")));
+        assert!(!coloured(true, None, said("dumb")));
+        assert!(!coloured(false, None, said("xterm")));
+    }
 
     #[test]
     fn a_defect_is_not_blamed_on_the_input() {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use study::catalogue;
 use study::fit::{self, Choice, MeasuredRun, Request, STANDARD_JOBS, Step};
 use study::ledger;
 use study::problem::Problems;
 use study::report::fit as report;
 
 use crate::failure::Failure;
-use crate::output::write_whole;
+use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::state::State;
 
@@ -22,14 +23,14 @@ Examples:
   fio standard.fio --filename=/dev/nvme1n1 --output-format=json --output=results.json
   drivelab fit --base p4800x-375 --measured results.json --output mine.toml
   drivelab review ./mine.toml p4800x-375
-  drivelab fit --base p3700-1600 --measured a.json b.json --free nand.medium.read --free host.switch
-  drivelab fit --ledger                                       the catalogue's fits, made again, all of them
+  drivelab fit --base p3700-1600 --measured a.json b.json --free nand.medium.read --output p.toml
+  drivelab fit --ledger                                       all of the catalogue's fits again
   drivelab fit --ledger --drive p4800x-375                    those of one drive and its family
   drivelab fit --ledger --only nand/950pro-256                those of one file of the catalogue
-  drivelab fit --ledger --check                               search only where a value is off; exit code 3 if one is
+  drivelab fit --ledger --check                               exit code 3 if one is off
   drivelab fit --ledger --free host.monitor.noise.mean --write catalogue
 
-The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of
+The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of \
 the fit, and its error tells how far the model can be trusted elsewhere.")]
 pub(crate) struct Args {
     /// Print the standard fio jobs and stop
@@ -104,14 +105,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (Some(base), Some(output)) = (&args.base, &args.output) else {
         return Err(Problems::whole("command line", "give --base, --measured and --output").into());
     };
-    output_folder(output)?;
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     let request = Request {
         base: base.clone(),
         host: args.host.clone(),
         state: args.state.into(),
         free: args.free.clone(),
-        measured: measured(&args.measured)?,
+        measured: measured(args, output)?,
         hold_out: args.hold_out,
         iterations: args.iterations,
         name: args.name.clone().unwrap_or_else(|| stem.into_owned()),
@@ -129,23 +129,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An output that cannot be written is better known before the search than after.
-fn output_folder(output: &Path) -> Result<(), Problems> {
-    let folder = match output.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let what = format!("--output: there is no folder {}", folder.display());
-    Err(Problems::whole("command line", what))
-}
-
-fn measured(paths: &[PathBuf]) -> Result<Vec<MeasuredRun>, Problems> {
-    let mut problems = Problems::default();
+/// What was measured, if base drive and host are there too; no file that is read is where the fit goes.
+fn measured(args: &Args, output: &Path) -> Result<Vec<MeasuredRun>, Problems> {
+    let base = args.base.as_deref().map(Path::new);
+    let measured = args.measured.iter().map(PathBuf::as_path);
+    let inputs: Vec<&Path> = measured.chain(base).collect();
+    let mut problems = output::problems(&[("--output", output)], &inputs);
+    let base = args
+        .base
+        .as_deref()
+        .and_then(|base| catalogue::drive(base).err());
+    let host = catalogue::host(&args.host).err();
+    let wrong = [base, host].into_iter().flatten();
+    problems.0.extend(wrong.flat_map(|one| one.0));
     let mut runs = Vec::new();
-    for path in paths {
+    for path in &args.measured {
         match one(path) {
             Ok(found) => runs.extend(found),
             Err(found) => problems.0.extend(found.0),

@@ -38,9 +38,9 @@ Examples:
   drivelab review p4800x-375 p3700-1600 9100max-2400     drives side by side, as review.html
   drivelab run job.fio --drive p4800x-375                an fio job file, with fio's output
   drivelab replay vm.vscsi.xz --drive p3700-1600         a block trace
-  drivelab act p4800x-375 p3700-1600                     Aerospike's certification test: the score of each
+  drivelab act p4800x-375 p3700-1600                     Aerospike's certification test
   drivelab reproduce                                     published figures against the models
-  drivelab fit --base p4800x-375 --measured r.json --output mine.toml   a drive of your own, from fio's results
+  drivelab fit --jobs                                    how to make a model of your own drive
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
 
 Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 a verdict failed.")]

@@ -1,21 +1,100 @@
-//! Writing results to files.
+//! Writing results to files: what cannot be written is told before the work, and what is written is whole.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use study::problem::{Place, Problem, Problems};
 
 use crate::failure::Failure;
+
+/// Everything that would keep results from being written there, found before the minutes of work and not after:
+/// `outputs` with the arguments that name them, and the `inputs` that they must not replace.
+pub(crate) fn problems(outputs: &[(&str, &Path)], inputs: &[&Path]) -> Problems {
+    let mut found = Problems::default();
+    for (index, &(argument, path)) in outputs.iter().enumerate() {
+        let twice = outputs[..index]
+            .iter()
+            .find(|(_, other)| same(other, path))
+            .map(|(other, _)| (format!("is the file of {other} too"), "name two files"));
+        let input = inputs
+            .iter()
+            .find(|input| input.is_file() && same(input, path))
+            .map(|_| ("is one of the files that are read".into(), "name another"));
+        if let Some((what, help)) = twice.or(input).or_else(|| unwritable(path)) {
+            found.0.push(Problem {
+                origin: "command line".into(),
+                place: Place::Whole,
+                what: format!("{argument} {}: {what}", path.display()),
+                help: Some(help.into()),
+            });
+        }
+    }
+    found
+}
+
+/// Why a file cannot be written there, and what would be right.
+fn unwritable(path: &Path) -> Option<(String, &'static str)> {
+    if path.file_name().is_none() || path.is_dir() {
+        return Some(("names no file".into(), "a folder and a file's name"));
+    }
+    let folder = folder_of(path);
+    if !folder.is_dir() {
+        let what = format!("there is no folder {}", folder.display());
+        return Some((what, "make it first"));
+    }
+    if is_special(path) {
+        return None;
+    }
+    let part = part_of(path);
+    let tried = fs::File::create(&part).and_then(|_| fs::remove_file(&part));
+    tried.err().map(|error| {
+        let what = format!("cannot be written: {error}");
+        (what, "a folder that you may write to")
+    })
+}
+
+/// Whether two paths are one file; a device or a pipe may be named twice.
+fn same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| {
+        let folder = fs::canonicalize(folder_of(path)).ok();
+        let beside = folder
+            .zip(path.file_name())
+            .map(|(folder, name)| folder.join(name));
+        fs::canonicalize(path).ok().or(beside)
+    };
+    !is_special(one) && real(one).is_some_and(|one| real(other) == Some(one))
+}
+
+/// A device or a pipe (`--output /dev/stdout`), which is written to and never replaced.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The file beside it that holds what is not yet complete.
+fn part_of(path: &Path) -> PathBuf {
+    let mut name: OsString = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    path.with_file_name(name)
+}
 
 /// Writes a file whole or not at all: what was there before stays until the new one is complete.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error| Failure::failed(format!("writing {}", path.display()), error);
-    // A device or a pipe (`--output /dev/stdout`) is written to, never replaced.
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+    if is_special(path) {
         return fs::write(path, bytes).map_err(failed);
     }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
+    // What a link leads to is replaced, not the link.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let part = part_of(path);
     let written = fs::File::create(&part)
         .and_then(|mut file| {
             file.write_all(bytes)?;

@@ -51,7 +51,9 @@ impl Progress {
 
     /// So many more are to be done.
     pub(crate) fn planned(&self, more: usize) {
-        self.bar.inc_length(more as u64);
+        // A bar that has no length yet would take no more.
+        let before = self.bar.length().unwrap_or(0);
+        self.bar.set_length(before + more as u64);
     }
 
     /// One is done.
@@ -90,5 +92,20 @@ fn counted(bar: &ProgressBar) -> String {
     match bar.length() {
         Some(length) => format!("{} of {length} done, {}", bar.position(), bar.message()),
         None => bar.message(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_planned_bit_by_bit_is_counted_together() {
+        let progress = Progress::new("{pos}/{len}");
+        progress.planned(3);
+        progress.one_done();
+        progress.planned(2);
+        progress.message("p3700 read".into());
+        assert_eq!(counted(&progress.bar), "1 of 5 done, p3700 read");
     }
 }

@@ -41,8 +41,8 @@ Formats, told by content unless --format names one; plain, gzip or xz:
   blktrace  blktrace's binary: requests by issue, latency to completion
   iolog     fio's iolog, versions 2 and 3
 
-Latency counts from the moment a request arrives in the trace, so a drive that cannot follow shows it. Several
-volumes are put side by side on the drive. Lengths that are not whole blocks are widened; requests without length
+Latency counts from the moment a request arrives in the trace, so a drive that cannot follow shows it. Several \
+volumes are put side by side on the drive. Lengths that are not whole blocks are widened; requests without length \
 are left out. A percentile is shown when at least ten samples lie beyond it.")]
 pub(crate) struct Args {
     /// The trace, plain or compressed by gzip or xz

@@ -1,7 +1,7 @@
 //! `drivelab reproduce`: the published figures and claims, computed anew and judged.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use study::ledger::support::Supports;
 use study::ledger::{self, SOURCES, Selection, Summary};
@@ -9,7 +9,7 @@ use study::problem::{Place, Problem, Problems, nearest};
 use study::report::reproduce as report;
 
 use crate::failure::Failure;
-use crate::output::write_whole;
+use crate::output::{self, write_whole};
 use crate::progress::Progress;
 
 /// Run the ledger: published figures and claims against the models
@@ -51,6 +51,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    unwritable(args).or(())?;
     let files = match args.ledgers.is_empty() {
         true => ledger::built_in()?,
         false => ledger::from_disk(&args.ledgers)?,
@@ -86,6 +87,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             "{missed} rows are out of their tolerances"
         ))),
     }
+}
+
+/// What keeps the files that were asked for from being written.
+fn unwritable(args: &Args) -> Problems {
+    let asked = [
+        ("--json", &args.json),
+        ("--html", &args.html),
+        ("--support", &args.support),
+    ];
+    let outputs: Vec<(&str, &Path)> = asked
+        .iter()
+        .filter_map(|(argument, path)| Some((*argument, path.as_deref()?)))
+        .collect();
+    let ledgers: Vec<&Path> = args.ledgers.iter().map(PathBuf::as_path).collect();
+    output::problems(&outputs, &ledgers)
 }
 
 fn selection(args: &Args) -> Result<Selection, Problems> {

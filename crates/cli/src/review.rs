@@ -11,8 +11,8 @@ use study::review::{self, Event, Request, Suite, Virtual, Workload, Yours, summa
 use study::workload::fio::{self, Surroundings};
 use study::workload::trace;
 
-use crate::failure::Failure;
-use crate::output::write_whole;
+use crate::failure::{self, Failure};
+use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::setting::SettingArgs;
 
@@ -127,7 +127,7 @@ fn read(args: &Args) -> Result<Request, Problems> {
             Err(all) => problems.0.extend(all.0),
         }
     }
-    problems.0.extend(output_problem(&args.output));
+    problems.0.extend(unwritable(args).0);
     let mut seen = BTreeSet::new();
     for drive in &drives {
         if !seen.insert(&drive.id) {
@@ -167,7 +167,7 @@ fn job_file(path: &Path, processors: u32) -> Result<Yours, Problems> {
     };
     let set = fio::read_text(&origin, &text, &surroundings)?;
     for warning in &set.warnings {
-        eprintln!("warning: {origin}: {warning}");
+        failure::tell(&format!("warning: {origin}: {warning}"));
     }
     Ok(Yours {
         source: origin,
@@ -189,38 +189,27 @@ fn trace_file(path: &Path) -> Result<Yours, Problems> {
     })
 }
 
-/// An output that cannot be written is better known before the minutes than after.
-fn output_problem(output: &Path) -> Option<Problem> {
-    let problem = |what: String, help: &str| {
-        Some(Problem {
+/// What keeps the page, or the data beside it, from being written.
+fn unwritable(args: &Args) -> Problems {
+    let page = &args.output;
+    if page.extension().is_some_and(|ending| ending == "json") {
+        return Problems(vec![Problem {
             origin: "command line".into(),
             place: Place::Whole,
-            what: format!("--output {}: {what}", output.display()),
-            help: Some(help.into()),
-        })
-    };
-    let folder = folder_of(output);
-    if output.file_name().is_none() || output.is_dir() {
-        return problem("names no file".into(), "give a name such as review.html");
+            what: format!(
+                "--output {}: the ending .json is that of the data beside the page",
+                page.display()
+            ),
+            help: Some("give a name such as review.html".into()),
+        }]);
     }
-    if output.extension().is_some_and(|ending| ending == "json") {
-        return problem(
-            "the ending .json is that of the data beside the page".into(),
-            "give a name such as review.html",
-        );
-    }
-    if !folder.is_dir() {
-        let what = format!("there is no folder {}", folder.display());
-        return problem(what, "make it first");
-    }
-    None
-}
-
-fn folder_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
-    }
+    let data = page.with_extension("json");
+    let files = args.jobs.iter().chain(&args.traces);
+    let inputs: Vec<&Path> = files.map(PathBuf::as_path).collect();
+    output::problems(
+        &[("--output", page), ("the data beside it,", &data)],
+        &inputs,
+    )
 }
 
 fn tell(bar: &Progress, event: Event<'_>) {

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use clap::{CommandFactory, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -16,13 +17,13 @@ use model::host::HostConfig;
 use study::catalogue::DriveSheet;
 use study::problem::{Problems, nearest};
 use study::report::fio::{Formats, Report, print};
-use study::run::{Plan, simulate};
+use study::run::{Outcome, Plan, simulate};
 use study::workload::fio::{JobSet, Surroundings, option_names, read, takes_value};
-use study::workload::job::Mix;
+use study::workload::job::{Job, Mix};
 use study::workload::replay::read_iologs;
 
-use crate::failure::Failure;
-use crate::output::write_whole;
+use crate::failure::{Failure, tell};
+use crate::output::{self, write_whole};
 use crate::setting::SettingArgs;
 use crate::state::State;
 
@@ -35,11 +36,11 @@ use crate::state::State;
 #[command(after_help = "\
 Examples:
   drivelab run job.fio --drive p4800x-375
-  drivelab run --drive p3700-1600 --name=mix --ioengine=libaio --direct=1 --rw=randrw --rwmixread=70 --bs=4k \\
-      --iodepth=16 --runtime=10 --time_based
+  drivelab run --drive p3700-1600 --name=mix --ioengine=libaio --direct=1 --rw=randrw \\
+      --rwmixread=70 --bs=4k --iodepth=16 --runtime=10 --time_based
   drivelab run job.fio --drive p4800x-375 --output-format=json+ --output=result.json
   drivelab run job.fio --drive 9100max-2400 --state fresh --host xeon-2017 --seed 7
-  drivelab run job.fio --drive p4800x-750 --power-limit 12W --lba-format 4096 --percentage-used 104 --uptime 10min")]
+  drivelab run job.fio --drive p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min")]
 pub(crate) struct Args {
     /// fio job files
     #[arg(value_name = "JOBFILE")]
@@ -192,12 +193,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.parse_only {
         return Ok(());
     }
-    let folder = args.output.as_deref().and_then(Path::parent);
-    if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
-    {
-        let what = format!("there is no folder {} to write to", folder.display());
-        return Err(Problems::whole("--output", what).into());
-    }
     let plan = Plan {
         drive: drive.config,
         state: args.state.into(),
@@ -207,9 +202,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         series_every: Span::from_ms(500),
     };
     let bar = progress(args.eta);
-    let outcome = simulate(&plan, &|share| bar.set_position((share * 1000.0) as u64));
+    let begun = Once::new();
+    let outcome = simulate(&plan, &|share| {
+        // Preparing the drive says nothing about how long the jobs take.
+        begun.call_once(|| bar.reset_eta());
+        bar.set_position((share * 1000.0) as u64);
+    });
     bar.finish_and_clear();
     let outcome = outcome?;
+    for name in within_ramp(&plan.jobs, &outcome) {
+        tell(&format!(
+            "warning: job {name} ended within its ramp_time: nothing of it was counted"
+        ));
+    }
     let report = Report {
         jobs: &plan.jobs,
         globals: &set.globals,
@@ -231,13 +236,16 @@ fn inputs(args: &Args) -> Result<(DriveSheet, HostConfig, JobSet), Problems> {
     let host = study::catalogue::host(&args.host).map(|sheet| sheet.config);
     let cores = host.as_ref().map_or(1, |host| host.cores);
     let set = jobs(args, cores).and_then(|mut set| read_iologs(&mut set.jobs).map(|()| set));
+    let output = args.output.as_deref().map(|path| ("--output", path));
+    let files: Vec<&Path> = args.files.iter().map(PathBuf::as_path).collect();
+    let unwritable = output::problems(output.as_slice(), &files);
     match (drive, host, set) {
-        (Ok(drive), Ok(mut host), Ok(set)) => {
+        (Ok(drive), Ok(mut host), Ok(set)) if unwritable.0.is_empty() => {
             host.io_queues = drive.io_queues;
             Ok((drive, host, set))
         }
         (drive, host, set) => {
-            let wrong = [drive.err(), host.err(), set.err()];
+            let wrong = [drive.err(), host.err(), set.err(), Some(unwritable)];
             Err(Problems(
                 wrong.into_iter().flatten().flat_map(|one| one.0).collect(),
             ))
@@ -273,7 +281,7 @@ fn jobs(args: &Args, cores: u16) -> Result<JobSet, Problems> {
         set.warnings.insert(0, warning);
     }
     for warning in &set.warnings {
-        eprintln!("warning: {warning}");
+        tell(&format!("warning: {warning}"));
     }
     if args.warnings_fatal && !set.warnings.is_empty() {
         return Err(Problems::whole(
@@ -287,6 +295,22 @@ fn jobs(args: &Args, cores: u16) -> Result<JobSet, Problems> {
         return Err(Problems::whole("jobs", what));
     }
     Ok(set)
+}
+
+/// Names of the jobs of which nothing was counted because their ramp outlasted them.
+fn within_ramp<'a>(jobs: &'a [Job], outcome: &'a Outcome) -> impl Iterator<Item = &'a str> {
+    let ramped = jobs
+        .iter()
+        .enumerate()
+        .filter(|(_, job)| job.ramp_time > Span::ZERO);
+    let uncounted = ramped.filter(|(index, _)| {
+        let threads = outcome.threads.iter().filter(|thread| thread.job == *index);
+        threads
+            .map(|thread| thread.read.ios + thread.write.ios + thread.trim.ios)
+            .sum::<u64>()
+            == 0
+    });
+    uncounted.map(|(_, job)| job.name.as_str())
 }
 
 /// Progress on standard error, where somebody can see it.

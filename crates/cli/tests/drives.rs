@@ -45,6 +45,28 @@ fn bad_input_is_exit_code_2() {
 }
 
 #[test]
+fn part_of_a_name_is_told_what_it_may_mean() {
+    for (written, meant) in [
+        ("p4800x", "did you mean `p4800x-375` or `p4800x-750`?"),
+        ("P3700-800", "did you mean `p3700-800`?"),
+    ] {
+        let output = drivelab(&["show", written]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            text(&output.stderr).contains(meant),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn endurance_a_day_has_no_more_digits_than_its_rating() {
+    let shown = drivelab(&["show", "p4800x-375"]);
+    assert!(text(&shown.stdout).contains(", 30 drive writes a day\n"));
+}
+
+#[test]
 fn bad_usage_is_exit_code_2() {
     assert_eq!(drivelab(&["show"]).status.code(), Some(2));
     assert_eq!(drivelab(&["shew"]).status.code(), Some(2));
@@ -78,6 +100,16 @@ fn every_verb_has_examples_in_its_help() {
             "{verb} --help has no examples"
         );
     }
+}
+
+#[test]
+fn messages_that_cannot_be_written_change_no_exit_code() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let mut command = Command::new(cargo_bin!("drivelab"));
+    command
+        .args(["show", "ram-disc"])
+        .stderr(full.expect("Linux"));
+    assert_eq!(command.status().expect("it runs").code(), Some(2));
 }
 
 #[test]

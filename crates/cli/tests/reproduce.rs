@@ -69,6 +69,31 @@ fn files_are_written_whole() {
 }
 
 #[test]
+fn files_that_cannot_be_written_are_told_before_the_runs() {
+    let folder = TempDir::new().expect("a folder");
+    let ledger = ledger(&folder, "1000");
+    let before = fs::read(&ledger).expect("the ledger");
+    let same = folder.path().join("r").display().to_string();
+    for (args, hint) in [
+        (["--json", "/nowhere/r.json", "", ""], "there is no folder"),
+        (["--html", "/proc/r.html", "", ""], "cannot be written"),
+        (
+            ["--html", &ledger, "", ""],
+            "one of the files that are read",
+        ),
+        (["--json", &same, "--html", &same], "the file of --json too"),
+    ] {
+        let args = args.iter().copied().filter(|arg| !arg.is_empty());
+        let all = ["reproduce", "--ledger", &ledger].into_iter().chain(args);
+        let (code, out, said) = drivelab(&all.collect::<Vec<_>>());
+        assert_eq!((code, out.as_str()), (2, ""), "{said}");
+        assert!(said.contains(hint), "{said}");
+    }
+    assert_eq!(fs::read(&ledger).expect("the ledger"), before);
+    assert_eq!(fs::read_dir(folder.path()).expect("ours").count(), 1);
+}
+
+#[test]
 fn bad_usage_is_exit_code_2() {
     for (args, part) in [
         (&["reproduce", "S9"][..], "there is no source `S9`"),
@@ -109,6 +134,18 @@ fn bad_usage_is_exit_code_2() {
                 "/nowhere/x.toml",
             ][..],
             "there is no folder /nowhere",
+        ),
+        (
+            &[
+                "fit",
+                "--base",
+                "ram-disc",
+                "--measured",
+                "/nowhere.json",
+                "--output",
+                "x.toml",
+            ][..],
+            "did you mean `ram-disk`?",
         ),
     ] {
         let (code, _, said) = drivelab(args);

@@ -42,6 +42,13 @@ fn writes_page_and_data_and_prints_a_table() {
     let table = text(&output.stdout);
     assert!(table.contains("4 KiB random read, QD1: mean") && table.contains("optane-memory-16"));
     assert!(table.contains("out.html") && table.contains("out.json"));
+    let mine = table
+        .lines()
+        .find(|line| line.contains("log.fio/log, writes"));
+    assert_eq!(
+        mine.map(|line| line.matches(" IOPS, mean ").count()),
+        Some(2)
+    );
     let page = std::fs::read_to_string(folder.path().join("out.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
     let data = std::fs::read(folder.path().join("out.json")).unwrap();

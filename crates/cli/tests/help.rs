@@ -1,0 +1,83 @@
+//! The first screens: help that is laid out as it was written, and examples of documents that do what they say.
+
+use std::process::Command;
+
+use assert_cmd::cargo::cargo_bin;
+
+fn help(of: &[&str]) -> String {
+    let mut command = Command::new(cargo_bin!("drivelab"));
+    let output = command.args(of).arg("--help").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0));
+    String::from_utf8(output.stdout).expect("help is UTF-8")
+}
+
+/// Lines wider than the 100 columns that clap wraps to would be broken in the middle of an example.
+#[test]
+fn no_example_is_broken_over_two_lines() {
+    let verbs = [
+        "act",
+        "bench-target",
+        "drives",
+        "fit",
+        "replay",
+        "reproduce",
+        "review",
+        "run",
+        "show",
+    ];
+    let screens = verbs.iter().map(|verb| vec![*verb]).chain([vec![]]);
+    for screen in screens {
+        let text = help(&screen);
+        let (_, examples) = text.split_once("\nExamples:\n").expect("examples");
+        let mut continued = false;
+        for line in examples.lines().take_while(|line| !line.is_empty()) {
+            let begins = ["  drivelab ", "  fio "]
+                .iter()
+                .any(|start| line.starts_with(start));
+            assert!(begins || continued, "{screen:?}: {line}");
+            continued = line.ends_with('\\');
+        }
+    }
+}
+
+/// A line break that stands in a paragraph leaves a line of one or two words after wrapping.
+#[test]
+fn paragraphs_after_the_examples_have_no_short_lines_within() {
+    for verb in ["act", "fit", "replay", "reproduce"] {
+        let text = help(&[verb]);
+        let (_, after) = text.split_once("\nExamples:\n").expect("examples");
+        for paragraph in after.split("\n\n").skip(1) {
+            let lines: Vec<&str> = paragraph.lines().collect();
+            if lines.iter().any(|line| line.starts_with("  ")) || lines.len() < 2 {
+                continue;
+            }
+            for pair in lines.windows(2) {
+                let next = pair[1].split(' ').next().unwrap_or("");
+                let fits = pair[0].chars().count() + 1 + next.chars().count() <= 100;
+                assert!(!fits || pair[0].ends_with('.'), "{verb}: {pair:?}");
+            }
+        }
+    }
+}
+
+/// Without an end such a job reads the whole drive once, which takes minutes.
+#[test]
+fn jobs_in_documents_are_read_without_a_warning() {
+    let mut found = 0;
+    for text in [
+        include_str!("../../../README.md"),
+        include_str!("../../../docs/fio.md"),
+    ] {
+        let lines = text.lines().flat_map(|line| line.split('`'));
+        for job in lines.filter_map(|line| line.split_once(" run --drive ")) {
+            let mut command = Command::new(cargo_bin!("drivelab"));
+            let words = job.1.split_whitespace();
+            command.args(["run", "--parse-only", "--drive"]).args(words);
+            let output = command.output().expect("it runs");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!((output.status.code(), &*said), (Some(0), ""), "{}", job.1);
+            found += 1;
+        }
+    }
+    assert!(found >= 2, "{found}");
+}

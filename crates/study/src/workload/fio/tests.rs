@@ -556,3 +556,20 @@ proptest! {
         prop_assert_eq!(job.size, Some(Extent::Bytes(count << (10 * power))));
     }
 }
+
+#[test]
+fn ranges_of_numbers_are_told_in_few_words() {
+    for (option, meant) in [
+        ("percentile_list=99,99.9", "a number above 0 to 100"),
+        (
+            "random_distribution=zipf:x",
+            "a number from 0 on, such as 1.2",
+        ),
+        ("latency_percentile=101", "a number from 0 to 100"),
+    ] {
+        let text = format!("[a]\nrw=read\nsize=1m\n{option}\n");
+        let wrong = read_text("a.fio", &text, &HERE).expect_err(option);
+        let help = wrong.0[0].help.as_deref();
+        assert_eq!(help, Some(meant), "{option}");
+    }
+}

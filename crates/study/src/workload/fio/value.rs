@@ -163,7 +163,7 @@ impl<'a> Given<'a> {
         if parts.is_empty() || parts.len() > most {
             return Err(Wrong::new(
                 format!("{} numbers", parts.len()),
-                format!("1 to {most} numbers separated by colons"),
+                format!("1 to {most} numbers with colons between them"),
             ));
         }
         parts
@@ -268,19 +268,28 @@ pub(super) fn one_of<'a>(written: &str, words: impl IntoIterator<Item = &'a str>
 /// A floating-point number in `min..=max`.
 pub(super) fn float(text: &str, min: f64, max: f64) -> Result<f64, Wrong> {
     let text = text.trim();
-    let value: f64 = text.parse().map_err(|_| {
-        Wrong::new(
-            format!("`{text}` is not a number"),
-            format!("{min} to {max}"),
-        )
-    })?;
+    let value: f64 = text
+        .parse()
+        .map_err(|_| Wrong::new(format!("`{text}` is not a number"), float_range(min, max)))?;
     if value >= min && value <= max {
         Ok(value)
     } else {
         Err(Wrong::new(
             format!("{text} is out of range"),
-            format!("{min} to {max}"),
+            float_range(min, max),
         ))
+    }
+}
+
+/// A range in words; the least and the greatest of all numbers have hundreds of digits.
+fn float_range(min: f64, max: f64) -> String {
+    let from = match min {
+        f64::MIN_POSITIVE => "a number above 0".to_owned(),
+        min => format!("a number from {min}"),
+    };
+    match max {
+        f64::MAX => format!("{from} on, such as 1.2"),
+        max => format!("{from} to {max}"),
     }
 }
 

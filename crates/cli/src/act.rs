@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use model::Span;
 use model::host::HostConfig;
 use rayon::prelude::*;
-use study::catalogue;
+use study::catalogue::{self, DriveSheet};
 use study::problem::{Place, Problem, Problems};
 use study::report::act as report;
 use study::run::act::{ActPlan, Score, Tested, score, test};
@@ -235,29 +235,39 @@ fn prepare(args: &Args) -> Result<Vec<ActPlan>, Problems> {
     let mut plans = Vec::new();
     for name in &args.drives {
         match (catalogue::drive(name), &config) {
-            (Ok(sheet), Some(config)) => plans.push(ActPlan {
-                config: Config {
-                    device: sheet.id.clone(),
-                    ..config.clone()
-                },
-                name: sheet.id,
-                drive: sheet.config,
-                state: args.state.into(),
-                host: HostConfig {
-                    io_queues: sheet.io_queues,
-                    ..host.clone()
-                },
-                costs,
-                warm_up: seconds(args.warm_up),
-                slice: seconds(args.slice),
-                latency_only: args.latency_only,
-                seed: args.seed,
-            }),
+            (Ok(sheet), Some(config)) => plans.push(plan(args, sheet, config, &host, costs)),
             (Ok(_), None) => {}
             (Err(more), _) => problems.0.extend(more.0),
         }
     }
     problems.or(plans)
+}
+
+fn plan(
+    args: &Args,
+    sheet: DriveSheet,
+    config: &Config,
+    host: &HostConfig,
+    costs: Costs,
+) -> ActPlan {
+    ActPlan {
+        config: Config {
+            device: sheet.id.clone(),
+            ..config.clone()
+        },
+        name: sheet.id,
+        drive: sheet.config,
+        state: args.state.into(),
+        host: HostConfig {
+            io_queues: sheet.io_queues,
+            ..host.clone()
+        },
+        costs,
+        warm_up: seconds(args.warm_up),
+        slice: seconds(args.slice),
+        latency_only: args.latency_only,
+        seed: args.seed,
+    }
 }
 
 fn seconds(count: u32) -> Span {

@@ -321,6 +321,8 @@ impl Runner<'_> {
         result
             .notes
             .push(sustained::steadiness(over_time.steady_at_seconds));
+        let writes = bytes / 4096.0 / over_time.iops.len().max(1) as f64;
+        result.notes.push(sustained::worst_of(writes, stretch));
         result.series = Some(over_time);
         if stretch > 1.0 {
             let small = bytes_decimal(drive.capacity_bytes() as f64);

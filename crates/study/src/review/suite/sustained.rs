@@ -58,6 +58,29 @@ pub(crate) fn steadiness(at_seconds: Option<f64>) -> String {
     }
 }
 
+/// How many writes each interval's longest latency is the worst of, in words, and how many more the whole drive would
+/// do in that time: rare pauses that the small drive does not meet, the whole one would.
+pub(crate) fn worst_of(writes: f64, stretch: f64) -> String {
+    let few = format!(
+        "each longest latency is the worst of some {} writes",
+        about(writes)
+    );
+    if stretch < 1.5 {
+        return few;
+    }
+    format!(
+        "{few}; the whole drive would do {stretch:.0} times as many in that time and meet longer ones"
+    )
+}
+
+fn about(count: f64) -> String {
+    match count {
+        1e6.. => format!("{:.1} million", count / 1e6),
+        1e3.. => format!("{:.1} thousand", count / 1e3),
+        _ => format!("{count:.0}"),
+    }
+}
+
 /// The chapter's only point.
 pub(crate) fn point() -> PointSpec {
     PointSpec {
@@ -90,6 +113,19 @@ mod tests {
             iops,
             ..Series::default()
         }
+    }
+
+    #[test]
+    fn the_longest_latencies_say_what_they_rest_on() {
+        assert_eq!(
+            worst_of(4_987.0, 512.3),
+            "each longest latency is the worst of some 5.0 thousand writes; the whole drive would do 512 times as many in that \
+             time and meet longer ones"
+        );
+        assert_eq!(
+            worst_of(1_234_567.0, 1.0),
+            "each longest latency is the worst of some 1.2 million writes"
+        );
     }
 
     #[test]

@@ -29,6 +29,7 @@ Examples:
   drivelab fit --ledger --only nand/950pro-256                those of one file of the catalogue
   drivelab fit --ledger --check                               exit code 3 if one is off
   drivelab fit --ledger --free host.monitor.noise.mean --write catalogue
+  drivelab fit --ledger --leave-one-out                       each row as the others of its fit predict it
 
 The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of \
 the fit, and its error tells how far the model can be trusted elsewhere.")]
@@ -53,6 +54,11 @@ pub(crate) struct Args {
     /// with code 3 if one is not within the interval of its fit
     #[arg(long, requires = "ledger")]
     check: bool,
+
+    /// With --ledger: leave out each row of a fit that has several in turn, fit to the others, and print how far off
+    /// the row is then
+    #[arg(long, requires = "ledger", conflicts_with_all = ["check", "write"])]
+    leave_one_out: bool,
 
     /// With --ledger: write the values that are off into the files of this folder, the catalogue of a checkout
     #[arg(long, value_name = "FOLDER", requires = "ledger")]
@@ -181,6 +187,19 @@ fn ledger(args: &Args) -> Result<(), Failure> {
     };
     // Each as it comes: all of them take a while.
     let mut told = Ok(());
+    if args.leave_one_out {
+        let mut done = |rows: &[fit::LeftOut]| {
+            if told.is_ok() && !rows.is_empty() {
+                let rows = report::left_out(rows);
+                told = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
+            }
+        };
+        let rows = fit::left_out(&files, &recipes, &choice, &progress, &mut done);
+        bar.finish();
+        told?;
+        let summary = report::left_out_summary(&rows?);
+        return Ok(writeln!(io::stdout().lock(), "{summary}")?);
+    }
     let mut done = |refit: &fit::Refit| {
         let rows = report::rows(refit);
         let tell = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));

@@ -17,7 +17,7 @@ use super::search::{Line, WITHIN, as_well};
 use super::unit::{self, Numbers, numbers};
 use crate::catalogue::{self, Figure};
 use crate::ledger::{
-    File, Judgement, Memory, Published, Result as RowResult, Selection, reproduce_with,
+    File, Judgement, Memory, Published, Result as RowResult, Row, Selection, reproduce_with,
 };
 use crate::problem::{Problem, Problems, nearest};
 
@@ -106,21 +106,11 @@ pub fn ledger(
     progress: &(dyn Fn(Step<'_>) + Sync),
     done: &mut dyn FnMut(&Refit),
 ) -> Result<Vec<Refit>, Problems> {
-    let figures = figures()?;
-    let chosen = chosen(recipes, choice)?;
-    let mut problems = Problems::default();
-    let mut benches = Vec::new();
-    for recipe in &chosen {
-        match Bench::new(files, recipe, &figures) {
-            Ok(bench) => benches.push(bench),
-            Err(found) => problems.0.extend(found.0),
-        }
-    }
-    let benches = problems.or(benches)?;
+    let benches = benches(files, recipes, choice)?;
     let step = |done, bench: &Bench<'_>, tried| {
         progress(Step {
             done,
-            of: chosen.len(),
+            of: benches.len(),
             at: &bench.recipe.figures[0],
             tried,
         });
@@ -144,6 +134,24 @@ pub fn ledger(
         refits.push(refit);
     }
     Ok(refits)
+}
+
+/// The chosen recipes, ready to be worked on.
+pub(super) fn benches<'a>(
+    files: &[File],
+    recipes: &'a [Recipe],
+    choice: &Choice,
+) -> Result<Vec<Bench<'a>>, Problems> {
+    let figures = figures()?;
+    let mut problems = Problems::default();
+    let mut benches = Vec::new();
+    for recipe in chosen(recipes, choice)? {
+        match Bench::new(files, recipe, &figures) {
+            Ok(bench) => benches.push(bench),
+            Err(found) => problems.0.extend(found.0),
+        }
+    }
+    problems.or(benches)
 }
 
 /// Every figure of the catalogue by its place.
@@ -219,8 +227,8 @@ fn spot_file(name: &str) -> String {
 }
 
 /// A recipe at work.
-struct Bench<'a> {
-    recipe: &'a Recipe,
+pub(super) struct Bench<'a> {
+    pub(super) recipe: &'a Recipe,
     /// The catalogue's values of its figures, in their order: words, and the numbers in them.
     held: Vec<(String, Option<Numbers>)>,
     /// The rows with the measurements they need.
@@ -273,7 +281,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The catalogue's number of the first figure, in the recipe's unit.
-    fn first(&self, unit: &str) -> f64 {
+    pub(super) fn first(&self, unit: &str) -> f64 {
         let numbers = self.held.first().and_then(|(_, numbers)| numbers.as_ref());
         let first = numbers.and_then(|(numbers, _)| numbers.first());
         first
@@ -282,7 +290,7 @@ impl<'a> Bench<'a> {
     }
 
     /// All figures in words, with the first at this number of the recipe's unit.
-    fn words_at(&self, number: f64, unit: &str) -> Vec<String> {
+    pub(super) fn words_at(&self, number: f64, unit: &str) -> Vec<String> {
         let factor = number / self.first(unit);
         let all = self.held.iter().enumerate();
         all.map(|(index, (words, numbers))| match numbers {
@@ -300,7 +308,11 @@ impl<'a> Bench<'a> {
     }
 
     /// The rows with figures in these words; one seed, or all.
-    fn results(&self, words: &[String], all_seeds: bool) -> Result<Vec<RowResult>, Problems> {
+    pub(super) fn results(
+        &self,
+        words: &[String],
+        all_seeds: bool,
+    ) -> Result<Vec<RowResult>, Problems> {
         let own = self.recipe.figures.iter().cloned();
         let changes: BTreeMap<Spot, String> = own.zip(words.iter().cloned()).collect();
         let mut files = self.files.clone();
@@ -314,7 +326,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The catalogue's values.
-    fn catalogue(&self) -> Vec<String> {
+    pub(super) fn catalogue(&self) -> Vec<String> {
         self.held.iter().map(|(words, _)| words.clone()).collect()
     }
 
@@ -478,12 +490,17 @@ fn row_errors(before: &[RowResult], after: &[RowResult]) -> Vec<RowError> {
         what: before.row.what.clone(),
         before: value(before),
         after: value(after),
-        wanted: match (before.row.judgement, &before.row.published) {
-            (Judgement::Equals(_), Published::Number(number)) => number.to_string(),
-            (judgement, _) => judgement.words(),
-        },
+        wanted: wanted(&before.row),
     })
     .collect()
+}
+
+/// The published figure, or the condition of a claim, in words.
+pub(super) fn wanted(row: &Row) -> String {
+    match (row.judgement, &row.published) {
+        (Judgement::Equals(_), Published::Number(number)) => number.to_string(),
+        (judgement, _) => judgement.words(),
+    }
 }
 
 #[cfg(test)]

@@ -60,14 +60,19 @@ const FACTOR: f64 = 1.5;
 impl Errors {
     /// Of the predicted ones of these results.
     pub fn of<'a>(results: impl Iterator<Item = &'a Result>) -> Errors {
+        let judged = results.filter(|result| {
+            result.row.evidence == Evidence::Predicted && result.row.judgement.has_error()
+        });
+        Errors::over(judged.map(|result| result.error))
+    }
+
+    /// Of these; a row without a figure has none.
+    pub fn over(rows: impl Iterator<Item = Option<f64>>) -> Errors {
         let mut found = Errors::default();
         let mut errors = Vec::new();
-        for result in results {
-            if result.row.evidence != Evidence::Predicted || !result.row.judgement.has_error() {
-                continue;
-            }
+        for error in rows {
             found.rows += 1;
-            if let Some(error) = result.error {
+            if let Some(error) = error {
                 errors.push(error.abs());
                 let ratio = 1.0 + error;
                 found.within_factor += usize::from((1.0 / FACTOR..=FACTOR).contains(&ratio));

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::ledger::{Bench, Choice, Step, benches, wanted};
 use super::recipe::{Recipe, Spot, Values};
 use super::rows::{misfit, noise, noisy, value};
-use super::search::Line;
+use super::search::{Line, Misfit};
 use crate::ledger::{Class, Errors, File, Result as RowResult, Verdict};
 use crate::problem::Problems;
 
@@ -114,8 +114,7 @@ impl Bench<'_> {
             }
         };
         let misfits: Vec<_> = outs.iter().map(|out| without(*out)).collect();
-        let misfits: Vec<&(dyn Fn(&[f64]) -> f64 + Sync)> =
-            misfits.iter().map(|one| one as _).collect();
+        let misfits: Vec<&Misfit<'_>> = misfits.iter().map(|one| one as _).collect();
         let fitted = self.best_of(&values_at, &misfits);
         let predicted: Vec<Vec<RowResult>> = fitted
             .par_iter()
@@ -131,7 +130,7 @@ impl Bench<'_> {
     fn best_of(
         &self,
         values_at: &(dyn Fn(&[String]) -> Vec<f64> + Sync),
-        misfits: &[&(dyn Fn(&[f64]) -> f64 + Sync)],
+        misfits: &[&Misfit<'_>],
     ) -> Vec<Vec<String>> {
         match &self.recipe.values {
             Values::Between { from, to, unit } => {
@@ -152,7 +151,7 @@ impl Bench<'_> {
                     .par_iter()
                     .map(|one| (all(one), values_at(&all(one))))
                     .collect();
-                let best = |misfit: &&(dyn Fn(&[f64]) -> f64 + Sync)| {
+                let best = |misfit: &&Misfit<'_>| {
                     let least = |(_, values): &&(_, Vec<f64>)| misfit(values);
                     let best = tried.iter().min_by(|a, b| least(a).total_cmp(&least(b)));
                     best.map_or_else(|| self.catalogue(), |(words, _)| words.clone())

@@ -30,6 +30,9 @@ pub(super) const WITHIN: f64 = 1.0;
 /// Places on a line between two known values at which the misfit is computed.
 const BETWEEN: usize = 64;
 
+/// How far such figures of rows are from where they should be.
+pub(super) type Misfit<'a> = dyn Fn(&[f64]) -> f64 + Sync + 'a;
+
 /// A parameter's values from the one to the other, and what rows make of them.
 pub(super) struct Line<'a> {
     /// The least.
@@ -41,7 +44,7 @@ pub(super) struct Line<'a> {
     /// The rows' figures at a value; NaN where there is none.
     pub(super) figures: &'a (dyn Fn(f64) -> Vec<f64> + Sync),
     /// The misfit of such figures.
-    pub(super) misfit: &'a (dyn Fn(&[f64]) -> f64 + Sync),
+    pub(super) misfit: &'a Misfit<'a>,
 }
 
 /// What a search found.
@@ -184,13 +187,11 @@ impl Line<'_> {
 
     /// For each of several misfits of the same figures the value that is taken. The search begins around `start`, which
     /// should be near all of them, and tries what all of them name at once.
-    pub(super) fn search_near(
-        &self,
-        start: f64,
-        take: Take,
-        misfits: &[&(dyn Fn(&[f64]) -> f64 + Sync)],
-    ) -> Vec<f64> {
-        let with = |misfit| Line { misfit, ..*self };
+    pub(super) fn search_near(&self, start: f64, take: Take, misfits: &[&Misfit<'_>]) -> Vec<f64> {
+        let with = |index: usize| Line {
+            misfit: misfits[index],
+            ..*self
+        };
         let start = self.place(start).clamp(0.0, 1.0);
         let step = match self.logarithmic() {
             true => libm::log(NEAR) / libm::log(self.to / self.from),
@@ -201,8 +202,7 @@ impl Line<'_> {
         for look in 1..=LOOKS {
             let outer = (tried[0].place, tried[tried.len() - 1].place);
             let mut wanted = Vec::new();
-            for misfit in misfits {
-                let line = with(*misfit);
+            for line in (0..misfits.len()).map(with) {
                 let drawn = line.drawn(&line.judged(&tried));
                 let least = least(&drawn);
                 let (low, high) = stretch(&drawn, least, as_well(drawn[least].1));
@@ -222,12 +222,9 @@ impl Line<'_> {
                 break;
             }
         }
-        misfits
-            .iter()
-            .map(|misfit| {
-                let line = with(*misfit);
-                line.found(&line.judged(&tried), take).value
-            })
+        let lines = (0..misfits.len()).map(with);
+        lines
+            .map(|line| line.found(&line.judged(&tried), take).value)
             .collect()
     }
 

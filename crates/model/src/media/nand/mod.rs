@@ -12,6 +12,7 @@
 //! between sensing lower and upper pages beyond a uniform spread; parity dies; temperature; map traffic to the medium.
 //! Why it is built so: `docs/decisions/0004-preconditioned-map.md`, `0010-nand-structure.md` and `0014-nand-times.md`.
 
+mod ahead;
 mod collect;
 mod config;
 mod die;
@@ -39,8 +40,9 @@ use crate::media::Precondition;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
+use ahead::ReadCache;
 use die::{Die, DieSet};
-use read::{ReadCache, SenseOp};
+use read::SenseOp;
 use write::Buffer;
 
 /// No index.

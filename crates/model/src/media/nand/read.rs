@@ -3,9 +3,9 @@
 //! Units of one command that lie in one multi-plane page are one sense, and so are those of commands that wait at its die
 //! one after the other; a die that falls idle gives its register up. A unit that is in the write buffer or nowhere
 //! needs no medium. A drive that reads ahead keeps the units of its last streams in DRAM, whole NAND pages at a time
-//! where the data were written in order.
+//! where the data were written in order (`ahead`).
 
-use super::config::ReadAhead;
+use super::ahead::{Cached, Found, ReadCache, Waiter};
 use super::die::{CAUSE_PARTS, Cause, Causes, Work};
 use super::{INDEX_MASK, ISSUE, KIND_SHIFT, NONE, Nand, Segment, TRANSFERRED, add_way_down};
 use crate::anatomy::{Anatomy, Part};
@@ -74,161 +74,6 @@ struct Run {
     ahead: u32,
 }
 
-/// Streams that are followed at a time; a new one takes the place of that which was longest not read.
-const STREAMS: usize = 16;
-
-/// The controller's memory of what has been read ahead.
-#[derive(Clone, Debug)]
-pub(super) struct ReadCache {
-    ahead_units: u32,
-    after: u32,
-    /// By [`ReadCache::place`] of the logical page.
-    entries: Vec<Cached>,
-    entry_bits: u32,
-    /// Where each stream would go on, in bytes.
-    next: [u64; STREAMS],
-    streams: [ReadStream; STREAMS],
-    clock: u32,
-    /// Senses whose share of the controller is booked already: by commands that found all of their data here.
-    booked: u32,
-    waiters: Vec<Waiter>,
-    free_waiter: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Cached {
-    /// The slot whose data it holds.
-    slot: u32,
-    /// The operation that brings them, or [`NONE`] once they are there.
-    op: u32,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct ReadStream {
-    hits: u32,
-    /// First page not read ahead yet.
-    ahead: u32,
-    used: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Waiter {
-    id: CommandId,
-    bytes: u32,
-    dispatched: Time,
-    arrived: Time,
-    next: u32,
-}
-
-/// What a read finds in the cache.
-enum Found {
-    Nothing,
-    Ready,
-    Coming(u32),
-}
-
-impl ReadCache {
-    pub(super) fn new(config: &ReadAhead, max_transfer: u32) -> ReadCache {
-        let ahead_units = (config.bytes / UNIT).max(1);
-        // Room for all streams and for what commands in flight still need of each.
-        let each = ahead_units + max_transfer / UNIT;
-        let entries = (2 * STREAMS as u32 * each).next_power_of_two();
-        let empty = Cached {
-            slot: NONE,
-            op: NONE,
-        };
-        ReadCache {
-            ahead_units,
-            after: config.after,
-            entries: vec![empty; entries as usize],
-            entry_bits: entries.trailing_zeros(),
-            next: [u64::MAX; STREAMS],
-            streams: [ReadStream::default(); STREAMS],
-            clock: 0,
-            booked: 0,
-            waiters: Vec::with_capacity(64),
-            free_waiter: NONE,
-        }
-    }
-
-    /// Pages that follow one another have places that do. Streams that begin at round distances do not meet: each
-    /// stretch of the drive as long as the table is turned by another part of it.
-    #[inline]
-    fn place(&self, page: u32) -> usize {
-        let turned = (page >> self.entry_bits).wrapping_mul(0x9e37_79b1) >> (32 - self.entry_bits);
-        (page.wrapping_add(turned) as usize) & (self.entries.len() - 1)
-    }
-
-    #[inline]
-    fn entry(&mut self, page: u32) -> &mut Cached {
-        let place = self.place(page);
-        &mut self.entries[place]
-    }
-
-    #[inline]
-    fn find(&mut self, page: u32, slot: u32) -> Found {
-        let entry = *self.entry(page);
-        if entry.slot != slot {
-            Found::Nothing
-        } else if entry.op == NONE {
-            Found::Ready
-        } else {
-            Found::Coming(entry.op)
-        }
-    }
-
-    /// Takes note of a read; returns the pages to read ahead, if it continues a stream.
-    #[inline]
-    fn follow(&mut self, segment: &Segment, page_slots: u32) -> Option<(u32, u32)> {
-        self.clock = self.clock.wrapping_add(1);
-        let clock = self.clock;
-        let end = segment.offset + u64::from(segment.bytes);
-        let Some(at) = self.next.iter().position(|&next| next == segment.offset) else {
-            let mut oldest = 0;
-            for (at, stream) in self.streams.iter().enumerate() {
-                let age = |used: u32| clock.wrapping_sub(used);
-                if age(stream.used) > age(self.streams[oldest].used) {
-                    oldest = at;
-                }
-            }
-            self.next[oldest] = end;
-            self.streams[oldest] = ReadStream {
-                hits: 0,
-                ahead: 0,
-                used: clock,
-            };
-            return None;
-        };
-        self.next[at] = end;
-        let stream = &mut self.streams[at];
-        stream.hits += 1;
-        stream.used = clock;
-        if stream.hits < self.after {
-            return None;
-        }
-        let behind = end.div_ceil(u64::from(UNIT)) as u32;
-        let from = stream.ahead.max(behind);
-        let to = behind + self.ahead_units;
-        // In whole NAND pages where possible, so not for every unit that is read.
-        if to - from < page_slots.min(self.ahead_units) {
-            return None;
-        }
-        stream.ahead = to;
-        Some((from, to))
-    }
-
-    fn wait(&mut self, waiter: Waiter) -> u32 {
-        if self.free_waiter == NONE {
-            self.waiters.push(waiter);
-            return self.waiters.len() as u32 - 1;
-        }
-        let at = self.free_waiter;
-        self.free_waiter = self.waiters[at as usize].next;
-        self.waiters[at as usize] = waiter;
-        at
-    }
-}
-
 impl Nand {
     /// A read segment reaches the translation layer.
     pub(super) fn read_arrives(&mut self, now: Time, segment: &Segment) {
@@ -281,7 +126,7 @@ impl Nand {
         let Some(cache) = &mut self.cache else { return };
         if cached && self.issued == 0 {
             // All streams may have as much in hand as they read ahead.
-            cache.booked = (cache.booked + 1).min(STREAMS as u32 * cache.ahead_units);
+            cache.book();
         }
         if let Some((from, to)) = cache.follow(segment, self.shape.page_slots) {
             self.read_ahead(now, segment, from, to.min(self.shape.logical));
@@ -360,12 +205,10 @@ impl Nand {
     /// or with one that found what it wanted read ahead.
     #[inline]
     fn booked_before(&mut self, ahead: bool) -> bool {
-        match &mut self.cache {
-            Some(cache) if ahead && cache.booked > 0 => {
-                cache.booked -= 1;
-                true
-            }
-            _ => !ahead && self.issued == 0,
+        if ahead {
+            self.cache.as_mut().is_some_and(ReadCache::use_booked)
+        } else {
+            self.issued == 0
         }
     }
 
@@ -537,9 +380,7 @@ impl Nand {
         let mut at = op.waiters;
         while at != NONE {
             let Some(cache) = &mut self.cache else { return };
-            let waiter = cache.waiters[at as usize];
-            cache.waiters[at as usize].next = cache.free_waiter;
-            cache.free_waiter = at;
+            let waiter = cache.woken(at);
             // The medium has been working for the command since it came.
             let mut timeline = op.clone();
             timeline.waited = false;

@@ -1,0 +1,190 @@
+//! What a drive has read ahead of sequential streams, and which streams it follows.
+//!
+//! The controller's DRAM holds the units of its last streams; a read finds them there, or on their way, or not. Only
+//! their places are kept: the data are nobody's here. The senses themselves are made in `read`.
+
+use super::config::ReadAhead;
+use super::{NONE, Segment};
+use crate::command::CommandId;
+use crate::ftl::UNIT;
+use crate::time::Time;
+
+/// Streams that are followed at a time; a new one takes the place of that which was longest not read.
+const STREAMS: usize = 16;
+
+/// The controller's memory of what has been read ahead.
+#[derive(Clone, Debug)]
+pub(super) struct ReadCache {
+    ahead_units: u32,
+    after: u32,
+    /// By [`ReadCache::place`] of the logical page.
+    entries: Vec<Cached>,
+    entry_bits: u32,
+    /// Where each stream would go on, in bytes.
+    next: [u64; STREAMS],
+    streams: [ReadStream; STREAMS],
+    clock: u32,
+    /// Senses whose share of the controller is booked already: by commands that found all of their data here.
+    booked: u32,
+    waiters: Vec<Waiter>,
+    free_waiter: u32,
+}
+
+/// A unit that has been read ahead, or is being.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cached {
+    /// The slot whose data it holds.
+    pub(super) slot: u32,
+    /// The operation that brings them, or [`NONE`] once they are there.
+    pub(super) op: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ReadStream {
+    hits: u32,
+    /// First page not read ahead yet.
+    ahead: u32,
+    used: u32,
+}
+
+/// A command that waits for what is on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiter {
+    pub(super) id: CommandId,
+    pub(super) bytes: u32,
+    pub(super) dispatched: Time,
+    pub(super) arrived: Time,
+    /// The next that waits for the same sense.
+    pub(super) next: u32,
+}
+
+/// What a read finds in the cache.
+pub(super) enum Found {
+    Nothing,
+    Ready,
+    Coming(u32),
+}
+
+impl ReadCache {
+    pub(super) fn new(config: &ReadAhead, max_transfer: u32) -> ReadCache {
+        let ahead_units = (config.bytes / UNIT).max(1);
+        // Room for all streams and for what commands in flight still need of each.
+        let each = ahead_units + max_transfer / UNIT;
+        let entries = (2 * STREAMS as u32 * each).next_power_of_two();
+        let empty = Cached {
+            slot: NONE,
+            op: NONE,
+        };
+        ReadCache {
+            ahead_units,
+            after: config.after,
+            entries: vec![empty; entries as usize],
+            entry_bits: entries.trailing_zeros(),
+            next: [u64::MAX; STREAMS],
+            streams: [ReadStream::default(); STREAMS],
+            clock: 0,
+            booked: 0,
+            waiters: Vec::with_capacity(64),
+            free_waiter: NONE,
+        }
+    }
+
+    /// Pages that follow one another have places that do. Streams that begin at round distances do not meet: each
+    /// stretch of the drive as long as the table is turned by another part of it.
+    #[inline]
+    fn place(&self, page: u32) -> usize {
+        let turned = (page >> self.entry_bits).wrapping_mul(0x9e37_79b1) >> (32 - self.entry_bits);
+        (page.wrapping_add(turned) as usize) & (self.entries.len() - 1)
+    }
+
+    #[inline]
+    pub(super) fn entry(&mut self, page: u32) -> &mut Cached {
+        let place = self.place(page);
+        &mut self.entries[place]
+    }
+
+    #[inline]
+    pub(super) fn find(&mut self, page: u32, slot: u32) -> Found {
+        let entry = *self.entry(page);
+        if entry.slot != slot {
+            Found::Nothing
+        } else if entry.op == NONE {
+            Found::Ready
+        } else {
+            Found::Coming(entry.op)
+        }
+    }
+
+    /// Takes note of a read; returns the pages to read ahead, if it continues a stream.
+    #[inline]
+    pub(super) fn follow(&mut self, segment: &Segment, page_slots: u32) -> Option<(u32, u32)> {
+        self.clock = self.clock.wrapping_add(1);
+        let clock = self.clock;
+        let end = segment.offset + u64::from(segment.bytes);
+        let Some(at) = self.next.iter().position(|&next| next == segment.offset) else {
+            let mut oldest = 0;
+            for (at, stream) in self.streams.iter().enumerate() {
+                let age = |used: u32| clock.wrapping_sub(used);
+                if age(stream.used) > age(self.streams[oldest].used) {
+                    oldest = at;
+                }
+            }
+            self.next[oldest] = end;
+            self.streams[oldest] = ReadStream {
+                hits: 0,
+                ahead: 0,
+                used: clock,
+            };
+            return None;
+        };
+        self.next[at] = end;
+        let stream = &mut self.streams[at];
+        stream.hits += 1;
+        stream.used = clock;
+        if stream.hits < self.after {
+            return None;
+        }
+        let behind = end.div_ceil(u64::from(UNIT)) as u32;
+        let from = stream.ahead.max(behind);
+        let to = behind + self.ahead_units;
+        // In whole NAND pages where possible, so not for every unit that is read.
+        if to - from < page_slots.min(self.ahead_units) {
+            return None;
+        }
+        stream.ahead = to;
+        Some((from, to))
+    }
+
+    pub(super) fn wait(&mut self, waiter: Waiter) -> u32 {
+        if self.free_waiter == NONE {
+            self.waiters.push(waiter);
+            return self.waiters.len() as u32 - 1;
+        }
+        let at = self.free_waiter;
+        self.free_waiter = self.waiters[at as usize].next;
+        self.waiters[at as usize] = waiter;
+        at
+    }
+
+    /// Takes a waiter off its list: it, and its place is free.
+    pub(super) fn woken(&mut self, at: u32) -> Waiter {
+        let waiter = self.waiters[at as usize];
+        self.waiters[at as usize].next = self.free_waiter;
+        self.free_waiter = at;
+        waiter
+    }
+
+    /// A command that found all of its data here has booked a share of the controller that a sense may use.
+    #[inline]
+    pub(super) fn book(&mut self) {
+        self.booked = (self.booked + 1).min(STREAMS as u32 * self.ahead_units);
+    }
+
+    /// Uses such a share, if there is one.
+    #[inline]
+    pub(super) fn use_booked(&mut self) -> bool {
+        let booked = self.booked > 0;
+        self.booked -= u32::from(booked);
+        booked
+    }
+}

@@ -234,34 +234,44 @@ pub fn table(review: &Review) -> String {
     table.trim_fmt()
 }
 
-/// A row for each direction of each of the user's own workloads.
+/// Rows for each direction of each of the user's own workloads.
 fn add_yours(table: &mut Table, review: &Review) {
-    for point in review
-        .chapter("yours")
-        .into_iter()
-        .flat_map(|one| &one.points)
-    {
+    type Shown = fn(&Figures) -> Option<String>;
+    let shown: [(&str, Shown); 3] = [
+        ("", |figures| Some(format!("{} IOPS", count(figures.iops)))),
+        (": mean", |figures| {
+            Some(microseconds(figures.latency.mean_us))
+        }),
+        (": 99th", |figures| figures.latency.p99_us.map(microseconds)),
+    ];
+    let chapter = review.chapter("yours");
+    for point in chapter.into_iter().flat_map(|one| &one.points) {
         let name = point.name.split_once('/').map_or("", |(_, name)| name);
         for direction in ["read", "write"] {
-            let values = point.results.iter().map(|result| {
-                let figures = figures(result.as_ref()?, direction)?;
-                let latency = &figures.latency;
-                let p99 = latency
-                    .p99_us
-                    .map(|us| format!(", 99th {}", microseconds(us)));
-                Some(format!(
-                    "{} IOPS, mean {}{}",
-                    count(figures.iops),
-                    microseconds(latency.mean_us),
-                    p99.unwrap_or_default()
-                ))
-            });
-            let values: Vec<Option<String>> = values.collect();
-            if values.iter().any(Option::is_some) {
-                add(table, &format!("{name}, {direction}s"), values);
+            for (what, value) in shown {
+                let values = point
+                    .results
+                    .iter()
+                    .map(|result| value(figures(result.as_ref()?, direction)?));
+                let values: Vec<Option<String>> = values.collect();
+                if values.iter().any(Option::is_some) {
+                    let name = format!("{}, {direction}s{what}", shortened(name));
+                    add(table, &name, values);
+                }
             }
         }
     }
+}
+
+/// The end of a long name, where the job's own is.
+fn shortened(name: &str) -> String {
+    const LONGEST: usize = 32;
+    let length = name.chars().count();
+    if length <= LONGEST {
+        return name.to_owned();
+    }
+    let end: String = name.chars().skip(length - LONGEST + 1).collect();
+    format!("…{end}")
 }
 
 fn add(table: &mut Table, name: &str, values: Vec<Option<String>>) {

@@ -325,6 +325,13 @@ impl<'a> Bench<'a> {
         Ok(reproduce_with(&files, &Selection::default(), &self.memory, &|_| {})?.results)
     }
 
+    /// The figures of all `rows` with these words: none where they contradict each other and are no drive at all.
+    pub(super) fn values_at(&self, words: &[String], all_seeds: bool, rows: usize) -> Vec<f64> {
+        let results = self.results(words, all_seeds);
+        let none = vec![f64::NAN; rows];
+        results.map_or(none, |results| results.iter().map(value).collect())
+    }
+
     /// The catalogue's values.
     pub(super) fn catalogue(&self) -> Vec<String> {
         self.held.iter().map(|(words, _)| words.clone()).collect()
@@ -364,10 +371,7 @@ impl<'a> Bench<'a> {
         let tried = AtomicUsize::new(1);
         let values_at = |words: &[String]| -> Vec<f64> {
             progress(tried.fetch_add(1, Ordering::Relaxed) + 1);
-            // Values that contradict each other are no drive at all.
-            let results = self.results(words, all_seeds);
-            let none = vec![f64::NAN; before.len()];
-            results.map_or(none, |results| results.iter().map(value).collect())
+            self.values_at(words, all_seeds, before.len())
         };
         let there = if all_seeds { &before } else { &once };
         let held = misfit_of(&there.iter().map(value).collect::<Vec<f64>>());

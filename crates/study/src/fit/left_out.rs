@@ -100,10 +100,7 @@ impl Bench<'_> {
         let tried = AtomicUsize::new(0);
         let values_at = |words: &[String]| -> Vec<f64> {
             progress(tried.fetch_add(1, Ordering::Relaxed) + 1);
-            // Values that contradict each other are no drive at all.
-            let results = self.results(words, all_seeds);
-            let none = vec![f64::NAN; held.len()];
-            results.map_or(none, |results| results.iter().map(value).collect())
+            self.values_at(words, all_seeds, held.len())
         };
         let without = |out: usize| {
             let (held, noise) = (&held, &noise);

@@ -327,7 +327,7 @@ impl Runner<'_> {
         if stretch > 1.0 {
             let small = bytes_decimal(drive.capacity_bytes() as f64);
             result.notes.push(format!(
-                "simulated on a drive of {small} that fills and collects in the same way; time is multiplied by {stretch:.0}"
+                "simulated on a drive of {small} that fills and collects in the same way; time is multiplied by {stretch:.0}, and the last rate can be a tenth above the whole drive's"
             ));
         }
         Ok(result)

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::recipe::{Recipe, Spot, Take, Values};
 use super::rows::{change, misfit, noise, noisy, reduced, value};
-use super::search::{Line, WITHIN, as_well};
+use super::search::{Line, Misfit, WITHIN, as_well};
 use super::unit::{self, Numbers, numbers};
 use crate::catalogue::{self, Figure};
 use crate::ledger::{
@@ -226,6 +226,9 @@ fn spot_file(name: &str) -> String {
     format!("catalogue/{}.toml", name.trim_end_matches(".toml"))
 }
 
+/// The rows' figures with the recipe's figures in these words; NaN where there is none.
+pub(super) type RowsAt<'a> = dyn Fn(&[String]) -> Vec<f64> + Sync + 'a;
+
 /// A recipe at work.
 pub(super) struct Bench<'a> {
     pub(super) recipe: &'a Recipe,
@@ -389,22 +392,43 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Looks for the best values.
-    fn best(
+    /// The line of the first figure's numbers, in the recipe's unit.
+    pub(super) fn line<'b>(
+        &'b self,
+        from: f64,
+        to: f64,
+        unit: &'b str,
+        values_at: &'b RowsAt<'b>,
+    ) -> Line<'b> {
+        Line {
+            from,
+            to,
+            whole: unit.is_empty(),
+            figures: Box::new(|number| values_at(&self.words_at(number, unit))),
+        }
+    }
+
+    /// Each choice as the words of all figures, and what the rows make of it.
+    pub(super) fn try_all(
         &self,
-        values_at: &(dyn Fn(&[String]) -> Vec<f64> + Sync),
-        misfit_of: &(dyn Fn(&[f64]) -> f64 + Sync),
-    ) -> Best {
+        choices: &[String],
+        values_at: &RowsAt<'_>,
+    ) -> Vec<(Vec<String>, Vec<f64>)> {
+        let all = |words: &String| vec![words.clone(); self.held.len()];
+        let tried = choices.par_iter().map(|one| {
+            let words = all(one);
+            let values = values_at(&words);
+            (words, values)
+        });
+        tried.collect()
+    }
+
+    /// Looks for the best values.
+    fn best(&self, values_at: &RowsAt<'_>, misfit_of: &Misfit<'_>) -> Best {
         match &self.recipe.values {
             Values::Between { from, to, unit } => {
-                let line = Line {
-                    from: *from,
-                    to: *to,
-                    whole: unit.is_empty(),
-                    figures: &|number| values_at(&self.words_at(number, unit)),
-                    misfit: misfit_of,
-                };
-                let found = line.search(self.recipe.take);
+                let line = self.line(*from, *to, unit, values_at);
+                let found = line.search(self.recipe.take, misfit_of);
                 let (low, high) = found.interval;
                 let hair = 1e-3;
                 let first = self.first(unit);
@@ -417,16 +441,13 @@ impl<'a> Bench<'a> {
                 }
             }
             Values::OneOf(choices) => {
-                let all = |words: &String| vec![words.clone(); self.held.len()];
-                let misfits: Vec<f64> = choices
-                    .par_iter()
-                    .map(|one| misfit_of(&values_at(&all(one))))
-                    .collect();
+                let tried = self.try_all(choices, values_at);
+                let misfits: Vec<f64> = tried.iter().map(|(_, values)| misfit_of(values)).collect();
                 let (taken, least, within) = choose(&misfits, self.recipe.take);
                 let within: Vec<String> = within.iter().map(|at| choices[*at].clone()).collect();
                 let held = self.held.first();
                 Best {
-                    words: all(&choices[taken]),
+                    words: tried[taken].0.clone(),
                     holds: held.is_some_and(|(words, _)| within.contains(words)),
                     interval: within,
                     open: (false, false),

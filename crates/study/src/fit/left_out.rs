@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::ledger::{Bench, Choice, Step, benches, wanted};
+use super::ledger::{Bench, Choice, RowsAt, Step, benches, wanted};
 use super::recipe::{Recipe, Spot, Values};
 use super::rows::{misfit, noise, noisy, value};
-use super::search::{Line, Misfit};
+use super::search::Misfit;
 use crate::ledger::{Class, Errors, File, Result as RowResult, Verdict};
 use crate::problem::Problems;
 
@@ -124,30 +124,16 @@ impl Bench<'_> {
     }
 
     /// For each misfit the best words of all figures.
-    fn best_of(
-        &self,
-        values_at: &(dyn Fn(&[String]) -> Vec<f64> + Sync),
-        misfits: &[&Misfit<'_>],
-    ) -> Vec<Vec<String>> {
+    fn best_of(&self, values_at: &RowsAt<'_>, misfits: &[&Misfit<'_>]) -> Vec<Vec<String>> {
         match &self.recipe.values {
             Values::Between { from, to, unit } => {
-                let line = Line {
-                    from: *from,
-                    to: *to,
-                    whole: unit.is_empty(),
-                    figures: &|number| values_at(&self.words_at(number, unit)),
-                    misfit: &|_| 0.0,
-                };
+                let line = self.line(*from, *to, unit, values_at);
                 let found = line.search_near(self.first(unit), self.recipe.take, misfits);
                 let words = found.iter().map(|number| self.words_at(*number, unit));
                 words.collect()
             }
             Values::OneOf(choices) => {
-                let all = |words: &String| vec![words.clone(); self.catalogue().len()];
-                let tried: Vec<(Vec<String>, Vec<f64>)> = choices
-                    .par_iter()
-                    .map(|one| (all(one), values_at(&all(one))))
-                    .collect();
+                let tried = self.try_all(choices, values_at);
                 let best = |misfit: &&Misfit<'_>| {
                     let least = |(_, values): &&(_, Vec<f64>)| misfit(values);
                     let best = tried.iter().min_by(|a, b| least(a).total_cmp(&least(b)));

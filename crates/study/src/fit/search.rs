@@ -42,9 +42,7 @@ pub(super) struct Line<'a> {
     /// Whole numbers only.
     pub(super) whole: bool,
     /// The rows' figures at a value; NaN where there is none.
-    pub(super) figures: &'a (dyn Fn(f64) -> Vec<f64> + Sync),
-    /// The misfit of such figures.
-    pub(super) misfit: &'a Misfit<'a>,
+    pub(super) figures: Box<dyn Fn(f64) -> Vec<f64> + Sync + 'a>,
 }
 
 /// What a search found.
@@ -63,7 +61,6 @@ struct Tried {
     value: f64,
     place: f64,
     figures: Vec<f64>,
-    misfit: f64,
 }
 
 /// Places of 0 to 1 along the line from the one to the other.
@@ -117,14 +114,10 @@ impl Line<'_> {
         values.dedup();
         let new: Vec<Tried> = values
             .par_iter()
-            .map(|&value| {
-                let figures = (self.figures)(value);
-                Tried {
-                    value,
-                    place: self.place(value),
-                    misfit: (self.misfit)(&figures),
-                    figures,
-                }
+            .map(|&value| Tried {
+                value,
+                place: self.place(value),
+                figures: (self.figures)(value),
             })
             .collect();
         let any = !new.is_empty();
@@ -133,33 +126,15 @@ impl Line<'_> {
         any
     }
 
-    /// Places and misfits along the lines between all that is known.
-    fn drawn(&self, tried: &[Tried]) -> Vec<(f64, f64)> {
-        let mut drawn: Vec<(f64, f64)> = Vec::with_capacity(tried.len() * BETWEEN);
-        for pair in tried.windows(2) {
-            let (left, right) = (&pair[0], &pair[1]);
-            drawn.push((left.place, left.misfit));
-            for step in 1..BETWEEN {
-                let share = step as f64 / BETWEEN as f64;
-                let figures = left.figures.iter().zip(&right.figures);
-                let figures: Vec<f64> = figures.map(|(a, b)| on_line(*a, *b, share)).collect();
-                let place = left.place + share * (right.place - left.place);
-                drawn.push((place, (self.misfit)(&figures)));
-            }
-        }
-        drawn.extend(tried.last().map(|last| (last.place, last.misfit)));
-        drawn
-    }
-
-    /// Looks for the best value.
-    pub(super) fn search(&self, take: Take) -> Found {
+    /// Looks for the value with the least misfit.
+    pub(super) fn search(&self, take: Take, misfit: &Misfit<'_>) -> Found {
         let mut tried = Vec::new();
         let coarse: Vec<f64> = (0..COARSE)
             .map(|step| step as f64 / (COARSE - 1) as f64)
             .collect();
         self.look(&coarse, &mut tried);
         for look in 1..=LOOKS {
-            let drawn = self.drawn(&tried);
+            let drawn = drawn(&tried, misfit);
             let least = least(&drawn);
             let best = drawn[least];
             let (low, high) = stretch(&drawn, least, as_well(best.1));
@@ -182,16 +157,12 @@ impl Line<'_> {
                 break;
             }
         }
-        self.found(&tried, take)
+        self.found(&tried, take, misfit)
     }
 
     /// For each of several misfits of the same figures the value that is taken. The search begins around `start`, which
     /// should be near all of them, and tries what all of them name at once.
     pub(super) fn search_near(&self, start: f64, take: Take, misfits: &[&Misfit<'_>]) -> Vec<f64> {
-        let with = |index: usize| Line {
-            misfit: misfits[index],
-            ..*self
-        };
         let start = self.place(start).clamp(0.0, 1.0);
         let step = match self.logarithmic() {
             true => libm::log(NEAR) / libm::log(self.to / self.from),
@@ -202,8 +173,8 @@ impl Line<'_> {
         for look in 1..=LOOKS {
             let outer = (tried[0].place, tried[tried.len() - 1].place);
             let mut wanted = Vec::new();
-            for line in (0..misfits.len()).map(with) {
-                let drawn = line.drawn(&line.judged(&tried));
+            for misfit in misfits {
+                let drawn = drawn(&tried, misfit);
                 let least = least(&drawn);
                 let (low, high) = stretch(&drawn, least, as_well(drawn[least].1));
                 let place = match take {
@@ -222,41 +193,27 @@ impl Line<'_> {
                 break;
             }
         }
-        let lines = (0..misfits.len()).map(with);
-        lines
-            .map(|line| line.found(&line.judged(&tried), take).value)
-            .collect()
-    }
-
-    /// What was tried, by this line's misfit.
-    fn judged(&self, tried: &[Tried]) -> Vec<Tried> {
-        let judged = |one: &Tried| Tried {
-            value: one.value,
-            place: one.place,
-            misfit: (self.misfit)(&one.figures),
-            figures: one.figures.clone(),
-        };
-        tried.iter().map(judged).collect()
+        let found = misfits
+            .iter()
+            .map(|misfit| self.found(&tried, take, misfit));
+        found.map(|found| found.value).collect()
     }
 
     /// What follows from all that was tried. What is taken does as well where it was tried, not on a line.
-    fn found(&self, tried: &[Tried], take: Take) -> Found {
-        let known: Vec<(f64, f64)> = tried.iter().map(|one| (one.place, one.misfit)).collect();
+    fn found(&self, tried: &[Tried], take: Take, misfit: &Misfit<'_>) -> Found {
+        let known = known(tried, misfit);
         let best = least(&known);
         let limit = as_well(known[best].1);
-        let does = |one: &&Tried| one.misfit <= limit;
-        let down = tried[..=best].iter().rev().take_while(does);
-        let up = tried[best..].iter().take_while(does);
-        let (low, high) = (
-            down.last().unwrap_or(&tried[best]),
-            up.last().unwrap_or(&tried[best]),
-        );
+        let does = |at: &usize| known[*at].1 <= limit;
+        let down = (0..=best).rev().take_while(does).last();
+        let up = (best..known.len()).take_while(does).last();
+        let (low, high) = (&tried[down.unwrap_or(best)], &tried[up.unwrap_or(best)]);
         let value = match take {
             Take::Smallest => low.value,
             Take::Largest => high.value,
             Take::Middle => self.value((low.place + high.place) / 2.0),
         };
-        let drawn = self.drawn(tried);
+        let drawn = drawn(tried, misfit);
         let at = drawn.partition_point(|one| one.0 < known[best].0);
         let (lowest, highest) = stretch(&drawn, at, known[best].1 + WITHIN);
         Found {
@@ -265,6 +222,31 @@ impl Line<'_> {
             misfit: known[best].1,
         }
     }
+}
+
+/// Places and misfits of what was tried.
+fn known(tried: &[Tried], misfit: &Misfit<'_>) -> Vec<(f64, f64)> {
+    let known = tried.iter().map(|one| (one.place, misfit(&one.figures)));
+    known.collect()
+}
+
+/// Places and misfits along the lines between all that is known.
+fn drawn(tried: &[Tried], misfit: &Misfit<'_>) -> Vec<(f64, f64)> {
+    let known = known(tried, misfit);
+    let mut drawn: Vec<(f64, f64)> = Vec::with_capacity(tried.len() * BETWEEN);
+    for (pair, left_known) in tried.windows(2).zip(&known) {
+        let (left, right) = (&pair[0], &pair[1]);
+        drawn.push(*left_known);
+        for step in 1..BETWEEN {
+            let share = step as f64 / BETWEEN as f64;
+            let figures = left.figures.iter().zip(&right.figures);
+            let figures: Vec<f64> = figures.map(|(a, b)| on_line(*a, *b, share)).collect();
+            let place = left.place + share * (right.place - left.place);
+            drawn.push((place, misfit(&figures)));
+        }
+    }
+    drawn.extend(known.last());
+    drawn
 }
 
 /// The misfit up to which a value does as well as the best: where all rows are bounds and hold, only what holds does.
@@ -332,13 +314,14 @@ mod tests {
             from,
             to,
             whole: false,
-            figures: &|value| {
+            figures: Box::new(|value| {
                 tried.fetch_add(1, Ordering::Relaxed);
                 vec![figure(value)]
-            },
-            misfit: &|figures| misfit(figures[0]),
+            }),
         };
-        (line.search(take), tried.into_inner())
+        let found = line.search(take, &|figures| misfit(figures[0]));
+        drop(line);
+        (found, tried.into_inner())
     }
 
     /// A published figure of 100 and a tolerance of 5 %.
@@ -401,10 +384,9 @@ mod tests {
             from: 0.0,
             to: 64.0,
             whole: true,
-            figures: &|value| vec![value - 12.0],
-            misfit: &|figures| figures[0] * figures[0],
+            figures: Box::new(|value| vec![value - 12.0]),
         };
-        let found = line.search(Take::Middle);
+        let found = line.search(Take::Middle, &|figures| figures[0] * figures[0]);
         assert_eq!((found.value, found.interval), (12.0, (11.0, 13.0)));
         let squares = |x: f64| 100.0 * x * x;
         let (linear, _) = search((0.0, 10.0), Take::Middle, &|x| x, &squares);
@@ -418,11 +400,10 @@ mod tests {
             from: 1.0,
             to: 500.0,
             whole: false,
-            figures: &|x| {
+            figures: Box::new(|x| {
                 tried.fetch_add(1, Ordering::Relaxed);
                 vec![2700.0 / x, 70.0 + x]
-            },
-            misfit: &|_| 0.0,
+            }),
         };
         let first = |figures: &[f64]| of_hundred(figures[0]);
         let second = |figures: &[f64]| of_hundred(figures[1]);
@@ -431,7 +412,7 @@ mod tests {
         for (found, wanted) in found.iter().zip([27.0, 30.0, 135.0]) {
             assert!((found / wanted - 1.0).abs() < 0.01, "{found} of {wanted}");
         }
-        let tried = tried.into_inner();
+        let tried = tried.load(Ordering::Relaxed);
         assert!(tried < 24, "{tried}");
     }
 

@@ -3,18 +3,17 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use model::Span;
 use model::host::HostConfig;
 use rayon::prelude::*;
 use study::catalogue::{self, DriveSheet};
 use study::problem::{Place, Problem, Problems};
-use study::report::act as report;
+use study::report::{act as report, csv};
 use study::run::act::{ActPlan, Score, Tested, score, test};
 use study::workload::act::{Config, Costs, Generation, from_text};
 
 use crate::failure::Failure;
-use crate::output::{self, write_whole};
+use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
 use crate::state::State;
 
@@ -27,7 +26,7 @@ Examples:
   drivelab act p4800x-750 --act-version 3              as of 2017: queues, latency from the queue
   drivelab act p3700-1600 --config act_storage.conf    a configuration file of ACT's
   drivelab act p3700-1600 --load 30 --log act.log      a log that ACT's act_latency.py reads
-  drivelab act p3700-1600 --format json | jq '.drives[0].score'
+  drivelab act p3700-1600 --output-format json | jq '.drives[0].score'
 
 A load of 1x is 2,000 reads of 1,536 B a second, and 23.53 reads and 23.53 writes of 128 KiB. A run passes if fewer \
 than 5 % of its reads take 1 ms, fewer than 1 % take 8 ms and fewer than 0.1 % take 64 ms in every slice, and if large \
@@ -97,18 +96,16 @@ pub(crate) struct Args {
     seed: u64,
 
     /// Tables, or JSON for programs
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, alias = "format", value_enum, default_value_t = Format::Normal)]
+    output_format: Format,
+
+    /// Write a table for pandas to this file too: a line for each drive and kind of request
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
 
     /// Also write the run (of the score, if that is looked for) as ACT's own log; for one drive
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Table,
-    Json,
 }
 
 fn load(text: &str) -> Result<f64, String> {
@@ -155,6 +152,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let (Some(path), Some(row)) = (&args.log, rows.first()) {
         write_whole(path, report::log(&row.plan, &row.tested).as_bytes())?;
     }
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::act(&rows).as_bytes())?;
+    }
     print(args, &rows)?;
     let failed: Vec<&str> = rows
         .iter()
@@ -170,7 +170,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn print(args: &Args, rows: &[report::Row]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    if args.format == Format::Json {
+    if args.output_format == Format::Json {
         writeln!(out, "{:#}", report::json(rows))?;
         return Ok(());
     }
@@ -213,11 +213,11 @@ fn prepare(args: &Args) -> Result<Vec<ActPlan>, Problems> {
             "add --act-version 3",
         );
     }
-    let log = args.log.as_deref().map(|path| ("--log", path));
+    let outputs = output::asked([("--log", &args.log), ("--csv", &args.csv)]);
     let read = args.config.as_deref();
     problems
         .0
-        .extend(output::problems(log.as_slice(), read.as_slice()).0);
+        .extend(output::problems(&outputs, read.as_slice()).0);
     let (host, costs) = match host(args) {
         Ok(found) => found,
         Err(more) => {

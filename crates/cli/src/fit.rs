@@ -8,7 +8,7 @@ use study::catalogue;
 use study::fit::{self, Choice, MeasuredRun, Request, STANDARD_JOBS, Step};
 use study::ledger;
 use study::problem::Problems;
-use study::report::fit as report;
+use study::report::{csv, fit as report};
 
 use crate::failure::Failure;
 use crate::output::{self, write_whole};
@@ -96,6 +96,10 @@ pub(crate) struct Args {
     #[arg(long)]
     name: Option<String>,
 
+    /// Write every measured figure beside the model's as a table for pandas to this file too
+    #[arg(long, value_name = "FILE", conflicts_with = "ledger")]
+    csv: Option<PathBuf>,
+
     /// Where the catalogue file goes
     #[arg(long, value_name = "FILE", required_unless_present_any = ["jobs", "ledger"])]
     output: Option<PathBuf>,
@@ -129,6 +133,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.finish();
     let fitted = fitted?;
     write_whole(output, fitted.toml.as_bytes())?;
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::fit(&fitted).as_bytes())?;
+    }
     let mut out = io::stdout().lock();
     writeln!(out, "{}\n", report::drive(&fitted))?;
     writeln!(out, "The drive is {}.", output.display())?;
@@ -140,7 +147,9 @@ fn measured(args: &Args, output: &Path) -> Result<Vec<MeasuredRun>, Problems> {
     let base = args.base.as_deref().map(Path::new);
     let measured = args.measured.iter().map(PathBuf::as_path);
     let inputs: Vec<&Path> = measured.chain(base).collect();
-    let mut problems = output::problems(&[("--output", output)], &inputs);
+    let mut outputs = vec![("--output", output)];
+    outputs.extend(output::asked([("--csv", &args.csv)]));
+    let mut problems = output::problems(&outputs, &inputs);
     let base = args
         .base
         .as_deref()

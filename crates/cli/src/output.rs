@@ -5,9 +5,20 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use study::problem::{Place, Problem, Problems};
 
 use crate::failure::Failure;
+
+/// How results are printed; the names are fio's.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables
+    #[value(alias = "table")]
+    Normal,
+    /// JSON for programs
+    Json,
+}
 
 /// Everything that would keep results from being written there, found before the minutes of work and not after:
 /// `outputs` with the arguments that name them, and the `inputs` that they must not replace.
@@ -32,6 +43,16 @@ pub(crate) fn problems(outputs: &[(&str, &Path)], inputs: &[&Path]) -> Problems 
         }
     }
     found
+}
+
+/// The files that were asked for, with the arguments that name them.
+pub(crate) fn asked<'a, const N: usize>(
+    arguments: [(&'a str, &'a Option<PathBuf>); N],
+) -> Vec<(&'a str, &'a Path)> {
+    let asked = arguments.into_iter();
+    asked
+        .filter_map(|(argument, path)| Some((argument, path.as_deref()?)))
+        .collect()
 }
 
 /// Why a file cannot be written there, and what would be right.

@@ -8,12 +8,13 @@ use model::Span;
 use model::host::Engine;
 use study::catalogue;
 use study::problem::{Place, Problem, Problems, nearest};
-use study::report::replay as report;
+use study::report::{csv, replay as report};
 use study::run::replay::{ReplayPlan, SPEEDS, replay_all};
 use study::workload::replay::{Beyond, Pace};
-use study::workload::trace::{self, FORMATS, Format, Options};
+use study::workload::trace::{self, FORMATS, Options};
 
 use crate::failure::Failure;
+use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
 use crate::setting::SettingArgs;
 use crate::state::State;
@@ -96,20 +97,18 @@ pub(crate) struct Args {
     seed: u64,
 
     /// Tables, or JSON for programs
-    #[arg(long, value_enum, default_value_t = OutputArg::Normal)]
-    output_format: OutputArg,
+    #[arg(long, value_enum, default_value_t = Format::Normal)]
+    output_format: Format,
+
+    /// Write a table for pandas to this file too: a line for each drive and kind of request
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum BeyondArg {
     Refuse,
     Wrap,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OutputArg {
-    Normal,
-    Json,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -126,7 +125,7 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (format, plans) = prepare(args)?;
+    let (format, host, plans) = prepare(args)?;
     let options = Options {
         format,
         volume: args.volume.clone(),
@@ -153,8 +152,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     problems.or(())?;
+    if let Some(path) = &args.csv {
+        let replay = csv::Replay {
+            rows: &rows,
+            source: &trace.origin,
+            host: &host,
+            state: args.state.into(),
+            pace: plans[0].pace,
+            seed: args.seed,
+        };
+        write_whole(path, csv::replay(&replay).as_bytes())?;
+    }
     let mut out = io::stdout().lock();
-    if args.output_format == OutputArg::Json {
+    if args.output_format == Format::Json {
         let json = report::json(&rows, &trace, plans[0].pace, args.seed);
         writeln!(out, "{json:#}")?;
         return Ok(());
@@ -169,18 +179,25 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The format and one plan a drive; all that is wrong with the arguments at once.
-fn prepare(args: &Args) -> Result<(Option<&'static Format>, Vec<ReplayPlan>), Failure> {
+/// The format, if it is given, the host's name, and a plan a drive.
+type Prepared = (Option<&'static trace::Format>, String, Vec<ReplayPlan>);
+
+/// Reads the arguments; all that is wrong with the arguments at once.
+fn prepare(args: &Args) -> Result<Prepared, Problems> {
     let mut problems = Problems::default();
     let format = args.format.as_deref().and_then(|name| {
-        let format = Format::named(name);
+        let format = trace::Format::named(name);
         if format.is_none() {
             problems.0.push(unknown_format(name));
         }
         format
     });
-    let host = match catalogue::host(&args.host) {
-        Ok(sheet) => sheet.config,
+    let outputs = output::asked([("--csv", &args.csv)]);
+    problems
+        .0
+        .extend(output::problems(&outputs, &[&args.trace]).0);
+    let (id, host) = match catalogue::host(&args.host) {
+        Ok(sheet) => (sheet.id, sheet.config),
         Err(more) => {
             problems.0.extend(more.0);
             Default::default()
@@ -214,8 +231,7 @@ fn prepare(args: &Args) -> Result<(Option<&'static Format>, Vec<ReplayPlan>), Fa
             Err(more) => problems.0.extend(more.0),
         }
     }
-    problems.or(())?;
-    Ok((format, plans))
+    problems.or((format, id, plans))
 }
 
 fn unknown_format(name: &str) -> Problem {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use study::ledger::support::Supports;
 use study::ledger::{self, SOURCES, Selection, Summary};
 use study::problem::{Place, Problem, Problems, nearest};
-use study::report::reproduce as report;
+use study::report::{csv, reproduce as report};
 
 use crate::failure::Failure;
 use crate::output::{self, write_whole};
@@ -20,7 +20,7 @@ Examples:
   drivelab reproduce S4                               one source
   drivelab reproduce --row S0-073 --row S0-086        some rows
   drivelab reproduce --ledger mine.toml               rows of your own (see docs/ledger.md)
-  drivelab reproduce --json reproduction.json --html reproduction.html
+  drivelab reproduce --csv rows.csv --html reproduction.html
 
 A row is fitted (a parameter of the model was set from it), predicted, or of the catalogue alone (no run behind it).
 Exit code 3 when a row is out of its tolerance or a claim does not hold.")]
@@ -40,6 +40,10 @@ pub(crate) struct Args {
     /// Write everything as JSON to this file too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Write the rows as a table for pandas to this file too
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
 
     /// Write a page with published figures and the model's side by side, too
     #[arg(long, value_name = "FILE")]
@@ -67,6 +71,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let json = format!("{:#}\n", report::json(&reproduction));
         write_whole(path, json.as_bytes())?;
     }
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::reproduction(&reproduction).as_bytes())?;
+    }
     if let Some(path) = &args.html {
         write_whole(path, report::page::html(&reproduction).as_bytes())?;
     }
@@ -91,15 +98,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// What keeps the files that were asked for from being written.
 fn unwritable(args: &Args) -> Problems {
-    let asked = [
+    let outputs = output::asked([
         ("--json", &args.json),
+        ("--csv", &args.csv),
         ("--html", &args.html),
         ("--support", &args.support),
-    ];
-    let outputs: Vec<(&str, &Path)> = asked
-        .iter()
-        .filter_map(|(argument, path)| Some((*argument, path.as_deref()?)))
-        .collect();
+    ]);
     let ledgers: Vec<&Path> = args.ledgers.iter().map(PathBuf::as_path).collect();
     output::problems(&outputs, &ledgers)
 }

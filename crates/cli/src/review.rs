@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use study::catalogue::{self, DriveSheet};
 use study::problem::{Place, Problem, Problems};
-use study::report::page;
+use study::report::{csv, page};
 use study::review::{self, Event, Request, Suite, Virtual, Workload, Yours, summary};
 use study::workload::fio::{self, Surroundings};
 use study::workload::trace;
@@ -27,7 +27,8 @@ Examples:
   drivelab review optane-memory-16 950pro-256 --suite virten-2017
   drivelab review p4800x-375 p4800x-750 --power-limit 12W --uptime 10min
 
-Writes review.html, one file that needs nothing else, and review.json with the same data.
+Writes review.html, one file that needs nothing else, review.json with the same data, and review.csv: a table for
+pandas with a line for each drive, point and direction.
 Progress goes to standard error, the table to standard output.")]
 pub(crate) struct Args {
     /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
@@ -63,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 42, value_parser = clap::value_parser!(u64).range(..1 << 53))]
     seed: u64,
 
-    /// Where the page goes; the data go beside it, with the ending .json
+    /// Where the page goes; the data go beside it, with the endings .json and .csv
     #[arg(long, short, default_value = "review.html", value_name = "FILE")]
     output: PathBuf,
 }
@@ -78,8 +79,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.finish();
     let review = result?;
     let data = args.output.with_extension("json");
+    let lines = args.output.with_extension("csv");
     write_whole(&args.output, page::html(&review).as_bytes())?;
     write_whole(&data, review.to_json().as_bytes())?;
+    write_whole(&lines, csv::review(&review).as_bytes())?;
     let mut out = io::stdout().lock();
     writeln!(out, "{}", summary::table(&review))?;
     for finding in &review.verdict {
@@ -87,9 +90,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "\nThe page is {}, its data {}.",
+        "\nThe page is {}, its data {}, a table for pandas {}.",
         args.output.display(),
-        data.display()
+        data.display(),
+        lines.display()
     )?;
     Ok(())
 }
@@ -192,22 +196,31 @@ fn trace_file(path: &Path) -> Result<Yours, Problems> {
 /// What keeps the page, or the data beside it, from being written.
 fn unwritable(args: &Args) -> Problems {
     let page = &args.output;
-    if page.extension().is_some_and(|ending| ending == "json") {
+    let taken = page
+        .extension()
+        .filter(|ending| *ending == "json" || *ending == "csv");
+    if let Some(ending) = taken {
         return Problems(vec![Problem {
             origin: "command line".into(),
             place: Place::Whole,
             what: format!(
-                "--output {}: the ending .json is that of the data beside the page",
-                page.display()
+                "--output {}: the ending .{} is that of the data beside the page",
+                page.display(),
+                ending.display()
             ),
             help: Some("give a name such as review.html".into()),
         }]);
     }
     let data = page.with_extension("json");
+    let lines = page.with_extension("csv");
     let files = args.jobs.iter().chain(&args.traces);
     let inputs: Vec<&Path> = files.map(PathBuf::as_path).collect();
     output::problems(
-        &[("--output", page), ("the data beside it,", &data)],
+        &[
+            ("--output", page),
+            ("the data beside it,", &data),
+            ("the table beside it,", &lines),
+        ],
         &inputs,
     )
 }

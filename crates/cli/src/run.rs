@@ -14,8 +14,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use model::Span;
 use model::host::HostConfig;
-use study::catalogue::DriveSheet;
+use study::catalogue::{DriveSheet, HostSheet};
 use study::problem::{Problems, nearest};
+use study::report::csv;
 use study::report::fio::{Formats, Report, print};
 use study::run::{Outcome, Plan, simulate};
 use study::workload::fio::{JobSet, Surroundings, option_names, read, takes_value};
@@ -39,6 +40,7 @@ Examples:
   drivelab run --drive p3700-1600 --name=mix --ioengine=libaio --direct=1 --rw=randrw \\
       --rwmixread=70 --bs=4k --iodepth=16 --runtime=10 --time_based
   drivelab run job.fio --drive p4800x-375 --output-format=json+ --output=result.json
+  drivelab run job.fio --drive p4800x-375 --csv result.csv
   drivelab run job.fio --drive 9100max-2400 --state fresh --host xeon-2017 --seed 7
   drivelab run job.fio --drive p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min")]
 pub(crate) struct Args {
@@ -65,6 +67,9 @@ pub(crate) struct Args {
     /// normal, json or json+, or several with commas
     #[arg(long, value_name = "LIST", default_value = "normal")]
     output_format: Formats,
+    /// Write a table for pandas to this file too: a line for each job and direction
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
     /// Read only this section of the job files (besides global ones); can be repeated
     #[arg(long, value_name = "NAME")]
     section: Vec<String>,
@@ -196,7 +201,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let plan = Plan {
         drive: drive.config,
         state: args.state.into(),
-        host,
+        host: HostConfig {
+            io_queues: drive.io_queues,
+            ..host.config
+        },
         jobs: set.jobs,
         seed: args.seed,
         series_every: Span::from_ms(500),
@@ -223,6 +231,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         series_every: plan.series_every,
     };
     let text = print(&report, args.output_format);
+    if let Some(path) = &args.csv {
+        let run = csv::Run {
+            drive: &drive.id,
+            host: &host.id,
+            state: plan.state,
+            seed: plan.seed,
+            jobs: &plan.jobs,
+            outcome: &outcome,
+        };
+        write_whole(path, csv::run(&run).as_bytes())?;
+    }
     match &args.output {
         Some(path) => write_whole(path, text.as_bytes()),
         None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
@@ -230,20 +249,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Drive, host and jobs, or all that is wrong with any of them.
-fn inputs(args: &Args) -> Result<(DriveSheet, HostConfig, JobSet), Problems> {
+fn inputs(args: &Args) -> Result<(DriveSheet, HostSheet, JobSet), Problems> {
     let drive = study::catalogue::drive(&args.drive)
         .and_then(|mut drive| drive.set(&args.setting.into()).map(|()| drive));
-    let host = study::catalogue::host(&args.host).map(|sheet| sheet.config);
-    let cores = host.as_ref().map_or(1, |host| host.cores);
+    let host = study::catalogue::host(&args.host);
+    let cores = host.as_ref().map_or(1, |host| host.config.cores);
     let set = jobs(args, cores).and_then(|mut set| read_iologs(&mut set.jobs).map(|()| set));
-    let output = args.output.as_deref().map(|path| ("--output", path));
+    let outputs = output::asked([("--output", &args.output), ("--csv", &args.csv)]);
     let files: Vec<&Path> = args.files.iter().map(PathBuf::as_path).collect();
-    let unwritable = output::problems(output.as_slice(), &files);
+    let unwritable = output::problems(&outputs, &files);
     match (drive, host, set) {
-        (Ok(drive), Ok(mut host), Ok(set)) if unwritable.0.is_empty() => {
-            host.io_queues = drive.io_queues;
-            Ok((drive, host, set))
-        }
+        (Ok(drive), Ok(host), Ok(set)) if unwritable.0.is_empty() => Ok((drive, host, set)),
         (drive, host, set) => {
             let wrong = [drive.err(), host.err(), set.err(), Some(unwritable)];
             Err(Problems(

@@ -41,7 +41,7 @@ fn json_says_what_was_asked_and_what_was_achieved() {
         "3",
         "--load",
         "5",
-        "--format",
+        "--output-format",
         "json",
     ];
     let output = drivelab(&[&args[..], &SHORT].concat());

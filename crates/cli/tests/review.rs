@@ -58,8 +58,10 @@ fn writes_page_and_data_and_prints_a_table() {
         data["chapters"].as_array().unwrap().last().unwrap()["id"],
         "yours"
     );
+    let lines = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
+    assert!(lines.starts_with("drive,host,chapter,point,direction,"));
     let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
-    assert_eq!(names.len(), 3, "no temporary file is left");
+    assert_eq!(names.len(), 4, "no temporary file is left");
     // The same again is the same bytes; another seed is not.
     let first = std::fs::read(folder.path().join("out.html")).unwrap();
     review(folder.path(), &args);

@@ -21,6 +21,17 @@ pub enum Precondition {
     Steady,
 }
 
+impl Precondition {
+    /// As options and results name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precondition::Fresh => "fresh",
+            Precondition::Filled => "filled",
+            Precondition::Steady => "steady",
+        }
+    }
+}
+
 /// What a drive is made of: valid by construction, made by the catalogue.
 #[derive(Clone, PartialEq, Debug)]
 pub enum DriveConfig {

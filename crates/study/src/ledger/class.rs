@@ -124,6 +124,7 @@ mod tests {
                 false => Ok(crate::ledger::Model {
                     value: *model,
                     interval,
+                    seeds: 1,
                 }),
             };
             Result {

@@ -67,6 +67,8 @@ pub struct Model {
     pub value: f64,
     /// 95 % interval of that mean, from independent seeds; `None` with one seed, or without a run.
     pub interval: Option<(f64, f64)>,
+    /// How many seeds: 1 where no run is behind it.
+    pub seeds: usize,
 }
 
 /// A row with what came out.
@@ -496,7 +498,11 @@ impl Model {
             let half = t * libm::sqrt(squares / (n - 1.0) / n);
             (value - half, value + half)
         });
-        Model { value, interval }
+        Model {
+            value,
+            interval,
+            seeds: values.len(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Results as people and programs read them.
 
 pub mod act;
+pub mod csv;
 pub mod fio;
 pub mod fit;
 pub mod page;

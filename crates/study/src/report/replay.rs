@@ -41,7 +41,9 @@ pub struct Row {
 
 impl Row {
     /// Kinds of requests that there are, with what was recorded of them in the trace.
-    fn kinds(&self) -> impl Iterator<Item = (&'static str, &Measured, Option<&Histogram>)> {
+    pub(super) fn kinds(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, &Measured, Option<&Histogram>)> {
         let recorded = &self.replayed.recorded;
         self.replayed
             .outcome

@@ -38,7 +38,10 @@ pub(crate) fn measurement(outcome: &Outcome, keep: Keep) -> Measurement {
 }
 
 /// One direction over all threads; `None` if it had no I/O.
-fn figures<'a>(threads: impl Iterator<Item = &'a Measured>, keep: Keep) -> Option<Figures> {
+pub(crate) fn figures<'a>(
+    threads: impl Iterator<Item = &'a Measured>,
+    keep: Keep,
+) -> Option<Figures> {
     let mut latency = Histogram::default();
     let mut bands = AnatomyBands::default();
     let (mut ios, mut errors, mut iops, mut bytes_per_second) = (0, 0, 0.0, 0.0);

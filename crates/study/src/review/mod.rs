@@ -4,7 +4,7 @@
 //! table for the terminal. To add a chapter: a file in `suite/`, a line in its `CHAPTERS`, a chart in the page's
 //! `script/charts.js`, and where it has something to say a file in `verdict/`.
 
-mod measure;
+pub(crate) mod measure;
 pub mod results;
 mod run;
 mod suite;

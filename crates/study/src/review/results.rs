@@ -273,6 +273,8 @@ pub struct Latency {
     pub p99_99_us: Option<f64>,
     /// 99.999th percentile.
     pub p99_999_us: Option<f64>,
+    /// Within which these five lie with 95 % probability, from the number of samples; null where the percentile is.
+    pub intervals_us: [Option<[f64; 2]>; 5],
     /// At each of [`Review::percentiles`].
     pub at: Vec<Option<f64>>,
 }
@@ -315,6 +317,10 @@ impl Latency {
     /// The distribution in a histogram that is not empty.
     pub fn of(histogram: &Histogram, grid: &[f64]) -> Latency {
         let at = |percent: f64| histogram.percentile(percent).map(|span| rounded(span.us()));
+        let interval = |percent: f64| {
+            let known = histogram.percentile_interval(percent)?;
+            Some([known.low, known.high].map(|end| rounded(end.us())))
+        };
         Latency {
             mean_us: rounded(histogram.mean_ns() / 1e3),
             min_us: histogram.min().map_or(0.0, |span| rounded(span.us())),
@@ -324,6 +330,7 @@ impl Latency {
             p99_9_us: at(99.9),
             p99_99_us: at(99.99),
             p99_999_us: at(99.999),
+            intervals_us: [50.0, 99.0, 99.9, 99.99, 99.999].map(interval),
             at: grid.iter().map(|&percent| at(percent)).collect(),
         }
     }

@@ -128,7 +128,7 @@ impl Runner<'_> {
             .map(|spec| Point {
                 name: spec.name.clone(),
                 settings: spec.settings.clone(),
-                state: state_name(spec.state),
+                state: spec.state.name(),
                 seed: seed_of(self.request.seed, &spec.name),
                 results: vec![None; drives],
             })
@@ -423,7 +423,7 @@ impl Runner<'_> {
                     source: Some(yours.source.clone()),
                     ..Settings::default()
                 },
-                state: state_name(Precondition::Steady),
+                state: Precondition::Steady.name(),
                 seed: seed_of(self.request.seed, &yours.source),
                 results: results.collect(),
             };
@@ -450,14 +450,6 @@ fn time_for(ios: u64, iops: f64, longest: Option<Span>) -> Span {
     let runtime = longest.map_or(runtime, |most| runtime.min(most));
     // Whole milliseconds, so that the job reads well.
     Span::from_ms(runtime.ns().div_ceil(1_000_000))
-}
-
-fn state_name(state: Precondition) -> &'static str {
-    match state {
-        Precondition::Fresh => "fresh",
-        Precondition::Filled => "filled",
-        Precondition::Steady => "steady",
-    }
 }
 
 /// I/Os a second over all threads and directions.

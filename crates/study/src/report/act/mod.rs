@@ -31,7 +31,7 @@ pub struct Row {
 
 impl Row {
     /// The load of the run shown.
-    fn load(&self) -> f64 {
+    pub(super) fn load(&self) -> f64 {
         self.tested.config.load_factor()
     }
 

@@ -31,6 +31,8 @@ fn xpoint() -> XPointConfig {
             write_buffers: 32,
             table_places: 16,
             read_path_ps_per_byte: 384,
+            read_part: 4096,
+            read_completion: Span::ZERO,
             read_spread: Span::ZERO,
             write_path_ps_per_byte: 500,
             turnaround: Span::from_ns(300),

@@ -28,6 +28,8 @@ fn quiet() -> XPointConfig {
             write_buffers: 32,
             table_places: 16,
             read_path_ps_per_byte: 375,
+            read_part: 4096,
+            read_completion: Span::ZERO,
             read_spread: Span::ZERO,
             write_path_ps_per_byte: 500,
             turnaround: Span::from_ns(300),
@@ -168,6 +170,7 @@ fn a_large_command_is_split_and_its_pieces_overlap() {
 fn all_times_times_k_gives_latencies_times_k() {
     let mut base = quiet();
     base.timing.die_read = Span::from_ns(4_200);
+    base.timing.read_completion = Span::from_ns(90);
     let k = 3;
     let mut scaled = base.clone();
     let timing = &mut scaled.timing;
@@ -177,6 +180,7 @@ fn all_times_times_k_gives_latencies_times_k() {
         &mut timing.controller,
         &mut timing.controller_interval,
         &mut timing.turnaround,
+        &mut timing.read_completion,
         &mut timing.die_read,
         &mut timing.die_write,
     ] {
@@ -511,4 +515,51 @@ fn a_duplex_drive_reads_and_writes_at_once() {
     close_to(rate(&config, 100), read, 0.01, "reads alone");
     // As many bytes each way: the slower direction is always busy.
     close_to(rate(&config, 50), 2.0 * written, 0.05, "both");
+}
+
+#[test]
+fn parts_that_are_read_by_themselves_take_their_share_of_dies_and_path() {
+    let mut config = quiet();
+    config.timing.controller_interval = Span::from_ns(10);
+    config.timing.controller_slots = 256;
+    config.timing.table_places = 16_384;
+    let rate = |config: &XPointConfig, bytes: u32, align| {
+        Loop::new(128, 100, bytes, align, 20_000)
+            .run(config)
+            .bytes_per_second
+            / f64::from(bytes)
+    };
+    let whole = rate(&config, 4096, 4096);
+    close_to(rate(&config, 512, 512), whole, 0.01, "only whole units");
+    config.timing.read_part = 512;
+    close_to(rate(&config, 512, 512), 8.0 * whole, 0.05, "parts");
+    close_to(rate(&config, 4096, 4096), whole, 0.01, "whole units");
+    close_to(rate(&config, 4096, 512), whole, 0.02, "parts of two units");
+    // Half a unit does not help who wants less.
+    config.timing.read_part = 2048;
+    close_to(rate(&config, 512, 512), 2.0 * whole, 0.02, "halves");
+    // One group of dies that is slower than the path.
+    config.dies_per_channel = 1;
+    config.timing.die_read = Span::from_us(70);
+    close_to(rate(&config, 4096, 4096), 1e5, 0.01, "whole units, dies");
+    close_to(rate(&config, 2048, 2048), 2e5, 0.01, "halves, dies");
+}
+
+#[test]
+fn completions_take_the_read_path_between_commands_only() {
+    let mut config = quiet();
+    config.timing.controller_interval = Span::from_ns(10);
+    config.timing.controller_slots = 256;
+    let time = |config: &XPointConfig, bytes: u32| {
+        let rate = Loop::new(64, 100, bytes, 4096, 20_000).run(config);
+        1e9 * f64::from(bytes) / rate.bytes_per_second
+    };
+    let before = [4096, 131_072].map(|bytes| time(&config, bytes));
+    let latency = alone(&config, Command::read(0, 0, 4096));
+    config.timing.read_completion = Span::from_ns(400);
+    let after = [4096, 131_072].map(|bytes| time(&config, bytes));
+    for (before, after) in before.into_iter().zip(after) {
+        close_to(after - before, 400.0, 0.05, "a command's time");
+    }
+    assert_eq!(alone(&config, Command::read(0, 0, 4096)), latency);
 }

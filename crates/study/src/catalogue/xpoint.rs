@@ -17,9 +17,10 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
     let dies_per_channel = medium.count("dies_per_channel", 1..=32u32);
     let die_bytes = medium.bytes("die", 1 << 20..=1 << 40);
     let die_read = medium.span("read", Span::from_ns(1)..=Span::from_ms(10));
+    let read_part = medium.bytes("read_part", 512..=u64::from(UNIT)) as u32;
     let die_write = medium.span("write", Span::from_ns(1)..=Span::from_ms(10));
     drop(medium);
-    let (timing, max_transfer) = timing(section, die_read, die_write);
+    let (timing, max_transfer) = timing(section, die_read, die_write, read_part);
     let refresh = refresh(&mut section.section("refresh"));
     let mut levelling = section.section("levelling");
     let levelling = Levelling {
@@ -64,7 +65,12 @@ pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveCon
     DriveConfig::XPoint(Box::new(config))
 }
 
-fn timing(section: &mut Section<'_>, die_read: Span, die_write: Span) -> (Timing, u32) {
+fn timing(
+    section: &mut Section<'_>,
+    die_read: Span,
+    die_write: Span,
+    read_part: u32,
+) -> (Timing, u32) {
     const RATES: std::ops::RangeInclusive<f64> = 1e6..=1e12;
     let mut link = section.section("link");
     let delay = link.span("delay", Span::ZERO..=Span::from_ms(1));
@@ -86,6 +92,8 @@ fn timing(section: &mut Section<'_>, die_read: Span, die_write: Span) -> (Timing
         table_places: controller.count("table", 1..=MAX_TABLE_PLACES),
         controller_interval: controller.span("interval", Span::ZERO..=Span::from_ms(1)),
         read_path_ps_per_byte,
+        read_part,
+        read_completion: controller.span("completion", Span::ZERO..=Span::from_ms(1)),
         read_spread: Span::from_ns((read_unit * spread) as u64),
         write_path_ps_per_byte: controller.rate("write_path", RATES).picoseconds_per_byte(),
         turnaround: controller.span("turnaround", Span::ZERO..=Span::from_ms(1)),

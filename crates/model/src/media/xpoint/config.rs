@@ -65,6 +65,11 @@ pub struct Timing {
     pub table_places: u32,
     /// Controller's data path from the medium to the host, picoseconds a byte; moves whole units.
     pub read_path_ps_per_byte: u64,
+    /// The least part of a unit that is read, corrected and moved by itself, a power of two of at least 512 bytes;
+    /// [`UNIT`] if only whole units are.
+    pub read_part: u32,
+    /// What the completion of a read takes of the read path, behind its data.
+    pub read_completion: Span,
     /// A unit takes the read path as much less or more than the mean as this, evenly spread: error correction.
     pub read_spread: Span,
     /// Controller's data path from the host to the medium, picoseconds a byte; moves whole units.
@@ -155,6 +160,10 @@ impl Timing {
             "the table of units must have a place, and at most 65536",
         );
         require(
+            self.read_part.is_power_of_two() && (512..=UNIT).contains(&self.read_part),
+            "the part of a unit that is read by itself must be a power of two from 512 to 4096 bytes",
+        );
+        require(
             self.link_ps_per_byte <= slowest_link,
             "the link must not be slower than the data paths",
         );
@@ -179,6 +188,12 @@ impl XPointConfig {
     /// A group writes one unit in this time.
     pub fn unit_write(&self) -> Span {
         Span::from_ns(self.timing.die_write.ns() / u64::from(self.channels))
+    }
+
+    /// Of the `unwanted` bytes of a unit those that make whole parts, which nobody reads or moves.
+    #[inline]
+    pub(super) fn spared(&self, unwanted: u16) -> u16 {
+        unwanted & !(self.timing.read_part as u16 - 1)
     }
 
     /// How long a FORMAT takes: it touches all of the medium.

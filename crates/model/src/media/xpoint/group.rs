@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::config::XPointConfig;
+use super::config::{UNIT, XPointConfig};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -19,6 +19,12 @@ pub(super) struct Waits {
     pub(super) program: u32,
     pub(super) refresh: u32,
     pub(super) medium: u32,
+}
+
+/// What so many bytes of a unit take of the `whole` unit's time.
+#[inline]
+pub(super) fn share(whole: Span, bytes: u16) -> Span {
+    Span::from_ns(whole.ns() * u64::from(bytes) / u64::from(UNIT))
 }
 
 fn short(span: Span) -> u32 {
@@ -170,11 +176,11 @@ impl Medium {
         self.next
     }
 
-    /// A unit arrives for service at its group.
+    /// A unit arrives for service at its group; so many bytes of it are not read.
     #[inline]
-    pub(super) fn book(&mut self, now: Time, transit: Transit) {
+    pub(super) fn book(&mut self, now: Time, transit: Transit, spared: u16) {
         let index = usize::from(transit.group);
-        let done = self.groups[index].book(now, transit);
+        let done = self.groups[index].book(now, transit, spared);
         if self.heads[index] == Time::NEVER {
             self.heads[index] = done;
             self.next = self.next.min(done);
@@ -333,18 +339,22 @@ impl Group {
         }
     }
 
-    /// A unit arrives for service at `now`; its transit leaves when it is done.
+    /// A unit, but for so many bytes of it if it is read, arrives for service at `now`; its transit leaves when it is
+    /// done.
     #[inline]
-    fn book(&mut self, now: Time, mut transit: Transit) -> Time {
+    fn book(&mut self, now: Time, mut transit: Transit, spared: u16) -> Time {
         self.catch_up(now);
         let write = transit.role == Role::Write;
-        let service = if write {
+        let mut service = if write {
             self.unit_write
         } else if self.recovery.happens() {
             self.unit_read + self.recovery_time
         } else {
             self.unit_read
         };
+        if spared > 0 {
+            service = service - share(self.unit_read, spared);
+        }
         let start = self.free_at.max(now);
         let done = start + service;
         transit.waits = Waits {

@@ -1,6 +1,7 @@
 //! What holds commands back: the power governor, and write protection when the rated endurance is used up.
 
 use super::config::{UNIT, XPointConfig};
+use super::group::share;
 use super::piece::Piece;
 use crate::time::{Span, Time};
 
@@ -35,14 +36,15 @@ impl Governor {
         };
     }
 
-    /// How long a piece that comes at `now` must wait. Later pieces never come in before earlier ones.
+    /// How long a piece that comes at `now`, and reads so many bytes less than its units have, must wait. Later pieces
+    /// never come in before earlier ones.
     #[inline]
-    pub(super) fn admit(&mut self, now: Time, piece: &Piece) -> Span {
+    pub(super) fn admit(&mut self, now: Time, piece: &Piece, spared: u16) -> Span {
         let wait = self.paid_until.since(now + self.window);
         let cost = if piece.writes() {
             self.write * u64::from(piece.units) + self.read * u64::from(piece.merges())
         } else {
-            self.read * u64::from(piece.units)
+            self.read * u64::from(piece.units) - share(self.read, spared)
         };
         self.paid_until = self.paid_until.max(now) + cost;
         wait

@@ -10,6 +10,9 @@
 //! loses the overlap of transfer and writing; and as the pieces of a large unaligned write share units, each waits
 //! for the one before. This is why unaligned large writes stop near 1.3 GB/s (S4-108).
 //!
+//! Some drives read parts of a unit by themselves: the data path moves those that are wanted, and a command within one
+//! unit has its dies read no others. What is written is always a whole unit.
+//!
 //! A duplex drive has a controller's front and a data path for each direction, so that reads and writes pass each other;
 //! the dies they share.
 //!
@@ -101,7 +104,8 @@ struct Refreshing {
 struct Counts {
     host_read: u64,
     host_written: u64,
-    units_read: u64,
+    /// From the medium.
+    bytes_read: u64,
     units_written: u64,
     /// By front of the controller.
     dispatched: [u64; 2],
@@ -193,7 +197,8 @@ impl XPoint {
     /// so the station is booked in the order of arrival.
     fn enter(&mut self, now: Time, slot: u32) {
         let piece = &mut self.pieces[slot];
-        let governed = self.governor.admit(now, piece);
+        let unread = piece.unread(&self.config);
+        let governed = self.governor.admit(now, piece, unread);
         piece.throttled = now.since(piece.submitted) + governed;
         let timing = &self.config.timing;
         let arrival = now + governed + timing.link;
@@ -257,7 +262,8 @@ impl XPoint {
         let work = piece.work;
         if work == Work::Read {
             let (first, units, uncovered) = (piece.first_unit, piece.units, piece.uncovered);
-            self.counts.units_read += u64::from(units);
+            let unread = piece.unread(&self.config);
+            self.counts.bytes_read += u64::from(units) * u64::from(UNIT) - u64::from(unread);
             for unit in 0..units {
                 let role = if unit == 0 && uncovered[0] > 0 {
                     Role::ReadFirst
@@ -266,7 +272,7 @@ impl XPoint {
                 } else {
                     Role::Read
                 };
-                self.send_to_medium(now, slot, first + unit, role);
+                self.send_to_medium(now, slot, first + unit, role, unread);
             }
             return;
         }
@@ -276,8 +282,8 @@ impl XPoint {
         let last = piece.units - 1;
         for (uncovered, unit) in piece.uncovered.into_iter().zip([0, last]) {
             if uncovered > 0 {
-                self.counts.units_read += 1;
-                self.send_to_medium(now, slot, piece.first_unit + unit, Role::Merge);
+                self.counts.bytes_read += u64::from(UNIT);
+                self.send_to_medium(now, slot, piece.first_unit + unit, Role::Merge, 0);
             }
         }
         if work == Work::Write {
@@ -327,9 +333,9 @@ impl XPoint {
     }
 
     #[inline]
-    fn send_to_medium(&mut self, now: Time, slot: u32, unit: u32, role: Role) {
+    fn send_to_medium(&mut self, now: Time, slot: u32, unit: u32, role: Role, spared: u16) {
         let transit = self.transit(now, slot, unit, role);
-        self.medium.book(now, transit);
+        self.medium.book(now, transit, spared);
     }
 
     /// A unit and where it lives. Each run of as many units as there are groups covers all groups, in an order that
@@ -369,7 +375,7 @@ impl XPoint {
         match transit.role {
             Role::Read | Role::ReadFirst | Role::ReadLast => self.unit_done(now, &transit, done),
             Role::Merge => debug_assert!(false, "nothing is merged on the data path"),
-            Role::Write => self.medium.book(now, transit),
+            Role::Write => self.medium.book(now, transit, 0),
         }
     }
 
@@ -380,6 +386,9 @@ impl XPoint {
             return;
         }
         self.locks.remove(piece);
+        if piece.work == Work::Read {
+            self.paths[0].complete_read(now);
+        }
         let position = piece.position;
         self.working.swap_remove(position as usize);
         if let Some(&moved) = self.working.get(position as usize) {
@@ -556,14 +565,14 @@ impl Device for XPoint {
         let power = &self.config.power;
         let unit = f64::from(UNIT);
         let background = self.medium.moved_units() as f64 + self.refreshed_units(now);
-        let read = (counts.units_read as f64 + background) * unit;
+        let read = counts.bytes_read as f64 + background * unit;
         let written = (counts.units_written as f64 + background) * unit;
         gauges.gauge(Gauge::HostBytesRead, counts.host_read as f64);
         gauges.gauge(Gauge::HostBytesWritten, counts.host_written as f64);
         gauges.gauge(Gauge::MediumBytesRead, read);
         gauges.gauge(Gauge::MediumBytesWritten, written);
         let joules = now.seconds() * power.idle_watts
-            + counts.units_read as f64 * unit * power.read_joules_per_byte
+            + counts.bytes_read as f64 * power.read_joules_per_byte
             + counts.units_written as f64 * unit * power.write_joules_per_byte;
         gauges.gauge(Gauge::EnergyJoules, joules);
         let timing = &self.config.timing;

@@ -13,10 +13,12 @@
 //!
 //! Reads differ a little in length, as their error correction does: the drive does not saturate all at once (S1-013).
 //! Of a unit that is wanted in part the whole is read and corrected, and only that part crosses the link: it arrives
-//! sooner, but the path is not free sooner.
+//! sooner, but the path is not free sooner. Where parts are read and corrected by themselves, it is.
+//!
+//! The completion of a read goes out behind its data: a path as fast as the link loses some time to each command.
 
 use super::config::{UNIT, XPointConfig};
-use super::group::{Role, Transit};
+use super::group::{Role, Transit, share};
 use super::table::{Buffers, Table};
 use crate::random::Stream;
 use crate::time::{Span, Time};
@@ -43,6 +45,9 @@ pub(super) struct Path {
     write: Span,
     turnaround: Span,
     link_ps_per_byte: u64,
+    /// Bytes of the least part of a unit that takes the path by itself, less one.
+    within_part: u16,
+    completion: Span,
     busy: Span,
     stream: Stream,
 }
@@ -76,6 +81,8 @@ impl Path {
             write: unit(timing.write_path_ps_per_byte),
             turnaround: timing.turnaround,
             link_ps_per_byte: timing.link_ps_per_byte,
+            within_part: timing.read_part as u16 - 1,
+            completion: timing.read_completion,
             busy: Span::ZERO,
             stream: Stream::new(seed, "read path"),
         }
@@ -142,6 +149,10 @@ impl Path {
         } else {
             self.read + Span::from_ns(self.stream.below(self.read_spread.ns() + 1))
         };
+        let spared = unwanted & !self.within_part;
+        if spared > 0 {
+            service = service - share(service, spared);
+        }
         if write != self.last_was_write {
             service += self.turnaround;
             self.last_was_write = write;
@@ -149,9 +160,9 @@ impl Path {
         self.busy += service;
         let start = self.free_at.max(now);
         self.free_at = start + service;
-        if unwanted > 0 {
-            let spared = Span::per_bytes(self.link_ps_per_byte, u64::from(unwanted));
-            service = service.saturating_sub(spared);
+        if unwanted > spared {
+            let stays = Span::per_bytes(self.link_ps_per_byte, u64::from(unwanted - spared));
+            service = service.saturating_sub(stays);
         }
         transit.at = start + service;
         self.next = transit.at;
@@ -167,7 +178,16 @@ impl Path {
         done
     }
 
-    /// Time spent moving units up to `now`.
+    /// The completion of a read goes out, from `now` or behind the unit being moved.
+    #[inline]
+    pub(super) fn complete_read(&mut self, now: Time) {
+        if self.completion > Span::ZERO {
+            self.free_at = self.free_at.max(now) + self.completion;
+            self.busy += self.completion;
+        }
+    }
+
+    /// Time spent moving units, and on completions, up to `now`.
     pub(super) fn busy(&self, now: Time) -> Span {
         self.busy.saturating_sub(self.free_at.since(now))
     }

@@ -89,6 +89,15 @@ impl Piece {
         matches!(self.work, Work::Write | Work::Zeroes)
     }
 
+    /// Bytes of its units that the dies need not read.
+    #[inline]
+    pub(super) fn unread(&self, config: &XPointConfig) -> u16 {
+        match (self.work, self.units) {
+            (Work::Read, 1) => config.spared(self.uncovered[0]),
+            _ => 0,
+        }
+    }
+
     /// Units that must be read before they are written.
     pub(super) fn merges(&self) -> u32 {
         if self.writes() {

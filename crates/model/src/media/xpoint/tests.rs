@@ -23,6 +23,8 @@ pub(crate) fn config() -> XPointConfig {
             write_buffers: 5,
             table_places: 100,
             read_path_ps_per_byte: 408,
+            read_part: UNIT,
+            read_completion: Span::ZERO,
             read_spread: Span::from_ns(500),
             write_path_ps_per_byte: 455,
             turnaround: Span::from_ns(300),
@@ -106,6 +108,8 @@ fn keeps_the_laws_when_nothing_takes_time() {
             write_buffers: 2,
             table_places: 70,
             read_path_ps_per_byte: 0,
+            read_part: UNIT,
+            read_completion: Span::ZERO,
             read_spread: Span::ZERO,
             write_path_ps_per_byte: 0,
             turnaround: Span::ZERO,
@@ -132,6 +136,8 @@ proptest::proptest! {
         places in 1u32..200,
         rates in proptest::array::uniform2(1u64..3_000),
         spread in 0.0f64..1.0,
+        part in 9u32..13,
+        completion in 0u64..3_000,
         refresh in 0u32..20,
         moves in 0u32..300,
         limit in 5.1f64..20.0,
@@ -156,6 +162,8 @@ proptest::proptest! {
         timing.read_path_ps_per_byte = rates[0];
         let unit = Span::per_bytes(rates[0], u64::from(UNIT));
         timing.read_spread = Span::from_ns((unit.ns() as f64 * spread) as u64);
+        timing.read_part = 1 << part;
+        timing.read_completion = Span::from_ns(completion);
         timing.write_path_ps_per_byte = rates[1];
         timing.link_ps_per_byte = rates[0].min(rates[1]);
         config.refresh.batch_units = refresh;

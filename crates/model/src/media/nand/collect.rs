@@ -5,7 +5,8 @@
 //! `S` earns `S - v`, a little with each page looked at), and collects no further ahead than a few pages. So the work is
 //! spread evenly, is the same at light and at heavy load, and cannot deadlock, because one block is kept back for copies.
 
-use super::die::{Cause, Copying, Work};
+use super::channel::Way;
+use super::die::{Cause, Copying, Loading, Work};
 use super::{KIND_SHIFT, NONE, Nand, TIMER};
 use crate::ftl::{UNIT, Writer};
 use crate::time::{Span, Time};
@@ -136,10 +137,10 @@ impl Nand {
     /// The sensed units cross the channel; programming them comes later on the same channel, so after them.
     pub(super) fn copies_sensed(&mut self, now: Time, die: u32) {
         let units = self.dies[die as usize].collecting.sensing;
-        let at = self.book_channel(now, die, u64::from(units * UNIT));
         if !self.config.timing.cache_read {
-            self.begin(now, die, Work::CollectTransfer, Cause::Collection, at);
+            self.hold(now, die, Work::CollectTransfer, Cause::Collection);
         }
+        self.move_page(now, die, Way::Out, units);
     }
 
     fn program_copies(&mut self, now: Time, die: u32) -> bool {
@@ -155,16 +156,12 @@ impl Nand {
         collecting
             .programming
             .extend(collecting.gathered.drain(..units));
-        let ready = self.book_channel(now, die, units as u64 * u64::from(UNIT));
-        self.tally.programs += 1;
-        let until = ready + self.program_time(slot);
-        self.begin(
-            now,
-            die,
-            Work::CollectProgram(slot),
-            Cause::Collection,
-            until,
-        );
+        let loading = Loading {
+            work: Work::CollectProgram(slot),
+            cause: Cause::Collection,
+            program: self.program_time(slot),
+        };
+        self.load(now, die, loading, units as u32);
         true
     }
 

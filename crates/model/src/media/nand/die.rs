@@ -3,8 +3,9 @@
 //! A die does one thing at a time. Reads go first; a program or erase can be suspended for them. Cumulative busy time
 //! by cause is kept so that a wait is split exactly: the counters at arrival are subtracted from those at the start.
 
+use super::channel::{Due, Way};
 use super::config::NandConfig;
-use super::{DIE_DONE, KIND_SHIFT, NONE, Nand};
+use super::{CHANNEL, DIE_DONE, KIND_SHIFT, NONE, Nand};
 use crate::anatomy::Part;
 use crate::ftl::{Shape, Writer};
 use crate::random::Stream;
@@ -45,6 +46,8 @@ pub(super) enum Work {
     Sense(u32),
     /// Holding this operation's data until they have crossed the channel.
     Transfer(u32),
+    /// Its only register fills with a page that will be programmed.
+    Load,
     /// Programming buffered units into the page at this slot.
     Program(u32),
     /// Sensing a page of the victim.
@@ -60,12 +63,24 @@ pub(super) enum Work {
     Refresh,
 }
 
-/// An operation that a read interrupted.
+/// An operation that a read interrupted, or came before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspended {
     pub(super) work: Work,
     pub(super) cause: Cause,
     pub(super) rest: Span,
+    /// It was under way.
+    begun: bool,
+}
+
+/// A page on its way to the registers of a die.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loading {
+    /// What follows.
+    pub(super) work: Work,
+    pub(super) cause: Cause,
+    /// How long that takes.
+    pub(super) program: Span,
 }
 
 /// A copy on its way: page and the slot it came from.
@@ -112,6 +127,7 @@ pub(super) struct Die {
     pub(super) register: u32,
     pub(super) suspended: Option<Suspended>,
     suspensions: u32,
+    loading: Option<Loading>,
     /// Buffer slots of the page being programmed.
     pub(super) page: Vec<u32>,
     /// When they were handed to the die.
@@ -134,6 +150,7 @@ impl Die {
             register: NONE,
             suspended: None,
             suspensions: 0,
+            loading: None,
             page: Vec::with_capacity(slots),
             page_since: Time::ZERO,
             collecting: Collecting {
@@ -163,6 +180,11 @@ impl Die {
 
     pub(super) fn busy_seconds(&self, now: Time) -> f64 {
         self.causes(now).iter().sum::<u64>() as f64 * 1e-9
+    }
+
+    /// Neither at work nor about to be.
+    pub(super) fn vacant(&self) -> bool {
+        self.work == Work::Idle && self.loading.is_none()
     }
 
     /// Ends the accounting of what it did.
@@ -222,14 +244,95 @@ impl Nand {
     /// Puts an idle die to work until `until`.
     #[inline]
     pub(super) fn begin(&mut self, now: Time, die: u32, work: Work, cause: Cause, until: Time) {
+        self.hold(now, die, work, cause);
+        self.dies[die as usize].until = until;
+        self.events.push(until, DIE_DONE << KIND_SHIFT | die);
+    }
+
+    /// Puts an idle die to work until its channel has moved a page.
+    #[inline]
+    pub(super) fn hold(&mut self, now: Time, die: u32, work: Work, cause: Cause) {
         let state = &mut self.dies[die as usize];
         debug_assert_eq!(state.work, Work::Idle);
         state.work = work;
         state.cause = cause;
         state.since = now;
-        state.until = until;
+        state.until = Time::NEVER;
         self.idle.remove(die);
-        self.events.push(until, DIE_DONE << KIND_SHIFT | die);
+    }
+
+    /// Sends a page to a vacant die, which programs it when it is there. A die that can suspend a program for a read
+    /// has registers for both, so it reads meanwhile; another one is taken.
+    pub(super) fn load(&mut self, now: Time, die: u32, loading: Loading, units: u32) {
+        let state = &mut self.dies[die as usize];
+        debug_assert!(state.vacant());
+        state.loading = Some(loading);
+        self.tally.programs += 1;
+        self.idle.remove(die);
+        if self.one_register() {
+            self.hold(now, die, Work::Load, loading.cause);
+        }
+        self.move_page(now, die, Way::In, units);
+    }
+
+    fn one_register(&self) -> bool {
+        let suspend = self.config.timing.suspend.as_ref();
+        suspend.is_none_or(|suspend| suspend.most == 0)
+    }
+
+    /// Puts a page on the channel of its die.
+    pub(super) fn move_page(&mut self, now: Time, die: u32, way: Way, units: u32) {
+        let index = die % self.shape.channels;
+        if let Some(at) = self.channels[index as usize].page(now, die, way, units) {
+            self.events.push(at, CHANNEL << KIND_SHIFT | index);
+        }
+    }
+
+    /// The event of a channel: the first of its pages may have moved.
+    pub(super) fn channel_due(&mut self, now: Time, index: u32) {
+        let (die, way, next) = match self.channels[index as usize].due(now) {
+            Due::Later(at) => {
+                self.events.push(at, CHANNEL << KIND_SHIFT | index);
+                return;
+            }
+            Due::Moved(die, way, next) => (die, way, next),
+        };
+        if let Some(at) = next {
+            self.events.push(at, CHANNEL << KIND_SHIFT | index);
+        }
+        match way {
+            Way::In => self.loaded(now, die),
+            // Where the next page is sensed meanwhile, nobody waits for this one.
+            Way::Out if self.dies[die as usize].work == Work::CollectTransfer => {
+                self.dies[die as usize].stop(now);
+                self.next_work(now, die);
+            }
+            Way::Out => {}
+        }
+    }
+
+    /// A page is in the registers of its die.
+    fn loaded(&mut self, now: Time, die: u32) {
+        let state = &mut self.dies[die as usize];
+        let Some(loading) = state.loading.take() else {
+            debug_assert!(false, "die {die} was not being loaded");
+            return;
+        };
+        if state.work == Work::Load {
+            state.stop(now);
+        }
+        if state.work == Work::Idle {
+            let until = now + loading.program;
+            self.begin(now, die, loading.work, loading.cause, until);
+            return;
+        }
+        // It reads: the program comes after that.
+        state.suspended = Some(Suspended {
+            work: loading.work,
+            cause: loading.cause,
+            rest: loading.program,
+            begun: false,
+        });
     }
 
     /// Queues a sense operation at its die, starts it if the die is idle, suspends what stands in its way if it can.
@@ -298,6 +401,7 @@ impl Nand {
             work: state.work,
             cause: state.cause,
             rest,
+            begun: true,
         });
         let cause = state.cause;
         state.stop(now);
@@ -326,7 +430,7 @@ impl Nand {
             Work::CollectProgram(slot) => self.copies_programmed(die, slot),
             Work::Erase(slot) => self.ftl.erased(slot),
             Work::CollectSense => self.copies_sensed(now, die),
-            Work::CollectTransfer | Work::Suspending | Work::Refresh | Work::Idle => {}
+            Work::Load | Work::CollectTransfer | Work::Suspending | Work::Refresh | Work::Idle => {}
         }
         self.next_work(now, die);
         if matches!(
@@ -353,14 +457,15 @@ impl Nand {
         let state = &mut self.dies[die as usize];
         state.register = NONE;
         if let Some(suspended) = state.suspended.take() {
-            let resume = self
-                .config
-                .timing
-                .suspend
-                .as_ref()
-                .map_or(Span::ZERO, |s| s.resume);
+            let resume = match &self.config.timing.suspend {
+                Some(suspend) if suspended.begun => suspend.resume,
+                _ => Span::ZERO,
+            };
             let until = now + suspended.rest + resume;
             self.begin(now, die, suspended.work, suspended.cause, until);
+            return;
+        }
+        if state.loading.is_some() {
             return;
         }
         let host = self.buffer.page_ready(self.shape.page_slots) && self.may_program(die);

@@ -5,14 +5,17 @@
 //! queues at the dies, is sensed, crosses the channel and the link. Reads go before everything else at a die and suspend
 //! programs and erases where the drive can. Each die collects garbage for itself (see [`crate::ftl`]).
 //!
-//! Stations are booked when something arrives at them, so a channel is never held for data that are not there yet.
+//! Stations are booked when something arrives at them, so a channel is never held for data that are not there yet;
+//! pages to be programmed cross it in pieces that reads go between (`channel`).
 //! The link inwards is booked from the controller: its only feed is that first-in-first-out server, so order is kept.
 //!
-//! Leaves out: ordering of channel use (first come, first served, a program's data in one piece); the difference
-//! between sensing lower and upper pages beyond a uniform spread; parity dies; temperature; map traffic to the medium.
-//! Why it is built so: `docs/decisions/0004-preconditioned-map.md`, `0010-nand-structure.md` and `0014-nand-times.md`.
+//! Leaves out: the difference between sensing lower and upper pages beyond a uniform spread; loading a page while the
+//! last one is programmed (ONFI's cache program); parity dies; temperature; map traffic to the medium.
+//! Why it is built so: `docs/decisions/0004-preconditioned-map.md`, `0010-nand-structure.md`, `0014-nand-times.md` and
+//! `0025-nand-channels.md`.
 
 mod ahead;
+mod channel;
 mod collect;
 mod config;
 mod die;
@@ -41,6 +44,7 @@ use crate::random::Stream;
 use crate::time::{Span, Time};
 
 use ahead::ReadCache;
+use channel::{Channel, Rate};
 use die::{Die, DieSet};
 use read::SenseOp;
 use write::Buffer;
@@ -54,6 +58,7 @@ const TRANSFERRED: u32 = 1;
 const TIMER: u32 = 2;
 const PAUSE_OVER: u32 = 3;
 const ISSUE: u32 = 4;
+const CHANNEL: u32 = 5;
 const KIND_SHIFT: u32 = 29;
 const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 
@@ -115,7 +120,7 @@ pub struct Nand {
     controller: Station,
     link_in: Station,
     link_out: Station,
-    channels: Vec<Station>,
+    channels: Vec<Channel>,
     dies: Vec<Die>,
     /// Of lower pages and of upper ones.
     program_times: [Span; 2],
@@ -222,6 +227,10 @@ impl Nand {
             .collect();
         let buffer = Buffer::new(&config, &mut random);
         let timing = &config.timing;
+        let rate = Rate {
+            command: timing.channel_command,
+            ps_per_byte: timing.channel_ps_per_byte,
+        };
         Nand {
             shape,
             cold,
@@ -231,7 +240,10 @@ impl Nand {
             controller: Station::default(),
             link_in: Station::default(),
             link_out: Station::default(),
-            channels: vec![Station::default(); shape.channels as usize],
+            channels: vec![
+                Channel::new(rate, shape.dies / shape.channels);
+                shape.channels as usize
+            ],
             dies,
             program_times: [-1.0, 1.0]
                 .map(|sign| timing.program.scale(1.0 + sign * timing.program_spread)),
@@ -388,6 +400,7 @@ impl Nand {
             TRANSFERRED => self.transferred(now, index),
             TIMER => self.idle_timer(now),
             ISSUE => self.queue_read(now, index, self.ops[index as usize].die()),
+            CHANNEL => self.channel_due(now, index),
             _ => self.pause_over(now),
         }
     }

@@ -319,24 +319,14 @@ impl Nand {
         self.begin(now, die, Work::Sense(op), Cause::Read, until);
     }
 
-    /// Books a transfer on a die's channel; returns when it ends.
-    #[inline]
-    pub(super) fn book_channel(&mut self, now: Time, die: u32, bytes: u64) -> Time {
-        let timing = &self.config.timing;
-        let time = timing.channel_command + Span::per_bytes(timing.channel_ps_per_byte, bytes);
-        self.channels[(die % self.shape.channels) as usize]
-            .book(now, time)
-            .1
-    }
-
     /// A sense has ended: its data join the queue for the channel.
     #[inline]
     pub(super) fn sensed(&mut self, now: Time, op: u32, die: u32) {
         let sense = &mut self.ops[op as usize];
         sense.sensed = now;
-        let bytes = u64::from(sense.units * UNIT);
-        self.tally.medium_read += bytes;
-        let at = self.book_channel(now, die, bytes);
+        self.tally.medium_read += u64::from(sense.units * UNIT);
+        let channel = &mut self.channels[(die % self.shape.channels) as usize];
+        let at = channel.read(now, sense.units);
         debug_assert!(op <= INDEX_MASK);
         if self.config.timing.cache_read {
             self.events.push(at, TRANSFERRED << KIND_SHIFT | op);

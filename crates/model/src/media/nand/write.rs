@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use super::config::NandConfig;
-use super::die::{Cause, Work};
+use super::die::{Cause, Loading, Work};
 use super::read::{SenseOp, add_sensing};
 use super::{KIND_SHIFT, NONE, Nand, PAUSE_OVER, Segment, add_way_down};
 use crate::anatomy::Part;
@@ -366,7 +366,7 @@ impl Nand {
         while let Some(die) = self.starved.next(from) {
             from = die + 1;
             self.starved.remove(die);
-            if self.dies[die as usize].work == Work::Idle {
+            if self.dies[die as usize].vacant() {
                 self.idle.remove(die);
                 if self.collect(now, die) {
                     continue;
@@ -410,11 +410,13 @@ impl Nand {
         }
         state.page_since = now;
         self.buffer.drain = self.buffer.drain.saturating_sub(units as u32);
-        let ready = self.book_channel(now, die, units as u64 * u64::from(UNIT));
-        self.tally.programs += 1;
         self.next_die = (die + 1) % shape.dies;
-        let until = ready + program;
-        self.begin(now, die, Work::Program(slot), Cause::Program, until);
+        let loading = Loading {
+            work: Work::Program(slot),
+            cause: Cause::Program,
+            program,
+        };
+        self.load(now, die, loading, units as u32);
     }
 
     /// A page of host data is on the medium.

@@ -65,7 +65,7 @@ pub fn fault_script(bytes: &[u8]) {
     match faults::script(&text) {
         Err(problems) => assert!(!problems.is_empty()),
         Ok(planned) => {
-            for one in planned {
+            for (_, one) in planned {
                 let again: faults::Fault = one.fault.to_string().parse().expect("as shown");
                 assert_eq!(again.to_string(), one.fault.to_string());
             }

@@ -20,13 +20,13 @@ use live::nvme::{self, NvmeTcp};
 use live::{Clock, EventLoop, Lateness, Limits, Served, VhostUser};
 use model::{Span, Time};
 use study::catalogue::Settings;
-use study::problem::Problems;
+use study::problem::{Place, Problem, Problems};
 
 use crate::failure::Failure;
 use crate::setting::SettingArgs;
 use crate::state::State;
 use address::Address;
-use asked::Asked;
+use asked::{Asked, AskedFault};
 use connect::{connect_lines, metrics_line, nvme_lines};
 use sockets::{SocketFile, Sockets};
 
@@ -185,7 +185,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     promise(args, &addresses, &mut server)?;
     // Kept until the end: their files are then removed.
     let _files = listen_at_all(args, &asked, sockets, &mut server)?;
-    server.plan(asked.faults);
+    let faults = asked.faults.into_iter();
+    server.plan(faults.map(|one| (one.at, one.drive, one.fault)).collect());
     if io::stderr().is_terminal() {
         let mut watch = watch::Watch::new(screen.clone());
         let every = Span::from_ms(1_000);
@@ -224,11 +225,18 @@ fn check_faults(args: &Args, asked: &Asked, drives: &mut [Served]) -> Result<(),
     let mut problems = Problems::default();
     let script = args.fault.iter().map(|path| path.display().to_string());
     let script = script.collect::<String>();
-    for (_, index, fault) in &asked.faults {
-        let drive = &mut drives[*index];
+    for AskedFault {
+        line, drive, fault, ..
+    } in &asked.faults
+    {
+        let drive = &mut drives[*drive];
         if let Err(why) = drive.could_suffer(fault) {
-            let what = format!("{}: `{fault}`: {why}", drive.name());
-            problems.0.extend(Problems::whole(&script, what).0);
+            problems.0.push(Problem {
+                origin: script.clone(),
+                place: Place::Line(*line),
+                what: format!("{}: `{fault}`: {why}", drive.name()),
+                help: None,
+            });
         }
     }
     problems.or(())

@@ -62,6 +62,22 @@ fn every_built_in_drive_loads() {
 }
 
 #[test]
+fn two_media_do_not_hide_what_is_wrong_inside_them() {
+    let ram = format!(
+        "{PER_COMMAND}\nrate = {{ value = \"1 GB\", kind = \"fitted\", source = \"S1-002\" }}"
+    );
+    let root = format!("{CAPACITY}\n{FORMATS}\n[raid0]\nmember = 3");
+    let said = messages(&drive_with(&root, &ram));
+    for part in [
+        "more than one medium: [ram] and [raid0]",
+        "`ram.rate`",
+        "raid0.member",
+    ] {
+        assert!(said.contains(part), "{part} in:\n{said}");
+    }
+}
+
+#[test]
 fn every_built_in_host_loads() {
     for name in catalogue::host_names() {
         let host =

@@ -6,6 +6,7 @@ use model::media::Precondition;
 use study::catalogue;
 use study::fit::{self, MeasuredRun, Quantity, Request, Target};
 use study::ledger::figure::RunFigure;
+use study::ledger::support;
 use study::run::{Plan, simulate};
 use study::workload::job::{Job, Mix};
 
@@ -108,20 +109,41 @@ fn a_known_drive_is_found_again() {
     }
     let held_out = fit::median_error(&fitted.residuals, true).expect("one run is held out");
     assert!(held_out < 0.02, "{held_out}");
-    // The file is a drive, and says what it was fitted to.
-    let sheet = catalogue::drive_from_text("found.toml", &fitted.toml).expect("it loads");
+    assert!(fitted.parameters.iter().all(|one| !one.at_bound));
+    says_what_it_is(&fitted.toml);
+}
+
+/// The file is a drive, another than its base, and says what it was fitted to.
+fn says_what_it_is(toml: &str) {
+    let sheet = catalogue::drive_from_text("found.toml", toml).expect("it loads");
     let figure = sheet.figure("xpoint.medium.write").expect("it is there");
     assert_eq!(
         (figure.kind, sheet.name.as_str()),
         (catalogue::Kind::Fitted, "found")
     );
-    assert!(figure.source.contains("Read-1"), "{}", figure.source);
-    assert!(
-        !figure.source.contains("Write-2"),
-        "it was held out: {}",
-        figure.source
+    let line = |start: &str| {
+        let found = toml.lines().find(|line| line.starts_with(start));
+        found.unwrap_or_else(|| panic!("{start} in {toml}"))
+    };
+    assert_eq!(
+        line("# Fitted to"),
+        "# Fitted to the runs Read-1, Write-1, Read-2."
     );
-    assert!(fitted.parameters.iter().all(|one| !one.at_bound));
+    assert_eq!(line("# Held out"), "# Held out: Write-2.");
+    // It is another drive than its base: nobody has published what it costs, and no published row tests it.
+    assert_eq!((sheet.maker.as_str(), sheet.price_usd), ("unknown", None));
+    let known = support::statement(&sheet);
+    assert_eq!(known.grade, support::Grade::YourFit);
+    assert!(
+        known.text.starts_with("from p4800x-375: 9 figures of fio"),
+        "{}",
+        known.text
+    );
+    assert!(
+        known.text.contains(", 3 figures held out"),
+        "{}",
+        known.text
+    );
     let note = figure.note.as_deref().expect("the interval");
     assert!(note.starts_with("95 %: 3"), "{note}");
 }

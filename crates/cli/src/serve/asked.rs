@@ -20,8 +20,21 @@ pub(super) struct Asked {
     pub(super) nvme: Vec<Address>,
     pub(super) metrics: Vec<Address>,
     pub(super) setups: Vec<Setup>,
-    /// Faults by wall time and drive.
-    pub(super) faults: Vec<(Wall, usize, Fault)>,
+    /// The faults of the script.
+    pub(super) faults: Vec<AskedFault>,
+}
+
+/// A fault of the script.
+#[derive(Clone, Debug)]
+pub(super) struct AskedFault {
+    /// Line of the script, from 1.
+    pub(super) line: usize,
+    /// When.
+    pub(super) at: Wall,
+    /// Index of the drive.
+    pub(super) drive: usize,
+    /// What.
+    pub(super) fault: Fault,
 }
 
 impl Asked {
@@ -139,7 +152,7 @@ fn sum_of(name: &str) -> u32 {
 }
 
 /// The faults of the script, with the wall time and the drive of each.
-fn faults(args: &Args, names: &[&str], problems: &mut Problems) -> Vec<(Wall, usize, Fault)> {
+fn faults(args: &Args, names: &[&str], problems: &mut Problems) -> Vec<AskedFault> {
     let Some(path) = &args.fault else {
         return Vec::new();
     };
@@ -168,17 +181,26 @@ fn faults(args: &Args, names: &[&str], problems: &mut Problems) -> Vec<(Wall, us
         },
     };
     let mut faults = Vec::new();
-    for planned in planned {
+    for (line, planned) in planned {
         let drive = match &planned.drive {
             None => Some(0),
             Some(name) => names.iter().position(|known| *known == name),
         };
         let at = Wall::default().plus(planned.at.unwrap_or(Span::ZERO));
         match drive {
-            Some(drive) => faults.push((at, drive, planned.fault)),
+            Some(drive) => faults.push(AskedFault {
+                line,
+                at,
+                drive,
+                fault: planned.fault,
+            }),
             None => wrong(
-                Place::Whole,
-                format!("there is no drive `{}`", planned.drive.unwrap_or_default()),
+                Place::Line(line),
+                format!(
+                    "there is no drive `{}`; served are {}",
+                    planned.drive.unwrap_or_default(),
+                    names.join(", ")
+                ),
             ),
         }
     }

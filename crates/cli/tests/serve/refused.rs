@@ -87,10 +87,20 @@ fn faults_that_a_drive_cannot_have_are_refused() {
         "LBA 99999999 is beyond the end",
         "from -60 to 200 degrees",
         "does not wear",
-        script.as_str(),
+        &format!("{script}:1"),
+        &format!("{script}:2"),
+        &format!("{script}:3"),
     ] {
         assert!(message.contains(words), "{words}: {message}");
     }
+    std::fs::write(&script, "drop\n\nat 1h ram-dusk: drop\n").expect("written");
+    let output = drivelab(&["ram-disk"]).args(args).output();
+    let output = output.expect("drivelab starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    let wanted = "no drive `ram-dusk`; served are ram-disk";
+    assert!(message.contains(wanted), "{message}");
+    assert!(message.contains(&format!("{script}:3")), "{message}");
 }
 
 /// An address that cannot be had is told before anything is opened or measured, with what would be right.

@@ -55,6 +55,9 @@ pub enum Fault {
     PowerCut,
 }
 
+/// A fault of a script, and the line it stands in, counted from 1.
+pub type Scripted = (usize, Planned);
+
 /// A fault, where and when.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Planned {
@@ -80,11 +83,11 @@ pub const SYNTAX: &[&str] = &[
     "power-cut",
 ];
 
-/// The faults of a script.
+/// The faults of a script with their lines.
 ///
 /// # Errors
 /// Line and reason of everything that is wrong.
-pub fn script(text: &str) -> Result<Vec<Planned>, Vec<(usize, String)>> {
+pub fn script(text: &str) -> Result<Vec<Scripted>, Vec<(usize, String)>> {
     let mut planned = Vec::new();
     let mut problems = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -93,7 +96,7 @@ pub fn script(text: &str) -> Result<Vec<Planned>, Vec<(usize, String)>> {
             continue;
         }
         match line.parse() {
-            Ok(fault) => planned.push(fault),
+            Ok(fault) => planned.push((index + 1, fault)),
             Err(why) => problems.push((index + 1, why)),
         }
     }
@@ -244,6 +247,9 @@ mod tests {
     fn a_script_is_read_as_written() {
         let text = "# soon\nat 10s p4800x-375: medium-error 2048 8\nslow 2ms for 5s # a while\n";
         let planned = script(text).expect("a good script");
+        let lines: Vec<usize> = planned.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [2, 3]);
+        let planned: Vec<Planned> = planned.into_iter().map(|(_, fault)| fault).collect();
         assert_eq!(
             planned,
             [

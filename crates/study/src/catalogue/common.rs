@@ -33,6 +33,8 @@ pub struct Identity {
     pub price_usd: Option<f64>,
     /// When that was the price, such as `2017-11`.
     pub price_date: Option<String>,
+    /// What `drivelab fit` says of how it was fitted.
+    pub fit: Option<String>,
 }
 
 /// Reads the common part from the root of a drive file.
@@ -51,6 +53,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Identity {
         root.span(key, year..=year * 20).ns() as f64 / year.ns() as f64
     });
     let endurance_bytes = endurance(root, capacity, warranty_years);
+    let fit = root.maybe("fit", |root, key| root.name(key));
     let (price_usd, price_date) = root.maybe("price", |root, key| root.price(key)).unzip();
     Identity {
         name,
@@ -66,6 +69,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Identity {
         warranty_years,
         price_usd,
         price_date,
+        fit,
     }
 }
 

@@ -168,6 +168,8 @@ pub struct DriveSheet {
     pub price_usd: Option<f64>,
     /// When that was the price, such as `2017-11`.
     pub price_date: Option<String>,
+    /// How it was fitted to measurements of a user's, in a sentence; none for a drive that nobody fitted so.
+    pub fit: Option<String>,
     /// Every figure, in the order in which drives of this medium have them.
     pub figures: Vec<Figure>,
     /// The drives a RAID-0 is made of, each once.
@@ -541,6 +543,7 @@ fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems>
         warranty_years: identity.warranty_years,
         price_usd: identity.price_usd,
         price_date: identity.price_date,
+        fit: identity.fit,
         figures: findings.figures.into_inner(),
         members: findings.members.into_inner(),
     })
@@ -558,7 +561,16 @@ fn read_medium(root: &mut Section<'_>, context: &Context<'_>) -> Option<DriveCon
             None
         }
         [_, (second, _), ..] => {
-            root.problem(second, "more than one medium", help);
+            let found: Vec<String> = present
+                .iter()
+                .map(|(name, _)| format!("[{name}]"))
+                .collect();
+            let what = format!("more than one medium: {}", found.join(" and "));
+            root.problem(second, what, help);
+            // What is wrong inside them is told now, and not when one of them has been taken out.
+            for (name, read) in present {
+                read(&mut root.section(name), context);
+            }
             None
         }
     }

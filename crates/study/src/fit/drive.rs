@@ -263,7 +263,7 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
         })
         .collect();
     Ok(Fitted {
-        toml: toml(request, &base, &parameters, &fitted)?,
+        toml: toml(request, &base, &parameters, &residuals)?,
         parameters,
         residuals,
     })
@@ -345,22 +345,21 @@ fn parameters(
     Problems(problems).or(parameters)
 }
 
-/// The base drive's file with the fitted figures in it, and with its own name.
+/// The base drive's file with the fitted figures in it: another drive, which is not what its base costs or is called.
 fn toml(
     request: &Request,
     base: &DriveSheet,
     freed: &[Freed],
-    fitted: &[usize],
+    residuals: &[Residual],
 ) -> Result<String, Problems> {
     let text = catalogue::change::text_of(&request.base)?;
     let mut document: DocumentMut = text
         .parse()
         .map_err(|error| Problems::whole(&*request.base, format!("not TOML: {error}")))?;
     document["name"] = toml_edit::value(&*request.name);
-    // Runs that were held out fixed nothing.
-    let runs = fitted.iter().map(|run| &*request.measured[*run].name);
-    let runs: Vec<&str> = runs.collect();
-    let source = format!("fitted from {} to fio's jobs {}", base.id, runs.join(", "));
+    document["maker"] = toml_edit::value("unknown");
+    document["fit"] = toml_edit::value(how(base, residuals));
+    document.remove("price");
     let of_drive = freed
         .iter()
         .filter(|one| !one.parameter.key.starts_with("host."));
@@ -368,14 +367,54 @@ fn toml(
         let figure = Stated {
             value: change::as_value(&one.fitted),
             kind: "fitted",
-            source: &source,
+            source: "fio's results, see the head of this file",
             note: Some(&format!("95 %: {} to {}", one.interval.0, one.interval.1)),
         };
         change::set_as(document.as_table_mut(), &one.parameter.key, &figure);
     }
-    let text = document.to_string();
+    let text = format!("{}{document}", head(base, residuals));
     catalogue::drive_from_text(&request.name, &text)?;
     Ok(text)
+}
+
+/// How well the drive is known, in a sentence.
+fn how(base: &DriveSheet, residuals: &[Residual]) -> String {
+    let part = |held_out: bool, what: &str| {
+        let of = residuals.iter().filter(|one| one.held_out == held_out);
+        let error = median_error(residuals, held_out)?;
+        let (figures, error) = (of.count(), error * 100.0);
+        Some(format!(
+            "{figures} figures {what} (half within {error:.1} %)"
+        ))
+    };
+    let parts = [part(false, "of fio fitted to"), part(true, "held out")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("from {}: {}", base.id, parts.join(", "))
+}
+
+/// What the file says of itself first.
+fn head(base: &DriveSheet, residuals: &[Residual]) -> String {
+    let runs = |held_out: bool| {
+        let of = residuals.iter().filter(|one| one.held_out == held_out);
+        let mut names: Vec<&str> = of.map(|one| &*one.run).collect();
+        names.dedup();
+        names.join(", ")
+    };
+    let mut head = format!(
+        "# Made by drivelab fit from {}. Of kind fitted from fio's results are the figures that were free; all \
+         others are that drive's.\n# Fitted to the runs {}.\n",
+        base.id,
+        runs(false)
+    );
+    let held_out = runs(true);
+    if !held_out.is_empty() {
+        // Runs that were held out fixed nothing.
+        head.push_str(&format!("# Held out: {held_out}.\n"));
+    }
+    head.push_str(
+        "# Say what it costs: price = { value = \"900 USD\", kind = \"spec\", source = \"...\", date = \"2026-11\" }\n",
+    );
+    head
 }
 
 #[cfg(test)]

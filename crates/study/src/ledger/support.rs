@@ -123,6 +123,8 @@ pub enum Grade {
     ByFamily,
     /// No published row puts it to the test.
     Guess,
+    /// Fitted to measurements of the user's own.
+    YourFit,
     /// The ledger has not been run since it was emptied.
     Unknown,
 }
@@ -135,6 +137,7 @@ impl Grade {
             Grade::PartlyKnown => "partly known",
             Grade::ByFamily => "known by its family",
             Grade::Guess => "a guess",
+            Grade::YourFit => "your fit",
             Grade::Unknown => "not judged yet",
         }
     }
@@ -320,6 +323,9 @@ impl Supports {
             .iter()
             .all(|figure| figure.file.starts_with("catalogue/") && !figure.file.ends_with(')'));
         let (grade, support, text) = match (own, family) {
+            _ if sheet.fit.is_some() => {
+                (Grade::YourFit, None, sheet.fit.clone().unwrap_or_default())
+            }
             _ if self.sources.is_empty() => (
                 Grade::Unknown,
                 None,

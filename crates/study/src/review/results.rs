@@ -108,7 +108,7 @@ pub struct DriveFacts {
 /// How well published measurements support a drive's model.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Support {
-    /// `well known`, `partly known`, `known by its family`, `a guess` or `not judged yet`.
+    /// `well known`, `partly known`, `known by its family`, `a guess`, `your fit` or `not judged yet`.
     pub grade: &'static str,
     /// The rows behind that, in words.
     pub text: String,

@@ -349,6 +349,7 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
             vendor_id: 0,
         },
         power_loss_protection: None,
+        fit: None,
         price_date: (index == 0).then(|| "2017-11".into()),
         config: DriveConfig::Ram(RamConfig {
             bytes: gigabytes * 1_000_000_000 / 4096 * 4096,

@@ -5,7 +5,7 @@ use model::host::{CompletionMode, Engine};
 use model::media::Precondition;
 use study::catalogue;
 use study::run::{Measured, Plan, simulate};
-use study::workload::job::Job;
+use study::workload::job::{Job, Rate};
 
 /// 4 KiB random reads on a drive in a host.
 fn reads(drive: &str, host: &str, job: Job) -> Measured {
@@ -26,7 +26,7 @@ fn reads_with(
     change(&mut host);
     let plan = Plan {
         drive: drive.config,
-        state: Precondition::Fresh,
+        state: Precondition::Filled,
         host,
         jobs: vec![Job {
             random: true,
@@ -133,6 +133,31 @@ fn the_guest_under_esxi_is_as_slow_as_it_was() {
         .latency
         .mean_ns();
     assert!(guest - bare > 15_000.0, "{guest} {bare}");
+}
+
+/// Decision 0024: an idle core of ESXi waits in C1 however long it waits, so a guest adds as much to a read of 80 us as to
+/// one of 10 us, and to a paced read no more than to one at full speed.
+#[test]
+fn a_guest_wakes_as_fast_from_a_long_wait_as_from_a_short_one() {
+    let host = catalogue::host("esxi-nuc").expect("it is there").config;
+    assert_eq!(host.idle_states.len(), 1, "one value is a list of one");
+    let paced = |rate: Option<u64>| Job {
+        rate: [rate.map(Rate::Iops), None, None],
+        ..depth(1)
+    };
+    let mean_ns = |drive: &str, host: &str, job| reads(drive, host, job).latency.mean_ns();
+    let adds = |drive: &str, rate| {
+        mean_ns(drive, "esxi-nuc", paced(rate)) - mean_ns(drive, "xeon-2017", paced(rate))
+    };
+    let short = adds("optane-memory-16", None);
+    assert!((15_000.0..30_000.0).contains(&short), "{short}");
+    near(adds("950pro-256", None), short, 0.1, "of a long wait");
+    near(
+        adds("optane-memory-16", Some(1000)),
+        short,
+        0.1,
+        "of a pause between reads",
+    );
 }
 
 #[test]

@@ -254,15 +254,25 @@ impl<'a> Section<'a> {
             .unwrap_or(*range.start())
     }
 
-    /// A list of at least one figure of any quantity, each within `range`, with one kind and source for all.
+    /// A list of at least one figure of any quantity, each within `range`, with one kind and source for all; one alone
+    /// needs no brackets.
     pub fn list<Q: Quantity>(&mut self, key: &str, range: RangeInclusive<Q>) -> Vec<Q> {
         let Some(written) = self.figure(key, Q::HELP, &[]) else {
             return Vec::new();
         };
-        let Some(array) = written.value.as_array().filter(|array| !array.is_empty()) else {
-            self.wrong(key, &written, written.value, "a list", Q::HELP);
-            return Vec::new();
+        let Some(array) = written.value.as_array() else {
+            let one = self.check(key, &written, written.value, &range);
+            return one.into_iter().collect();
         };
+        if array.is_empty() {
+            self.wrong(
+                key,
+                &written,
+                written.value,
+                "a list of one or more",
+                Q::HELP,
+            );
+        }
         array
             .iter()
             .filter_map(|value| self.check(key, &written, value, &range))

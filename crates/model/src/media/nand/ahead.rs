@@ -23,7 +23,8 @@ pub(super) struct ReadCache {
     /// Where each stream would go on, in bytes.
     next: [u64; STREAMS],
     streams: [ReadStream; STREAMS],
-    clock: u32,
+    /// The streams, that which was read last first.
+    order: [u8; STREAMS],
     /// Senses whose share of the controller is booked already: by commands that found all of their data here.
     booked: u32,
     waiters: Vec<Waiter>,
@@ -44,7 +45,6 @@ struct ReadStream {
     hits: u32,
     /// First page not read ahead yet.
     ahead: u32,
-    used: u32,
 }
 
 /// A command that waits for what is on its way.
@@ -82,7 +82,7 @@ impl ReadCache {
             entry_bits: entries.trailing_zeros(),
             next: [u64::MAX; STREAMS],
             streams: [ReadStream::default(); STREAMS],
-            clock: 0,
+            order: std::array::from_fn(|at| (STREAMS - 1 - at) as u8),
             booked: 0,
             waiters: Vec::with_capacity(64),
             free_waiter: NONE,
@@ -118,29 +118,20 @@ impl ReadCache {
     /// Takes note of a read; returns the pages to read ahead, if it continues a stream.
     #[inline]
     pub(super) fn follow(&mut self, segment: &Segment, page_slots: u32) -> Option<(u32, u32)> {
-        self.clock = self.clock.wrapping_add(1);
-        let clock = self.clock;
         let end = segment.offset + u64::from(segment.bytes);
-        let Some(at) = self.next.iter().position(|&next| next == segment.offset) else {
-            let mut oldest = 0;
-            for (at, stream) in self.streams.iter().enumerate() {
-                let age = |used: u32| clock.wrapping_sub(used);
-                if age(stream.used) > age(self.streams[oldest].used) {
-                    oldest = at;
-                }
-            }
-            self.next[oldest] = end;
-            self.streams[oldest] = ReadStream {
-                hits: 0,
-                ahead: 0,
-                used: clock,
-            };
+        let Some(at) = self.stream_at(segment.offset) else {
+            // At random nearly every read comes here.
+            let oldest = self.order[STREAMS - 1];
+            self.order.copy_within(..STREAMS - 1, 1);
+            self.order[0] = oldest;
+            self.next[oldest as usize] = end;
+            self.streams[oldest as usize] = ReadStream::default();
             return None;
         };
+        self.read_last(at);
         self.next[at] = end;
         let stream = &mut self.streams[at];
         stream.hits += 1;
-        stream.used = clock;
         if stream.hits < self.after {
             return None;
         }
@@ -153,6 +144,23 @@ impl ReadCache {
         }
         stream.ahead = to;
         Some((from, to))
+    }
+
+    /// The stream that would go on there. All are looked at, as that takes less than to stop at the first.
+    #[inline]
+    fn stream_at(&self, offset: u64) -> Option<usize> {
+        let mut found = 0_u32;
+        for (at, &next) in self.next.iter().enumerate() {
+            found |= u32::from(next == offset) << at;
+        }
+        (found != 0).then(|| found.trailing_zeros() as usize)
+    }
+
+    fn read_last(&mut self, stream: usize) {
+        if let Some(place) = self.order.iter().position(|&at| at as usize == stream) {
+            self.order.copy_within(..place, 1);
+            self.order[0] = stream as u8;
+        }
     }
 
     pub(super) fn wait(&mut self, waiter: Waiter) -> u32 {

@@ -5,7 +5,7 @@ use model::host::HostConfig;
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use study::report::act as report;
-use study::run::act::{ActPlan, Reason, Tested, score, test};
+use study::run::act::{ActPlan, Reason, Tested, at_share, score, test};
 use study::workload::act::{Config, Costs, Generation, Kind, Stop};
 
 /// A RAM disk in a host that costs nothing, for ACT that costs nothing.
@@ -271,7 +271,7 @@ fn the_score_is_where_the_server_is_full() {
         let found = score(&plan, &|_, _| {}).expect("the plan fits");
         near(f64::from(found.load), 1.0 / one, 0.02, generation.version());
         // The run shown is that of the load alone, and its neighbour fails.
-        assert_eq!(found.tested, run(&plan.at_load(found.load)));
+        assert_eq!(found.tested, run(&plan.at_load(f64::from(found.load))));
         let (next, failing) = found.fails.expect("a server can be filled");
         assert_eq!(next, found.load + 1);
         assert!(found.tested.passes() && !failing.passes());
@@ -279,6 +279,34 @@ fn the_score_is_where_the_server_is_full() {
             assert_eq!(passed, load <= found.load, "{load}");
         }
     }
+}
+
+#[test]
+fn a_share_of_slow_reads_has_its_load_and_the_score_lies_above() {
+    let config = Config::load(1.0, Generation::VERSION_3, Span::from_ms(1_000));
+    let plan = plan(config, Span::from_us(2), 100);
+    let found = score(&plan, &|_, _| {}).expect("the plan fits");
+    let loads: Vec<f64> = [0.5, 2.0, 20.0]
+        .into_iter()
+        .map(|percent| {
+            let tested = at_share(&plan, percent).expect("a server can be filled");
+            near(tested.percent_over(0), percent, 0.2, "percent over 1 ms");
+            tested.config.load_factor()
+        })
+        .collect();
+    assert!(loads.is_sorted() && loads[0] < loads[2], "{loads:?}");
+    let (passes, fails) = (f64::from(found.load), f64::from(found.load + 1));
+    assert!(loads[1] < fails && loads[2] > passes, "{loads:?} {passes}");
+    assert_eq!(at_share(&plan, 2.0), at_share(&plan, 2.0));
+}
+
+#[test]
+fn a_share_that_no_load_has_is_told() {
+    let config = Config::load(1.0, Generation::VERSION_3, Span::from_ms(50));
+    let mut plan = plan(config, Span::ZERO, 0);
+    plan.costs.generate = Span::from_us(50);
+    let problems = at_share(&plan, 1.0).expect_err("the thread that makes requests is the limit");
+    assert!(problems.to_string().contains("no load"), "{problems}");
 }
 
 #[test]

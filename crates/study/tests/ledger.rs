@@ -332,3 +332,56 @@ rows = ["S4-010 to S4-009"]
     let problems = ledger::file("wrong.toml", text).expect_err("it is full of mistakes");
     insta::assert_snapshot!(problems.render(false));
 }
+
+#[test]
+fn a_load_that_is_looked_for_is_set_from_the_row_that_has_its_share() {
+    let problems = |act: &str, published: f64, metric: &str, evidence: &str| {
+        let text = format!(
+            "[measure.one]\ndrive = \"p4800x-375\"\nhost = \"xeon-2017\"\nstate = \"steady\"\n\
+             act = {{ version = 3, {act} }}\n\n[[row]]\nid = \"S4-151\"\nwhat = \"reads over 1 ms\"\n\
+             conditions = \"ACT\"\npublished = {published}\nunit = \"%\"\nmetric = \"one.{metric}\"\n\
+             evidence = {evidence}\n"
+        );
+        match ledger::file("mine.toml", &text) {
+            Ok(_) => String::new(),
+            Err(problems) => problems.render(false),
+        }
+    };
+    let fitted = "\"fitted\"\nfixes = \"act.load\"";
+    let share = "over_1ms_percent = 0.82";
+    let over = "act_over_1ms_percent";
+    assert_eq!(problems(share, 0.82, over, fitted), "");
+    assert_eq!(
+        problems(share, 0.16, "act_over_2ms_percent", "\"predicted\""),
+        ""
+    );
+    for (act, published, metric, evidence, expected) in [
+        (
+            share,
+            0.82,
+            over,
+            "\"predicted\"",
+            "is the one at which 0.82 %",
+        ),
+        (share, 0.9, over, fitted, "is the one at which 0.82 %"),
+        (share, 0.16, "act_over_2ms_percent", fitted, "no share"),
+        ("load = 50", 0.82, over, fitted, "no share"),
+        (
+            "over_1ms_percent = 0.0",
+            0.82,
+            over,
+            "\"predicted\"",
+            "0.01 to 50.0",
+        ),
+        (
+            "load = 50, over_1ms_percent = 0.82",
+            0.82,
+            over,
+            fitted,
+            "asks for a load",
+        ),
+    ] {
+        let found = problems(act, published, metric, evidence);
+        assert!(found.contains(expected), "{act}, {metric}: {found}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use model::Span;
 use model::host::HostConfig;
+use toml_edit::Value;
 
 use super::cursor::Cursor;
 use super::{Act, Measurement};
@@ -19,6 +20,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {
     let mut act = Act {
         version: 0,
         load: None,
+        over_1ms_percent: None,
         seconds: 3,
         latency_only: false,
     };
@@ -29,6 +31,9 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {
         match (&*name, number) {
             ("version", Some(version @ (3 | 6))) => act.version = version,
             ("load", Some(load @ 1..=10_000)) => act.load = Some(load),
+            ("over_1ms_percent", _) if share(&value).is_some() => {
+                act.over_1ms_percent = share(&value)
+            }
             ("seconds", Some(seconds @ 1..=86_400)) => act.seconds = seconds,
             ("latency_only", None) if value.as_bool().is_some() => {
                 act.latency_only = value.as_bool() == Some(true);
@@ -36,13 +41,24 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {
             _ => cursor.wrong("act", format!("`act.{name}` = {value}"), ACT),
         }
     }
+    if act.load.is_some() && act.over_1ms_percent.is_some() {
+        let what = "`act.over_1ms_percent` asks for a load, and `act.load` gives one";
+        cursor.wrong("act", what, ACT);
+    }
     if act.version == 0 {
         cursor.wrong("act", "`act.version` is missing", ACT);
     }
     Some(act)
 }
 
-const ACT: &str = "such as act = { version = 3, load = 50, seconds = 3 }: version 3 or 6; load, seconds and latency_only optional";
+/// A share of reads in percent, below which there are some.
+fn share(value: &Value) -> Option<f64> {
+    value
+        .as_float()
+        .filter(|percent| (0.01..=50.0).contains(percent))
+}
+
+const ACT: &str = "such as act = { version = 3, load = 50, seconds = 3 }: version 3 or 6; load or over_1ms_percent (0.01 to 50.0), seconds and latency_only optional";
 
 /// The plan of a run of Aerospike's test, at its load or at 1x, on all cores of the host's processors.
 ///

@@ -117,6 +117,8 @@ pub struct Act {
     pub version: u32,
     /// Multiples of 1x; the score is looked for if `None`.
     pub load: Option<u32>,
+    /// Or the load at which this many percent of the reads take 1 ms or more.
+    pub over_1ms_percent: Option<f64>,
     /// Length of a run after its warm-up, which is a third of that.
     pub seconds: u32,
     /// Judge latency alone, as version 3.0 did.

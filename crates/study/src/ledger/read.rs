@@ -27,6 +27,8 @@ struct Common {
 struct Known {
     drives: BTreeMap<String, Option<DriveSheet>>,
     measurements: BTreeMap<String, Option<(DriveSheet, HostSheet)>>,
+    /// Measurements whose load is looked for, with the percent of reads over 1 ms at it.
+    shares: BTreeMap<String, f64>,
 }
 
 /// Reads a ledger file from its text; `origin` names it in messages.
@@ -180,6 +182,11 @@ fn measurements<'a>(
         }
         let (measurement, sheets) = measurement(&mut cursor, name, common);
         known.measurements.insert(name.to_owned(), sheets);
+        if let Some(Work::Act(act)) = measurement.as_ref().map(|one| &one.work)
+            && let Some(percent) = act.over_1ms_percent
+        {
+            known.shares.insert(name.to_owned(), percent);
+        }
         file.measurements.extend(measurement);
     }
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::catalogue::{self, DriveSheet};
 use crate::problem::{Problems, nearest};
-use crate::run::act::{ActPlan, score, test};
+use crate::run::act::{ActPlan, at_share, score, test};
 use crate::run::{Plan, ThreadOutcome, in_parallel, simulate};
 use crate::workload::job::Job;
 
@@ -151,6 +151,8 @@ enum Run {
     Act(Box<ActPlan>),
     /// As [`Run::Act`], looking for the score.
     Score(Box<ActPlan>),
+    /// As [`Run::Act`], looking for the load at which this many percent of the reads take 1 ms.
+    AtShare(Box<ActPlan>, f64),
 }
 
 /// A run and the figures that are wanted of it. To add a kind of work: a variant of [`Work`], and what it runs here.
@@ -203,6 +205,9 @@ impl Task {
             }
             Run::Score(plan) => score(plan, &|_, _| {})
                 .map(|found| all(&|one| one.of_act(&found.tested, Some(found.load)))),
+            Run::AtShare(plan, percent) => {
+                at_share(plan, *percent).map(|tested| all(&|one| one.of_act(&tested, None)))
+            }
         };
         figures.unwrap_or_else(|problems| {
             let wrong = Wrong(problems.to_string());
@@ -318,9 +323,10 @@ impl Bench {
                     Work::Fio { .. } => Run::Jobs(plan(measurement, jobs, ios, seed)?.into()),
                     Work::Act(act) => {
                         let plan = act::plan(measurement, act, seed)?.into();
-                        match act.load {
-                            Some(_) => Run::Act(plan),
-                            None => Run::Score(plan),
+                        match (act.load, act.over_1ms_percent) {
+                            (Some(_), _) => Run::Act(plan),
+                            (None, Some(percent)) => Run::AtShare(plan, percent),
+                            (None, None) => Run::Score(plan),
                         }
                     }
                 };

@@ -1,5 +1,5 @@
-//! One run of ACT on a drive behind a host path; its verdict by the test's rules; and the score, which is the highest
-//! load that passes.
+//! One run of ACT on a drive behind a host path; its verdict by the test's rules; the score, which is the highest load
+//! that passes; and the load at which a given share of reads is slow.
 //!
 //! The rules (S4-142 to S4-144): in no slice of the test may 5 % of reads take 1 ms or more, nor 1 % take 8 ms, nor
 //! 0.1 % take 64 ms. Beside these a run fails if it does not do the work it stands for: large reads, large writes or
@@ -54,9 +54,9 @@ pub struct ActPlan {
 
 impl ActPlan {
     /// The same at another load.
-    pub fn at_load(&self, load: u32) -> ActPlan {
+    pub fn at_load(&self, load: f64) -> ActPlan {
         ActPlan {
-            config: self.config.at_load(f64::from(load)),
+            config: self.config.at_load(load),
             ..self.clone()
         }
     }
@@ -360,6 +360,66 @@ pub fn score(
     plan: &ActPlan,
     progress: &(dyn Fn(u32, Option<u32>) + Sync),
 ) -> Result<Score, Problems> {
+    highest(plan, &|tested| tested.passes(), progress)
+}
+
+/// How near [`at_share`] comes to the share, as a part of it.
+const NEAR: f64 = 0.01;
+
+/// Most loads that [`at_share`] tries between two whole multiples.
+const MOST_BETWEEN: u32 = 12;
+
+/// The run at the load at which `percent` of the reads take 1 ms or more: a load that was not published, from a share
+/// that was. Loads need not be whole multiples of 1x: only the program that writes ACT's configuration files makes
+/// them so.
+///
+/// It takes for granted that the share grows with the load. Near saturation a run's bursts differ with the smallest
+/// change of load, so the share that is found may be some percent off; the nearest is taken.
+///
+/// # Errors
+/// As [`test()`]; no load has so many slow reads, as where the thread that makes requests is the limit.
+pub fn at_share(plan: &ActPlan, percent: f64) -> Result<Tested, Problems> {
+    let share = |tested: &Tested| tested.worst()[0];
+    let whole = highest(plan, &|tested| share(tested) < percent, &|_, _| {})?;
+    let Some((load, fails)) = whole.fails else {
+        let what = format!("no load makes {percent} % of the reads take 1 ms");
+        return Err(Problems::whole(&plan.name, what));
+    };
+    let distance = |tested: &Tested| libm::log(share(tested).max(1e-9) / percent).abs();
+    let mut ends = [f64::from(load) - 1.0, f64::from(load)];
+    // The bracket's own shares, from which the next load follows; nothing is slow at no load.
+    let mut shares = [
+        if load > 1 { share(&whole.tested) } else { 0.0 },
+        share(&fails),
+    ];
+    let mut best = match distance(&whole.tested) < distance(&fails) {
+        true => whole.tested,
+        false => fails,
+    };
+    for _ in 0..MOST_BETWEEN {
+        if distance(&best) < NEAR || ends[1] - ends[0] < 1e-3 {
+            break;
+        }
+        let [low, high] = shares.map(|share| libm::log(share.max(percent * 1e-2)));
+        // Never nearer to an end than a tenth of the bracket: shares are no smooth line.
+        let part = ((libm::log(percent) - low) / (high - low)).clamp(0.1, 0.9);
+        let load = ends[0] + (ends[1] - ends[0]) * part;
+        let tested = test(&plan.at_load(load), &|_| {})?;
+        let end = usize::from(share(&tested) >= percent);
+        (ends[end], shares[end]) = (load, share(&tested));
+        if distance(&tested) < distance(&best) {
+            best = tested;
+        }
+    }
+    Ok(best)
+}
+
+/// The highest whole multiple of 1x for whose run `holds` is true.
+fn highest(
+    plan: &ActPlan,
+    holds: &(dyn Fn(&Tested) -> bool + Sync),
+    progress: &(dyn Fn(u32, Option<u32>) + Sync),
+) -> Result<Score, Problems> {
     let mut passes: (u32, Option<Tested>) = (0, None);
     let mut fails: Option<(u32, Tested)> = None;
     let mut tried = Vec::new();
@@ -369,7 +429,7 @@ pub fn score(
         let Some(loads) = next_loads(passes.0, high) else {
             break;
         };
-        let run = |load: u32| test(&plan.at_load(load), &|_| {});
+        let run = |load: u32| test(&plan.at_load(f64::from(load)), &|_| {});
         let (low, high) = rayon::join(
             || run(loads.0),
             || (loads.1 > loads.0).then(|| run(loads.1)),
@@ -379,7 +439,7 @@ pub fn score(
             results.push((loads.1, high?));
         }
         for (load, tested) in results {
-            let passed = tested.passes();
+            let passed = holds(&tested);
             tried.push((load, passed));
             if fails.as_ref().is_some_and(|&(lowest, _)| load > lowest) {
                 continue;

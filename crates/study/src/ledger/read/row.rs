@@ -49,6 +49,9 @@ pub(super) fn row(
     let evidence = evidence(&mut cursor, uses.as_ref());
     let fixes = cursor.texts("fixes");
     check_fixes(&cursor, &id, evidence, &fixes, uses.as_ref(), known);
+    if let Some(expression) = &expression {
+        check_load(&cursor, published.as_ref(), &fixes, expression, known);
+    }
     let note = cursor.maybe_text("note");
     let place = cursor
         .place("id")
@@ -241,6 +244,41 @@ fn evidence(cursor: &mut Cursor<'_>, uses: Option<&Uses>) -> Option<Evidence> {
     Some(evidence)
 }
 
+/// What a row fixes if the load of its run of Aerospike's test is looked for so that it has the row's figure.
+const LOAD: &str = "act.load";
+
+/// A load that is looked for is set from the row that has its share of slow reads, and this row says so.
+fn check_load(
+    cursor: &Cursor<'_>,
+    published: Option<&Published>,
+    fixes: &[String],
+    expression: &Expression,
+    known: &Known,
+) {
+    let mut share = None;
+    expression.figures(&mut |owner, name| {
+        let of_share = name == "act_over_1ms_percent";
+        share = share.or(known.shares.get(owner).filter(|_| of_share).copied());
+    });
+    let says = fixes.iter().any(|key| key == LOAD);
+    match (share, says) {
+        (Some(share), true) if published == Some(&Published::Number(share)) => {}
+        (Some(share), _) => cursor.wrong(
+            "evidence",
+            format!("the load of its run is the one at which {share} % of the reads take 1 ms"),
+            format!("write published = {share}, evidence = \"fitted\" and fixes = \"{LOAD}\""),
+        ),
+        (None, true) => cursor.wrong(
+            "fixes",
+            "its metric has no share of reads over 1 ms by which a load is looked for",
+            format!(
+                "`{LOAD}` belongs to a row whose measurement has act = {{ over_1ms_percent = ... }}"
+            ),
+        ),
+        (None, false) => {}
+    }
+}
+
 /// A fitted row names the figures that were set from it; a predicted one is named by no fitted figure of what it runs.
 fn check_fixes(
     cursor: &Cursor<'_>,
@@ -272,7 +310,7 @@ fn check_fixes(
     if figures.is_empty() {
         return;
     }
-    for key in fixes {
+    for key in fixes.iter().filter(|key| *key != LOAD) {
         let mut named = figures.iter().filter(|(known, _)| known == key).peekable();
         if named.peek().is_none() {
             let what = format!("the measured drives and hosts have no figure `{key}`");

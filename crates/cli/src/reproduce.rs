@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use study::ledger::support::Supports;
 use study::ledger::{self, SOURCES, Selection, Summary};
-use study::problem::{Place, Problem, Problems, nearest};
+use study::problem::{Place, Problem, Problems};
 use study::report::{csv, reproduce as report};
 
 use crate::failure::Failure;
@@ -118,10 +118,7 @@ fn selection(args: &Args) -> Result<Selection, Problems> {
         origin: "command line".into(),
         place: Place::Whole,
         what: format!("there is no source `{source}`"),
-        help: Some(match nearest(source, known) {
-            Some(near) => format!("did you mean {near}?"),
-            None => format!("the sources are {}", known.join(", ")),
-        }),
+        help: Some(format!("the sources are {}", known.join(", "))),
     });
     Problems(problems.collect()).or(Selection {
         sources: args.sources.clone(),

@@ -23,6 +23,14 @@ fn request() -> Request {
         sheet.capacity = sheet.config.capacity_bytes();
         sheet
     });
+    // fio reports a and b by themselves, c and d as one.
+    let job = |name: &str| Job {
+        name: name.into(),
+        number_ios: Some(500),
+        new_group: name == "c",
+        group_reporting: name > "b",
+        ..Job::default()
+    };
     Request {
         drives: drives.to_vec(),
         settings: Default::default(),
@@ -33,11 +41,7 @@ fn request() -> Request {
         yours: vec![Yours {
             source: "mine.fio".into(),
             text: "[a]\nrw=read\n".into(),
-            workload: Workload::Jobs(vec![Job {
-                name: "a".into(),
-                number_ios: Some(500),
-                ..Job::default()
-            }]),
+            workload: Workload::Jobs(["a", "b", "c", "d"].map(job).to_vec()),
         }],
     }
 }
@@ -88,6 +92,19 @@ fn all_chapters_are_there_and_hold_what_they_promise() {
         .collect();
     let points: usize = counts.iter().map(|(_, count)| count).sum();
     assert_eq!(names.len(), points, "names of points are unique");
+    let yours = found.chapter("yours").unwrap().points.iter();
+    let yours: Vec<(&str, u64)> = yours
+        .map(|point| {
+            let result = point.results[0].as_ref().unwrap();
+            (&*point.name, result.read.as_ref().unwrap().ios)
+        })
+        .collect();
+    let wanted = [
+        ("yours/mine.fio/a", 500),
+        ("yours/mine.fio/b", 500),
+        ("yours/mine.fio/c", 1000),
+    ];
+    assert_eq!(yours, wanted);
     for point in found.chapters.iter().flat_map(|chapter| &chapter.points) {
         for result in point.results.iter().flatten() {
             for figures in [&result.read, &result.write].into_iter().flatten() {
@@ -117,7 +134,8 @@ fn what_does_not_fit_is_said_before_anything_runs() {
     let problems = check(&request).unwrap_err();
     assert_eq!(problems.0.len(), 2, "one for each drive: {problems}");
     assert!(
-        problems.to_string().contains("mine.fio") && problems.to_string().contains("on p3700-1600")
+        problems.to_string().contains("mine.fio")
+            && problems.to_string().contains("on p3700-1600: job a: ")
     );
 }
 

@@ -121,13 +121,18 @@ pub fn check(request: &Request) -> Result<(), Problems> {
                 }
             };
             if let Err(found) = fits {
-                problems
-                    .0
-                    .extend(found.0.into_iter().map(|problem| Problem {
-                        what: format!("on {}: {}", sheet.id, problem.what),
+                problems.0.extend(found.0.into_iter().map(|problem| {
+                    // Of a file with several jobs: which of them.
+                    let job = match &yours.workload {
+                        Workload::Jobs(_) => format!("{}: ", problem.origin),
+                        Workload::Trace(_) => String::new(),
+                    };
+                    Problem {
+                        what: format!("on {}: {job}{}", sheet.id, problem.what),
                         origin: yours.source.clone(),
                         ..problem
-                    }));
+                    }
+                }));
             }
         }
     }

@@ -20,7 +20,7 @@ use super::{Request, Workload, Yours};
 use crate::problem::Problems;
 use crate::report::quantity::bytes_decimal;
 use crate::run::replay::ReplayPlan;
-use crate::run::{Outcome, Plan};
+use crate::run::{Outcome, Plan, ThreadOutcome};
 use crate::workload::fio::{self, Surroundings};
 use crate::workload::job::Job;
 use crate::workload::replay::{Beyond, Pace};
@@ -333,7 +333,7 @@ impl Runner<'_> {
         Ok(result)
     }
 
-    /// The user's own workloads: a point for each reporting group of each file.
+    /// The user's own workloads: a point for each job of each file, or for each group of jobs that report as one.
     fn yours(&self) -> Result<Vec<(&'static str, Point)>, Problems> {
         let drives = self.request.drives.len();
         let tasks: Vec<(usize, usize)> = (0..self.request.yours.len())
@@ -399,20 +399,28 @@ impl Runner<'_> {
         let Some(first) = by_drive.first() else {
             return Vec::new();
         };
-        let mut groups: Vec<u32> = first.threads.iter().map(|thread| thread.group).collect();
-        groups.dedup();
-        let point = |&group: &u32| {
+        // The reporting group, and which of its jobs where they are not reported as one.
+        let row_of = |thread: &ThreadOutcome| {
+            let job = match &yours.workload {
+                Workload::Jobs(jobs) if !jobs[thread.job].group_reporting => Some(thread.job),
+                Workload::Jobs(_) | Workload::Trace(_) => None,
+            };
+            (thread.group, job)
+        };
+        let mut rows: Vec<(u32, Option<usize>)> = first.threads.iter().map(row_of).collect();
+        rows.dedup();
+        let point = |row: &(u32, Option<usize>)| {
             let job = match &yours.workload {
                 Workload::Jobs(jobs) => first
                     .threads
                     .iter()
-                    .find(|thread| thread.group == group)
+                    .find(|thread| row_of(thread) == *row)
                     .map_or("", |thread| jobs[thread.job].name.as_str()),
                 Workload::Trace(_) => "as recorded",
             };
             let results = by_drive.iter().map(|outcome| {
                 let mut alone = outcome.clone();
-                alone.threads.retain(|thread| thread.group == group);
+                alone.threads.retain(|thread| row_of(thread) == *row);
                 let mut result = measurement(&alone, Keep { bands: true });
                 result.job = yours.text.clone();
                 Some(result)
@@ -429,7 +437,7 @@ impl Runner<'_> {
             };
             ("yours", point)
         };
-        groups.iter().map(point).collect()
+        rows.iter().map(point).collect()
     }
 }
 

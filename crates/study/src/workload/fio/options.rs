@@ -127,6 +127,7 @@ const OPTIONS: &[FioOption] = &[
     // Where.
     modelled("filename", &[], filename),
     modelled("directory", &[], directory),
+    nothing("uri"),
     modelled("filesize", &[], filesize),
     modelled("size", &[], size),
     modelled("io_size", &["io_limit"], io_size),

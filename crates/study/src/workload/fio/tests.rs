@@ -529,6 +529,15 @@ fn no_option_of_fio_is_missing() {
     );
 }
 
+/// Where a server is, as the engines for network block devices have it, is nothing to a model.
+#[test]
+fn an_address_of_a_server_is_read_past() {
+    let there = job("uri=nbd://localhost/p\nsize=1m");
+    let as_written = there.as_written.clone();
+    let here = job("size=1m");
+    assert_eq!(there, Job { as_written, ..here });
+}
+
 proptest! {
     /// No text makes the reader panic, and what it accepts has at least one job.
     #[test]

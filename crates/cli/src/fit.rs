@@ -30,6 +30,7 @@ Examples:
   drivelab fit --ledger --check                               exit code 3 if one is off
   drivelab fit --ledger --free host.monitor.noise.mean --write catalogue
   drivelab fit --ledger --leave-one-out                       each row as the others give it
+  drivelab fit --ledger --sensitivity                         which row depends most on what is fitted
 
 The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of \
 the fit, and its error tells how far the model can be trusted elsewhere.")]
@@ -60,9 +61,17 @@ pub(crate) struct Args {
     #[arg(long, requires = "ledger", conflicts_with_all = ["check", "write"])]
     leave_one_out: bool,
 
+    /// With --ledger: print how much the figure of each row that a parameter could be set from depends on it
+    #[arg(long, requires = "ledger", conflicts_with_all = ["check", "write", "leave_one_out"])]
+    sensitivity: bool,
+
     /// With --ledger: write the values that are off into the files of this folder, the catalogue of a checkout
     #[arg(long, value_name = "FOLDER", requires = "ledger")]
     write: Option<PathBuf>,
+
+    /// With --write: write the values that stand too, each as the fit finds it
+    #[arg(long, requires = "write", conflicts_with = "check")]
+    all: bool,
 
     /// The drive to begin from: a name of the catalogue, or the path of a TOML file
     #[arg(long, required_unless_present_any = ["jobs", "ledger"])]
@@ -209,6 +218,17 @@ fn ledger(args: &Args) -> Result<(), Failure> {
         let summary = report::left_out_summary(&rows?);
         return Ok(writeln!(io::stdout().lock(), "{summary}")?);
     }
+    if args.sensitivity {
+        let mut done = |rows: &[fit::Sensitivity]| {
+            if told.is_ok() {
+                let rows = report::sensitivity(rows);
+                told = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
+            }
+        };
+        let rows = fit::sensitivity(&files, &recipes, &choice, &progress, &mut done);
+        bar.finish();
+        return told.map_err(Failure::from).and(Ok(rows.map(drop)?));
+    }
     let mut done = |refit: &fit::Refit| {
         let rows = report::rows(refit);
         let tell = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
@@ -222,7 +242,7 @@ fn ledger(args: &Args) -> Result<(), Failure> {
     let refits = refits?;
     writeln!(io::stdout().lock(), "{}", report::ledger(&refits))?;
     if let Some(folder) = &args.write {
-        write_values(&refits, folder)?;
+        write_values(&refits, args.all, folder)?;
     }
     match refits.iter().filter(|refit| !refit.stands).count() {
         off if args.check && off > 0 => Err(Failure::Verdict(format!(
@@ -233,11 +253,11 @@ fn ledger(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Puts the values that are off into the files of a catalogue.
-fn write_values(refits: &[fit::Refit], folder: &Path) -> Result<(), Failure> {
+/// Puts the values that are off, or all of them, into the files of a catalogue.
+fn write_values(refits: &[fit::Refit], all: bool, folder: &Path) -> Result<(), Failure> {
     let mut by_file: BTreeMap<&str, Vec<&fit::Moved>> = BTreeMap::new();
-    let off = refits.iter().filter(|refit| !refit.stands);
-    for figure in off.flat_map(|refit| &refit.figures) {
+    let written = refits.iter().filter(|refit| all || !refit.stands);
+    for figure in written.flat_map(|refit| &refit.figures) {
         let file = figure.spot.file.strip_prefix("catalogue/");
         let file = file.unwrap_or(&figure.spot.file);
         by_file.entry(file).or_default().push(figure);

@@ -226,3 +226,27 @@ evidence = "predicted"
     let errors = fit::LeftOut::errors(&rows, None);
     assert_eq!((errors.rows, errors.within_factor), (2, 2));
 }
+
+/// Large reads of a RAM disk follow its rate, small ones hardly do, whatever was published of either.
+#[test]
+fn how_much_rows_depend_on_a_figure_is_told() {
+    let file = ledger::file("small.toml", LEDGER);
+    let files = [file.unwrap_or_else(|problems| panic!("{}", problems.render(false)))];
+    let recipes = RECIPES.replace("rows = \"S0-002\"", "rows = \"S0-002\"\nothers = \"S0-001\"");
+    let recipes = fit::read_recipes("one row and another", &recipes).expect("two recipes");
+    let choice = Choice {
+        free: vec!["ram.rate".into()],
+        ..Choice::default()
+    };
+    let rows = fit::sensitivity(&files, &recipes, &choice, &|_| {}, &mut |_| {});
+    let rows = rows.expect("they run");
+    let [small, large] = &rows[..] else {
+        panic!("{rows:?}")
+    };
+    assert_eq!((&*small.id, small.sets), ("S0-001", false));
+    assert_eq!((&*large.id, large.sets), ("S0-002", true));
+    assert!(large.slope > 0.9 && large.slope < 1.01, "{large:?}");
+    assert!(small.slope > 0.0 && small.slope < 0.3, "{small:?}");
+    let [low, high] = [0, 1].map(|end: usize| number(&large.values[end]));
+    assert!((high / low - 1.1 / 0.9).abs() < 0.01, "{large:?}");
+}

@@ -15,6 +15,7 @@ mod parameter;
 mod recipe;
 mod rows;
 mod search;
+mod sensitivity;
 mod unit;
 mod write;
 
@@ -28,6 +29,7 @@ pub use measured::{MeasuredRun, Quantity, Target, read};
 pub use parameter::Parameter;
 pub use recipe::{Recipe, Remark, Spot, Take, Values, read as read_recipes, recipes};
 pub use rows::spots_of;
+pub use sensitivity::{Sensitivity, sensitivity};
 pub use write::rewritten;
 
 /// First step of each parameter: a fifth up.

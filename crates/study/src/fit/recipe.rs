@@ -35,6 +35,8 @@ pub struct Recipe {
     pub bounds: String,
     /// Ids of the rows that it is set from.
     pub rows: Vec<String>,
+    /// Ids of rows that depend on it too, and are not what it is set from.
+    pub others: Vec<String>,
     /// Figures that a row's remark has and no row of its own.
     pub remarks: Vec<Remark>,
 }
@@ -173,6 +175,7 @@ fn recipe(page: &Page<'_>, table: &dyn TableLike, at: Option<Range<usize>>) -> O
     let take = take(&mut cursor);
     let bounds = cursor.text("bounds");
     let rows = cursor.texts("rows");
+    let others = cursor.texts("others");
     let remarks = remarks(page, &mut cursor);
     if rows.is_empty() && remarks.is_empty() {
         cursor.wrong(
@@ -195,6 +198,7 @@ fn recipe(page: &Page<'_>, table: &dyn TableLike, at: Option<Range<usize>>) -> O
         take: take?,
         bounds,
         rows,
+        others,
         remarks,
     })
 }

@@ -133,6 +133,8 @@ impl Line<'_> {
             .map(|step| step as f64 / (COARSE - 1) as f64)
             .collect();
         self.look(&coarse, &mut tried);
+        // A line may name a place near a known whole number, while there are others on the way to it.
+        let same = if self.whole { 1e-9 } else { self.same() };
         for look in 1..=LOOKS {
             let drawn = drawn(&tried, misfit);
             let least = least(&drawn);
@@ -144,10 +146,13 @@ impl Line<'_> {
             for place in [best.0, low, high, lowest, highest, middle] {
                 let after = tried.partition_point(|one| one.place < place);
                 let near = &tried[after.saturating_sub(1)..(after + 1).min(tried.len())];
-                let known = |one: &Tried| (one.place - place).abs() <= self.same();
+                let known = |one: &Tried| (one.place - place).abs() <= same;
                 match near {
                     _ if near.iter().any(known) => {}
-                    [left, right] if look % HALVING == 0 => {
+                    [left, right]
+                        if look % HALVING == 0
+                            || near.iter().any(|one| one.value == self.value(place)) =>
+                    {
                         wanted.push((left.place + right.place) / 2.0);
                     }
                     _ => wanted.push(place),
@@ -391,6 +396,22 @@ mod tests {
         let squares = |x: f64| 100.0 * x * x;
         let (linear, _) = search((0.0, 10.0), Take::Middle, &|x| x, &squares);
         assert!(linear.value < 0.02, "{linear:?}");
+    }
+
+    #[test]
+    fn the_last_whole_number_that_holds_is_found() {
+        // 13 is just over the bound, so the line from 8 to 13 names 13 itself.
+        let line = Line {
+            from: 1.0,
+            to: 64.0,
+            whole: true,
+            figures: Box::new(|value| vec![4.62 * value]),
+        };
+        let below = |figures: &[f64]| match figures[0] < 60.0 {
+            true => 0.0,
+            false => libm::pow(libm::log(figures[0] / 60.0) / 0.05, 2.0),
+        };
+        assert_eq!(line.search(Take::Largest, &below).value, 12.0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::reproduce::figure;
-use crate::fit::{Fitted, LeftOut, Refit, median_error};
+use crate::fit::{Fitted, LeftOut, Refit, Sensitivity, median_error};
 use crate::ledger::{Class, Errors};
 
 fn plain(header: &[&str]) -> Table {
@@ -162,6 +162,43 @@ pub fn rows(refit: &Refit) -> String {
     }
     right(&mut rows, 3..5);
     format!("{}\n{}", heads.join("\n"), rows.trim_fmt())
+}
+
+/// How much the rows that could set a parameter depend on it.
+pub fn sensitivity(rows: &[Sensitivity]) -> String {
+    let Some(first) = rows.first() else {
+        return String::new();
+    };
+    let mut table = plain(&[
+        "row",
+        "what",
+        "from",
+        "to",
+        "figure from",
+        "to",
+        "dependence",
+        "",
+    ]);
+    for row in rows {
+        let ([low, high], [less, more]) = (&row.values, row.figures);
+        table.add_row([
+            row.id.clone(),
+            row.what.clone(),
+            low.clone(),
+            high.clone(),
+            known(less, figure),
+            known(more, figure),
+            known(row.slope, |slope| format!("{slope:.3}")),
+            if row.sets { "sets it" } else { "" }.to_owned(),
+        ]);
+    }
+    right(&mut table, 2..7);
+    format!(
+        "{} {}\n{}",
+        first.spot.file,
+        first.spot.key,
+        table.trim_fmt()
+    )
 }
 
 /// Rows that were left out, each as the others of its recipe predict it.

@@ -1,0 +1,135 @@
+//! Which row says most about a parameter: how much the figure of each row that could set it changes with it.
+//!
+//! A recipe has the row that its parameter is set from, and may name `others` that depend on it too and are
+//! predictions. The figures of all of them are computed with the parameter a tenth less and a tenth more than the
+//! catalogue's value, everything else held. The published figures are not looked at. See docs/decisions/0023.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::ledger::{Bench, Choice, Step, benches};
+use super::recipe::{Recipe, Spot, Values};
+use crate::ledger::{File, Result as RowResult};
+use crate::problem::Problems;
+
+/// How far the parameter is moved, either way.
+const STEP: f64 = 0.1;
+
+/// How much a row's figure depends on a recipe's parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// The recipe's first figure.
+    pub spot: Spot,
+    /// The row.
+    pub id: String,
+    /// What it is about.
+    pub what: String,
+    /// Whether the parameter is set from it.
+    pub sets: bool,
+    /// The least and the greatest value that were tried, in words.
+    pub values: [String; 2],
+    /// The model's figure with them; NaN if it has none.
+    pub figures: [f64; 2],
+    /// |d ln figure / d ln parameter|; of a choice the logarithm of the figures' ratio. NaN if it has none.
+    pub slope: f64,
+}
+
+/// How much the rows of the chosen recipes and the `others` they name depend on their parameters, in the order of
+/// recipes and rows. `progress` is told of each value that is tried, `done` of each recipe's rows as they come.
+///
+/// # Errors
+/// As [`super::ledger()`].
+pub fn sensitivity(
+    files: &[File],
+    recipes: &[Recipe],
+    choice: &Choice,
+    progress: &(dyn Fn(Step<'_>) + Sync),
+    done: &mut dyn FnMut(&[Sensitivity]),
+) -> Result<Vec<Sensitivity>, Problems> {
+    let with_others: Vec<Recipe> = recipes
+        .iter()
+        .map(|recipe| Recipe {
+            rows: [&recipe.rows[..], &recipe.others[..]].concat(),
+            ..recipe.clone()
+        })
+        .collect();
+    let benches = benches(files, &with_others, choice)?;
+    let mut all = Vec::new();
+    for (index, bench) in benches.iter().enumerate() {
+        let step = |tried| {
+            progress(Step {
+                done: index,
+                of: benches.len(),
+                at: &bench.recipe.figures[0],
+                tried,
+            });
+        };
+        let rows = bench.sensitivity(&step)?;
+        done(&rows);
+        all.extend(rows);
+    }
+    Ok(all)
+}
+
+impl Bench<'_> {
+    fn sensitivity(&self, progress: &(dyn Fn(usize) + Sync)) -> Result<Vec<Sensitivity>, Problems> {
+        let rows = self.results(&self.catalogue(), false)?;
+        let tried = AtomicUsize::new(0);
+        let at = |words: &Vec<String>| -> Vec<f64> {
+            progress(tried.fetch_add(1, Ordering::Relaxed) + 1);
+            self.values_at(words, true, rows.len())
+        };
+        let trials = self.trials();
+        let figures: Vec<Vec<f64>> = trials.par_iter().map(|(words, _)| at(words)).collect();
+        let one = |(index, row): (usize, &RowResult)| {
+            let known = trials.iter().zip(&figures);
+            let mut known: Vec<(&str, f64, f64)> = known
+                .map(|((words, place), figures)| (&*words[0], *place, figures[index]))
+                .filter(|(_, _, figure)| figure.is_finite())
+                .collect();
+            // Choices have no order.
+            if let Values::OneOf(_) = self.recipe.values {
+                known.sort_by(|a, b| a.2.total_cmp(&b.2));
+            }
+            let ends = known.first().zip(known.last());
+            let ends = ends.map(|(low, high)| {
+                let by = if high.1 > low.1 { high.1 - low.1 } else { 1.0 };
+                let slope = libm::log(high.2 / low.2) / by;
+                ([low.0, high.0], [low.2, high.2], slope.abs())
+            });
+            let (values, figures, slope) = ends.unwrap_or((["-"; 2], [f64::NAN; 2], f64::NAN));
+            Sensitivity {
+                spot: self.recipe.figures[0].clone(),
+                id: row.row.id.clone(),
+                what: row.row.what.clone(),
+                sets: !self.recipe.others.contains(&row.row.id),
+                values: values.map(str::to_owned),
+                figures,
+                slope,
+            }
+        };
+        Ok(rows.iter().enumerate().map(one).collect())
+    }
+
+    /// What is tried, with the logarithm of the number; choices have none. The catalogue's value is among them, as one
+    /// end may be no drive at all.
+    fn trials(&self) -> Vec<(Vec<String>, f64)> {
+        match &self.recipe.values {
+            Values::Between { unit, .. } => {
+                let held = self.first(unit);
+                let (mut low, mut high) = (held * (1.0 - STEP), held * (1.0 + STEP));
+                if unit.is_empty() {
+                    low = low.round().min(held - 1.0);
+                    high = high.round().max(held + 1.0);
+                }
+                let trial = |number: f64| (self.words_at(number, unit), libm::log(number));
+                [low, held, high].map(trial).to_vec()
+            }
+            Values::OneOf(choices) => {
+                let all = |words: &String| (vec![words.clone(); self.catalogue().len()], 0.0);
+                choices.iter().map(all).collect()
+            }
+        }
+    }
+}

@@ -318,7 +318,7 @@ metric = "good.write.iops +"
 evidence = "guessed"
 
 [[row]]
-id = "S4-128"
+id = "S4-109"
 what = "a row that a parameter was set from"
 conditions = "none"
 published = 5

@@ -57,6 +57,35 @@ fn every_fitted_figure_has_exactly_one_recipe() {
     assert!(wrong.is_empty(), "see docs/fit.md\n{}", wrong.join("\n"));
 }
 
+/// docs/decisions/0023. Together are rows that print one fact twice, two bounds that close an end each, and two pairs of
+/// Aerospike's test that nobody has fitted to one row yet.
+#[test]
+fn one_row_sets_one_figure() {
+    const TOGETHER: [[&str; 2]; 6] = [
+        ["S0-054", "S0-056"],
+        ["S0-055", "S0-057"],
+        ["S1-033", "S4-120"],
+        ["S2-067", "S2-068"],
+        ["S4-155", "S4-161"],
+        ["S4-158", "S4-160"],
+    ];
+    let mut sets: BTreeMap<String, String> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for recipe in recipes() {
+        let key = &recipe.figures[0].key;
+        let together = TOGETHER.iter().any(|rows| *rows == *recipe.rows);
+        if recipe.rows.len() + recipe.remarks.len() != 1 && !together {
+            wrong.push(format!("{key} is set from more than one row"));
+        }
+        for id in recipe.rows {
+            if let Some(other) = sets.insert(id.clone(), key.clone()) {
+                wrong.push(format!("{id} sets {other} and {key}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn recipes_and_rows_name_each_other() {
     let files = ledger::built_in().expect("the ledger loads");
@@ -116,7 +145,7 @@ fn recipes_and_rows_name_each_other() {
         }) {
             let named = recipes.iter().any(|recipe| {
                 recipe.figures.contains(spot)
-                    && (recipe.rows.iter().any(|one| one == id)
+                    && (recipe.rows.iter().chain(&recipe.others).any(|one| one == id)
                         || recipe.remarks.iter().any(|remark| remark.row == *id))
             });
             if !named {

@@ -232,7 +232,10 @@ evidence = "predicted"
 fn how_much_rows_depend_on_a_figure_is_told() {
     let file = ledger::file("small.toml", LEDGER);
     let files = [file.unwrap_or_else(|problems| panic!("{}", problems.render(false)))];
-    let recipes = RECIPES.replace("rows = \"S0-002\"", "rows = \"S0-002\"\nothers = \"S0-001\"");
+    let recipes = RECIPES.replace(
+        "rows = \"S0-002\"",
+        "rows = \"S0-002\"\nothers = \"S0-001\"",
+    );
     let recipes = fit::read_recipes("one row and another", &recipes).expect("two recipes");
     let choice = Choice {
         free: vec!["ram.rate".into()],

@@ -145,7 +145,11 @@ fn recipes_and_rows_name_each_other() {
         }) {
             let named = recipes.iter().any(|recipe| {
                 recipe.figures.contains(spot)
-                    && (recipe.rows.iter().chain(&recipe.others).any(|one| one == id)
+                    && (recipe
+                        .rows
+                        .iter()
+                        .chain(&recipe.others)
+                        .any(|one| one == id)
                         || recipe.remarks.iter().any(|remark| remark.row == *id))
             });
             if !named {

@@ -279,13 +279,16 @@ impl NandConfig {
         let fewer = libm::ceil(usable / (wanted * share))
             .max(f64::from(FEWEST_BLOCKS))
             .min(usable);
-        // The same number of blocks is kept free and open whatever their total.
-        let spare = f64::from(self.collection.watermark.spare_blocks());
+        // The same number of blocks is kept free whatever their total, and two are open, each half written.
+        let spare = f64::from(self.collection.watermark.low + 1);
         let data = (fewer - spare) / (usable - spare);
         geometry.blocks_per_plane = fewer as u32;
         geometry.reserved = 0.0;
-        let capacity = self.geometry.capacity as f64 * share * data;
-        geometry.capacity = (capacity as u64 / u64::from(UNIT)).max(1) * u64::from(UNIT);
+        // The buffer is as large as before, and under writes what is in it is not on the medium.
+        let buffered = self.buffer.bytes.min(self.geometry.capacity);
+        let on_medium = (self.geometry.capacity - buffered) as f64 * share * data;
+        let capacity = on_medium as u64 + buffered;
+        geometry.capacity = (capacity / u64::from(UNIT)).max(1) * u64::from(UNIT);
         shrunk
     }
 }

@@ -2,6 +2,7 @@
 
 mod anew;
 mod order;
+mod shrunk;
 mod times;
 
 use super::*;

@@ -57,17 +57,14 @@ fn every_fitted_figure_has_exactly_one_recipe() {
     assert!(wrong.is_empty(), "see docs/fit.md\n{}", wrong.join("\n"));
 }
 
-/// docs/decisions/0023. Together are rows that print one fact twice, two bounds that close an end each, and two pairs of
-/// Aerospike's test that nobody has fitted to one row yet.
+/// docs/decisions/0023. Together are rows that print one fact twice, and two bounds that close an end each.
 #[test]
 fn one_row_sets_one_figure() {
-    const TOGETHER: [[&str; 2]; 6] = [
+    const TOGETHER: [[&str; 2]; 4] = [
         ["S0-054", "S0-056"],
         ["S0-055", "S0-057"],
         ["S1-033", "S4-120"],
         ["S2-067", "S2-068"],
-        ["S4-155", "S4-161"],
-        ["S4-158", "S4-160"],
     ];
     let mut sets: BTreeMap<String, String> = BTreeMap::new();
     let mut wrong = Vec::new();

@@ -29,7 +29,6 @@ Examples:
   drivelab fit --ledger --only nand/950pro-256                those of one file of the catalogue
   drivelab fit --ledger --check                               exit code 3 if one is off
   drivelab fit --ledger --free host.monitor.noise.mean --write catalogue
-  drivelab fit --ledger --leave-one-out                       each row as the others give it
   drivelab fit --ledger --sensitivity                         which row depends most on what is fitted
 
 The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of \
@@ -56,13 +55,8 @@ pub(crate) struct Args {
     #[arg(long, requires = "ledger")]
     check: bool,
 
-    /// With --ledger: leave out each row of a fit that has several in turn, fit to the others, and print how far off
-    /// the row is then
-    #[arg(long, requires = "ledger", conflicts_with_all = ["check", "write"])]
-    leave_one_out: bool,
-
     /// With --ledger: print how much the figure of each row that a parameter could be set from depends on it
-    #[arg(long, requires = "ledger", conflicts_with_all = ["check", "write", "leave_one_out"])]
+    #[arg(long, requires = "ledger", conflicts_with_all = ["check", "write"])]
     sensitivity: bool,
 
     /// With --ledger: write the values that are off into the files of this folder, the catalogue of a checkout
@@ -205,19 +199,6 @@ fn ledger(args: &Args) -> Result<(), Failure> {
     };
     // Each as it comes: all of them take a while.
     let mut told = Ok(());
-    if args.leave_one_out {
-        let mut done = |rows: &[fit::LeftOut]| {
-            if told.is_ok() && !rows.is_empty() {
-                let rows = report::left_out(rows);
-                told = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
-            }
-        };
-        let rows = fit::left_out(&files, &recipes, &choice, &progress, &mut done);
-        bar.finish();
-        told?;
-        let summary = report::left_out_summary(&rows?);
-        return Ok(writeln!(io::stdout().lock(), "{summary}")?);
-    }
     if args.sensitivity {
         let mut done = |rows: &[fit::Sensitivity]| {
             if told.is_ok() {

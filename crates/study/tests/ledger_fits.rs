@@ -191,42 +191,6 @@ fn a_change_of_what_is_no_member_is_refused() {
     }
 }
 
-/// Two reads of a RAM disk whose figures ask for different times: each predicts the other by its own.
-#[test]
-fn a_row_that_is_left_out_is_what_the_others_make_it() {
-    let second = r#"
-[[row]]
-id = "S0-003"
-what = "reads again, 10 % slower than the first says"
-conditions = "4 KiB random"
-published = 8.8
-unit = "us"
-metric = "reads.read.mean_us"
-evidence = "predicted"
-"#;
-    let text = format!("{LEDGER}{second}");
-    let files = [ledger::file("two.toml", &text).expect("it is right")];
-    let recipes = RECIPES.replace("\"S0-001\"", "[\"S0-001\", \"S0-003\"]");
-    let recipes = fit::read_recipes("two rows", &recipes).expect("two recipes");
-    let all = Choice::default();
-    let rows = fit::left_out(&files, &recipes, &all, &|_| {}, &mut |_| {}).expect("they run");
-    // The recipe of a single bound has nothing to leave out.
-    let [first, second] = &rows[..] else {
-        panic!("{rows:?}")
-    };
-    assert_eq!((&*first.id, &*second.id), ("S0-001", "S0-003"));
-    for (row, published, error) in [(first, 8.8, 0.1), (second, 8.0, 8.0 / 8.8 - 1.0)] {
-        assert!((row.without / published - 1.0).abs() < 0.005, "{row:?}");
-        assert!(
-            (row.error.expect("a number") - error).abs() < 0.006,
-            "{row:?}"
-        );
-        assert!(!row.holds, "{row:?}");
-    }
-    let errors = fit::LeftOut::errors(&rows, None);
-    assert_eq!((errors.rows, errors.within_factor), (2, 2));
-}
-
 /// Large reads of a RAM disk follow its rate, small ones hardly do, whatever was published of either.
 #[test]
 fn how_much_rows_depend_on_a_figure_is_told() {

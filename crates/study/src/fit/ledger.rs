@@ -393,7 +393,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The line of the first figure's numbers, in the recipe's unit.
-    pub(super) fn line<'b>(
+    fn line<'b>(
         &'b self,
         from: f64,
         to: f64,
@@ -409,11 +409,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Each choice as the words of all figures, and what the rows make of it.
-    pub(super) fn try_all(
-        &self,
-        choices: &[String],
-        values_at: &RowsAt<'_>,
-    ) -> Vec<(Vec<String>, Vec<f64>)> {
+    fn try_all(&self, choices: &[String], values_at: &RowsAt<'_>) -> Vec<(Vec<String>, Vec<f64>)> {
         let all = |words: &String| vec![words.clone(); self.held.len()];
         let tried = choices.par_iter().map(|one| {
             let words = all(one);
@@ -521,7 +517,7 @@ fn row_errors(before: &[RowResult], after: &[RowResult]) -> Vec<RowError> {
 }
 
 /// The published figure, or the condition of a claim, in words.
-pub(super) fn wanted(row: &Row) -> String {
+fn wanted(row: &Row) -> String {
     match (row.judgement, &row.published) {
         (Judgement::Equals(_), Published::Number(number)) => number.to_string(),
         (judgement, _) => judgement.words(),

@@ -9,7 +9,6 @@
 
 mod drive;
 mod ledger;
-mod left_out;
 mod measured;
 mod parameter;
 mod recipe;
@@ -24,7 +23,6 @@ use argmin::solver::neldermead::NelderMead;
 
 pub use drive::{Fitted, Freed, Request, Residual, STANDARD_JOBS, drive, median_error};
 pub use ledger::{Choice, Moved, Refit, RowError, Step, figures, ledger};
-pub use left_out::{LeftOut, left_out};
 pub use measured::{MeasuredRun, Quantity, Target, read};
 pub use parameter::Parameter;
 pub use recipe::{Recipe, Remark, Spot, Take, Values, read as read_recipes, recipes};

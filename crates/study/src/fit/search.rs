@@ -19,8 +19,6 @@ const COARSE: usize = 9;
 const LOOKS: usize = 6;
 /// In every so many looks it is the middle between two known values that is tried, where a line may creep.
 const HALVING: usize = 3;
-/// How far from its start a search near it looks first, as a factor.
-const NEAR: f64 = 1.15;
 /// Values nearer to each other than this share (of the whole line, where it begins at zero) are one.
 const SAME: f64 = 0.003;
 /// What does as well: a tenth of a tolerance from the best.
@@ -163,45 +161,6 @@ impl Line<'_> {
             }
         }
         self.found(&tried, take, misfit)
-    }
-
-    /// For each of several misfits of the same figures the value that is taken. The search begins around `start`, which
-    /// should be near all of them, and tries what all of them name at once.
-    pub(super) fn search_near(&self, start: f64, take: Take, misfits: &[&Misfit<'_>]) -> Vec<f64> {
-        let start = self.place(start).clamp(0.0, 1.0);
-        let step = match self.logarithmic() {
-            true => libm::log(NEAR) / libm::log(self.to / self.from),
-            false => NEAR - 1.0,
-        };
-        let mut tried = Vec::new();
-        self.look(&[start - step, start, start + step], &mut tried);
-        for look in 1..=LOOKS {
-            let outer = (tried[0].place, tried[tried.len() - 1].place);
-            let mut wanted = Vec::new();
-            for misfit in misfits {
-                let drawn = drawn(&tried, misfit);
-                let least = least(&drawn);
-                let (low, high) = stretch(&drawn, least, as_well(drawn[least].1));
-                let place = match take {
-                    Take::Smallest => low,
-                    Take::Largest => high,
-                    Take::Middle => (low + high) / 2.0,
-                };
-                // Further out each time, as long as the best is the last value that is known.
-                let further = step * f64::from(1 << look);
-                wanted.extend((low <= outer.0).then_some(outer.0 - further));
-                wanted.extend((high >= outer.1).then_some(outer.1 + further));
-                let known = |one: &Tried| (one.place - place).abs() <= self.same();
-                wanted.extend((!tried.iter().any(known)).then_some(place));
-            }
-            if !self.look(&wanted, &mut tried) {
-                break;
-            }
-        }
-        let found = misfits
-            .iter()
-            .map(|misfit| self.found(&tried, take, misfit));
-        found.map(|found| found.value).collect()
     }
 
     /// What follows from all that was tried. What is taken does as well where it was tried, not on a line.
@@ -412,29 +371,6 @@ mod tests {
             false => libm::pow(libm::log(figures[0] / 60.0) / 0.05, 2.0),
         };
         assert_eq!(line.search(Take::Largest, &below).value, 12.0);
-    }
-
-    #[test]
-    fn a_search_near_a_value_finds_what_each_misfit_asks_for() {
-        let tried = AtomicUsize::new(0);
-        let line = Line {
-            from: 1.0,
-            to: 500.0,
-            whole: false,
-            figures: Box::new(|x| {
-                tried.fetch_add(1, Ordering::Relaxed);
-                vec![2700.0 / x, 70.0 + x]
-            }),
-        };
-        let first = |figures: &[f64]| of_hundred(figures[0]);
-        let second = |figures: &[f64]| of_hundred(figures[1]);
-        let far = |figures: &[f64]| of_hundred(figures[0] * 5.0);
-        let found = line.search_near(28.0, Take::Middle, &[&first, &second, &far]);
-        for (found, wanted) in found.iter().zip([27.0, 30.0, 135.0]) {
-            assert!((found / wanted - 1.0).abs() < 0.01, "{found} of {wanted}");
-        }
-        let tried = tried.load(Ordering::Relaxed);
-        assert!(tried < 24, "{tried}");
     }
 
     #[test]

@@ -3,8 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::reproduce::figure;
-use crate::fit::{Fitted, LeftOut, Refit, Sensitivity, median_error};
-use crate::ledger::{Class, Errors};
+use crate::fit::{Fitted, Refit, Sensitivity, median_error};
 
 fn plain(header: &[&str]) -> Table {
     let mut table = Table::new();
@@ -199,69 +198,4 @@ pub fn sensitivity(rows: &[Sensitivity]) -> String {
         first.spot.key,
         table.trim_fmt()
     )
-}
-
-/// Rows that were left out, each as the others of its recipe predict it.
-pub fn left_out(rows: &[LeftOut]) -> String {
-    let mut table = plain(&[
-        "row",
-        "figure",
-        "catalogue",
-        "without it",
-        "what",
-        "published",
-        "all rows",
-        "without it",
-        "error",
-        "",
-    ]);
-    for row in rows {
-        table.add_row([
-            row.id.clone(),
-            row.spot.key.clone(),
-            row.catalogue.clone(),
-            row.fitted.clone(),
-            row.what.clone(),
-            row.wanted.clone(),
-            known(row.with, figure),
-            known(row.without, figure),
-            row.error
-                .map_or_else(String::new, |error| format!("{:+.1} %", error * 100.0)),
-            if row.holds { "" } else { "misses" }.to_owned(),
-        ]);
-    }
-    right(&mut table, 6..9);
-    table.trim_fmt()
-}
-
-/// How well rows that were left out are predicted, in sentences.
-pub fn left_out_summary(rows: &[LeftOut]) -> String {
-    let share = |share: Option<f64>| share.map_or("-".into(), |it| format!("{:.1} %", it * 100.0));
-    let line = |what: &str, errors: &Errors| match errors.rows {
-        0 => String::new(),
-        count => format!(
-            "{what}: {count}, median {}, 90th percentile {}, {} within a factor of 1.5.\n",
-            share(errors.median),
-            share(errors.p90),
-            errors.within_factor
-        ),
-    };
-    let mut text = line("Rows judged by a number", &LeftOut::errors(rows, None));
-    for class in Class::ALL {
-        text.push_str(&line(
-            &format!("  {}", class.name()),
-            &LeftOut::errors(rows, Some(class)),
-        ));
-    }
-    let claims = rows.iter().filter(|row| !row.judged);
-    let held = claims.clone().filter(|row| row.holds).count();
-    match claims.count() {
-        0 => {}
-        count => text.push_str(&format!("Claims: {count}, held {held}.\n")),
-    }
-    text.push_str(
-        "Each was left out of its recipe's fit, with all other figures held: rows of a recipe that agree with each \
-         other. They are not predicted rows and are not counted among them.",
-    );
-    text
 }

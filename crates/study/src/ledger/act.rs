@@ -31,8 +31,8 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {
         match (&*name, number) {
             ("version", Some(version @ (3 | 6))) => act.version = version,
             ("load", Some(load @ 1..=10_000)) => act.load = Some(load),
-            ("over_1ms_percent", _) if share(&value).is_some() => {
-                act.over_1ms_percent = share(&value)
+            ("over_1ms_percent", _) if share(value).is_some() => {
+                act.over_1ms_percent = share(value)
             }
             ("seconds", Some(seconds @ 1..=86_400)) => act.seconds = seconds,
             ("latency_only", None) if value.as_bool().is_some() => {

@@ -141,13 +141,9 @@ fn recipes_and_rows_name_each_other() {
                 && reached.contains(spot)
         }) {
             let named = recipes.iter().any(|recipe| {
-                recipe.figures.contains(spot)
-                    && (recipe
-                        .rows
-                        .iter()
-                        .chain(&recipe.others)
-                        .any(|one| one == id)
-                        || recipe.remarks.iter().any(|remark| remark.row == *id))
+                let remarks = recipe.remarks.iter().map(|remark| &remark.row);
+                let mut named = recipe.rows.iter().chain(&recipe.others).chain(remarks);
+                recipe.figures.contains(spot) && named.any(|one| one == id)
             });
             if !named {
                 wrong.push(format!(

@@ -29,7 +29,7 @@ Examples:
   drivelab fit --ledger --only nand/950pro-256                those of one file of the catalogue
   drivelab fit --ledger --check                               exit code 3 if one is off
   drivelab fit --ledger --free host.monitor.noise.mean --write catalogue
-  drivelab fit --ledger --sensitivity                         which row depends most on what is fitted
+  drivelab fit --ledger --sensitivity                         which row a figure moves most
 
 The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of \
 the fit, and its error tells how far the model can be trusted elsewhere.")]

@@ -102,10 +102,10 @@ fn it_is_said_what_shared_memory_adds() {
     let folder = Folder::new();
     let socket = folder.text("guest");
     let server = Server::start(&["p4800x-375", "--size", "64M", "--vhost-user", &socket]);
-    let said = server.said();
+    // Of what went to its standard error all has arrived only when it has ended.
+    let said = server.stop().expect_success();
     assert!(
         said.contains("over shared memory this machine adds"),
         "{said}"
     );
-    server.stop().expect_success();
 }

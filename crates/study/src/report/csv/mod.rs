@@ -2,8 +2,8 @@
 //!
 //! A line is a drive, a workload and a direction; `docs/csv.md` says what each column is. Units are the ending of a
 //! column's name, a cell without a figure is empty, and figures have six significant digits. [`review`], [`run`] and
-//! [`replay`] have the same columns, so their files can be put one under the other; [`act`], [`reproduction`] and
-//! [`fit`] have columns of their own. What changes within a run (series, bands of anatomy) is in the JSON.
+//! [`replay`] have the same columns, so their files can be put one under the other; [`act()`], [`reproduction()`] and
+//! [`fit()`] have columns of their own. What changes within a run (series, bands of anatomy) is in the JSON.
 
 mod act;
 mod fit;

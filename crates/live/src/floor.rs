@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::media::{Drive, DriveConfig, Precondition};
+use model::media::{Drive, DriveConfig, Medium, Precondition};
 use model::{Command, Device, Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 

@@ -7,7 +7,7 @@ use model::management::{
 };
 use model::media::ram::RamConfig;
 use model::media::xpoint::{Levelling, Power, Recovery, Refresh, Timing, Wear, XPointConfig};
-use model::media::{Drive, DriveConfig, Precondition};
+use model::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition};
 use model::tier::raid0::Raid0Config;
 use model::{Command, Completion, Device, Gauge, Gauges, Op, Part, Span, Stream, Time};
 

@@ -1,5 +1,6 @@
 //! The catalogue as users meet it: what is built in, what a file of their own may get wrong, and what they are told.
 
+use model::media::Medium;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;

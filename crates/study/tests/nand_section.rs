@@ -1,5 +1,6 @@
 //! What is wrong with a NAND drive's file is said in one go, and figures that contradict each other are refused.
 
+use model::media::Medium;
 use study::catalogue::drive_from_text;
 
 fn sheet(capacity: &str, dies: &str, low_water: &str) -> String {

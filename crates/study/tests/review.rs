@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::media::{DriveConfig, Precondition};
+use model::media::{DriveConfig, Medium, Precondition};
 use rayon::ThreadPoolBuilder;
 use study::catalogue;
 use study::problem::Problems;

@@ -1,6 +1,6 @@
 //! A shrunk drive collects garbage as the whole one does.
 
-use model::media::DriveConfig;
+use model::media::{DriveConfig, Medium};
 use study::catalogue;
 
 #[test]

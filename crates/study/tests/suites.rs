@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::Span;
 use model::host::HostConfig;
-use model::media::DriveConfig;
+use model::media::{DriveConfig, Medium};
 use model::media::ram::RamConfig;
 use study::catalogue;
 use study::report::page;

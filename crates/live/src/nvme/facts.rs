@@ -1,5 +1,6 @@
 //! What the controller asks of the drives: the one place that knows what a served drive can do.
 
+use model::media::Medium;
 use model::management::{Health, LbaFormat, Operation, Refusal, SanitizeStatus};
 
 use super::protection::Protection;

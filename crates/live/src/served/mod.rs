@@ -12,7 +12,7 @@ use std::io;
 use std::path::PathBuf;
 
 use model::management::ManagedDrive;
-use model::media::{DriveConfig, Precondition};
+use model::media::{Medium, Precondition};
 use model::{Command, Completion, Device, Op, Span, Status, Time};
 
 use crate::setup::Setup;
@@ -160,7 +160,7 @@ impl Served {
         store: crate::setup::Opened,
     ) -> io::Result<Served> {
         let state = store.state;
-        let cache = volatile_bytes(&setup.sheet.config);
+        let cache = setup.sheet.config.volatile_bytes();
         let cache = (cache > 0).then_some(cache);
         let mut data = Data::new(store.store, store.file, state.bytes, cache);
         for &(start, end) in &state.unreadable {
@@ -493,14 +493,5 @@ impl Served {
             ftl_since_bytes: self.ftl.1,
             unreadable: self.data.unreadable(),
         }
-    }
-}
-
-/// Bytes of the write buffers that lose what is in them when power goes.
-fn volatile_bytes(config: &DriveConfig) -> u64 {
-    match config {
-        DriveConfig::Nand(config) if !config.buffer.protected => config.buffer.bytes,
-        DriveConfig::Raid0(config) => config.members.iter().map(volatile_bytes).sum(),
-        DriveConfig::Nand(_) | DriveConfig::XPoint(_) | DriveConfig::Ram(_) => 0,
     }
 }

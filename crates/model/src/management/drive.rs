@@ -5,11 +5,11 @@
 //! for it. What needs a new medium (another format, erased blocks) builds the drive anew, and the counters go on.
 
 use super::health::{CriticalWarning, Health, Lifetime};
-use super::settings::Refusal;
+use super::refusal::Refusal;
 use super::{LbaFormat, Management};
 use crate::command::{Command, Completion, Op};
 use crate::device::{Capacity, Device, Gauge, Gauges};
-use crate::media::{Drive, DriveConfig, Precondition};
+use crate::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition};
 use crate::time::{Span, Time};
 
 /// A throttled drive takes this share of what its limit leaves above idle power.

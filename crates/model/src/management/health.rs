@@ -2,7 +2,7 @@
 //!
 //! Spare blocks that are used up are not modelled: available spare stays at 100 %.
 
-use crate::media::DriveConfig;
+use crate::media::{DriveConfig, Medium};
 use crate::time::Span;
 
 /// What a drive has been through: kept over restarts by whoever serves it.

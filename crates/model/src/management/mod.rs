@@ -1,25 +1,24 @@
 //! Drive management: what a host's administrator asks of a drive beside reading and writing.
 //!
 //! FORMAT with its duration, LBA formats, the power governor, wear (and the write protection at its end), power-on,
-//! sanitize, and health as SMART would tell it. [`DriveConfig`] takes settings before a run ([`settings`]), [`Drive`]
-//! while it runs, and a [`ManagedDrive`] adds what a served drive needs besides: a lifetime that goes on after a
+//! sanitize, and health as SMART would tell it. A [`Medium`] takes settings before a run, its drive while it
+//! runs, and a [`ManagedDrive`] adds what a served drive needs besides: a lifetime that goes on after a
 //! restart, a temperature, an operation in progress.
 //!
 //! It stands beside the path of an I/O: a drive in a simulation does not carry it. Left out: several namespaces, firmware
 //! download, self-tests. Sources: S4 (formats, FORMAT, governor, wear, refresh, retention), S2 (list of formats, time of
 //! a FORMAT), the NVMe base specification for what health consists of.
 //!
-//! [`DriveConfig`]: crate::media::DriveConfig
-//! [`Drive`]: crate::media::Drive
+//! [`Medium`]: crate::media::Medium
 
 mod drive;
 pub mod health;
-pub mod settings;
+pub mod refusal;
 pub mod thermal;
 
 pub use drive::{ManagedDrive, Operation, OperationKind, SanitizeStatus};
 pub use health::{CriticalWarning, Health, Lifetime};
-pub use settings::Refusal;
+pub use refusal::Refusal;
 pub use thermal::Thermal;
 
 use crate::time::Span;
@@ -43,6 +42,13 @@ impl LbaFormat {
             metadata: 0,
             performance: RelativePerformance::Best,
         }
+    }
+
+    /// What something takes that takes so many picoseconds for a byte of data, metadata and all: as much longer as they
+    /// are to the data.
+    pub fn longer(&self, ps_per_byte: u64) -> u64 {
+        let share = f64::from(self.metadata) / f64::from(self.data);
+        libm::round(ps_per_byte as f64 * (1.0 + share)) as u64
     }
 
     /// Whether both have the same bytes in a block, whatever their rating.

@@ -1,13 +1,18 @@
-//! Drives by the medium inside. To add a medium: one file here, and one line in each `match` below.
+//! Drives by the medium inside. To add a medium: one file that implements [`Medium`] and [`MediumDrive`], and its line
+//! in `media!` below.
 
+mod medium;
 pub mod nand;
 pub mod ram;
 pub mod xpoint;
 
+pub use medium::{Medium, MediumDrive};
+
 use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauges};
+use crate::management::{LbaFormat, Refusal};
 use crate::tier::raid0::{Raid0, Raid0Config};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// The state a drive is in when a run begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
@@ -32,78 +37,81 @@ impl Precondition {
     }
 }
 
-/// What a drive is made of: valid by construction, made by the catalogue.
-#[derive(Clone, PartialEq, Debug)]
-pub enum DriveConfig {
-    /// A RAM disk.
-    Ram(ram::RamConfig),
-    /// 3D XPoint.
-    XPoint(Box<xpoint::XPointConfig>),
-    /// A NAND drive.
-    Nand(Box<nand::NandConfig>),
-    /// Several drives as one.
-    Raid0(Raid0Config),
+/// Makes the two enums of all media, and passes on what is asked of them to whichever it is.
+macro_rules! media {
+    ($($(#[$doc:meta])* $name:ident: $config:ty => $drive:ty,)*) => {
+        /// What a drive is made of: valid by construction, made by the catalogue.
+        #[derive(Clone, PartialEq, Debug)]
+        pub enum DriveConfig {
+            $($(#[$doc])* $name($config),)*
+        }
+
+        /// Any drive, dispatched without a virtual call.
+        #[derive(Clone, Debug)]
+        pub enum Drive {
+            $($(#[$doc])* $name($drive),)*
+        }
+
+        /// The same of whichever configuration it is.
+        macro_rules! each_config {
+            ($this:expr, $inner:ident => $call:expr) => {
+                match $this { $(DriveConfig::$name($inner) => $call,)* }
+            };
+        }
+
+        /// The same of whichever drive it is.
+        macro_rules! each {
+            ($this:expr, $inner:ident => $call:expr) => {
+                match $this { $(Drive::$name($inner) => $call,)* }
+            };
+        }
+
+        impl DriveConfig {
+            fn build_any(&self, state: Precondition, seed: u64) -> Drive {
+                match self {
+                    $(DriveConfig::$name(config) => Drive::$name(config.build(state, seed).into()),)*
+                }
+            }
+
+            fn shrunk_any(&self, bytes: u64) -> DriveConfig {
+                match self {
+                    $(DriveConfig::$name(config) => DriveConfig::$name(config.shrunk(bytes).into()),)*
+                }
+            }
+        }
+
+        impl Drive {
+            fn anew_any(self, config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
+                match (self, config) {
+                    $((Drive::$name(used), DriveConfig::$name(config)) => {
+                        Drive::$name(used.anew(config, state, seed).into())
+                    })*
+                    (used, config) => {
+                        drop(used);
+                        config.build(state, seed)
+                    }
+                }
+            }
+        }
+    };
 }
 
-/// Any drive, dispatched without a virtual call.
-#[derive(Clone, Debug)]
-pub enum Drive {
+media! {
     /// A RAM disk.
-    Ram(ram::Ram),
+    Ram: ram::RamConfig => ram::Ram,
     /// 3D XPoint.
-    XPoint(Box<xpoint::XPoint>),
+    XPoint: Box<xpoint::XPointConfig> => Box<xpoint::XPoint>,
     /// A NAND drive.
-    Nand(Box<nand::Nand>),
+    Nand: Box<nand::NandConfig> => Box<nand::Nand>,
     /// Several drives as one.
-    Raid0(Box<Raid0<Drive>>),
+    Raid0: Raid0Config => Box<Raid0<Drive>>,
 }
 
 impl Drive {
     /// Builds the drive in this state; `seed` feeds its random streams.
     pub fn new(config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
-        match config {
-            DriveConfig::Ram(config) => Drive::Ram(ram::Ram::new(config.clone())),
-            // Written in place: what was written before changes nothing.
-            DriveConfig::XPoint(config) => {
-                Drive::XPoint(Box::new(xpoint::XPoint::new((**config).clone(), seed)))
-            }
-            DriveConfig::Raid0(config) => {
-                Drive::Raid0(Box::new(Raid0::of_drives(config, state, seed)))
-            }
-            DriveConfig::Nand(config) => {
-                Drive::Nand(Box::new(nand::Nand::new((**config).clone(), state, seed)))
-            }
-        }
+        config.build(state, seed)
     }
-
-    /// The drive that [`Drive::new`] builds, in the memory of one that has served: for who runs one plan after the
-    /// other. Only a NAND drive has tables that are worth it.
-    pub fn anew(self, config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
-        match (self, config) {
-            (Drive::Nand(used), DriveConfig::Nand(config)) => {
-                Drive::Nand(Box::new(used.anew((**config).clone(), state, seed)))
-            }
-            (Drive::Raid0(used), DriveConfig::Raid0(config)) => {
-                Drive::Raid0(Box::new(used.anew(config, state, seed)))
-            }
-            (used, config) => {
-                drop(used);
-                Drive::new(config, state, seed)
-            }
-        }
-    }
-}
-
-/// Calls the same method on whichever drive it is.
-macro_rules! each {
-    ($drive:expr, $inner:ident => $call:expr) => {
-        match $drive {
-            Drive::Ram($inner) => $call,
-            Drive::XPoint($inner) => $call,
-            Drive::Nand($inner) => $call,
-            Drive::Raid0($inner) => $call,
-        }
-    };
 }
 
 impl Device for Drive {
@@ -131,35 +139,69 @@ impl Device for Drive {
     }
 }
 
-impl DriveConfig {
-    /// Bytes a host can address.
-    pub fn capacity_bytes(&self) -> u64 {
-        match self {
-            DriveConfig::Ram(config) => config.bytes,
-            DriveConfig::XPoint(config) => config.bytes,
-            DriveConfig::Nand(config) => config.geometry.capacity,
-            DriveConfig::Raid0(config) => config.capacity_bytes(),
-        }
-    }
+impl MediumDrive for Drive {
+    type Config = DriveConfig;
 
-    /// A drive that behaves like this one under uniform random writes but has only about `bytes`, so that it reaches
-    /// its steady state after fewer of them. What happens then happens after the same number of fills; how much
-    /// smaller it is says [`DriveConfig::capacity_bytes`]. A drive that is smaller already stays as it is.
-    pub fn shrunk(&self, bytes: u64) -> DriveConfig {
-        let mut shrunk = self.clone();
-        let fewer = |all: &mut u64| *all = (*all).min((bytes / 4096).max(1) * 4096);
-        match &mut shrunk {
-            DriveConfig::Ram(config) => fewer(&mut config.bytes),
-            // Written in place: only fewer addresses are in use.
-            DriveConfig::XPoint(config) => fewer(&mut config.bytes),
-            DriveConfig::Nand(config) => **config = config.shrunk(bytes),
-            DriveConfig::Raid0(config) => {
-                let each = bytes / config.members.len().max(1) as u64;
-                for member in &mut config.members {
-                    *member = member.shrunk(each);
-                }
-            }
-        }
-        shrunk
+    fn anew(self, config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
+        self.anew_any(config, state, seed)
+    }
+    fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        each!(self, drive => drive.set_power_limit(watts))
+    }
+    fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        each!(self, drive => drive.set_percentage_used(percent))
+    }
+    fn power_on(&mut self, now: Time) {
+        each!(self, drive => drive.power_on(now));
+    }
+}
+
+impl Medium for DriveConfig {
+    type Drive = Drive;
+
+    fn build(&self, state: Precondition, seed: u64) -> Drive {
+        self.build_any(state, seed)
+    }
+    fn capacity_bytes(&self) -> u64 {
+        each_config!(self, config => config.capacity_bytes())
+    }
+    fn shrunk(&self, bytes: u64) -> DriveConfig {
+        self.shrunk_any(bytes)
+    }
+    fn set_lba_format(&mut self, format: LbaFormat) {
+        each_config!(self, config => config.set_lba_format(format));
+    }
+    fn format_duration(&self) -> Span {
+        each_config!(self, config => config.format_duration())
+    }
+    fn idle_watts(&self) -> f64 {
+        each_config!(self, config => config.idle_watts())
+    }
+    fn raw_bytes(&self) -> Option<u64> {
+        each_config!(self, config => config.raw_bytes())
+    }
+    fn max_transfer(&self) -> Option<u32> {
+        each_config!(self, config => config.max_transfer())
+    }
+    fn volatile_bytes(&self) -> u64 {
+        each_config!(self, config => config.volatile_bytes())
+    }
+    fn percentage_used(&self) -> f64 {
+        each_config!(self, config => config.percentage_used())
+    }
+    fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        each_config!(self, config => config.set_percentage_used(percent))
+    }
+    fn write_protect_percent(&self) -> Option<f64> {
+        each_config!(self, config => config.write_protect_percent())
+    }
+    fn power_limit_watts(&self) -> Option<f64> {
+        each_config!(self, config => config.power_limit_watts())
+    }
+    fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        each_config!(self, config => config.set_power_limit(watts))
+    }
+    fn set_uptime(&mut self, uptime: Span) -> Result<(), Refusal> {
+        each_config!(self, config => config.set_uptime(uptime))
     }
 }

@@ -8,6 +8,8 @@ use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges};
 use crate::engine::Station;
+use crate::management::LbaFormat;
+use crate::media::{Medium, MediumDrive, Precondition};
 use crate::time::{Span, Time};
 
 /// What a RAM disk is made of.
@@ -107,4 +109,40 @@ impl Device for Ram {
         );
         gauges.gauge(Gauge::QueueDepth, self.inside.len() as f64);
     }
+}
+
+impl Medium for RamConfig {
+    type Drive = Ram;
+
+    fn build(&self, _state: Precondition, _seed: u64) -> Ram {
+        Ram::new(self.clone())
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn shrunk(&self, bytes: u64) -> RamConfig {
+        RamConfig {
+            bytes: self.bytes.min((bytes / 4096).max(1) * 4096),
+            ..self.clone()
+        }
+    }
+
+    fn set_lba_format(&mut self, format: LbaFormat) {
+        self.picoseconds_per_byte = format.longer(self.picoseconds_per_byte);
+    }
+
+    /// All of it is overwritten.
+    fn format_duration(&self) -> Span {
+        Span::from_seconds(self.picoseconds_per_byte as f64 * self.bytes as f64 * 1e-12)
+    }
+
+    fn idle_watts(&self) -> f64 {
+        0.0
+    }
+}
+
+impl MediumDrive for Ram {
+    type Config = RamConfig;
 }

@@ -4,10 +4,12 @@
 //! of them, whose anatomy it reports. What moves no data (deallocate, write zeroes) is one range on each member, and a
 //! flush goes to all. Leaves out the cost of the striping itself: that belongs to the host path.
 
+mod medium;
+
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauges};
 use crate::engine::Slab;
-use crate::media::{Drive, DriveConfig, Precondition};
+use crate::media::DriveConfig;
 use crate::time::Time;
 
 /// What a RAID-0 is made of.
@@ -17,14 +19,6 @@ pub struct Raid0Config {
     pub members: Vec<DriveConfig>,
     /// Bytes on one member before the next begins: a multiple of 512, not zero.
     pub stripe: u32,
-}
-
-impl Raid0Config {
-    /// Bytes a host can address: whole stripes of the smallest member, on all members.
-    pub fn capacity_bytes(&self) -> u64 {
-        let sizes = self.members.iter().map(DriveConfig::capacity_bytes);
-        usable(sizes, self.stripe)
-    }
 }
 
 fn usable(sizes: impl ExactSizeIterator<Item = u64>, stripe: u32) -> u64 {
@@ -54,37 +48,6 @@ pub struct Raid0<D> {
     finished: Vec<Completion>,
 }
 
-impl Raid0<Drive> {
-    /// Builds the members in this state; the first has the seed itself, so that one member alone is what it would be
-    /// without a RAID.
-    pub fn of_drives(config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
-        Raid0::made_of(Vec::new(), config, state, seed)
-    }
-
-    /// As [`Raid0::of_drives`], in the memory of this one's members.
-    pub fn anew(self, config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
-        Raid0::made_of(self.members, config, state, seed)
-    }
-
-    fn made_of(
-        used: Vec<Drive>,
-        config: &Raid0Config,
-        state: Precondition,
-        seed: u64,
-    ) -> Raid0<Drive> {
-        let mut used = used.into_iter();
-        let member = |(index, config)| {
-            let own = seed.wrapping_add((index as u64).wrapping_mul(0x2545_f491_4f6c_dd1d));
-            match used.next() {
-                Some(drive) => drive.anew(config, state, own),
-                None => Drive::new(config, state, own),
-            }
-        };
-        let members = config.members.iter().enumerate().map(member).collect();
-        Raid0::new(members, config.stripe)
-    }
-}
-
 impl<D: Device> Raid0<D> {
     /// Stripes over `members` (at least one), `stripe` bytes on each (a multiple of 512, not zero).
     pub fn new(members: Vec<D>, stripe: u32) -> Raid0<D> {
@@ -108,11 +71,6 @@ impl<D: Device> Raid0<D> {
     /// The members, in order.
     pub fn members(&self) -> &[D] {
         &self.members
-    }
-
-    /// The members, in order, to set something on them.
-    pub fn members_mut(&mut self) -> impl Iterator<Item = &mut D> {
-        self.members.iter_mut()
     }
 
     /// Which member holds the byte at `offset`, and where.
@@ -311,6 +269,7 @@ mod tests {
     use crate::engine::run;
     use crate::media::ram::{Ram, RamConfig};
     use crate::media::xpoint;
+    use crate::media::{Drive, Medium, Precondition};
     use crate::time::Span;
     use proptest::prelude::*;
 

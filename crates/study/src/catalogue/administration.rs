@@ -5,7 +5,7 @@
 
 use model::Span;
 use model::management::{Management, Thermal};
-use model::media::DriveConfig;
+use model::media::{DriveConfig, Medium};
 
 use super::Section;
 use super::common::Identity;

@@ -10,7 +10,7 @@ use model::media::nand::{
     Timing, WriteBuffer,
 };
 
-use super::{Context, Section};
+use super::{Context, MediumSection, Section};
 
 const RATES: RangeInclusive<f64> = 1e6..=1e12;
 
@@ -18,7 +18,20 @@ fn up_to_ms(ms: u64) -> RangeInclusive<Span> {
     Span::ZERO..=Span::from_ms(ms)
 }
 
-pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
+pub(super) const SECTION: MediumSection = MediumSection {
+    name: "nand",
+    read,
+    free: &[
+        "nand.medium.read",
+        "nand.medium.program",
+        "nand.controller.read_interval",
+        "nand.controller.write_interval",
+        "nand.controller.read_delay",
+        "nand.link.rate",
+    ],
+};
+
+fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     let before = section.problems();
     let (controller, buffer) = controller(section);
     let config = NandConfig {

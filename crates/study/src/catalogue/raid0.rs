@@ -1,15 +1,21 @@
 //! `[raid0]`: several drives of the catalogue as one, striped.
 
-use model::media::DriveConfig;
+use model::media::{DriveConfig, Medium};
 use model::tier::raid0::Raid0Config;
 
 use super::change::{Change, changed};
-use super::{Context, Role, Section, locate, read_drive};
+use super::{Context, MediumSection, Role, Section, locate, read_drive};
 
 /// A drive is told to hold what its members do within this share; makers round.
 const ROUNDING: f64 = 0.001;
 
-pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
+pub(super) const SECTION: MediumSection = MediumSection {
+    name: "raid0",
+    read,
+    free: &[],
+};
+
+fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     let names = section.texts("members");
     let stripe = section.bytes("stripe", 4096..=16 << 20);
     if !stripe.is_multiple_of(4096) {

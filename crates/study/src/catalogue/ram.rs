@@ -4,9 +4,15 @@ use model::Span;
 use model::media::DriveConfig;
 use model::media::ram::RamConfig;
 
-use super::{Context, Section};
+use super::{Context, MediumSection, Section};
 
-pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
+pub(super) const SECTION: MediumSection = MediumSection {
+    name: "ram",
+    read,
+    free: &["ram.per_command", "ram.rate"],
+};
+
+fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     DriveConfig::Ram(RamConfig {
         bytes: context.capacity,
         per_command: section.span("per_command", Span::from_ns(1)..=Span::from_ms(1)),

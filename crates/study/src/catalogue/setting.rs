@@ -1,5 +1,6 @@
 //! Settings of a drive that differ from what its file says, as a user of one run gives them.
 
+use model::media::Medium;
 use model::Span;
 use model::management::{LbaFormat, Refusal};
 

@@ -8,9 +8,21 @@ use model::media::xpoint::{
     Levelling, MAX_TABLE_PLACES, Power, Recovery, Refresh, Timing, UNIT, Wear, XPointConfig,
 };
 
-use super::{Context, Section};
+use super::{Context, MediumSection, Section};
 
-pub(super) fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
+pub(super) const SECTION: MediumSection = MediumSection {
+    name: "xpoint",
+    read,
+    free: &[
+        "xpoint.medium.read",
+        "xpoint.medium.write",
+        "xpoint.controller.delay",
+        "xpoint.controller.read_path",
+        "xpoint.controller.write_path",
+    ],
+};
+
+fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     let before = section.problems();
     let mut medium = section.section("medium");
     let channels = medium.count("channels", 1..=64u32);

@@ -2,7 +2,7 @@
 
 use model::Span;
 use model::host::HostConfig;
-use model::media::{DriveConfig, Precondition};
+use model::media::Precondition;
 use toml_edit::DocumentMut;
 
 use super::parameter::changes;
@@ -94,29 +94,6 @@ pub fn median_error(residuals: &[Residual], held_out: bool) -> Option<f64> {
     let mut errors: Vec<f64> = chosen.map(|residual| residual.error().abs()).collect();
     errors.sort_by(f64::total_cmp);
     errors.get(errors.len() / 2).copied()
-}
-
-/// The parameters that are free by default: what differs between drives of one kind and shows in every benchmark.
-fn default_free(config: &DriveConfig) -> &'static [&'static str] {
-    match config {
-        DriveConfig::XPoint(_) => &[
-            "xpoint.medium.read",
-            "xpoint.medium.write",
-            "xpoint.controller.delay",
-            "xpoint.controller.read_path",
-            "xpoint.controller.write_path",
-        ],
-        DriveConfig::Nand(_) => &[
-            "nand.medium.read",
-            "nand.medium.program",
-            "nand.controller.read_interval",
-            "nand.controller.write_interval",
-            "nand.controller.read_delay",
-            "nand.link.rate",
-        ],
-        DriveConfig::Ram(_) => &["ram.per_command", "ram.rate"],
-        DriveConfig::Raid0(_) => &[],
-    }
 }
 
 /// I/Os of each run of the search, for each of its depth and at least.
@@ -319,9 +296,7 @@ fn parameters(
     base: &DriveSheet,
     host: &[catalogue::Figure],
 ) -> Result<Vec<Parameter>, Problems> {
-    let default = default_free(&base.config)
-        .iter()
-        .map(|key| (*key).to_owned());
+    let default = base.free.iter().map(|key| (*key).to_owned());
     let keys: Vec<String> = match request.free.is_empty() {
         true => default.collect(),
         false => request.free.clone(),

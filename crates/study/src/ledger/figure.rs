@@ -1,6 +1,7 @@
 //! Figures that a metric can name: those of a run (`read.iops`, `write.p99_us`, `watts`) and those of a catalogued drive
 //! (`endurance_tbw`, `xpoint.power.limit_w`).
 
+use model::media::Medium;
 use model::{Gauge, Part, Span};
 
 use super::expression::Wrong;

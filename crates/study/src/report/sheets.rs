@@ -1,5 +1,6 @@
 //! Drives of the catalogue as tables for a terminal.
 
+use model::media::Medium;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use crate::catalogue::quantity::{Quantity, decimal};

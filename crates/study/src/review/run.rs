@@ -7,7 +7,7 @@
 //! too short on a drive: it is made again with another seed.
 
 use model::host::Engine;
-use model::media::{DriveConfig, Precondition};
+use model::media::{DriveConfig, Medium, Precondition};
 use model::{Span, Stream};
 use rayon::prelude::*;
 

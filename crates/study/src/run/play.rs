@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use model::engine::{self, Workload};
 use model::host::{Engine, HostConfig, HostPath, ThreadConfig};
-use model::media::{DriveConfig, Precondition};
+use model::media::{DriveConfig, Medium, MediumDrive, Precondition};
 use model::{Device, Drive, Gauge, Span, Time};
 
 use super::{growth, read_gauges};

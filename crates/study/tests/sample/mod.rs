@@ -361,6 +361,7 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
         warranty_years: (index != 2).then_some(5.0),
         price_usd: (index == 0).then_some(1520.0),
         members: Vec::new(),
+        free: &[],
         figures: vec![
             figure("capacity", &format!("{gigabytes} GB"), Kind::Spec, "paper"),
             figure("read.base", "9.2 us", Kind::Fitted, "a formula"),

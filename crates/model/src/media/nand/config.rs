@@ -178,11 +178,6 @@ pub struct Power {
     pub per_byte: f64,
 }
 
-/// Fewest pages of a block of a [`NandConfig::shrunk`] drive.
-const FEWEST_PAGES: u32 = 16;
-/// Fewest usable blocks of one of its dies.
-const FEWEST_BLOCKS: u32 = 96;
-
 impl NandConfig {
     /// Checks what the types leave open, and gives the array's numbers.
     ///
@@ -254,41 +249,5 @@ impl NandConfig {
                 Err(wrong)
             }
         }
-    }
-
-    /// A drive with about `bytes` that collects garbage as this one does: blocks have fewer pages (and are erased in
-    /// proportionally less time, so erasing takes the same share of a die's time), then dies have fewer blocks, with the
-    /// same utilisation of those that are not kept free. Channels, dies, planes and the write buffer stay.
-    ///
-    /// Blocks keep at least [`FEWEST_PAGES`] pages and dies [`FEWEST_BLOCKS`] blocks, below which greedy collection
-    /// would meet other victims; the result may be larger than `bytes` for that.
-    pub fn shrunk(&self, bytes: u64) -> NandConfig {
-        let mut shrunk = self.clone();
-        let wanted = self.geometry.capacity as f64 / bytes.max(1) as f64;
-        if wanted <= 1.0 {
-            return shrunk;
-        }
-        let geometry = &mut shrunk.geometry;
-        let pages = libm::ceil(f64::from(geometry.pages_per_block) / wanted) as u32;
-        let pages = pages.max(FEWEST_PAGES).min(geometry.pages_per_block);
-        let share = f64::from(pages) / f64::from(geometry.pages_per_block);
-        geometry.pages_per_block = pages;
-        shrunk.timing.erase = self.timing.erase.scale(share);
-        let all = f64::from(geometry.blocks_per_plane) * (1.0 - geometry.reserved);
-        let usable = libm::floor(all);
-        let fewer = libm::ceil(usable / (wanted * share))
-            .max(f64::from(FEWEST_BLOCKS))
-            .min(usable);
-        // The same number of blocks is kept free whatever their total, and two are open, each half written.
-        let spare = f64::from(self.collection.watermark.low + 1);
-        let data = (fewer - spare) / (usable - spare);
-        geometry.blocks_per_plane = fewer as u32;
-        geometry.reserved = 0.0;
-        // The buffer is as large as before, and under writes what is in it is not on the medium.
-        let buffered = self.buffer.bytes.min(self.geometry.capacity);
-        let on_medium = (self.geometry.capacity - buffered) as f64 * share * data;
-        let capacity = on_medium as u64 + buffered;
-        geometry.capacity = (capacity / u64::from(UNIT)).max(1) * u64::from(UNIT);
-        shrunk
     }
 }

@@ -19,6 +19,7 @@ mod channel;
 mod collect;
 mod config;
 mod die;
+mod medium;
 mod read;
 mod write;
 
@@ -165,15 +166,6 @@ impl Nand {
         Nand::made_of(None, config, state, seed)
     }
 
-    /// The drive that [`Nand::new`] builds, in the memory of one that has served. Where it is the same drive and seed
-    /// for the third time, the warm-up of its steady state is remembered.
-    ///
-    /// # Panics
-    /// As [`Nand::new`].
-    pub fn anew(self, config: NandConfig, state: Precondition, seed: u64) -> Nand {
-        Nand::made_of(Some(self), config, state, seed)
-    }
-
     fn made_of(used: Option<Nand>, config: NandConfig, state: Precondition, seed: u64) -> Nand {
         let shape = match config.check() {
             Ok(shape) => shape,
@@ -313,11 +305,6 @@ impl Nand {
         let blocks = f64::from(self.shape.dies) * f64::from(self.shape.blocks);
         let cycles = erases as f64 / blocks;
         self.config.percentage_used_at_start + 100.0 * cycles / f64::from(self.config.rated_cycles)
-    }
-
-    /// Percentage Used as of now.
-    pub(crate) fn set_percentage_used(&mut self, percent: f64) {
-        self.config.percentage_used_at_start += percent - self.percentage_used();
     }
 
     fn refused(&self, command: &Command) -> bool {

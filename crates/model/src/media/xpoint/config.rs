@@ -196,11 +196,6 @@ impl XPointConfig {
         unwanted & !(self.timing.read_part as u16 - 1)
     }
 
-    /// How long a FORMAT takes: it touches all of the medium.
-    pub fn format_duration(&self) -> Span {
-        Span::from_seconds(self.die_bytes as f64 / self.format_die_bytes_per_second as f64)
-    }
-
     /// Units a group holds, spare included.
     pub(super) fn group_units(&self) -> u64 {
         u64::from(self.channels) * self.die_bytes / u64::from(UNIT)

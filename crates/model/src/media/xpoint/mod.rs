@@ -24,6 +24,7 @@ mod config;
 mod group;
 mod limits;
 mod locks;
+mod medium;
 mod path;
 mod piece;
 mod table;
@@ -148,34 +149,6 @@ impl XPoint {
             counts: Counts::default(),
             config,
         }
-    }
-
-    /// The governor's limit from now on; `false` (and no change) unless it is above idle power.
-    pub(crate) fn set_power_limit(&mut self, watts: f64) -> bool {
-        let valid = watts > self.config.power.idle_watts;
-        if valid {
-            self.config.power.limit_watts = watts;
-            self.governor.change(&self.config);
-        }
-        valid
-    }
-
-    /// Percentage Used as of now.
-    pub(crate) fn set_percentage_used(&mut self, percent: f64) {
-        let since = self.endurance.percentage_used() - self.config.wear.percentage_used_at_start;
-        self.config.wear.percentage_used_at_start = percent - since;
-        self.endurance.change(&self.config);
-    }
-
-    /// The drive has been switched on at `now`: its refresh after power-on begins.
-    pub(crate) fn power_on(&mut self, now: Time) {
-        let pass = self.config.refresh.after_power_on;
-        self.refreshing = Refreshing {
-            units: self.refreshed_units(now),
-            since: now,
-            hurry: pass,
-        };
-        self.medium.power_on(now, pass);
     }
 
     /// A piece comes to the drive's door: write protection first.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::conformance::{Mix, Suite};
-use crate::media::{Drive, DriveConfig};
+use crate::media::{Drive, DriveConfig, MediumDrive};
 use crate::tier::raid0::Raid0Config;
 
 /// All completions of a mix of commands, and the translation layer's counters.

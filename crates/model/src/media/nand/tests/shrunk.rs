@@ -1,5 +1,6 @@
 //! A smaller drive that stands in for a whole one.
 
+use crate::media::Medium;
 use super::*;
 
 /// Write amplification of random writes in the steady state, over two fills.

@@ -1,0 +1,136 @@
+//! What is asked of every medium, beside being a [`Device`]: to be built, and what an administrator may set or see.
+//!
+//! A composition of drives is a medium too, and passes each question to its members. What a medium does not say is
+//! answered by what stands here: it has no such thing. A setting that a drive does not have is refused, never ignored.
+
+use super::Precondition;
+use crate::device::Device;
+use crate::management::{LbaFormat, Refusal};
+use crate::time::{Span, Time};
+
+/// What a drive of one medium is made of.
+pub trait Medium: Clone {
+    /// The drive it makes.
+    type Drive: MediumDrive<Config = Self>;
+
+    /// The drive in this state; `seed` feeds its random streams.
+    fn build(&self, state: Precondition, seed: u64) -> Self::Drive;
+
+    /// Bytes a host can address.
+    fn capacity_bytes(&self) -> u64;
+
+    /// A drive that behaves like this one under uniform random writes but has only about `bytes`, so that it reaches
+    /// its steady state after fewer of them. What happens then happens after the same number of fills; how much
+    /// smaller it is says [`Medium::capacity_bytes`]. A drive that is smaller already stays as it is.
+    fn shrunk(&self, bytes: u64) -> Self;
+
+    /// Changes the LBA format from one without metadata, in which the configuration is, to any. Metadata travels and is
+    /// stored with the data: link and data paths take [`LbaFormat::longer`] for each block.
+    fn set_lba_format(&mut self, format: LbaFormat);
+
+    /// How long a FORMAT takes.
+    fn format_duration(&self) -> Span;
+
+    /// Watts without work.
+    fn idle_watts(&self) -> f64;
+
+    /// Bytes of all dies, spare included; `None` for what has no dies.
+    fn raw_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Largest command in bytes; `None` where the drive takes any.
+    fn max_transfer(&self) -> Option<u32> {
+        None
+    }
+
+    /// Bytes of buffers that lose what is acknowledged but not flushed when power goes. A medium that loses everything,
+    /// flushed or not, has none.
+    fn volatile_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Whether there are such bytes (NVMe's volatile write cache).
+    fn volatile_write_cache(&self) -> bool {
+        self.volatile_bytes() > 0
+    }
+
+    /// SMART's Percentage Used at the start.
+    fn percentage_used(&self) -> f64 {
+        0.0
+    }
+
+    /// Sets SMART's Percentage Used at the start.
+    ///
+    /// # Errors
+    /// If the medium does not wear, or the percentage is not in 0 to 1000.
+    fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        let _ = percent;
+        Err(Refusal::NO_WEAR)
+    }
+
+    /// Percentage Used at which the drive throttles its writes for good, if it does.
+    fn write_protect_percent(&self) -> Option<f64> {
+        None
+    }
+
+    /// The governor's limit in watts, if there is a governor.
+    fn power_limit_watts(&self) -> Option<f64> {
+        None
+    }
+
+    /// Sets the governor's limit in watts, above idle power.
+    ///
+    /// # Errors
+    /// If there is no governor, or the limit is not above idle power.
+    fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        let _ = watts;
+        Err(Refusal::NO_GOVERNOR)
+    }
+
+    /// Sets how long the drive has been on when the run begins.
+    ///
+    /// # Errors
+    /// If nothing in it depends on that.
+    fn set_uptime(&mut self, uptime: Span) -> Result<(), Refusal> {
+        let _ = uptime;
+        Err(Refusal::NO_REFRESH)
+    }
+}
+
+/// A drive of one medium.
+pub trait MediumDrive: Device + Sized {
+    /// What it is made of.
+    type Config: Medium<Drive = Self>;
+
+    /// The drive that [`Medium::build`] makes, in the memory of one that has served: for who runs one plan after the
+    /// other. Worth it where a drive has large tables.
+    fn anew(self, config: &Self::Config, state: Precondition, seed: u64) -> Self {
+        drop(self);
+        config.build(state, seed)
+    }
+
+    /// Sets the governor's limit in watts from now on, above idle power.
+    ///
+    /// # Errors
+    /// As [`Medium::set_power_limit`].
+    fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        let _ = watts;
+        Err(Refusal::NO_GOVERNOR)
+    }
+
+    /// Sets SMART's Percentage Used as of now (to see the end of life without writing for years).
+    ///
+    /// # Errors
+    /// As [`Medium::set_percentage_used`].
+    fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        let _ = percent;
+        Err(Refusal::NO_WEAR)
+    }
+
+    /// The drive has just been switched on: what it does after that begins again. One that does nothing special just
+    /// goes on.
+    fn power_on(&mut self, now: Time) {
+        let _ = now;
+    }
+}

@@ -1,0 +1,119 @@
+//! A NAND drive as a [`Medium`]: how it is built, and what its administrator may set and see.
+
+use super::{Nand, NandConfig};
+use crate::ftl::UNIT;
+use crate::management::LbaFormat;
+use crate::management::refusal::{Refusal, percentage};
+use crate::media::{Medium, MediumDrive, Precondition};
+use crate::time::Span;
+
+/// Fewest pages of a block of a shrunk drive.
+const FEWEST_PAGES: u32 = 16;
+/// Fewest usable blocks of one of its dies.
+const FEWEST_BLOCKS: u32 = 96;
+
+impl Medium for NandConfig {
+    type Drive = Nand;
+
+    fn build(&self, state: Precondition, seed: u64) -> Nand {
+        Nand::new(self.clone(), state, seed)
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.geometry.capacity
+    }
+
+    /// A drive with about `bytes` that collects garbage as this one does: blocks have fewer pages (and are erased in
+    /// proportionally less time, so erasing takes the same share of a die's time), then dies have fewer blocks, with the
+    /// same utilisation of those that are not kept free. Channels, dies, planes and the write buffer stay.
+    ///
+    /// Blocks keep at least [`FEWEST_PAGES`] pages and dies [`FEWEST_BLOCKS`] blocks, below which greedy collection
+    /// would meet other victims; the result may be larger than `bytes` for that.
+    fn shrunk(&self, bytes: u64) -> NandConfig {
+        let mut shrunk = self.clone();
+        let wanted = self.geometry.capacity as f64 / bytes.max(1) as f64;
+        if wanted <= 1.0 {
+            return shrunk;
+        }
+        let geometry = &mut shrunk.geometry;
+        let pages = libm::ceil(f64::from(geometry.pages_per_block) / wanted) as u32;
+        let pages = pages.max(FEWEST_PAGES).min(geometry.pages_per_block);
+        let share = f64::from(pages) / f64::from(geometry.pages_per_block);
+        geometry.pages_per_block = pages;
+        shrunk.timing.erase = self.timing.erase.scale(share);
+        let all = f64::from(geometry.blocks_per_plane) * (1.0 - geometry.reserved);
+        let usable = libm::floor(all);
+        let fewer = libm::ceil(usable / (wanted * share))
+            .max(f64::from(FEWEST_BLOCKS))
+            .min(usable);
+        // The same number of blocks is kept free whatever their total, and two are open, each half written.
+        let spare = f64::from(self.collection.watermark.low + 1);
+        let data = (fewer - spare) / (usable - spare);
+        geometry.blocks_per_plane = fewer as u32;
+        geometry.reserved = 0.0;
+        // The buffer is as large as before, and under writes what is in it is not on the medium.
+        let buffered = self.buffer.bytes.min(self.geometry.capacity);
+        let on_medium = (self.geometry.capacity - buffered) as f64 * share * data;
+        let capacity = on_medium as u64 + buffered;
+        geometry.capacity = (capacity / u64::from(UNIT)).max(1) * u64::from(UNIT);
+        shrunk
+    }
+
+    fn set_lba_format(&mut self, format: LbaFormat) {
+        for ps in [
+            &mut self.timing.channel_ps_per_byte,
+            &mut self.controller.link_ps_per_byte,
+        ] {
+            *ps = format.longer(*ps);
+        }
+        self.block = format.data;
+    }
+
+    /// All dies at once erase their blocks.
+    fn format_duration(&self) -> Span {
+        self.timing.erase * u64::from(self.geometry.blocks_per_plane)
+    }
+
+    fn idle_watts(&self) -> f64 {
+        self.power.idle
+    }
+
+    fn raw_bytes(&self) -> Option<u64> {
+        Some(self.geometry.raw_bytes())
+    }
+
+    fn max_transfer(&self) -> Option<u32> {
+        Some(self.controller.max_transfer)
+    }
+
+    fn volatile_bytes(&self) -> u64 {
+        match self.buffer.protected {
+            true => 0,
+            false => self.buffer.bytes,
+        }
+    }
+
+    fn percentage_used(&self) -> f64 {
+        self.percentage_used_at_start
+    }
+
+    fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        self.percentage_used_at_start = percentage(percent)?;
+        Ok(())
+    }
+}
+
+impl MediumDrive for Nand {
+    type Config = NandConfig;
+
+    /// Where it is the same drive and seed for the third time, the warm-up of its steady state is remembered.
+    fn anew(self, config: &NandConfig, state: Precondition, seed: u64) -> Nand {
+        Nand::made_of(Some(self), config.clone(), state, seed)
+    }
+
+    fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        let worn = percentage(percent)? - Nand::percentage_used(self);
+        self.config.percentage_used_at_start += worn;
+        Ok(())
+    }
+}

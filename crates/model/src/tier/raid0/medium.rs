@@ -1,0 +1,132 @@
+//! A RAID-0 of drives as a [`Medium`]: each question and setting goes to its members.
+
+use super::{Raid0, Raid0Config, usable};
+use crate::management::{LbaFormat, Refusal};
+use crate::media::{Drive, Medium, MediumDrive, Precondition};
+use crate::time::{Span, Time};
+
+/// Applies to each member; all are tried, the first refusal is reported.
+fn all(results: impl Iterator<Item = Result<(), Refusal>>) -> Result<(), Refusal> {
+    results.fold(Ok(()), Result::and)
+}
+
+fn made_of(used: Vec<Drive>, config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
+    let mut used = used.into_iter();
+    let member = |(index, config)| {
+        let own = seed.wrapping_add((index as u64).wrapping_mul(0x2545_f491_4f6c_dd1d));
+        match used.next() {
+            Some(drive) => drive.anew(config, state, own),
+            None => Drive::new(config, state, own),
+        }
+    };
+    let members = config.members.iter().enumerate().map(member).collect();
+    Raid0::new(members, config.stripe)
+}
+
+impl Medium for Raid0Config {
+    type Drive = Raid0<Drive>;
+
+    /// The first member has the seed itself, so that one member alone is what it would be without a RAID.
+    fn build(&self, state: Precondition, seed: u64) -> Raid0<Drive> {
+        made_of(Vec::new(), self, state, seed)
+    }
+
+    /// Whole stripes of the smallest member, on all members.
+    fn capacity_bytes(&self) -> u64 {
+        usable(self.members.iter().map(Medium::capacity_bytes), self.stripe)
+    }
+
+    fn shrunk(&self, bytes: u64) -> Raid0Config {
+        let each = bytes / self.members.len().max(1) as u64;
+        Raid0Config {
+            members: self.members.iter().map(|it| it.shrunk(each)).collect(),
+            stripe: self.stripe,
+        }
+    }
+
+    fn set_lba_format(&mut self, format: LbaFormat) {
+        for member in &mut self.members {
+            member.set_lba_format(format);
+        }
+    }
+
+    /// As long as that of its slowest member.
+    fn format_duration(&self) -> Span {
+        let members = self.members.iter().map(Medium::format_duration);
+        members.max().unwrap_or(Span::ZERO)
+    }
+
+    fn idle_watts(&self) -> f64 {
+        self.members.iter().map(Medium::idle_watts).sum()
+    }
+
+    fn raw_bytes(&self) -> Option<u64> {
+        self.members.iter().map(Medium::raw_bytes).sum()
+    }
+
+    fn max_transfer(&self) -> Option<u32> {
+        self.members.iter().filter_map(Medium::max_transfer).min()
+    }
+
+    fn volatile_bytes(&self) -> u64 {
+        self.members.iter().map(Medium::volatile_bytes).sum()
+    }
+
+    /// The mean of its members.
+    fn percentage_used(&self) -> f64 {
+        let members = self.members.iter().map(Medium::percentage_used);
+        members.sum::<f64>() / self.members.len().max(1) as f64
+    }
+
+    fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        all(self
+            .members
+            .iter_mut()
+            .map(|it| it.set_percentage_used(percent)))
+    }
+
+    /// That of the first member to reach its own.
+    fn write_protect_percent(&self) -> Option<f64> {
+        let members = self.members.iter();
+        members
+            .filter_map(Medium::write_protect_percent)
+            .reduce(f64::min)
+    }
+
+    /// That of the first member.
+    fn power_limit_watts(&self) -> Option<f64> {
+        self.members.first()?.power_limit_watts()
+    }
+
+    /// Each member needs a governor.
+    fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        all(self.members.iter_mut().map(|it| it.set_power_limit(watts)))
+    }
+
+    fn set_uptime(&mut self, uptime: Span) -> Result<(), Refusal> {
+        all(self.members.iter_mut().map(|it| it.set_uptime(uptime)))
+    }
+}
+
+impl MediumDrive for Raid0<Drive> {
+    type Config = Raid0Config;
+
+    fn anew(self, config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
+        made_of(self.members, config, state, seed)
+    }
+
+    fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        all(self.members.iter_mut().map(|it| it.set_power_limit(watts)))
+    }
+
+    fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        all(self
+            .members
+            .iter_mut()
+            .map(|it| it.set_percentage_used(percent)))
+    }
+
+    fn power_on(&mut self, now: Time) {
+        self.members.iter_mut().for_each(|it| it.power_on(now));
+    }
+}

@@ -97,10 +97,9 @@ pub fn fio_results(bytes: &[u8]) {
 }
 
 /// A trace is read or refused; what is read is in order and can be replayed to the last request.
-pub fn trace(format: Option<&str>, bytes: &[u8]) {
+pub fn trace(format: Option<&'static Format>, bytes: &[u8]) {
     let options = Options {
-        format: format
-            .map(|name| Format::named(name).expect("a target names a format that there is")),
+        format,
         most_records: MOST,
         ..Options::default()
     };

@@ -37,7 +37,7 @@ fn targets() -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The seeds of a target: its own folder, or that of the first word of its name (`trace` for `trace_msr`).
+/// The seeds of a target: its own folder, or that of the first word of its name (`trace` for `trace_named`).
 fn seeds(target: &str) -> Option<PathBuf> {
     let family = target.split('_').next().unwrap_or(target);
     let folders = [target, family].map(|name| root().join("fuzz/seeds").join(name));

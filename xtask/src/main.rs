@@ -29,7 +29,7 @@ Examples:
   cargo xtask test                    everything that CI runs
   cargo xtask test fmt clippy         two steps
   cargo xtask test --no-install       install nothing; steps that lack a tool are skipped, and said so
-  cargo xtask fuzz trace_msr --seconds 600";
+  cargo xtask fuzz trace_named --seconds 600";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

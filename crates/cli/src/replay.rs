@@ -19,9 +19,8 @@ use crate::progress::Progress;
 use crate::setting::SettingArgs;
 use crate::state::State;
 
-/// Replay a block trace on drives: as recorded, faster or slower, or as fast as a queue depth allows
-#[derive(clap::Args)]
-#[command(after_help = "\
+/// What stands below the options, before and after the formats.
+const EXAMPLES: &str = "\
 Examples:
   drivelab replay sda.blktrace.0 --drive p4800x-375 --drive p3700-1600
   drivelab replay hm_0.csv.gz --drive p3700-1600 --speed 4           four times as fast
@@ -31,20 +30,16 @@ Examples:
   drivelab replay log --drive p4800x-375 --output-format json | jq .drives[0].read
 
 Formats, told by content unless --format names one; plain, gzip or xz:
-  vscsi     vSCSI records, versions 1 and 2 (CloudPhysics)
-  mqsim     MQSim's ASCII: ns, device, sector, sectors, 0 write or 1 read
-  ssdsim    SSDsim's ASCII: the same columns, so content says mqsim for both
-  disksim   DiskSim's ASCII: ms with decimals, device, block, blocks, flags
-  msr       MSR Cambridge CSV, with response times
-  systor    SYSTOR '17 CSV, with response times
-  tencent   Tencent CBS CSV (its clock ticks in whole seconds: see --depth)
-  spc       SPC: ASU, LBA, bytes, r or w, s
-  blktrace  blktrace's binary: requests by issue, latency to completion
-  iolog     fio's iolog, versions 2 and 3
+";
 
+const NOTES: &str = "
 Latency counts from the moment a request arrives in the trace, so a drive that cannot follow shows it. Several \
 volumes are put side by side on the drive. Lengths that are not whole blocks are widened; requests without length \
-are left out. A percentile is shown when at least ten samples lie beyond it.")]
+are left out. A percentile is shown when at least ten samples lie beyond it.";
+
+/// Replay a block trace on drives: as recorded, faster or slower, or as fast as a queue depth allows
+#[derive(clap::Args)]
+#[command(after_help = after_help())]
 pub(crate) struct Args {
     /// The trace, plain or compressed by gzip or xz
     trace: PathBuf,
@@ -103,6 +98,14 @@ pub(crate) struct Args {
     /// Write a table for pandas to this file too: a line for each drive and kind of request
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+}
+
+fn after_help() -> String {
+    let formats: String = FORMATS
+        .iter()
+        .map(|format| format!("  {:<8}  {}\n", format.name, format.about))
+        .collect();
+    format!("{EXAMPLES}{formats}{NOTES}")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use model::Span;
 use model::host::HostConfig;
-use model::media::{DriveConfig, Medium};
 use model::media::ram::RamConfig;
+use model::media::{DriveConfig, Medium};
 use study::catalogue;
 use study::report::page;
 use study::review::{Request, Review, Suite, Virtual, review, summary};

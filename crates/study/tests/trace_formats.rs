@@ -237,6 +237,30 @@ proptest! {
     }
 }
 
+const WRITE: Io = Io {
+    at_us: 5,
+    write: true,
+    sector: 8,
+    sectors: 8,
+    volume: 0,
+    latency_us: 9,
+};
+
+/// The round trips above are those of all formats that mean something of their own, and users read of each.
+#[test]
+fn every_format_is_tested_and_documented() {
+    let documents = include_str!("../../../docs/traces.md");
+    for format in FORMATS {
+        let name = format.name;
+        let written = name == "ssdsim" || WRITERS.iter().any(|(writer, ..)| *writer == name);
+        assert!(written, "{name} has no writer in tests/trace/write.rs");
+        assert!(
+            documents.contains(&format!("`{name}`")),
+            "{name} is not in docs/traces.md"
+        );
+    }
+}
+
 /// The message for one malformed trace of a format.
 fn refused(format: &str, bytes: &[u8]) -> String {
     read_as(format, bytes).expect_err("must be refused")
@@ -305,15 +329,7 @@ error: t:2: the time is more than 18 years from that of the first request
 
 #[test]
 fn malformed_records_are_named_by_byte() {
-    let io = Io {
-        at_us: 5,
-        write: true,
-        sector: 8,
-        sectors: 8,
-        volume: 0,
-        latency_us: 9,
-    };
-    let three = [io, io, io];
+    let three = [WRITE; 3];
     let mut messages = Vec::new();
     let mut refuse = |format: &str, bytes: &[u8]| messages.push(refused(format, bytes));
 
@@ -360,27 +376,9 @@ fn what_cannot_be_told_is_refused() {
     let mut tar = vec![0u8; 512];
     tar[257..262].copy_from_slice(b"ustar");
     messages.push(refused(&write::gzip(&tar)));
-    let packed = write::xz(&write::msr(
-        &[Io {
-            at_us: 0,
-            write: true,
-            sector: 8,
-            sectors: 8,
-            volume: 0,
-            latency_us: 9,
-        }; 99],
-    ));
+    let packed = write::xz(&write::msr(&[WRITE; 99]));
     messages.push(refused(&packed[..packed.len() / 2]));
-    let packed = write::gzip(&write::msr(
-        &[Io {
-            at_us: 0,
-            write: true,
-            sector: 8,
-            sectors: 8,
-            volume: 0,
-            latency_us: 9,
-        }; 99],
-    ));
+    let packed = write::gzip(&write::msr(&[WRITE; 99]));
     messages.push(refused(&packed[..packed.len() - 4]));
     messages.push(refused(b"fio version 2 iolog\n/f add\n"));
     insta::assert_snapshot!(messages.join("\n"), @r#"
@@ -393,7 +391,7 @@ error: t: is compressed with zstd, which is not read
   help: decompress it first; gzip and xz are read as they are
 error: t: is a tar archive, not a trace
   help: unpack it first (tar -xf)
-error: t: the compressed data ends too early, after 30 bytes of content: the file is truncated
+error: t: the compressed data ends too early, after 32 bytes of content: the file is truncated
 error: t: the compressed data ends too early, after 4158 bytes of content: the file is truncated
 error: t: holds no request (read as fio iolog)
 "#);

@@ -1,7 +1,7 @@
 //! What the controller asks of the drives: the one place that knows what a served drive can do.
 
-use model::media::Medium;
 use model::management::{Health, LbaFormat, Operation, Refusal, SanitizeStatus};
+use model::media::Medium;
 
 use super::protection::Protection;
 use super::wire::Status;

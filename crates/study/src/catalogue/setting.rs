@@ -1,8 +1,8 @@
 //! Settings of a drive that differ from what its file says, as a user of one run gives them.
 
-use model::media::Medium;
 use model::Span;
 use model::management::{LbaFormat, Refusal};
+use model::media::Medium;
 
 use super::DriveSheet;
 use super::quantity::Quantity;

@@ -1,7 +1,7 @@
 //! Drives of the catalogue as tables for a terminal.
 
-use model::media::Medium;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use model::media::Medium;
 
 use crate::catalogue::quantity::{Quantity, decimal};
 use crate::catalogue::{DriveSheet, Figure, Kind, Spare};

@@ -23,7 +23,7 @@ use crate::problem::Place;
 pub(super) const FORMAT: Format = Format {
     name: "blktrace",
     title: "blktrace binary",
-    about: "binary events of Linux's blktrace; requests by issue, latency to completion",
+    about: "blktrace's binary: requests by issue, latency to completion",
     looks: |head| {
         head.bytes
             .first_chunk::<4>()

@@ -14,7 +14,7 @@ use super::{Fault, Format, Head, mqsim};
 pub(super) const FORMAT: Format = Format {
     name: "disksim",
     title: "DiskSim ASCII",
-    about: "time in ms, device, block of 512 B, blocks, flags (bit 0: read), between blanks",
+    about: "DiskSim's ASCII: ms with decimals, device, block, blocks, flags",
     looks,
     read: |input, requests| LINES.read(input, requests),
 };

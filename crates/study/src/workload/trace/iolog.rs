@@ -19,7 +19,7 @@ use super::{Fault, Format};
 pub(super) const FORMAT: Format = Format {
     name: "iolog",
     title: "fio iolog",
-    about: "fio's write_iolog, version 2 or 3: [time in us] file action [offset length]",
+    about: "fio's iolog, versions 2 and 3",
     looks: |head| {
         head.lines
             .first()

@@ -86,7 +86,7 @@ pub struct Format {
     pub name: &'static str,
     /// Its name in sentences.
     pub title: &'static str,
-    /// Its columns or records, in one line.
+    /// What a list of formats says of it: at most 80 characters.
     pub about: &'static str,
     /// Whether the beginning of a file looks like it.
     looks: fn(&Head) -> bool,

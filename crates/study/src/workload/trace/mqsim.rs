@@ -16,7 +16,7 @@ use super::{Fault, Format, Head};
 pub(super) const MQSIM: Format = Format {
     name: "mqsim",
     title: "MQSim or SSDsim ASCII (they read alike)",
-    about: "time in ns, device, sector, sectors, type (0 write, 1 read), between blanks",
+    about: "MQSim's ASCII: ns, device, sector, sectors, 0 write or 1 read",
     looks,
     read: |input, requests| LINES.read(input, requests),
 };
@@ -24,7 +24,7 @@ pub(super) const MQSIM: Format = Format {
 pub(super) const SSDSIM: Format = Format {
     name: "ssdsim",
     title: "SSDsim ASCII",
-    about: "the same columns as mqsim",
+    about: "SSDsim's ASCII: the same columns, so content says mqsim for both",
     looks: |_| false,
     read: |input, requests| LINES.read(input, requests),
 };

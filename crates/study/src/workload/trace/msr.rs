@@ -11,7 +11,7 @@ use super::{Fault, Format, Head};
 pub(super) const FORMAT: Format = Format {
     name: "msr",
     title: "MSR Cambridge CSV",
-    about: "time (100 ns since 1601), host, disk, Read or Write, offset, bytes, response time (100 ns)",
+    about: "MSR Cambridge CSV, with response times",
     looks,
     read: |input, requests| LINES.read(input, requests),
 };

@@ -13,7 +13,7 @@ use super::{Fault, Format, Head};
 pub(super) const FORMAT: Format = Format {
     name: "spc",
     title: "SPC",
-    about: "ASU, LBA of 512 B, bytes, r or w, time in s",
+    about: "SPC: ASU, LBA, bytes, r or w, s",
     looks,
     read: |input, requests| LINES.read(input, requests),
 };

@@ -13,7 +13,7 @@ use super::{Fault, Format, Head};
 pub(super) const FORMAT: Format = Format {
     name: "systor",
     title: "SYSTOR '17 CSV",
-    about: "time in s, response in s, R or W, LUN, offset, bytes; with a header",
+    about: "SYSTOR '17 CSV, with response times",
     looks,
     read: |input, requests| LINES.read(input, requests),
 };

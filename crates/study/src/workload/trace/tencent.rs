@@ -15,7 +15,7 @@ use super::{Fault, Format, Head};
 pub(super) const FORMAT: Format = Format {
     name: "tencent",
     title: "Tencent CBS CSV",
-    about: "time in s, offset and size in sectors of 512 B, type (0 read, 1 write), volume",
+    about: "Tencent CBS CSV (its clock ticks in whole seconds: see --depth)",
     looks,
     read: |input, requests| LINES.read(input, requests),
 };

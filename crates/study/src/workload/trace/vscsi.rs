@@ -19,7 +19,7 @@ use crate::problem::Place;
 pub(super) const FORMAT: Format = Format {
     name: "vscsi",
     title: "vSCSI",
-    about: "binary records of 32 (version 1) or 40 bytes (version 2): CloudPhysics",
+    about: "vSCSI records, versions 1 and 2 (CloudPhysics)",
     looks: |head| version(head.bytes, head.all).is_some(),
     read,
 };

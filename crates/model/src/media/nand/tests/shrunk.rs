@@ -1,7 +1,7 @@
 //! A smaller drive that stands in for a whole one.
 
-use crate::media::Medium;
 use super::*;
+use crate::media::Medium;
 
 /// Write amplification of random writes in the steady state, over two fills.
 fn amplification(config: NandConfig) -> f64 {

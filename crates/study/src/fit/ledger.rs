@@ -107,14 +107,6 @@ pub fn ledger(
     done: &mut dyn FnMut(&Refit),
 ) -> Result<Vec<Refit>, Problems> {
     let benches = benches(files, recipes, choice)?;
-    let step = |done, bench: &Bench<'_>, tried| {
-        progress(Step {
-            done,
-            of: benches.len(),
-            at: &bench.recipe.figures[0],
-            tried,
-        });
-    };
     // What stands at the catalogue's values is known from one run of each, all of them side by side; a search keeps all
     // cores busy by itself.
     let began = AtomicUsize::new(0);
@@ -122,18 +114,36 @@ pub fn ledger(
         .par_iter()
         .with_max_len(1)
         .map(|bench| {
-            step(began.fetch_add(1, Ordering::Relaxed), bench, 1);
+            let begun = began.fetch_add(1, Ordering::Relaxed);
+            progress(bench.step(begun, benches.len(), 1));
             bench.results(&bench.catalogue(), false)
         })
         .collect::<Result<_, Problems>>()?;
-    let mut refits = Vec::new();
-    for (bench, now) in benches.iter().zip(now) {
-        let before = refits.len();
-        let refit = bench.refit(now, choice.check, &|tried| step(before, bench, tried))?;
-        done(&refit);
-        refits.push(refit);
+    let mut now = now.into_iter();
+    let refit = |bench: &Bench<'_>, tried: &Tried<'_>| {
+        bench.refit(now.next().unwrap_or_default(), choice.check, tried)
+    };
+    in_turn(&benches, progress, refit, done)
+}
+
+/// Is told how many values were tried.
+pub(super) type Tried<'a> = dyn Fn(usize) + Sync + 'a;
+
+/// The work on one bench after the other. `progress` is told of each value that is tried, `done` of each result.
+pub(super) fn in_turn<'a, T>(
+    benches: &[Bench<'a>],
+    progress: &(dyn Fn(Step<'_>) + Sync),
+    mut work: impl FnMut(&Bench<'a>, &Tried<'_>) -> Result<T, Problems>,
+    done: &mut dyn FnMut(&T),
+) -> Result<Vec<T>, Problems> {
+    let mut results = Vec::new();
+    for (index, bench) in benches.iter().enumerate() {
+        let tried = |tried| progress(bench.step(index, benches.len(), tried));
+        let result = work(bench, &tried)?;
+        done(&result);
+        results.push(result);
     }
-    Ok(refits)
+    Ok(results)
 }
 
 /// The chosen recipes, ready to be worked on.
@@ -283,6 +293,16 @@ impl<'a> Bench<'a> {
         })
     }
 
+    /// How far the fits are, this one being at work.
+    fn step(&self, done: usize, of: usize, tried: usize) -> Step<'_> {
+        Step {
+            done,
+            of,
+            at: &self.recipe.figures[0],
+            tried,
+        }
+    }
+
     /// The catalogue's number of the first figure, in the recipe's unit.
     pub(super) fn first(&self, unit: &str) -> f64 {
         let numbers = self.held.first().and_then(|(_, numbers)| numbers.as_ref());
@@ -345,7 +365,7 @@ impl<'a> Bench<'a> {
         &self,
         once: Vec<RowResult>,
         check: bool,
-        progress: &(dyn Fn(usize) + Sync),
+        progress: &Tried<'_>,
     ) -> Result<Refit, Problems> {
         let catalogue = self.catalogue();
         let rows = once.iter();

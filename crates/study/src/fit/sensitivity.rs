@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::ledger::{Bench, Choice, Step, benches};
+use super::ledger::{Bench, Choice, Step, Tried, benches, in_turn};
 use super::recipe::{Recipe, Spot, Values};
 use crate::ledger::{File, Result as RowResult};
 use crate::problem::Problems;
@@ -55,25 +55,14 @@ pub fn sensitivity(
         })
         .collect();
     let benches = benches(files, &with_others, choice)?;
-    let mut all = Vec::new();
-    for (index, bench) in benches.iter().enumerate() {
-        let step = |tried| {
-            progress(Step {
-                done: index,
-                of: benches.len(),
-                at: &bench.recipe.figures[0],
-                tried,
-            });
-        };
-        let rows = bench.sensitivity(&step)?;
-        done(&rows);
-        all.extend(rows);
-    }
-    Ok(all)
+    let of_each = in_turn(&benches, progress, Bench::sensitivity, &mut |rows| {
+        done(rows)
+    })?;
+    Ok(of_each.concat())
 }
 
 impl Bench<'_> {
-    fn sensitivity(&self, progress: &(dyn Fn(usize) + Sync)) -> Result<Vec<Sensitivity>, Problems> {
+    fn sensitivity(&self, progress: &Tried<'_>) -> Result<Vec<Sensitivity>, Problems> {
         let rows = self.results(&self.catalogue(), false)?;
         let tried = AtomicUsize::new(0);
         let at = |words: &Vec<String>| -> Vec<f64> {

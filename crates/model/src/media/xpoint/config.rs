@@ -143,6 +143,21 @@ pub struct Wear {
     pub protected_bytes_per_second: u64,
 }
 
+/// The least parts of a unit that are read, corrected and moved by themselves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    /// Bytes of a part, a power of two, less one.
+    within: u16,
+}
+
+impl Parts {
+    /// Of the `unwanted` bytes of a unit those that make whole parts, which nobody reads or moves.
+    #[inline]
+    pub(super) fn spared(self, unwanted: u16) -> u16 {
+        unwanted & !self.within
+    }
+}
+
 impl Timing {
     /// Requires what must hold among the times.
     fn check(&self, require: &mut impl FnMut(bool, &str)) {
@@ -190,10 +205,11 @@ impl XPointConfig {
         Span::from_ns(self.timing.die_write.ns() / u64::from(self.channels))
     }
 
-    /// Of the `unwanted` bytes of a unit those that make whole parts, which nobody reads or moves.
-    #[inline]
-    pub(super) fn spared(&self, unwanted: u16) -> u16 {
-        unwanted & !(self.timing.read_part as u16 - 1)
+    /// The parts of a unit that are read and moved by themselves.
+    pub(super) fn parts(&self) -> Parts {
+        Parts {
+            within: self.timing.read_part as u16 - 1,
+        }
     }
 
     /// Units a group holds, spare included.

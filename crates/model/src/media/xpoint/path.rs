@@ -17,7 +17,7 @@
 //!
 //! The completion of a read goes out behind its data: a path as fast as the link loses some time to each command.
 
-use super::config::{UNIT, XPointConfig};
+use super::config::{Parts, UNIT, XPointConfig};
 use super::group::{Role, Transit, share};
 use super::table::{Buffers, Table};
 use crate::random::Stream;
@@ -45,8 +45,8 @@ pub(super) struct Path {
     write: Span,
     turnaround: Span,
     link_ps_per_byte: u64,
-    /// Bytes of the least part of a unit that takes the path by itself, less one.
-    within_part: u16,
+    /// The parts of a unit that take the path by themselves.
+    parts: Parts,
     completion: Span,
     busy: Span,
     stream: Stream,
@@ -81,7 +81,7 @@ impl Path {
             write: unit(timing.write_path_ps_per_byte),
             turnaround: timing.turnaround,
             link_ps_per_byte: timing.link_ps_per_byte,
-            within_part: timing.read_part as u16 - 1,
+            parts: config.parts(),
             completion: timing.read_completion,
             busy: Span::ZERO,
             stream: Stream::new(seed, "read path"),
@@ -149,7 +149,7 @@ impl Path {
         } else {
             self.read + Span::from_ns(self.stream.below(self.read_spread.ns() + 1))
         };
-        let spared = unwanted & !self.within_part;
+        let spared = self.parts.spared(unwanted);
         if spared > 0 {
             service = service - share(service, spared);
         }

@@ -93,7 +93,7 @@ impl Piece {
     #[inline]
     pub(super) fn unread(&self, config: &XPointConfig) -> u16 {
         match (self.work, self.units) {
-            (Work::Read, 1) => config.spared(self.uncovered[0]),
+            (Work::Read, 1) => config.parts().spared(self.uncovered[0]),
             _ => 0,
         }
     }

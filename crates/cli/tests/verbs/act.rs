@@ -1,22 +1,15 @@
 //! `drivelab act` as a user runs it: verdicts, exit codes, logs and messages.
 
 use std::io::Write as _;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-fn drivelab(args: &[&str]) -> Output {
-    Command::new(cargo_bin!("drivelab"))
-        .arg("act")
-        .args(args)
-        .output()
-        .expect("the binary runs")
-}
+use crate::rig::{drivelab, text};
 
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("output is UTF-8")
+fn act(args: &[&str]) -> Output {
+    drivelab(&[&["act"], args].concat())
 }
 
 /// Options that keep a run short.
@@ -24,10 +17,10 @@ const SHORT: [&str; 4] = ["--duration", "1", "--warm-up", "0"];
 
 #[test]
 fn a_load_that_passes_exits_with_0_and_one_that_fails_with_3() {
-    let passes = drivelab(&[&["p4800x-375", "--load", "10x"][..], &SHORT].concat());
+    let passes = act(&[&["p4800x-375", "--load", "10x"][..], &SHORT].concat());
     assert_eq!(passes.status.code(), Some(0), "{}", text(&passes.stderr));
     assert!(text(&passes.stdout).contains("p4800x-375: passes"));
-    let fails = drivelab(&[&["optane-memory-16", "--load", "200"][..], &SHORT].concat());
+    let fails = act(&[&["optane-memory-16", "--load", "200"][..], &SHORT].concat());
     assert_eq!(fails.status.code(), Some(3), "{}", text(&fails.stderr));
     assert!(text(&fails.stdout).contains("large writes/s of"));
     assert_eq!(text(&fails.stderr), "verdict: optane-memory-16 failed\n");
@@ -44,7 +37,7 @@ fn json_says_what_was_asked_and_what_was_achieved() {
         "--output-format",
         "json",
     ];
-    let output = drivelab(&[&args[..], &SHORT].concat());
+    let output = act(&[&args[..], &SHORT].concat());
     let json: Value = serde_json::from_slice(&output.stdout).expect("the output is JSON");
     let drive = &json["drives"][0];
     assert_eq!(drive["act_version"], "3.0");
@@ -74,7 +67,7 @@ fn a_configuration_file_is_run_and_its_log_written() {
         config.path().to_str().unwrap(),
         log.path().to_str().unwrap(),
     );
-    let output = drivelab(&[
+    let output = act(&[
         "p4800x-375",
         "--config",
         config,
@@ -104,7 +97,7 @@ fn seconds_of_a_log_are_whole() {
         "--log",
         path,
     ];
-    let output = drivelab(&args);
+    let output = act(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let log = std::fs::read_to_string(path).unwrap();
     assert!(log.contains("\ntest-duration-sec: 15\n"), "{log}");
@@ -113,7 +106,7 @@ fn seconds_of_a_log_are_whole() {
 
 #[test]
 fn everything_wrong_with_the_arguments_is_said_at_once() {
-    let output = drivelab(&[
+    let output = act(&[
         "p4800x-357",
         "ram-disk",
         "--host",
@@ -125,6 +118,6 @@ fn everything_wrong_with_the_arguments_is_said_at_once() {
     ]);
     assert_eq!(output.status.code(), Some(2));
     insta::assert_snapshot!(text(&output.stderr));
-    let output = drivelab(&["p4800x-375", "--load", "nought"]);
+    let output = act(&["p4800x-375", "--load", "nought"]);
     assert_eq!(output.status.code(), Some(2));
 }

@@ -20,7 +20,7 @@ fn table(folder: &Path, args: &[&str]) -> Vec<Line> {
     let output = drivelab(folder, &[args, &["--csv", "t.csv"]].concat());
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    let mut reader = csv::Reader::from_path(folder.join("t.csv")).expect("the file is there");
+    let mut reader = ::csv::Reader::from_path(folder.join("t.csv")).expect("the file is there");
     let lines = reader.deserialize().collect::<Result<Vec<Line>, _>>();
     lines.expect("every line has the header's columns")
 }

@@ -1,19 +1,10 @@
 //! `drivelab drives` and `drivelab show` as a user runs them: output and exit codes.
 
-use std::process::{Command, Output};
+use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
 
-fn drivelab(args: &[&str]) -> Output {
-    Command::new(cargo_bin!("drivelab"))
-        .args(args)
-        .output()
-        .expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("output is UTF-8")
-}
+use crate::rig::{drivelab, text};
 
 #[test]
 fn drives_lists_every_drive() {

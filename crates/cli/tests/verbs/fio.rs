@@ -13,23 +13,13 @@ use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::rig::{run, text};
+
 /// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
 macro_rules! skip {
     ($($what:tt)*) => {
         let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
     };
-}
-
-fn drivelab(args: &[&str]) -> Output {
-    let output = Command::new(cargo_bin!("drivelab"))
-        .args(["run", "--drive", "ram-disk"])
-        .args(args)
-        .output();
-    output.expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("output is UTF-8")
 }
 
 /// Whether this program can be called; if not, that is said, and is an error where tools are required.
@@ -66,7 +56,7 @@ fn job_files_are_read_as_they_are() {
     let mut warnings = String::new();
     for file in job_files() {
         let path = file.to_str().expect("UTF-8");
-        let ours = drivelab(&["--parse-only", path]);
+        let ours = run(&["--parse-only", path]);
         assert_eq!(
             ours.status.code(),
             Some(0),
@@ -183,7 +173,7 @@ fn a_command_line_leaves_fios_options_in_json() {
     };
     let theirs = fio(&words, folder.path());
     assert!(theirs.status.success(), "{}", text(&theirs.stderr));
-    assert_eq!(of(&drivelab(&words)), of(&theirs));
+    assert_eq!(of(&run(&words)), of(&theirs));
 }
 
 /// A job that both run. fio does it on a small file; ours takes as long in virtual time.
@@ -245,7 +235,7 @@ fn both(format: &str) -> (String, String) {
         text(&theirs.stdout),
         text(&theirs.stderr)
     );
-    let ours = drivelab(&[&format, path]);
+    let ours = run(&[&format, path]);
     assert_eq!(ours.status.code(), Some(0), "{}", text(&ours.stderr));
     (
         text(&theirs.stdout).to_owned(),
@@ -398,7 +388,7 @@ fn fios_own_tool_reads_json_plus() {
         "--iodepth=4",
     ];
     let output = format!("--output={}", json.display());
-    let ours = drivelab(&[&job[..], &["--output-format=json+", &output]].concat());
+    let ours = run(&[&job[..], &["--output-format=json+", &output]].concat());
     assert_eq!(ours.status.code(), Some(0), "{}", text(&ours.stderr));
     let csv = folder.path().join("result.csv");
     let status = Command::new(tool)
@@ -432,7 +422,7 @@ fn fio_plot_draws_a_chart() {
     for depth in [1, 2, 4, 8] {
         let output = format!("--output={}/randread-{depth}-1.json", results.display());
         let depth = format!("--iodepth={depth}");
-        let ours = drivelab(&[
+        let ours = run(&[
             "--name=plot",
             "--ioengine=libaio",
             "--direct=1",
@@ -486,7 +476,7 @@ fn bad_input_overwrites_nothing() {
         &["gone.fio"],
         &["--name=a", "--size=1p", "--filename=/dev/x"],
     ] {
-        let ours = drivelab(&[wrong, &[&output]].concat());
+        let ours = run(&[wrong, &[&output]].concat());
         assert_eq!(
             ours.status.code(),
             Some(2),
@@ -523,7 +513,7 @@ fn problems_of_drive_host_and_jobs_come_together() {
             text(&output.stderr)
         );
     }
-    let nowhere = drivelab(&["--rw=read", "--size=1m", "--output=/nowhere/at/all"]);
+    let nowhere = run(&["--rw=read", "--size=1m", "--output=/nowhere/at/all"]);
     assert_eq!(nowhere.status.code(), Some(2));
 }
 
@@ -541,22 +531,22 @@ fn fios_options_stand_anywhere() {
         "--thread",
         "--iodepth=4",
     ];
-    let before = drivelab(&job);
+    let before = run(&job);
     assert_eq!(before.status.code(), Some(0), "{}", text(&before.stderr));
     assert!(text(&before.stdout).starts_with("job: (g=0): rw=randread, bs=(R) 4096B-4096B"));
     assert!(text(&before.stdout).contains("Starting 1 thread\n"));
-    let again = drivelab(&[&["--seed", "1", "--eta=never"], &job[..]].concat());
+    let again = run(&[&["--seed", "1", "--eta=never"], &job[..]].concat());
     assert_eq!(
         text(&again.stdout),
         text(&before.stdout),
         "the same seed gives the same bytes"
     );
-    let other = drivelab(&[&job[..], &["--drivee", "x"]].concat());
+    let other = run(&[&job[..], &["--drivee", "x"]].concat());
     assert_eq!(other.status.code(), Some(2));
     assert!(
         text(&other.stderr).contains("--drive"),
         "{}",
         text(&other.stderr)
     );
-    assert_eq!(drivelab(&[]).status.code(), Some(2), "no job");
+    assert_eq!(run(&[]).status.code(), Some(2), "no job");
 }

@@ -1,20 +1,6 @@
 //! What `drivelab run` says of jobs that cannot be run, or that count nothing.
 
-use std::process::{Command, Output};
-
-use assert_cmd::cargo::cargo_bin;
-
-fn drivelab(args: &[&str]) -> Output {
-    let output = Command::new(cargo_bin!("drivelab"))
-        .args(["run", "--drive", "ram-disk"])
-        .args(args)
-        .output();
-    output.expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("output is UTF-8")
-}
+use crate::rig::{run, text};
 
 #[test]
 fn a_file_without_the_job_that_was_asked_for_says_so() {
@@ -22,7 +8,7 @@ fn a_file_without_the_job_that_was_asked_for_says_so() {
     let path = folder.path().join("jobs.fio");
     std::fs::write(&path, "[global]\nrw=read\n").expect("ours");
     let file = path.display().to_string();
-    let output = drivelab(&[&file]);
+    let output = run(&[&file]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -30,10 +16,10 @@ fn a_file_without_the_job_that_was_asked_for_says_so() {
         "{said}"
     );
     std::fs::write(&path, "[one]\nrw=read\nsize=1m\n[two]\nrw=read\nsize=1m\n").expect("ours");
-    let output = drivelab(&[&file, "--section=three"]);
+    let output = run(&[&file, "--section=three"]);
     let said = text(&output.stderr);
     assert!(said.contains("the sections are one, two"), "{said}");
-    let blocks = drivelab(&["--rw=read", "--bs=4k", "--kb_base=1000", "--size=1m"]);
+    let blocks = run(&["--rw=read", "--bs=4k", "--kb_base=1000", "--size=1m"]);
     let said = text(&blocks.stderr);
     assert!(said.contains("with kb_base=1000 `4k`"), "{said}");
 }
@@ -47,12 +33,12 @@ fn a_job_that_its_ramp_outlasts_is_warned_of() {
         "--direct=1",
         "--ramp_time=5",
     ];
-    let said = drivelab(&job);
+    let said = run(&job);
     let said = text(&said.stderr);
     assert!(
         said.contains("job short ended within its ramp_time"),
         "{said}"
     );
-    let long = drivelab(&["--rw=read", "--size=1m", "--direct=1"]);
+    let long = run(&["--rw=read", "--size=1m", "--direct=1"]);
     assert!(!text(&long.stderr).contains("ramp_time"));
 }

@@ -4,9 +4,10 @@ use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
 
+use crate::rig::drivelab;
+
 fn help(of: &[&str]) -> String {
-    let mut command = Command::new(cargo_bin!("drivelab"));
-    let output = command.args(of).arg("--help").output().expect("it runs");
+    let output = drivelab(&[of, &["--help"]].concat());
     assert_eq!(output.status.code(), Some(0));
     String::from_utf8(output.stdout).expect("help is UTF-8")
 }
@@ -65,8 +66,8 @@ fn paragraphs_after_the_examples_have_no_short_lines_within() {
 fn jobs_in_documents_are_read_without_a_warning() {
     let mut found = 0;
     for text in [
-        include_str!("../../../README.md"),
-        include_str!("../../../docs/fio.md"),
+        include_str!("../../../../README.md"),
+        include_str!("../../../../docs/fio.md"),
     ] {
         let lines = text.lines().flat_map(|line| line.split('`'));
         for job in lines.filter_map(|line| line.split_once(" run --drive ")) {

@@ -2,22 +2,12 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-fn drivelab(args: &[&str]) -> Output {
-    Command::new(cargo_bin!("drivelab"))
-        .args(args)
-        .output()
-        .expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("output is UTF-8")
-}
+use crate::rig::{drivelab, text};
 
 /// 2,000 requests of MSR's kind, 100 µs apart, each with 250 µs of recorded response; every fourth a write.
 fn trace() -> NamedTempFile {

@@ -1,14 +1,13 @@
 //! `drivelab reproduce` and `fit` as users call them: what they print, what they write, how they end.
 
 use std::fs;
-use std::process::Command;
 
-use assert_cmd::cargo::cargo_bin;
 use tempfile::TempDir;
 
+use crate::rig;
+
 fn drivelab(args: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(cargo_bin!("drivelab"));
-    let output = command.args(args).output().expect("it runs");
+    let output = rig::drivelab(args);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (
         output.status.code().unwrap_or(-1),

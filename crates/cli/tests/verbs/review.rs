@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 
+use crate::rig::text;
+
 fn review(folder: &Path, args: &[&str]) -> Output {
     Command::new(cargo_bin!("drivelab"))
         .arg("review")
@@ -13,10 +15,6 @@ fn review(folder: &Path, args: &[&str]) -> Output {
         .current_dir(folder)
         .output()
         .expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("output is UTF-8")
 }
 
 #[test]

@@ -1,16 +1,8 @@
 //! Settings of a drive on the command line: what they change in a run, and how they are refused.
 
-use std::process::{Command, Output};
-
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 
-fn drivelab(args: &[&str]) -> Output {
-    Command::new(cargo_bin!("drivelab"))
-        .args(args)
-        .output()
-        .expect("the binary runs")
-}
+use crate::rig::drivelab;
 
 /// A short job on a P4800X 750 GB with more options; fio's JSON of it.
 fn job(rw: &str, bs: &str, depth: &str, seconds: &str, more: &[&str]) -> Value {

@@ -1,0 +1,13 @@
+//! The verbs that run to their end, from outside: output, files, messages and exit codes.
+
+mod act;
+mod csv;
+mod drives;
+mod fio;
+mod fio_messages;
+mod help;
+mod replay;
+mod reproduce;
+mod review;
+mod rig;
+mod settings;

@@ -5,7 +5,7 @@
 //! needs no medium. A drive that reads ahead keeps the units of its last streams in DRAM, whole NAND pages at a time
 //! where the data were written in order (`ahead`).
 
-use super::ahead::{Cached, Found, ReadCache, Waiter};
+use super::ahead::{Found, ReadCache, Waiter};
 use super::die::{CAUSE_PARTS, Cause, Causes, Work};
 use super::{INDEX_MASK, ISSUE, KIND_SHIFT, NONE, Nand, Segment, TRANSFERRED, add_way_down};
 use crate::anatomy::{Anatomy, Part};
@@ -94,7 +94,7 @@ impl Nand {
                 ready += host_bytes;
                 continue;
             };
-            if let Some(cache) = &mut self.cache {
+            if let Some(cache) = &self.cache {
                 match cache.find(page, slot) {
                     Found::Ready => {
                         ready += host_bytes;
@@ -178,10 +178,7 @@ impl Nand {
         let index = self.new_op(op);
         if let (true, Some(cache)) = (run.ahead != NONE, &mut self.cache) {
             for unit in 0..run.units {
-                *cache.entry(run.ahead + unit) = Cached {
-                    slot: run.first + unit,
-                    op: index,
-                };
+                cache.expect(run.ahead + unit, run.first + unit, index);
             }
         }
         let mut delay = self.config.controller.issue_interval * u64::from(self.issued);
@@ -262,12 +259,9 @@ impl Nand {
             let Place::Flash(slot) = self.ftl.locate(page) else {
                 continue;
             };
-            let known = self.cache.as_mut().is_none_or(|cache| {
-                // What is on its way stays; a waiter may hang on it.
-                let entry = cache.entry(page);
-                entry.op != NONE || entry.slot == slot
-            });
-            if known {
+            let cache = self.cache.as_ref();
+            let known = cache.map(|cache| cache.find(page, slot));
+            if !matches!(known, Some(Found::Nothing)) {
                 if let Some(run) = run.take() {
                     self.sense_run(now, segment, &run);
                 }
@@ -362,10 +356,7 @@ impl Nand {
     fn read_ahead_done(&mut self, now: Time, index: u32, op: &SenseOp) {
         let Some(cache) = &mut self.cache else { return };
         for page in op.ahead..op.ahead + op.units {
-            let entry = cache.entry(page);
-            if entry.op == index {
-                entry.op = NONE;
-            }
+            cache.came(page, index);
         }
         let mut at = op.waiters;
         while at != NONE {

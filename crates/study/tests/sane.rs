@@ -108,7 +108,8 @@ const ORDERS: [Order; 9] = [
     order("streams are as fast as random reads", SIXTEEN, STREAMS, 0.9),
     order("large reads move as much", DEEP, LARGE, 0.95),
     order("reads in order are as fast", LARGE, IN_ORDER, 0.9),
-    order("writes lose nothing with depth", WRITE, WRITES, 0.93),
+    // At depth 1 the buffer of a steady drive is not always full yet.
+    order("writes lose nothing with depth", WRITE, WRITES, 0.9),
     order("large writes move as much", WRITES, LARGE_WRITES, 0.9),
     order("a new drive writes as fast", WRITES, NEW_WRITES, 0.97),
     // Where programs are not suspended most reads of a mix wait for one.
@@ -149,8 +150,8 @@ fn plan(drive: &str, point: &Point) -> Plan {
         norandommap: true,
         time_based: true,
         // Buffers fill before a drive is steady, and streams read ahead.
-        ramp_time: Span::from_ms(if writes { 150 } else { 80 }),
-        runtime: Some(Span::from_ms(if writes { 150 } else { 80 })),
+        ramp_time: Span::from_ms(if writes { 300 } else { 80 }),
+        runtime: Some(Span::from_ms(if writes { 300 } else { 80 })),
         ..Job::default()
     };
     Plan {

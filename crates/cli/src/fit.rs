@@ -10,7 +10,7 @@ use study::ledger;
 use study::problem::Problems;
 use study::report::{csv, fit as report};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::state::State;
@@ -129,6 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         iterations: args.iterations,
         name: args.name.clone().unwrap_or_else(|| stem.into_owned()),
     };
+    warn(&request.measured);
     let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
     let fitted = fit::drive(&request, &|evaluations| {
         bar.message(format!("{evaluations} points tried"));
@@ -168,6 +169,26 @@ fn measured(args: &Args, output: &Path) -> Result<Vec<MeasuredRun>, Problems> {
         }
     }
     problems.or(runs)
+}
+
+/// Tells in what the runs were measured otherwise than the model does them: the fit takes it for the drive's own.
+fn warn(measured: &[MeasuredRun]) {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for run in measured {
+        for what in &run.unlike {
+            match all.iter_mut().find(|(known, _)| known == what) {
+                Some((_, runs)) => runs.push(&run.name),
+                None => all.push((what, vec![&run.name])),
+            }
+        }
+    }
+    for (what, runs) in all {
+        let which = match runs.len() == measured.len() {
+            true => String::new(),
+            false => format!(" ({})", runs.join(", ")),
+        };
+        failure::tell(&format!("warning: {what}{which}"));
+    }
 }
 
 fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {

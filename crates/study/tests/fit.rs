@@ -56,6 +56,7 @@ fn measured(changes: &[catalogue::Change]) -> Vec<MeasuredRun> {
             targets: [Quantity::Iops, Quantity::Mean, Quantity::Percentile(50.0)]
                 .map(target)
                 .to_vec(),
+            unlike: Vec::new(),
         }
     };
     vec![

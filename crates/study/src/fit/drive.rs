@@ -42,6 +42,8 @@ pub struct Request {
 pub struct Fitted {
     /// The free parameters.
     pub parameters: Vec<Freed>,
+    /// Parameters that would be free by default and cannot be on this base, each with the reason.
+    pub left_out: Vec<String>,
     /// Every measured figure.
     pub residuals: Vec<Residual>,
     /// The catalogue file.
@@ -185,7 +187,7 @@ fn bounded(run: &MeasuredRun) -> Vec<crate::workload::job::Job> {
 pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitted, Problems> {
     let base = catalogue::drive(&request.base)?;
     let host = catalogue::host(&request.host)?;
-    let parameters = parameters(request, &base, &host.figures)?;
+    let (parameters, left_out) = parameters(request, &base, &host.figures)?;
     let all: Vec<usize> = (0..request.measured.len()).collect();
     let held = |run: &usize| request.hold_out > 0 && (run + 1) % request.hold_out == 0;
     let (held_out, fitted): (Vec<usize>, Vec<usize>) = all.iter().partition(|run| held(run));
@@ -242,6 +244,7 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
     Ok(Fitted {
         toml: toml(request, &base, &parameters, &residuals)?,
         parameters,
+        left_out,
         residuals,
     })
 }
@@ -291,25 +294,29 @@ fn intervals(best: &[f64], figures: usize, loss: &dyn Fn(&[f64]) -> f64) -> Vec<
         .collect()
 }
 
+/// The free parameters, and what cannot be one of them of those that nobody asked for.
 fn parameters(
     request: &Request,
     base: &DriveSheet,
     host: &[catalogue::Figure],
-) -> Result<Vec<Parameter>, Problems> {
+) -> Result<(Vec<Parameter>, Vec<String>), Problems> {
+    let by_default = request.free.is_empty();
     let default = base.free.iter().map(|key| (*key).to_owned());
-    let keys: Vec<String> = match request.free.is_empty() {
+    let keys: Vec<String> = match by_default {
         true => default.collect(),
         false => request.free.clone(),
     };
     let mut problems: Vec<Problem> = Vec::new();
-    let mut parameters = Vec::new();
+    let (mut parameters, mut left_out) = (Vec::new(), Vec::new());
     for key in &keys {
         match Parameter::named(key, &base.figures, host) {
             Ok(parameter) => parameters.push(parameter),
+            // The base has nothing there: 0, or no such figure.
+            Err(problem) if by_default => left_out.push(problem.what),
             Err(problem) => problems.push(problem),
         }
     }
-    if keys.is_empty() {
+    if parameters.is_empty() && problems.is_empty() {
         problems.push(Problem {
             origin: "command line".into(),
             place: Place::Whole,
@@ -317,7 +324,7 @@ fn parameters(
             help: Some("fit one of its members".into()),
         });
     }
-    Problems(problems).or(parameters)
+    Problems(problems).or((parameters, left_out))
 }
 
 /// The base drive's file with the fitted figures in it: another drive, which is not what its base costs or is called.
@@ -347,7 +354,7 @@ fn toml(
         };
         change::set_as(document.as_table_mut(), &one.parameter.key, &figure);
     }
-    let text = format!("{}{document}", head(base, residuals));
+    let text = format!("{}{document}", head(request, base, residuals));
     catalogue::drive_from_text(&request.name, &text)?;
     Ok(text)
 }
@@ -368,7 +375,7 @@ fn how(base: &DriveSheet, residuals: &[Residual]) -> String {
 }
 
 /// What the file says of itself first.
-fn head(base: &DriveSheet, residuals: &[Residual]) -> String {
+fn head(request: &Request, base: &DriveSheet, residuals: &[Residual]) -> String {
     let runs = |held_out: bool| {
         let of = residuals.iter().filter(|one| one.held_out == held_out);
         let mut names: Vec<&str> = of.map(|one| &*one.run).collect();
@@ -386,6 +393,13 @@ fn head(base: &DriveSheet, residuals: &[Residual]) -> String {
         // Runs that were held out fixed nothing.
         head.push_str(&format!("# Held out: {held_out}.\n"));
     }
+    let mut unlike: Vec<&str> = Vec::new();
+    for what in request.measured.iter().flat_map(|run| &run.unlike) {
+        if !unlike.contains(&&**what) {
+            unlike.push(what);
+            head.push_str(&format!("# As measured: {what}.\n"));
+        }
+    }
     head.push_str(
         "# Say what it costs: price = { value = \"900 USD\", kind = \"spec\", source = \"...\", date = \"2026-11\" }\n",
     );
@@ -395,6 +409,34 @@ fn head(base: &DriveSheet, residuals: &[Residual]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `fit --base DRIVE` works with every drive that has figures of its own, without naming parameters: what a drive
+    /// has at 0 (the 950 PRO's delay of reads) is left out, unless it was asked for.
+    #[test]
+    fn every_drive_of_the_catalogue_can_be_a_base() {
+        let host = catalogue::host("xeon-2017").expect("built in");
+        for base in catalogue::drives().expect("built in") {
+            let asked = |free: &[&str]| Request {
+                base: base.id.clone(),
+                host: "xeon-2017".into(),
+                state: Precondition::Steady,
+                free: free.iter().map(|&key| key.to_owned()).collect(),
+                measured: Vec::new(),
+                hold_out: 0,
+                iterations: 1,
+                name: "mine".into(),
+            };
+            let found = parameters(&asked(&[]), &base, &host.figures);
+            let raid = !base.members.is_empty();
+            assert_eq!(found.is_err(), raid, "{}", base.id);
+            if base.id == "950pro-256" {
+                let (free, left_out) = found.expect("the others");
+                assert_eq!((free.len(), left_out.len()), (5, 1), "{left_out:?}");
+                let named = asked(&["nand.controller.read_delay"]);
+                parameters(&named, &base, &host.figures).expect_err("it is 0 and was named");
+            }
+        }
+    }
 
     #[test]
     fn an_interval_is_as_wide_as_the_loss_allows() {

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use crate::problem::{Place, Problem, Problems};
-use crate::workload::fio::{self, Surroundings};
+use crate::workload::fio::{self, JobSet, Surroundings};
 use crate::workload::job::Job;
 
 /// One run of the measured drive.
@@ -19,6 +19,8 @@ pub struct MeasuredRun {
     pub jobs: Vec<Job>,
     /// What came out.
     pub targets: Vec<Target>,
+    /// In what it was measured otherwise than the model runs it, one sentence each.
+    pub unlike: Vec<String>,
 }
 
 /// One measured figure.
@@ -63,6 +65,9 @@ const PERCENTILES: [(f64, &str, f64); 3] = [
     (99.0, "99.000000", 0.3),
     (99.9, "99.900000", 0.1),
 ];
+
+/// I/Os of one direction that a figure needs at least.
+const FEWEST: f64 = 100.0;
 
 /// Options that say nothing of what a drive is asked, or that only bounded the run.
 const DROPPED: [&str; 16] = [
@@ -123,6 +128,7 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<MeasuredRun>, Problems> {
 
 fn run(origin: &str, globals: &Value, members: &[&Value]) -> Result<MeasuredRun, Problems> {
     let mut jobs = Vec::new();
+    let mut unlike: Vec<String> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for member in members {
         let name = member["jobname"].as_str().unwrap_or("job");
@@ -131,7 +137,9 @@ fn run(origin: &str, globals: &Value, members: &[&Value]) -> Result<MeasuredRun,
             continue;
         }
         names.push(name);
-        jobs.extend(job(origin, name, globals, &member["job options"])?);
+        let set = job(origin, name, globals, &member["job options"])?;
+        jobs.extend(set.jobs);
+        unlike.extend(set.unlike);
     }
     let targets = [("read", true), ("write", false)]
         .into_iter()
@@ -139,18 +147,43 @@ fn run(origin: &str, globals: &Value, members: &[&Value]) -> Result<MeasuredRun,
         .collect::<Vec<Target>>();
     let name = names.join(" + ");
     if targets.is_empty() {
-        return Err(problem(
-            origin,
-            &name,
-            "no reads and no writes were measured",
-            None,
-        ));
+        return Err(nothing(origin, &name, members));
     }
+    unlike.dedup();
     Ok(MeasuredRun {
         name,
         jobs,
         targets,
+        unlike,
     })
+}
+
+/// Why there is nothing to fit to in a run.
+fn nothing(origin: &str, name: &str, members: &[&Value]) -> Problems {
+    let has = |key: &str| members.iter().any(|member| !member[key].is_null());
+    let failed = members.iter().find_map(|member| {
+        let error = member["error"].as_i64();
+        error.filter(|&error| error != 0)
+    });
+    let (what, help) = if let Some(error) = failed {
+        (
+            format!("fio ended it with error {error}"),
+            "measure it again, or take it out of the file",
+        )
+    } else if has("mixed") {
+        let help = "measure without unified_rw_reporting";
+        (
+            String::from("reads and writes were reported as one (`mixed`)"),
+            help,
+        )
+    } else {
+        let help = "let it run for longer; jobs of trims alone are not fitted to";
+        (
+            format!("fewer than {FEWEST} reads and fewer than {FEWEST} writes were measured"),
+            help,
+        )
+    };
+    problem(origin, name, &what, Some(help.into()))
 }
 
 fn problem(origin: &str, job: &str, what: &str, help: Option<String>) -> Problems {
@@ -163,7 +196,7 @@ fn problem(origin: &str, job: &str, what: &str, help: Option<String>) -> Problem
 }
 
 /// The job that these options describe, without what bounded it.
-fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<Vec<Job>, Problems> {
+fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet, Problems> {
     let mut options: Vec<(&str, &str)> = Vec::new();
     for (key, value) in [globals, own]
         .into_iter()
@@ -173,14 +206,15 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<Vec<Job
         options.retain(|(known, _)| known != key);
         options.push((key, value.as_str().unwrap_or_default()));
     }
-    let arguments: Vec<String> = options
+    let asked = options
         .into_iter()
         .filter(|(key, _)| !DROPPED.contains(key))
         .map(|(key, value)| match value {
             "" => format!("--{key}"),
             value => format!("--{key}={value}"),
-        })
-        .collect();
+        });
+    // A job may be one of defaults alone.
+    let arguments: Vec<String> = std::iter::once("--name=job".into()).chain(asked).collect();
     let surroundings = Surroundings {
         environment: &|_| None,
         read: &|path| {
@@ -191,7 +225,7 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<Vec<Job
         },
         processors: 1,
     };
-    let set = fio::read(&arguments, &[], &[], &surroundings).map_err(|found| {
+    let mut set = fio::read(&arguments, &[], &[], &surroundings).map_err(|found| {
         let all: Vec<Problem> = found
             .0
             .into_iter()
@@ -199,14 +233,13 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<Vec<Job
             .collect();
         Problems(all)
     })?;
-    let mut jobs = set.jobs;
-    for job in &mut jobs {
+    for job in &mut set.jobs {
         job.name = name.into();
         // A file on the drive is a small part of it; where it lies does not matter to a model.
         job.norandommap = true;
         job.direct = true;
     }
-    Ok(jobs)
+    Ok(set)
 }
 
 /// The figures of one direction over the members of a group.
@@ -218,7 +251,7 @@ fn targets(members: &[&Value], key: &str, read: bool) -> Vec<Target> {
         .map(|side| number(&side["total_ios"]))
         .collect();
     let ios: f64 = weights.iter().sum();
-    if ios < 100.0 {
+    if ios < FEWEST {
         return Vec::new();
     }
     let target = |quantity, value, weight| Target {
@@ -292,12 +325,40 @@ mod tests {
         assert_eq!(runs[0].targets[4].value, 120.0);
     }
 
+    /// What was measured in another way than the model runs it is told, and does not bar the fit: a served drive through
+    /// fio's own NBD client, a page cache.
+    #[test]
+    fn what_was_measured_otherwise_is_told() {
+        let told = |options: &str| {
+            let runs = read("r.json", &json(options)).expect("fio's");
+            runs[0].unlike.join("; ")
+        };
+        assert_eq!(told(r#""rw": "randread", "direct": "1""#), "");
+        let nbd = r#""rw": "randread", "ioengine": "nbd", "uri": "nbd://localhost""#;
+        assert!(told(nbd).starts_with("ioengine=nbd is taken as libaio"));
+        assert!(told(r#""rw": "randread""#).starts_with("buffered I/O"));
+        let zoned = r#""rw": "randread", "direct": "1", "zonemode": "zbd""#;
+        assert!(told(zoned).contains("zonemode=zbd"));
+    }
+
     #[test]
     fn what_is_no_result_of_fio_is_refused() {
         for (text, part) in [
             ("rw=read", "not fio's JSON"),
             ("{}", "there is no `jobs`"),
             (&*json(r#""rw": "sideways""#), "job deep: rw"),
+            (
+                r#"{"jobs": [{"jobname": "a", "error": 5, "job options": {}}]}"#,
+                "job a: fio ended it with error 5",
+            ),
+            (
+                r#"{"jobs": [{"jobname": "a", "error": 0, "job options": {}, "mixed": {"iops": 9}}]}"#,
+                "job a: reads and writes were reported as one",
+            ),
+            (
+                r#"{"jobs": [{"jobname": "a", "job options": {}, "read": {"total_ios": 99}}]}"#,
+                "job a: fewer than 100 reads",
+            ),
         ] {
             let said = read("r.json", text).expect_err(text).to_string();
             assert!(said.contains(part), "{said}");

@@ -58,6 +58,9 @@ pub fn drive(fitted: &Fitted) -> String {
         percent(false),
         percent(true)
     );
+    for one in &fitted.left_out {
+        text.push_str(&format!("\nNot fitted: {one}."));
+    }
     let at_bound = fitted.parameters.iter().filter(|one| one.at_bound);
     let at_bound: Vec<&str> = at_bound.map(|one| &*one.parameter.key).collect();
     if !at_bound.is_empty() {

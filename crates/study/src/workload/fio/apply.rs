@@ -310,30 +310,20 @@ pub(super) fn percentage_random(settings: &mut Settings, given: &Given) -> Appli
 
 pub(super) fn ioengine(settings: &mut Settings, given: &Given) -> Applied {
     let name = given.text()?.trim();
-    match engines::find(name) {
-        Some(engine) => {
-            settings.job.engine = engine.engine;
-            settings.job.engine_name = engine.name.into();
-            Ok(())
-        }
-        None if engines::WITHOUT_MODEL.contains(&name) || name.starts_with("external:") => {
-            Err(Wrong::new(
-                format!("engine `{name}` has no model of its way to a drive"),
-                format!(
-                    "one of {}",
-                    engines::ENGINES
-                        .iter()
-                        .map(|engine| engine.name)
-                        .collect::<Vec<_>>()
-                        .join(", ")
-                ),
-            ))
-        }
-        None => Err(value::one_of(
-            name,
-            engines::ENGINES.iter().map(|engine| engine.name),
-        )),
-    }
+    let names = || engines::ENGINES.iter().map(|engine| engine.name);
+    let Some(engine) = engines::find(name) else {
+        let Some(why) = engines::without_model(name) else {
+            return Err(value::one_of(name, names()));
+        };
+        let all = names().collect::<Vec<_>>().join(", ");
+        return Err(Wrong::new(
+            format!("engine `{name}` {why}"),
+            format!("to ask the same of the drive itself, one of {all}"),
+        ));
+    };
+    settings.job.engine = engine.engine;
+    settings.job.engine_name = engine.name.into();
+    Ok(())
 }
 
 pub(super) fn atomic(settings: &mut Settings, given: &Given) -> Applied {

@@ -50,6 +50,8 @@ pub struct JobSet {
     pub globals: Vec<(String, String)>,
     /// What is ignored, not simulated, or done otherwise than fio would: one sentence each.
     pub warnings: Vec<String>,
+    /// Those of the warnings that say that fio, on a real drive, would measure something else than is simulated.
+    pub unlike: Vec<String>,
 }
 
 /// Reads a command line's options (`--rw=randread --name=a ...`) and then job files, in fio's order.
@@ -148,6 +150,8 @@ struct Reader<'a> {
     files: Vec<String>,
     /// Other remarks, each with the jobs it is about.
     notes: Vec<(String, Vec<String>)>,
+    /// Those of the remarks that say what fio would measure otherwise.
+    unlike: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -165,6 +169,7 @@ impl<'a> Reader<'a> {
             passed_over: Vec::new(),
             files: Vec::new(),
             notes: Vec::new(),
+            unlike: Vec::new(),
         }
     }
 
@@ -223,6 +228,12 @@ impl<'a> Reader<'a> {
             let line = line.unwrap_or(header);
             let what = format!("{}: {}", about.option, about.what.what);
             self.problem(&line.origin.clone(), line.place(), what, about.what.help);
+        }
+        for note in finished.unlike {
+            self.note(note.clone(), name);
+            if !self.unlike.contains(&note) {
+                self.unlike.push(note);
+            }
         }
         for note in finished.notes {
             self.note(note, name);
@@ -360,10 +371,10 @@ impl<'a> Reader<'a> {
             ));
         }
         if !self.not_simulated.is_empty() {
-            warnings.push(format!(
-                "not simulated, though it would change what fio does: {}",
-                self.not_simulated.join(", ")
-            ));
+            let options = self.not_simulated.join(", ");
+            let what = format!("not simulated, though it would change what fio does: {options}");
+            warnings.push(what.clone());
+            self.unlike.push(what);
         }
         for note in layout::lay_out(&mut self.jobs) {
             self.notes.push((note, Vec::new()));
@@ -380,6 +391,7 @@ impl<'a> Reader<'a> {
             jobs: self.jobs.into_iter().map(|(_, job)| job).collect(),
             globals: self.globals,
             warnings,
+            unlike: self.unlike,
         })
     }
 }

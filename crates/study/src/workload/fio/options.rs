@@ -1,4 +1,4 @@
-//! Every option of fio 3.33, in one table: adding an option is one entry here and, if it has a model, one function in
+//! Every option of fio 3.33 (and 3.34's libblkio), in one table: adding an option is one entry here and, if it has a model, one function in
 //! [`apply`](super::apply).
 
 use super::apply::*;
@@ -97,6 +97,8 @@ const ZERO: &[&str] = &["0"];
 const URING: &[&str] = &["io_uring", "io_uring_cmd"];
 const AIO: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
 const SPDK: &[&str] = &["spdk", "spdk_nvme"];
+const XNVME: &[&str] = &["xnvme"];
+const LIBBLKIO: &[&str] = &["libblkio"];
 
 #[rustfmt::skip] // One line an option.
 const OPTIONS: &[FioOption] = &[
@@ -216,7 +218,7 @@ const OPTIONS: &[FioOption] = &[
     not_simulated("write_barrier", ZERO),
     not_simulated("sync_file_range", &[]),
     nothing("write_hint"),
-    modelled("hipri", &[], hipri).bare().of(&["io_uring", "io_uring_cmd", "pvsync2", "sg"]),
+    modelled("hipri", &[], hipri).bare().of(&["io_uring", "io_uring_cmd", "pvsync2", "sg", "xnvme", "libblkio"]),
     not_simulated("hipri_percentage", &["100"]).of(&["pvsync2"]),
     not_simulated("sqthread_poll", ZERO).bare().of(URING),
     nothing("sqthread_poll_cpu").of(URING),
@@ -247,6 +249,24 @@ const OPTIONS: &[FioOption] = &[
     nothing("apptag_mask").of(SPDK),
     nothing("digest_enable").of(SPDK),
     nothing("enable_vmd").of(SPDK),
+    not_simulated("xnvme_be", &["linux"]).of(XNVME),
+    not_simulated("xnvme_async", &["io_uring", "io_uring_cmd"]).of(XNVME),
+    nothing("xnvme_sync").of(XNVME),
+    nothing("xnvme_admin").of(XNVME),
+    nothing("xnvme_dev_nsid").of(XNVME),
+    nothing("xnvme_dev_subnqn").of(XNVME),
+    nothing("xnvme_mem").of(XNVME),
+    nothing("xnvme_iovec").bare().of(XNVME),
+    not_simulated("libblkio_driver", &["io_uring", "nvme-io_uring"]).of(LIBBLKIO),
+    nothing("libblkio_path").of(LIBBLKIO),
+    nothing("libblkio_pre_connect_props").of(LIBBLKIO),
+    nothing("libblkio_pre_start_props").of(LIBBLKIO),
+    nothing("libblkio_num_entries").of(LIBBLKIO),
+    nothing("libblkio_queue_size").of(LIBBLKIO),
+    nothing("libblkio_vectored").bare().of(LIBBLKIO),
+    nothing("libblkio_write_zeroes_on_trim").bare().of(LIBBLKIO),
+    nothing("libblkio_wait_mode").of(LIBBLKIO),
+    nothing("libblkio_force_enable_completion_eventfd").bare().of(LIBBLKIO),
 
     // Pace and pauses.
     modelled("rate", &[], rate),

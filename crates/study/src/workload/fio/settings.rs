@@ -104,6 +104,8 @@ pub(super) struct Finished {
     pub wrong: Vec<About<Wrong>>,
     /// What is done otherwise than fio would, in words that begin with the job.
     pub notes: Vec<String>,
+    /// The same where fio would measure something else by that.
+    pub unlike: Vec<String>,
 }
 
 impl Settings {
@@ -114,7 +116,8 @@ impl Settings {
         self.finish_blocks(&mut wrong, &mut notes);
         self.finish_rates(&mut wrong);
         self.finish_times(&mut notes);
-        self.finish_engine(&mut wrong, &mut notes);
+        let mut unlike = Vec::new();
+        self.finish_engine(&mut wrong, &mut unlike);
         self.finish_depth(&mut notes);
         if self
             .job
@@ -150,6 +153,7 @@ impl Settings {
             job: self.job,
             wrong,
             notes,
+            unlike,
         }
     }
 
@@ -267,7 +271,7 @@ impl Settings {
         }
     }
 
-    fn finish_engine(&mut self, wrong: &mut Vec<About<Wrong>>, notes: &mut Vec<String>) {
+    fn finish_engine(&mut self, wrong: &mut Vec<About<Wrong>>, unlike: &mut Vec<String>) {
         for &(option, engines) in &self.engine_options {
             if !engines.contains(&self.job.engine_name.as_str()) {
                 wrong.push(About {
@@ -279,12 +283,14 @@ impl Settings {
                 });
             }
         }
-        if !self.job.direct {
-            notes.push(
+        let engine = engines::find(&self.job.engine_name);
+        unlike.extend(engine.and_then(|engine| Some(engine.stands_in?.into())));
+        if !self.job.direct && !engine.is_some_and(|engine| engine.unbuffered) {
+            unlike.push(
                 "buffered I/O (direct=0, fio's default) has no model and is run as direct=1".into(),
             );
-            self.job.direct = true;
         }
+        self.job.direct = true;
     }
 
     fn finish_depth(&mut self, notes: &mut Vec<String>) {

@@ -414,8 +414,8 @@ fn problems_name_line_key_and_cure() {
       help: a name in brackets, such as [job1], on a line of its own
     error: bad.fio:9:1: bs: `.5k` in `1.5k` is not a suffix of a size
       help: a whole number and k, m, g, t or p, alone or with b (see kb_base)
-    error: bad.fio:10:1: ioengine: engine `mmap` has no model of its way to a drive
-      help: one of sync, psync, vsync, pvsync, pvsync2, sg, libaio, posixaio, io_uring, io_uring_cmd, spdk, spdk_nvme, windowsaio, solarisaio
+    error: bad.fio:10:1: ioengine: engine `mmap` reads and writes memory, so the kernel decides what reaches a drive and when
+      help: to ask the same of the drive itself, one of sync, psync, vsync, pvsync, pvsync2, sg, libaio, posixaio, io_uring, io_uring_cmd, spdk, spdk_nvme, nbd, xnvme, libblkio, windowsaio, solarisaio
     error: bad.fio:12:1: rw: there is no `randreed`
       help: did you mean `randread`? There are: read, write, trim, randread, randwrite, randtrim, rw, readwrite, randrw, trimwrite, randtrimwrite
     error: bad.fio:13:1: size: `q` in `4q` is not a suffix of a size
@@ -433,7 +433,7 @@ fn problems_name_line_key_and_cure() {
     error: bad.fio:18:1: rate_iops: rate and rate_iops exclude each other
       help: one of the two
     error: bad.fio:15:1: hipri: is no option of ioengine=psync
-      help: ioengine=io_uring or ioengine=io_uring_cmd or ioengine=pvsync2 or ioengine=sg
+      help: ioengine=io_uring or ioengine=io_uring_cmd or ioengine=pvsync2 or ioengine=sg or ioengine=xnvme or ioengine=libblkio
     "#);
     insta::assert_snapshot!(read_text("empty.fio", "; nothing\n", &HERE).expect_err("empty").to_string(), @r"
     error: empty.fio: holds no job

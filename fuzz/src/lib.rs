@@ -10,6 +10,7 @@ use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Op, Span};
 use serde_json::Value;
+use study::catalogue;
 use study::report::fio::{Formats, Report, print};
 use study::run::act::{ActPlan, test};
 use study::run::replay::{ReplayPlan, replay};
@@ -53,6 +54,29 @@ pub fn act_config(bytes: &[u8]) {
     };
     let tested = test(&plan, &|_| {}).expect("a block fits");
     assert_eq!(tested.errors, 0);
+}
+
+/// A drive's or host's file is read or refused with a reason; a drive that is read has a size and blocks, and its figures
+/// each a source. Files that it names elsewhere on the disk are not looked for.
+pub fn catalogue_file(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let elsewhere = |line: &str| {
+        let names = line.contains("family") || line.contains("members");
+        names && (line.contains(['/', '\\']) || line.contains(".toml"))
+    };
+    if text.lines().any(elsewhere) {
+        return;
+    }
+    match catalogue::drive_from_text("fuzz.toml", &text) {
+        Ok(drive) => {
+            assert!(drive.capacity > 0 && !drive.management.lba_formats.is_empty());
+            assert!(drive.figures.iter().all(|figure| !figure.source.is_empty()));
+        }
+        Err(problems) => assert!(!problems.to_string().is_empty()),
+    }
+    if let Err(problems) = catalogue::host_from_text("fuzz.toml", &text) {
+        assert!(!problems.to_string().is_empty());
+    }
 }
 
 /// A ledger file is read or refused; what is read has rows that can be judged.

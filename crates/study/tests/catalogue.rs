@@ -47,6 +47,18 @@ fn messages(text: &str) -> String {
     }
 }
 
+/// What the file itself has wrong is told with an unknown family, not after it; what may stand in the family is not
+/// called missing.
+#[test]
+fn an_unknown_family_hides_nothing_else() {
+    let capacity = r#"family = "optane-sdd"
+capacity = { value = "375 Gb", kind = "speck", source = "S4-016" }
+drive_writes_per_day = { value = 30, kind = "spec", source = "S4-014" }
+bogus = 3"#;
+    let rate = "rate = { value = \"fast\", kind = \"fitted\", source = \"S1-002\" }";
+    insta::assert_snapshot!(messages(&drive_with(capacity, rate)));
+}
+
 #[test]
 fn every_built_in_drive_loads() {
     let drives =

@@ -128,15 +128,26 @@ pub fn host_names() -> Vec<&'static str> {
 /// # Errors
 /// Everything wrong with the text.
 pub fn drive_from_text(origin: &str, text: &str) -> Result<DriveSheet, Problems> {
-    let located = Located {
+    read_drive(&in_text(origin, text), Role::Alone(&[]))
+}
+
+/// The host in this text; `origin` names the text in messages.
+///
+/// # Errors
+/// Everything wrong with the text.
+pub fn host_from_text(origin: &str, text: &str) -> Result<HostSheet, Problems> {
+    read_host(&in_text(origin, text))
+}
+
+fn in_text(origin: &str, text: &str) -> Located {
+    Located {
         id: stem(Path::new(origin)).to_owned(),
         file: SourceFile {
             origin: origin.to_owned(),
             text: Arc::from(text),
         },
         home: Home::BuiltIn,
-    };
-    read_drive(&located, Role::Alone(&[]))
+    }
 }
 
 /// The document of a file.
@@ -178,17 +189,17 @@ fn family(document: &Document<&str>, located: &Located) -> Result<Option<Located
 
 fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems> {
     let own = parse(&located.file)?;
-    let family = family(&own, located)?;
-    let family = match &family {
-        Some(family) => Some((&family.file, parse(&family.file)?)),
-        None => None,
-    };
+    let findings = Findings::default();
+    let family = findings.family(family(&own, located)).flatten();
+    let family = family.as_ref().and_then(|family| {
+        let document = findings.family(parse(&family.file))?;
+        Some((&family.file, document))
+    });
     let common = SourceFile {
         origin: String::from("catalogue/common.toml"),
         text: Arc::from(COMMON),
     };
     let of_all = parse(&common)?;
-    let findings = Findings::default();
     let behind = family
         .as_ref()
         .map(|(file, document)| (*file, document.as_table() as _))

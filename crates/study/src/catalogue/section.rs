@@ -5,7 +5,7 @@
 //! that the file does not have is looked for in its family's file, then in the one that all drives share. A key that nobody asked for is reported when the
 //! section is dropped, so a reader cannot forget to look for misspelt ones.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -57,6 +57,21 @@ pub struct Findings {
     pub figures: RefCell<Vec<Figure>>,
     /// Drives that are parts of it, each once.
     pub members: RefCell<Vec<DriveSheet>>,
+    /// Whether the family that the file names could not be read: what is missing may be there.
+    lacks_family: Cell<bool>,
+}
+
+impl Findings {
+    /// The family's file; without it what the own file says is read all the same, so that all that is wrong in it is
+    /// told at once.
+    pub fn family<T>(&self, found: Result<T, Problems>) -> Option<T> {
+        found
+            .map_err(|problems| {
+                self.lacks_family.set(true);
+                self.problems.borrow_mut().extend(problems.0);
+            })
+            .ok()
+    }
 }
 
 /// The table in one file; a section has one in the drive's own file, in its family's, in that of all drives, or in
@@ -134,6 +149,9 @@ impl<'a> Section<'a> {
     }
 
     fn missing(&self, key: &str, help: &str) {
+        if self.findings.lacks_family.get() {
+            return;
+        }
         let full = self.full(key);
         self.record(self.own.problem(
             self.header.clone(),
@@ -152,8 +170,12 @@ impl<'a> Section<'a> {
         self.has(key).then(|| get(self, key))
     }
 
-    /// Records that the value of a key is wrong although its form is right (it contradicts another, ...).
+    /// Records that the value of a key is wrong although its form is right (it contradicts another, ...). Not while the
+    /// family is unknown: the other may be there.
     pub fn problem(&mut self, key: &str, what: impl Into<String>, help: impl Into<String>) {
+        if self.findings.lacks_family.get() {
+            return;
+        }
         let (file, at) = match self.find(key) {
             Some((layer, item)) => {
                 let value = item
@@ -172,8 +194,11 @@ impl<'a> Section<'a> {
         self.findings.problems.borrow().len()
     }
 
-    /// Records that something is wrong with this section as a whole.
+    /// Records that something is wrong with this section as a whole. Not while the family is unknown.
     pub fn whole_problem(&self, what: impl Into<String>, help: impl Into<String>) {
+        if self.findings.lacks_family.get() {
+            return;
+        }
         self.record(
             self.own
                 .problem(self.header.clone(), what.into(), Some(help.into())),

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// List the drives of the catalogue
 #[derive(clap::Args)]
@@ -25,6 +26,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    writeln!(out, "{}", study::report::sheets::table(&drives))?;
+    writeln!(
+        out,
+        "{}",
+        study::report::sheets::table(&drives, output::width())
+    )?;
     Ok(())
 }

@@ -2,13 +2,20 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use study::problem::{Place, Problem, Problems};
+use study::report::terminal::Width;
 
 use crate::failure::Failure;
+
+/// Columns of the terminal that standard output is; none if it is kept.
+pub(crate) fn width() -> Width {
+    let terminal = io::stdout().is_terminal();
+    terminal.then(|| comfy_table::Table::new().width())?
+}
 
 /// How results are printed; the names are fio's.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

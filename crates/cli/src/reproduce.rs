@@ -1,6 +1,6 @@
 //! `drivelab reproduce`: the published figures and claims, computed anew and judged.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use study::ledger::support::Supports;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     writeln!(
         io::stdout().lock(),
         "{}",
-        report::text(&reproduction, width())
+        report::text(&reproduction, output::width())
     )?;
     match Summary::of(reproduction.results.iter()).missed {
         0 => Ok(()),
@@ -124,13 +124,4 @@ fn selection(args: &Args) -> Result<Selection, Problems> {
         sources: args.sources.clone(),
         rows: args.rows.clone(),
     })
-}
-
-/// Columns of the terminal; wide where the output is kept.
-fn width() -> u16 {
-    const KEPT: u16 = 180;
-    if !io::stdout().is_terminal() {
-        return KEPT;
-    }
-    comfy_table::Table::new().width().unwrap_or(KEPT).max(100)
 }

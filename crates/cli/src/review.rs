@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use study::catalogue::{self, DriveSheet};
 use study::problem::{Place, Problem, Problems};
+use study::report::terminal::paragraph;
 use study::report::{csv, page};
 use study::review::{self, Event, Request, Suite, Virtual, Workload, Yours, summary};
 use study::workload::fio::{self, Surroundings};
@@ -27,8 +28,8 @@ Examples:
   drivelab review optane-memory-16 950pro-256 --suite virten-2017
   drivelab review p4800x-375 p4800x-750 --power-limit 12W --uptime 10min
 
-Writes review.html, one file that needs nothing else, review.json with the same data, and review.csv: a table for
-pandas with a line for each drive, point and direction.
+Writes review.html, one file that needs nothing else; review.json with the same data; and review.csv, \
+a table for pandas with a line for each drive, point and direction.
 Progress goes to standard error, the table to standard output.")]
 pub(crate) struct Args {
     /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
@@ -83,10 +84,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     write_whole(&args.output, page::html(&review).as_bytes())?;
     write_whole(&data, review.to_json().as_bytes())?;
     write_whole(&lines, csv::review(&review).as_bytes())?;
+    let width = output::width();
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", summary::table(&review))?;
+    writeln!(out, "{}", summary::table(&review, width))?;
     for finding in &review.verdict {
-        writeln!(out, "• {}", finding.text)?;
+        writeln!(out, "{}", paragraph("• ", &finding.text, width))?;
     }
     writeln!(
         out,

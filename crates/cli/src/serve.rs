@@ -40,7 +40,7 @@ Examples:
   drivelab serve p4800x-375 950pro-256 --nbd unix:both.sock --size 8G      two exports
   drivelab serve p4800x-375 --vhost-user disk.sock --size 8G                the disk of a QEMU guest
   drivelab serve p4800x-375 --nvme-tcp 127.0.0.1:4420 --size 8G --power-limit 10W --lba-format 4096
-  drivelab serve p4800x-375 --nbd unix:fast.sock --size 8G --speed 0       as fast as this machine can
+  drivelab serve p4800x-375 --nbd unix:fast.sock --size 8G --speed 0       as fast as it can
 
   drivelab serve p4800x-375 --nbd 127.0.0.1:10809 --tls pki --tls-verify-peer
   nbdcopy -- disk.img [ drivelab serve p4800x-375 --nbd systemd --size 8G --store copy.img ]

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     writeln!(
         io::stdout().lock(),
         "{}",
-        study::report::sheets::sheet(&drive)
+        study::report::sheets::sheet(&drive, crate::output::width())
     )?;
     Ok(())
 }

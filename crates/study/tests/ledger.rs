@@ -192,7 +192,7 @@ fn run(selection: &ledger::Selection) -> ledger::Reproduction {
 #[test]
 fn a_run_is_a_table_with_a_summary() {
     let all = run(&ledger::Selection::default());
-    insta::assert_snapshot!(report::text(&all, 140));
+    insta::assert_snapshot!(report::text(&all, Some(140)));
     // Three seeds of four depths and of the writes.
     assert_eq!(all.runs, 15);
     let verdicts: Vec<ledger::Verdict> = all.results.iter().map(|result| result.verdict).collect();

@@ -107,7 +107,7 @@ fn virten_has_eight_tests_in_a_virtual_machine() {
         };
         assert_eq!(point.state, wanted, "{}", point.name);
     }
-    insta::assert_snapshot!(summary::table(&found));
+    insta::assert_snapshot!(summary::table(&found, None));
     let html = page::html(&found);
     assert!(html.contains("test 7, 4 KiB random read, 5000 a second"));
     // It has no chapter on queue depths: the cards say what was measured instead of dashes.
@@ -120,7 +120,7 @@ fn perftest_keeps_each_of_32_threads_to_one_place() {
     let found = run(Suite::Perftest, None, 3_000);
     assert_eq!(found.host.id, "freebsd-perftest");
     assert_eq!(points(&found), [("perftest", 18)]);
-    insta::assert_snapshot!(summary::table(&found));
+    insta::assert_snapshot!(summary::table(&found, None));
     let job = &found.chapters[0].points[3].results[0]
         .as_ref()
         .expect("it ran")

@@ -17,5 +17,5 @@ fn the_verdict_in_words() {
 
 #[test]
 fn the_table_on_the_terminal() {
-    insta::assert_snapshot!(summary::table(&sample::paper_review(4_000)));
+    insta::assert_snapshot!(summary::table(&sample::paper_review(4_000), None));
 }

@@ -24,6 +24,7 @@ fn no_example_is_broken_over_two_lines() {
         "reproduce",
         "review",
         "run",
+        "serve",
         "show",
     ];
     let screens = verbs.iter().map(|verb| vec![*verb]).chain([vec![]]);
@@ -31,10 +32,14 @@ fn no_example_is_broken_over_two_lines() {
         let text = help(&screen);
         let (_, examples) = text.split_once("\nExamples:\n").expect("examples");
         let mut continued = false;
-        for line in examples.lines().take_while(|line| !line.is_empty()) {
-            let begins = ["  drivelab ", "  fio "]
-                .iter()
-                .any(|start| line.starts_with(start));
+        // Examples may be parted by empty lines; the first that begins with neither a space nor nothing ends them.
+        let examples = examples.lines().take_while(|line| {
+            let first = line.chars().next();
+            first.is_none_or(|first| first == ' ')
+        });
+        for line in examples.filter(|line| !line.is_empty()) {
+            let begins = ["  drivelab ", "  fio ", "  nbdcopy ", "  echo "];
+            let begins = begins.iter().any(|start| line.starts_with(start));
             assert!(begins || continued, "{screen:?}: {line}");
             continued = line.ends_with('\\');
         }
@@ -44,7 +49,7 @@ fn no_example_is_broken_over_two_lines() {
 /// A line break that stands in a paragraph leaves a line of one or two words after wrapping.
 #[test]
 fn paragraphs_after_the_examples_have_no_short_lines_within() {
-    for verb in ["act", "fit", "replay", "reproduce"] {
+    for verb in ["act", "fit", "replay", "reproduce", "review", "serve"] {
         let text = help(&[verb]);
         let (_, after) = text.split_once("\nExamples:\n").expect("examples");
         for paragraph in after.split("\n\n").skip(1) {

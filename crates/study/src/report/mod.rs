@@ -9,3 +9,4 @@ pub mod quantity;
 pub mod replay;
 pub mod reproduce;
 pub mod sheets;
+pub mod terminal;

@@ -1,41 +1,61 @@
 //! Drives of the catalogue as tables for a terminal.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::CellAlignment;
 use model::media::Medium;
 
 use crate::catalogue::quantity::{Quantity, decimal};
 use crate::catalogue::{DriveSheet, Figure, Kind, Spare};
 use crate::ledger::support;
 use crate::report::quantity::digits;
+use crate::report::terminal::{self, Width, paragraph};
 use model::management::LbaFormat;
 
-/// The drives as a table, one a line.
-pub fn table(drives: &[DriveSheet]) -> String {
-    let mut table = plain();
-    let mut header = vec!["drive", "name", "medium", "capacity", "endurance"];
-    header.extend(Kind::ALL.map(Kind::name));
-    header.push("model");
+/// From so many columns on a terminal has room for the media, and for the figures by kind.
+const ROOM_FOR_MEDIA: u16 = 110;
+const ROOM_FOR_KINDS: u16 = 150;
+
+/// The drives as a table, one a line; on a narrow terminal without their media, and without how many of their figures
+/// are of which kind.
+pub fn table(drives: &[DriveSheet], width: Width) -> String {
+    let has = |least: u16| width.is_none_or(|width| width >= least);
+    let mut table = terminal::table(width);
+    let mut header = vec!["drive", "capacity", "endurance"];
+    if has(ROOM_FOR_KINDS) {
+        header.extend(Kind::ALL.map(Kind::name));
+    }
+    let figures = 1..header.len();
+    header.extend(["name", "model"]);
+    if has(ROOM_FOR_MEDIA) {
+        header.push("medium");
+    }
     table.set_header(header);
     for drive in drives {
         let mut row = vec![
             drive.id.clone(),
-            drive.name.clone(),
-            drive.medium.clone(),
             decimal(drive.capacity),
             drive.endurance_bytes.map_or(String::from("-"), decimal),
         ];
-        row.extend(Kind::ALL.map(|kind| count(&drive.figures, kind).to_string()));
+        if has(ROOM_FOR_KINDS) {
+            row.extend(Kind::ALL.map(|kind| count(&drive.figures, kind).to_string()));
+        }
+        row.push(drive.name.clone());
         row.push(support::statement(drive).grade.name().to_owned());
+        if has(ROOM_FOR_MEDIA) {
+            row.push(drive.medium.clone());
+        }
         table.add_row(row);
     }
-    for column in table.column_iter_mut().skip(3).take(2 + Kind::ALL.len()) {
-        column.set_cell_alignment(CellAlignment::Right);
+    for column in figures.clone() {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
+    terminal::unbroken(&mut table, 0..figures.end);
     table.trim_fmt()
 }
 
 /// One drive with every figure, its kind and its source.
-pub fn sheet(drive: &DriveSheet) -> String {
+pub fn sheet(drive: &DriveSheet, width: Width) -> String {
     let mut lines = vec![
         format!("{}  ({})", drive.name, drive.id),
         format!(
@@ -50,11 +70,10 @@ pub fn sheet(drive: &DriveSheet) -> String {
         "Figures marked * come from a file that it shares with other drives.",
     ));
     lines.push(String::new());
-    lines.push(summary(drive));
+    lines.push(summary(drive, width));
     lines.push(String::new());
-    let mut table = plain();
+    let mut table = terminal::table(width);
     table.set_header(["figure", "value", "kind", "source"]);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
     for figure in &drive.figures {
         let mark = if figure.inherited { "*" } else { "" };
         let date = figure.date.as_deref().map(|date| format!(" ({date})"));
@@ -82,7 +101,7 @@ pub fn sheet(drive: &DriveSheet) -> String {
 }
 
 /// What follows from the figures: formats, spare area, endurance both ways, what an administrator finds.
-fn summary(drive: &DriveSheet) -> String {
+fn summary(drive: &DriveSheet, width: Width) -> String {
     let mut rows = vec![(
         "capacity",
         format!("{} ({} bytes)", decimal(drive.capacity), drive.capacity),
@@ -118,7 +137,7 @@ fn summary(drive: &DriveSheet) -> String {
     rows.push(("model", format!("{}: {}", known.grade.name(), known.text)));
     let lines: Vec<String> = rows
         .into_iter()
-        .map(|(name, value)| format!("{name:<15} {value}"))
+        .map(|(name, value)| paragraph(&format!("{name:<15} "), &value, width))
         .collect();
     lines.join("\n")
 }
@@ -173,7 +192,22 @@ fn administration(drive: &DriveSheet) -> Vec<(&'static str, String)> {
             .collect();
         rows.push(("power governor", format!("{limit} W{}", others.concat())));
     }
+    rows.push(("heat", heat(drive)));
     rows
+}
+
+/// What the drive does about heat, and whether that slows it.
+fn heat(drive: &DriveSheet) -> String {
+    let thermal = &drive.management.thermal;
+    let (warning, critical) = (thermal.warning_celsius, thermal.critical_celsius);
+    match drive.config.power_limit_watts() {
+        Some(_) => format!(
+            "warns from {warning} C; from {critical} C its power governor leaves writes a quarter of what its limit does"
+        ),
+        None => format!(
+            "warns from {warning} C; its model has no power governor, so heat does not slow it"
+        ),
+    }
 }
 
 fn format_name(format: &LbaFormat) -> String {
@@ -182,10 +216,4 @@ fn format_name(format: &LbaFormat) -> String {
 
 fn count(figures: &[Figure], kind: Kind) -> usize {
     figures.iter().filter(|figure| figure.kind == kind).count()
-}
-
-fn plain() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table
 }

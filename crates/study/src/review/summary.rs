@@ -1,9 +1,10 @@
 //! A review as a table on the terminal: the figures that most readers look for first.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, Table};
 
 use super::results::{Figures, Measurement, Point, Review};
 use crate::report::quantity::{count, megabytes_a_second, microseconds};
+use crate::report::terminal::{self, Width};
 
 /// A row: what it is, and the figure of one drive's measurement.
 struct Row {
@@ -200,9 +201,8 @@ fn cliff(review: &Review, drive: usize) -> Option<String> {
 }
 
 /// The table: a column for each drive.
-pub fn table(review: &Review) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+pub fn table(review: &Review, width: Width) -> String {
+    let mut table = terminal::table(width);
     let names = review
         .drives
         .iter()
@@ -231,6 +231,8 @@ pub fn table(review: &Review) -> String {
         }
     }
     add_yours(&mut table, review);
+    // The names of the rows give way, figures do not.
+    terminal::unbroken(&mut table, 1..=review.drives.len());
     table.trim_fmt()
 }
 

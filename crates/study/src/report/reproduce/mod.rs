@@ -3,15 +3,16 @@
 mod chart;
 pub mod page;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use crate::ledger::{Class, Errors, Published, Reproduction, Result, SOURCES, Summary, Verdict};
+use crate::report::terminal::{self, Width, paragraph};
 use crate::review::results::rounded;
 
-/// One table for each source, the rows that could not be reproduced by reason, and the summary. `width` is that of the
-/// terminal in columns.
-pub fn text(reproduction: &Reproduction, width: u16) -> String {
+/// One table for each source, the rows that could not be reproduced by reason, and the summary. What is to be said of
+/// rows that miss stands below their table.
+pub fn text(reproduction: &Reproduction, width: Width) -> String {
     let mut parts = Vec::new();
     for (source, title) in SOURCES {
         let rows = rows_of(reproduction, source);
@@ -19,8 +20,12 @@ pub fn text(reproduction: &Reproduction, width: u16) -> String {
             continue;
         }
         parts.push(format!("{source}: {title}\n\n{}\n", table(&rows, width)));
+        let notes: Vec<String> = rows.iter().filter_map(|row| note(row, width)).collect();
+        if !notes.is_empty() {
+            parts.push(notes.join("\n") + "\n");
+        }
     }
-    parts.push(summary(reproduction));
+    parts.push(summary(reproduction, width));
     parts.join("\n")
 }
 
@@ -30,11 +35,8 @@ fn rows_of<'a>(reproduction: &'a Reproduction, source: &str) -> Vec<&'a Result> 
     reproduction.results.iter().filter(of).collect()
 }
 
-fn table(rows: &[&Result], width: u16) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(width);
+fn table(rows: &[&Result], width: Width) -> String {
+    let mut table = terminal::table(width);
     table.set_header([
         "row",
         "what",
@@ -54,12 +56,13 @@ fn table(rows: &[&Result], width: u16) -> String {
             model(result),
             error(result),
             result.row.evidence.name().to_owned(),
-            verdict(result),
+            result.verdict.name().to_owned(),
         ]);
     }
     for column in table.column_iter_mut().skip(5).take(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+    terminal::unbroken(&mut table, [0, 5, 6, 7]);
     table.trim_fmt()
 }
 
@@ -101,13 +104,22 @@ fn error(result: &Result) -> String {
     result.error.map_or(String::new(), shown)
 }
 
+/// The verdict, with the note where it is that a row misses.
 fn verdict(result: &Result) -> String {
-    match (&result.row.note, result.verdict) {
-        (Some(note), Verdict::Misses | Verdict::NoFigure) => {
-            format!("{}: {note}", result.verdict.name())
-        }
-        _ => result.verdict.name().to_owned(),
-    }
+    let name = result.verdict.name();
+    missed(result).map_or(name.to_owned(), |note| format!("{name}: {note}"))
+}
+
+/// Why a row misses.
+fn missed(result: &Result) -> Option<&str> {
+    let misses = matches!(result.verdict, Verdict::Misses | Verdict::NoFigure);
+    result.row.note.as_deref().filter(|_| misses)
+}
+
+/// The same as a line below the table.
+fn note(result: &Result, width: Width) -> Option<String> {
+    let head = format!(" {}  ", result.row.id);
+    Some(paragraph(&head, missed(result)?, width))
 }
 
 /// A number with four significant digits, whole from a thousand on.
@@ -133,9 +145,9 @@ fn significant(value: f64, digits: i32) -> String {
     }
 }
 
-fn summary(reproduction: &Reproduction) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+fn summary(reproduction: &Reproduction, width: Width) -> String {
+    // Narrower than its words it would be broken inside them.
+    let mut table = terminal::table(width.filter(|&width| width >= WORDS_OF_SUMMARY));
     table.set_header([
         "source",
         "rows",
@@ -181,22 +193,34 @@ fn summary(reproduction: &Reproduction) -> String {
     }
     let mut text = table.trim_fmt();
     text.push_str("\n\n");
-    text.push_str(&by_class(&all));
-    text.push_str(
-        "\n\nErrors are absolute, of predicted rows that are judged by a number. Rows of the catalogue alone (no run) \
-         and fitted rows are not in them.",
+    text.push_str(&by_class(&all, width));
+    text.push_str("\n\n");
+    let mut say = |head: &str, what: &str| {
+        text.push_str(&paragraph(head, what, width));
+        text.push('\n');
+    };
+    say(
+        "",
+        "Errors are absolute, of predicted rows that are judged by a number. Rows of the catalogue alone (no run) and \
+         fitted rows are not in them.",
     );
-    text.push_str("\nModel figures are means over independent seeds, with their 95 % interval.");
+    say(
+        "",
+        "Model figures are means over independent seeds, with their 95 % interval.",
+    );
     if !reproduction.pending.is_empty() {
-        text.push_str(&format!("\nPending: {}", ranges(&reproduction.pending)));
+        say("Pending: ", &ranges(&reproduction.pending));
     }
+    text.truncate(text.trim_end().len());
     text
 }
 
+/// Columns of the summary's table with its header broken at words.
+const WORDS_OF_SUMMARY: u16 = 102;
+
 /// How far predicted figures are off, by what they are about.
-fn by_class(all: &Summary) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+fn by_class(all: &Summary, width: Width) -> String {
+    let mut table = terminal::table(width);
     table.set_header([
         "predicted figures",
         "rows",

@@ -91,8 +91,9 @@ fn obey(line: &str, port: &mut Port<'_>) -> Result<String, String> {
         return Err("`at` is for scripts: here it happens at once".into());
     }
     let index = index_of(&planned, port)?;
+    let remark = port.drive(index).remark(&planned.fault);
     port.fault(index, planned.fault)?;
-    Ok(String::new())
+    Ok(remark.into())
 }
 
 /// The drive that is meant.

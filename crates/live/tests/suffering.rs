@@ -126,6 +126,21 @@ fn a_drive_that_is_too_hot_throttles_until_it_has_cooled_down() {
     );
 }
 
+/// A desktop drive's model has no governor through which heat could work: whoever heats it is told so.
+#[test]
+fn a_drive_without_a_governor_is_not_slowed_by_heat_and_says_so() {
+    let hot = Fault::Ambient(120.0);
+    assert_eq!(served("p4800x-375").remark(&hot), "");
+    let mut drive = served("950pro-256");
+    assert!(drive.remark(&hot).contains("no power governor"));
+    drive.suffer(ms(0), &hot).expect("it can be hot");
+    let health = drive.health(ms(1_200_000));
+    assert!(
+        health.celsius > 100.0 && health.warning.temperature,
+        "{health:?}"
+    );
+}
+
 /// The share of reads, one after another, that take 5 us more than the quickest; from `start` on, in ms.
 fn share_of_late_reads(drive: &mut Served, start: u64) -> f64 {
     const READS: u32 = 20_000;

@@ -286,6 +286,16 @@ impl Served {
         Ok(())
     }
 
+    /// What is to be said of this fault on this drive, as a line, if it does not do all that one would expect.
+    pub fn remark(&self, fault: &Fault) -> &'static str {
+        match fault {
+            Fault::Ambient(_) if self.power_limit().is_none() => {
+                "this drive's model has no power governor: heat shows in its health and does not slow it\n"
+            }
+            _ => "",
+        }
+    }
+
     /// Whether the drive can have this fault, which does not happen by that.
     ///
     /// # Errors

@@ -475,11 +475,6 @@ impl ManagedDrive {
             .write_protect_percent()
             .is_some_and(|at| used >= at)
     }
-
-    /// Whether it is throttled because it is too hot, as of the last [`ManagedDrive::observe`].
-    pub fn throttled_by_heat(&self) -> bool {
-        self.throttled
-    }
 }
 
 impl Device for ManagedDrive {

@@ -242,7 +242,10 @@ impl Support {
             rows(self.fitted),
             self.predicted
         );
-        if let (Some(median), Some(p90)) = (self.median_error, self.p90_error) {
+        if let (Some(error), 1) = (self.median_error, self.errors) {
+            let error = error * 100.0;
+            words.push_str(&format!(": the one with an error is {error:.1} % off"));
+        } else if let (Some(median), Some(p90)) = (self.median_error, self.p90_error) {
             words.push_str(&format!(
                 ": of {} with an error half are within {:.1} %, nine of ten within {:.1} %",
                 self.errors,
@@ -477,6 +480,11 @@ mod tests {
             "3 rows fitted, 12 predicted: of 8 with an error half are within 3.0 %, nine of ten within 12.0 %; \
              10 of 10 claims hold"
         );
+        let one = Support {
+            errors: 1,
+            ..support(3, 0.03, 0.03, 0)
+        };
+        assert!(one.words().contains(": the one with an error is 3.0 % off"));
         assert_eq!(known.statement(&sheet("900p-480")).grade, Grade::ByFamily);
         assert_eq!(known.statement(&sheet("ram-disk")).grade, Grade::Guess);
         let none = Supports::default().statement(&sheet("p4800x-375"));

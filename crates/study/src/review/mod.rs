@@ -244,6 +244,7 @@ fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
         id: sheet.id.clone(),
         name: sheet.name.clone(),
         label,
+        catalogued: crate::catalogue::drive_names().contains(&&*sheet.id),
         medium: sheet.medium.clone(),
         form_factor: sheet.form_factor.clone(),
         interface: sheet.interface.clone(),

@@ -77,6 +77,9 @@ pub struct DriveFacts {
     pub name: String,
     /// Short name for charts and sentences, unique in the review.
     pub label: String,
+    /// Whether it is a drive of the catalogue, which sentences call "the P4800X"; a user's drive has a name of its own.
+    #[serde(skip)]
+    pub catalogued: bool,
     /// The medium in a reader's words.
     pub medium: String,
     /// Such as `HHHL card`.

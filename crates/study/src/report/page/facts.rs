@@ -403,9 +403,10 @@ pub(super) fn method(review: &Review) -> String {
     let labels = labels(review);
     for chapter in &review.chapters {
         page.push_str(&format!(
-            "<details class=\"data jobs\"><summary>{} <span class=\"soft\">{} jobs</span></summary>\n",
+            "<details class=\"data jobs\"><summary>{} <span class=\"soft\">{} {}</span></summary>\n",
             escape(chapter.title),
-            chapter.points.len()
+            chapter.points.len(),
+            if chapter.points.len() == 1 { "job" } else { "jobs" },
         ));
         for point in &chapter.points {
             page.push_str(&job(point, &labels));

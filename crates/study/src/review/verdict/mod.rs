@@ -44,9 +44,13 @@ impl<'a> Facts<'a> {
         &self.review.drives[drive].label
     }
 
-    /// `the A`.
+    /// `the A`; only `mine` of a drive that its user has named.
     fn the(&self, drive: usize) -> String {
-        format!("the {}", self.name(drive))
+        let article = match self.review.drives[drive].catalogued {
+            true => "the ",
+            false => "",
+        };
+        format!("{article}{}", self.name(drive))
     }
 
     fn points(&self, chapter: &str) -> impl Iterator<Item = &'a Point> {

@@ -1,7 +1,7 @@
 //! 4 KiB random writes from fresh until steady: the write cliff.
 //!
 //! A large drive takes an hour of virtual time and hundreds of millions of writes to get there, so this chapter runs
-//! on a smaller drive ([`model::media::DriveConfig::shrunk`]: same channels, dies, planes and over-provisioning, smaller
+//! on a smaller drive ([`model::media::Medium::shrunk`]: same channels, dies, planes and over-provisioning, smaller
 //! blocks). Under uniform random writes what happens depends on the share of the drive that has been written, so the
 //! time axis is stretched by the same factor; the page says by how much.
 

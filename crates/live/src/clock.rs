@@ -3,7 +3,7 @@
 //! Model time is wall time since the server started, multiplied by the speed. At speed 0 there is no such relation:
 //! commands complete at once, and the model's clock jumps from event to event as in a simulation.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use model::{Span, Time};
 
@@ -86,11 +86,6 @@ impl Clock {
     pub fn wall(&self) -> Wall {
         let elapsed = self.start.elapsed();
         Wall(elapsed.as_secs() * 1_000_000_000 + u64::from(elapsed.subsec_nanos()))
-    }
-
-    /// The instant for the standard library's calls.
-    pub fn instant(&self, wall: Wall) -> Instant {
-        self.start + Duration::from_nanos(wall.0)
     }
 
     /// The model time at which a command that arrives at `wall` is submitted.

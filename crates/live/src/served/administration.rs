@@ -2,7 +2,7 @@
 
 use std::io;
 
-use model::management::{Health, LbaFormat, ManagedDrive, Operation, Refusal, SanitizeStatus};
+use model::management::{Health, ManagedDrive, Operation, Refusal, SanitizeStatus};
 use model::media::Precondition;
 use model::{Device, Gauge, Gauges, Span, Time};
 use study::catalogue::DriveSheet;
@@ -55,11 +55,6 @@ impl Served {
     /// The model, for its gauges and settings that can be read.
     pub fn model(&self) -> &ManagedDrive {
         &self.drive
-    }
-
-    /// The LBA format in use.
-    pub fn format_in_use(&self) -> LbaFormat {
-        self.drive.lba_format()
     }
 
     /// Bytes of data in a logical block of the format in use.

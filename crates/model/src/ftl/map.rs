@@ -95,11 +95,6 @@ impl Map {
             self.index[owner as usize] = line as u32 + 1;
         }
     }
-
-    /// Bytes in use.
-    pub(super) fn bytes(&self) -> usize {
-        self.index.len() * 4 + self.lines.len() * LINE as usize * 4
-    }
 }
 
 /// The lines of a map, and where in its index each belongs.
@@ -187,10 +182,5 @@ impl Stale {
         for &(at, word) in saved {
             self.words[at as usize] = word;
         }
-    }
-
-    /// Bytes in use.
-    pub(super) fn bytes(&self) -> usize {
-        self.words.len() * 8
     }
 }

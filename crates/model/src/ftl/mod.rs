@@ -250,14 +250,6 @@ impl Ftl {
         f64::from(self.free_blocks) / self.valid.len() as f64
     }
 
-    /// Bytes of memory that the maps use (address space that was never touched is counted for the index only).
-    pub fn map_bytes(&self) -> usize {
-        let programmed = self.traffic.host + self.traffic.moved + self.traffic.padded;
-        self.map.bytes()
-            + self.stale.bytes()
-            + (programmed.min(self.reverse.len() as u64) * 4) as usize
-    }
-
     /// One more than the physical slot, a buffer slot's number, or [`UNMAPPED`].
     #[inline]
     fn resolve(&self, entry: u32, page: u32) -> u32 {

@@ -3,7 +3,7 @@
 //! Used to warm up a computed steady state until its write amplification no longer moves, and as the brute-force way
 //! to precondition (write everything, twice), which tests hold the computed way against.
 
-use super::{Ftl, PADDING, Place, Writer};
+use super::{Ftl, PADDING, Writer};
 use crate::random::Stream;
 
 /// A page being filled slot by slot.
@@ -200,16 +200,6 @@ pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) {
         replay.write(random.below(u64::from(logical)) as u32);
     }
     replay.finish();
-}
-
-impl Ftl {
-    /// Whether a logical page is in the write buffer, on the medium, or nowhere is for [`Ftl::locate`]; this counts how
-    /// many are on the medium. For tests.
-    pub fn pages_on_medium(&self) -> u32 {
-        (0..self.shape.logical)
-            .filter(|&page| matches!(self.locate(page), Place::Flash(_)))
-            .count() as u32
-    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::expression::{Value, Wrong};
 use super::figure::{RunFigure, of_drive};
 use super::measure::{ios_for, jobs_of_points, plan, uncounted};
-use super::{
-    Class, Errors, Evidence, File, Judgement, Measurement, Row, Verdict, Work, act, judge,
-};
+use super::{Class, Errors, Evidence, File, Measurement, Row, Verdict, Work, act, judge};
 use crate::catalogue::{self, DriveSheet};
 use crate::problem::{Problems, nearest};
 use crate::run::act::{ActPlan, at_share, score, test};
@@ -509,12 +507,5 @@ impl Model {
             interval,
             seeds: values.len(),
         }
-    }
-}
-
-impl Result {
-    /// Whether it is a claim, that is judged to hold or not, rather than a figure with an error.
-    pub fn is_claim(&self) -> bool {
-        !matches!(self.row.judgement, Judgement::Equals(_))
     }
 }

@@ -146,17 +146,7 @@ impl<'a> Requests<'a> {
             );
             return fault(what);
         }
-        let start = *self.start.get_or_insert(found.at_ns);
-        let after = if found.at_ns >= start {
-            u64::try_from(found.at_ns - start)
-                .ok()
-                .and_then(|ns| ns.checked_add(BIAS))
-        } else {
-            u64::try_from(start - found.at_ns)
-                .ok()
-                .and_then(|ns| BIAS.checked_sub(ns))
-        };
-        let Some(arrival_ns) = after.filter(|&ns| ns <= LAST_ARRIVAL) else {
+        let Some(arrival_ns) = self.arrival(found.at_ns) else {
             return fault("the time is more than 18 years from that of the first request".into());
         };
         let request = Request {
@@ -193,6 +183,19 @@ impl<'a> Requests<'a> {
         } else {
             ControlFlow::Continue(Some(self.records.len() - 1))
         })
+    }
+
+    /// A time after the first request's, on the scale of records; none for one that is too far from it.
+    fn arrival(&mut self, at_ns: u128) -> Option<u64> {
+        let start = *self.start.get_or_insert(at_ns);
+        let after = if at_ns >= start {
+            let later = u64::try_from(at_ns - start).ok()?;
+            later.checked_add(BIAS)?
+        } else {
+            let earlier = u64::try_from(start - at_ns).ok()?;
+            BIAS.checked_sub(earlier)?
+        };
+        (after <= LAST_ARRIVAL).then_some(after)
     }
 
     /// While a request is sought: stops at the first like it. Arrivals are those while reading, with their bias.

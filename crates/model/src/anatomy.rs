@@ -6,89 +6,66 @@
 
 use crate::time::Span;
 
-/// One reason for which time passes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Part {
-    /// The job thread was busy with other I/O before it could issue this one. fio's latencies begin after it.
-    ThreadBusy,
-    /// System call, block layer and driver on the way down.
-    HostSubmission,
-    /// Waiting for a place in a submission queue, or for its lock when cores share it.
-    QueueSlot,
-    /// Doorbell, command fetch and other fixed costs of the link.
-    Link,
-    /// The controller works on the command, or the command waits for the controller.
-    Controller,
-    /// Another command holds the same unit of the medium.
-    Collision,
-    /// The die or channel was busy with somebody else's read.
-    BehindRead,
-    /// The die or channel was busy with a program (a write to the medium).
-    BehindProgram,
-    /// The die was busy with an erase.
-    BehindErase,
-    /// The die was busy with garbage collection's reads and programs.
-    BehindCollection,
-    /// The die was busy with patrol, refresh or another background duty.
-    BehindRefresh,
-    /// The medium worked for this command.
-    Medium,
-    /// Data on its way over channel, buffer and link, or waiting for them.
-    Transfer,
-    /// The write buffer was full.
-    BufferFull,
-    /// Held back: power governor, temperature, or write protection at the end of life.
-    Throttle,
-    /// Interrupt or poll, and the host's work on the way up.
-    HostCompletion,
+/// Makes [`Part`] of a list of reasons, in the order a command meets them: each with its short name for tables and charts.
+macro_rules! parts {
+    ($($(#[$doc:meta])* $part:ident = $name:literal,)*) => {
+        /// One reason for which time passes.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Part {
+            $($(#[$doc])* $part,)*
+        }
+
+        impl Part {
+            /// All parts, in the order a command meets them.
+            pub const ALL: [Part; Part::COUNT] = [$(Part::$part,)*];
+
+            /// How many parts there are.
+            pub const COUNT: usize = [$($name,)*].len();
+
+            /// A short name for tables and charts.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Part::$part => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Part {
-    /// How many parts there are.
-    pub const COUNT: usize = 16;
-
-    /// All parts, in the order a command meets them.
-    pub const ALL: [Part; Part::COUNT] = [
-        Part::ThreadBusy,
-        Part::HostSubmission,
-        Part::QueueSlot,
-        Part::Link,
-        Part::Controller,
-        Part::Collision,
-        Part::BehindRead,
-        Part::BehindProgram,
-        Part::BehindErase,
-        Part::BehindCollection,
-        Part::BehindRefresh,
-        Part::Medium,
-        Part::Transfer,
-        Part::BufferFull,
-        Part::Throttle,
-        Part::HostCompletion,
-    ];
-
-    /// A short name for tables and charts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Part::ThreadBusy => "thread busy",
-            Part::HostSubmission => "host submission",
-            Part::QueueSlot => "queue slot",
-            Part::Link => "link",
-            Part::Controller => "controller",
-            Part::Collision => "collision",
-            Part::BehindRead => "behind a read",
-            Part::BehindProgram => "behind a program",
-            Part::BehindErase => "behind an erase",
-            Part::BehindCollection => "behind garbage collection",
-            Part::BehindRefresh => "behind refresh",
-            Part::Medium => "medium",
-            Part::Transfer => "transfer",
-            Part::BufferFull => "write buffer full",
-            Part::Throttle => "throttle",
-            Part::HostCompletion => "host completion",
-        }
-    }
+parts! {
+    /// The job thread was busy with other I/O before it could issue this one. fio's latencies begin after it.
+    ThreadBusy = "thread busy",
+    /// System call, block layer and driver on the way down.
+    HostSubmission = "host submission",
+    /// Waiting for a place in a submission queue, or for its lock when cores share it.
+    QueueSlot = "queue slot",
+    /// Doorbell, command fetch and other fixed costs of the link.
+    Link = "link",
+    /// The controller works on the command, or the command waits for the controller.
+    Controller = "controller",
+    /// Another command holds the same unit of the medium.
+    Collision = "collision",
+    /// The die or channel was busy with somebody else's read.
+    BehindRead = "behind a read",
+    /// The die or channel was busy with a program (a write to the medium).
+    BehindProgram = "behind a program",
+    /// The die was busy with an erase.
+    BehindErase = "behind an erase",
+    /// The die was busy with garbage collection's reads and programs.
+    BehindCollection = "behind garbage collection",
+    /// The die was busy with patrol, refresh or another background duty.
+    BehindRefresh = "behind refresh",
+    /// The medium worked for this command.
+    Medium = "medium",
+    /// Data on its way over channel, buffer and link, or waiting for them.
+    Transfer = "transfer",
+    /// The write buffer was full.
+    BufferFull = "write buffer full",
+    /// Held back: power governor, temperature, or write protection at the end of life.
+    Throttle = "throttle",
+    /// Interrupt or poll, and the host's work on the way up.
+    HostCompletion = "host completion",
 }
 
 /// A latency taken apart: one span per [`Part`].

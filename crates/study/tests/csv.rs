@@ -24,8 +24,8 @@ fn number(line: &Line, column: &str) -> Option<f64> {
 
 #[test]
 fn a_review_has_a_line_for_each_drive_point_and_direction() {
-    let found = sample::paper_review(4_000);
-    let mut lines = lines(&review(&found)).into_iter();
+    let found = sample::paper_review();
+    let mut lines = lines(&review(found)).into_iter();
     for chapter in &found.chapters {
         for point in &chapter.points {
             for (drive, result) in found.drives.iter().zip(&point.results) {
@@ -56,9 +56,9 @@ fn a_review_has_a_line_for_each_drive_point_and_direction() {
 
 #[test]
 fn a_percentile_lies_between_the_ends_of_its_interval() {
-    let found = sample::paper_review(4_000);
+    let found = sample::paper_review();
     let mut judged = 0;
-    for line in lines(&review(&found)) {
+    for line in lines(&review(found)) {
         for name in ["p50", "p99", "p99_9", "p99_99", "p99_999"] {
             let of = |end: &str| number(&line, &format!("{name}{end}_us"));
             let Some(value) = of("") else {
@@ -75,8 +75,8 @@ fn a_percentile_lies_between_the_ends_of_its_interval() {
 
 #[test]
 fn mixes_say_how_much_of_them_is_reads() {
-    let found = sample::paper_review(4_000);
-    for line in lines(&review(&found)) {
+    let found = sample::paper_review();
+    for line in lines(&review(found)) {
         let percent = number(&line, "read_percent");
         match &*line["chapter"] {
             "mix" => assert!(percent.is_some(), "{line:?}"),

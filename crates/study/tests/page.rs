@@ -6,8 +6,8 @@ use study::report::page;
 
 #[test]
 fn the_page_of_three_drives_is_one_small_file() {
-    let review = sample::paper_review(4_000);
-    let html = page::html(&review);
+    let review = sample::paper_review();
+    let html = page::html(review);
     if let Some(path) = std::env::var_os("DRIVELAB_SAMPLE_PAGE") {
         let path = std::path::PathBuf::from(path);
         std::fs::write(&path, &html).unwrap();

@@ -47,10 +47,10 @@ fn the_page_works_in_a_browser() {
         missing(&format!("run `npm ci` in {} first", folder.display()));
         return;
     }
-    let review = sample::paper_review(4_000);
+    let review = sample::paper_review();
     let target = tempfile::tempdir().unwrap();
     let file = target.path().join("review.html");
-    std::fs::write(&file, page::html(&review)).unwrap();
+    std::fs::write(&file, page::html(review)).unwrap();
     std::fs::write(target.path().join("review.json"), review.to_json()).unwrap();
     let run = Command::new(node)
         .args(["--test", "--test-reporter=spec", "page.test.mjs"])

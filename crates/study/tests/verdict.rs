@@ -6,7 +6,7 @@ use study::review::summary;
 
 #[test]
 fn the_verdict_in_words() {
-    let review = sample::paper_review(4_000);
+    let review = sample::paper_review();
     let sentences: Vec<&str> = review
         .verdict
         .iter()
@@ -17,5 +17,5 @@ fn the_verdict_in_words() {
 
 #[test]
 fn the_table_on_the_terminal() {
-    insta::assert_snapshot!(summary::table(&sample::paper_review(4_000), None));
+    insta::assert_snapshot!(summary::table(sample::paper_review(), None));
 }

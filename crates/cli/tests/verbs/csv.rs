@@ -107,7 +107,8 @@ fn a_replay_has_what_was_recorded_beside_the_drives() {
 #[test]
 fn act_and_the_ledger_have_tables_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
-    let act = ["act", "p4800x-375", "--load", "2", "--duration", "1"];
+    let act = "act p4800x-375 --load 2 --duration 1 --warm-up 0";
+    let act: Vec<&str> = act.split(' ').collect();
     let lines = table(folder.path(), &act);
     let what: Vec<&str> = lines.iter().map(|line| &*line["what"]).collect();
     assert_eq!(what, ["read", "device read", "large read", "large write"]);

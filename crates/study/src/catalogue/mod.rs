@@ -49,6 +49,8 @@ struct MediumSection {
     /// The figures that a fit sets unless it is told which: what differs between drives of one medium and shows in every
     /// benchmark.
     free: &'static [&'static str],
+    /// Whether it is made of other drives, whose figures `members.NAME.KEY` changes.
+    composed: bool,
 }
 
 /// The media there are.
@@ -222,8 +224,8 @@ fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems>
     if let Some((_, config)) = &medium {
         administration.check(&mut root, config);
     }
-    if let (Role::Alone([(key, _), ..]), Some((_, config))) = (role, &medium)
-        && !matches!(config, DriveConfig::Raid0(_))
+    if let (Role::Alone([(key, _), ..]), Some((medium, _))) = (role, &medium)
+        && !medium.composed
     {
         let what = format!("`{key}` cannot be changed: the drive has no members");
         root.whole_problem(what, "members are those of a RAID-0");

@@ -29,6 +29,7 @@ pub(super) const SECTION: MediumSection = MediumSection {
         "nand.controller.read_delay",
         "nand.link.rate",
     ],
+    composed: false,
 };
 
 fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {

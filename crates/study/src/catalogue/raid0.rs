@@ -13,6 +13,7 @@ pub(super) const SECTION: MediumSection = MediumSection {
     name: "raid0",
     read,
     free: &[],
+    composed: true,
 };
 
 fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {

@@ -10,6 +10,7 @@ pub(super) const SECTION: MediumSection = MediumSection {
     name: "ram",
     read,
     free: &["ram.per_command", "ram.rate"],
+    composed: false,
 };
 
 fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {

@@ -20,6 +20,7 @@ pub(super) const SECTION: MediumSection = MediumSection {
         "xpoint.controller.read_path",
         "xpoint.controller.write_path",
     ],
+    composed: false,
 };
 
 fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {

@@ -6,6 +6,8 @@
 
 #![allow(dead_code)]
 
+use std::sync::LazyLock;
+
 use model::management::{Management, Thermal};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
@@ -417,7 +419,10 @@ pub(crate) fn request(ios: u64) -> Request {
     }
 }
 
-/// The review of [`request`].
-pub(crate) fn paper_review(ios: u64) -> Review {
-    review(&request(ios), &PaperDrives, &|_| {}).expect("paper drives take every job")
+/// The review of [`request`] with 4,000 I/Os a point, made once for all tests of a file.
+pub(crate) fn paper_review() -> &'static Review {
+    static MADE: LazyLock<Review> = LazyLock::new(|| {
+        review(&request(4_000), &PaperDrives, &|_| {}).expect("paper drives take every job")
+    });
+    &MADE
 }

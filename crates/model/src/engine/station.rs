@@ -29,6 +29,12 @@ impl Station {
         (start.since(now), self.free_at)
     }
 
+    /// It stands still from `now` on, for `length`: whoever joins comes behind that. Those in its queue leave as much
+    /// later than [`Station::book`] said, which is for the caller to tell them.
+    pub fn stop(&mut self, now: Time, length: Span) {
+        self.free_at = self.free_at.max(now) + length;
+    }
+
     /// When the last booking leaves.
     pub fn free_at(&self) -> Time {
         self.free_at

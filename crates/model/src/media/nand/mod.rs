@@ -57,9 +57,8 @@ const NONE: u32 = u32::MAX;
 const DIE_DONE: u32 = 0;
 const TRANSFERRED: u32 = 1;
 const TIMER: u32 = 2;
-const PAUSE_OVER: u32 = 3;
-const ISSUE: u32 = 4;
-const CHANNEL: u32 = 5;
+const ISSUE: u32 = 3;
+const CHANNEL: u32 = 4;
 const KIND_SHIFT: u32 = 29;
 const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 
@@ -119,6 +118,8 @@ pub struct Nand {
     /// Counters of the translation layer when the run began.
     baseline: Traffic,
     controller: Station,
+    /// The same for what is no read; it falls behind the controller by the firmware's pauses.
+    taking: Station,
     link_in: Station,
     link_out: Station,
     channels: Vec<Channel>,
@@ -230,6 +231,7 @@ impl Nand {
             baseline: *ftl.traffic(),
             ftl,
             controller: Station::default(),
+            taking: Station::default(),
             link_in: Station::default(),
             link_out: Station::default(),
             channels: vec![
@@ -315,6 +317,21 @@ impl Nand {
                 || u64::from(command.bytes) % block != 0)
     }
 
+    /// The controller takes a command.
+    fn take(&mut self, now: Time, command: &Command) {
+        if !command.op.transfers() || command.bytes == 0 || self.refused(command) {
+            self.dispatch_other(now, command.id);
+            return;
+        }
+        match command.op {
+            Op::Read => self.tally.host_read += u64::from(command.bytes),
+            _ => self.tally.host_written += u64::from(command.bytes),
+        }
+        self.tally.link_bytes += u64::from(command.bytes);
+        self.ftl.touch((command.offset / u64::from(UNIT)) as u32);
+        self.dispatch(now, command);
+    }
+
     /// Books the controller for a command's parts and sends them on.
     fn dispatch(&mut self, now: Time, command: &Command) {
         let write = command.op == Op::Write;
@@ -332,7 +349,10 @@ impl Nand {
             } else {
                 controller.per_read
             };
-            let (_, leaves) = self.controller.book(now, service);
+            let (waits, mut leaves) = self.controller.book(now, service);
+            if write {
+                leaves = self.taking.book(now + waits, service).1;
+            }
             let mut segment = Segment {
                 at: leaves + link,
                 id: command.id,
@@ -362,7 +382,9 @@ impl Nand {
     /// segment without bytes.
     fn dispatch_other(&mut self, now: Time, id: CommandId) {
         let controller = &self.config.controller;
-        let (_, leaves) = self.controller.book(now, controller.per_write);
+        let service = controller.per_write;
+        let (waits, _) = self.controller.book(now, service);
+        let leaves = self.taking.book(now + waits, service).1;
         let dispatched = leaves + controller.link_latency;
         let (_, at) = self.link_in.book(dispatched, Span::ZERO);
         self.push_write(Segment {
@@ -387,8 +409,7 @@ impl Nand {
             TRANSFERRED => self.transferred(now, index),
             TIMER => self.idle_timer(now),
             ISSUE => self.queue_read(now, index, self.ops[index as usize].die()),
-            CHANNEL => self.channel_due(now, index),
-            _ => self.pause_over(now),
+            _ => self.channel_due(now, index),
         }
     }
 
@@ -450,22 +471,11 @@ impl Device for Nand {
         self.depth += 1;
         self.last_command = now;
         self.background = false;
-        let moves = command.op.transfers() && command.bytes > 0 && !self.refused(&command);
         if command.op != Op::Read && !self.refused(&command) {
             self.warm();
             self.tidy = false;
         }
-        if moves {
-            match command.op {
-                Op::Read => self.tally.host_read += u64::from(command.bytes),
-                _ => self.tally.host_written += u64::from(command.bytes),
-            }
-            self.tally.link_bytes += u64::from(command.bytes);
-            self.ftl.touch((command.offset / u64::from(UNIT)) as u32);
-            self.dispatch(now, &command);
-        } else {
-            self.dispatch_other(now, command.id);
-        }
+        self.take(now, &command);
     }
 
     #[inline]

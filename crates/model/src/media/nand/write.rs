@@ -4,6 +4,9 @@
 //! programmed. With capacitors a flush costs nothing; without, it waits until everything acknowledged before is on the
 //! medium, in half-full pages if need be, and so does a write with force unit access.
 //!
+//! While firmware pauses to save its tables it deals with no commands but reads; data that are on their way arrive.
+//! Commands in the queue have not been looked at when the pause ends, so a deep queue does not make up for it.
+//!
 //! Leaves out: that a merge must end before its unit is programmed (it nearly always does, as it is queued first).
 
 use std::collections::VecDeque;
@@ -11,7 +14,7 @@ use std::collections::VecDeque;
 use super::config::NandConfig;
 use super::die::{Cause, Loading, Work};
 use super::read::{SenseOp, add_sensing};
-use super::{KIND_SHIFT, NONE, Nand, PAUSE_OVER, Segment, add_way_down};
+use super::{NONE, Nand, Segment, add_way_down};
 use crate::anatomy::Part;
 use crate::command::{CommandId, Op};
 use crate::ftl::{Place, UNIT, Writer};
@@ -35,8 +38,6 @@ struct Buffered {
 struct Waiting {
     segment: Segment,
     next: u32,
-    /// Time the buffer had been paused when it came.
-    paused: Span,
 }
 
 /// A flush that waits for the medium.
@@ -62,8 +63,6 @@ pub(super) struct Buffer {
     drain: u32,
     /// Units until firmware pauses.
     until_pause: u64,
-    pause_began: Option<Time>,
-    paused: Span,
     random: Stream,
 }
 
@@ -86,8 +85,6 @@ impl Buffer {
             epoch: 0,
             drain: 0,
             until_pause: pauses.map_or(u64::MAX, |pauses| 1 + random.below(pauses.every_units)),
-            pause_began: None,
-            paused: Span::ZERO,
             random: Stream::new(random.bits(), "housekeeping"),
         }
     }
@@ -107,13 +104,6 @@ impl Buffer {
     pub(super) fn drain_all(&mut self) {
         self.drain = self.pending.len() as u32;
     }
-
-    fn paused_until(&self, now: Time) -> Span {
-        match self.pause_began {
-            Some(began) => self.paused + now.since(began),
-            None => self.paused,
-        }
-    }
 }
 
 impl Nand {
@@ -128,7 +118,6 @@ impl Nand {
         self.buffer.waiting.push_back(Waiting {
             segment: *segment,
             next: (segment.offset / u64::from(UNIT)) as u32,
-            paused: self.buffer.paused_until(now),
         });
         if self.buffer.waiting.len() == 1 {
             self.admit(now);
@@ -151,12 +140,7 @@ impl Nand {
                 _ => {}
             }
         }
-        self.acknowledge(
-            now,
-            segment.id,
-            (segment.dispatched, segment.at),
-            Span::ZERO,
-        );
+        self.acknowledge(now, segment.id, (segment.dispatched, segment.at));
     }
 
     /// Forgets the units that lie wholly in the range.
@@ -193,7 +177,7 @@ impl Nand {
             let last = ((end - 1) / unit) as u32;
             let mut page = waiting.next;
             while page <= last {
-                if self.buffer.pause_began.is_some() || self.buffer.free.is_empty() {
+                if self.buffer.free.is_empty() {
                     self.buffer.waiting[0].next = page;
                     return;
                 }
@@ -254,21 +238,28 @@ impl Nand {
         };
         self.buffer.until_pause = pauses.every_units;
         let length = self.buffer.random.exponential(pauses.mean) + Span::from_ns(1);
-        self.buffer.pause_began = Some(now);
-        self.events.push(now + length, PAUSE_OVER << KIND_SHIFT);
+        self.pause(now, length);
     }
 
-    pub(super) fn pause_over(&mut self, now: Time) {
-        self.buffer.paused = self.buffer.paused_until(now);
-        self.buffer.pause_began = None;
-        self.admit(now);
-        self.dispatch_pages(now);
+    /// The firmware saves its tables: what has not left the controller waits, and so does what comes.
+    fn pause(&mut self, now: Time, length: Span) {
+        self.taking.stop(now, length);
+        self.link_in.stop(now, length);
+        let left = now + self.config.controller.link_latency;
+        for segment in &mut self.writes {
+            if segment.dispatched > left {
+                segment.dispatched += length;
+                segment.at += length;
+            }
+        }
+        // A large one that has left may now come before small ones that would have passed it.
+        let writes = self.writes.make_contiguous();
+        writes.sort_by_key(|segment| segment.at);
     }
 
     /// All units of a segment are in the buffer.
     fn admitted(&mut self, now: Time, waiting: &Waiting) {
         let segment = &waiting.segment;
-        let paused = self.buffer.paused_until(now) - waiting.paused;
         let Some(inside) = &mut self.inside[segment.id as usize] else {
             return;
         };
@@ -280,26 +271,22 @@ impl Nand {
             inside.admitted = now;
             inside.anatomy = crate::anatomy::Anatomy::ZERO;
             add_way_down(&mut inside.anatomy, &self.config, inside.submitted, way);
-            inside.anatomy.add(Part::Controller, paused);
             inside
                 .anatomy
-                .add(Part::BufferFull, now.since(segment.at) - paused);
+                .add(Part::BufferFull, now.since(segment.at));
             self.buffer.drain_all();
         } else if inside.left == 0 {
-            self.acknowledge(now, segment.id, way, paused);
+            self.acknowledge(now, segment.id, way);
         }
     }
 
     /// Completes a command whose last step was to be let into the buffer.
-    fn acknowledge(&mut self, now: Time, id: CommandId, way: (Time, Time), paused: Span) {
+    fn acknowledge(&mut self, now: Time, id: CommandId, way: (Time, Time)) {
         let Some(inside) = &mut self.inside[id as usize] else {
             return;
         };
         add_way_down(&mut inside.anatomy, &self.config, inside.submitted, way);
-        inside.anatomy.add(Part::Controller, paused);
-        inside
-            .anatomy
-            .add(Part::BufferFull, now.since(way.1) - paused);
+        inside.anatomy.add(Part::BufferFull, now.since(way.1));
         self.finish_write(now, id);
     }
 

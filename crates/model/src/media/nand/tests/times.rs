@@ -125,3 +125,29 @@ fn one_large_write_is_taken_in_unit_by_unit_and_several_overlap() {
     assert!(latency(Span::ZERO, 1) < alone);
     assert!(latency(slow, 4) < alone * 2);
 }
+
+#[test]
+fn commands_in_the_queue_do_not_make_up_for_a_pause_of_the_firmware() {
+    // Bound by the controller: 4,000 units of 5 us, and a pause of some milliseconds for each 400.
+    let seconds = |pauses, depth: u32| {
+        let mut config = small();
+        config.buffer.bytes = 32 << 20;
+        config.controller.per_write = Span::from_us(5);
+        config.controller.per_write_unit = Span::from_us(5);
+        config.housekeeping = pauses;
+        let mut drive = Nand::new(config, Precondition::Fresh, 1);
+        let write = |id, n| Command::write(id, n * 65_536, 65_536);
+        let mut load = Closed::new(depth, 250, write);
+        run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+        load.now.since(Time::ZERO).seconds()
+    };
+    let pauses = Some(Housekeeping {
+        every_units: 400,
+        mean: Span::from_ms(5),
+    });
+    let (few, many) = (seconds(pauses.clone(), 4), seconds(pauses, 128));
+    let without = seconds(None, 128);
+    assert!((without - 0.02).abs() < 0.001, "{without}");
+    assert!(few > 2.0 * without, "{few}");
+    assert!((many / few - 1.0).abs() < 0.02, "{many} {few}");
+}

@@ -271,9 +271,7 @@ impl Nand {
             inside.admitted = now;
             inside.anatomy = crate::anatomy::Anatomy::ZERO;
             add_way_down(&mut inside.anatomy, &self.config, inside.submitted, way);
-            inside
-                .anatomy
-                .add(Part::BufferFull, now.since(segment.at));
+            inside.anatomy.add(Part::BufferFull, now.since(segment.at));
             self.buffer.drain_all();
         } else if inside.left == 0 {
             self.acknowledge(now, segment.id, way);

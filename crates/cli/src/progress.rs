@@ -1,10 +1,11 @@
 //! Progress of long work on standard error: a line that changes on a terminal, elsewhere a plain line now and then.
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Between two changes of the line on a terminal.
 const TICK: Duration = Duration::from_millis(250);
@@ -21,7 +22,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A line that looks like this template of indicatif's on a terminal.
+    /// A line that looks like this template of indicatif's on a terminal; `{left}` in it is the time left.
     pub(crate) fn new(template: &str) -> Progress {
         let bar = ProgressBar::no_length();
         if !io::stderr().is_terminal() {
@@ -31,6 +32,15 @@ impl Progress {
         }
         let style = ProgressStyle::with_template(template);
         let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let style = style.with_key(
+            "left",
+            |state: &ProgressState, line: &mut dyn fmt::Write| {
+                if let Some(left) = left(state.elapsed(), state.pos(), state.len()) {
+                    // A line on a terminal that cannot be made is not worth an error.
+                    let _ = write!(line, "about {:#} left", HumanDuration(left));
+                }
+            },
+        );
         bar.set_style(style.progress_chars("=> "));
         bar.enable_steady_tick(TICK);
         Progress { bar, plain: None }
@@ -87,6 +97,13 @@ impl Progress {
     }
 }
 
+/// The time left if what is to be done takes as long as what is done took, in the mean. (indicatif's own estimate looks
+/// at the last few alone, and measurements last from milliseconds to minutes.) `None` as long as nothing is done.
+fn left(elapsed: Duration, done: u64, of: Option<u64>) -> Option<Duration> {
+    let more = of?.saturating_sub(done);
+    (done > 0).then(|| elapsed.mul_f64(more as f64 / done as f64))
+}
+
 /// How many of how many, and which.
 fn counted(bar: &ProgressBar) -> String {
     match bar.length() {
@@ -98,6 +115,15 @@ fn counted(bar: &ProgressBar) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_left_is_by_the_mean_of_all_that_is_done() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(left(minute, 0, Some(9)), None);
+        assert_eq!(left(minute, 3, None), None);
+        assert_eq!(left(minute, 3, Some(9)), Some(Duration::from_secs(120)));
+        assert_eq!(left(minute, 9, Some(9)), Some(Duration::ZERO));
+    }
 
     #[test]
     fn what_is_planned_bit_by_bit_is_counted_together() {

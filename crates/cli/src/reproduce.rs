@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         false => ledger::from_disk(&args.ledgers)?,
     };
     let selection = selection(args)?;
-    let bar = Progress::new("reproducing [{wide_bar}] {percent:>3} % {elapsed}, {eta} left");
+    let bar = Progress::new("reproducing [{wide_bar}] {percent:>3} % {elapsed}, {left}");
     let reproduction = ledger::reproduce(&files, &selection, &|share| {
         bar.share(share);
     });

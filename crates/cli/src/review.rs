@@ -73,9 +73,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let request = read(args)?;
     review::check(&request)?;
-    let bar = Progress::new(
-        "{elapsed_precise} [{bar:32}] {pos}/{len} measurements, {eta} left  {wide_msg}",
-    );
+    let bar =
+        Progress::new("{elapsed_precise} [{bar:16}] {pos}/{len} measurements, {left}  {wide_msg}");
     let result = review::review(&request, &Virtual, &|event| tell(&bar, event));
     bar.finish();
     let review = result?;

@@ -2,22 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Output};
 
-use assert_cmd::cargo::cargo_bin;
+use crate::rig::drivelab_in;
 
 type Line = BTreeMap<String, String>;
 
-fn drivelab(folder: &Path, args: &[&str]) -> Output {
-    Command::new(cargo_bin!("drivelab"))
-        .args(args)
-        .current_dir(folder)
-        .output()
-        .expect("the binary runs")
-}
-
 fn table(folder: &Path, args: &[&str]) -> Vec<Line> {
-    let output = drivelab(folder, &[args, &["--csv", "t.csv"]].concat());
+    let output = drivelab_in(folder, &[args, &["--csv", "t.csv"]].concat());
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     let mut reader = ::csv::Reader::from_path(folder.join("t.csv")).expect("the file is there");
@@ -143,7 +134,7 @@ fn a_table_that_cannot_be_written_is_told_before_the_work() {
         ],
         &["review", "ram-disk", "--output", "page.csv"],
     ] {
-        let output = drivelab(folder.path(), args);
+        let output = drivelab_in(folder.path(), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert_eq!(output.stdout, b"", "{args:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -92,6 +92,20 @@ fn files_that_cannot_be_written_are_told_before_the_runs() {
     assert_eq!(fs::read_dir(folder.path()).expect("ours").count(), 1);
 }
 
+/// A fit of this drive to what cannot be read.
+fn fit<'a>(base: &'a str, output: &'a str) -> [&'a str; 7] {
+    let measured = "/nowhere.json";
+    [
+        "fit",
+        "--base",
+        base,
+        "--measured",
+        measured,
+        "--output",
+        output,
+    ]
+}
+
 #[test]
 fn bad_usage_is_exit_code_2() {
     for (args, part) in [
@@ -101,18 +115,7 @@ fn bad_usage_is_exit_code_2() {
             &["reproduce", "--ledger", "/nowhere.toml"][..],
             "cannot be read",
         ),
-        (
-            &[
-                "fit",
-                "--base",
-                "ram-disk",
-                "--measured",
-                "/nowhere.json",
-                "--output",
-                "x.toml",
-            ][..],
-            "cannot be read",
-        ),
+        (&fit("ram-disk", "x.toml")[..], "cannot be read"),
         (
             &["fit", "--ledger", "--free", "xpoint.nothing"][..],
             "no row of the ledger fixes xpoint.nothing",
@@ -123,29 +126,10 @@ fn bad_usage_is_exit_code_2() {
         ),
         (&["fit", "--check"][..], "--ledger"),
         (
-            &[
-                "fit",
-                "--base",
-                "ram-disk",
-                "--measured",
-                "/nowhere.json",
-                "--output",
-                "/nowhere/x.toml",
-            ][..],
+            &fit("ram-disk", "/nowhere/x.toml")[..],
             "there is no folder /nowhere",
         ),
-        (
-            &[
-                "fit",
-                "--base",
-                "ram-disc",
-                "--measured",
-                "/nowhere.json",
-                "--output",
-                "x.toml",
-            ][..],
-            "did you mean `ram-disk`?",
-        ),
+        (&fit("ram-disc", "x.toml")[..], "did you mean `ram-disk`?"),
     ] {
         let (code, _, said) = drivelab(args);
         assert_eq!(code, 2, "{args:?}: {said}");

@@ -1,20 +1,14 @@
 //! `drivelab review` as a user runs it: files, table, messages and exit codes.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 
-use crate::rig::text;
+use crate::rig::{drivelab_in, text};
 
 fn review(folder: &Path, args: &[&str]) -> Output {
-    Command::new(cargo_bin!("drivelab"))
-        .arg("review")
-        .args(args)
-        .current_dir(folder)
-        .output()
-        .expect("the binary runs")
+    drivelab_in(folder, &[&["review"], args].concat())
 }
 
 #[test]

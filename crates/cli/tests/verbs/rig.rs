@@ -1,12 +1,19 @@
 //! The program as a user calls it.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
 
 /// `drivelab` with these arguments, to its end.
 pub(crate) fn drivelab(args: &[&str]) -> Output {
-    let output = Command::new(cargo_bin!("drivelab")).args(args).output();
+    drivelab_in(Path::new("."), args)
+}
+
+/// The same, called in this folder.
+pub(crate) fn drivelab_in(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(cargo_bin!("drivelab"));
+    let output = command.args(args).current_dir(folder).output();
     output.expect("the binary runs")
 }
 

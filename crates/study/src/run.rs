@@ -146,7 +146,7 @@ impl Measured {
             self.errors += 1;
             return;
         }
-        self.latency.record(latency);
+        self.latency.record_at(latency, completion.at);
         if let Some(submission) = submission {
             self.submission.record(submission);
         }

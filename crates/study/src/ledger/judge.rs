@@ -31,6 +31,8 @@ pub enum Verdict {
     Holds,
     /// It does not.
     Misses,
+    /// The figure agrees, but its seeds differ by more than the figure itself, so that others might not.
+    TooWide,
     /// The model has no figure: a claim that presumes something that never happens, too few samples.
     NoFigure,
 }
@@ -41,6 +43,7 @@ impl Verdict {
         match self {
             Verdict::Holds => "holds",
             Verdict::Misses => "MISSES",
+            Verdict::TooWide => "TOO WIDE",
             Verdict::NoFigure => "NO FIGURE",
         }
     }
@@ -99,9 +102,50 @@ pub fn judge(judgement: Judgement, published: &Published, model: f64) -> (Verdic
     (verdict, error)
 }
 
+/// As [`judge`], of a figure with its 95 % interval: one whose half is larger than the figure holds only if both ends of
+/// it would, too.
+pub fn judge_spread(
+    judgement: Judgement,
+    published: &Published,
+    model: f64,
+    interval: Option<(f64, f64)>,
+) -> (Verdict, Option<f64>) {
+    let (verdict, error) = judge(judgement, published, model);
+    let holds = |end: f64| judge(judgement, published, end).0 == Verdict::Holds;
+    let unsure = interval.is_some_and(|(low, high)| {
+        (high - low) / 2.0 > model.abs() && !(holds(low) && holds(high))
+    });
+    match verdict {
+        Verdict::Holds if unsure => (Verdict::TooWide, error),
+        _ => (verdict, error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_figure_that_its_seeds_do_not_agree_on_does_not_hold() {
+        let of = |judgement, model, spread: f64| {
+            let ends = Some((model - spread, model + spread));
+            judge_spread(judgement, &Published::Number(1000.0), model, ends).0
+        };
+        let factor = Judgement::Equals(Tolerance::Factor(1.5));
+        assert_eq!(of(factor, 1110.0, 1196.0), Verdict::TooWide);
+        assert_eq!(of(factor, 1110.0, 900.0), Verdict::Holds);
+        assert_eq!(of(factor, 5000.0, 6000.0), Verdict::Misses);
+        assert_eq!(
+            of(Judgement::Above(500.0), 1110.0, 1196.0),
+            Verdict::TooWide
+        );
+        // A difference near zero may vary by more than itself, and yet never leave the range that is asked for.
+        let near = Judgement::Between(-50.0, 50.0);
+        assert_eq!(of(near, 3.0, 20.0), Verdict::Holds);
+        assert_eq!(of(near, 3.0, 60.0), Verdict::TooWide);
+        let alone = judge_spread(factor, &Published::Number(1000.0), 1110.0, None);
+        assert_eq!(alone.0, Verdict::Holds);
+    }
 
     #[test]
     fn tolerances_have_two_sides() {

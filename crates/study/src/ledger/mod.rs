@@ -26,7 +26,7 @@ use crate::problem::{Place, Problems};
 use expression::Expression;
 
 pub use class::{Class, Errors};
-pub use judge::{Judgement, Tolerance, Verdict, judge};
+pub use judge::{Judgement, Tolerance, Verdict, judge, judge_spread};
 pub(crate) use measure::largest_block;
 pub use read::file;
 pub(crate) use reproduce::{Memory, reproduce_with};

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::expression::{Value, Wrong};
 use super::figure::{RunFigure, of_drive};
 use super::measure::{ios_for, jobs_of_points, plan, uncounted};
-use super::{Class, Errors, Evidence, File, Measurement, Row, Verdict, Work, act, judge};
+use super::{Class, Errors, Evidence, File, Measurement, Row, Verdict, Work, act, judge_spread};
 use crate::catalogue::{self, DriveSheet};
 use crate::problem::{Problems, nearest};
 use crate::run::act::{ActPlan, at_share, score, test};
@@ -106,7 +106,7 @@ pub struct Summary {
     pub predicted: usize,
     /// Of them from the catalogue alone.
     pub catalogue: usize,
-    /// Rows out of their tolerance, or without a figure.
+    /// Rows out of their tolerance, without a figure, or with one that its seeds do not agree on.
     pub missed: usize,
     /// How far all predicted rows are off that are judged by a number.
     pub errors: Errors,
@@ -459,7 +459,8 @@ fn result(
         .map(|values| Model::of(&values))
         .map_err(|wrong| wrong.0);
     let value = model.as_ref().map_or(f64::NAN, |model| model.value);
-    let (verdict, error) = judge(row.judgement, &row.published, value);
+    let interval = model.as_ref().ok().and_then(|model| model.interval);
+    let (verdict, error) = judge_spread(row.judgement, &row.published, value, interval);
     Result {
         row: row.clone(),
         model,

@@ -276,7 +276,8 @@ pub struct Latency {
     pub p99_99_us: Option<f64>,
     /// 99.999th percentile.
     pub p99_999_us: Option<f64>,
-    /// Within which these five lie with 95 % probability, from the number of samples; null where the percentile is.
+    /// Within which these five lie with 95 % probability, from the number of samples and how they cluster; null where the
+    /// percentile is.
     pub intervals_us: [Option<[f64; 2]>; 5],
     /// At each of [`Review::percentiles`].
     pub at: Vec<Option<f64>>,

@@ -3,13 +3,15 @@
 //! fio's own has 64 to the power of two; two of these buckets make one of fio's exactly, so its `json+` bins can be
 //! given without loss. Sums are kept beside it: mean and deviation are exact.
 
-use model::Span;
+use model::{Span, Time};
+
+use super::slices::{COARSER, Slices};
 
 /// log2 of the number of buckets to a power of two.
 const BITS: u32 = 7;
 const PER_OCTAVE: usize = 1 << BITS;
 /// Values up to 2^40 ns (18 minutes) have their own buckets; longer ones share the last.
-const BUCKETS: usize = (40 - BITS as usize + 1) * PER_OCTAVE;
+pub(super) const BUCKETS: usize = (40 - BITS as usize + 1) * PER_OCTAVE;
 
 /// Counts of latencies.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +22,8 @@ pub struct Histogram {
     sum_of_squares: f64,
     min: u64,
     max: u64,
+    /// When they were, of those that said so.
+    slices: Slices,
 }
 
 impl Default for Histogram {
@@ -31,6 +35,7 @@ impl Default for Histogram {
             sum_of_squares: 0.0,
             min: u64::MAX,
             max: 0,
+            slices: Slices::default(),
         }
     }
 }
@@ -59,8 +64,20 @@ impl Histogram {
     /// Counts one latency.
     #[inline]
     pub fn record(&mut self, latency: Span) {
-        let ns = latency.ns();
-        self.counts[bucket_of(ns)] += 1;
+        self.count_in(bucket_of(latency.ns()), latency.ns());
+    }
+
+    /// Counts the latency of an I/O that completed at this time of the run: then intervals know of clusters.
+    #[inline]
+    pub fn record_at(&mut self, latency: Span, at: Time) {
+        let bucket = bucket_of(latency.ns());
+        self.count_in(bucket, latency.ns());
+        self.slices.record(at, bucket >> COARSER);
+    }
+
+    #[inline]
+    fn count_in(&mut self, bucket: usize, ns: u64) {
+        self.counts[bucket] += 1;
         self.count += 1;
         self.sum += u128::from(ns);
         self.sum_of_squares += ns as f64 * ns as f64;
@@ -68,8 +85,19 @@ impl Histogram {
         self.max = self.max.max(ns);
     }
 
-    /// Adds all of `other`.
+    /// Adds all of `other`, of the same run: what happened at one time may have one cause.
     pub fn merge(&mut self, other: &Histogram) {
+        self.slices.merge(&other.slices);
+        self.add(other);
+    }
+
+    /// Adds all of `other`, of another run.
+    pub fn follow(&mut self, other: &Histogram) {
+        self.slices.follow(&other.slices);
+        self.add(other);
+    }
+
+    fn add(&mut self, other: &Histogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
         }
@@ -135,6 +163,31 @@ impl Histogram {
             below += count;
         }
         Some(Span::from_ns(self.max))
+    }
+
+    /// By how much clusters make the number of samples beyond a latency vary more than independent ones would, at this
+    /// percentile; 1 if nobody said when they were.
+    pub(super) fn design_effect(&self, percent: f64) -> f64 {
+        let Some(at) = self.quantile(percent) else {
+            return 1.0;
+        };
+        let wide = bucket_of(at.ns()) >> COARSER;
+        let of = |buckets: std::ops::Range<usize>| self.counts[buckets].iter().sum::<u64>() as f64;
+        let first = wide << COARSER;
+        let (below, here) = (of(0..first), of(first..first + (1 << COARSER)));
+        let rank = self.count as f64 * percent / 100.0;
+        let share = ((rank - below) / here.max(1.0)).clamp(0.0, 1.0);
+        self.slices.design_effect(wide, share)
+    }
+
+    /// Half the 95 % interval of the mean, as a share of it; `None` if nobody said when samples were, or for too short a
+    /// time.
+    pub fn mean_error(&self) -> Option<f64> {
+        let middle = |wide: usize| {
+            let (low, width) = bounds_of(wide << COARSER);
+            low as f64 + (width << COARSER) as f64 / 2.0
+        };
+        self.slices.mean_error(middle)
     }
 
     /// How many samples lie beyond a percentile.

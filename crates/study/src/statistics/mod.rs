@@ -5,6 +5,7 @@ mod bands;
 mod confidence;
 mod histogram;
 pub mod series;
+mod slices;
 mod steady;
 mod totals;
 

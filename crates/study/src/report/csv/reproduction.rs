@@ -27,6 +27,7 @@ struct Columns<'a> {
     evidence: &'static str,
     fixes: String,
     holds: bool,
+    verdict: &'static str,
     why_no_figure: Option<&'a str>,
     note: Option<&'a str>,
 }
@@ -64,6 +65,7 @@ fn columns(result: &Result) -> Columns<'_> {
         evidence: row.evidence.name(),
         fixes: row.fixes.join(" "),
         holds: result.verdict == Verdict::Holds,
+        verdict: result.verdict.name(),
         why_no_figure: result.model.as_ref().err().map(String::as_str),
         note: row.note.as_deref(),
     }

@@ -112,7 +112,7 @@ fn verdict(result: &Result) -> String {
 
 /// Why a row misses.
 fn missed(result: &Result) -> Option<&str> {
-    let misses = matches!(result.verdict, Verdict::Misses | Verdict::NoFigure);
+    let misses = result.verdict != Verdict::Holds;
     result.row.note.as_deref().filter(|_| misses)
 }
 
@@ -305,6 +305,7 @@ struct JsonRow<'a> {
     evidence: &'static str,
     fixes: &'a [String],
     holds: bool,
+    verdict: &'static str,
     note: Option<&'a str>,
 }
 
@@ -385,6 +386,7 @@ fn json_row(result: &Result) -> JsonRow<'_> {
         evidence: row.evidence.name(),
         fixes: &row.fixes,
         holds: result.verdict == Verdict::Holds,
+        verdict: result.verdict.name(),
         note: row.note.as_deref(),
     }
 }

@@ -365,10 +365,10 @@ impl<'a> Act<'a> {
         let into = &mut self.intervals[interval];
         into.queued = self.queued;
         into.kinds[kind as usize].record(latency);
-        self.latencies[kind as usize].record(latency);
+        self.latencies[kind as usize].record_at(latency, now);
         if kind == Kind::Read {
             into.kinds[Kind::RawRead as usize].record(from_issue);
-            self.latencies[Kind::RawRead as usize].record(from_issue);
+            self.latencies[Kind::RawRead as usize].record_at(from_issue, now);
             let mut anatomy = completion.anatomy;
             anatomy.add(Part::QueueSlot, waited);
             self.bands.record(latency, &anatomy);

@@ -17,6 +17,7 @@ Usage: cargo xtask <TASK>
 
 Tasks:
   test [STEP]... [--no-install]   install what the tests need, then run every step (or only those named)
+  test quick                      formatting, lints, unit tests: under two minutes when built; installs nothing
   steps                           list the steps of `test`
   vendor                          copy uPlot from npm into the page's sources, with its licence
   guest                           build the Linux that the tests of live drives boot, into target/guest
@@ -27,6 +28,7 @@ Tasks:
 
 Examples:
   cargo xtask test                    everything that CI runs
+  cargo xtask test quick              between two edits
   cargo xtask test fmt clippy         two steps
   cargo xtask test --no-install       install nothing; steps that lack a tool are skipped, and said so
   cargo xtask fuzz trace_named --seconds 600";

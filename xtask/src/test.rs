@@ -67,6 +67,17 @@ const STEPS: &[Step] = &[
     },
 ];
 
+/// The steps of `quick`: what to run between two edits. No tool is installed for them.
+const QUICK: &[&str] = &["fmt", "clippy", "unit"];
+
+/// A step that only `quick` has: in the whole run `test` includes it.
+const UNIT: Step = Step {
+    name: "unit",
+    what: "the tests inside the crates, without programs, clients and whole ledgers",
+    needs: &[&tools::CC],
+    run: |_| execute(cargo("test --workspace --locked --lib --bins").env("INSTA_UPDATE", "no")),
+};
+
 /// The tests; where tools may be installed, a test that compares with one fails without it instead of passing over it.
 fn test_workspace(install: bool) -> Result<(), String> {
     let mut tests = cargo("test --workspace --locked --no-fail-fast");
@@ -86,6 +97,8 @@ pub(crate) fn list() -> ExitCode {
     for step in STEPS {
         println!("{:<10} {}", step.name, step.what);
     }
+    println!("{:<10} {}", UNIT.name, UNIT.what);
+    println!("{:<10} {}", "quick", QUICK.join(", "));
     ExitCode::SUCCESS
 }
 
@@ -128,25 +141,38 @@ fn run_steps(chosen: &[&Step], install: bool) -> Vec<(&'static str, f64, End)> {
     ends
 }
 
+/// The steps of these names in their order, all but `unit` where none is named, or the first name that is unknown.
+fn chosen<'a>(names: &[&'a str]) -> Result<Vec<&'static Step>, &'a str> {
+    let steps = || STEPS.iter().chain([&UNIT]);
+    let unknown = |name: &&str| *name != "quick" && steps().all(|step| step.name != *name);
+    if let Some(unknown) = names.iter().copied().find(unknown) {
+        return Err(unknown);
+    }
+    let quick = names.contains(&"quick");
+    let wanted = |step: &&'static Step| {
+        names.is_empty() && step.name != UNIT.name
+            || names.contains(&step.name)
+            || quick && QUICK.contains(&step.name)
+    };
+    Ok(steps().filter(wanted).collect())
+}
+
 /// Installs what is missing and runs the chosen steps; the exit code says whether all passed.
 pub(crate) fn run(args: &[&str]) -> ExitCode {
-    let install = !args.contains(&"--no-install");
     let names: Vec<&str> = args
         .iter()
         .copied()
         .filter(|&arg| arg != "--no-install")
         .collect();
-    if let Some(unknown) = names
-        .iter()
-        .find(|name| !STEPS.iter().any(|step| step.name == **name))
-    {
-        eprintln!("error: there is no step `{unknown}`; `cargo xtask steps` lists them");
-        return ExitCode::from(2);
-    }
-    let chosen: Vec<&Step> = STEPS
-        .iter()
-        .filter(|step| names.is_empty() || names.contains(&step.name))
-        .collect();
+    let chosen = match chosen(&names) {
+        Ok(chosen) => chosen,
+        Err(unknown) => {
+            eprintln!("error: there is no step `{unknown}`; `cargo xtask steps` lists them");
+            return ExitCode::from(2);
+        }
+    };
+    let wants_tools = chosen.iter().any(|step| !QUICK.contains(&step.name));
+    let install = wants_tools && !args.contains(&"--no-install");
     let start = Instant::now();
     let mut installed = Ok(());
     if install {
@@ -171,5 +197,24 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(asked: &[&str]) -> Vec<&'static str> {
+        let steps = chosen(asked).unwrap_or_else(|name| panic!("{name} is a step"));
+        steps.iter().map(|step| step.name).collect()
+    }
+
+    #[test]
+    fn quick_is_three_steps_and_the_whole_run_has_the_unit_tests_once() {
+        assert_eq!(names(&["quick"]), ["fmt", "clippy", "unit"]);
+        assert_eq!(names(&["wasm", "quick"]), ["fmt", "clippy", "wasm", "unit"]);
+        let all = names(&[]);
+        assert!(all.contains(&"test") && !all.contains(&"unit"), "{all:?}");
+        assert_eq!(chosen(&["quick", "quack"]).err(), Some("quack"));
     }
 }

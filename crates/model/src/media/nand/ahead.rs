@@ -5,6 +5,10 @@
 //!
 //! Each unit may be in one of a few entries, and the oldest of these gives way: streams do not push each other out as
 //! long as there are no more of them than the controller follows.
+//!
+//! A read that goes on where another ended is evidence of a stream only if it was asked for after the other was
+//! answered. The pieces of one large I/O come back to back, whether the drive, a RAID or the host has cut it, and say
+//! nothing about the next one. Leaves out: what real firmware takes for a stream, which no maker publishes.
 
 use super::config::ReadAhead;
 use super::{NONE, Segment};
@@ -33,6 +37,8 @@ pub(super) struct ReadCache {
     order: [u8; STREAMS],
     /// Senses whose share of the controller is booked already: by commands that found all of their data here.
     booked: u32,
+    /// Units to be read ahead that wait for dies with time to spare.
+    put_off: u32,
     waiters: Vec<Waiter>,
     free_waiter: u32,
 }
@@ -63,11 +69,24 @@ impl Set {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct ReadStream {
+    /// Reads that went on with it after an answer.
     hits: u32,
     /// First page not read ahead yet.
     ahead: u32,
+    /// The read that began it or was its last evidence, and when that was submitted.
+    evidence: (CommandId, Time),
+}
+
+impl ReadStream {
+    const fn begun_by(evidence: (CommandId, Time)) -> ReadStream {
+        ReadStream {
+            hits: 0,
+            ahead: 0,
+            evidence,
+        }
+    }
 }
 
 /// A command that waits for what is on its way.
@@ -101,9 +120,10 @@ impl ReadCache {
             sets: vec![Set::EMPTY; sets as usize],
             set_bits: sets.trailing_zeros(),
             next: [u64::MAX; STREAMS],
-            streams: [ReadStream::default(); STREAMS],
+            streams: [ReadStream::begun_by((NONE, Time::ZERO)); STREAMS],
             order: std::array::from_fn(|at| (STREAMS - 1 - at) as u8),
             booked: 0,
+            put_off: 0,
             waiters: Vec::with_capacity(64),
             free_waiter: NONE,
         }
@@ -152,9 +172,40 @@ impl ReadCache {
         }
     }
 
-    /// Takes note of a read; returns the pages to read ahead, if it continues a stream.
+    /// Whether the operation is still to bring this page. It is not where younger streams have taken its place.
     #[inline]
-    pub(super) fn follow(&mut self, segment: &Segment, page_slots: u32) -> Option<(u32, u32)> {
+    pub(super) fn expects(&self, page: u32, op: u32) -> bool {
+        self.sets[self.place(page)].ops.contains(&op)
+    }
+
+    /// Whether as much as is kept for all streams waits already: dies have no time to spare, and more is no use.
+    #[inline]
+    pub(super) fn lags(&self) -> bool {
+        self.put_off >= STREAMS as u32 * self.ahead_units
+    }
+
+    /// So many units to be read ahead wait at a die.
+    #[inline]
+    pub(super) fn put_off(&mut self, units: u32) {
+        self.put_off += units;
+    }
+
+    /// So many of them wait no longer.
+    #[inline]
+    pub(super) fn taken_up(&mut self, units: u32) {
+        self.put_off -= units;
+    }
+
+    /// Takes note of a read, submitted then; returns the pages to read ahead, if it continues a stream. `answered` tells
+    /// of an earlier read and the time of its submission whether it has been completed.
+    #[inline]
+    pub(super) fn follow(
+        &mut self,
+        segment: &Segment,
+        submitted: Time,
+        page_slots: u32,
+        answered: impl Fn(CommandId, Time) -> bool,
+    ) -> Option<(u32, u32)> {
         let end = segment.offset + u64::from(segment.bytes);
         let Some(at) = self.stream_at(segment.offset) else {
             // At random nearly every read comes here.
@@ -162,15 +213,22 @@ impl ReadCache {
             self.order.copy_within(..STREAMS - 1, 1);
             self.order[0] = oldest;
             self.next[oldest as usize] = end;
-            self.streams[oldest as usize] = ReadStream::default();
+            self.streams[oldest as usize] = ReadStream::begun_by((segment.id, submitted));
             return None;
         };
         self.read_last(at);
         self.next[at] = end;
         let stream = &mut self.streams[at];
-        stream.hits += 1;
         if stream.hits < self.after {
-            return None;
+            let (id, at) = stream.evidence;
+            if !answered(id, at) {
+                return None;
+            }
+            stream.hits += 1;
+            stream.evidence = (segment.id, submitted);
+            if stream.hits < self.after {
+                return None;
+            }
         }
         let behind = end.div_ceil(u64::from(UNIT)) as u32;
         let from = stream.ahead.max(behind);

@@ -5,6 +5,7 @@
 
 use super::channel::{Due, Way};
 use super::config::NandConfig;
+use super::read::ReadQueue;
 use super::{CHANNEL, DIE_DONE, KIND_SHIFT, NONE, Nand};
 use crate::anatomy::Part;
 use crate::ftl::{Shape, Writer};
@@ -120,9 +121,10 @@ pub(super) struct Die {
     pub(super) since: Time,
     pub(super) until: Time,
     busy: Causes,
-    /// Reads waiting, first and last.
-    pub(super) first: u32,
-    pub(super) last: u32,
+    /// Reads waiting.
+    pub(super) reads: ReadQueue,
+    /// Reads ahead, for which there has been no time to spare.
+    pub(super) ahead: ReadQueue,
     /// The page whose data its register holds for reads that wait, or [`NONE`].
     pub(super) register: u32,
     pub(super) suspended: Option<Suspended>,
@@ -145,8 +147,8 @@ impl Die {
             since: Time::ZERO,
             until: Time::ZERO,
             busy: [0; 5],
-            first: NONE,
-            last: NONE,
+            reads: ReadQueue::EMPTY,
+            ahead: ReadQueue::EMPTY,
             register: NONE,
             suspended: None,
             suspensions: 0,
@@ -335,11 +337,12 @@ impl Nand {
         });
     }
 
-    /// Queues a sense operation at its die, starts it if the die is idle, suspends what stands in its way if it can.
+    /// Queues a sense operation at its die, starts it if the die is idle, suspends what stands in its way if it can. What
+    /// is read ahead for nobody waits for time to spare.
     #[inline]
     pub(super) fn queue_read(&mut self, now: Time, op: u32, die: u32) {
         let state = &mut self.dies[die as usize];
-        let alone = state.first == NONE;
+        let alone = state.reads.is_empty();
         if alone && state.work == Work::Idle && state.suspended.is_none() {
             if state.next_refresh > now {
                 self.start_sense(now, op, die);
@@ -353,14 +356,13 @@ impl Nand {
             self.start_sense(now, op, die);
             return;
         }
+        if self.ops[op as usize].for_nobody() {
+            self.put_off(op, die);
+            return;
+        }
         self.ops[op as usize].behind = state.causes(now);
         self.ops[op as usize].waited = true;
-        if alone {
-            state.first = op;
-        } else {
-            self.ops[state.last as usize].next = op;
-        }
-        state.last = op;
+        state.reads.push(&mut self.ops, op);
         if alone {
             self.try_suspend(now, die);
         }
@@ -448,8 +450,8 @@ impl Nand {
             return;
         }
         // Units of one page come from one sense, if reads of them wait beside each other.
-        while self.dies[die as usize].first != NONE {
-            self.start_first(now, die);
+        while let Some(op) = self.next_read(now, die) {
+            self.start_sense(now, op, die);
             if self.dies[die as usize].work != Work::Idle {
                 return;
             }
@@ -478,17 +480,21 @@ impl Nand {
         }
     }
 
-    /// Starts the read that has waited longest.
-    fn start_first(&mut self, now: Time, die: u32) {
+    /// Takes the read that has waited longest; if none does and nothing has been interrupted, the same of those ahead.
+    fn next_read(&mut self, now: Time, die: u32) -> Option<u32> {
         let state = &mut self.dies[die as usize];
-        let op = state.first;
-        state.first = self.ops[op as usize].next;
-        let causes = state.causes(now);
-        let behind = &mut self.ops[op as usize].behind;
-        for (part, until_now) in behind.iter_mut().zip(causes) {
-            *part = until_now - *part;
+        if let Some(op) = state.reads.pop(&self.ops) {
+            let causes = state.causes(now);
+            let behind = &mut self.ops[op as usize].behind;
+            for (part, until_now) in behind.iter_mut().zip(causes) {
+                *part = until_now - *part;
+            }
+            return Some(op);
         }
-        self.start_sense(now, op, die);
+        if state.suspended.is_some() {
+            return None;
+        }
+        self.next_ahead(die)
     }
 
     /// Whether collection on an idle die should take a step: it owes some to the host, lags behind, or has time.

@@ -3,7 +3,8 @@
 //! Units of one command that lie in one multi-plane page are one sense, and so are those of commands that wait at its die
 //! one after the other; a die that falls idle gives its register up. A unit that is in the write buffer or nowhere
 //! needs no medium. A drive that reads ahead keeps the units of its last streams in DRAM, whole NAND pages at a time
-//! where the data were written in order (`ahead`).
+//! where the data were written in order (`ahead`). What nobody has asked for yet is sensed in time that dies have to
+//! spare, and interrupts nothing; once a command waits for it, it is a read like others.
 
 use super::ahead::{Found, ReadCache, Waiter};
 use super::die::{CAUSE_PARTS, Cause, Causes, Work};
@@ -19,7 +20,7 @@ pub(super) struct SenseOp {
     /// The command, or [`NONE`].
     owner: CommandId,
     /// The next in its die's queue, or in the list of free ones.
-    pub(super) next: u32,
+    next: u32,
     /// Units of 4 KiB it brings.
     units: u32,
     /// Bytes of them that the host wants.
@@ -29,6 +30,8 @@ pub(super) struct SenseOp {
     ahead: u32,
     /// Commands that wait for what is read ahead.
     waiters: u32,
+    /// Whether it waits at its die for time to spare.
+    spare: bool,
     /// The first slot it reads.
     slot: u32,
     /// Whether `behind` means anything.
@@ -53,6 +56,7 @@ impl SenseOp {
             die: 0,
             ahead: NONE,
             waiters: NONE,
+            spare: false,
             slot: 0,
             waited: false,
             dispatched: segment.dispatched,
@@ -61,6 +65,64 @@ impl SenseOp {
             started: now,
             sensed: now,
             behind: [0; 5],
+        }
+    }
+}
+
+/// Reads that wait at a die, linked by [`SenseOp::next`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadQueue {
+    first: u32,
+    last: u32,
+}
+
+impl ReadQueue {
+    pub(super) const EMPTY: ReadQueue = ReadQueue {
+        first: NONE,
+        last: NONE,
+    };
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.first == NONE
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, ops: &mut [SenseOp], op: u32) {
+        ops[op as usize].next = NONE;
+        if self.is_empty() {
+            self.first = op;
+        } else {
+            ops[self.last as usize].next = op;
+        }
+        self.last = op;
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self, ops: &[SenseOp]) -> Option<u32> {
+        let op = self.first;
+        if op == NONE {
+            return None;
+        }
+        self.first = ops[op as usize].next;
+        Some(op)
+    }
+
+    /// Takes one out, wherever it stands: what a stream has ahead of it at one die is not much.
+    pub(super) fn remove(&mut self, ops: &mut [SenseOp], op: u32) {
+        let (mut before, mut at) = (NONE, self.first);
+        while at != op {
+            debug_assert_ne!(at, NONE, "operation {op} does not wait here");
+            (before, at) = (at, ops[at as usize].next);
+        }
+        let next = ops[op as usize].next;
+        if before == NONE {
+            self.first = next;
+        } else {
+            ops[before as usize].next = next;
+        }
+        if self.last == op {
+            self.last = before;
         }
     }
 }
@@ -128,7 +190,16 @@ impl Nand {
             // All streams may have as much in hand as they read ahead.
             cache.book();
         }
-        if let Some((from, to)) = cache.follow(segment, self.shape.page_slots) {
+        let inside = &self.inside;
+        let submitted = inside[segment.id as usize]
+            .as_ref()
+            .map_or(now, |inside| inside.submitted);
+        let answered = |id: CommandId, at: Time| {
+            let there = inside.get(id as usize).and_then(Option::as_ref);
+            there.is_none_or(|inside| inside.submitted != at)
+        };
+        let window = cache.follow(segment, submitted, self.shape.page_slots, answered);
+        if let (Some((from, to)), false) = (window, cache.lags()) {
             self.read_ahead(now, segment, from, to.min(self.shape.logical));
         }
     }
@@ -248,6 +319,7 @@ impl Nand {
             next: self.ops[op as usize].waiters,
         });
         self.ops[op as usize].waiters = waiter;
+        self.hurry(now, op);
         if let Some(inside) = &mut self.inside[segment.id as usize] {
             inside.left += 1;
         }
@@ -271,6 +343,50 @@ impl Nand {
         }
         if let Some(run) = run {
             self.sense_run(now, segment, &run);
+        }
+    }
+
+    /// An operation ahead has found its die at work.
+    pub(super) fn put_off(&mut self, op: u32, die: u32) {
+        let sense = &mut self.ops[op as usize];
+        sense.spare = true;
+        if let Some(cache) = &mut self.cache {
+            cache.put_off(sense.units);
+        }
+        self.dies[die as usize].ahead.push(&mut self.ops, op);
+    }
+
+    /// A command wants what is read ahead: if that waits for time to spare, it waits with the other reads from now on.
+    fn hurry(&mut self, now: Time, op: u32) {
+        let sense = &mut self.ops[op as usize];
+        if !std::mem::take(&mut sense.spare) {
+            return;
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.taken_up(sense.units);
+        }
+        let die = sense.die;
+        let waiting = &mut self.dies[die as usize].ahead;
+        waiting.remove(&mut self.ops, op);
+        self.queue_read(now, op, die);
+    }
+
+    /// The next operation ahead at a die that has time for it. Those that the cache has no place for any more end here.
+    pub(super) fn next_ahead(&mut self, die: u32) -> Option<u32> {
+        loop {
+            let op = self.dies[die as usize].ahead.pop(&self.ops)?;
+            let sense = &mut self.ops[op as usize];
+            sense.spare = false;
+            let Some(cache) = &mut self.cache else {
+                return Some(op);
+            };
+            cache.taken_up(sense.units);
+            let pages = sense.ahead..sense.ahead + sense.units;
+            if pages.clone().any(|page| cache.expects(page, op)) {
+                return Some(op);
+            }
+            sense.next = self.free_op;
+            self.free_op = op;
         }
     }
 
@@ -415,6 +531,12 @@ pub(super) fn add_sensing(anatomy: &mut Anatomy, op: &SenseOp, at: Time) {
 impl SenseOp {
     pub(super) fn die(&self) -> u32 {
         self.die
+    }
+
+    /// Whether it is read ahead and no command waits for it.
+    #[inline]
+    pub(super) fn for_nobody(&self) -> bool {
+        self.ahead != NONE && self.waiters == NONE
     }
 
     /// When it left the controller, had come over the link, and reached its die.

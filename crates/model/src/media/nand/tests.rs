@@ -1,6 +1,8 @@
 //! Behaviour of the whole drive, on small ones.
 
+mod ahead;
 mod anew;
+mod idle;
 mod order;
 mod shrunk;
 mod times;
@@ -268,41 +270,13 @@ fn slc() -> SlcCache {
     }
 }
 
-#[test]
-fn an_slc_cache_takes_bursts_and_recovers_when_idle() {
-    let mut config = small();
-    config.slc = Some(slc());
-    let cache = 16 * 4 * u64::from(config.check().expect("valid").block_slots) / 2;
-    let mut drive = Nand::new(config, Precondition::Fresh, 1);
-    // Mean latency of as many writes as half of the cache holds; then ten seconds for what the drive does when idle.
-    let latency = |drive: &mut Nand, seconds: u64, first: u64| {
-        let write = move |id, n| Command::write(id, (first + n) * 4096, 4096);
-        let mut load = Closed::new(64, cache / 2, write);
-        let start = Time::ZERO + Span::from_ms(1000 * seconds);
-        load.now = start;
-        run(drive, &mut load, start, start + Span::from_ms(10_000));
-        let sum: f64 = load
-            .latencies
-            .iter()
-            .map(|(_, latency, _)| latency.us())
-            .sum();
-        sum / load.latencies.len() as f64
-    };
-    let burst = latency(&mut drive, 0, 0);
-    let left = drive.ftl.slc_blocks(0);
-    assert!(
-        left <= 1,
-        "only the open block stays after idle time, not {left}"
-    );
-    let again = latency(&mut drive, 20, cache / 2);
-    assert!((burst / again - 1.0).abs() < 0.1, "{burst} {again}");
-    let slow = latency(&mut Nand::new(small(), Precondition::Fresh, 1), 0, 0);
-    assert!(slow > burst * 1.5, "{slow} {burst}");
-    drive.ftl.check();
-}
-
 /// Runs these commands, each at its time in microseconds; returns the completions in order of id.
 fn at_times(drive: &mut Nand, commands: &[(u64, Command)]) -> Vec<Completion> {
+    at_times_until(drive, commands, Time::NEVER)
+}
+
+/// As [`at_times`], but the run ends then, whatever the drive still does.
+fn at_times_until(drive: &mut Nand, commands: &[(u64, Command)], until: Time) -> Vec<Completion> {
     struct Timed<'a> {
         commands: &'a [(u64, Command)],
         next: usize,
@@ -328,7 +302,7 @@ fn at_times(drive: &mut Nand, commands: &[(u64, Command)]) -> Vec<Completion> {
         next: 0,
         done: Vec::new(),
     };
-    run(drive, &mut load, Time::ZERO, Time::NEVER);
+    run(drive, &mut load, Time::ZERO, until);
     load.done.sort_by_key(|completion| completion.id);
     load.done
 }
@@ -480,47 +454,6 @@ fn deallocated_pages_read_without_the_medium() {
     assert_eq!(done[1].anatomy.get(Part::Medium), Span::ZERO);
     assert!(done[2].anatomy.get(Part::Medium) > Span::ZERO);
     drive.ftl.check();
-}
-
-#[test]
-fn idle_time_is_used_to_collect() {
-    let mut config = small();
-    config.collection.background_free = 8;
-    let pages = pages(&config);
-    let mut drive = Nand::new(config, Precondition::Steady, 1);
-    let mut load = Closed::new(8, 2_000, random_4k(Op::Write, pages, 5));
-    // The run goes on until the drive has nothing left to do.
-    let before = drive.ftl.free_share();
-    run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
-    let free = (0..drive.shape.dies).map(|die| drive.ftl.free_blocks(die));
-    assert!(
-        free.clone().all(|free| free >= 8),
-        "{:?}",
-        free.collect::<Vec<_>>()
-    );
-    assert!(drive.ftl.free_share() > before);
-    drive.ftl.check();
-}
-
-#[test]
-fn reading_ahead_speeds_up_small_sequential_reads() {
-    let run_with = |read_ahead| {
-        let mut config = small();
-        config.read_ahead = read_ahead;
-        let mut drive = Nand::new(config, Precondition::Steady, 1);
-        let read = |id, n| Command::read(id, n * 4096, 4096);
-        let mut load = Closed::new(1, 4_000, read);
-        run(&mut drive, &mut load, Time::ZERO, Time::NEVER)
-    };
-    let ahead = ReadAhead {
-        bytes: 131_072,
-        after: 2,
-    };
-    let (without, with) = (run_with(None), run_with(Some(ahead)));
-    assert!(
-        with.ns() * 4 < without.ns(),
-        "{with:?}, without {without:?}"
-    );
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl<D: Device> Raid0<D> {
             bytes: usable(capacities.iter().map(|it| it.bytes), stripe),
             block: capacities.iter().map(|it| it.block).max().unwrap_or(512),
         };
-        Raid0 {
+        let mut raid = Raid0 {
             members,
             stripe: u64::from(stripe),
             capacity,
@@ -65,7 +65,10 @@ impl<D: Device> Raid0<D> {
             pieces: Slab::default(),
             next: Time::NEVER,
             finished: Vec::new(),
-        }
+        };
+        // A member may have something to do before its first command.
+        raid.find_next();
+        raid
     }
 
     /// The members, in order.

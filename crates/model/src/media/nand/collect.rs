@@ -180,10 +180,20 @@ impl Nand {
         self.ftl.page_programmed(base);
     }
 
-    /// Sets the timer that notices idleness, if something has been written since the drive last tidied up.
+    /// Whether the drive has a use for idle time.
+    fn tidies(&self) -> bool {
+        let buffered = !self.config.buffer.protected && self.buffer.used() > 0;
+        self.collects_ahead() || buffered
+    }
+
+    fn collects_ahead(&self) -> bool {
+        self.config.collection.background_free > 0 || self.config.slc.is_some()
+    }
+
+    /// Sets the timer that notices idleness, if it has not been noticed since the last command.
     #[inline]
     pub(super) fn arm_timer(&mut self, now: Time) {
-        if self.tidy || self.timer_set || self.depth > 0 {
+        if self.rests || self.timer_set || self.depth > 0 || !self.tidies() {
             return;
         }
         self.timer_set = true;
@@ -199,12 +209,13 @@ impl Nand {
         if self.depth > 0 || now.since(self.last_command) < self.config.collection.idle_after {
             return;
         }
-        self.tidy = true;
+        self.rests = true;
         if !self.config.buffer.protected {
             self.buffer.drain_all();
             self.dispatch_pages(now);
         }
-        if self.config.collection.background_free > 0 || self.config.slc.is_some() {
+        if self.collects_ahead() {
+            self.warm();
             self.background = true;
             for die in 0..self.shape.dies {
                 self.next_work(now, die);

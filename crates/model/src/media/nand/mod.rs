@@ -150,8 +150,8 @@ pub struct Nand {
     last_command: Time,
     /// An idle timer is among the events.
     timer_set: bool,
-    /// Nothing has been written since the drive last used idle time.
-    tidy: bool,
+    /// It has been noticed that the drive is idle.
+    rests: bool,
     /// Dies collect ahead of need until the next command.
     background: bool,
     random: Stream,
@@ -214,6 +214,7 @@ impl Nand {
         if let Some(slc) = &config.slc {
             ftl = ftl.with_slc(slc.blocks_per_die, slc.bits);
         }
+        let untidy = ftl.free_blocks(0) < config.collection.background_free;
         let mut random = Stream::new(seed, "nand");
         let dies = (0..shape.dies)
             .map(|_| Die::new(&config, &shape, &mut random))
@@ -224,7 +225,7 @@ impl Nand {
             command: timing.channel_command,
             ps_per_byte: timing.channel_ps_per_byte,
         };
-        Nand {
+        let mut nand = Nand {
             shape,
             cold,
             warmed: None,
@@ -262,12 +263,16 @@ impl Nand {
             buffer,
             last_command: Time::ZERO,
             timer_set: false,
-            tidy: true,
+            rests: false,
             background: false,
             random,
             tally: Tally::default(),
             config,
+        };
+        if untidy {
+            nand.arm_timer(Time::ZERO);
         }
+        nand
     }
 
     /// The translation layer, for inspection by tests.
@@ -470,10 +475,10 @@ impl Device for Nand {
         });
         self.depth += 1;
         self.last_command = now;
+        self.rests = false;
         self.background = false;
         if command.op != Op::Read && !self.refused(&command) {
             self.warm();
-            self.tidy = false;
         }
         self.take(now, &command);
     }

@@ -54,3 +54,72 @@ fn idle_time_is_used_to_collect() {
     assert!(drive.ftl.free_share() > before);
     drive.ftl.check();
 }
+
+/// Whether each die has as many free blocks as [`tidies`] wants of idle time.
+fn tidy(drive: &Nand) -> bool {
+    (0..drive.shape.dies).all(|die| drive.ftl.free_blocks(die) >= 8)
+}
+
+fn tidies() -> NandConfig {
+    let mut config = small();
+    config.collection.background_free = 8;
+    config
+}
+
+#[test]
+fn a_drive_that_waits_for_its_first_command_tidies() {
+    let second = 1_000_000;
+    let mut drive = Nand::new(tidies(), Precondition::Steady, 1);
+    let read = [(60 * second, Command::read(0, 0, 4096))];
+    at_times_until(&mut drive, &read, Time::ZERO + Span::from_us(60 * second));
+    assert!(tidy(&drive));
+    drive.ftl.check();
+    // One that is busy from the start and for good does not.
+    let reads: Vec<_> = (0..1000)
+        .map(|read| (u64::from(read) * 10_000, Command::read(read, 0, 4096)))
+        .collect();
+    let mut drive = Nand::new(tidies(), Precondition::Steady, 1);
+    let mut load = Closed::new(1, 100_000, random_4k(Op::Read, 1000, 1));
+    run(
+        &mut drive,
+        &mut load,
+        Time::ZERO,
+        Time::ZERO + Span::from_ms(1000),
+    );
+    assert!(!tidy(&drive) && load.finished < load.total);
+    // Nor does one whose reads are closer together than what counts as idle.
+    let mut drive = Nand::new(tidies(), Precondition::Steady, 1);
+    let last = Time::ZERO + Span::from_ms(9_990);
+    at_times_until(&mut drive, &reads, last);
+    assert!(!tidy(&drive));
+}
+
+#[test]
+fn a_drive_tidies_between_reads_though_nothing_is_written() {
+    let mut drive = Nand::new(tidies(), Precondition::Steady, 1);
+    // A read in each second: the drive must go on where the last one has interrupted it.
+    let reads: Vec<_> = (0..60)
+        .map(|read| (u64::from(read) * 1_000_000, Command::read(read, 0, 4096)))
+        .collect();
+    let last = Time::ZERO + Span::from_ms(59_000);
+    at_times_until(&mut drive, &reads, last);
+    assert!(tidy(&drive));
+    drive.ftl.check();
+}
+
+#[test]
+fn idle_time_gives_a_steady_drive_room_for_a_burst() {
+    let mut config = tidies();
+    config.slc = Some(slc());
+    let burst = |config: &NandConfig, after: Span| {
+        let mut drive = Nand::new(config.clone(), Precondition::Steady, 1);
+        let pages = pages(config);
+        let mut load = Closed::new(64, 4000, random_4k(Op::Write, pages, 7));
+        load.now = Time::ZERO + after;
+        run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+        load.now.since(Time::ZERO + after)
+    };
+    let at_once = burst(&config, Span::ZERO);
+    let rested = burst(&config, Span::from_ms(60_000));
+    assert!(rested * 2 < at_once, "{rested:?} {at_once:?}");
+}

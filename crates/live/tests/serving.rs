@@ -20,6 +20,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 struct Ended {
     /// Replies that were timed.
     timed: u64,
+    /// How late the one in the middle was.
+    late: Duration,
     /// Mean latency of its reads, by the model.
     model: Duration,
 }
@@ -64,8 +66,10 @@ impl Running {
             tell.send(server.stopper()).expect("the test waits");
             server.run().expect("it serves");
             let counters = *server.drives()[0].counters();
+            let late = server.lateness().histogram().percentile(50.0);
             Ended {
                 timed: server.lateness().histogram().count(),
+                late: Duration::from_nanos(late.unwrap_or(Span::ZERO).ns()),
                 model: Duration::from_nanos(
                     (counters.latency_ns / u128::from(counters.reads.max(1))) as u64,
                 ),
@@ -134,6 +138,40 @@ fn no_reply_is_early() {
     }
     drop(client);
     assert_eq!(server.end().timed, 5);
+}
+
+/// Waits of a tenth of a millisecond and of several: a reply leaves when it is due, and the client has it no sooner.
+#[test]
+fn a_reply_is_no_later_than_a_sleep_on_this_machine() {
+    for us in [100, 300, 1_000, 1_300, 3_000] {
+        // Others keep this machine busy: what is always late is late in each attempt.
+        let mut attempts = (0..10).map(|_| served_and_slept(us));
+        let in_time = attempts.any(|(late, sleep)| late < sleep + Duration::from_micros(350));
+        assert!(in_time, "{us} us: {:?}", served_and_slept(us));
+    }
+}
+
+/// How late replies to reads are that take so long, in the middle, and a sleep of that length between them.
+fn served_and_slept(us: u64) -> (Duration, Duration) {
+    const READS: u32 = 31;
+    let wait = Duration::from_micros(us);
+    // A 4 KiB read takes 5.5 us.
+    let speed = 5.5 / us as f64;
+    let server = Running::start(speed, Limits::default());
+    let mut client = connect(&server.socket);
+    let (mut all, mut sleeps) = (Duration::ZERO, Vec::new());
+    for _ in 0..READS {
+        all += read(&mut client, 4096);
+        let start = Instant::now();
+        std::thread::sleep(wait);
+        sleeps.push(start.elapsed() - wait);
+    }
+    drop(client);
+    sleeps.sort_unstable();
+    let ended = server.end();
+    let due = ended.model.div_f64(speed);
+    assert!(all / READS >= due, "{all:?} {due:?}");
+    (ended.late, sleeps[sleeps.len() / 2])
 }
 
 #[test]

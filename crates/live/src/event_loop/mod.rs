@@ -12,6 +12,7 @@ mod lateness;
 mod limits;
 mod newcomers;
 mod pace;
+mod wait;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,9 +20,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use model::{Span, Time};
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
-use rustix::io::Errno;
+use rustix::event::epoll;
 
 pub use lateness::Lateness;
 pub use limits::Limits;
@@ -319,15 +318,8 @@ impl EventLoop {
 
     /// One turn; whether the loop was asked to stop.
     fn turn(&mut self, events: &mut Vec<epoll::Event>, timeout: Option<Span>) -> io::Result<bool> {
-        let timeout = timeout.map(|span| Timespec {
-            tv_sec: (span.ns() / 1_000_000_000) as i64,
-            tv_nsec: (span.ns() % 1_000_000_000) as i64,
-        });
-        events.clear();
-        match epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
+        // Without deadlines a wait only lasts until the next look around.
+        wait::wait(&self.epoll, events, timeout, !self.clock.free())?;
         self.now = self.clock.wall();
         self.free.append(&mut self.ended);
         let mut stop = false;

@@ -1,7 +1,7 @@
 //! Data in anonymous memory: one mapping as large as the namespace, of which the kernel provides only what is touched.
 //!
-//! Huge pages are asked for only when the whole namespace would fit into memory, because a random 4 KiB write into a
-//! sparse namespace would otherwise take 2 MiB.
+//! In small pages: the first touch of a huge one clears 2 MiB, for milliseconds in which nobody is served, and a random
+//! 4 KiB write into a sparse namespace would take 2 MiB of memory.
 
 use std::io;
 
@@ -9,9 +9,6 @@ use memmap2::{Advice, MmapMut, MmapOptions};
 
 /// Granularity in which it is known what has been written.
 const CHUNK: u64 = 64 << 10;
-
-/// Namespaces up to this size get huge pages.
-const HUGE_UP_TO: u64 = 2 << 30;
 
 /// Data in memory.
 #[derive(Debug)]
@@ -32,10 +29,8 @@ impl MemoryStore {
             .len(length)
             .no_reserve_swap()
             .map_anon()?;
-        if bytes <= HUGE_UP_TO {
-            // Only advice: without huge pages it works as well.
-            let _ = map.advise(Advice::HugePage);
-        }
+        // A kernel without huge pages refuses the advice, and does not need it.
+        let _ = map.advise(Advice::NoHugePage);
         let chunks = bytes.div_ceil(CHUNK);
         Ok(MemoryStore {
             bytes: map,

@@ -169,6 +169,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         drives.push(drive);
     }
     check_faults(args, &asked, &mut drives)?;
+    drives.iter_mut().for_each(Served::prepare);
     // Nothing is drawn where there is no terminal.
     let screen = MultiProgress::new();
     let above = screen.clone();

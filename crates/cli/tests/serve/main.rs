@@ -5,3 +5,4 @@ mod faults;
 mod figures;
 mod refused;
 mod rig;
+mod stalls;

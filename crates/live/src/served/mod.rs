@@ -189,6 +189,12 @@ impl Served {
         })
     }
 
+    /// Computes what the drive would compute at its first write, up to a second in which nobody would be served: for
+    /// who serves it against a clock, before anybody is let in.
+    pub fn prepare(&mut self) {
+        self.drive.prepare();
+    }
+
     /// Bytes of the namespace.
     pub fn bytes(&self) -> u64 {
         self.bytes

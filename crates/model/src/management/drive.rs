@@ -376,6 +376,11 @@ impl ManagedDrive {
         self.drive.power_on(now);
     }
 
+    /// Computes now what the drive would compute at its first write: see [`MediumDrive::prepare`].
+    pub fn prepare(&mut self) {
+        self.drive.prepare();
+    }
+
     /// Counts data that could not be given back, with its entry in the error log.
     pub fn count_media_error(&mut self) {
         self.lifetime.media_errors += 1;

@@ -133,4 +133,8 @@ pub trait MediumDrive: Device + Sized {
     fn power_on(&mut self, now: Time) {
         let _ = now;
     }
+
+    /// Computes now what it would compute at its first write (a map in its steady state: up to a second of CPU time),
+    /// for who serves it against a clock. It changes nothing else.
+    fn prepare(&mut self) {}
 }

@@ -154,6 +154,9 @@ impl MediumDrive for Drive {
     fn power_on(&mut self, now: Time) {
         each!(self, drive => drive.power_on(now));
     }
+    fn prepare(&mut self) {
+        each!(self, drive => drive.prepare());
+    }
 }
 
 impl Medium for DriveConfig {

@@ -116,4 +116,8 @@ impl MediumDrive for Nand {
         self.config.percentage_used_at_start += worn;
         Ok(())
     }
+
+    fn prepare(&mut self) {
+        self.warm();
+    }
 }

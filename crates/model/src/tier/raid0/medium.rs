@@ -129,4 +129,8 @@ impl MediumDrive for Raid0<Drive> {
     fn power_on(&mut self, now: Time) {
         self.members.iter_mut().for_each(|it| it.power_on(now));
     }
+
+    fn prepare(&mut self) {
+        self.members.iter_mut().for_each(MediumDrive::prepare);
+    }
 }

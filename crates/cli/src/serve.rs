@@ -17,7 +17,7 @@ use live::floor::Transport;
 use live::metrics::Metrics;
 use live::nbd::Nbd;
 use live::nvme::{self, NvmeTcp};
-use live::{Clock, EventLoop, Lateness, Limits, Served, VhostUser};
+use live::{Clock, EventLoop, Lateness, Limits, Served, Switches, VhostUser};
 use model::{Span, Time};
 use study::catalogue::Settings;
 use study::problem::{Place, Problem, Problems};
@@ -156,6 +156,8 @@ fn speed(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let asked = Asked::read(args)?;
+    // A socket has a file from now on, and a map may take a second: who ends this meanwhile ends it in order.
+    let switches = stop_on_signals().map_err(|error| Failure::failed("signals", error))?;
     let sockets = Sockets::bind(args, &asked)?;
     let mut drives = Vec::new();
     for setup in asked.setups.clone() {
@@ -173,15 +175,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // Nothing is drawn where there is no terminal.
     let screen = MultiProgress::new();
     let above = screen.clone();
-    let mut server = EventLoop::new(
+    let mut server = EventLoop::with_switches(
+        switches,
         drives,
         Clock::new(args.speed),
         Limits::default(),
         Box::new(move |line| above.suspend(|| eprintln!("{line}"))),
     )
     .map_err(|error| Failure::failed("starting", error))?;
-    // Sockets have files by now, and who has read how to connect may end it: always in order.
-    stop_on_signals(&server)?;
     let addresses = [&asked.nbd[..], &asked.nvme].concat();
     promise(args, &addresses, &mut server)?;
     // Kept until the end: their files are then removed.
@@ -200,8 +201,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // The terminal may have gone.
     let _ = screen.clear();
     screen.set_draw_target(ProgressDrawTarget::hidden());
-    if let Some(summary) = watch::summary(server.lateness()) {
-        eprintln!("{summary}");
+    for line in watch::summary(server.drives(), server.lateness()) {
+        eprintln!("{line}");
     }
     if args.power_cut {
         server.end_by_power_cut();
@@ -342,15 +343,14 @@ fn promise(args: &Args, addresses: &[Address], server: &mut EventLoop) -> Result
     Ok(())
 }
 
-/// SIGINT and SIGTERM end the loop in order; SIGUSR1 cuts the power of all drives.
-fn stop_on_signals(server: &EventLoop) -> Result<(), Failure> {
+/// SIGINT and SIGTERM end the loop in order, SIGUSR1 cuts the power of all drives: whenever it comes to run.
+fn stop_on_signals() -> io::Result<Switches> {
     use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
-    let failed = |error| Failure::failed("signals", error);
+    use signal_hook::low_level::pipe::register;
+    let switches = Switches::new()?;
     for signal in [SIGINT, SIGTERM] {
-        let descriptor = server.stopper().descriptor().map_err(failed)?;
-        signal_hook::low_level::pipe::register(signal, descriptor).map_err(failed)?;
+        register(signal, switches.stopper().descriptor()?)?;
     }
-    let switch = server.power_switch().map_err(failed)?;
-    signal_hook::low_level::pipe::register(SIGUSR1, switch).map_err(failed)?;
-    Ok(())
+    register(SIGUSR1, switches.power_switch()?)?;
+    Ok(switches)
 }

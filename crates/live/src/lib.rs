@@ -35,10 +35,10 @@ pub mod stream;
 pub mod vhost_user;
 
 pub use clock::{Clock, Wall};
-pub use event_loop::{EventLoop, Lateness, Limits, Stop};
+pub use event_loop::{EventLoop, Lateness, Limits, Stop, Switches};
 pub use outbox::Outbox;
 pub use port::{Ending, Endpoint, Front, Interest, Notice, Port, Ready, Socket};
-pub use served::{Counters, Outcome, Reply, Request, Served};
+pub use served::{Counters, Latencies, Outcome, Reply, Request, Served};
 pub use setup::{Setup, StoreChoice};
 pub use store::Store;
 pub use stream::{Connection, Stream};

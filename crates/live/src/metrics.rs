@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use model::management::Health;
 use model::{Gauge, Time};
+use study::statistics::Histogram;
 
 use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Port, Socket};
@@ -107,6 +108,7 @@ pub fn text(port: &mut Port<'_>) -> String {
             let _ = writeln!(text, "drivelab_{}{{drive=\"{name}\"}} {value}", metric.name);
         }
     }
+    latencies(port, &names, &mut text);
     lateness(port, &mut text);
     let floor = port.clock().floor().seconds();
     text.push_str(
@@ -237,30 +239,28 @@ fn of_health(health: &Health) -> Vec<Figure> {
     ]
 }
 
+/// Model latencies by drive and kind of command.
+fn latencies(port: &mut Port<'_>, names: &[String], text: &mut String) {
+    const NAME: &str = "drivelab_command_latency_seconds";
+    text.push_str(&format!(
+        "# HELP {NAME} The model's latency of commands that succeeded.\n# TYPE {NAME} summary\n"
+    ));
+    for (index, name) in names.iter().enumerate() {
+        for (kind, histogram) in port.drive(index).latencies().by_kind() {
+            let labels = format!("drive=\"{name}\",command=\"{kind}\"");
+            summary(NAME, &labels, histogram, text);
+        }
+    }
+}
+
 /// How late replies are, as a summary.
 fn lateness(port: &Port<'_>, text: &mut String) {
+    const NAME: &str = "drivelab_lateness_seconds";
     let lateness = port.lateness();
-    let histogram = lateness.histogram();
-    text.push_str("# HELP drivelab_lateness_seconds Time from the model's completion to the departure of the reply.\n");
-    text.push_str("# TYPE drivelab_lateness_seconds summary\n");
-    for (quantile, percent) in [
-        ("0.5", 50.0),
-        ("0.99", 99.0),
-        ("0.999", 99.9),
-        ("0.9999", 99.99),
-    ] {
-        let value = histogram
-            .percentile(percent)
-            .map_or(f64::NAN, |span| span.seconds());
-        let _ = writeln!(
-            text,
-            "drivelab_lateness_seconds{{quantile=\"{quantile}\"}} {value}"
-        );
-    }
-    let count = histogram.count();
-    let sum = histogram.mean_ns() * 1e-9 * count as f64;
-    let _ = writeln!(text, "drivelab_lateness_seconds_sum {sum}");
-    let _ = writeln!(text, "drivelab_lateness_seconds_count {count}");
+    text.push_str(&format!(
+        "# HELP {NAME} Time from the model's completion to the departure of the reply.\n# TYPE {NAME} summary\n"
+    ));
+    summary(NAME, "", lateness.histogram(), text);
     text.push_str(
         "# HELP drivelab_late_ratio Share of replies late by more than a tenth of their latency.\n",
     );
@@ -270,4 +270,32 @@ fn lateness(port: &Port<'_>, text: &mut String) {
         "drivelab_late_ratio {}",
         lateness.share_over_a_tenth()
     );
+}
+
+/// Quantiles (1 is the longest), sum and count.
+fn summary(name: &str, labels: &str, histogram: &Histogram, text: &mut String) {
+    let quantiles = [
+        ("0.5", histogram.percentile(50.0)),
+        ("0.99", histogram.percentile(99.0)),
+        ("0.999", histogram.percentile(99.9)),
+        ("0.9999", histogram.percentile(99.99)),
+        ("1", histogram.max()),
+    ];
+    let comma = if labels.is_empty() { "" } else { "," };
+    for (quantile, span) in quantiles {
+        let value = span.map_or(f64::NAN, |span| span.seconds());
+        let _ = writeln!(
+            text,
+            "{name}{{{labels}{comma}quantile=\"{quantile}\"}} {value}"
+        );
+    }
+    let labels = if labels.is_empty() {
+        String::new()
+    } else {
+        format!("{{{labels}}}")
+    };
+    let count = histogram.count();
+    let sum = histogram.mean_ns() * 1e-9 * count as f64;
+    let _ = writeln!(text, "{name}_sum{labels} {sum}");
+    let _ = writeln!(text, "{name}_count{labels} {count}");
 }

@@ -3,7 +3,7 @@
 //! The buffer is zeroed once and then used again, so growing by a block costs nothing but the copy of its data.
 
 /// Shrinks to this many bytes when it has become empty after a burst.
-const KEEP: usize = 1 << 20;
+const KEEP: usize = 256 << 10;
 
 /// From here on it grows by so much, and not to twice as much.
 const STEP: usize = 8 << 20;
@@ -54,6 +54,15 @@ impl Outbox {
     /// Bytes that have not been sent.
     pub fn len(&self) -> usize {
         self.filled - self.sent
+    }
+
+    /// Bytes of memory that it takes until all has been sent.
+    pub fn memory(&self) -> usize {
+        if self.is_empty() {
+            0
+        } else {
+            self.buffer.len()
+        }
     }
 
     /// Whether all has been sent.

@@ -184,25 +184,43 @@ pub trait Front {
     fn accept(&mut self, socket: Socket, peer: &str) -> Result<Box<dyn Endpoint>, String>;
 }
 
+/// Payload of a command that needs little memory.
+const SMALL: u64 = 128 << 10;
+
 /// What an endpoint has under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Load {
     pub(crate) commands: u32,
     pub(crate) bytes: u64,
     pub(crate) buffered: u64,
+    /// Memory of replies that have not been sent.
     pub(crate) unsent: u64,
+    /// Requests that came in and have not been taken.
+    pub(crate) untaken: u64,
+    /// Bytes that have come in and gone out so far.
+    pub(crate) moved: u64,
+    /// The last that asked for room was refused it; and because of what others have.
+    pub(crate) refused: bool,
+    pub(crate) starved: bool,
 }
 
 impl Load {
     /// Bytes of memory it may stand for.
     #[inline]
     pub(crate) fn held(&self) -> u64 {
-        self.bytes + self.buffered + self.unsent
+        self.bytes + self.buffered + self.unsent + self.untaken
+    }
+
+    /// Of it what stays until the client reads, or sends the rest.
+    pub(crate) fn waits_for_client(&self) -> u64 {
+        self.buffered + self.unsent
     }
 
     /// The buffers are gone; how much was in them.
     pub(crate) fn give_up(&mut self) -> u64 {
-        std::mem::take(&mut self.buffered) + std::mem::take(&mut self.unsent)
+        let buffers = self.held() - self.bytes;
+        (self.buffered, self.unsent, self.untaken) = (0, 0, 0);
+        buffers
     }
 }
 
@@ -257,15 +275,32 @@ impl Port<'_> {
         self.clock
     }
 
-    /// Whether another command may be taken now. Ask before taking a request from the input; if not, leave it there:
-    /// it is offered again when there is room. There always is when nothing is under way.
+    /// Whether another command may be taken now, one that needs little memory: see [`Port::room_for`].
     #[inline]
-    pub fn room(&self) -> bool {
-        let load = &*self.load;
-        (load.commands < self.limits.commands
-            && load.held() < self.limits.bytes
-            && load.held() + self.others < self.limits.total_bytes)
-            || (load.commands == 0 && load.buffered == 0 && load.unsent == 0)
+    pub fn room(&mut self) -> bool {
+        self.room_for(0)
+    }
+
+    /// Whether another command with so many bytes of payload may be taken now. Ask before taking a request from the
+    /// input; if not, leave it there: it is offered again when there is room, and now and then. A small one is always
+    /// taken from who has nothing under way, unless very many have done so.
+    #[inline]
+    pub fn room_for(&mut self, bytes: u64) -> bool {
+        let (load, limits) = (&mut *self.load, self.limits);
+        let all = load.held() + self.others;
+        let idle = load.commands == 0 && load.waits_for_client() == 0;
+        let of_its_own = idle || (load.commands < limits.commands && load.held() < limits.bytes);
+        let of_all = all + bytes <= limits.total_bytes
+            || (idle && self.others == 0)
+            || (idle && bytes <= SMALL && all < limits.total_bytes + limits.reserve_bytes);
+        load.starved = of_its_own && !of_all;
+        load.refused = !(of_its_own && of_all);
+        !load.refused
+    }
+
+    /// Whether the last that asked for room was refused it.
+    pub(crate) fn refused(&self) -> bool {
+        self.load.refused
     }
 
     /// Counts bytes of payload that are being received for a command not yet submitted; give the negative back when

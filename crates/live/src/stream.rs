@@ -17,6 +17,9 @@ const READ: usize = 256 << 10;
 /// Unsent bytes from which on nothing more is read.
 const FULL: usize = 4 << 20;
 
+/// Memory that is kept for what a connection leaves: half a head is seldom more.
+const KEEP: usize = 4096;
+
 /// A protocol over a byte stream, without the socket: a state machine that can be tested and fuzzed by itself.
 pub trait Connection {
     /// The client has connected: the place for a greeting.
@@ -130,7 +133,10 @@ impl<C: Connection> Stream<C> {
         bytes[..kept].copy_from_slice(&self.left);
         let end = match rustix::io::read(&self.socket, &mut bytes[kept..kept + READ]) {
             Ok(0) => Err(Ending::Left),
-            Ok(more) => self.offer(&bytes[..kept + more], port),
+            Ok(more) => {
+                port.load.moved += more as u64;
+                self.offer(&bytes[..kept + more], port)
+            }
             Err(Errno::AGAIN | Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         };
@@ -140,11 +146,16 @@ impl<C: Connection> Stream<C> {
 
     /// Gives bytes to the connection and keeps what it leaves.
     fn offer(&mut self, bytes: &[u8], port: &mut Port<'_>) -> Result<(), Ending> {
+        port.load.refused = false;
         let used = self.connection.input(bytes, &mut self.out, port)?;
         debug_assert!(used <= bytes.len());
         self.left.clear();
         self.left.extend_from_slice(&bytes[used..]);
-        self.stalled = !self.left.is_empty() && !port.room();
+        if self.left.len() < KEEP {
+            self.left.shrink_to(KEEP);
+        }
+        port.load.untaken = self.left.len() as u64;
+        self.stalled = !self.left.is_empty() && port.refused();
         Ok(())
     }
 
@@ -159,11 +170,14 @@ impl<C: Connection> Stream<C> {
         Ok(())
     }
 
-    fn send(&mut self) -> Result<(), Ending> {
+    fn send(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
         self.connection.sending(&mut self.out);
         while !self.out.is_empty() {
             match send(&self.socket, self.out.unsent(), SendFlags::NOSIGNAL) {
-                Ok(sent) => self.out.sent(sent),
+                Ok(sent) => {
+                    port.load.moved += sent as u64;
+                    self.out.sent(sent);
+                }
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -191,7 +205,7 @@ impl<C: Connection> Endpoint for Stream<C> {
             let end = self.receive(port);
             if end.is_err() {
                 // A last word to the client, if it still listens.
-                let _ = self.send();
+                let _ = self.send(port);
                 return end;
             }
         }
@@ -201,18 +215,18 @@ impl<C: Connection> Endpoint for Stream<C> {
     fn reply(&mut self, reply: &Reply, port: &mut Port<'_>) -> Result<(), Ending> {
         let end = self.connection.reply(reply, &mut self.out, port);
         if end.is_err() {
-            let _ = self.send();
+            let _ = self.send(port);
         }
         end
     }
 
     fn flush(&mut self, port: &mut Port<'_>) -> Result<(), Ending> {
-        self.send()?;
-        port.load.unsent = self.out.len() as u64;
+        self.send(port)?;
+        port.load.unsent = self.out.memory() as u64;
         self.resume(port)?;
-        self.send()?;
+        self.send(port)?;
         let unsent = self.out.len();
-        port.load.unsent = unsent as u64;
+        port.load.unsent = self.out.memory() as u64;
         let wanted = Interest {
             read: !self.stalled && unsent < FULL,
             write: unsent > 0,

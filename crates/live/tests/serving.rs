@@ -287,3 +287,48 @@ fn connections_beyond_the_limit_are_refused_and_those_before_go_on() {
     read(&mut first, 4096);
     server.end();
 }
+
+/// Memory of this process, in MiB.
+fn resident_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.expect("a figure") / 1024
+}
+
+#[test]
+fn replies_that_nobody_reads_take_little_memory_and_keep_nobody_waiting() {
+    let limits = Limits {
+        total_bytes: 16 << 20,
+        reserve_bytes: 4 << 20,
+        patience: Span::from_ms(100),
+        ..Limits::default()
+    };
+    let server = Running::start(0.0, limits);
+    let before = resident_mib();
+    let idle: Vec<UnixStream> = (0..20)
+        .map(|_| {
+            let mut stream = connect(&server.socket);
+            for _ in 0..4 {
+                let request = read_request(0, 4 << 20);
+                stream.write_all(&request).expect("the kernel takes it");
+            }
+            stream
+        })
+        .collect();
+    let mut quick = connect(&server.socket);
+    for _ in 0..100 {
+        read(&mut quick, 4096);
+    }
+    let more = resident_mib() - before;
+    assert!(more < 64, "{more} MiB for {} clients", idle.len());
+    // One that wants as much as they do, and reads it, gets it: some of them have to go.
+    read(&mut quick, 4 << 20);
+    let was_cut = |it: &&UnixStream| {
+        it.set_nonblocking(true).expect("a socket");
+        let mut all = Vec::new();
+        (&**it).read_to_end(&mut all).is_ok()
+    };
+    assert!(idle.iter().any(|it| was_cut(&it)));
+    server.end();
+}

@@ -4,6 +4,7 @@
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use live::{Counters, Lateness, Served, Wall};
 use model::Span;
+use study::statistics::Histogram;
 
 /// The lines, and what those before were made from.
 pub(super) struct Watch {
@@ -73,25 +74,50 @@ fn late(lateness: &Lateness) -> Option<String> {
     let percentile = |percent| histogram.percentile(percent).map(Span::us);
     match (percentile(50.0), percentile(99.0)) {
         (Some(half), Some(most)) => Some(format!(
-            "late {half:.1} us, p99 {most:.1}, over 10 %: {:.1} %",
+            "late {half:.1} us, p99 {most:.1}, longest {:.1}, over 10 %: {:.1} %",
+            histogram.max().map_or(0.0, Span::us),
             lateness.share_over_a_tenth() * 100.0
         )),
         _ => None,
     }
 }
 
-/// What is said at the end: lateness in full.
-pub(super) fn summary(lateness: &Lateness) -> Option<String> {
-    let histogram = lateness.histogram();
-    let mut text = format!("lateness of {} replies:", histogram.count());
-    let mut any = false;
-    for percent in [50.0, 90.0, 99.0, 99.9, 99.99] {
-        if let Some(span) = histogram.percentile(percent) {
-            text.push_str(&format!(" p{percent} {:.1} us", span.us()));
-            any = true;
+/// What is said at the end: latencies by the model, failures, and lateness in full.
+pub(super) fn summary(drives: &[Served], lateness: &Lateness) -> Vec<String> {
+    let mut lines = Vec::new();
+    for drive in drives {
+        for (kind, histogram) in drive.latencies().by_kind() {
+            if let Some(percentiles) = percentiles(histogram) {
+                let (name, count) = (drive.name(), histogram.count());
+                lines.push(format!(
+                    "{name}: {kind} latency by the model, {count}: {percentiles}"
+                ));
+            }
+        }
+        let failed = drive.counters().errors;
+        if failed > 0 {
+            lines.push(format!("{}: {failed} commands failed", drive.name()));
         }
     }
-    let share = lateness.share_over_a_tenth() * 100.0;
-    text.push_str(&format!(", {share:.2} % late by more than a tenth"));
-    any.then_some(text)
+    let histogram = lateness.histogram();
+    if let Some(percentiles) = percentiles(histogram) {
+        let share = lateness.share_over_a_tenth() * 100.0;
+        lines.push(format!(
+            "lateness of {} replies: {percentiles}, {share:.2} % late by more than a tenth",
+            histogram.count()
+        ));
+    }
+    lines
+}
+
+/// Percentiles of which there are enough samples, and the longest; nothing before the first.
+fn percentiles(histogram: &Histogram) -> Option<String> {
+    let mut text = String::new();
+    for percent in [50.0, 90.0, 99.0, 99.9, 99.99] {
+        if let Some(span) = histogram.percentile(percent) {
+            text.push_str(&format!("p{percent} {:.1} us ", span.us()));
+        }
+    }
+    let longest = histogram.max()?;
+    Some(format!("{text}longest {:.1} us", longest.us()))
 }

@@ -4,7 +4,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
-use crate::rig::{SIZE, Server, drivelab, end, figure, serve};
+use live::nbd::wire::command;
+
+use crate::rig::{BLOCK, Client, SIZE, Server, drivelab, end, figure, serve, tell};
 
 /// Every figure that the dashboard shows is one that the server gives, and all that a user must see are shown.
 #[test]
@@ -42,6 +44,7 @@ fn the_dashboard_asks_for_figures_that_there_are() {
         "reads_total",
         "written_bytes_total",
         "model_latency_seconds_total",
+        "command_latency_seconds",
         "lateness_seconds",
         "late_ratio",
         "queue_depth",
@@ -52,6 +55,70 @@ fn the_dashboard_asks_for_figures_that_there_are() {
             asked.contains(&format!("drivelab_{shown}")),
             "{shown}: {asked:?}"
         );
+    }
+}
+
+/// Latencies of each kind of command, and the longest lateness, while it runs and at the end.
+#[test]
+fn percentiles_of_the_model_and_the_longest_lateness_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (socket, control) = (folder.path().join("nbd"), folder.path().join("control"));
+    let mut child = drivelab(&["950pro-256", "--size", SIZE, "--state", "fresh", "--nbd"])
+        .arg(format!("unix:{}", socket.display()))
+        .arg("--control")
+        .arg(&control)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("drivelab starts");
+    let out = child.stdout.as_mut().expect("piped");
+    BufReader::new(out)
+        .read_line(&mut String::new())
+        .expect("a line");
+    let mut said = child.stderr.take().expect("piped");
+    let server = Server { child, socket };
+    let mut client = Client::connect(&server);
+    for block in 0..30 {
+        client
+            .send(command::WRITE, block, &[1; BLOCK])
+            .expect("sent");
+        client.reply().expect("an answer");
+        client.read(block);
+        client.send(command::FLUSH, 0, &[]).expect("sent");
+        client.reply().expect("an answer");
+    }
+    let status = tell(&control, "status");
+    let value = |labels: &str| -> f64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(labels));
+        let line = line.unwrap_or_else(|| panic!("no {labels}: {status}"));
+        line.trim().parse().expect("a number")
+    };
+    let of = |kind: &str, quantile: &str| {
+        value(&format!(
+            "drivelab_command_latency_seconds{{drive=\"950pro-256\",command=\"{kind}\",quantile=\"{quantile}\"}}"
+        ))
+    };
+    for kind in ["read", "write", "flush"] {
+        let (half, longest) = (of(kind, "0.5"), of(kind, "1"));
+        assert!(0.0 < half && half <= longest, "{kind}: {half} {longest}");
+    }
+    // A flush waits for the medium, which a write to the buffer does not.
+    assert!(of("flush", "0.5") > 2.0 * of("write", "0.5"), "{status}");
+    let late = value("drivelab_lateness_seconds{quantile=\"1\"}");
+    assert!(late >= value("drivelab_lateness_seconds{quantile=\"0.5\"}") && late > 0.0);
+    drop(client);
+    end(server);
+    let mut text = String::new();
+    said.read_to_string(&mut text).expect("text");
+    for start in [
+        "950pro-256: read",
+        "950pro-256: write",
+        "950pro-256: flush",
+        "lateness of 90",
+    ] {
+        let line = text.lines().find(|line| line.starts_with(start));
+        let line = line.unwrap_or_else(|| panic!("no {start}: {text}"));
+        assert!(line.contains("p50 ") && line.contains("longest "), "{line}");
     }
 }
 

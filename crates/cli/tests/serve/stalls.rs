@@ -1,8 +1,13 @@
-//! Nothing that one client asks for stops the server for all.
+//! Nothing that one client does stops the server for all, fills its log, or keeps it from ending in order.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use live::nbd::wire::command;
 
-use crate::rig::{BLOCK, Client, Server, serve};
+use crate::rig::{BLOCK, Client, Server, drivelab, end, serve};
 
 /// CPU time of a server so far, in ticks of 10 ms.
 fn cpu_ticks(server: &Server) -> u64 {
@@ -29,4 +34,60 @@ fn the_first_write_to_a_steady_drive_costs_no_more_than_any_other() {
     client.reply().expect("an answer");
     let used = cpu_ticks(&server) - before;
     assert!(used < 10, "{used} ticks of CPU time for one write");
+}
+
+/// A server of a small P4800X or another drive whose messages are kept.
+fn started(folder: &std::path::Path, drive: &str) -> Server {
+    let socket = folder.join("nbd.sock");
+    let child = drivelab(&[drive, "--speed", "0", "--size", "4M", "--nbd"])
+        .arg(format!("unix:{}", socket.display()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("drivelab starts");
+    let start = Instant::now();
+    while !socket.exists() {
+        assert!(start.elapsed() < Duration::from_secs(60), "no socket");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Server { child, socket }
+}
+
+#[test]
+fn clients_that_make_no_sense_fill_no_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = started(folder.path(), "p4800x-375");
+    let mut said = server.child.stderr.take().expect("piped");
+    for _ in 0..200 {
+        let mut stream = UnixStream::connect(&server.socket).expect("it listens");
+        stream.read_exact(&mut [0; 18]).expect("a greeting");
+        stream.write_all(&[0xff; 4]).expect("sent");
+        // Until it is cut off.
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    end(server);
+    let mut text = String::new();
+    said.read_to_string(&mut text).expect("text");
+    let lines = text.lines().filter(|line| line.contains("client flags"));
+    let lines = lines.count() as u64;
+    let counted = text.lines().filter_map(|line| {
+        let (count, _) = line.strip_prefix("and ")?.split_once(" more connections")?;
+        count.parse::<u64>().ok()
+    });
+    // It may have taken longer than one of the times in which ten are said.
+    assert!((10..=50).contains(&lines), "{text}");
+    assert_eq!(lines + counted.sum::<u64>(), 200, "{text}");
+}
+
+/// The socket is there before the map is made, which takes long enough to be ended meanwhile.
+#[test]
+fn who_is_told_to_end_while_it_starts_ends_in_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = started(folder.path(), "p3700-1600");
+    let pid = server.child.id().to_string();
+    let told = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(told.expect("kill").success());
+    let status = server.child.wait().expect("it ends");
+    assert!(status.success(), "{status}");
+    assert!(!server.socket.exists(), "the socket is left behind");
 }

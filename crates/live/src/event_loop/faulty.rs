@@ -47,7 +47,9 @@ impl EventLoop {
     /// The power switch was touched: all drives.
     pub(super) fn cut_power(&mut self) {
         let mut bytes = [0; 64];
-        while rustix::io::read(&self.power.0, &mut bytes).is_ok_and(|read| read == bytes.len()) {}
+        while rustix::io::read(&self.switches.cut, &mut bytes).is_ok_and(|read| read == bytes.len())
+        {
+        }
         for index in 0..self.drives.len() {
             self.fault(index, &Fault::PowerCut);
         }

@@ -8,23 +8,27 @@
 //! rest, and spins for a while after the last command, because the next one is often near. Idle, it sleeps.
 
 mod faulty;
+mod few;
 mod lateness;
 mod limits;
 mod newcomers;
 mod pace;
+mod shortage;
+mod switches;
 mod wait;
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
 
 use model::{Span, Time};
 use rustix::event::epoll;
 
+use few::Few;
 pub use lateness::Lateness;
 pub use limits::Limits;
 use pace::Pace;
+use shortage::Moved;
+pub use switches::{Stop, Switches};
 
 use crate::clock::{Clock, Wall};
 use crate::faults::Fault;
@@ -42,27 +46,6 @@ const LISTENERS: u32 = u32::MAX;
 const STOP: u32 = u32::MAX - 1;
 const POWER: u32 = u32::MAX - 2;
 
-/// Ends a running loop, from any thread.
-#[derive(Clone, Debug)]
-pub struct Stop(Arc<UnixStream>);
-
-impl Stop {
-    /// Asks the loop to drain and return.
-    pub fn stop(&self) {
-        use std::io::Write;
-        // A full pipe has been asked often enough.
-        let _ = (&*self.0).write(&[1]);
-    }
-
-    /// A descriptor of which any byte written ends the loop, for signals.
-    ///
-    /// # Errors
-    /// When descriptors have run out.
-    pub fn descriptor(&self) -> io::Result<OwnedFd> {
-        self.0.as_fd().try_clone_to_owned()
-    }
-}
-
 struct Listener {
     socket: OwnedFd,
     front: Box<dyn Front>,
@@ -76,6 +59,7 @@ struct Place {
     dirty: bool,
     polls: bool,
     name: String,
+    moved: Moved,
 }
 
 /// What the loop tells its owner now and then.
@@ -111,14 +95,16 @@ pub struct EventLoop {
     next_save: Wall,
     /// Faults to come, the next last.
     planned: Vec<(Wall, usize, Fault)>,
-    stop: (UnixStream, Stop),
-    power: (UnixStream, UnixStream),
+    switches: Switches,
     log: Box<dyn FnMut(&str)>,
+    refusals: Few,
+    endings: Few,
     observer: Option<(Span, Wall, Observer)>,
 }
 
 impl EventLoop {
-    /// A loop that serves `drives` by `clock`; `log` gets a line for each connection that did not end well.
+    /// A loop that serves `drives` by `clock`; `log` gets a line for connections that were refused or did not end well,
+    /// not for each where there are many.
     ///
     /// # Errors
     /// When descriptors have run out.
@@ -128,12 +114,22 @@ impl EventLoop {
         limits: Limits,
         log: Box<dyn FnMut(&str)>,
     ) -> io::Result<EventLoop> {
+        EventLoop::with_switches(Switches::new()?, drives, clock, limits, log)
+    }
+
+    /// The same with these switches, which may have been touched already.
+    ///
+    /// # Errors
+    /// When descriptors have run out.
+    pub fn with_switches(
+        switches: Switches,
+        drives: Vec<Served>,
+        clock: Clock,
+        limits: Limits,
+        log: Box<dyn FnMut(&str)>,
+    ) -> io::Result<EventLoop> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let (hear, tell) = UnixStream::pair()?;
-        tell.set_nonblocking(true)?;
-        let power = UnixStream::pair()?;
-        for (socket, id) in [(&hear, STOP), (&power.0, POWER)] {
-            socket.set_nonblocking(true)?;
+        for (socket, id) in [(&switches.stopped, STOP), (&switches.cut, POWER)] {
             let data = epoll::EventData::new_u64(u64::from(id) << 32);
             epoll::add(&epoll, socket, data, epoll::EventFlags::IN)?;
         }
@@ -161,24 +157,17 @@ impl EventLoop {
             next_tick: Wall::default(),
             next_save: Wall::default(),
             planned: Vec::new(),
-            stop: (hear, Stop(Arc::new(tell))),
-            power,
+            switches,
             log,
+            refusals: Few::new("connections refused"),
+            endings: Few::new("connections that did not end well"),
             observer: None,
         })
     }
 
     /// What ends the loop.
     pub fn stopper(&self) -> Stop {
-        self.stop.1.clone()
-    }
-
-    /// A descriptor of which any byte written cuts the power of all drives, for signals.
-    ///
-    /// # Errors
-    /// When descriptors have run out.
-    pub fn power_switch(&self) -> io::Result<OwnedFd> {
-        self.power.1.as_fd().try_clone_to_owned()
+        self.switches.stopper()
     }
 
     /// How late replies have been.
@@ -248,7 +237,7 @@ impl EventLoop {
         for listener in self.listeners.drain(..) {
             epoll::delete(&self.epoll, &listener.socket)?;
         }
-        epoll::delete(&self.epoll, &self.stop.0)?;
+        epoll::delete(&self.epoll, &self.switches.stopped)?;
         let end = self.clock.wall().plus(Span::from_ms(5_000));
         while self.drives.iter().any(|drive| drive.in_flight() > 0) && self.clock.wall() < end {
             self.turn(events, Some(Span::ZERO))?;
@@ -256,6 +245,8 @@ impl EventLoop {
         for id in 0..self.places.len() as u32 {
             self.call(id, |endpoint, port| endpoint.flush(port));
         }
+        self.refusals.sum_up(&mut self.log);
+        self.endings.sum_up(&mut self.log);
         Ok(())
     }
 
@@ -274,7 +265,9 @@ impl EventLoop {
         }
         let wake = deadline.minus(self.limits.spin_before);
         let connected = self.places.len() > self.free.len();
-        let wake = if connected || self.observer.is_some() || !self.planned.is_empty() {
+        let uncounted = self.refusals.some_left_out() || self.endings.some_left_out();
+        let looks = connected || uncounted || self.observer.is_some() || !self.planned.is_empty();
+        let wake = if looks {
             wake.min(self.next_tick)
         } else {
             wake
@@ -471,6 +464,9 @@ impl EventLoop {
     fn tick(&mut self, now: Wall) {
         self.next_tick = now.plus(TICK);
         self.faults_due(now);
+        self.relieve(now);
+        self.refusals.rest(now, &mut self.log);
+        self.endings.rest(now, &mut self.log);
         for id in 0..self.places.len() as u32 {
             self.call(id, |endpoint, port| endpoint.tick(port));
         }
@@ -546,10 +542,14 @@ impl EventLoop {
 
     fn end(&mut self, id: u32, ending: &Ending) {
         let place = &mut self.places[id as usize];
-        match ending {
-            Ending::Left => {}
-            Ending::Broke(how) => (self.log)(&format!("{}: ended: {how}", place.name)),
-            Ending::Failed(what) => (self.log)(&format!("{}: failed: {what}", place.name)),
+        let how = match ending {
+            Ending::Left => None,
+            Ending::Broke(how) => Some(("ended", how)),
+            Ending::Failed(what) => Some(("failed", what)),
+        };
+        if let Some((word, how)) = how {
+            let line = || format!("{}: {word}: {how}", place.name);
+            self.endings.say(self.now, &mut self.log, line);
         }
         place.endpoint = None;
         place.name = String::new();

@@ -15,7 +15,8 @@ impl EventLoop {
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return,
             Err(error) => {
                 // Out of descriptors: the listener stays ready, so do not spin on it.
-                (self.log)(&format!("{}: accept: {error}", listener.front.name()));
+                let line = || format!("{}: accept: {error}", listener.front.name());
+                self.refusals.say(self.now, &mut self.log, line);
                 std::thread::sleep(std::time::Duration::from_millis(10));
                 return;
             }
@@ -30,12 +31,16 @@ impl EventLoop {
         };
         let name = format!("{} {peer}", listener.front.name());
         if self.places.len() - self.free.len() >= self.limits.connections {
-            (self.log)(&format!("{name}: refused: too many connections"));
+            let line = || format!("{name}: refused: too many connections");
+            self.refusals.say(self.now, &mut self.log, line);
             return;
         }
         match listener.front.accept(socket, &peer) {
             Ok(endpoint) => self.add(name, endpoint),
-            Err(why) => (self.log)(&format!("{name}: refused: {why}")),
+            Err(why) => {
+                let line = || format!("{name}: refused: {why}");
+                self.refusals.say(self.now, &mut self.log, line);
+            }
         }
     }
 

@@ -30,8 +30,8 @@ const CONTEXT_ID: u32 = 1;
 const MOST_EXTENTS: usize = 1024;
 
 /// Payload buffers up to this size are kept for use again, this many of them.
-const KEEP_BYTES: usize = 256 << 10;
-const KEEP: usize = 64;
+const KEEP_BYTES: usize = 64 << 10;
+const KEEP: usize = 32;
 
 /// Seconds that a client may take to negotiate.
 const PATIENCE_S: u64 = 30;
@@ -163,11 +163,18 @@ impl NbdConnection {
                 }
             }
             let rest = &bytes[used..];
-            if rest.len() < wire::Request::BYTES || self.leaving || !port.room() {
+            if rest.len() < wire::Request::BYTES || self.leaving {
                 return Ok(used);
             }
             let request = wire::Request::parse(rest)
                 .ok_or_else(|| Ending::broke("a request without its magic"))?;
+            let payload = match request.command {
+                command::READ | command::WRITE => request.length.min(LARGEST),
+                _ => 0,
+            };
+            if !port.room_for(payload.into()) {
+                return Ok(used);
+            }
             used += wire::Request::BYTES;
             self.command(request, agreed, out, port)?;
             if self.leaving && self.in_flight() == 0 {

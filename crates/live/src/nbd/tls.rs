@@ -148,7 +148,7 @@ impl Encrypted {
             let Some(session) = &mut self.session else {
                 return Ok(0);
             };
-            if rest.is_empty() || !port.room() {
+            if rest.is_empty() || port.refused() || !port.room() {
                 return Ok(bytes.len() - rest.len());
             }
             let broke = |error: &dyn std::fmt::Display| Ending::broke(format!("TLS: {error}"));

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use model::management::ManagedDrive;
 use model::media::{Medium, Precondition};
 use model::{Command, Completion, Device, Op, Span, Status, Time};
+use study::statistics::Histogram;
 
 use crate::setup::Setup;
 use crate::store::State;
@@ -117,6 +118,28 @@ pub struct Counters {
     pub latency_ns: u128,
 }
 
+/// Latencies by the model, of commands that succeeded since the start.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies {
+    /// Of reads.
+    pub reads: Histogram,
+    /// Of writes.
+    pub writes: Histogram,
+    /// Of flushes.
+    pub flushes: Histogram,
+}
+
+impl Latencies {
+    /// All of them, with what a command of each kind is called.
+    pub fn by_kind(&self) -> [(&'static str, &Histogram); 3] {
+        [
+            ("read", &self.reads),
+            ("write", &self.writes),
+            ("flush", &self.flushes),
+        ]
+    }
+}
+
 /// What the model was asked and what it answered, to be compared with a simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
@@ -149,6 +172,7 @@ pub struct Served {
     ready: Vec<Reply>,
     held: Held,
     counters: Counters,
+    latencies: Latencies,
     recording: Option<Box<Recording>>,
 }
 
@@ -185,6 +209,7 @@ impl Served {
             ready: Vec::with_capacity(256),
             held: Held::default(),
             counters: Counters::default(),
+            latencies: Latencies::default(),
             recording: None,
         })
     }
@@ -214,6 +239,11 @@ impl Served {
     /// What has been done since the start.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// How long commands have taken, by the model.
+    pub fn latencies(&self) -> &Latencies {
+        &self.latencies
     }
 
     /// Begins to record what the model is asked and what it answers; it grows without bound.
@@ -391,13 +421,20 @@ impl Served {
                 counters.reads += 1;
                 counters.bytes_read += u64::from(slot.bytes);
                 counters.latency_ns += u128::from(latency.ns());
+                self.latencies.reads.record(latency);
             }
             (Outcome::Success, Op::Write) => {
                 counters.writes += 1;
                 counters.bytes_written += u64::from(slot.bytes);
                 counters.latency_ns += u128::from(latency.ns());
+                self.latencies.writes.record(latency);
             }
-            (Outcome::Success, _) => counters.others += 1,
+            (Outcome::Success, op) => {
+                counters.others += 1;
+                if op == Op::Flush {
+                    self.latencies.flushes.record(latency);
+                }
+            }
             _ => counters.errors += 1,
         }
         let reply = Reply {

@@ -1,0 +1,57 @@
+//! When memory is short: who holds some of it and lets nothing move has to go.
+//!
+//! Replies that nobody reads, and the data of writes that stopped half way, stay as long as their connection does. While
+//! they leave room for others that is their own affair.
+
+use super::{EventLoop, Place};
+use crate::clock::Wall;
+use crate::port::Ending;
+
+/// How far a connection had come when it was looked at, and since when it has not gone on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    bytes: u64,
+    since: Wall,
+}
+
+impl Place {
+    /// Since when not a byte has come from its client or gone to it, as far as that was looked at.
+    fn still_since(&mut self, now: Wall) -> Wall {
+        if self.moved.bytes != self.load.moved {
+            self.moved = Moved {
+                bytes: self.load.moved,
+                since: now,
+            };
+        }
+        self.moved.since
+    }
+}
+
+impl EventLoop {
+    /// While somebody waits for what others hold: ends the connection that holds most of it and has been still for long.
+    /// Called every tenth of a second, which is time enough for the first to take what became free.
+    pub(super) fn relieve(&mut self, now: Wall) {
+        let patience = self.limits.patience;
+        let mut starved = false;
+        let mut most = None;
+        for (id, place) in self.places.iter_mut().enumerate() {
+            if place.endpoint.is_none() {
+                continue;
+            }
+            starved |= place.load.starved;
+            let since = place.still_since(now);
+            let bytes = place.load.waits_for_client();
+            if bytes > 0 && now.since(since) >= patience {
+                most = most.max(Some((bytes, id as u32)));
+            }
+        }
+        if let (true, Some((bytes, id))) = (starved, most) {
+            let why = format!(
+                "has moved nothing for {:.1} s and holds {:.1} MiB that others wait for",
+                patience.seconds(),
+                bytes as f64 / f64::from(1 << 20)
+            );
+            self.end(id, &Ending::Failed(why));
+        }
+    }
+}

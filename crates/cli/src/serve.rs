@@ -9,6 +9,7 @@ mod watch;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use live::control::Control;
@@ -167,6 +168,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             drive
                 .suffer(Time::ZERO, &Fault::Wear(percent))
                 .map_err(|what| Problems::whole("--percentage-used", what))?;
+        }
+        if let (true, Some(file)) = (drive.read_only(), drive.store_file()) {
+            let (name, file) = (drive.name(), file.display());
+            eprintln!(
+                "warning: {name}: {file}: no room beside it for what the drive remembers: served read-only"
+            );
         }
         drives.push(drive);
     }
@@ -343,14 +350,16 @@ fn promise(args: &Args, addresses: &[Address], server: &mut EventLoop) -> Result
     Ok(())
 }
 
-/// SIGINT and SIGTERM end the loop in order, SIGUSR1 cuts the power of all drives: whenever it comes to run.
+/// SIGINT and SIGTERM end the loop in order, SIGUSR1 cuts the power of all drives: whenever it comes to run. A file that
+/// may not become so large is an error of the write, and no reason to die.
 fn stop_on_signals() -> io::Result<Switches> {
-    use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+    use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
     use signal_hook::low_level::pipe::register;
     let switches = Switches::new()?;
     for signal in [SIGINT, SIGTERM] {
         register(signal, switches.stopper().descriptor()?)?;
     }
     register(SIGUSR1, switches.power_switch()?)?;
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     Ok(switches)
 }

@@ -4,6 +4,7 @@
 //! it is changed then.
 
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use model::management::{Lifetime, ManagedDrive, Management};
@@ -12,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use study::catalogue::DriveSheet;
 use study::problem::{Place, Problem, Problems};
 
-use crate::served::Served;
+use crate::served::{Served, no_room};
 use crate::store::{FileStore, MemoryStore, State, Store, state_path};
 
 /// Where the data of a drive shall be.
@@ -87,6 +88,7 @@ impl Setup {
                     file: None,
                     state: fresh,
                     state_file: None,
+                    made: None,
                 }
             }
             StoreChoice::File(path) => open_file(path, fresh, &self.sheet.management)?,
@@ -115,9 +117,27 @@ impl Setup {
         );
         let origin = self.name.clone();
         let drive = drive.map_err(|refusal| Problems::whole(&origin, refusal.to_string()))?;
-        Served::new(self, drive, opened)
-            .and_then(|served| served.save(false).map(|()| served))
-            .map_err(|error| Problems::whole(origin, error.to_string()))
+        let made = opened.made.clone();
+        let problem = |error: io::Error| Problems::whole(origin, error.to_string());
+        let mut served = match Served::new(self, drive, opened) {
+            Ok(served) => served,
+            Err(error) => return Err(problem(error)),
+        };
+        match (served.save(false), made) {
+            (Ok(()), _) => Ok(served),
+            // What is there can be read, and served again with room.
+            (Err(error), None) if no_room(&error) => {
+                served.make_read_only();
+                Ok(served)
+            }
+            (Err(error), made) => {
+                if let Some(path) = made {
+                    // It was made just now, and is of no use without its state.
+                    let _ = std::fs::remove_file(path);
+                }
+                Err(problem(error))
+            }
+        }
     }
 
     /// Whether the format that a store is in is the one that is wanted.
@@ -169,6 +189,8 @@ pub(crate) struct Opened {
     pub(crate) file: Option<File>,
     pub(crate) state: State,
     pub(crate) state_file: Option<PathBuf>,
+    /// The file of the data, if it has just been made.
+    pub(crate) made: Option<PathBuf>,
 }
 
 fn cannot(path: &Path, be: &str, error: &dyn std::fmt::Display) -> Problems {
@@ -190,9 +212,14 @@ fn open_file(path: &Path, fresh: State, management: &Management) -> Result<Opene
                 .open(path)
                 .map_err(|error| cannot(path, "created", &error))?;
             lock(path, &file)?;
-            file.set_len(fresh.bytes)
-                .map_err(|error| cannot(path, "made so large", &error))?;
-            opened(path, file, fresh)
+            let made = Some(path.to_owned());
+            let sized = file.set_len(fresh.bytes);
+            if sized.is_err() {
+                // Of no use, and in the way of the next attempt.
+                let _ = std::fs::remove_file(path);
+            }
+            sized.map_err(|error| cannot(path, "made so large", &error))?;
+            opened(path, file, fresh).map(|opened| Opened { made, ..opened })
         }
         (true, true) => open_existing(path, &beside, &fresh, management),
         (true, false) => Err(refused(
@@ -217,6 +244,7 @@ fn opened(path: &Path, file: File, state: State) -> Result<Opened, Problems> {
         file: Some(file),
         state,
         state_file: Some(state_path(path)),
+        made: None,
     })
 }
 

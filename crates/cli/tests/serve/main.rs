@@ -3,6 +3,7 @@
 mod durable;
 mod faults;
 mod figures;
+mod full;
 mod refused;
 mod rig;
 mod stalls;

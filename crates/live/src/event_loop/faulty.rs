@@ -64,9 +64,15 @@ impl EventLoop {
 
     /// Writes down what a drive remembers.
     pub(super) fn save(&mut self, index: usize) {
-        let drive = &self.drives[index];
-        if let Err(error) = drive.save(false) {
-            (self.log)(&format!("{}: its state: {error}", drive.name()));
+        self.drives[index].save_for_now();
+    }
+
+    /// Says what is wrong with the files of stores.
+    pub(super) fn complain(&mut self, now: Wall) {
+        for drive in &mut self.drives {
+            while let Some(line) = drive.complaint(now) {
+                (self.log)(&line);
+            }
         }
     }
 

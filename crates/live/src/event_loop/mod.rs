@@ -245,6 +245,7 @@ impl EventLoop {
         for id in 0..self.places.len() as u32 {
             self.call(id, |endpoint, port| endpoint.flush(port));
         }
+        self.complain(Wall::NEVER);
         self.refusals.sum_up(&mut self.log);
         self.endings.sum_up(&mut self.log);
         Ok(())
@@ -473,11 +474,10 @@ impl EventLoop {
         // Work of an idle drive is caught up with here, so that a command after a long pause finds little.
         let reached = self.clock.arrival(now);
         for drive in &mut self.drives {
-            if let Err(error) = drive.settle(reached) {
-                (self.log)(&format!("{}: its store: {error}", drive.name()));
-            }
+            drive.settle(reached);
         }
         self.serve();
+        self.complain(now);
         if now >= self.next_save {
             self.next_save = now.plus(SAVE);
             for index in 0..self.drives.len() {

@@ -10,6 +10,7 @@ use super::wire::{
 use super::{CONTEXT, CONTEXT_ID, LARGEST, Negotiated};
 use crate::outbox::Outbox;
 use crate::port::{Ending, Port};
+use crate::served::Served;
 
 /// Largest option.
 const LARGEST_OPTION: u32 = 8192;
@@ -51,11 +52,17 @@ pub(super) enum Progress {
     Commands(Negotiated),
 }
 
-/// What an export can do: everything but being read-only.
-fn abilities(structured: bool) -> u16 {
-    let always =
+/// What an export can do.
+fn abilities(structured: bool, drive: &Served) -> u16 {
+    let mut can =
         can::HAS_FLAGS | can::FLUSH | can::FUA | can::TRIM | can::WRITE_ZEROES | can::MULTI_CONN;
-    if structured { always | can::DF } else { always }
+    if structured {
+        can |= can::DF;
+    }
+    if drive.read_only() {
+        can |= can::READ_ONLY;
+    }
+    can
 }
 
 impl Handshake {
@@ -210,7 +217,7 @@ impl Handshake {
         let export = find(names, data)
             .ok_or_else(|| Ending::broke(format!("no export `{}`", data.escape_ascii())))?;
         out.push(&port.drive(export).bytes().to_be_bytes());
-        out.push(&abilities(self.structured).to_be_bytes());
+        out.push(&abilities(self.structured, port.drive(export)).to_be_bytes());
         if self.flags.unwrap_or(0) & u32::from(NO_ZEROES) == 0 {
             out.push(&[0; 124]);
         }
@@ -240,7 +247,7 @@ impl Handshake {
             out.push(data);
         };
         let mut size = drive.bytes().to_be_bytes().to_vec();
-        size.extend(abilities(self.structured).to_be_bytes());
+        size.extend(abilities(self.structured, drive).to_be_bytes());
         tell(about::EXPORT, &size);
         for kind in wanted {
             match kind {

@@ -506,6 +506,8 @@ impl Connection for NbdConnection {
             Outcome::Success => answer(pending.cookie, agreed, out),
             Outcome::OutOfRange => fail(pending.cookie, error::EINVAL, agreed, out),
             Outcome::Busy => fail(pending.cookie, error::ENOMEM, agreed, out),
+            Outcome::NoSpace => fail(pending.cookie, error::ENOSPC, agreed, out),
+            Outcome::ReadOnly => fail(pending.cookie, error::EPERM, agreed, out),
             _ => fail(pending.cookie, error::EIO, agreed, out),
         }
         self.give_back(pending.payload);

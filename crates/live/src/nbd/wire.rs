@@ -107,6 +107,7 @@ pub mod chunk {
 pub mod error {
     #![allow(missing_docs, reason = "the names of the protocol")]
     pub const OK: u32 = 0;
+    pub const EPERM: u32 = 1;
     pub const EIO: u32 = 5;
     pub const ENOMEM: u32 = 12;
     pub const EINVAL: u32 = 22;

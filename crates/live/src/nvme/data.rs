@@ -5,6 +5,7 @@
 //! here: by the host's wish (PRACT) or because the namespace shows plain blocks.
 
 use super::connection::Connection;
+use super::io::status_of;
 use super::protection::{Checks, TUPLE};
 use super::slots::Slot;
 use super::target::Namespace;
@@ -94,7 +95,7 @@ impl Connection {
             return port
                 .drive(drive)
                 .write(it.offset, &it.data, fua)
-                .map_err(|_| Status::WRITE_FAULT);
+                .map_err(status_of);
         }
         let namespace = self.layout(it)?;
         namespace.write(&it.sqe, &it.data, fua, &mut self.metadata, port)
@@ -168,7 +169,7 @@ impl Connection {
         namespace.protection.turn(&mut self.metadata, size);
         let drive = port.drive(namespace.drive);
         let written = drive.write_metadata(slba, &self.metadata);
-        written.map_err(|_| Status::WRITE_FAULT)
+        written.map_err(status_of)
     }
 
     /// From now on the blocks cannot be read, until they are written.
@@ -256,12 +257,11 @@ impl Namespace {
                     .check(&checks, index as u32, data, metadata)?;
             }
         }
-        let fault = |_| Status::WRITE_FAULT;
         for (index, piece) in wire.chunks_exact(step).enumerate() {
             let at = offset + (index * block) as u64;
-            drive.write(at, &piece[..block], fua).map_err(fault)?;
+            drive.write(at, &piece[..block], fua).map_err(status_of)?;
         }
         self.protection.turn(metadata, size);
-        drive.write_metadata(slba, metadata).map_err(fault)
+        drive.write_metadata(slba, metadata).map_err(status_of)
     }
 }

@@ -327,6 +327,8 @@ fn describe(namespace: &Namespace, facts: &Facts, left: Option<u8>) -> Namespace
     data.nawupf.set(per_atom);
     data.nabspf.set(per_atom);
     data.nvmcap = wide(u128::from(facts.bytes));
+    // Write protected.
+    data.nsattr = u8::from(facts.read_only);
     for field in [
         &mut data.npwg,
         &mut data.npwa,

@@ -19,6 +19,7 @@ pub(super) struct Facts {
     pub(super) critical_kelvin: u16,
     pub(super) write_cache: bool,
     pub(super) bytes: u64,
+    pub(super) read_only: bool,
     pub(super) power_limits_watts: Vec<f64>,
     pub(super) formats: Vec<LbaFormat>,
     /// Number of the one in use.
@@ -45,6 +46,7 @@ impl Facts {
             critical_kelvin: kelvin(management.thermal.critical_celsius),
             write_cache: drive.has_write_cache(),
             bytes: drive.bytes(),
+            read_only: drive.read_only(),
             power_limits_watts: management.power_limits_watts.clone(),
             formats: management.lba_formats.clone(),
             format: drive.model().lba_format_number(),

@@ -7,6 +7,7 @@ use super::admin::Answer;
 use super::connection::Connection;
 use super::controller::Features;
 use super::facts;
+use super::io::status_of;
 use super::wire::{Sqe, Status};
 use crate::port::Port;
 
@@ -141,7 +142,7 @@ impl Connection {
                 for drive in drives {
                     if port.drive(drive).has_write_cache() {
                         let done = port.drive(drive).enable_write_cache(value & 1 != 0);
-                        done.map_err(|_| Status::WRITE_FAULT)?;
+                        done.map_err(status_of)?;
                     }
                 }
             }

@@ -62,12 +62,14 @@ fn ranges(sqe: &Sqe) -> u32 {
 }
 
 /// Why the drive could not.
-fn status_of(outcome: Outcome) -> Status {
+pub(super) fn status_of(outcome: Outcome) -> Status {
     match outcome {
         Outcome::Success => Status::SUCCESS,
         Outcome::OutOfRange => Status::LBA_OUT_OF_RANGE,
         Outcome::UnrecoveredRead => Status::UNRECOVERED_READ,
         Outcome::WriteFault => Status::WRITE_FAULT,
+        Outcome::NoSpace => Status::CAPACITY_EXCEEDED,
+        Outcome::ReadOnly => Status::WRITE_PROTECTED,
         Outcome::Formatting => Status::FORMAT_IN_PROGRESS,
         Outcome::Busy => Status::COMMAND_INTERRUPTED,
         Outcome::PowerLoss | Outcome::Failed => Status::INTERNAL_ERROR,

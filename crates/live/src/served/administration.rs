@@ -1,6 +1,7 @@
 //! What an administrator asks of a served drive, and what happens to it: format, power, health, faults.
 
 use std::io;
+use std::path::Path;
 
 use model::management::{Health, ManagedDrive, Operation, Refusal, SanitizeStatus};
 use model::media::Precondition;
@@ -9,6 +10,7 @@ use study::catalogue::DriveSheet;
 
 use super::{Outcome, Served};
 use crate::faults::Fault;
+use crate::setup::StoreChoice;
 use crate::store::{State, save};
 
 /// What a power cut took.
@@ -82,7 +84,35 @@ impl Served {
     /// Health at `now`.
     pub fn health(&mut self, now: Time) -> Health {
         let now = self.reach(now);
-        self.drive.health(now)
+        let mut health = self.drive.health(now);
+        health.warning.read_only |= self.read_only;
+        health
+    }
+
+    /// Whether it is served read-only, because the host has no room for what the drive remembers.
+    pub fn read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// From now on nothing is written, nor remembered.
+    pub(crate) fn make_read_only(&mut self) {
+        self.read_only = true;
+    }
+
+    /// The file of the store, if it has one.
+    pub fn store_file(&self) -> Option<&Path> {
+        match &self.setup.store {
+            StoreChoice::Memory => None,
+            StoreChoice::File(path) => Some(path),
+        }
+    }
+
+    /// An error of the store, with the file's name.
+    pub(super) fn of_store(&self, error: io::Error) -> io::Error {
+        match self.store_file() {
+            None => error,
+            Some(path) => io::Error::new(error.kind(), format!("{}: {error}", path.display())),
+        }
     }
 
     /// Goes on to `now`, or to the last event if that was later.
@@ -93,14 +123,15 @@ impl Served {
     }
 
     /// Housekeeping, every 100 ms or so: temperature, and what has left the volatile cache by now.
-    pub(crate) fn settle(&mut self, now: Time) -> io::Result<()> {
+    pub(crate) fn settle(&mut self, now: Time) {
         let now = self.reach(now);
         self.drive.observe(now);
         if self.data.has_cache() {
             let buffered = self.gauge(Gauge::BufferedBytes);
-            self.data.settle(buffered as u64)?;
+            if let Err(error) = self.data.settle(buffered as u64) {
+                self.not_taken(&error);
+            }
         }
-        Ok(())
     }
 
     /// Whether it has a volatile write cache.
@@ -118,9 +149,8 @@ impl Served {
     /// # Errors
     /// Those of the store, to which what is cached has to go.
     pub fn enable_write_cache(&mut self, enabled: bool) -> Result<(), Outcome> {
-        self.data
-            .enable_cache(enabled)
-            .map_err(|_| Outcome::WriteFault)
+        let emptied = self.data.enable_cache(enabled);
+        emptied.map_err(|error| self.failed_after_all(&error))
     }
 
     /// The protection information of the format in use, in whatever form the front end that set it has.
@@ -140,9 +170,7 @@ impl Served {
         protection: u8,
     ) -> Result<Operation, Refusal> {
         let now = self.reach(now);
-        if self.in_flight() > 0 {
-            return Err(Refusal::Busy);
-        }
+        self.may_forget()?;
         let operation = self.drive.format(now, number)?;
         self.protection = protection;
         self.forget_everything();
@@ -155,12 +183,19 @@ impl Served {
     /// If commands are inside, or an operation is in progress.
     pub fn sanitize(&mut self, now: Time) -> Result<Operation, Refusal> {
         let now = self.reach(now);
-        if self.in_flight() > 0 {
-            return Err(Refusal::Busy);
-        }
+        self.may_forget()?;
         let operation = self.drive.sanitize(now)?;
         self.forget_everything();
         Ok(operation)
+    }
+
+    /// Whether everything may be erased.
+    fn may_forget(&self) -> Result<(), Refusal> {
+        match () {
+            () if self.read_only => Err(Refusal::Invalid("the drive is served read-only")),
+            () if self.in_flight() > 0 => Err(Refusal::Busy),
+            () => Ok(()),
+        }
     }
 
     /// The data goes, as the format in use has it. A store that cannot forget is of no use any more.
@@ -324,15 +359,22 @@ impl Served {
     /// # Errors
     /// Those of the file system.
     pub fn save(&self, clean: bool) -> io::Result<()> {
-        match &self.state_file {
-            Some(path) => save(
-                path,
-                &State {
-                    clean,
-                    ..self.state()
-                },
-            ),
-            None => Ok(()),
+        let Some(path) = self.state_file.as_ref().filter(|_| !self.read_only) else {
+            return Ok(());
+        };
+        let state = State {
+            clean,
+            ..self.state()
+        };
+        let named =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        save(path, &state).map_err(named)
+    }
+
+    /// The same now and then; what goes wrong is told with other complaints.
+    pub(crate) fn save_for_now(&mut self) {
+        if let Err(error) = self.save(false) {
+            self.troubles[1].note(&error);
         }
     }
 
@@ -341,7 +383,7 @@ impl Served {
     /// # Errors
     /// Those of the file system.
     pub fn shut_down(&mut self) -> io::Result<()> {
-        self.data.sync()?;
+        self.data.sync().map_err(|error| self.of_store(error))?;
         self.save(true)
     }
 }

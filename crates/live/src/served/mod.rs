@@ -7,6 +7,7 @@
 mod administration;
 mod data;
 mod held;
+mod trouble;
 
 use std::io;
 use std::path::PathBuf;
@@ -16,11 +17,14 @@ use model::media::{Medium, Precondition};
 use model::{Command, Completion, Device, Op, Span, Status, Time};
 use study::statistics::Histogram;
 
+use crate::clock::Wall;
 use crate::setup::Setup;
 use crate::store::State;
 pub use administration::PowerLoss;
 use data::Data;
 use held::Held;
+use trouble::Trouble;
+pub(crate) use trouble::no_room;
 
 /// Most commands in one drive at a time; more are refused.
 const SLOTS: usize = 1 << 16;
@@ -53,6 +57,10 @@ pub enum Outcome {
     UnrecoveredRead,
     /// The data could not be kept.
     WriteFault,
+    /// The host has no room for the data.
+    NoSpace,
+    /// The drive is served read-only.
+    ReadOnly,
     /// A FORMAT or sanitize is in progress.
     Formatting,
     /// Power went while it was in the drive: nobody knows whether it was done. Front ends end the connection.
@@ -173,6 +181,9 @@ pub struct Served {
     held: Held,
     counters: Counters,
     latencies: Latencies,
+    /// With the store, and with the file of what the drive remembers.
+    troubles: [Trouble; 2],
+    read_only: bool,
     recording: Option<Box<Recording>>,
 }
 
@@ -210,6 +221,8 @@ impl Served {
             held: Held::default(),
             counters: Counters::default(),
             latencies: Latencies::default(),
+            troubles: Default::default(),
+            read_only: false,
             recording: None,
         })
     }
@@ -281,6 +294,10 @@ impl Served {
         }
         if self.drive.operation(now).is_some() {
             self.end(&slot, Outcome::Formatting);
+            return;
+        }
+        if self.read_only && !matches!(request.op, Op::Read | Op::Flush) {
+            self.end(&slot, Outcome::ReadOnly);
             return;
         }
         let id = match self.free.pop() {
@@ -401,8 +418,31 @@ impl Served {
         };
         match done {
             Ok(()) => Outcome::Success,
-            Err(_) => Outcome::WriteFault,
+            Err(error) => self.not_taken(&error),
         }
+    }
+
+    /// What a command ends with that the store has refused.
+    fn not_taken(&mut self, error: &io::Error) -> Outcome {
+        let named = self.of_store(io::Error::new(error.kind(), error.to_string()));
+        self.troubles[0].note(&named);
+        if no_room(error) {
+            Outcome::NoSpace
+        } else {
+            Outcome::WriteFault
+        }
+    }
+
+    /// The same where it has been counted as done.
+    fn failed_after_all(&mut self, error: &io::Error) -> Outcome {
+        self.counters.errors += 1;
+        self.not_taken(error)
+    }
+
+    /// What is wrong with the files of the store and was not told yet, a line; at `now`, since the server started.
+    pub(crate) fn complaint(&mut self, now: Wall) -> Option<String> {
+        let what = self.troubles.iter_mut().find_map(|it| it.tell(now))?;
+        Some(format!("{}: {what}", self.setup.name))
     }
 
     fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
@@ -461,8 +501,9 @@ impl Served {
     /// [`Outcome::UnrecoveredRead`] if the store fails; `data` is then zeroes.
     #[inline]
     pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), Outcome> {
-        self.data.read(offset, data).map_err(|_| {
+        self.data.read(offset, data).map_err(|error| {
             data.fill(0);
+            self.failed_after_all(&error);
             Outcome::UnrecoveredRead
         })
     }
@@ -476,12 +517,11 @@ impl Served {
     /// Data of a write that has succeeded, or a part of it in whole blocks.
     ///
     /// # Errors
-    /// [`Outcome::WriteFault`] if the store fails.
+    /// [`Outcome::NoSpace`] if the host has no room, [`Outcome::WriteFault`] if the store fails otherwise.
     #[inline]
     pub fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), Outcome> {
-        self.data
-            .write(offset, data, fua)
-            .map_err(|_| Outcome::WriteFault)
+        let written = self.data.write(offset, data, fua);
+        written.map_err(|error| self.failed_after_all(&error))
     }
 
     /// Whether no block of the range is unreadable.
@@ -508,19 +548,21 @@ impl Served {
         let each = u64::from(self.drive.lba_format().metadata);
         self.data
             .read_metadata(lba * each, metadata)
-            .map_err(|_| Outcome::UnrecoveredRead)
+            .map_err(|error| {
+                self.failed_after_all(&error);
+                Outcome::UnrecoveredRead
+            })
     }
 
     /// Metadata of the blocks from `lba` on, on a format that has some. A crash of the server between this and the
     /// data leaves one without the other.
     ///
     /// # Errors
-    /// [`Outcome::WriteFault`] if the store fails, or the format has no metadata.
+    /// As [`Served::write`]; [`Outcome::WriteFault`] if the format has no metadata.
     pub fn write_metadata(&mut self, lba: u64, metadata: &[u8]) -> Result<(), Outcome> {
         let each = u64::from(self.drive.lba_format().metadata);
-        self.data
-            .write_metadata(lba * each, metadata)
-            .map_err(|_| Outcome::WriteFault)
+        let written = self.data.write_metadata(lba * each, metadata);
+        written.map_err(|error| self.failed_after_all(&error))
     }
 
     /// What the drive remembers as of now.

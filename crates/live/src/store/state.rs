@@ -207,11 +207,16 @@ pub fn save(path: &Path, state: &State) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
-    let mut file = File::create(&new)?;
-    file.write_all(state.emit().as_bytes())?;
-    file.sync_data()?;
-    drop(file);
-    fs::rename(&new, path)
+    let written = File::create(&new).and_then(|mut file| {
+        file.write_all(state.emit().as_bytes())?;
+        file.sync_data()
+    });
+    let replaced = written.and_then(|()| fs::rename(&new, path));
+    if replaced.is_err() {
+        // Half of it is of no use, and takes room.
+        let _ = fs::remove_file(&new);
+    }
+    replaced
 }
 
 #[cfg(test)]

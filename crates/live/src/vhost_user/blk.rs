@@ -42,6 +42,7 @@ pub(super) struct Shape {
     id: [u8; ID],
     /// A write may end before it is durable.
     has_cache: bool,
+    read_only: bool,
 }
 
 impl Shape {
@@ -56,6 +57,7 @@ impl Shape {
             rings: served.sheet().io_queues.clamp(1, RINGS),
             id,
             has_cache: served.has_write_cache(),
+            read_only: served.read_only(),
         }
     }
 
@@ -65,11 +67,11 @@ impl Shape {
 
     /// What a guest may count on.
     pub(super) fn features(&self) -> u64 {
-        let flush = if self.has_cache {
-            1 << blk::VIRTIO_BLK_F_FLUSH
-        } else {
-            0
-        };
+        let own = [
+            (self.has_cache, blk::VIRTIO_BLK_F_FLUSH),
+            (self.read_only, blk::VIRTIO_BLK_F_RO),
+        ];
+        let own = own.into_iter().filter_map(|(has, bit)| has.then_some(bit));
         [
             blk::VIRTIO_BLK_F_SEG_MAX,
             blk::VIRTIO_BLK_F_BLK_SIZE,
@@ -82,7 +84,8 @@ impl Shape {
             virtio_config::VIRTIO_F_VERSION_1,
         ]
         .into_iter()
-        .fold(flush, |features, bit| features | 1 << bit)
+        .chain(own)
+        .fold(0, |features, bit| features | 1 << bit)
     }
 
     /// Whether a guest with these features sends flushes. To one that does not, every write is durable.

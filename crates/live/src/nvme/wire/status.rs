@@ -53,6 +53,8 @@ impl Status {
     pub const TRANSIENT_TRANSPORT: Status = Status(0x22);
     /// Beyond the end of the namespace.
     pub const LBA_OUT_OF_RANGE: Status = Status::fixed(0, 0x80);
+    /// There is no room for the data.
+    pub const CAPACITY_EXCEEDED: Status = Status::fixed(0, 0x81);
     /// A format is under way.
     pub const FORMAT_IN_PROGRESS: Status = Status(0x84);
 

@@ -1,0 +1,67 @@
+//! What goes wrong with a store on the host's side (its disk is full): told at once, then now and then with its number.
+
+use std::io::{Error, ErrorKind};
+
+use model::Span;
+
+use crate::clock::Wall;
+
+/// From one line to the next.
+const AGAIN: Span = Span::from_ms(60_000);
+
+/// What goes wrong, of one kind.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    what: String,
+    count: u64,
+    told: u64,
+    next: Wall,
+}
+
+impl Trouble {
+    /// It has gone wrong once more, in this way.
+    pub(super) fn note(&mut self, error: &Error) {
+        self.count += 1;
+        self.what = error.to_string();
+    }
+
+    /// What there is to tell at `now`.
+    pub(super) fn tell(&mut self, now: Wall) -> Option<String> {
+        if self.count == self.told || now < self.next {
+            return None;
+        }
+        self.told = self.count;
+        self.next = now.plus(AGAIN);
+        Some(match self.count {
+            1 => self.what.clone(),
+            count => format!("{}, {count} times by now", self.what),
+        })
+    }
+}
+
+/// Whether the host has no room for more: its disk, a quota, a limit of this process.
+pub(crate) fn no_room(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_is_told_at_once_and_then_once_a_minute() {
+        let mut trouble = Trouble::default();
+        let mut told = Vec::new();
+        for second in 0..130 {
+            let now = Wall::from_ns(1 + second * 1_000_000_000);
+            trouble.note(&Error::from(ErrorKind::StorageFull));
+            told.extend(trouble.tell(now));
+            assert_eq!(trouble.tell(now), None);
+        }
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[2].ends_with("121 times by now"), "{told:?}");
+    }
+}

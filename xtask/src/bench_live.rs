@@ -1,15 +1,17 @@
 //! `cargo xtask bench-live`: a served drive beside nbdkit's memory plugin and qemu-nbd's null drive.
 //!
-//! All in one run, on this machine, with fio's nbd engine over a Unix socket: 4 KiB random reads at queue depth 1 and
-//! 32. What counts is I/Os per CPU-second of the server, and the 99th percentile. The drive is served with `--speed 0`
-//! and a memory store, so that no drive's latency is in the way. Rounds alternate between the servers; each is compared
-//! within itself, and the middle of these ratios is shown with the least and the most, because a shared machine changes
-//! its mind. What others use of the processors meanwhile is told with each figure. To be less disturbed by them, run it
-//! in a session of its own with a high weight: `setsid -w sh -c 'echo -20 > /proc/self/autogroup; cargo xtask
-//! bench-live'`, or at real-time priority: `chrt -f 1 cargo xtask bench-live`.
+//! All in one run, on this machine, with fio's nbd engine over a Unix socket; nbdkit with as many threads as it likes
+//! and with one, which is what the others have. What counts is I/Os per CPU-second of the server, and the 99th
+//! percentile. The drive is served with `--speed 0` and a memory store, so that no drive's latency is in the way. Rounds
+//! alternate between the servers; each is compared within itself, and the middle of these ratios is shown with the least
+//! and the most, because a shared machine changes its mind. What others use of the processors meanwhile is told with
+//! each figure. To be less disturbed by them, run it in a session of its own with a high weight: `setsid -w sh -c 'echo
+//! -20 > /proc/self/autogroup; cargo xtask bench-live'`, or at real-time priority: `chrt -f 1 cargo xtask bench-live`.
 //!
-//! First nothing has been written: a client that takes structured replies is then told of a hole by all but nbdkit, and
-//! no data moves. Then, with those that keep data, all of it has been written. After that NVMe/TCP in `tcp`.
+//! 4 KiB random reads of what was never written: a client that takes structured replies is then told of a hole by all but
+//! nbdkit, and no data moves. Then, with those that keep data, writes to blocks that were never written, each once, from
+//! a new server at each depth; all of it is written; reads, writes, and writes with a flush after each. After that
+//! NVMe/TCP in `tcp`.
 
 mod cores;
 mod load;
@@ -28,7 +30,53 @@ const ROUNDS: usize = 5;
 /// How long a measurement takes, unless it is said.
 const SECONDS: u32 = 4;
 const DEPTHS: [u32; 2] = [1, 32];
-const STATES: [&str; 2] = ["unwritten", "written"];
+/// Writes to blocks that were never written: a quarter of the store.
+const FIRST_WRITES: &str = "--rw=randwrite --io_size=256M";
+const READS: &str = "--rw=randread --norandommap";
+const WRITES: &str = "--rw=randwrite --norandommap";
+const FLUSHED: &str = "--rw=randwrite --norandommap --fsync=1";
+
+/// What is asked of a server.
+struct Job {
+    /// What the store is like.
+    state: Store,
+    what: &'static str,
+    depth: u32,
+    fio: &'static str,
+}
+
+/// What a store is like before a job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Store {
+    /// Nobody has written to it: a server is started for the job.
+    New,
+    /// Nobody has written to it, and the job does not.
+    Unwritten,
+    /// All of it has been written.
+    Written,
+}
+
+const fn job(state: Store, what: &'static str, depth: u32, fio: &'static str) -> Job {
+    Job {
+        state,
+        what,
+        depth,
+        fio,
+    }
+}
+
+/// Those with one server come one after the other.
+const JOBS: [Job; 9] = [
+    job(Store::New, "first writes", 1, FIRST_WRITES),
+    job(Store::New, "first writes", 32, FIRST_WRITES),
+    job(Store::Unwritten, "reads, unwritten", 1, READS),
+    job(Store::Unwritten, "reads, unwritten", 32, READS),
+    job(Store::Written, "reads, written", 1, READS),
+    job(Store::Written, "reads, written", 32, READS),
+    job(Store::Written, "writes", 1, WRITES),
+    job(Store::Written, "writes", 32, WRITES),
+    job(Store::Written, "write and flush", 1, FLUSHED),
+];
 
 /// A server under test.
 struct Server {
@@ -40,7 +88,7 @@ struct Server {
     command: fn(&Path) -> Command,
 }
 
-const SERVERS: [Server; 3] = [
+const SERVERS: [Server; 4] = [
     Server {
         name: "drivelab serve --speed 0",
         needs: "cargo",
@@ -60,14 +108,14 @@ const SERVERS: [Server; 3] = [
         needs: "nbdkit",
         export: "",
         keeps: true,
-        command: |socket| {
-            let mut command = program("nbdkit");
-            command
-                .args(["--foreground", "--exit-with-parent", "--unix"])
-                .arg(socket)
-                .args(["memory", "1G"]);
-            command
-        },
+        command: |socket| nbdkit(socket, &[]),
+    },
+    Server {
+        name: "nbdkit memory, one thread",
+        needs: "nbdkit",
+        export: "",
+        keeps: true,
+        command: |socket| nbdkit(socket, &["--threads=1"]),
     },
     Server {
         name: "qemu-nbd null",
@@ -86,6 +134,18 @@ const SERVERS: [Server; 3] = [
     },
 ];
 
+/// nbdkit's memory plugin.
+fn nbdkit(socket: &Path, more: &[&str]) -> Command {
+    let mut command = program("nbdkit");
+    command
+        .args(["--foreground", "--exit-with-parent"])
+        .args(more)
+        .arg("--unix")
+        .arg(socket)
+        .args(["memory", "1G"]);
+    command
+}
+
 /// What a round gave.
 #[derive(Clone, Copy, Default)]
 struct Score {
@@ -96,7 +156,7 @@ struct Score {
     others: f64,
 }
 
-/// By server, then by depth: unwritten, then written.
+/// By server, then by job, then by round.
 type Scores = Vec<Vec<Vec<Score>>>;
 
 pub(crate) fn command(args: &[&str]) -> Result<(), String> {
@@ -115,26 +175,20 @@ pub(crate) fn command(args: &[&str]) -> Result<(), String> {
     run(&mut cargo("build --release -p drivelab"))?;
     let folder = target().join("bench-live");
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let mut scores: Scores = vec![vec![Vec::new(); 2 * DEPTHS.len()]; SERVERS.len()];
-    for round in 0..ROUNDS {
+    let mut scores: Scores = vec![vec![Vec::new(); JOBS.len()]; SERVERS.len()];
+    for _ in 0..ROUNDS {
         cores::show();
         for (index, server) in SERVERS.iter().enumerate() {
             if !is_there(server.needs) {
                 println!("{}: SKIPPED, {} is missing", server.name, server.needs);
                 continue;
             }
-            let socket = folder.join(format!("{index}-{round}.sock"));
-            let _ = std::fs::remove_file(&socket);
-            for (place, score) in measure(server, &socket, seconds)?.into_iter().enumerate() {
-                let depth = DEPTHS[place % DEPTHS.len()];
+            let socket = folder.join(format!("{index}.sock"));
+            for (place, score) in measure(server, &socket, seconds)? {
+                let Job { what, depth, .. } = JOBS[place];
                 println!(
-                    "{:26} {:9} QD{depth:<3} {:>9.0} IOPS {:>9.0} a CPU-second, p99 {:>7.1} us, others {:.2}",
-                    server.name,
-                    STATES[place / DEPTHS.len()],
-                    score.iops,
-                    score.per_cpu_second,
-                    score.p99_us,
-                    score.others
+                    "{:26} {what:16} QD{depth:<3} {:>9.0} IOPS {:>9.0} a CPU-second, p99 {:>7.1} us, others {:.2}",
+                    server.name, score.iops, score.per_cpu_second, score.p99_us, score.others
                 );
                 scores[index][place].push(score);
             }
@@ -160,7 +214,7 @@ fn ratios(ours: &[f64], others: &[&[f64]], best: impl Fn(f64, f64) -> f64) -> Op
 /// The ratios to the better of the others, of each round.
 fn compare(scores: &Scores) {
     println!("The middle round, and from the least to the most of all:");
-    for place in 0..2 * DEPTHS.len() {
+    for (place, Job { what, depth, .. }) in JOBS.iter().enumerate() {
         let of = |what: fn(&Score) -> f64| -> Vec<Vec<f64>> {
             let one = |rounds: &Vec<Vec<Score>>| rounds[place].iter().map(what).collect();
             scores.iter().map(one).collect()
@@ -169,53 +223,71 @@ fn compare(scores: &Scores) {
             let others: Vec<&[f64]> = all[1..].iter().map(Vec::as_slice).collect();
             ratios(&all[0], &others, best)
         };
-        let rate = show(&of(|it| it.per_cpu_second), f64::max);
+        let rate = show(&of(|it| it.iops), f64::max);
+        let per_cpu = show(&of(|it| it.per_cpu_second), f64::max);
         let p99 = show(&of(|it| it.p99_us), f64::min);
-        if let (Some(rate), Some(p99)) = (rate, p99) {
+        if let (Some(rate), Some(per_cpu), Some(p99)) = (rate, per_cpu, p99) {
             println!(
-                "{:9} QD{:<2} {rate} times the better other's IOPS a CPU-second, {p99} times the lower p99",
-                STATES[place / DEPTHS.len()],
-                DEPTHS[place % DEPTHS.len()],
+                "{what:16} QD{depth:<2} {per_cpu} times the best other's IOPS a CPU-second, {rate} times the most IOPS, {p99} times the lowest p99"
             );
         }
     }
 }
 
-/// One server, all depths.
-fn measure(server: &Server, socket: &Path, seconds: u32) -> Result<Vec<Score>, String> {
-    let mut child = (server.command)(socket)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("{}: {error}", server.name))?;
-    let scores = with_server(server, socket, &child, seconds);
-    // It may have ended by itself, which `scores` then says.
-    let _ = child.kill();
-    let _ = child.wait();
-    scores
-}
-
-fn with_server(
-    server: &Server,
-    socket: &Path,
-    child: &Child,
-    seconds: u32,
-) -> Result<Vec<Score>, String> {
-    let start = Instant::now();
-    while !socket.exists() {
-        if start.elapsed() > Duration::from_secs(20) {
-            return Err(format!("{}: does not come up", server.name));
+/// One server, all jobs that it can do: numbers of jobs with what they gave.
+fn measure(server: &Server, socket: &Path, seconds: u32) -> Result<Vec<(usize, Score)>, String> {
+    let can = |job: &Job| server.keeps || job.state == Store::Unwritten;
+    let mut scores = Vec::new();
+    let mut running: Option<Running> = None;
+    let mut written = false;
+    for (place, job) in JOBS.iter().enumerate().filter(|(_, job)| can(job)) {
+        if job.state == Store::New {
+            running = None;
         }
-        sleep(Duration::from_millis(20));
-    }
-    sleep(Duration::from_millis(200));
-    let uri = format!("nbd+unix:///{}?socket={}", server.export, socket.display());
-    let mut scores = at_all_depths(&uri, child, seconds)?;
-    if server.keeps {
-        output(&mut fio(&uri, "--rw=write --bs=1M --iodepth=4"))?;
-        scores.extend(at_all_depths(&uri, child, seconds)?);
+        let up = match running.take() {
+            Some(up) => up,
+            None => Running::start(server, socket)?,
+        };
+        let uri = format!("nbd+unix:///{}?socket={}", server.export, socket.display());
+        if job.state == Store::Written && !written {
+            output(&mut fio(&uri, "--rw=write --bs=1M --iodepth=4"))?;
+            written = true;
+        }
+        scores.push((place, perform(job, &uri, &up.0, seconds)?));
+        // The next begins with a new one after a job that wrote to it.
+        running = (job.state != Store::New).then_some(up);
     }
     Ok(scores)
+}
+
+/// Ends a server that is no longer needed.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself, which its client then says.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    fn start(server: &Server, socket: &Path) -> Result<Running, String> {
+        // Of the one before.
+        let _ = std::fs::remove_file(socket);
+        let mut command = (server.command)(socket);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let running = Running(child.map_err(|error| format!("{}: {error}", server.name))?);
+        let start = Instant::now();
+        while !socket.exists() {
+            if start.elapsed() > Duration::from_secs(20) {
+                return Err(format!("{}: does not come up", server.name));
+            }
+            sleep(Duration::from_millis(20));
+        }
+        sleep(Duration::from_millis(200));
+        Ok(running)
+    }
 }
 
 /// fio with its nbd engine; `job` is what it does.
@@ -229,44 +301,82 @@ fn fio(uri: &str, job: &str) -> Command {
     command
 }
 
-/// 4 KiB random reads of what is at this address, served by `child`.
+/// 4 KiB random reads of what is at this address, served by `child`, at all depths.
 fn at_all_depths(uri: &str, child: &Child, seconds: u32) -> Result<Vec<Score>, String> {
-    let mut scores = Vec::new();
-    for depth in DEPTHS {
-        let pid = child.id().to_string();
-        let (before, moment) = (cpu_seconds(&pid, 11)?, Moment::now()?);
-        let job = format!(
-            "--rw=randread --bs=4k --time_based --norandommap --randrepeat=1 \
-             --runtime={seconds} --iodepth={depth}"
-        );
-        let text = output(&mut fio(uri, &job))?;
-        let cpu = cpu_seconds(&pid, 11)? - before;
-        let others = moment.others(cpu)?;
-        scores.push(Score {
-            others,
-            ..score(&text, cpu, seconds)?
-        });
-    }
-    Ok(scores)
+    let read = |depth| {
+        perform(
+            &job(Store::Unwritten, "reads", depth, READS),
+            uri,
+            child,
+            seconds,
+        )
+    };
+    DEPTHS.map(read).into_iter().collect()
 }
 
-/// Reads fio's terse format, version 3: IOPS are the 8th field, percentiles of completion latency from the 18th on.
-fn score(text: &str, cpu: f64, seconds: u32) -> Result<Score, String> {
+/// A job on what is at this address, served by `child`.
+fn perform(job: &Job, uri: &str, child: &Child, seconds: u32) -> Result<Score, String> {
+    let pid = child.id().to_string();
+    let (before, moment) = (cpu_seconds(&pid, 11)?, Moment::now()?);
+    let mut words = format!("{} --bs=4k --randrepeat=1 --iodepth={}", job.fio, job.depth);
+    if job.state != Store::New {
+        words += &format!(" --time_based --runtime={seconds}");
+    }
+    let text = output(&mut fio(uri, &words))?;
+    let cpu = cpu_seconds(&pid, 11)? - before;
+    let others = moment.others(cpu)?;
+    Ok(Score {
+        others,
+        ..score(&text, cpu)?
+    })
+}
+
+/// Reads fio's terse format, version 3. The fields of reads begin with the 6th, those of writes with the 47th: KiB,
+/// rate, IOPS, runtime, ..., from the 13th on percentiles of completion latency.
+fn score(text: &str, cpu: f64) -> Result<Score, String> {
     let line = text.lines().find(|line| line.starts_with("3;"));
     let fields: Vec<&str> = line.ok_or("fio printed no result")?.split(';').collect();
-    let number = |text: &str| text.parse::<f64>().ok();
-    let iops = fields.get(7).and_then(|it| number(it));
-    let p99 = fields.iter().skip(17).take(20).find_map(|field| {
-        let (percent, value) = field.split_once('=')?;
-        percent.starts_with("99.000").then(|| number(value))?
-    });
-    match (iops, p99) {
-        (Some(iops), Some(p99_us)) => Ok(Score {
-            iops,
-            per_cpu_second: iops * f64::from(seconds) / cpu.max(1.0 / TICKS),
-            p99_us,
+    let of = |first: usize| -> Option<Score> {
+        let number = |at: usize| fields.get(first + at)?.parse::<f64>().ok();
+        let percentiles = fields.get(first + 12..first + 32)?;
+        let p99 = percentiles.iter().find_map(|field| {
+            let (percent, value) = field.split_once('=')?;
+            percent.starts_with("99.000").then(|| value.parse().ok())?
+        });
+        let ios = number(0)? / 4.0;
+        (ios > 0.0).then_some(Score {
+            iops: number(2)?,
+            per_cpu_second: ios / cpu.max(1.0 / TICKS),
+            p99_us: p99?,
             others: 0.0,
-        }),
-        _ => Err(format!("fio printed `{text}`")),
+        })
+    };
+    of(5)
+        .or_else(|| of(46))
+        .ok_or_else(|| format!("fio printed `{text}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::score;
+
+    /// A line as fio prints it, with these figures in the part that begins with this field.
+    fn line(first: usize) -> String {
+        let mut fields = vec![String::from("0"); 130];
+        fields[0] = "3".into();
+        for (at, value) in [(0, "4000"), (2, "500"), (3, "2000"), (18, "99.000000%=77")] {
+            fields[first + at] = value.into();
+        }
+        fields.join(";")
+    }
+
+    #[test]
+    fn reads_and_writes_are_found_in_what_fio_prints() {
+        for first in [5, 46] {
+            let score = score(&line(first), 0.5).expect("a score");
+            let found = (score.iops, score.per_cpu_second, score.p99_us);
+            assert_eq!(found, (500.0, 2000.0, 77.0));
+        }
+        assert!(score(&line(60), 0.5).is_err());
     }
 }

@@ -1,27 +1,16 @@
 //! NVMe/TCP by `drivelab bench-target`, a core each for server and client, and nbdkit over TCP beside it, by fio and by
 //! the same client: what TCP over loopback can do here, in the same round, where both suffer from the same distance.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use super::load::Moment;
-use super::{DEPTHS, ROUNDS, at_all_depths, cores, ratios};
+use super::{DEPTHS, ROUNDS, Running, at_all_depths, cores, ratios};
 use crate::shell::{is_there, output, program, target};
 
 const NVME: &str = "127.0.0.1:14420";
 const NBD_PORT: &str = "14421";
-
-/// Ends a server that is no longer needed.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself, which its client then says.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 fn start(command: &mut Command) -> Result<Running, String> {
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();

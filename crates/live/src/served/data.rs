@@ -19,6 +19,8 @@ pub(super) struct Data {
     metadata: Option<Store>,
     /// Ranges in bytes, start to end, that cannot be read until they are written.
     unreadable: BTreeMap<u64, u64>,
+    /// Counts changes of it.
+    changes: u16,
 }
 
 impl Data {
@@ -32,6 +34,7 @@ impl Data {
             cache_enabled: true,
             metadata: None,
             unreadable: BTreeMap::new(),
+            changes: 0,
         }
     }
 
@@ -124,7 +127,7 @@ impl Data {
         if let Some(cache) = &mut self.cache {
             cache.lose();
         }
-        self.unreadable.clear();
+        self.heal(0, self.bytes);
         self.store.clear()
     }
 
@@ -176,6 +179,7 @@ impl Data {
         self.heal(offset, bytes);
         if bytes > 0 {
             self.unreadable.insert(offset, offset + bytes);
+            self.changes = self.changes.wrapping_add(1);
         }
     }
 
@@ -184,6 +188,7 @@ impl Data {
         let end = offset.saturating_add(bytes);
         while let Some((start, stop)) = self.first_unreadable(offset, end) {
             self.unreadable.remove(&start);
+            self.changes = self.changes.wrapping_add(1);
             if start < offset {
                 self.unreadable.insert(start, offset);
             }
@@ -202,6 +207,11 @@ impl Data {
     #[inline]
     pub(super) fn readable(&self, offset: u64, bytes: u64) -> bool {
         self.unreadable.is_empty() || self.first_unreadable(offset, offset + bytes).is_none()
+    }
+
+    /// Changes with [`Data::unreadable`].
+    pub(super) fn changes(&self) -> u16 {
+        self.changes
     }
 
     pub(super) fn unreadable(&self) -> Vec<(u64, u64)> {

@@ -6,6 +6,7 @@
 
 mod administration;
 mod data;
+mod division;
 mod held;
 mod trouble;
 
@@ -19,7 +20,7 @@ use study::statistics::Histogram;
 
 use crate::clock::Wall;
 use crate::setup::Setup;
-use crate::store::State;
+use crate::store::{Share, State};
 pub use administration::PowerLoss;
 use data::Data;
 use held::Held;
@@ -169,6 +170,8 @@ pub struct Served {
     serial: String,
     /// Protection information of the format in use.
     protection: u8,
+    /// How hosts have divided it into namespaces, if they have.
+    shares: Option<Vec<Share>>,
     /// What the FTL's map was like when it was begun, and bytes that hosts had written by then.
     ftl: (Precondition, u64),
     /// Last time at which the model was called.
@@ -212,6 +215,7 @@ impl Served {
             state_file: store.state_file,
             serial: state.serial,
             protection: state.protection,
+            shares: state.shares,
             ftl: (state.ftl, state.ftl_since_bytes),
             now: Time::ZERO,
             slots: Vec::with_capacity(1024),
@@ -577,6 +581,7 @@ impl Served {
             ftl: self.ftl.0,
             ftl_since_bytes: self.ftl.1,
             unreadable: self.data.unreadable(),
+            shares: self.shares.clone(),
         }
     }
 }

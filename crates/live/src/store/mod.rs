@@ -12,7 +12,7 @@ use std::io;
 pub use cache::WriteCache;
 pub use file::FileStore;
 pub use memory::MemoryStore;
-pub use state::{State, save, state_path};
+pub use state::{Share, State, save, state_path};
 
 /// Where the data is.
 #[derive(Debug)]

@@ -38,9 +38,26 @@ pub struct State {
     pub ftl_since_bytes: u64,
     /// Ranges in bytes (start, end) that cannot be read until they are written.
     pub unreadable: Vec<(u64, u64)>,
+    /// How hosts have divided it into namespaces; nothing if it is one.
+    pub shares: Option<Vec<Share>>,
 }
 
-/// Lines of one figure each, without those of unreadable ranges.
+/// A part of a drive that is a namespace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// Its identifier.
+    pub nsid: u32,
+    /// First byte.
+    pub first: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// What makes its unique names its own.
+    pub salt: u64,
+    /// Whether controllers that connect have it.
+    pub attached: bool,
+}
+
+/// Lines of one figure each, without those of namespaces and of unreadable ranges.
 const LINES: usize = 22;
 /// Of these the last ones, which version 1 had not.
 const LINES_OF_FTL: usize = 2;
@@ -89,6 +106,15 @@ impl State {
         for (start, end) in &self.unreadable {
             text.push_str(&format!("unreadable {start} {end}\n"));
         }
+        if let Some(shares) = &self.shares {
+            text.push_str("namespaces divided\n");
+            for it in shares {
+                text.push_str(&format!(
+                    "namespace {} {} {} {} {}\n",
+                    it.nsid, it.first, it.bytes, it.salt, it.attached
+                ));
+            }
+        }
         let sum = crc32c::crc32c(text.as_bytes());
         text.push_str(&format!("crc32c {sum:08x}\n"));
         text
@@ -124,6 +150,11 @@ impl State {
                 let (start, end) = value.split_once(' ').ok_or(format!("line `{line}`"))?;
                 let range = (number(key, start)?, number(key, end)?);
                 state.unreadable.push(range);
+            } else if key == "namespaces" {
+                state.shares.get_or_insert_default();
+            } else if key == "namespace" {
+                let share = share(value, state.bytes)?;
+                state.shares.get_or_insert_default().push(share);
             } else {
                 state.set(key, value)?;
                 seen += 1;
@@ -186,6 +217,27 @@ impl State {
     }
 }
 
+/// A namespace of a drive of so many bytes.
+fn share(text: &str, capacity: u64) -> Result<Share, String> {
+    let key = "namespace";
+    let words: Vec<&str> = text.split(' ').collect();
+    let &[nsid, first, bytes, salt, attached] = &words[..] else {
+        return Err(format!("{key}: `{text}` has not five values"));
+    };
+    let share = Share {
+        nsid: number(key, nsid)?,
+        first: number(key, first)?,
+        bytes: number(key, bytes)?,
+        salt: number(key, salt)?,
+        attached: number(key, attached)?,
+    };
+    let end = share.first.checked_add(share.bytes);
+    if share.first % 4096 != 0 || share.bytes == 0 || end.is_none_or(|end| end > capacity) {
+        return Err(format!("{key}: `{text}` is not within the drive"));
+    }
+    Ok(share)
+}
+
 fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<T, String> {
     value
         .parse()
@@ -243,6 +295,37 @@ mod tests {
     #[test]
     fn what_is_saved_is_read_again() {
         assert_eq!(State::parse(&state().emit()), Ok(state()));
+    }
+
+    #[test]
+    fn namespaces_are_remembered_and_stay_within_the_drive() {
+        let mut divided = state();
+        divided.shares = Some(Vec::new());
+        assert_eq!(State::parse(&divided.emit()), Ok(divided.clone()));
+        let share = Share {
+            nsid: 3,
+            first: 4096,
+            bytes: 512,
+            salt: 9,
+            attached: true,
+        };
+        divided.shares = Some(vec![share]);
+        assert_eq!(State::parse(&divided.emit()), Ok(divided.clone()));
+        for wrong in [
+            Share {
+                first: 512,
+                ..share
+            },
+            Share {
+                bytes: 8 << 30,
+                ..share
+            },
+            Share { bytes: 0, ..share },
+        ] {
+            divided.shares = Some(vec![wrong]);
+            let why = State::parse(&divided.emit()).unwrap_err();
+            assert!(why.contains("not within the drive"), "{why}");
+        }
     }
 
     #[test]

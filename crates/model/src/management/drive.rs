@@ -286,6 +286,13 @@ impl ManagedDrive {
         self.joules = self.joules_until(now);
     }
 
+    /// Ends what is in progress: nothing of the drive is in use, so there is nothing that would take long.
+    pub fn end_operation(&mut self) {
+        if let Some(operation) = self.operation.take() {
+            self.lifetime.sanitized |= operation.kind == OperationKind::Sanitize;
+        }
+    }
+
     /// What is in progress at `now`.
     pub fn operation(&mut self, now: Time) -> Option<Operation> {
         let operation = self.operation?;

@@ -134,8 +134,8 @@ struct Line {
 const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:fuzz";
 const LINES: usize = 4;
 /// Opcodes that mean something, and some that do not.
-const OPCODES: [u8; 24] = [
-    0x00, 0x01, 0x02, 0x04, 0x05, 0x08, 0x09, 0x0c, 0x06, 0x0a, 0x18, 0x80, 0x84, 0x7f, 0x02, 0x01,
+const OPCODES: [u8; 32] = [
+    0x0d, 0x0d, 0x14, 0x15, 0x15, 0x19, 0x86, 0x19, 0x00, 0x01, 0x02, 0x04, 0x05, 0x08, 0x09, 0x0c, 0x06, 0x0a, 0x18, 0x80, 0x84, 0x7f, 0x02, 0x01,
     0x09, 0x0a, 0x06, 0x02, 0x0c, 0x03, 0xff, 0x05,
 ];
 
@@ -150,9 +150,11 @@ fn drive() -> Served {
 }
 
 impl Rig {
-    fn new() -> Rig {
+    /// `full`: with all that hosts may ask for, whether the drive has it or not.
+    fn new(full: bool) -> Rig {
         let mut options = Options::new("fuzz", 1);
         options.controllers = 3;
+        options.full = full;
         Rig {
             nqn: options.nqn.clone(),
             shared: Rc::new(RefCell::new(Target::new(options))),
@@ -308,7 +310,7 @@ impl Rig {
 /// Whatever several hosts say in whatever order, the target goes on to serve others.
 pub fn sequence(bytes: &[u8]) {
     let mut script = Script(bytes);
-    let mut rig = Rig::new();
+    let mut rig = Rig::new(bytes.len() % 2 == 1);
     for line in 0..2 {
         rig.open(line, 0);
     }

@@ -73,6 +73,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDR")]
     nvme_tcp: Vec<String>,
 
+    /// What hosts find over NVMe/TCP: what the drive has, or also what hosts and test suites like to try (namespace
+    /// management, Copy, device self-test, persistent event log)
+    #[arg(long, value_name = "KIND", value_enum, default_value = "drive")]
+    controller: ControllerKind,
+
     /// Insert and strip metadata in the server, so that hosts see plain blocks on formats with protection information
     #[arg(long)]
     strip_metadata: bool,
@@ -129,6 +134,15 @@ pub(crate) struct Args {
     seed: u64,
 }
 
+/// How much a controller offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum ControllerKind {
+    /// What the drive has
+    Drive,
+    /// Everything there is
+    Full,
+}
+
 fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits.parse().map_err(|_| "not a whole number")?;
@@ -174,6 +188,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             eprintln!(
                 "warning: {name}: {file}: no room beside it for what the drive remembers: served read-only"
             );
+        }
+        // Hosts would find one namespace, with whatever lies where the others were.
+        if drive.shares().is_some() && args.controller == ControllerKind::Drive {
+            let what = format!(
+                "{}: hosts have divided its store into namespaces",
+                drive.name()
+            );
+            return Err(Problems(vec![asked::on_command_line(
+                what,
+                "serve it with --controller full, or with another --store",
+            )])
+            .into());
         }
         drives.push(drive);
     }
@@ -315,6 +341,7 @@ fn nvme_options(args: &Args, names: &[String]) -> nvme::Options {
     let id = names.first().map_or("drives", String::as_str);
     nvme::Options {
         strip_metadata: args.strip_metadata,
+        full: args.controller == ControllerKind::Full,
         ..nvme::Options::new(id, names.len())
     }
 }

@@ -151,6 +151,12 @@ impl<C> Offline<C> {
         })
     }
 
+    /// From now on the model's time goes on with the wall's, this many times as fast; commands complete at once all the
+    /// same.
+    pub fn at_speed(&mut self, speed: f64) {
+        self.clock = Clock::new(speed);
+    }
+
     /// Calls the connection with a port.
     ///
     /// # Errors

@@ -1,10 +1,13 @@
 //! Commands of admin queues, and those of fabrics that any queue takes.
 //!
-//! Left out: namespace management, firmware download, directives, security, device self-test, virtualisation.
+//! Left out: firmware download, directives, security, virtualisation.
 //! Source: NVM Express Base Specification 1.4, chapter 5.
 
 use super::connection::{Connection, Phase};
 use super::controller::EVENT_REQUESTS;
+use super::lba_status;
+use super::namespaces;
+use super::self_test;
 use super::slots::Stage;
 use super::wire::{Sqe, Status};
 use crate::faults::Fault;
@@ -25,12 +28,20 @@ pub mod opcode {
     pub const GET_FEATURES: u8 = 0x0a;
     /// Asynchronous Event Request.
     pub const ASYNC_EVENT: u8 = 0x0c;
+    /// Namespace Management.
+    pub const NAMESPACES: u8 = 0x0d;
+    /// Device Self-test.
+    pub const SELF_TEST: u8 = 0x14;
+    /// Namespace Attachment.
+    pub const ATTACHMENT: u8 = 0x15;
     /// Keep Alive.
     pub const KEEP_ALIVE: u8 = 0x18;
     /// Format NVM.
     pub const FORMAT: u8 = 0x80;
     /// Sanitize.
     pub const SANITIZE: u8 = 0x84;
+    /// Get LBA Status.
+    pub const GET_LBA_STATUS: u8 = 0x86;
     /// Vendor specific: the power of the namespace's drive is cut.
     pub const POWER_CUT: u8 = 0xc0;
 }
@@ -134,15 +145,77 @@ impl Connection {
             opcode::IDENTIFY => self.identify(sqe, port).map_err(plain),
             opcode::GET_LOG => self.get_log(sqe, port).map_err(plain),
             opcode::GET_FEATURES => self.get_features(sqe, port).map_err(plain),
-            opcode::SET_FEATURES => self.set_features(slot, sqe, port).map_err(plain),
+            opcode::SET_FEATURES => self.set_and_note(slot, sqe, port).map_err(plain),
             opcode::ASYNC_EVENT => self.park(slot, out).map_err(plain),
             opcode::KEEP_ALIVE => Ok(Answer::Done(0)),
             opcode::ABORT if !discovery => Ok(self.abort(sqe, out)),
             opcode::FORMAT if !discovery => self.format(slot, sqe, port).map_err(plain),
             opcode::SANITIZE if !discovery => self.sanitize(sqe, port).map_err(plain),
             opcode::POWER_CUT if !discovery => self.cut_power(sqe, port).map_err(plain),
+            opcode::GET_LBA_STATUS if !discovery => self.lba_status(sqe, port).map_err(plain),
+            _ if self.is_full() => self.full(slot, sqe, port).map_err(plain),
             _ => Err((Status::INVALID_OPCODE, 0)),
         }
+    }
+
+    /// Whether there is more than the drive has.
+    pub(super) fn is_full(&self) -> bool {
+        self.shared.borrow().options.full && !self.is_discovery()
+    }
+
+    /// Commands that are there on request, whatever the drive has.
+    fn full(&mut self, slot: u16, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Status> {
+        let controller = self.queue.controller;
+        let mut shared = self.shared.borrow_mut();
+        let data = &self.slots[slot].data;
+        let answer = match sqe.opcode {
+            opcode::SELF_TEST => {
+                self_test::command(&mut shared, controller, sqe, port).map(|()| Answer::Done(0))
+            }
+            opcode::NAMESPACES => namespaces::manage(&mut shared, controller, sqe, data, port),
+            opcode::ATTACHMENT => namespaces::attach(&mut shared, sqe, data, port),
+            _ => Err(Status::INVALID_OPCODE),
+        };
+        drop(shared);
+        if answer == Ok(Answer::Later) {
+            // A namespace whose drive has to be empty first.
+            self.slots[slot].stage = Stage::Parked;
+            self.creations.push(slot);
+            port.ring(port.me());
+        }
+        answer
+    }
+
+    /// Creates namespaces that have waited, as far as their drives are empty now.
+    pub(super) fn create_waiting(&mut self, out: &mut Outbox, port: &mut Port<'_>) {
+        for slot in std::mem::take(&mut self.creations) {
+            let sqe = self.slots[slot].sqe;
+            let data = std::mem::take(&mut self.slots[slot].data);
+            let made = namespaces::manage(
+                &mut self.shared.borrow_mut(),
+                self.queue.controller,
+                &sqe,
+                &data,
+                port,
+            );
+            match made {
+                Ok(Answer::Later) => {
+                    self.slots[slot].data = data;
+                    self.creations.push(slot);
+                }
+                Ok(Answer::Done(dwords)) => self.respond_wide(slot, Status::SUCCESS, dwords, out),
+                Ok(Answer::Page) => self.respond(slot, Status::SUCCESS, 0, out),
+                Err(status) => self.fail(slot, status, out),
+            }
+        }
+    }
+
+    fn lba_status(&mut self, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Status> {
+        let most = sqe.sgl.length.get().min(MOST_DATA) as usize;
+        let mut shared = self.shared.borrow_mut();
+        shared.active(self.queue.controller, sqe.nsid.get())?;
+        self.page = lba_status::command(&mut shared, sqe, most, port)?;
+        Ok(Answer::Page)
     }
 
     /// Cuts the power after the answer; the connections then end.

@@ -55,7 +55,7 @@ pub(super) struct Queue {
     pub(super) id: u16,
     pub(super) controller: u16,
     /// Which life of the controller it belongs to.
-    pub(super) life: u32,
+    pub(super) life: u64,
     pub(super) entries: u16,
     pub(super) head: u16,
     /// The host wants to know how far its queue has been taken.
@@ -89,6 +89,8 @@ pub struct Connection {
     pub(super) metadata: Vec<u8>,
     /// Formats that are under way, with the namespaces concerned.
     pub(super) formats: Vec<(u16, Vec<u32>)>,
+    /// Namespaces that are to be created when their drive is empty.
+    pub(super) creations: Vec<u16>,
     /// Some namespace has metadata.
     pub(super) with_metadata: bool,
     /// Commands since the last tick.
@@ -120,6 +122,7 @@ impl Connection {
             page: Vec::new(),
             metadata: Vec::new(),
             formats: Vec::new(),
+            creations: Vec::new(),
             with_metadata: false,
             recent: false,
         }
@@ -128,7 +131,7 @@ impl Connection {
     /// Looks up what holds for all commands of the queue.
     pub(super) fn refresh(&mut self) {
         let shared = self.shared.borrow();
-        self.with_metadata = shared.namespaces.iter().any(|it| it.metadata > 0);
+        self.with_metadata = shared.present().any(|(_, it)| it.metadata > 0);
     }
 
     pub(super) fn event(
@@ -439,6 +442,11 @@ impl Connection {
 
     /// Ends a command that failed, and notes it in the error log.
     pub(super) fn fail(&mut self, slot: u16, status: Status, out: &mut Outbox) {
+        self.fail_with(slot, status, 0, out);
+    }
+
+    /// The same, with dword 0.
+    pub(super) fn fail_with(&mut self, slot: u16, status: Status, dw0: u32, out: &mut Outbox) {
         if !status.is_success() && self.phase != Phase::Unconnected {
             let sqe = self.slots[slot].sqe;
             if let Some(controller) = self.shared.borrow_mut().controller(self.queue.controller) {
@@ -447,7 +455,7 @@ impl Connection {
                 controller.failed(self.queue.id, sqe.cid.get(), status, nsid, lba);
             }
         }
-        self.respond(slot, status, 0, out);
+        self.respond(slot, status, dw0, out);
     }
 
     /// Ends a command with data of `length` bytes, which `fill` writes where they are sent from.

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use super::features::HOST_BEHAVIOR;
 use super::log::{ErrorEntry, zeroed};
 use super::wire::Status;
 use crate::clock::Wall;
@@ -57,6 +58,8 @@ impl Notification {
     pub const NAMESPACE: Notification = Notification::of(2, 0, super::log::CHANGED_NAMESPACES);
     /// The discovery log page has changed.
     pub const DISCOVERY: Notification = Notification::of(2, 0xf0, super::log::DISCOVERY);
+    /// The log page of unreadable blocks has changed.
+    pub const LBA_STATUS: Notification = Notification::of(2, 5, super::log::LBA_STATUS);
     /// A sanitize has ended.
     pub const SANITIZED: Notification = Notification::of(6, 1, super::log::SANITIZE);
 
@@ -76,6 +79,7 @@ impl Notification {
             Notification::TEMPERATURE => 1 << 1,
             Notification::RELIABILITY => 1 << 2,
             Notification::NAMESPACE => 1 << 8,
+            Notification::LBA_STATUS => 1 << 13,
             Notification::DISCOVERY => 1 << 31,
             _ => 0,
         }
@@ -97,6 +101,10 @@ pub struct Features {
     pub error_recovery: u32,
     /// 07h: I/O queues, as dword 0.
     pub queues: Option<u32>,
+    /// 08h.
+    pub coalescing: u32,
+    /// 09h: interrupt vectors whose interrupts are not coalesced, by a bit each.
+    pub uncoalesced: u128,
     /// 0Ah.
     pub atomicity: u32,
     /// 0Bh.
@@ -105,8 +113,10 @@ pub struct Features {
     pub timestamp: Option<(u64, u64)>,
     /// 0Fh, in ms; 0: no keep-alive.
     pub keep_alive_ms: u32,
-    /// 16h: its first byte.
-    pub host_behavior: u8,
+    /// 15h.
+    pub lba_status: u32,
+    /// 16h: the bytes that mean something.
+    pub host_behavior: [u8; HOST_BEHAVIOR],
 }
 
 /// One controller.
@@ -131,8 +141,10 @@ pub struct Controller {
     status: u32,
     /// Which I/O queues are connected, by a bit each; queue 0 is bit 0.
     queues: u128,
-    /// Counts resets: an I/O queue of an earlier life is gone.
-    pub life: u32,
+    /// Counts resets, on from a number that no other controller has: an I/O queue of an earlier life is gone.
+    pub life: u64,
+    /// Which namespaces are attached, by a bit each; those beyond 128 always are.
+    pub attached: u128,
     waiting: VecDeque<Notification>,
     /// Log pages that have to be read before more is told of them.
     masked: Vec<u8>,
@@ -142,6 +154,10 @@ pub struct Controller {
     uncounted: u64,
     /// Namespaces that have changed since the host read the list.
     pub changed: Vec<u32>,
+    /// The persistent event log as it was when the host began to read it.
+    pub event_log: Option<Vec<u8>>,
+    /// State of the list of unreadable blocks of which the host was told last.
+    pub lba_status_seen: Option<u16>,
 }
 
 impl Controller {
@@ -160,12 +176,15 @@ impl Controller {
             status: 0,
             queues: 0,
             life: 0,
+            attached: u128::MAX,
             waiting: VecDeque::new(),
             masked: Vec::new(),
             errors: VecDeque::new(),
             error_count: 0,
             uncounted: 0,
             changed: Vec::new(),
+            event_log: None,
+            lba_status_seen: None,
         }
     }
 
@@ -238,6 +257,7 @@ impl Controller {
         self.life += 1;
         self.waiting.clear();
         self.masked.clear();
+        self.event_log = None;
     }
 
     /// Takes an I/O queue into use; `false` if it is in use already.
@@ -251,6 +271,37 @@ impl Controller {
     /// An I/O queue is gone.
     pub fn leave_queue(&mut self, queue: u16) {
         self.queues &= !(1 << (queue & 127));
+    }
+
+    /// Descriptor formats of Copy that the host has switched on, by a bit each.
+    pub fn copies(&self) -> u16 {
+        let bytes = self.features.host_behavior;
+        u16::from_le_bytes([bytes[4], bytes[5]])
+    }
+
+    /// Whether the namespace of this identifier, if there is one, is attached.
+    #[inline]
+    pub fn has(&self, nsid: u32) -> bool {
+        let bit = self.attached.checked_shr(nsid.wrapping_sub(1));
+        bit.is_none_or(|bit| bit & 1 != 0)
+    }
+
+    /// Attaches or detaches a namespace; one beyond 128 cannot be detached.
+    pub fn attach(&mut self, nsid: u32, attached: bool) {
+        let bit = 1u128.checked_shl(nsid.wrapping_sub(1)).unwrap_or_default();
+        if attached {
+            self.attached |= bit;
+        } else {
+            self.attached &= !bit;
+        }
+    }
+
+    /// A namespace has changed, come or gone: the host is told.
+    pub fn namespace_changed(&mut self, nsid: u32) {
+        self.notify(Notification::NAMESPACE);
+        if !self.changed.contains(&nsid) {
+            self.changed.push(nsid);
+        }
     }
 
     /// Something has happened that the host may want to know.

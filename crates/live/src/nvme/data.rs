@@ -19,6 +19,12 @@ fn unread(_: Outcome) -> Status {
 }
 
 impl Namespace {
+    /// A block's number in the drive.
+    #[inline]
+    pub(super) fn in_drive(&self, lba: u64) -> u64 {
+        self.first / u64::from(self.block) + lba
+    }
+
     /// Bytes that move over the wire for so many blocks.
     #[inline]
     pub(super) fn wire_bytes(&self, sqe: &Sqe, blocks: u32) -> u32 {
@@ -30,7 +36,7 @@ impl Namespace {
     }
 
     /// Whether metadata stays here.
-    fn plain(&self, sqe: &Sqe) -> bool {
+    pub(super) fn plain(&self, sqe: &Sqe) -> bool {
         let act = sqe.cdw12.get() & 1 << 29 != 0;
         self.strip || (act && usize::from(self.metadata) == TUPLE)
     }
@@ -157,7 +163,7 @@ impl Connection {
         }
         let size = usize::from(namespace.metadata);
         let blocks = (it.bytes / namespace.block) as usize;
-        let slba = it.sqe.slba();
+        let lba = namespace.in_drive(it.sqe.slba());
         self.metadata.clear();
         self.metadata.resize(blocks * size, 0);
         self.page.clear();
@@ -168,7 +174,7 @@ impl Connection {
         }
         namespace.protection.turn(&mut self.metadata, size);
         let drive = port.drive(namespace.drive);
-        let written = drive.write_metadata(slba, &self.metadata);
+        let written = drive.write_metadata(lba, &self.metadata);
         written.map_err(status_of)
     }
 
@@ -183,7 +189,7 @@ impl Connection {
 
 impl Namespace {
     /// Reads blocks, which fill `wire`, with what the command wants of their metadata.
-    fn read(
+    pub(super) fn read(
         &self,
         sqe: &Sqe,
         wire: &mut [u8],
@@ -192,8 +198,8 @@ impl Namespace {
     ) -> Result<(), Status> {
         let drive = port.drive(self.drive);
         let (block, size) = (self.block as usize, usize::from(self.metadata));
-        let slba = sqe.slba();
-        let offset = slba * u64::from(self.block);
+        let lba = self.in_drive(sqe.slba());
+        let offset = lba * u64::from(self.block);
         if size == 0 {
             return drive.read(offset, wire).map_err(unread);
         }
@@ -202,7 +208,7 @@ impl Namespace {
         let blocks = wire.len() / step;
         metadata.clear();
         metadata.resize(blocks * size, 0);
-        drive.read_metadata(slba, metadata).map_err(unread)?;
+        drive.read_metadata(lba, metadata).map_err(unread)?;
         self.protection.turn(metadata, size);
         let checks = self.checks(sqe);
         for (index, (piece, metadata)) in wire
@@ -223,7 +229,7 @@ impl Namespace {
     }
 
     /// Writes blocks as they came over the wire. Protection information that is wrong changes nothing.
-    fn write(
+    pub(super) fn write(
         &self,
         sqe: &Sqe,
         wire: &[u8],
@@ -233,8 +239,8 @@ impl Namespace {
     ) -> Result<(), Status> {
         let drive = port.drive(self.drive);
         let (block, size) = (self.block as usize, usize::from(self.metadata));
-        let slba = sqe.slba();
-        let offset = slba * u64::from(self.block);
+        let lba = self.in_drive(sqe.slba());
+        let offset = lba * u64::from(self.block);
         let plain = self.plain(sqe);
         let step = if plain { block } else { block + size };
         let checks = self.checks(sqe);
@@ -261,7 +267,10 @@ impl Namespace {
             let at = offset + (index * block) as u64;
             drive.write(at, &piece[..block], fua).map_err(status_of)?;
         }
+        if size == 0 {
+            return Ok(());
+        }
         self.protection.turn(metadata, size);
-        drive.write_metadata(slba, metadata).map_err(status_of)
+        drive.write_metadata(lba, metadata).map_err(status_of)
     }
 }

@@ -9,13 +9,16 @@ use zerocopy::IntoBytes;
 use super::admin::Answer;
 use super::connection::{Connection, IN_CAPSULE};
 use super::controller::{ERROR_ENTRIES, EVENT_REQUESTS, QUEUE_ENTRIES, VERSION};
+use super::copy;
 use super::facts::{self, Facts};
 use super::identify::{
     ControllerData, IDENTIFY, IndependentNamespaceData, NamespaceData, NvmControllerData, name,
     text, wide,
 };
 use super::log::zeroed;
-use super::target::{DISCOVERY_NQN, Namespace, Work};
+use super::persistent;
+use super::self_test;
+use super::target::{DISCOVERY_NQN, Namespace, Work, transfer};
 use super::wire::{Sqe, Status};
 use crate::port::Port;
 
@@ -64,21 +67,20 @@ impl Connection {
                 Ok(())
             }
             _ if discovery => Err(Status::INVALID_FIELD),
-            cns::ACTIVE | cns::NVM_ACTIVE | cns::ALLOCATED => self.list(nsid, &mut page),
-            cns::NVM_NAMESPACE if self.has(nsid) => Ok(()),
-            cns::NVM_NAMESPACE => Err(Status::INVALID_NAMESPACE),
+            cns::ACTIVE | cns::NVM_ACTIVE => self.list(nsid, true, &mut page),
+            cns::ALLOCATED => self.list(nsid, false, &mut page),
+            cns::NVM_NAMESPACE => self.nvm_namespace_page(nsid, &mut page),
             cns::NVM_CONTROLLER if sqe.cdw11.get() >> 24 == 0 => {
                 page.copy_from_slice(nvm_controller().as_bytes());
                 Ok(())
             }
             cns::NVM_CONTROLLER => Err(Status::INVALID_FIELD),
-            cns::NAMESPACE | cns::ALLOCATED_NAMESPACE => self.namespace_page(nsid, &mut page, port),
+            cns::NAMESPACE => self.namespace_page(nsid, true, &mut page, port),
+            cns::ALLOCATED_NAMESPACE => self.namespace_page(nsid, false, &mut page, port),
             cns::INDEPENDENT => self.independent_page(nsid, &mut page),
             cns::DESCRIPTORS => self.descriptors(nsid, &mut page, port),
-            cns::ATTACHED_CONTROLLERS | cns::CONTROLLERS => {
-                self.controllers(sqe, &mut page);
-                Ok(())
-            }
+            cns::ATTACHED_CONTROLLERS => self.controllers(sqe, Some(nsid), &mut page),
+            cns::CONTROLLERS => self.controllers(sqe, None, &mut page),
             cns::COMMAND_SETS => {
                 // The first combination: the NVM command set.
                 page[0] = 1;
@@ -96,17 +98,17 @@ impl Connection {
         controller.is_some_and(|controller| controller.discovery)
     }
 
-    fn has(&self, nsid: u32) -> bool {
-        self.shared.borrow_mut().namespace(nsid).is_some()
+    /// Whether there is such a namespace, attached here.
+    fn nvm_namespace_page(&self, nsid: u32, _page: &mut [u8]) -> Result<(), Status> {
+        let mut shared = self.shared.borrow_mut();
+        shared.active(self.queue.controller, nsid)?;
+        Ok(())
     }
 
     fn controller(&self, port: &mut Port<'_>) -> ControllerData {
         let shared = self.shared.borrow();
-        let all: Vec<Facts> = shared
-            .namespaces
-            .iter()
-            .map(|namespace| Facts::of(port.drive(namespace.drive)))
-            .collect();
+        let drives = shared.options.drives.iter();
+        let all: Vec<Facts> = drives.map(|&it| Facts::of(port.drive(it))).collect();
         let first = all.first();
         let mut data = self.any_controller(&shared.options.nqn);
         data.cntrltype = 1;
@@ -119,18 +121,18 @@ impl Connection {
             data.wctemp.set(first.warning_kelvin);
             data.cctemp.set(first.critical_kelvin);
         }
-        let most = shared.namespaces.iter().map(|it| it.max_transfer).min();
+        let most = all.iter().map(|it| transfer(it.max_transfer)).min();
         data.mdts = most.map_or(0, pages_exponent);
-        // Namespaces change: tell.
-        data.oaes.set(1 << 8);
+        // Namespaces, and unreadable blocks, change: tell.
+        data.oaes.set(1 << 8 | 1 << 13);
         // Traffic counts as keep-alive; a host identifier of 128 bits.
         data.ctratt.set(1 << 6 | 1);
-        // Format NVM; sanitize by erasing blocks.
-        data.oacs.set(1 << 1);
+        // Format NVM, Get LBA Status; sanitize by erasing blocks.
+        data.oacs.set(1 << 1 | 1 << 9);
         data.sanicap.set(1 << 1);
         data.lpa = 1 << 1 | 1 << 2;
-        data.nn.set(all.len() as u32);
-        data.mnan.set(all.len() as u32);
+        data.nn.set(shared.most());
+        data.mnan.set(shared.most());
         // Compare, Write Uncorrectable, Dataset Management, Write Zeroes, Save/Select, Timestamp, Verify.
         data.oncs
             .set(1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7);
@@ -143,6 +145,9 @@ impl Connection {
         };
         let bytes: u128 = all.iter().map(|it| u128::from(it.bytes)).sum();
         data.tnvmcap = wide(bytes);
+        if shared.options.full {
+            full_controller(&mut data, bytes - u128::from(shared.layout.allocated()));
+        }
         let limits = first.map_or(&[][..], |it| &it.power_limits_watts);
         data.npss = limits.len().clamp(1, 32) as u8 - 1;
         for (descriptor, (number, &watts)) in data.psd.iter_mut().zip((0u8..).zip(limits)) {
@@ -195,43 +200,67 @@ impl Connection {
         data
     }
 
-    /// Namespaces after this one.
-    fn list(&self, after: u32, page: &mut [u8]) -> Result<(), Status> {
+    /// Namespaces after this one: those attached here, or all.
+    fn list(&self, after: u32, attached: bool, page: &mut [u8]) -> Result<(), Status> {
         if after >= ALL - 1 {
             return Err(Status::INVALID_NAMESPACE);
         }
-        let count = self.shared.borrow().namespaces.len() as u32;
-        for (place, nsid) in page.chunks_exact_mut(4).zip(after + 1..=count) {
+        let mut shared = self.shared.borrow_mut();
+        let here = shared.controller(self.queue.controller);
+        let here = here.map_or(0, |it| it.attached);
+        let here = |nsid: u32| here.checked_shr(nsid - 1).is_none_or(|bits| bits & 1 != 0);
+        let wanted = shared
+            .present()
+            .map(|(nsid, _)| nsid)
+            .filter(|&nsid| nsid > after && (!attached || here(nsid)));
+        for (place, nsid) in page.chunks_exact_mut(4).zip(wanted) {
             place.copy_from_slice(&nsid.to_le_bytes());
         }
         Ok(())
     }
 
-    /// Controllers from the one named in the command on.
-    fn controllers(&self, sqe: &Sqe, page: &mut [u8]) {
+    /// Controllers from the one named in the command on; only those that have this namespace.
+    fn controllers(&self, sqe: &Sqe, nsid: Option<u32>, page: &mut [u8]) -> Result<(), Status> {
         let from = (sqe.cdw10.get() >> 16) as u16;
-        let shared = self.shared.borrow();
+        let mut shared = self.shared.borrow_mut();
+        if let Some(nsid) = nsid {
+            let absent = shared.absent(nsid);
+            shared.namespace(nsid).ok_or(absent)?;
+        }
         let mut count = 0;
-        for (place, id) in page[2..].chunks_exact_mut(2).zip(shared.identifiers(from)) {
+        let wanted = shared
+            .controllers()
+            .filter(|it| it.id >= from && nsid.is_none_or(|nsid| it.has(nsid) && !it.discovery))
+            .map(|it| it.id);
+        for (place, id) in page[2..].chunks_exact_mut(2).zip(wanted) {
             place.copy_from_slice(&id.to_le_bytes());
             count += 1u16;
         }
         page[..2].copy_from_slice(&count.to_le_bytes());
+        Ok(())
     }
 
+    /// A namespace; zeroes if it is not attached here but could be.
     fn namespace_page(
         &self,
         nsid: u32,
+        attached: bool,
         page: &mut [u8],
         port: &mut Port<'_>,
     ) -> Result<(), Status> {
         let mut shared = self.shared.borrow_mut();
-        // All namespaces: what they have in common is what the first one has.
-        let wanted = if nsid == ALL { 1 } else { nsid };
-        let count = shared.namespaces.len() as u32;
-        let Some(namespace) = shared.namespace(wanted).copied() else {
-            // A namespace that could be but is not is all zeroes.
-            let possible = wanted != 0 && wanted <= count;
+        let full = shared.options.full;
+        let namespace = if nsid == ALL {
+            // What all namespaces have in common is what one of a drive's own has.
+            let drive = shared.first_drive()?;
+            Some(shared.common(drive, port))
+        } else if attached {
+            shared.active(self.queue.controller, nsid).ok().copied()
+        } else {
+            shared.namespace(nsid).copied()
+        };
+        let Some(namespace) = namespace else {
+            let possible = nsid != 0 && nsid <= shared.most();
             return if possible {
                 Ok(())
             } else {
@@ -243,14 +272,17 @@ impl Connection {
             Work::Asked | Work::Refused => 100,
             Work::Begun | Work::Orphaned => facts::percent_left(port, namespace.drive),
         });
-        let data = describe(&namespace, &facts, left);
+        let mut data = describe(&namespace, &facts, left);
+        if full {
+            full_namespace(&mut data, &namespace);
+        }
         page.copy_from_slice(data.as_bytes());
         Ok(())
     }
 
     fn independent_page(&self, nsid: u32, page: &mut [u8]) -> Result<(), Status> {
         let mut shared = self.shared.borrow_mut();
-        let namespace = shared.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+        let namespace = shared.active(self.queue.controller, nsid)?;
         let mut data: IndependentNamespaceData = zeroed();
         data.nmic = 1;
         data.fpi = 1 << 7;
@@ -261,7 +293,7 @@ impl Connection {
 
     fn descriptors(&self, nsid: u32, page: &mut [u8], port: &mut Port<'_>) -> Result<(), Status> {
         let mut shared = self.shared.borrow_mut();
-        let namespace = shared.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+        let namespace = shared.active(self.queue.controller, nsid)?;
         let facts = Facts::of(port.drive(namespace.drive));
         let mut at = 0;
         let mut put = |kind: u8, value: &[u8]| {
@@ -270,9 +302,10 @@ impl Connection {
             page[at + 4..at + 4 + value.len()].copy_from_slice(value);
             at += 4 + value.len();
         };
-        put(2, &facts.nguid());
+        let nguid = facts.nguid(namespace.salt);
+        put(2, &nguid);
         // A UUID of version 8 (made by a rule of one's own) of the same bytes.
-        let mut uuid = facts.nguid();
+        let mut uuid = nguid;
         uuid[6] = uuid[6] & 0x0f | 0x80;
         uuid[8] = uuid[8] & 0x3f | 0x80;
         put(3, &uuid);
@@ -280,6 +313,32 @@ impl Connection {
         put(4, &[0]);
         Ok(())
     }
+}
+
+/// What a controller says of itself that offers everything, and how much is left to make namespaces of.
+fn full_controller(data: &mut ControllerData, unallocated: u128) {
+    // Namespace Management, Device Self-test.
+    data.oacs.set(data.oacs.get() | 1 << 3 | 1 << 4);
+    // A format, or an erasing one, is of all namespaces.
+    data.fna = 0b11;
+    data.unvmcap = wide(unallocated);
+    let bytes = u128::from(data.tnvmcap[0].get());
+    data.edstt.set(self_test::extended_minutes(bytes as u64));
+    // One self-test at a time in the subsystem.
+    data.dsto = 1;
+    data.lpa |= 1 << 4;
+    data.pels.set(persistent::MOST_64K);
+    // Copy, and its formats.
+    data.oncs.set(data.oncs.get() | 1 << 8);
+    data.ocfs.set(copy::FORMATS);
+}
+
+/// The same for a namespace: how much it copies at a time.
+fn full_namespace(data: &mut NamespaceData, namespace: &Namespace) {
+    let limits = copy::Limits::of(namespace);
+    data.mssrl.set(limits.range as u16);
+    data.mcl.set(limits.all);
+    data.msrc = limits.ranges as u8 - 1;
 }
 
 fn nvm_controller() -> NvmControllerData {
@@ -326,7 +385,7 @@ fn describe(namespace: &Namespace, facts: &Facts, left: Option<u8>) -> Namespace
     data.nacwu.set(whole as u16);
     data.nawupf.set(per_atom);
     data.nabspf.set(per_atom);
-    data.nvmcap = wide(u128::from(facts.bytes));
+    data.nvmcap = wide(u128::from(namespace.bytes));
     // Write protected.
     data.nsattr = u8::from(facts.read_only);
     for field in [
@@ -337,7 +396,7 @@ fn describe(namespace: &Namespace, facts: &Facts, left: Option<u8>) -> Namespace
     ] {
         field.set(per_atom);
     }
-    data.nguid = facts.nguid();
-    data.eui64 = facts.eui64();
+    data.nguid = facts.nguid(namespace.salt);
+    data.eui64 = facts.eui64(namespace.salt);
     data
 }

@@ -9,6 +9,7 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 use super::admin::Answer;
 use super::connection::{Connection, Phase, Queue};
 use super::controller::QUEUE_ENTRIES;
+use super::self_test;
 use super::target::DISCOVERY_NQN;
 use super::wire::{Sqe, Status};
 use crate::port::Port;
@@ -72,7 +73,7 @@ impl Connection {
             (kind::CONNECT, Phase::Unconnected) => self.connect(slot, sqe, port),
             (kind::CONNECT, _) | (_, Phase::Unconnected) => Err((Status::COMMAND_SEQUENCE, 0)),
             (kind::PROPERTY_GET, Phase::Admin) => self.property_get(sqe),
-            (kind::PROPERTY_SET, Phase::Admin) => self.property_set(sqe),
+            (kind::PROPERTY_SET, Phase::Admin) => self.property_set(sqe, port),
             _ => Err((Status::INVALID_FIELD, 0)),
         }
     }
@@ -86,13 +87,17 @@ impl Connection {
         value.map(Answer::Done).ok_or((Status::INVALID_FIELD, 0))
     }
 
-    fn property_set(&mut self, sqe: &Sqe) -> Result<Answer, Failure> {
+    fn property_set(&mut self, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Failure> {
         let wide = sqe.cdw10.get() & 7 == 1;
         let value = u64::from(sqe.cdw12.get()) | u64::from(sqe.cdw13.get()) << 32;
         let mut shared = self.shared.borrow_mut();
         let controller = shared.controller(self.queue.controller);
         let controller = controller.ok_or((Status::INTERNAL_ERROR, 0))?;
+        let life = controller.life;
         let result = controller.write_property(sqe.cdw11.get(), wide, value);
+        if controller.life != life {
+            self_test::reset(&mut shared, self.queue.controller, port);
+        }
         result
             .map(|()| Answer::Done(0))
             .map_err(|status| (status, 0))
@@ -145,18 +150,16 @@ impl Connection {
         host: &str,
         discovery: bool,
         port: &Port<'_>,
-    ) -> Result<(u16, u32), Failure> {
+    ) -> Result<(u16, u64), Failure> {
         if data.cntlid.get() != ANY {
             return Err((Status::CONNECT_INVALID, AT_CNTLID));
         }
         let mut shared = self.shared.borrow_mut();
         let mut defaults = shared.defaults();
         defaults.keep_alive_ms = sqe.cdw12.get();
-        let controller = shared.create(discovery, defaults);
+        let controller = shared.create(discovery, defaults, data.host_id, host);
         let controller = controller.ok_or((Status::CONNECT_BUSY, 0))?;
         controller.endpoint = port.me();
-        controller.host_id = data.host_id;
-        host.clone_into(&mut controller.host_nqn);
         Ok((controller.id, controller.life))
     }
 
@@ -166,7 +169,7 @@ impl Connection {
         data: &ConnectData,
         host: &str,
         discovery: bool,
-    ) -> Result<(u16, u32), Failure> {
+    ) -> Result<(u16, u64), Failure> {
         let invalid = |at| (Status::CONNECT_INVALID, at);
         let mut shared = self.shared.borrow_mut();
         let most = shared.io_queues();

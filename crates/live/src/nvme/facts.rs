@@ -56,10 +56,15 @@ impl Facts {
         }
     }
 
-    /// A name for the namespace that no other has: made of the drive's model and serial number.
-    pub(super) fn nguid(&self) -> [u8; 16] {
+    /// A name for a namespace that no other has: made of the drive's model and serial number and, if hosts have created
+    /// it, what makes it differ from the others on the drive.
+    pub(super) fn nguid(&self, salt: u64) -> [u8; 16] {
         let mut bytes = [0; 16];
-        let text = [self.model.as_bytes(), b"/", self.serial.as_bytes()].concat();
+        let mut text = [self.model.as_bytes(), b"/", self.serial.as_bytes()].concat();
+        if salt > 0 {
+            text.push(b'/');
+            text.extend_from_slice(&salt.to_le_bytes());
+        }
         for (part, seed) in bytes.chunks_exact_mut(4).zip(1u8..) {
             let sum = crc32c::crc32c(&[text.as_slice(), &[seed]].concat());
             part.copy_from_slice(&sum.to_be_bytes());
@@ -68,8 +73,8 @@ impl Facts {
     }
 
     /// The same in 64 bits, marked as locally administered.
-    pub(super) fn eui64(&self) -> [u8; 8] {
-        let [a, b, c, d, e, f, g, h, ..] = self.nguid();
+    pub(super) fn eui64(&self, salt: u64) -> [u8; 8] {
+        let [a, b, c, d, e, f, g, h, ..] = self.nguid(salt);
         [a & 0xfc | 2, b, c, d, e, f, g, h]
     }
 }
@@ -78,6 +83,11 @@ impl Facts {
 pub(super) fn health(port: &mut Port<'_>, drive: usize) -> Health {
     let now = port.model_time(drive);
     port.drive(drive).health(now)
+}
+
+/// Ranges in bytes of a drive that cannot be read.
+pub(super) fn unreadable(port: &mut Port<'_>, drive: usize) -> Vec<(u64, u64)> {
+    port.drive(drive).unreadable()
 }
 
 /// Whether a long operation has begun.
@@ -133,6 +143,34 @@ pub(super) fn begin_format(
     let now = port.model_time(drive);
     let result = port.drive(drive).format(now, number, protection.bits());
     Begun::of(port, drive, result)
+}
+
+/// Protection information as a host wants it, of a format of this number.
+pub(super) fn protection(
+    _port: &mut Port<'_>,
+    _drive: usize,
+    _number: usize,
+    dps: u8,
+) -> Protection {
+    Protection::of(dps)
+}
+
+/// A drive of which nothing is in use takes another format at once.
+pub(super) fn adopt_format(
+    port: &mut Port<'_>,
+    drive: usize,
+    number: usize,
+    protection: Protection,
+) -> Begun {
+    let now = port.model_time(drive);
+    match port
+        .drive(drive)
+        .adopt_format(now, number, protection.bits())
+    {
+        Ok(()) => Begun::Yes,
+        Err(Refusal::Busy) => Begun::Busy,
+        Err(_) => Begun::Refused,
+    }
 }
 
 /// Begins a sanitize.

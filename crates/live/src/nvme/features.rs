@@ -1,7 +1,8 @@
 //! Get Features and Set Features.
 //!
-//! Nothing is saved over a reset, so "saved" is the default. Features of interrupts do not exist over fabrics.
-//! Source: NVM Express Base Specification 1.4, chapter 5.21.
+//! Nothing is saved over a reset, so "saved" is the default. What is set for interrupts is kept and has no effect: over
+//! fabrics there are none.
+//! Source: NVM Express Base Specification 1.4, chapter 5.21; 2.0, figures 330 (interrupts) and 361 (host behavior).
 
 use super::admin::Answer;
 use super::connection::Connection;
@@ -25,6 +26,10 @@ pub mod feature {
     pub const WRITE_CACHE: u8 = 0x06;
     /// Number of Queues.
     pub const QUEUES: u8 = 0x07;
+    /// Interrupt Coalescing.
+    pub const COALESCING: u8 = 0x08;
+    /// Interrupt Vector Configuration.
+    pub const VECTOR: u8 = 0x09;
     /// Write Atomicity Normal.
     pub const ATOMICITY: u8 = 0x0a;
     /// Asynchronous Event Configuration.
@@ -33,6 +38,8 @@ pub mod feature {
     pub const TIMESTAMP: u8 = 0x0e;
     /// Keep Alive Timer.
     pub const KEEP_ALIVE: u8 = 0x0f;
+    /// LBA Status Information Attributes.
+    pub const LBA_STATUS: u8 = 0x15;
     /// Host Behavior Support.
     pub const HOST_BEHAVIOR: u8 = 0x16;
     /// Host Identifier.
@@ -47,6 +54,9 @@ const SUPPORTED: u32 = 3;
 const CHANGEABLE: u64 = 1 << 2;
 /// Save the value.
 const SAVE: u32 = 1 << 31;
+/// Bytes of Host Behavior Support that mean something: command retry, telemetry, format extension, dispersed namespaces,
+/// formats of Copy (two bytes).
+pub(super) const HOST_BEHAVIOR: usize = 6;
 /// Most power states.
 const STATES: u32 = 32;
 
@@ -59,9 +69,9 @@ impl Connection {
         let number = sqe.cdw10.get() as u8;
         let select = sqe.cdw10.get() >> 8 & 7;
         let mut shared = self.shared.borrow_mut();
-        let write_cache = shared.namespaces.iter().any(|it| it.write_cache);
+        let write_cache = shared.write_cache;
         let queues = u32::from(shared.io_queues()) - 1;
-        let drives: Vec<usize> = shared.namespaces.iter().map(|it| it.drive).collect();
+        let drives = shared.options.drives.clone();
         let controller = shared.controller(self.queue.controller);
         let controller = controller.ok_or(Status::INTERNAL_ERROR)?;
         let features = match select {
@@ -83,8 +93,14 @@ impl Connection {
                 u32::from(on || select != 0)
             }
             feature::QUEUES => features.queues.unwrap_or(queues | queues << 16),
+            feature::COALESCING => features.coalescing,
+            feature::VECTOR => {
+                let vector = vector(sqe.cdw11.get(), queues)?;
+                vector | u32::from(features.uncoalesced >> vector & 1 != 0) << 16
+            }
             feature::ATOMICITY => features.atomicity,
             feature::EVENTS => features.events,
+            feature::LBA_STATUS => features.lba_status,
             feature::KEEP_ALIVE => features.keep_alive_ms,
             feature::TIMESTAMP => {
                 let (stamp, origin) = timestamp(&features, port.wall().ns());
@@ -96,7 +112,7 @@ impl Connection {
             feature::HOST_BEHAVIOR => {
                 self.page.clear();
                 self.page.resize(512, 0);
-                self.page[0] = features.host_behavior;
+                self.page[..HOST_BEHAVIOR].copy_from_slice(&features.host_behavior);
                 return Ok(Answer::Page);
             }
             feature::HOST_ID => {
@@ -109,7 +125,35 @@ impl Connection {
         Ok(Answer::Done(dw0.into()))
     }
 
-    pub(super) fn set_features(
+    /// Set Features, noted among the persistent events.
+    pub(super) fn set_and_note(
+        &mut self,
+        slot: u16,
+        sqe: &Sqe,
+        port: &mut Port<'_>,
+    ) -> Result<Answer, Status> {
+        let (id, at) = (self.queue.controller, port.wall());
+        let before = self
+            .shared
+            .borrow_mut()
+            .controller(id)
+            .map(|it| it.features);
+        let answer = self.set_features(slot, sqe, port)?;
+        let history = &mut self.shared.borrow_mut().history;
+        let dw0 = match answer {
+            Answer::Done(dwords) => dwords as u32,
+            _ => 0,
+        };
+        match before {
+            Some(before) if sqe.cdw10.get() as u8 == feature::TIMESTAMP => {
+                history.timestamp_set(id, timestamp(&before, at.ns()).0, at);
+            }
+            _ => history.feature_set(id, sqe, dw0, at),
+        }
+        Ok(answer)
+    }
+
+    fn set_features(
         &mut self,
         slot: u16,
         sqe: &Sqe,
@@ -122,8 +166,8 @@ impl Connection {
         let data = &self.slots[slot].data;
         let mut shared = self.shared.borrow_mut();
         let most = u32::from(shared.io_queues()) - 1;
-        let write_cache = shared.namespaces.iter().any(|it| it.write_cache);
-        let drives: Vec<usize> = shared.namespaces.iter().map(|it| it.drive).collect();
+        let write_cache = shared.write_cache;
+        let drives = shared.options.drives.clone();
         let controller = shared.controller(self.queue.controller);
         let controller = controller.ok_or(Status::INTERNAL_ERROR)?;
         let features = &mut controller.features;
@@ -155,19 +199,22 @@ impl Connection {
                 features.queues = Some(granted);
                 return Ok(Answer::Done(granted.into()));
             }
+            feature::COALESCING => features.coalescing = value & 0xffff,
+            feature::VECTOR => set_vector(features, value, most)?,
             feature::ATOMICITY => features.atomicity = value & 1,
             feature::EVENTS => features.events = value,
+            // How often the controller reports; how often a host should ask is the controller's.
+            feature::LBA_STATUS => features.lba_status = value & 0xffff,
             feature::KEEP_ALIVE => features.keep_alive_ms = value,
             feature::TIMESTAMP => {
-                let bytes: [u8; 8] = data
-                    .get(..8)
-                    .and_then(|it| it.try_into().ok())
-                    .ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
+                let bytes = data.first_chunk::<8>();
+                let bytes = *bytes.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
                 let stamp = u64::from_le_bytes(bytes) & 0xffff_ffff_ffff;
                 features.timestamp = Some((stamp, port.wall().ns()));
             }
             feature::HOST_BEHAVIOR => {
-                features.host_behavior = *data.first().ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
+                let bytes = data.first_chunk::<HOST_BEHAVIOR>();
+                features.host_behavior = *bytes.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
             }
             // Over fabrics it is set by Connect.
             feature::HOST_ID => return Err(Status::COMMAND_SEQUENCE),
@@ -186,14 +233,36 @@ fn capabilities(number: u8, write_cache: bool) -> Result<u64, Status> {
         | feature::ERROR_RECOVERY
         | feature::WRITE_CACHE
         | feature::QUEUES
+        | feature::COALESCING
+        | feature::VECTOR
         | feature::ATOMICITY
         | feature::EVENTS
+        | feature::LBA_STATUS
         | feature::TIMESTAMP
         | feature::KEEP_ALIVE
         | feature::HOST_BEHAVIOR => Ok(CHANGEABLE),
         feature::HOST_ID => Ok(0),
         _ => Err(Status::INVALID_FIELD),
     }
+}
+
+/// The interrupt vector that is meant: one for each I/O queue and the admin queue's. `queues`: I/O queues less one.
+fn vector(cdw11: u32, queues: u32) -> Result<u32, Status> {
+    let vector = cdw11 & 0xffff;
+    if vector <= queues + 1 {
+        Ok(vector)
+    } else {
+        Err(Status::INVALID_FIELD)
+    }
+}
+
+fn set_vector(features: &mut Features, cdw11: u32, queues: u32) -> Result<(), Status> {
+    let bit = 1 << vector(cdw11, queues)?;
+    features.uncoalesced &= !bit;
+    if cdw11 & 1 << 16 != 0 {
+        features.uncoalesced |= bit;
+    }
+    Ok(())
 }
 
 /// Milliseconds as the controller counts them, and whether the host has set them.

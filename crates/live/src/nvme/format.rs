@@ -8,7 +8,9 @@ use super::admin::Answer;
 use super::connection::Connection;
 use super::controller::Notification;
 use super::facts::{self, Begun};
-use super::protection::{Protection, TUPLE};
+use super::lba_status;
+use super::protection::Protection;
+use super::self_test::{self, Ended};
 use super::slots::Stage;
 use super::target::Work;
 use super::wire::{Sqe, Status};
@@ -46,9 +48,9 @@ impl Connection {
     pub(super) fn concerned(&self, nsid: u32) -> Result<Vec<u32>, Status> {
         let mut shared = self.shared.borrow_mut();
         if nsid == ALL {
-            return Ok((1..=shared.namespaces.len() as u32).collect());
+            return Ok(shared.present().map(|(nsid, _)| nsid).collect());
         }
-        shared.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+        shared.active(self.queue.controller, nsid)?;
         Ok(vec![nsid])
     }
 
@@ -62,7 +64,11 @@ impl Connection {
         if wanted.erase > 2 || wanted.protection.kind > 3 {
             return Err(Status::INVALID_FIELD);
         }
-        let concerned = self.concerned(sqe.nsid.get())?;
+        let mut concerned = self.concerned(sqe.nsid.get())?;
+        if self.is_full() {
+            // All namespaces have one format.
+            concerned = self.concerned(ALL)?;
+        }
         {
             let mut shared = self.shared.borrow_mut();
             for &nsid in &concerned {
@@ -75,8 +81,7 @@ impl Connection {
                 }
                 let metadata = facts::format_metadata(port, namespace.drive, wanted.number)
                     .ok_or(Status::INVALID_FORMAT)?;
-                let protected = wanted.protection.kind != 0;
-                if protected && usize::from(metadata) < TUPLE {
+                if !wanted.protection.fits(metadata) {
                     return Err(Status::INVALID_FORMAT);
                 }
                 // Metadata has no place of its own over fabrics.
@@ -89,6 +94,12 @@ impl Connection {
                     namespace.format = Some(Work::Asked);
                 }
             }
+            self_test::interrupt(&mut shared, Ended::Formatted, port);
+            let all = shared.options.full;
+            let controller = self.queue.controller;
+            shared
+                .history
+                .format_begins(controller, sqe, all, port.wall());
         }
         self.slots[slot].stage = Stage::Parked;
         self.formats.push((slot, concerned));
@@ -101,6 +112,8 @@ impl Connection {
     fn begin_waiting(&mut self, port: &mut Port<'_>) {
         let mut shared = self.shared.borrow_mut();
         for (slot, concerned) in &self.formats {
+            // Drives whose format has begun: of several namespaces the first begins it.
+            let mut begun = Vec::new();
             let wanted = Wanted::of(self.slots[*slot].sqe.cdw10.get());
             for &nsid in concerned {
                 let Some(namespace) = shared.namespace(nsid) else {
@@ -109,8 +122,15 @@ impl Connection {
                 if namespace.format != Some(Work::Asked) {
                     continue;
                 }
+                if begun.contains(&namespace.drive) {
+                    namespace.format = Some(Work::Begun);
+                    continue;
+                }
                 match facts::begin_format(port, namespace.drive, wanted.number, wanted.protection) {
-                    Begun::Yes => namespace.format = Some(Work::Begun),
+                    Begun::Yes => {
+                        namespace.format = Some(Work::Begun);
+                        begun.push(namespace.drive);
+                    }
                     Begun::Busy => {}
                     Begun::Refused => namespace.format = Some(Work::Refused),
                 }
@@ -126,20 +146,26 @@ impl Connection {
             _ => return Err(Status::INVALID_FIELD),
         }
         let mut shared = self.shared.borrow_mut();
-        if shared.namespaces.iter().any(|it| it.format.is_some()) {
+        if shared.present().any(|(_, it)| it.format.is_some()) {
             return Err(Status::FORMAT_IN_PROGRESS);
         }
-        if shared.namespaces.iter().any(|it| it.sanitizing) {
+        if shared.present().any(|(_, it)| it.sanitizing) {
             return Err(Status::SANITIZE_IN_PROGRESS);
         }
-        for namespace in &mut shared.namespaces {
-            match facts::begin_sanitize(port, namespace.drive) {
-                Begun::Yes => namespace.sanitizing = true,
+        for drive in shared.options.drives.clone() {
+            match facts::begin_sanitize(port, drive) {
+                Begun::Yes => {}
                 // Commands are still inside: the host is to wait for them.
                 Begun::Busy => return Err(Status::COMMAND_SEQUENCE),
                 Begun::Refused => return Err(Status::INTERNAL_ERROR),
             }
+            for namespace in shared.namespaces.iter_mut().flatten() {
+                namespace.sanitizing |= namespace.drive == drive;
+            }
         }
+        self_test::interrupt(&mut shared, Ended::Sanitized, port);
+        let controller = self.queue.controller;
+        shared.history.sanitize_begins(controller, sqe, port.wall());
         drop(shared);
         port.ring(port.me());
         Ok(Answer::Done(0))
@@ -151,21 +177,38 @@ impl Connection {
             self.begin_waiting(port);
             self.end_formats(out, port);
         }
+        if !self.creations.is_empty() {
+            self.create_waiting(out, port);
+        }
         let mut shared = self.shared.borrow_mut();
-        let mut ended = false;
-        for index in 0..shared.namespaces.len() {
-            let namespace = &mut shared.namespaces[index];
-            if namespace.format == Some(Work::Orphaned)
-                && facts::operation(port, namespace.drive).is_none()
-            {
+        self_test::settle(&mut shared, port);
+        let (mut ended, mut sanitized) = (false, None);
+        for namespace in shared.namespaces.iter_mut().flatten() {
+            let drive = namespace.drive;
+            if namespace.format == Some(Work::Orphaned) && facts::operation(port, drive).is_none() {
                 ended = true;
-                port.notify(namespace.drive, Notice::Namespace);
+                port.notify(drive, Notice::Namespace);
             }
-            if namespace.sanitizing && facts::operation(port, namespace.drive).is_none() {
+            if namespace.sanitizing && facts::operation(port, drive).is_none() {
                 namespace.sanitizing = false;
-                if let Some(it) = shared.controller(self.queue.controller) {
-                    it.notify(Notification::SANITIZED);
-                }
+                sanitized = Some(drive);
+            }
+        }
+        if let Some(drive) = sanitized {
+            let status = facts::sanitized(port, drive);
+            shared.history.sanitize_ends(status, port.wall());
+        }
+        let seen = lba_status::generation(&shared, port);
+        if let Some(it) = shared.controller(self.queue.controller) {
+            if sanitized.is_some() {
+                it.notify(Notification::SANITIZED);
+            }
+            if it
+                .lba_status_seen
+                .replace(seen)
+                .is_some_and(|before| before != seen)
+            {
+                it.notify(Notification::LBA_STATUS);
             }
         }
         if ended {
@@ -206,12 +249,18 @@ impl Connection {
                     port.notify(drive, Notice::Namespace);
                 }
             }
-            self.shared.borrow_mut().look(port);
-            if refused {
-                self.fail(slot, Status::INTERNAL_ERROR, out);
+            let status = if refused {
+                Status::INTERNAL_ERROR
             } else {
-                self.respond(slot, Status::SUCCESS, 0, out);
+                Status::SUCCESS
+            };
+            let sqe = self.slots[slot].sqe;
+            {
+                let (shared, id) = (&mut *self.shared.borrow_mut(), self.queue.controller);
+                shared.look(port);
+                shared.history.format_ends(id, &sqe, status, port.wall());
             }
+            self.end(slot, status, out);
         }
     }
 }

@@ -102,7 +102,9 @@ pub struct ControllerData {
     pub mntmt: U16,
     pub mxtmt: U16,
     pub sanicap: U32,
-    pub _reserved332: [u8; 180],
+    pub _reserved332: [u8; 20],
+    pub pels: U32,
+    pub _reserved356: [u8; 156],
     pub sqes: u8,
     pub cqes: u8,
     pub maxcmd: U16,
@@ -116,7 +118,7 @@ pub struct ControllerData {
     pub icsvscc: u8,
     pub nwpc: u8,
     pub acwu: U16,
-    pub _reserved534: U16,
+    pub ocfs: U16,
     pub sgls: U32,
     pub mnan: U32,
     pub _reserved544: [u8; 224],
@@ -176,7 +178,10 @@ pub struct NamespaceData {
     pub npdg: U16,
     pub npda: U16,
     pub nows: U16,
-    pub _reserved74: [u8; 18],
+    pub mssrl: U16,
+    pub mcl: U32,
+    pub msrc: u8,
+    pub _reserved81: [u8; 11],
     pub anagrpid: U32,
     pub _reserved96: [u8; 3],
     pub nsattr: u8,
@@ -232,7 +237,11 @@ const _: () = assert!(size_of::<NamespaceData>() == IDENTIFY);
 const _: () = assert!(size_of::<IndependentNamespaceData>() == IDENTIFY);
 const _: () = assert!(size_of::<NvmControllerData>() == IDENTIFY);
 const _: () = assert!(std::mem::offset_of!(ControllerData, oacs) == 256);
+const _: () = assert!(std::mem::offset_of!(ControllerData, pels) == 352);
 const _: () = assert!(std::mem::offset_of!(ControllerData, sqes) == 512);
+const _: () = assert!(std::mem::offset_of!(ControllerData, ocfs) == 534);
+const _: () = assert!(std::mem::offset_of!(NamespaceData, msrc) == 80);
+const _: () = assert!(std::mem::offset_of!(NamespaceData, anagrpid) == 92);
 const _: () = assert!(std::mem::offset_of!(ControllerData, sgls) == 536);
 const _: () = assert!(std::mem::offset_of!(ControllerData, subnqn) == 768);
 const _: () = assert!(std::mem::offset_of!(ControllerData, ioccsz) == 1792);

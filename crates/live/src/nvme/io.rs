@@ -8,6 +8,7 @@
 use model::Op;
 
 use super::connection::{Connection, Phase};
+use super::copy;
 use super::protection::Checks;
 use super::slots::{Purpose, Stage};
 use super::target::Namespace;
@@ -34,6 +35,8 @@ pub mod opcode {
     pub const DATASET: u8 = 0x09;
     /// Verify.
     pub const VERIFY: u8 = 0x0c;
+    /// Copy.
+    pub const COPY: u8 = 0x19;
 }
 
 /// Flush: all namespaces.
@@ -98,17 +101,23 @@ impl Connection {
 
     fn plan(&self, sqe: &Sqe) -> Result<Plan, Status> {
         let mut shared = self.shared.borrow_mut();
-        let ready = shared
-            .controller(self.queue.controller)
-            .is_some_and(|it| it.ready());
-        if !ready {
-            return Err(Status::COMMAND_SEQUENCE);
-        }
+        let id = self.queue.controller;
+        let controller = shared.controller(id).filter(|it| it.ready());
+        let controller = controller.ok_or(Status::COMMAND_SEQUENCE)?;
+        let copies = controller.copies();
+        let full = shared.options.full;
         let nsid = sqe.nsid.get();
         let flush_all = sqe.opcode == opcode::FLUSH && nsid == ALL;
-        let namespace = shared
-            .namespace(if flush_all { 1 } else { nsid })
-            .ok_or(Status::INVALID_NAMESPACE)?;
+        let namespace = if flush_all {
+            let first = shared.present().next().map(|(nsid, _)| nsid);
+            let first = first.and_then(|nsid| shared.namespace(nsid));
+            first.ok_or(Status::INVALID_NAMESPACE)?
+        } else {
+            shared.active(id, nsid)?
+        };
+        if sqe.opcode == opcode::COPY && full {
+            return Plan::of_copy(sqe, namespace, copies);
+        }
         if namespace.format.is_some() {
             return Err(Status::FORMAT_IN_PROGRESS);
         }
@@ -191,13 +200,14 @@ impl Connection {
             Purpose::Zeroes | Purpose::Uncorrectable => Op::WriteZeroes,
             Purpose::Nothing => Op::Flush,
             Purpose::Deallocate => return self.deallocate(slot, out, port),
+            Purpose::Copy => return self.copy(slot, out, port),
             Purpose::Write | Purpose::CompareAndWrite => return self.fuse(slot, port),
         };
         self.submit(slot, op, port);
     }
 
     #[inline]
-    fn submit(&mut self, slot: u16, op: Op, port: &mut Port<'_>) {
+    pub(super) fn submit(&mut self, slot: u16, op: Op, port: &mut Port<'_>) {
         let it = &mut self.slots[slot];
         it.stage = Stage::InDrive;
         let mut request = Request {
@@ -212,9 +222,9 @@ impl Connection {
             (request.offset, request.bytes) = (0, 0);
             if it.sqe.nsid.get() == ALL {
                 let shared = self.shared.borrow();
-                it.parts = shared.namespaces.len() as u32;
-                for namespace in &shared.namespaces {
-                    port.submit(namespace.drive, request);
+                it.parts = shared.options.drives.len() as u32;
+                for &drive in &shared.options.drives {
+                    port.submit(drive, request);
                 }
                 return;
             }
@@ -241,7 +251,7 @@ impl Connection {
 
     /// Goes on with the ranges of a Dataset Management, one piece at a time.
     fn deallocate(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
-        let Some(block) = self.block_of(slot) else {
+        let Some((block, base)) = self.block_of(slot) else {
             self.fail(slot, Status::INVALID_NAMESPACE, out);
             return;
         };
@@ -257,7 +267,7 @@ impl Connection {
                 continue;
             }
             let piece = left.min(DEALLOCATED_AT_ONCE);
-            it.offset = first * u64::from(block) + it.done_in_range;
+            it.offset = base + first * u64::from(block) + it.done_in_range;
             it.bytes = piece as u32;
             it.done_in_range += piece;
             self.submit(slot, Op::Deallocate, port);
@@ -266,10 +276,12 @@ impl Connection {
         self.respond(slot, Status::SUCCESS, 0, out);
     }
 
-    fn block_of(&self, slot: u16) -> Option<u32> {
+    /// Bytes of a block of its namespace, and the first byte of that.
+    fn block_of(&self, slot: u16) -> Option<(u32, u64)> {
         let mut shared = self.shared.borrow_mut();
         let nsid = self.slots[slot].sqe.nsid.get();
-        shared.namespace(nsid).map(|namespace| namespace.block)
+        let namespace = shared.namespace(nsid)?;
+        Some((namespace.block, namespace.first))
     }
 
     /// The drive has done its part of a command.
@@ -286,14 +298,21 @@ impl Connection {
         }
         if !it.early.is_success() {
             let status = it.early;
+            // A Copy tells which range it was.
+            let dw0 = if it.purpose == Purpose::Copy {
+                it.range
+            } else {
+                0
+            };
             self.unfused(slot, out);
-            self.fail(slot, status, out);
+            self.fail_with(slot, status, dw0, out);
             return;
         }
         match it.purpose {
             Purpose::Read => self.give_data(slot, out, port),
             Purpose::Write => self.take_data(slot, out, port),
             Purpose::Deallocate => self.deallocate(slot, out, port),
+            Purpose::Copy => self.copied(slot, out, port),
             Purpose::Nothing => self.respond(slot, Status::SUCCESS, 0, out),
             Purpose::CompareAndWrite => self.compared(slot, out, port),
             Purpose::Compare | Purpose::Verify | Purpose::Zeroes | Purpose::Uncorrectable => {
@@ -421,7 +440,26 @@ impl Plan {
             let checks = Checks::of(sqe.cdw12.get(), sqe.cdw14.get(), sqe.cdw15.get());
             namespace.protection.admits(&checks, slba)?;
         }
-        Ok(plan(purpose, slba * u64::from(namespace.block), bytes))
+        let offset = namespace.first + slba * u64::from(namespace.block);
+        Ok(plan(purpose, offset, bytes))
+    }
+
+    fn of_copy(sqe: &Sqe, namespace: &Namespace, enabled: u16) -> Result<Plan, Status> {
+        if namespace.format.is_some() {
+            return Err(Status::FORMAT_IN_PROGRESS);
+        }
+        if namespace.sanitizing {
+            return Err(Status::SANITIZE_IN_PROGRESS);
+        }
+        if sqe.sgl.length.get() < copy::list_bytes(sqe, enabled)? {
+            return Err(Status::DATA_SGL_LENGTH_INVALID);
+        }
+        Ok(Plan {
+            purpose: Purpose::Copy,
+            drive: namespace.drive as u16,
+            offset: 0,
+            bytes: 0,
+        })
     }
 
     fn check_ranges(sqe: &Sqe) -> Result<(), Status> {

@@ -20,6 +20,12 @@ pub const FIRMWARE: u8 = 0x03;
 pub const CHANGED_NAMESPACES: u8 = 0x04;
 /// Commands and their effects.
 pub const EFFECTS: u8 = 0x05;
+/// Device self-tests.
+pub const SELF_TEST: u8 = 0x06;
+/// Persistent events.
+pub const PERSISTENT: u8 = 0x0d;
+/// Blocks that cannot be read.
+pub const LBA_STATUS: u8 = 0x0e;
 /// Discovery.
 pub const DISCOVERY: u8 = 0x70;
 /// Sanitize status.
@@ -185,6 +191,8 @@ pub struct Asked {
     pub bytes: u64,
     /// From this byte on; a multiple of 4.
     pub offset: u64,
+    /// What is wanted of it, where that is to be said.
+    pub specific: u8,
     /// Keep events of this kind masked: reading the page does not clear them.
     pub retain: bool,
 }
@@ -198,6 +206,7 @@ impl Asked {
             page: cdw10 as u8,
             bytes: (count + 1) * 4,
             offset: cdw12 as u64 | (cdw13 as u64) << 32,
+            specific: (cdw10 >> 8) as u8 & 0xf,
             retain: cdw10 & 1 << 15 != 0,
         }
     }

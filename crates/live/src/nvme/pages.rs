@@ -3,7 +3,7 @@
 //! Every page is made whole when it is asked for, and cut to the part that is wanted.
 //! Source: NVM Express Base Specification 1.4, chapter 5.14; NVMe over Fabrics 1.1, chapter 5.4.
 
-use model::management::SanitizeStatus;
+use model::management::{Health, SanitizeStatus};
 use zerocopy::IntoBytes;
 
 use super::admin::{self, Answer};
@@ -12,10 +12,13 @@ use super::controller::{ERROR_ENTRIES, QUEUE_ENTRIES};
 use super::facts::{self, Facts};
 use super::identify::{name, text, wide};
 use super::io;
+use super::lba_status;
 use super::log::{
     self, Asked, DiscoveryEntry, DiscoveryHeader, ErrorEntry, FirmwarePage, HealthPage,
     SanitizePage, zeroed,
 };
+use super::persistent;
+use super::self_test;
 use super::wire::{Sqe, Status};
 use crate::port::Port;
 
@@ -31,14 +34,18 @@ const PAGES: &[u8] = &[
     log::FIRMWARE,
     log::CHANGED_NAMESPACES,
     log::EFFECTS,
+    log::LBA_STATUS,
     log::SANITIZE,
 ];
+/// Those that are there on request, whatever the drive has.
+const FULL_PAGES: &[u8] = &[log::SELF_TEST, log::PERSISTENT];
 const DISCOVERY_PAGES: &[u8] = &[log::SUPPORTED, log::ERRORS, log::DISCOVERY];
 
-/// Effects: supported; changes data; changes the namespace.
+/// Effects: supported; changes data; changes the namespace; changes which namespaces there are.
 const SUPPORTED: u32 = 1;
 const CHANGES_DATA: u32 = 1 << 1;
 const CHANGES_NAMESPACE: u32 = 1 << 2;
+const CHANGES_LIST: u32 = 1 << 3;
 /// Nothing else may run in the namespace meanwhile.
 const ALONE: u32 = 1 << 16;
 
@@ -46,8 +53,7 @@ impl Connection {
     pub(super) fn get_log(&mut self, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Status> {
         let dwords = [sqe.cdw10, sqe.cdw11, sqe.cdw12, sqe.cdw13].map(|dword| dword.get());
         let asked = Asked::of(dwords);
-        let discovery = self.is_discovery();
-        let pages = if discovery { DISCOVERY_PAGES } else { PAGES };
+        let pages = self.pages();
         if !pages.contains(&asked.page) {
             return Err(Status::INVALID_LOG_PAGE);
         }
@@ -56,31 +62,7 @@ impl Connection {
         }
         let mut page = std::mem::take(&mut self.page);
         page.clear();
-        let made = match asked.page {
-            log::SUPPORTED => {
-                supported(pages, &mut page);
-                Ok(())
-            }
-            log::ERRORS => {
-                self.error_page(&mut page);
-                Ok(())
-            }
-            log::HEALTH => self.health_page(sqe, port, &mut page),
-            log::FIRMWARE => self.firmware_page(port, &mut page),
-            log::CHANGED_NAMESPACES => {
-                self.changed_page(asked.retain, &mut page);
-                Ok(())
-            }
-            log::EFFECTS => {
-                effects_page(&mut page);
-                Ok(())
-            }
-            log::DISCOVERY => {
-                self.discovery_page(&mut page);
-                Ok(())
-            }
-            _ => self.sanitize_page(port, &mut page),
-        };
+        let made = self.make_page(&asked, sqe, port, &mut page);
         let beyond = asked.offset > page.len() as u64;
         if made.is_ok() && !beyond {
             // Beyond the end of a page there are zeroes.
@@ -100,6 +82,46 @@ impl Connection {
         Ok(Answer::Page)
     }
 
+    /// The log pages that there are.
+    fn pages(&self) -> Vec<u8> {
+        let mut pages = if self.is_discovery() {
+            DISCOVERY_PAGES.to_vec()
+        } else {
+            PAGES.to_vec()
+        };
+        if self.is_full() {
+            pages.extend_from_slice(FULL_PAGES);
+        }
+        pages
+    }
+
+    fn make_page(
+        &self,
+        asked: &Asked,
+        sqe: &Sqe,
+        port: &mut Port<'_>,
+        page: &mut Vec<u8>,
+    ) -> Result<(), Status> {
+        let shared = || self.shared.borrow_mut();
+        match asked.page {
+            log::SUPPORTED => supported(&self.pages(), page),
+            log::ERRORS => self.error_page(page),
+            log::HEALTH => self.health_page(sqe, port, page)?,
+            log::FIRMWARE => self.firmware_page(port, page)?,
+            log::CHANGED_NAMESPACES => self.changed_page(asked.retain, page),
+            log::EFFECTS => effects_page(self.is_full(), page),
+            log::LBA_STATUS => *page = lba_status::page(&shared(), port),
+            log::SELF_TEST => *page = self_test::page(&mut shared(), port),
+            log::PERSISTENT => {
+                let controller = self.queue.controller;
+                *page = persistent::command(&mut shared(), controller, asked.specific, port)?;
+            }
+            log::DISCOVERY => self.discovery_page(page),
+            _ => self.sanitize_page(port, page)?,
+        }
+        Ok(())
+    }
+
     fn error_page(&self, page: &mut Vec<u8>) {
         if let Some(it) = self.shared.borrow_mut().controller(self.queue.controller) {
             for entry in it.errors() {
@@ -117,53 +139,30 @@ impl Connection {
         page: &mut Vec<u8>,
     ) -> Result<(), Status> {
         let nsid = sqe.nsid.get();
-        let wanted = if nsid == 0 || nsid == ALL { 1 } else { nsid };
         let mut shared = self.shared.borrow_mut();
-        let drive = shared
-            .namespace(wanted)
-            .ok_or(Status::INVALID_NAMESPACE)?
-            .drive;
+        let drive = if nsid == 0 || nsid == ALL {
+            shared.first_drive()?
+        } else {
+            let namespace = shared.namespace(nsid);
+            namespace.ok_or(Status::INVALID_NAMESPACE)?.drive
+        };
         if let Some(it) = shared.controller(self.queue.controller) {
             for _ in 0..it.take_uncounted() {
                 port.drive(drive).count_error_log_entry();
             }
         }
-        let health = facts::health(port, drive);
-        let it = &health.lifetime;
-        let number = |value: u64| wide(value.into());
-        let mut data: HealthPage = zeroed();
-        data.critical_warning = health.warning.bits();
-        data.composite_temperature.set(health.kelvin());
-        data.available_spare = health.available_spare;
-        data.available_spare_threshold = health.spare_threshold;
-        data.percentage_used = health.percentage_used();
-        data.data_units_read = number(health.data_units_read());
-        data.data_units_written = number(health.data_units_written());
-        data.host_reads = number(it.host_read_commands);
-        data.host_writes = number(it.host_write_commands);
-        data.controller_busy_time = number(health.busy_minutes());
-        data.power_cycles = number(it.power_cycles);
-        data.power_on_hours = number(health.power_on_hours());
-        data.unsafe_shutdowns = number(it.unsafe_shutdowns);
-        data.media_errors = number(it.media_errors);
-        data.error_log_entries = number(it.error_log_entries);
-        data.warning_temperature_time
-            .set(health.warning_minutes() as u32);
-        data.critical_temperature_time
-            .set(health.critical_minutes() as u32);
-        data.temperature_sensors[0].set(health.kelvin());
+        let data = health_data(&facts::health(port, drive));
         page.extend_from_slice(data.as_bytes());
         Ok(())
     }
 
     fn firmware_page(&self, port: &mut Port<'_>, page: &mut Vec<u8>) -> Result<(), Status> {
-        let mut shared = self.shared.borrow_mut();
-        let namespace = shared.namespace(1).ok_or(Status::INVALID_NAMESPACE)?;
+        let drive = self.shared.borrow().first_drive()?;
         let mut data: FirmwarePage = zeroed();
         data.active = 1;
         text(
             &mut data.revisions[0],
-            &Facts::of(port.drive(namespace.drive)).firmware,
+            &Facts::of(port.drive(drive)).firmware,
         );
         page.extend_from_slice(data.as_bytes());
         Ok(())
@@ -182,8 +181,7 @@ impl Connection {
     }
 
     fn sanitize_page(&self, port: &mut Port<'_>, page: &mut Vec<u8>) -> Result<(), Status> {
-        let mut shared = self.shared.borrow_mut();
-        let drive = shared.namespace(1).ok_or(Status::INVALID_NAMESPACE)?.drive;
+        let drive = self.shared.borrow().first_drive()?;
         let mut data: SanitizePage = zeroed();
         data.progress.set(u16::MAX);
         match facts::sanitized(port, drive) {
@@ -226,6 +224,34 @@ impl Connection {
     }
 }
 
+/// The health of a drive, as the log page has it.
+pub(super) fn health_data(health: &Health) -> HealthPage {
+    let it = &health.lifetime;
+    let number = |value: u64| wide(value.into());
+    let mut data: HealthPage = zeroed();
+    data.critical_warning = health.warning.bits();
+    data.composite_temperature.set(health.kelvin());
+    data.available_spare = health.available_spare;
+    data.available_spare_threshold = health.spare_threshold;
+    data.percentage_used = health.percentage_used();
+    data.data_units_read = number(health.data_units_read());
+    data.data_units_written = number(health.data_units_written());
+    data.host_reads = number(it.host_read_commands);
+    data.host_writes = number(it.host_write_commands);
+    data.controller_busy_time = number(health.busy_minutes());
+    data.power_cycles = number(it.power_cycles);
+    data.power_on_hours = number(health.power_on_hours());
+    data.unsafe_shutdowns = number(it.unsafe_shutdowns);
+    data.media_errors = number(it.media_errors);
+    data.error_log_entries = number(it.error_log_entries);
+    data.warning_temperature_time
+        .set(health.warning_minutes() as u32);
+    data.critical_temperature_time
+        .set(health.critical_minutes() as u32);
+    data.temperature_sensors[0].set(health.kelvin());
+    data
+}
+
 fn supported(pages: &[u8], page: &mut Vec<u8>) {
     page.resize(1024, 0);
     for &number in pages {
@@ -233,7 +259,7 @@ fn supported(pages: &[u8], page: &mut Vec<u8>) {
     }
 }
 
-fn effects_page(page: &mut Vec<u8>) {
+fn effects_page(full: bool, page: &mut Vec<u8>) {
     use admin::opcode as of_admin;
     use io::opcode as of_io;
     page.resize(4096, 0);
@@ -248,6 +274,7 @@ fn effects_page(page: &mut Vec<u8>) {
         of_admin::GET_FEATURES,
         of_admin::ASYNC_EVENT,
         of_admin::KEEP_ALIVE,
+        of_admin::GET_LBA_STATUS,
     ] {
         put(usize::from(opcode), SUPPORTED);
     }
@@ -268,5 +295,12 @@ fn effects_page(page: &mut Vec<u8>) {
         of_io::DATASET,
     ] {
         put(io + usize::from(opcode), SUPPORTED | CHANGES_DATA);
+    }
+    if full {
+        let namespaces = SUPPORTED | CHANGES_NAMESPACE | CHANGES_LIST;
+        put(usize::from(of_admin::SELF_TEST), SUPPORTED);
+        put(usize::from(of_admin::NAMESPACES), namespaces | CHANGES_DATA);
+        put(usize::from(of_admin::ATTACHMENT), namespaces);
+        put(io + usize::from(of_io::COPY), SUPPORTED | CHANGES_DATA);
     }
 }

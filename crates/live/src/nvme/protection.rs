@@ -70,6 +70,16 @@ impl Protection {
         self.kind | (self.first as u8) << 3
     }
 
+    /// Whether its guard is longer than sixteen bits.
+    pub const fn is_long(self) -> bool {
+        false
+    }
+
+    /// Whether it has room in this much metadata.
+    pub fn fits(self, metadata: u16) -> bool {
+        self.kind == 0 || usize::from(metadata) >= TUPLE
+    }
+
     /// Between what is stored and what hosts see: the eight bytes of blocks that were never written are stored as
     /// zeroes and seen as ones, which switch the checks off.
     pub fn turn(self, metadata: &mut [u8], each: usize) {

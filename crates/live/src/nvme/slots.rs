@@ -38,6 +38,8 @@ pub(super) enum Purpose {
     Verify,
     /// Ranges, one after the other.
     Deallocate,
+    /// Ranges, one after the other, from one place to another.
+    Copy,
     /// Zeroes, perhaps with protection information.
     Zeroes,
     /// Blocks are made unreadable.
@@ -72,6 +74,8 @@ pub(super) struct Slot {
     /// Of a list of ranges: the one that is next, and how far it has gone.
     pub(super) range: u32,
     pub(super) done_in_range: u64,
+    /// Of a Copy: the range is being written, not read.
+    pub(super) copied: bool,
 }
 
 /// The table.
@@ -123,6 +127,7 @@ impl Slots {
         slot.parts = 0;
         slot.range = 0;
         slot.done_in_range = 0;
+        slot.copied = false;
         Ok(index)
     }
 

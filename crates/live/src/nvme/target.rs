@@ -1,12 +1,18 @@
 //! What all connections of an NVMe/TCP front end share: subsystems, their namespaces, controllers.
 //!
-//! Drives are namespaces of one subsystem, in order, from 1. Left out: namespace management, several ports, reservations.
+//! Drives are namespaces of one subsystem, in order, from 1; where hosts may create namespaces, they are parts of
+//! drives. Left out: several ports, reservations.
 
 use model::management::{LbaFormat, Operation, OperationKind};
 
 use super::controller::{Controller, Features, Notification};
 use super::facts::{self, Facts};
+use super::features::HOST_BEHAVIOR;
+use super::layout::{Extent, Layout};
+use super::persistent::{self, History};
 use super::protection::Protection;
+use super::self_test::SelfTests;
+use super::wire::Status;
 use crate::port::{Notice, Port};
 
 /// Name of the subsystem that only tells where the others are.
@@ -14,6 +20,8 @@ pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
 
 /// Most I/O queues of a controller, whatever the drive has.
 const MOST_QUEUES: u16 = 127;
+/// Most namespaces that hosts may create, unless there are more drives.
+const MOST_NAMESPACES: u32 = 16;
 /// Most bytes of a command, whatever the drive takes.
 const MOST_TRANSFER: u32 = 1 << 20;
 
@@ -29,6 +37,9 @@ pub struct Options {
     pub controllers: u16,
     /// The namespaces: indices of the served drives, in order.
     pub drives: Vec<usize>,
+    /// Offer what hosts and test suites like to try, whether the drive has it or not: namespace management, Copy,
+    /// device self-test, persistent event log.
+    pub full: bool,
 }
 
 impl Options {
@@ -39,6 +50,7 @@ impl Options {
             strip_metadata: false,
             controllers: 256,
             drives: (0..drives).collect(),
+            full: false,
         }
     }
 }
@@ -61,6 +73,12 @@ pub(super) enum Work {
 pub(super) struct Namespace {
     /// Index of the drive.
     pub(super) drive: usize,
+    /// Where it begins in the drive, in bytes: a multiple of the block.
+    pub(super) first: u64,
+    /// What makes its unique names its own; 0 for the drive's own namespace.
+    pub(super) salt: u64,
+    /// Bytes that are allocated to it.
+    pub(super) bytes: u64,
     /// Bytes of data in a block.
     pub(super) block: u32,
     /// Bytes of metadata in a block as stored.
@@ -75,8 +93,6 @@ pub(super) struct Namespace {
     pub(super) format: Option<Work>,
     /// A sanitize that was in progress when last looked.
     pub(super) sanitizing: bool,
-    /// Whether the drive has a volatile write cache.
-    pub(super) write_cache: bool,
     /// Most bytes of one command, data only.
     pub(super) max_transfer: u32,
 }
@@ -92,9 +108,20 @@ impl Namespace {
 #[derive(Debug)]
 pub struct Target {
     pub(super) options: Options,
-    pub(super) namespaces: Vec<Namespace>,
+    /// By their identifiers less one.
+    pub(super) namespaces: Vec<Option<Namespace>>,
+    /// Where they are.
+    pub(super) layout: Layout,
+    /// Whether any drive has a volatile write cache.
+    pub(super) write_cache: bool,
+    pub(super) self_tests: SelfTests,
+    pub(super) history: History,
     controllers: Vec<Option<Box<Controller>>>,
+    /// The host that had each of them last.
+    hosts: Vec<([u8; 16], String)>,
     next: usize,
+    /// Controllers that there have been.
+    created: u32,
     io_queues: u16,
     warning_kelvin: u16,
     /// Changes with what the discovery log says.
@@ -107,29 +134,53 @@ impl Target {
         let mut controllers = Vec::new();
         controllers.resize_with(usize::from(options.controllers), || None);
         Target {
-            options,
             namespaces: Vec::new(),
+            layout: Layout::default(),
+            write_cache: false,
+            self_tests: SelfTests::default(),
+            history: History::default(),
+            hosts: vec![Default::default(); controllers.len()],
+            options,
             controllers,
             next: 0,
+            created: 0,
             io_queues: 1,
             warning_kelvin: 0,
             generation: 1,
         }
     }
 
-    /// Creates a controller; `None` when there are too many. Identifiers are used again as late as possible.
+    /// Creates a controller for a host; `None` when there are too many. A host that comes back is given the identifier
+    /// that it had, as long as nobody else has it; otherwise identifiers are used again as late as possible.
     pub(super) fn create(
         &mut self,
         discovery: bool,
         defaults: Features,
+        host_id: [u8; 16],
+        host_nqn: &str,
     ) -> Option<&mut Controller> {
         let count = self.controllers.len();
-        let index = (0..count)
-            .map(|step| (self.next + step) % count)
-            .find(|&index| self.controllers[index].is_none())?;
-        self.next = index + 1;
-        let id = index as u16 + 1;
-        let fresh = Box::new(Controller::new(id, discovery, defaults));
+        let free = |index: &usize| self.controllers[*index].is_none();
+        let again = (0..count)
+            .filter(free)
+            .find(|&index| self.hosts[index].0 == host_id && self.hosts[index].1 == host_nqn);
+        let index = match again {
+            Some(index) => index,
+            None => {
+                let index = (0..count)
+                    .map(|step| (self.next + step) % count)
+                    .find(free)?;
+                self.next = index + 1;
+                index
+            }
+        };
+        self.hosts[index] = (host_id, host_nqn.to_owned());
+        self.created += 1;
+        let mut fresh = Box::new(Controller::new(index as u16 + 1, discovery, defaults));
+        fresh.life = u64::from(self.created) << 32;
+        fresh.host_id = host_id;
+        host_nqn.clone_into(&mut fresh.host_nqn);
+        fresh.attached = self.layout.attached();
         Some(self.controllers[index].insert(fresh))
     }
 
@@ -151,18 +202,65 @@ impl Target {
     /// The namespace of this identifier.
     #[inline]
     pub(super) fn namespace(&mut self, nsid: u32) -> Option<&mut Namespace> {
-        self.namespaces.get_mut((nsid as usize).wrapping_sub(1))
+        self.namespaces
+            .get_mut((nsid as usize).wrapping_sub(1))?
+            .as_mut()
+    }
+
+    /// The namespace of this identifier, if it is attached to this controller.
+    ///
+    /// # Errors
+    /// The status for an identifier that cannot be, or that no namespace has.
+    #[inline]
+    pub(super) fn active(&mut self, controller: u16, nsid: u32) -> Result<&mut Namespace, Status> {
+        let attached = self.controller(controller).is_some_and(|it| it.has(nsid));
+        let absent = self.absent(nsid);
+        let namespace = self.namespace(nsid).filter(|_| attached);
+        namespace.ok_or(absent)
+    }
+
+    /// The status for an identifier that no namespace has: where one could be, it is a wrong field.
+    pub(super) fn absent(&self, nsid: u32) -> Status {
+        if nsid != 0 && nsid <= self.most() && self.options.full {
+            Status::INVALID_FIELD
+        } else {
+            Status::INVALID_NAMESPACE
+        }
+    }
+
+    /// All namespaces, with their identifiers.
+    pub(super) fn present(&self) -> impl Iterator<Item = (u32, &Namespace)> {
+        let numbered = (1..).zip(&self.namespaces);
+        numbered.filter_map(|(nsid, it)| Some((nsid, it.as_ref()?)))
+    }
+
+    /// The drive that stands for all of them.
+    ///
+    /// # Errors
+    /// The status for a subsystem without drives.
+    pub(super) fn first_drive(&self) -> Result<usize, Status> {
+        let first = self.options.drives.first();
+        first.copied().ok_or(Status::INVALID_NAMESPACE)
+    }
+
+    /// The highest identifier that a namespace may have.
+    pub(super) fn most(&self) -> u32 {
+        let drives = self.options.drives.len() as u32;
+        if self.options.full {
+            drives.max(MOST_NAMESPACES)
+        } else {
+            drives
+        }
+    }
+
+    /// All controllers.
+    pub(super) fn controllers(&mut self) -> impl Iterator<Item = &mut Controller> {
+        self.controllers.iter_mut().flatten().map(|it| &mut **it)
     }
 
     /// Controllers that are connected.
     pub fn connected(&self) -> usize {
         self.controllers.iter().flatten().count()
-    }
-
-    /// Identifiers of the controllers, from this one on.
-    pub(super) fn identifiers(&self, from: u16) -> impl Iterator<Item = u16> {
-        let all = self.controllers.iter().flatten().map(|it| it.id);
-        all.filter(move |&id| id >= from)
     }
 
     /// I/O queues of a controller: as many as the drive with the fewest has.
@@ -179,42 +277,79 @@ impl Target {
             temperature_low: 0,
             error_recovery: 0,
             queues: None,
+            coalescing: 0,
+            uncoalesced: 0,
             atomicity: 0,
             events: 0,
             timestamp: None,
             keep_alive_ms: 0,
-            host_behavior: 0,
+            lba_status: 0,
+            host_behavior: [0; HOST_BEHAVIOR],
         }
     }
 
     /// Looks at the drives: what their namespaces are now.
     pub(super) fn look(&mut self, port: &mut Port<'_>) {
-        let before = std::mem::take(&mut self.namespaces);
+        self.layout.begin(&self.options, port);
+        persistent::begin(self, port);
         self.io_queues = MOST_QUEUES;
-        for (index, &drive) in self.options.drives.iter().enumerate() {
+        self.write_cache = false;
+        for &drive in &self.options.drives {
             let facts = Facts::of(port.drive(drive));
-            let format = facts.formats.get(facts.format).copied();
-            let format = format.unwrap_or(LbaFormat::plain(512));
-            let old = before.get(index);
             self.io_queues = self.io_queues.min(facts.io_queues.max(1));
             self.warning_kelvin = facts.warning_kelvin;
-            let operation = facts::operation(port, drive);
-            self.namespaces.push(Namespace {
-                drive,
-                block: format.data,
-                metadata: format.metadata,
-                blocks: facts.bytes / u64::from(format.data),
-                protection: facts.protection,
-                strip: self.options.strip_metadata,
-                // What nobody waits for ends when the drive is done.
-                format: old
-                    .and_then(|old| old.format)
-                    .filter(|&work| work != Work::Orphaned || operation.is_some()),
-                sanitizing: sanitizes(operation),
-                write_cache: facts.write_cache,
-                max_transfer: transfer(facts.max_transfer),
-            });
+            self.write_cache |= facts.write_cache;
         }
+        let before = std::mem::take(&mut self.namespaces);
+        for (index, extent) in self.layout.extents().iter().enumerate() {
+            let old = before.get(index).copied().flatten();
+            let namespace = extent.map(|extent| self.seen(&extent, old, port));
+            self.namespaces.push(namespace);
+        }
+    }
+
+    /// A namespace as it is now. What `old` says of work in progress goes on.
+    fn seen(&self, extent: &Extent, old: Option<Namespace>, port: &mut Port<'_>) -> Namespace {
+        let drive = extent.drive;
+        let facts = Facts::of(port.drive(drive));
+        let format = facts.formats.get(facts.format).copied();
+        let format = format.unwrap_or(LbaFormat::plain(512));
+        let operation = facts::operation(port, drive);
+        Namespace {
+            drive,
+            first: extent.first,
+            bytes: extent.end() - extent.first,
+            salt: extent.salt,
+            block: format.data,
+            metadata: format.metadata,
+            blocks: extent.bytes / u64::from(format.data),
+            protection: facts.protection,
+            strip: self.options.strip_metadata,
+            // What nobody waits for ends when the drive is done.
+            format: old
+                .and_then(|old| old.format)
+                .filter(|&work| work != Work::Orphaned || operation.is_some()),
+            // Whoever sees that it has ended tells the hosts.
+            sanitizing: sanitizes(operation) || old.is_some_and(|old| old.sanitizing),
+            max_transfer: transfer(facts.max_transfer),
+        }
+    }
+
+    /// What all namespaces of a drive have in common: one without a size.
+    pub(super) fn common(&self, drive: usize, port: &mut Port<'_>) -> Namespace {
+        let nowhere = Extent {
+            drive,
+            first: 0,
+            bytes: if self.options.full {
+                0
+            } else {
+                port.drive(drive).bytes()
+            },
+            salt: 0,
+            attached: false,
+        };
+        let one = self.present().find(|(_, it)| it.drive == drive);
+        self.seen(&nowhere, one.map(|(_, it)| *it), port)
     }
 
     /// The connection that asked for a format of this namespace has gone: what has not begun never will, and what has
@@ -236,11 +371,12 @@ impl Target {
         notice: Notice,
         port: &mut Port<'_>,
     ) {
-        let nsid = (1..)
-            .zip(&self.namespaces)
-            .find(|(_, namespace)| namespace.drive == drive)
-            .map(|(nsid, _)| nsid);
-        let (Some(nsid), Some(controller)) = (nsid, self.controller(controller)) else {
+        let concerned: Vec<u32> = self
+            .present()
+            .filter(|(_, it)| it.drive == drive)
+            .map(|(nsid, _)| nsid)
+            .collect();
+        let Some(controller) = self.controller(controller) else {
             return;
         };
         if controller.discovery {
@@ -260,9 +396,8 @@ impl Target {
                 }
             }
             Notice::Namespace => {
-                controller.notify(Notification::NAMESPACE);
-                if !controller.changed.contains(&nsid) {
-                    controller.changed.push(nsid);
+                for nsid in concerned {
+                    controller.namespace_changed(nsid);
                 }
             }
             Notice::PowerCut => {}
@@ -276,7 +411,7 @@ fn sanitizes(operation: Option<Operation>) -> bool {
 }
 
 /// Most bytes of a command: what the drive takes, as a power of two of 4 KiB, and not more than one PDU should carry.
-fn transfer(of_drive: Option<u32>) -> u32 {
+pub(super) fn transfer(of_drive: Option<u32>) -> u32 {
     let most = of_drive.unwrap_or(MOST_TRANSFER).clamp(4096, MOST_TRANSFER);
     1 << most.ilog2()
 }

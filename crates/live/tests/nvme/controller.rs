@@ -117,6 +117,8 @@ fn features_are_kept_until_the_controller_is_reset() {
     for (number, new) in [
         (feature::ARBITRATION, 3),
         (feature::ERROR_RECOVERY, 17),
+        (feature::COALESCING, 0x0a07),
+        (feature::LBA_STATUS, 5),
         (feature::EVENTS, 0x1ff),
         (feature::POWER, 1),
         (feature::KEEP_ALIVE, 120_000),
@@ -167,6 +169,92 @@ fn features_are_kept_until_the_controller_is_reset() {
     host.well(line, &property_set(1, property::CC, 0), &[]);
     host.well(line, &property_set(1, property::CC, ENABLE), &[]);
     assert_eq!(value(&mut host, get(feature::EVENTS, 0)), 0);
+}
+
+#[test]
+fn each_interrupt_vector_has_a_configuration() {
+    let mut host = Host::new(vec![drive("p4800x-375")]);
+    let (line, _) = host.admin(0, usize::MAX);
+    let vector = |number: u32| {
+        let mut sqe = get(feature::VECTOR, 0);
+        sqe.cdw11 = number.into();
+        sqe
+    };
+    // Of 31 I/O queues and the admin queue.
+    for number in [0, 1, 31] {
+        let answer = host.call(line, &vector(number), &[]).cqe;
+        assert_eq!(
+            (answer.status(), answer.dw0.get()),
+            (Status::SUCCESS, number)
+        );
+    }
+    let invalid = Status::INVALID_FIELD.code();
+    assert_eq!(host.status(line, &vector(32), &[]), invalid);
+    assert_eq!(host.status(line, &set(feature::VECTOR, 32), &[]), invalid);
+    host.well(line, &set(feature::VECTOR, 31 | 1 << 16), &[]);
+    let value = |host: &mut Host, number| host.call(line, &vector(number), &[]).cqe.dw0.get();
+    assert_eq!(value(&mut host, 31), 31 | 1 << 16, "not coalesced");
+    assert_eq!(value(&mut host, 30), 30, "the others are");
+    host.well(line, &set(feature::VECTOR, 31), &[]);
+    assert_eq!(value(&mut host, 31), 31);
+}
+
+#[test]
+fn unreadable_blocks_are_told() {
+    let mut host = Host::new(vec![drive("p4800x-375")]);
+    let (line, queue) = host.both();
+    host.well(line, &set(feature::EVENTS, 1 << 13), &[]);
+    host.tick(line).expect("goes on");
+    let event = Sqe::fabric(admin::ASYNC_EVENT, 9, 0, Sgl::default());
+    host.send(line, &event, &[]);
+    host.talk(line).expect("goes on");
+    let ask = |slba: u32, length: u32| {
+        let mut sqe = Sqe::fabric(admin::GET_LBA_STATUS, 1, 1, Sgl::transport(4096));
+        sqe.cdw10 = slba.into();
+        sqe.cdw12 = 1023.into();
+        sqe.cdw13 = (length | 0x11 << 24).into();
+        sqe
+    };
+    let none = host.well(line, &ask(0, 0), &[]);
+    assert_eq!((none.len(), none[0], none[4]), (4096, 0, 2));
+    assert_eq!(
+        host.log(line, log::LBA_STATUS, 16)[..12],
+        [16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    );
+    for (lba, blocks) in [(8, 4), (100, 1)] {
+        let spoil = io(opcode::WRITE_UNCORRECTABLE, 1, lba, blocks, Sgl::default());
+        host.well(queue, &spoil, &[]);
+    }
+    let some = host.well(line, &ask(10, 0), &[]);
+    assert_eq!(some[0], 2);
+    assert_eq!((some[8], some[16], some[24], some[32]), (10, 2, 100, 1));
+    assert_eq!(host.well(line, &ask(0, 9), &[])[..17], {
+        let mut one = [0; 17];
+        (one[0], one[4], one[8], one[16]) = (1, 2, 8, 1);
+        one
+    });
+    // Page of 16, an element of 16, two ranges; five blocks.
+    let page = host.log(line, log::LBA_STATUS, 64);
+    assert_eq!(
+        (page[0], page[4], page[8], page[16], page[20]),
+        (64, 1, 5, 1, 2)
+    );
+    assert_eq!((page[32], page[40], page[48], page[56]), (8, 4, 100, 1));
+    host.tick(line).expect("goes on");
+    let told = host.completion(line, 9).expect("an event").cqe.dw0.get();
+    assert_eq!(told, 2 | 5 << 8 | u32::from(log::LBA_STATUS) << 16);
+    // Written, they are whole again.
+    host.well(
+        queue,
+        &io(opcode::WRITE, 1, 8, 4, Sgl::in_capsule(2048)),
+        &[1; 2048],
+    );
+    assert_eq!(host.well(line, &ask(0, 0), &[])[0], 1);
+    let beyond = ask((BYTES / 512) as u32, 0);
+    assert_eq!(
+        host.status(line, &beyond, &[]),
+        Status::LBA_OUT_OF_RANGE.code()
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A scripted host without sockets: several connections to one target, over which commands are done one at a time.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::rc::Rc;
 
 use live::nvme::admin::opcode as admin;
@@ -9,7 +10,7 @@ use live::nvme::initiator::{Completed, ConnectTo, Initiator, property_set};
 use live::nvme::wire::{Sgl, Sqe, Status};
 use live::nvme::{Connection, Options, Target};
 use live::offline::Offline;
-use live::{Connection as _, Ending, Limits, Outbox, Served, Setup};
+use live::{Connection as _, Ending, Limits, Outbox, Served, Setup, StoreChoice};
 use model::media::Precondition;
 
 pub(crate) const HOST_NQN: &str =
@@ -20,14 +21,23 @@ pub(crate) const BYTES: u64 = 64 << 20;
 
 /// A drive of the catalogue, with its data in memory.
 pub(crate) fn drive(id: &str) -> Served {
+    setup(id).open().expect("a drive that can be served")
+}
+
+/// A P4800X with its data in this file.
+pub(crate) fn stored_drive(file: &Path) -> Served {
+    let mut setup = setup("p4800x-375");
+    setup.store = StoreChoice::File(file.into());
+    setup.open().expect("a drive that can be served")
+}
+
+fn setup(id: &str) -> Setup {
     Setup {
         serial: "TEST0001".into(),
         size: Some(BYTES),
         precondition: Some(Precondition::Fresh),
         ..Setup::new(study::catalogue::drive(id).expect("a drive of the catalogue"))
     }
-    .open()
-    .expect("a drive that can be served")
 }
 
 /// A target, its drives, and the connections to it.
@@ -139,6 +149,12 @@ impl Host {
         let mut nowhere = Outbox::default();
         it.initiator
             .send(&Sqe::fabric(0, cid, 0, Sgl::default()), &[], &mut nowhere);
+    }
+
+    /// From now on the drives have a clock on this connection.
+    pub(crate) fn at_speed(&mut self, line: usize, speed: f64) {
+        let it = self.lines[line].as_mut().expect("an open connection");
+        it.offline.at_speed(speed);
     }
 
     /// About 100 ms have passed.

@@ -2,8 +2,10 @@
 
 mod controller;
 mod format;
+mod full;
 mod host;
 mod hostile;
 mod io;
+mod namespaces;
 mod queues;
 mod wire;

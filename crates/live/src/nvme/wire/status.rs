@@ -1,6 +1,7 @@
 //! Status codes of completions.
 //!
-//! Source: NVM Express Base Specification 1.4, figures 126 to 130; NVMe over Fabrics 1.1, figure 20.
+//! Source: NVM Express Base Specification 1.4, figures 126 to 130; NVM Command Set Specification 1.0, figures 17 and 18;
+//! NVMe over Fabrics 1.1, figure 20.
 
 /// Status of a completion: type in bits 10:8, code in bits 7:0, "do not retry" in bit 14.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
@@ -73,6 +74,21 @@ impl Status {
     /// The feature is not one of a namespace.
     pub const FEATURE_NOT_NAMESPACE: Status = Status::fixed(1, 0x0f);
 
+    /// Namespace Management: there is not as much unallocated capacity.
+    pub const INSUFFICIENT_CAPACITY: Status = Status::fixed(1, 0x15);
+    /// Namespace Management: all namespace identifiers are in use.
+    pub const NO_NAMESPACE_ID: Status = Status::fixed(1, 0x16);
+    /// Namespace Attachment: it is attached already.
+    pub const ALREADY_ATTACHED: Status = Status::fixed(1, 0x18);
+    /// Namespace Attachment: it is not attached.
+    pub const NOT_ATTACHED: Status = Status::fixed(1, 0x1a);
+    /// Namespace Management: a capacity below the size.
+    pub const THIN_PROVISIONING: Status = Status::fixed(1, 0x1b);
+    /// Namespace Attachment: a list with a controller that is not there.
+    pub const CONTROLLER_LIST: Status = Status::fixed(1, 0x1c);
+    /// A device self-test is under way.
+    pub const SELF_TEST_IN_PROGRESS: Status = Status::fixed(1, 0x1d);
+
     /// Connect: a format of its data that is not known.
     pub const CONNECT_FORMAT: Status = Status::fixed(1, 0x80);
     /// Connect: the controller is taken.
@@ -87,6 +103,15 @@ impl Status {
     /// The namespace has no (such) protection information.
     pub const INVALID_PROTECTION: Status = Status::fixed(1, 0x81);
 
+    /// Copy: more, or longer, ranges than the namespace takes.
+    pub const COMMAND_SIZE_LIMIT: Status = Status::fixed(1, 0x83);
+    /// Copy: source and destination have different formats.
+    pub const INCOMPATIBLE_NAMESPACE: Status = Status::fixed(1, 0x85);
+    /// Copy: it cannot be done faster than by reading and writing.
+    pub const FAST_COPY_NOT_POSSIBLE: Status = Status::fixed(1, 0x86);
+    /// Copy: the destination overlaps a source.
+    pub const OVERLAPPING_RANGE: Status = Status::fixed(1, 0x87);
+
     /// The medium failed to take the data.
     pub const WRITE_FAULT: Status = Status(0x280);
     /// The medium could not give the data back; the drive has tried again itself.
@@ -97,6 +122,8 @@ impl Status {
     pub const APPLICATION_TAG_CHECK: Status = Status::fixed(2, 0x83);
     /// Protection information: another reference tag.
     pub const REFERENCE_TAG_CHECK: Status = Status::fixed(2, 0x84);
+    /// Protection information: another storage tag.
+    pub const STORAGE_TAG_CHECK: Status = Status::fixed(2, 0x88);
     /// What was compared differs.
     pub const COMPARE_FAILURE: Status = Status::fixed(2, 0x85);
 

@@ -1,0 +1,257 @@
+//! Where namespaces are in their drives: found room, taken, given back.
+//!
+//! A namespace is one run of bytes of one drive. A drive that nobody has divided is one namespace, which has the number
+//! of the drive; a divided one remembers how.
+//! Source: NVM Express Base Specification 2.0, chapter 8.11 (capacity is allocated in units of the controller's choice:
+//! 4 KiB).
+
+use super::target::Options;
+use crate::port::Port;
+use crate::store::Share;
+
+/// Capacity is allocated in multiples of this.
+pub(super) const UNIT: u64 = 4096;
+
+/// A namespace's place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Extent {
+    /// Index of the drive.
+    pub(super) drive: usize,
+    /// Its first byte there: a multiple of [`UNIT`].
+    pub(super) first: u64,
+    /// Bytes; what is left of the last unit is not used.
+    pub(super) bytes: u64,
+    /// Another for each namespace that was ever created; 0 for a whole drive.
+    pub(super) salt: u64,
+    /// Whether a controller that connects has it.
+    pub(super) attached: bool,
+}
+
+impl Extent {
+    /// The end of what is allocated to it.
+    pub(super) fn end(&self) -> u64 {
+        (self.first + self.bytes).next_multiple_of(UNIT)
+    }
+}
+
+/// All of them, by their identifiers less one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Layout {
+    extents: Vec<Option<Extent>>,
+    salts: u64,
+    begun: bool,
+}
+
+impl Layout {
+    /// Looks at the drives for the first time: what they remember of namespaces.
+    pub(super) fn begin(&mut self, options: &Options, port: &mut Port<'_>) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        for &drive in &options.drives {
+            let served = port.drive(drive);
+            match served.shares() {
+                Some(shares) if options.full => {
+                    for share in shares.to_vec() {
+                        self.put(Some(share.nsid), Extent::of(drive, &share));
+                    }
+                }
+                _ => {
+                    let whole = Extent {
+                        drive,
+                        first: 0,
+                        bytes: served.bytes(),
+                        salt: 0,
+                        attached: true,
+                    };
+                    self.put(None, whole);
+                }
+            }
+        }
+    }
+
+    pub(super) fn extents(&self) -> &[Option<Extent>] {
+        &self.extents
+    }
+
+    /// Namespaces that a controller has which connects now, by a bit each.
+    pub(super) fn attached(&self) -> u128 {
+        let apart = self.extents.iter().take(128).enumerate();
+        apart.fold(u128::MAX, |all, (index, extent)| match extent {
+            Some(extent) if extent.attached => all,
+            _ => all & !(1 << index),
+        })
+    }
+
+    /// Takes a place; under this identifier if it is free, else under the lowest free one, which is returned.
+    fn put(&mut self, nsid: Option<u32>, extent: Extent) -> u32 {
+        self.salts = self.salts.max(extent.salt);
+        let wanted = nsid.map(|nsid| (nsid as usize).wrapping_sub(1));
+        let wanted = wanted.filter(|&index| index < 128 && self.is_free(index));
+        let index = wanted.unwrap_or_else(|| {
+            let free = self.extents.iter().position(Option::is_none);
+            free.unwrap_or(self.extents.len())
+        });
+        if index >= self.extents.len() {
+            self.extents.resize(index + 1, None);
+        }
+        self.extents[index] = Some(extent);
+        index as u32 + 1
+    }
+
+    fn is_free(&self, index: usize) -> bool {
+        self.extents.get(index).is_none_or(Option::is_none)
+    }
+
+    /// The lowest identifier that is free, from 1.
+    pub(super) fn free_identifier(&self) -> u32 {
+        let free = self.extents.iter().position(Option::is_none);
+        free.unwrap_or(self.extents.len()) as u32 + 1
+    }
+
+    /// The first room for so many bytes in a drive of this capacity.
+    pub(super) fn room(&self, drive: usize, capacity: u64, bytes: u64) -> Option<u64> {
+        let mut taken: Vec<(u64, u64)> = self
+            .of_drive(drive)
+            .map(|it| (it.first, it.end()))
+            .collect();
+        taken.sort_unstable();
+        let mut first = 0;
+        for (start, end) in taken {
+            if start.checked_sub(first)? >= bytes {
+                return Some(first);
+            }
+            first = end;
+        }
+        (capacity.saturating_sub(first) >= bytes).then_some(first)
+    }
+
+    /// Takes it: the identifier.
+    pub(super) fn create(&mut self, drive: usize, first: u64, bytes: u64) -> u32 {
+        let extent = Extent {
+            drive,
+            first,
+            bytes,
+            salt: self.salts + 1,
+            attached: false,
+        };
+        self.put(None, extent)
+    }
+
+    /// Gives it back.
+    pub(super) fn delete(&mut self, nsid: u32) -> Option<Extent> {
+        self.get(nsid)?.take()
+    }
+
+    /// From now on a controller that connects has it, or has it not.
+    pub(super) fn attach(&mut self, nsid: u32, attached: bool) {
+        if let Some(Some(extent)) = self.get(nsid) {
+            extent.attached = attached;
+        }
+    }
+
+    fn get(&mut self, nsid: u32) -> Option<&mut Option<Extent>> {
+        self.extents.get_mut((nsid as usize).wrapping_sub(1))
+    }
+
+    fn of_drive(&self, drive: usize) -> impl Iterator<Item = &Extent> {
+        let all = self.extents.iter().flatten();
+        all.filter(move |extent| extent.drive == drive)
+    }
+
+    /// Whether a drive has no namespace.
+    pub(super) fn is_empty(&self, drive: usize) -> bool {
+        self.of_drive(drive).next().is_none()
+    }
+
+    /// Bytes that are allocated in all drives.
+    pub(super) fn allocated(&self) -> u64 {
+        let all = self.extents.iter().flatten();
+        all.map(|extent| extent.end() - extent.first).sum()
+    }
+
+    /// What a drive is to remember; nothing if it is not divided.
+    pub(super) fn shares(&self, drive: usize, capacity: u64) -> Option<Vec<Share>> {
+        let numbered = (1..).zip(&self.extents);
+        let shares: Vec<Share> = numbered
+            .filter_map(|(nsid, extent)| Some((nsid, extent.as_ref()?)))
+            .filter(|(_, extent)| extent.drive == drive)
+            .map(|(nsid, extent)| extent.share(nsid))
+            .collect();
+        let whole = |it: &Share| it.first == 0 && it.bytes == capacity && it.attached;
+        match &shares[..] {
+            [one] if whole(one) && one.salt == 0 => None,
+            _ => Some(shares),
+        }
+    }
+}
+
+impl Extent {
+    fn of(drive: usize, share: &Share) -> Extent {
+        Extent {
+            drive,
+            first: share.first,
+            bytes: share.bytes,
+            salt: share.salt,
+            attached: share.attached,
+        }
+    }
+
+    fn share(&self, nsid: u32) -> Share {
+        Share {
+            nsid,
+            first: self.first,
+            bytes: self.bytes,
+            salt: self.salt,
+            attached: self.attached,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_found_between_namespaces_and_never_twice() {
+        let mut layout = Layout::default();
+        let mut add = |bytes| {
+            let first = layout.room(0, 64 * UNIT, bytes)?;
+            Some((layout.create(0, first, bytes), first))
+        };
+        assert_eq!(add(UNIT + 1), Some((1, 0)));
+        assert_eq!(add(10 * UNIT), Some((2, 2 * UNIT)));
+        assert_eq!(add(52 * UNIT), Some((3, 12 * UNIT)));
+        assert_eq!(add(1), None);
+        assert_eq!(layout.allocated(), 64 * UNIT);
+        let gone = layout.delete(2).expect("it was there");
+        assert_eq!((gone.first, layout.delete(2)), (2 * UNIT, None));
+        assert_eq!(layout.room(0, 64 * UNIT, 11 * UNIT), None);
+        assert_eq!(layout.room(0, 64 * UNIT, 10 * UNIT), Some(2 * UNIT));
+        assert_eq!(layout.room(1, 64 * UNIT, 64 * UNIT), Some(0));
+        assert_eq!(
+            (layout.free_identifier(), layout.create(0, 8192, 1)),
+            (2, 2)
+        );
+        let salts: Vec<u64> = layout
+            .extents()
+            .iter()
+            .flatten()
+            .map(|it| it.salt)
+            .collect();
+        assert_eq!(salts, [1, 4, 3], "no name is given twice");
+    }
+
+    #[test]
+    fn controllers_that_connect_have_what_is_attached() {
+        let mut layout = Layout::default();
+        for _ in 0..3 {
+            layout.create(0, 0, UNIT);
+        }
+        assert_eq!(layout.attached() & 7, 0);
+        layout.attach(2, true);
+        assert_eq!(layout.attached() & 7, 2);
+        assert_eq!(layout.shares(0, 9 * UNIT).expect("divided").len(), 3);
+        assert_eq!(layout.shares(1, 9 * UNIT), Some(Vec::new()));
+    }
+}

@@ -1,0 +1,299 @@
+//! Namespace Management and Namespace Attachment: namespaces created, deleted, attached and detached.
+//!
+//! All namespaces of a drive have its format, so one of another format is created only on a drive that has none, and
+//! Format NVM formats all of them (as Identify Controller's FNA says). Over fabrics metadata goes with the data: a
+//! namespace of a format with metadata is created so even if the host did not ask for it, as most programs do not. A
+//! namespace that was attached to any controller is attached to those that connect later. Left out: thin provisioning,
+//! private namespaces, NVM sets and endurance groups.
+//! Source: NVM Express Base Specification 2.0, chapters 5.23, 5.24 and 8.11; NVM Command Set Specification 1.0, 5.8.
+
+use super::admin::Answer;
+use super::facts::{self, Begun, Facts};
+use super::layout::{Extent, UNIT};
+use super::persistent::kind;
+use super::protection::Protection;
+use super::self_test;
+use super::target::Target;
+use super::wire::{Sqe, Status};
+use crate::port::Port;
+
+/// All namespaces.
+const ALL: u32 = u32::MAX;
+/// Most entries of a list of controllers.
+const MOST_CONTROLLERS: usize = 2047;
+
+/// Operations of both commands.
+mod select {
+    pub(super) const CREATE: u32 = 0;
+    pub(super) const DELETE: u32 = 1;
+    pub(super) const ATTACH: u32 = 0;
+    pub(super) const DETACH: u32 = 1;
+}
+
+/// What a host wants to have created.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    blocks: u64,
+    /// Number of the format.
+    format: usize,
+    flbas: u8,
+    dps: u8,
+    sharing: u8,
+}
+
+impl Wanted {
+    fn of(data: &[u8]) -> Result<Wanted, Status> {
+        let data = data
+            .first_chunk::<384>()
+            .ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
+        let wide = |at: usize| {
+            let bytes = data[at..at + 8].first_chunk().copied();
+            u64::from_le_bytes(bytes.unwrap_or_default())
+        };
+        let (size, capacity) = (wide(0), wide(8));
+        if size == 0 || capacity > size {
+            return Err(Status::INVALID_FIELD);
+        }
+        if capacity < size {
+            return Err(Status::THIN_PROVISIONING);
+        }
+        let (flbas, dps) = (data[26], data[29]);
+        if dps & 7 > 3 || dps & 0xf0 != 0 {
+            return Err(Status::INVALID_FIELD);
+        }
+        Ok(Wanted {
+            blocks: size,
+            // The two high bits of the number stand apart.
+            format: usize::from(flbas & 0xf | (flbas >> 5 & 3) << 4),
+            flbas,
+            dps,
+            sharing: data[30],
+        })
+    }
+
+    /// As the event log has it.
+    fn event(&self, nsid: u32) -> Vec<u8> {
+        let mut event = select::CREATE.to_le_bytes().to_vec();
+        event.resize(8, 0);
+        event.extend_from_slice(&self.blocks.to_le_bytes());
+        event.resize(24, 0);
+        event.extend_from_slice(&self.blocks.to_le_bytes());
+        event.extend_from_slice(&[self.flbas, self.dps, self.sharing, 0]);
+        event.resize(44, 0);
+        event.extend_from_slice(&nsid.to_le_bytes());
+        event
+    }
+}
+
+/// Namespace Management. [`Answer::Later`] if the drive has to be empty first: ask again.
+pub(super) fn manage(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    data: &[u8],
+    port: &mut Port<'_>,
+) -> Result<Answer, Status> {
+    // What cannot be written down cannot be divided in another way.
+    let mut drives = target.options.drives.iter();
+    if drives.any(|&it| port.drive(it).read_only()) {
+        return Err(Status::WRITE_PROTECTED);
+    }
+    match sqe.cdw10.get() & 0xf {
+        select::CREATE => create(target, controller, sqe, data, port),
+        select::DELETE => delete(target, controller, sqe.nsid.get(), port),
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+/// Where a namespace of this kind can be, and whether its drive has to take another format for it.
+fn place(
+    target: &Target,
+    wanted: &Wanted,
+    port: &mut Port<'_>,
+) -> Result<(usize, u64, u64, bool), Status> {
+    let mut why = Status::INVALID_FORMAT;
+    for &drive in &target.options.drives {
+        let facts = Facts::of(port.drive(drive));
+        let Some(format) = facts.formats.get(wanted.format) else {
+            continue;
+        };
+        let protection = facts::protection(port, drive, wanted.format, wanted.dps);
+        if !protection.fits(format.metadata) {
+            continue;
+        }
+        let other = facts.format != wanted.format || facts.protection != protection;
+        if other && !target.layout.is_empty(drive) {
+            continue;
+        }
+        why = Status::INSUFFICIENT_CAPACITY;
+        let Some(bytes) = wanted.blocks.checked_mul(format.data.into()) else {
+            continue;
+        };
+        // A whole number of units is taken.
+        let Some(taken) = bytes.checked_next_multiple_of(UNIT) else {
+            continue;
+        };
+        if let Some(first) = target.layout.room(drive, facts.bytes, taken) {
+            return Ok((drive, first, bytes, other));
+        }
+    }
+    Err(why)
+}
+
+fn create(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    data: &[u8],
+    port: &mut Port<'_>,
+) -> Result<Answer, Status> {
+    // Of the NVM command set.
+    if sqe.cdw11.get() >> 24 != 0 {
+        return Err(Status::INVALID_FIELD);
+    }
+    let wanted = Wanted::of(data)?;
+    if target.layout.free_identifier() > target.most() {
+        return Err(Status::NO_NAMESPACE_ID);
+    }
+    let (drive, first, bytes, other) = place(target, &wanted, port)?;
+    if other {
+        let protection = Protection::of(wanted.dps);
+        match facts::adopt_format(port, drive, wanted.format, protection) {
+            Begun::Yes => {}
+            Begun::Busy => return Ok(Answer::Later),
+            Begun::Refused => return Err(Status::INTERNAL_ERROR),
+        }
+    }
+    let nsid = target.layout.create(drive, first, bytes);
+    remember(target, drive, port)?;
+    target
+        .history
+        .note(kind::NAMESPACE, controller, port.wall(), wanted.event(nsid));
+    for it in target.controllers() {
+        it.attach(nsid, false);
+    }
+    Ok(Answer::Done(nsid.into()))
+}
+
+fn delete(
+    target: &mut Target,
+    controller: u16,
+    nsid: u32,
+    port: &mut Port<'_>,
+) -> Result<Answer, Status> {
+    let concerned: Vec<u32> = if nsid == ALL {
+        target.present().map(|(nsid, _)| nsid).collect()
+    } else {
+        vec![nsid]
+    };
+    for &nsid in &concerned {
+        let absent = target.absent(nsid);
+        let namespace = target.namespace(nsid).ok_or(absent)?;
+        if namespace.format.is_some() {
+            return Err(Status::FORMAT_IN_PROGRESS);
+        }
+        if namespace.sanitizing {
+            return Err(Status::SANITIZE_IN_PROGRESS);
+        }
+    }
+    for nsid in concerned {
+        self_test::namespace_gone(target, nsid, port);
+        let Some(extent) = target.layout.delete(nsid) else {
+            continue;
+        };
+        forget(&extent, port)?;
+        remember(target, extent.drive, port)?;
+        for it in target.controllers().filter(|it| it.has(nsid)) {
+            it.attach(nsid, false);
+            it.namespace_changed(nsid);
+            port.ring(it.endpoint);
+        }
+        let mut event = select::DELETE.to_le_bytes().to_vec();
+        event.resize(44, 0);
+        event.extend_from_slice(&nsid.to_le_bytes());
+        target
+            .history
+            .note(kind::NAMESPACE, controller, port.wall(), event);
+    }
+    Ok(Answer::Done(0))
+}
+
+/// What was in a namespace goes; the drive deallocates it.
+fn forget(extent: &Extent, port: &mut Port<'_>) -> Result<(), Status> {
+    let now = port.model_time(extent.drive);
+    let drive = port.drive(extent.drive);
+    let bytes = extent
+        .bytes
+        .next_multiple_of(UNIT)
+        .min(drive.bytes() - extent.first);
+    let gone = drive.discard(now, extent.first, bytes);
+    gone.map_err(|_| Status::INTERNAL_ERROR)
+}
+
+/// The drive remembers its namespaces, and they are looked at anew.
+fn remember(target: &mut Target, drive: usize, port: &mut Port<'_>) -> Result<(), Status> {
+    let shares = target.layout.shares(drive, port.drive(drive).bytes());
+    let written = port.drive(drive).divide(shares);
+    target.look(port);
+    written.map_err(|_| Status::INTERNAL_ERROR)
+}
+
+/// A list of controllers: how many, then their identifiers.
+fn controllers(data: &[u8]) -> Result<Vec<u16>, Status> {
+    let mut numbers = data
+        .chunks_exact(2)
+        .map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+    let count = usize::from(numbers.next().ok_or(Status::DATA_SGL_LENGTH_INVALID)?);
+    let list: Vec<u16> = numbers.take(count).collect();
+    if list.len() < count {
+        return Err(Status::DATA_SGL_LENGTH_INVALID);
+    }
+    let ascends = list.windows(2).all(|pair| pair[0] < pair[1]);
+    if count == 0 || count > MOST_CONTROLLERS || !ascends {
+        return Err(Status::CONTROLLER_LIST);
+    }
+    Ok(list)
+}
+
+/// Namespace Attachment: to, or from, all controllers of a list, or none of them.
+pub(super) fn attach(
+    target: &mut Target,
+    sqe: &Sqe,
+    data: &[u8],
+    port: &mut Port<'_>,
+) -> Result<Answer, Status> {
+    let nsid = sqe.nsid.get();
+    let attached = match sqe.cdw10.get() & 0xf {
+        select::ATTACH => true,
+        select::DETACH => false,
+        _ => return Err(Status::INVALID_FIELD),
+    };
+    let absent = target.absent(nsid);
+    let drive = target.namespace(nsid).ok_or(absent)?.drive;
+    let list = controllers(data)?;
+    for &id in &list {
+        match target.controller(id) {
+            Some(it) if it.discovery => return Err(Status::CONTROLLER_LIST),
+            None => return Err(Status::CONTROLLER_LIST),
+            Some(it) if it.has(nsid) == attached => {
+                return Err(if attached {
+                    Status::ALREADY_ATTACHED
+                } else {
+                    Status::NOT_ATTACHED
+                });
+            }
+            Some(_) => {}
+        }
+    }
+    for &id in &list {
+        if let Some(it) = target.controller(id) {
+            it.attach(nsid, attached);
+            it.namespace_changed(nsid);
+            port.ring(it.endpoint);
+        }
+    }
+    let any = target.controllers().any(|it| !it.discovery && it.has(nsid));
+    target.layout.attach(nsid, any);
+    remember(target, drive, port)?;
+    Ok(Answer::Done(0))
+}

@@ -1,0 +1,289 @@
+//! Device self-test: asked for, under way, ended, and the log page that tells of it.
+//!
+//! A test takes its time by the drive's clock and costs the host's commands nothing. What it can find is what the model
+//! knows to be wrong: a drive that is used up (both tests), blocks that cannot be read (the extended one, which reads the
+//! medium). Left out: segments, tests of the vendor's, and a test that goes on after a restart of the
+//! server.
+//! Source: NVM Express Base Specification 1.4, chapters 5.8, 5.14.1.6 and 8.11; 2.0, figures 205 to 207. How long the
+//! extended test takes is assumed: reading the drive once, at the rate below.
+
+use std::collections::VecDeque;
+
+use model::{Span, Time};
+
+use super::facts;
+use super::target::Target;
+use super::wire::{Sqe, Status};
+use crate::port::Port;
+
+/// Results that are kept.
+const RESULTS: usize = 20;
+/// Bytes of a result.
+const RESULT: usize = 28;
+/// What a short test takes; it must not take more than two minutes.
+const SHORT: Span = Span::from_ms(60_000);
+/// Bytes a second at which the extended test reads the medium. Assumed.
+const BYTES_A_SECOND: u64 = 1 << 30;
+/// All namespaces.
+const ALL: u32 = u32::MAX;
+
+/// Codes of tests.
+mod code {
+    pub(super) const SHORT: u8 = 1;
+    pub(super) const EXTENDED: u8 = 2;
+    pub(super) const ABORT: u8 = 0xf;
+}
+
+/// How a test ended, as the log says it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ended {
+    /// Nothing was found.
+    Well = 0,
+    /// By a command.
+    Aborted = 1,
+    /// By a reset of the controller.
+    Reset = 2,
+    /// Its namespace has gone.
+    NamespaceGone = 3,
+    /// By Format NVM.
+    Formatted = 4,
+    /// A segment failed: the one that is named.
+    Failed = 7,
+    /// By Sanitize.
+    Sanitized = 9,
+}
+
+/// A test under way.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    code: u8,
+    nsid: u32,
+    controller: u16,
+    since: Time,
+    until: Time,
+}
+
+/// A test that has ended.
+#[derive(Clone, Copy, Debug)]
+struct Outcome {
+    code: u8,
+    ended: Ended,
+    hours: u64,
+    nsid: u32,
+    /// Segment, and namespace and block if there is one.
+    failure: (u8, Option<(u32, u64)>),
+}
+
+/// Tests of a subsystem: one at a time.
+#[derive(Debug, Default)]
+pub(super) struct SelfTests {
+    running: Option<Running>,
+    /// The newest first.
+    results: VecDeque<Outcome>,
+}
+
+/// Segments, as the specification's example numbers them: SMART check, media check.
+const SMART: u8 = 2;
+const MEDIA: u8 = 7;
+
+/// How long the extended test takes for so many bytes.
+fn extended(bytes: u64) -> Span {
+    // Not shorter than the short one.
+    Span::from_ms(bytes / (BYTES_A_SECOND / 1000)).max(SHORT * 2)
+}
+
+/// Minutes that an extended test takes, for Identify Controller.
+pub(super) fn extended_minutes(bytes: u64) -> u16 {
+    let minutes = extended(bytes).seconds() / 60.0;
+    minutes.ceil().min(65_535.0) as u16
+}
+
+/// The drive whose clock counts.
+fn clock_of(target: &Target, port: &mut Port<'_>) -> (usize, Time) {
+    let drive = target.options.drives.first().copied().unwrap_or_default();
+    (drive, port.model_time(drive))
+}
+
+/// Device Self-test.
+pub(super) fn command(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    port: &mut Port<'_>,
+) -> Result<(), Status> {
+    let nsid = sqe.nsid.get();
+    let code = sqe.cdw10.get() as u8 & 0xf;
+    if code == code::ABORT {
+        interrupt(target, Ended::Aborted, port);
+        return Ok(());
+    }
+    // The controller alone, all namespaces, or one.
+    if nsid != 0 && nsid != ALL {
+        target.active(controller, nsid)?;
+    }
+    if code != code::SHORT && code != code::EXTENDED {
+        return Err(Status::INVALID_FIELD);
+    }
+    settle(target, port);
+    if target.self_tests.running.is_some() {
+        return Err(Status::SELF_TEST_IN_PROGRESS);
+    }
+    if target.present().any(|(_, it)| it.format.is_some()) {
+        return Err(Status::FORMAT_IN_PROGRESS);
+    }
+    if target.present().any(|(_, it)| it.sanitizing) {
+        return Err(Status::SANITIZE_IN_PROGRESS);
+    }
+    let drives = target.options.drives.clone();
+    let bytes: u64 = drives.iter().map(|&it| port.drive(it).bytes()).sum();
+    let takes = if code == code::SHORT {
+        SHORT
+    } else {
+        extended(bytes)
+    };
+    let (_, now) = clock_of(target, port);
+    target.self_tests.running = Some(Running {
+        code,
+        nsid,
+        controller,
+        since: now,
+        until: now + takes,
+    });
+    settle(target, port);
+    Ok(())
+}
+
+/// Ends the test whose time has come; without a clock it has come at once.
+pub(super) fn settle(target: &mut Target, port: &mut Port<'_>) {
+    let Some(running) = target.self_tests.running else {
+        return;
+    };
+    let (_, now) = clock_of(target, port);
+    if now < running.until && !port.clock().free() {
+        return;
+    }
+    let ended = match found(target, &running, port) {
+        Some(_) => Ended::Failed,
+        None => Ended::Well,
+    };
+    end(target, ended, port);
+}
+
+/// What a test finds: the segment, and the block if it is one.
+fn found(
+    target: &Target,
+    running: &Running,
+    port: &mut Port<'_>,
+) -> Option<(u8, Option<(u32, u64)>)> {
+    for &drive in &target.options.drives {
+        let warning = facts::health(port, drive).warning;
+        if warning.spare || warning.reliability || warning.read_only {
+            return Some((SMART, None));
+        }
+    }
+    if running.code != code::EXTENDED || running.nsid == 0 {
+        return None;
+    }
+    for (nsid, namespace) in target.present() {
+        if running.nsid != ALL && running.nsid != nsid {
+            continue;
+        }
+        let block = u64::from(namespace.block);
+        let end = namespace.first + namespace.blocks * block;
+        let unreadable = facts::unreadable(port, namespace.drive);
+        let first = unreadable
+            .iter()
+            .find(|(start, stop)| *stop > namespace.first && *start < end);
+        if let Some((start, _)) = first {
+            let lba = start.saturating_sub(namespace.first) / block;
+            return Some((MEDIA, Some((nsid, lba))));
+        }
+    }
+    None
+}
+
+/// Ends the test that is under way, unless it is over by now.
+pub(super) fn interrupt(target: &mut Target, ended: Ended, port: &mut Port<'_>) {
+    settle(target, port);
+    end(target, ended, port);
+}
+
+/// Ends the test that is under way, if one is.
+fn end(target: &mut Target, ended: Ended, port: &mut Port<'_>) {
+    let Some(running) = target.self_tests.running.take() else {
+        return;
+    };
+    let (drive, _) = clock_of(target, port);
+    let failure = match ended {
+        Ended::Failed => found(target, &running, port),
+        _ => None,
+    };
+    let results = &mut target.self_tests.results;
+    results.truncate(RESULTS - 1);
+    results.push_front(Outcome {
+        code: running.code,
+        ended,
+        hours: facts::health(port, drive).power_on_hours(),
+        nsid: running.nsid,
+        failure: failure.unwrap_or_default(),
+    });
+}
+
+/// A controller has been reset: the short test that it began ends, the extended one goes on.
+pub(super) fn reset(target: &mut Target, controller: u16, port: &mut Port<'_>) {
+    settle(target, port);
+    let short = |it: Running| it.code == code::SHORT && it.controller == controller;
+    if target.self_tests.running.is_some_and(short) {
+        end(target, Ended::Reset, port);
+    }
+}
+
+/// A namespace goes: a test of it ends.
+pub(super) fn namespace_gone(target: &mut Target, nsid: u32, port: &mut Port<'_>) {
+    settle(target, port);
+    if target.self_tests.running.is_some_and(|it| it.nsid == nsid) {
+        end(target, Ended::NamespaceGone, port);
+    }
+}
+
+/// The log page.
+pub(super) fn page(target: &mut Target, port: &mut Port<'_>) -> Vec<u8> {
+    settle(target, port);
+    let (_, now) = clock_of(target, port);
+    let mut page = vec![0; 4];
+    if let Some(running) = target.self_tests.running {
+        let all = running.until.since(running.since).seconds();
+        page[0] = running.code;
+        page[1] = (now.since(running.since).seconds() / all * 100.0).min(99.0) as u8;
+    }
+    for outcome in &target.self_tests.results {
+        page.extend_from_slice(&outcome.bytes());
+    }
+    // What is not there is marked so.
+    while page.len() < 4 + RESULTS * RESULT {
+        let mut none = [0; RESULT];
+        none[0] = 0xf;
+        page.extend_from_slice(&none);
+    }
+    page
+}
+
+impl Outcome {
+    fn bytes(&self) -> [u8; RESULT] {
+        let mut bytes = [0; RESULT];
+        let (segment, block) = self.failure;
+        bytes[0] = self.code << 4 | self.ended as u8;
+        bytes[1] = segment;
+        bytes[4..12].copy_from_slice(&self.hours.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.nsid.to_le_bytes());
+        if let Some((nsid, lba)) = block {
+            // Namespace, block, and the status of an unrecovered read are valid.
+            bytes[2] = 0b1111;
+            bytes[12..16].copy_from_slice(&nsid.to_le_bytes());
+            bytes[16..24].copy_from_slice(&lba.to_le_bytes());
+            let code = Status::UNRECOVERED_READ.code();
+            (bytes[24], bytes[25]) = ((code >> 8) as u8, code as u8);
+        }
+        bytes
+    }
+}

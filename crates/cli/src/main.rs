@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 
 use failure::Failure;
 
-/// SSDs in software: simulate drives in virtual time and put them side by side.
+/// Simulate SSDs and storage tiers in virtual time, side by side.
 #[derive(Parser)]
 #[command(name = "drivelab", version, propagate_version = true)]
 #[command(after_help = "\

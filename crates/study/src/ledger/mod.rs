@@ -11,6 +11,7 @@ pub mod expression;
 pub mod figure;
 mod judge;
 mod measure;
+pub mod published;
 mod read;
 mod reproduce;
 mod rows;

@@ -321,10 +321,7 @@ impl Supports {
             .family
             .as_ref()
             .and_then(|family| self.families.get(family));
-        let built_in = sheet
-            .figures
-            .iter()
-            .all(|figure| figure.file.starts_with("catalogue/") && !figure.file.ends_with(')'));
+        let built_in = is_built_in(sheet);
         let (grade, support, text) = match (own, family) {
             _ if sheet.fit.is_some() => {
                 (Grade::YourFit, None, sheet.fit.clone().unwrap_or_default())
@@ -362,6 +359,14 @@ impl Supports {
             text,
         }
     }
+}
+
+/// Whether all figures of a drive are the catalogue's own.
+pub(crate) fn is_built_in(sheet: &DriveSheet) -> bool {
+    let own = |figure: &catalogue::Figure| {
+        figure.file.starts_with("catalogue/") && !figure.file.ends_with(')')
+    };
+    sheet.fit.is_none() && sheet.figures.iter().all(own)
 }
 
 /// What the last run of the whole ledger says of a drive.

@@ -48,6 +48,27 @@ pub fn count(value: f64) -> String {
     scaled(value, &[(1e6, " M"), (1e3, " k"), (1.0, "")])
 }
 
+/// A length of time in seconds: `90 s`, `16 min 40 s`, `3 h 12 min`, `2 d 5 h`.
+pub fn duration(seconds: f64) -> String {
+    const LENGTHS: [(f64, &str, f64, &str); 3] = [
+        (86_400.0, "d", 3_600.0, "h"),
+        (3_600.0, "h", 60.0, "min"),
+        (60.0, "min", 1.0, "s"),
+    ];
+    let fits = |(large, ..): &&(f64, &str, f64, &str)| seconds >= 2.0 * large;
+    let Some((large, unit, small, smaller)) = LENGTHS.iter().find(fits) else {
+        return format!("{} s", digits(seconds));
+    };
+    let all = libm::round(seconds / small);
+    let whole = libm::floor(all / (large / small));
+    let left = all - whole * (large / small);
+    if left == 0.0 {
+        format!("{whole} {unit}")
+    } else {
+        format!("{whole} {unit} {left} {smaller}")
+    }
+}
+
 /// Throughput given in 10^6 bytes a second: `2.4 GB/s`.
 pub fn megabytes_a_second(value: f64) -> String {
     scaled(value, &[(1e3, " GB/s"), (1.0, " MB/s")])
@@ -90,5 +111,11 @@ mod tests {
         assert_eq!(bytes_decimal(375_083_606_016.0), "375 GB");
         assert_eq!(bytes_binary(131_072.0), "128 KiB");
         assert_eq!(digits(123_456.0), "123,456");
+        assert_eq!(duration(0.25), "0.25 s");
+        assert_eq!(duration(90.0), "90 s");
+        assert_eq!(duration(1_000.0), "16 min 40 s");
+        assert_eq!(duration(7_199.7), "120 min");
+        assert_eq!(duration(11_520.0), "3 h 12 min");
+        assert_eq!(duration(190_800.0), "2 d 5 h");
     }
 }

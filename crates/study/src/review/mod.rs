@@ -5,6 +5,7 @@
 //! `script/charts.js`, and where it has something to say a file in `verdict/`.
 
 pub(crate) mod measure;
+mod published;
 pub mod results;
 mod run;
 mod suite;
@@ -173,6 +174,7 @@ pub fn review(
         band_edges: BAND_EDGES.to_vec(),
         parts: model::Part::ALL.map(model::Part::name).to_vec(),
         verdict: Vec::new(),
+        published: published::published(request, &chapters)?,
         chapters,
     };
     review.verdict = verdict::findings(&review);

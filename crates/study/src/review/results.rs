@@ -53,8 +53,39 @@ pub struct Review {
     pub parts: Vec<&'static str>,
     /// What the data say in words.
     pub verdict: Vec<Finding>,
+    /// Published figures of these drives, for the charts that show the same quantity of the same workload.
+    pub published: Vec<Published>,
     /// The measurements.
     pub chapters: Vec<Chapter>,
+}
+
+/// A published figure of the ledger, where a chart can show it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Published {
+    /// The drive, by its place in [`Review::drives`].
+    pub drive: usize,
+    /// The ledger's row, such as `S4-002`.
+    pub row: String,
+    /// Where it was published.
+    pub source: String,
+    /// What it is about.
+    pub what: String,
+    /// Conditions of the test.
+    pub conditions: String,
+    /// `fitted` if the model was set from it, else `predicted`.
+    pub stands: &'static str,
+    /// Id of the chapter that runs the same workload.
+    pub chapter: &'static str,
+    /// The workload.
+    pub settings: Settings,
+    /// `read`, `write`, or `total` of both.
+    pub of: &'static str,
+    /// `iops`, `mb_s`, `mean`, `p50`, `p99`, `p99_99` or `p99_999`.
+    pub metric: &'static str,
+    /// As published, in I/Os or 10^6 bytes a second or in microseconds.
+    pub value: f64,
+    /// What was otherwise than in this review, in words; empty if nothing was.
+    pub differs: Vec<String>,
 }
 
 /// The host.
@@ -297,6 +328,10 @@ pub struct BandFigures {
 pub struct Series {
     /// Length of an interval in virtual seconds.
     pub every_seconds: f64,
+    /// By how much the drive that ran was smaller than the whole one, and time is multiplied.
+    pub scale: f64,
+    /// I/Os of each interval, of which its longest latency is the worst.
+    pub ios_an_interval: f64,
     /// I/Os a second.
     pub iops: Vec<f64>,
     /// 10^6 bytes a second.

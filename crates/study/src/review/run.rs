@@ -12,13 +12,12 @@ use model::{Span, Stream};
 use rayon::prelude::*;
 
 use super::measure::{Keep, measurement, series};
-use super::results::{Chapter, Measurement, Point, Settings};
+use super::results::{Chapter, Measurement, Point, Settings, rounded};
 use super::suite::{
     self, CHAPTERS, Effort, FILLS, PointSpec, Saturation, paced_points, sustained, sustained_point,
 };
 use super::{Request, Workload, Yours};
 use crate::problem::Problems;
-use crate::report::quantity::bytes_decimal;
 use crate::run::replay::ReplayPlan;
 use crate::run::{Outcome, Plan, ThreadOutcome};
 use crate::workload::fio::{self, Surroundings};
@@ -318,18 +317,11 @@ impl Runner<'_> {
         );
         over_time.steady_at_seconds = sustained::steady_at(&over_time);
         result.job = text;
-        result
-            .notes
-            .push(sustained::steadiness(over_time.steady_at_seconds));
         let writes = bytes / 4096.0 / over_time.iops.len().max(1) as f64;
-        result.notes.push(sustained::worst_of(writes, stretch));
+        over_time.scale = rounded(stretch);
+        over_time.ios_an_interval = rounded(writes);
+        result.notes = sustained::notes(&over_time);
         result.series = Some(over_time);
-        if stretch > 1.0 {
-            let small = bytes_decimal(drive.capacity_bytes() as f64);
-            result.notes.push(format!(
-                "simulated on a drive of {small} that fills and collects in the same way; time is multiplied by {stretch:.0}, and the last rate can be a tenth above the whole drive's"
-            ));
-        }
         Ok(result)
     }
 

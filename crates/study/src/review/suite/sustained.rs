@@ -8,6 +8,7 @@
 use model::media::Precondition;
 
 use super::PointSpec;
+use crate::report::quantity::{digits, duration};
 use crate::review::results::{Series, Settings, rounded};
 use crate::statistics::{ROUNDS, steady_state};
 
@@ -48,37 +49,32 @@ pub(crate) fn steady_at(series: &Series) -> Option<f64> {
     Some(rounded(ends[first + window.first + ROUNDS - 1]))
 }
 
-/// The same in words.
-pub(crate) fn steadiness(at_seconds: Option<f64>) -> String {
-    match at_seconds {
+/// What a reader should know of such a run, in words. (The page says it once for all drives.)
+pub(crate) fn notes(series: &Series) -> Vec<String> {
+    let mut notes = vec![match series.steady_at_seconds {
         Some(at) => format!(
-            "steady by SNIA's rule after {at:.0} s of writing (five rounds, each a quarter of the capacity, after two capacities)"
+            "steady by SNIA's rule after {} of writing (five rounds, each a quarter of the capacity, after two capacities)",
+            duration(at)
         ),
         None => format!("not steady by SNIA's rule after {FILLS:.0} capacities written"),
+    }];
+    let smaller = series.scale > 1.0;
+    notes.push(format!(
+        "maxima cover {} writes a point{}",
+        digits(series.ios_an_interval),
+        if smaller {
+            "; a full-size drive would see longer ones"
+        } else {
+            ""
+        }
+    ));
+    if smaller {
+        notes.push(format!(
+            "scaled model: 1/{:.0} of the capacity; time scaled to match; the steady rate may read up to 10 % high",
+            series.scale
+        ));
     }
-}
-
-/// How many writes each interval's longest latency is the worst of, in words, and how many more the whole drive would
-/// do in that time: rare pauses that the small drive does not meet, the whole one would.
-pub(crate) fn worst_of(writes: f64, stretch: f64) -> String {
-    let few = format!(
-        "each longest latency is the worst of some {} writes",
-        about(writes)
-    );
-    if stretch < 1.5 {
-        return few;
-    }
-    format!(
-        "{few}; the whole drive would do {stretch:.0} times as many in that time and meet longer ones"
-    )
-}
-
-fn about(count: f64) -> String {
-    match count {
-        1e6.. => format!("{:.1} million", count / 1e6),
-        1e3.. => format!("{:.1} thousand", count / 1e3),
-        _ => format!("{count:.0}"),
-    }
+    notes
 }
 
 /// The chapter's only point.
@@ -116,15 +112,32 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_latencies_say_what_they_rest_on() {
+    fn notes_say_what_a_smaller_drive_means() {
+        let small = Series {
+            scale: 76.4,
+            ios_an_interval: 30_214.0,
+            steady_at_seconds: Some(11_520.0),
+            ..Series::default()
+        };
         assert_eq!(
-            worst_of(4_987.0, 512.3),
-            "each longest latency is the worst of some 5.0 thousand writes; the whole drive would do 512 times as many in that \
-             time and meet longer ones"
+            notes(&small),
+            [
+                "steady by SNIA's rule after 3 h 12 min of writing (five rounds, each a quarter of the capacity, after two capacities)",
+                "maxima cover 30,214 writes a point; a full-size drive would see longer ones",
+                "scaled model: 1/76 of the capacity; time scaled to match; the steady rate may read up to 10 % high",
+            ]
         );
+        let whole = Series {
+            scale: 1.0,
+            ios_an_interval: 1_234.0,
+            ..Series::default()
+        };
         assert_eq!(
-            worst_of(1_234_567.0, 1.0),
-            "each longest latency is the worst of some 1.2 million writes"
+            notes(&whole),
+            [
+                "not steady by SNIA's rule after 5 capacities written",
+                "maxima cover 1234 writes a point",
+            ]
         );
     }
 
@@ -141,7 +154,6 @@ mod tests {
             .map(|index| 1000.0 * f64::powi(0.985, index))
             .collect();
         assert_eq!(steady_at(&series(falling)), None);
-        assert!(steadiness(None).starts_with("not steady"));
     }
 
     #[test]

@@ -1,0 +1,354 @@
+//! Published figures of the ledger beside a review's own: which of them a chart can show, where, and what was otherwise.
+//!
+//! A figure stands on a chart if it is the same quantity of the same workload, whatever the drive's state and the host;
+//! where these differ, that is said. A figure of many threads does not stand among those of one, nor the other way round.
+
+use model::media::{DriveConfig, Precondition};
+
+use super::Request;
+use super::results::{Chapter, Published, Settings, rounded};
+use crate::ledger::figure::{Clock, Direction, RunFigure, Statistic, What};
+use crate::ledger::published::Point;
+use crate::ledger::{self, SOURCES};
+use crate::problem::Problems;
+use crate::workload::job::{BlockSizes, Job, Mix};
+
+/// All that belong to the request's drives.
+///
+/// # Errors
+/// The ledger does not read (a test sees to it that it does).
+pub(super) fn published(
+    request: &Request,
+    chapters: &[Chapter],
+) -> Result<Vec<Published>, Problems> {
+    let has = |id: &str| chapters.iter().any(|chapter| chapter.id == id);
+    let points = ledger::published::points(&ledger::built_in()?)?;
+    let mut found = Vec::new();
+    for (drive, sheet) in request.drives.iter().enumerate() {
+        // A drive of the user's own may have a name of the catalogue.
+        if !ledger::support::is_built_in(sheet) {
+            continue;
+        }
+        for point in points.iter().filter(|point| point.drive == sheet.id) {
+            found.extend(on_charts(point, request, drive, &has));
+        }
+    }
+    Ok(found)
+}
+
+/// The point on each chart that shows its quantity.
+fn on_charts(
+    point: &Point,
+    request: &Request,
+    drive: usize,
+    has: &dyn Fn(&str) -> bool,
+) -> Vec<Published> {
+    let (Some(workload), Some((of, metric, scale))) = (Workload::of(&point.jobs), quantity(point))
+    else {
+        return Vec::new();
+    };
+    let source = point.row.split('-').next().unwrap_or_default();
+    let source = SOURCES.iter().find(|(id, _)| *id == source);
+    // Of sequential I/O there are two chapters, by the state of the drives.
+    let by_state = |chapter| match (chapter, point.state) {
+        ("sequential", Precondition::Filled | Precondition::Fresh) if has(FILLED) => FILLED,
+        _ => chapter,
+    };
+    let one = |(chapter, settings)| Published {
+        drive,
+        row: point.row.clone(),
+        source: source.map_or_else(String::new, |(id, about)| format!("{id}: {about}")),
+        what: point.what.clone(),
+        conditions: point.conditions.clone(),
+        stands: point.evidence.name(),
+        chapter,
+        settings,
+        of,
+        metric,
+        value: rounded(point.value * scale),
+        differs: differences(point, chapter, request, drive),
+    };
+    let charts = workload.charts().into_iter();
+    let charts = charts.map(|(chapter, settings)| (by_state(chapter), settings));
+    charts
+        .filter(|(chapter, _)| has(chapter))
+        .map(one)
+        .collect()
+}
+
+/// The chapter of sequential I/O on drives that were filled in order; the others begin in the steady state.
+const FILLED: &str = "sequential-filled";
+
+/// What was otherwise than in the review, in words.
+fn differences(point: &Point, chapter: &str, request: &Request, drive: usize) -> Vec<String> {
+    let mut all = Vec::new();
+    let here = match chapter {
+        FILLED => Precondition::Filled,
+        _ => Precondition::Steady,
+    };
+    // Memory that is written in place is the same drive in any state, and what is read at random is scattered anyway.
+    let in_place = matches!(request.drives[drive].config, DriveConfig::XPoint(_));
+    let scattered = point.state == Precondition::Filled
+        && point
+            .jobs
+            .iter()
+            .all(|job| job.mix == Mix::Read && job.random);
+    if point.state != here && !in_place && !scattered {
+        all.push(match point.state {
+            Precondition::Fresh => "a new drive".to_owned(),
+            Precondition::Filled => "a drive filled in order".to_owned(),
+            _ => "a drive overwritten at random".to_owned(),
+        });
+    }
+    if point.host != request.host.id {
+        all.push(format!("in another host, {}", point.host));
+    }
+    all.extend(
+        request
+            .settings
+            .words()
+            .iter()
+            .map(|set| format!("without {set}")),
+    );
+    all
+}
+
+/// Whose figure, its name on the page, and what makes its unit the page's.
+fn quantity(point: &Point) -> Option<(&'static str, &'static str, f64)> {
+    let RunFigure::Of(direction, what) = point.figure else {
+        return None;
+    };
+    let of = match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+        Direction::Total => "total",
+        Direction::Trim => return None,
+    };
+    let (metric, scale) = match what {
+        What::Iops => ("iops", 1.0),
+        What::MbPerSecond => ("mb_s", 1.0),
+        What::MibPerSecond => ("mb_s", 1.048_576),
+        What::Latency(Clock::Total, Statistic::Mean) => ("mean", 1.0),
+        What::Latency(Clock::Total, Statistic::Percentile(percent)) => {
+            let known = [
+                (50.0, "p50"),
+                (99.0, "p99"),
+                (99.99, "p99_99"),
+                (99.999, "p99_999"),
+            ];
+            let (_, name) = known.iter().find(|(one, _)| *one == percent)?;
+            (*name, 1.0)
+        }
+        _ => return None,
+    };
+    Some((of, metric, scale))
+}
+
+/// What the jobs of a run come to together.
+struct Workload {
+    mix: Mix,
+    random: bool,
+    bytes: u64,
+    align: u64,
+    read_percent: u32,
+    depth: u32,
+    threads: u32,
+}
+
+/// Less of a drive than this, and it is no workload over the drive.
+const LEAST_SPAN: u64 = 64 << 20;
+
+impl Workload {
+    /// `None` where they are unlike each other, paced, or keep to a few places.
+    fn of(jobs: &[Job]) -> Option<Workload> {
+        let first = jobs.first()?;
+        let way = usize::from(first.mix == Mix::Write);
+        let BlockSizes::Fixed(bytes) = first.block_sizes[way] else {
+            return None;
+        };
+        let like = |job: &Job| {
+            let small = match job.size {
+                Some(crate::workload::job::Extent::Bytes(size)) => size < LEAST_SPAN,
+                _ => false,
+            };
+            job.mix == first.mix
+                && job.random == first.random
+                && job.block_sizes == first.block_sizes
+                && job.rate.iter().all(Option::is_none)
+                && !small
+        };
+        jobs.iter().all(like).then(|| Workload {
+            mix: first.mix,
+            random: first.random,
+            bytes: u64::from(bytes),
+            align: u64::from(first.block_align[way]),
+            read_percent: first.read_percent,
+            depth: jobs.iter().map(|job| job.iodepth * job.numjobs).sum(),
+            threads: jobs.iter().map(|job| job.numjobs).sum(),
+        })
+    }
+
+    /// The chapters whose points run this workload, and the settings of the point.
+    fn charts(&self) -> Vec<(&'static str, Settings)> {
+        let direction = match self.mix {
+            Mix::Read => "read",
+            Mix::Write => "write",
+            Mix::ReadWrite => "mix",
+            Mix::Trim | Mix::TrimWrite => return Vec::new(),
+        };
+        let settings = Settings {
+            direction: Some(direction),
+            pattern: Some(if self.random { "random" } else { "sequential" }),
+            block_bytes: Some(self.bytes),
+            queue_depth: Some(self.depth),
+            threads: Some(self.threads),
+            ..Settings::default()
+        };
+        let small = self.random && self.bytes == 4096;
+        if self.mix == Mix::ReadWrite {
+            let read_percent = Some(self.read_percent);
+            let mix = Settings {
+                read_percent,
+                ..settings
+            };
+            return match small && self.depth == 16 {
+                true => vec![("mix", mix)],
+                false => Vec::new(),
+            };
+        }
+        let mut charts = Vec::new();
+        if self.depth == 1 && (512..=1 << 20).contains(&self.bytes) {
+            let alignment = match self.align {
+                align if align >= self.bytes => "block",
+                _ => "sector",
+            };
+            let alignment = Some(alignment);
+            charts.push((
+                "block-size",
+                Settings {
+                    alignment,
+                    ..settings.clone()
+                },
+            ));
+        }
+        if small && self.threads >= self.depth.min(4) {
+            charts.push(("queue-depth", settings.clone()));
+        }
+        if small && self.threads == 1 {
+            charts.push(("one-thread", settings.clone()));
+        }
+        if !self.random && self.bytes == 128 << 10 && self.threads == 1 {
+            charts.push(("sequential", settings));
+        }
+        charts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use crate::review::Suite;
+
+    fn of(drive: &str) -> Vec<Published> {
+        let request = Request {
+            drives: vec![catalogue::drive(drive).unwrap()],
+            settings: Default::default(),
+            host: catalogue::host("xeon-2017").unwrap(),
+            suite: Suite::Quick,
+            effort: Suite::Quick.effort(),
+            seed: 1,
+            yours: Vec::new(),
+        };
+        let chapters: Vec<Chapter> = [
+            "block-size",
+            "queue-depth",
+            "one-thread",
+            "sequential",
+            FILLED,
+            "mix",
+        ]
+        .map(|id| Chapter {
+            id,
+            title: "",
+            points: Vec::new(),
+        })
+        .into();
+        published(&request, &chapters).unwrap()
+    }
+
+    fn row<'a>(all: &'a [Published], id: &str, chapter: &str) -> Option<&'a Published> {
+        all.iter()
+            .find(|one| one.row == id && one.chapter == chapter)
+    }
+
+    #[test]
+    fn a_rating_stands_at_its_depth() {
+        let all = of("p4800x-375");
+        let reads = row(&all, "S4-002", "queue-depth").unwrap();
+        assert_eq!(
+            (
+                reads.of,
+                reads.metric,
+                reads.value,
+                reads.settings.queue_depth,
+                reads.settings.direction
+            ),
+            ("read", "iops", 550_000.0, Some(16), Some("read"))
+        );
+        assert_eq!(reads.differs, Vec::<String>::new());
+        assert!(reads.source.starts_with("S4: "), "{}", reads.source);
+        let mix = row(&all, "S4-008", "mix").unwrap();
+        assert_eq!((mix.of, mix.settings.read_percent), ("total", Some(70)));
+        // Data sheets mean a drive that was filled in order, or a new one.
+        let other = of("950pro-256");
+        let written = row(&other, "S0-060", FILLED).unwrap();
+        assert_eq!(
+            (written.of, written.metric, written.value),
+            ("write", "mb_s", 900.0)
+        );
+        assert_eq!(row(&other, "S0-060", "sequential"), None);
+        // 64 KiB is not the chapter's 128.
+        assert_eq!(row(&all, "S4-009", "sequential"), None);
+        let tail = row(&all, "S1-041", "queue-depth").unwrap();
+        assert_eq!((tail.metric, tail.value), ("p99_999", 333.0));
+    }
+
+    #[test]
+    fn what_was_otherwise_is_said() {
+        let all = of("950pro-256");
+        // Rated new, measured in a guest.
+        let rated = row(&all, "S0-015", "queue-depth").unwrap();
+        assert_eq!(
+            (rated.settings.queue_depth, &rated.differs[..]),
+            (Some(128), &["a new drive".to_owned()][..])
+        );
+        let guest = row(&all, "S0-070", "queue-depth").unwrap();
+        assert_eq!(
+            guest.differs,
+            ["a drive filled in order", "in another host, esxi-nuc"]
+        );
+        // One thread at 32 deep is no point among those of four threads, and the drive alone no latency of the whole.
+        assert_eq!(row(&all, "S0-072", "queue-depth"), None);
+        assert!(row(&all, "S0-072", "one-thread").is_some());
+        assert!(
+            of("960pro-512")
+                .iter()
+                .any(|one| one.row == "S0-056" && one.metric == "mean")
+        );
+        assert!(of("optane-memory-32").iter().all(|one| one.row != "S0-051"));
+    }
+
+    #[test]
+    fn every_point_names_a_row_of_the_ledger_once_a_chapter() {
+        for drive in catalogue::drive_names() {
+            let all = of(drive);
+            for (at, one) in all.iter().enumerate() {
+                let again = all[at + 1..]
+                    .iter()
+                    .any(|other| other.row == one.row && other.chapter == one.chapter);
+                assert!(!again && one.value > 0.0, "{drive}: {one:?}");
+            }
+        }
+    }
+}

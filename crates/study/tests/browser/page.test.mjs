@@ -1,37 +1,9 @@
 // The review page in headless Chromium: PAGE names the file, CHROMIUM the browser.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
-
-const file = process.env.PAGE;
-const review = JSON.parse(readFileSync(file.replace(/html$/, "json"), "utf8"));
-let browser;
-
-before(async () => {
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
-});
-after(() => browser?.close());
-
-// A page that has finished drawing, and everything it complained about or asked for.
-async function open(options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
-  const page = await context.newPage();
-  const complaints = [];
-  const requests = [];
-  page.on("console", (message) => { if (message.type() !== "log") complaints.push(message.text()); });
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("request", (request) => requests.push(request.url()));
-  await page.goto(pathToFileURL(file).href);
-  await page.waitForSelector("html[data-ready=yes]");
-  return { page, complaints, requests, close: () => context.close() };
-}
-
-const figure = (page, name) => page.locator(`figure[data-chart=${name}]`);
-const pixels = (page, name) => figure(page, name).locator(".uplot canvas").evaluate((canvas) => canvas.toDataURL());
-const series = (page, name) => figure(page, name).locator(".plot").evaluate((host) => JSON.stringify(host.drawn));
-const choose = (page, name, text) => figure(page, name).locator("label", { hasText: new RegExp(`^${text}$`) }).click();
+import { chapter, choose, contrast, figure, file, open, openPlain, pixels, review, series } from "./open.mjs";
 
 test("opens from a file without errors and without asking the network", async () => {
   const { page, complaints, requests, close } = await open();
@@ -43,7 +15,7 @@ test("opens from a file without errors and without asking the network", async ()
 
 test("what a user wrote stays text", async () => {
   const { page, close } = await open();
-  const trap = review.chapters.find((chapter) => chapter.id === "yours").points[0].name;
+  const trap = chapter("yours").points[0].name;
   assert.match(trap, /<\/script><img/);
   assert.equal(await page.locator("img").count(), 0);
   assert.ok((await page.locator("table.yours").textContent()).includes(trap.replace(/^yours\//, "")));
@@ -83,9 +55,9 @@ test("every choice changes what is drawn", async () => {
 
 test("charts draw the review's figures", async () => {
   const { page, close } = await open();
-  const chapter = review.chapters.find((one) => one.id === "queue-depth");
+  const { points: all } = chapter("queue-depth");
   const expected = (direction, of) => {
-    const points = chapter.points.filter((point) => point.settings.direction === direction);
+    const points = all.filter((point) => point.settings.direction === direction);
     return [
       points.map((point) => point.settings.queue_depth),
       ...review.drives.map((_, drive) => points.map((point) => of(point.results[drive][direction]))),
@@ -103,22 +75,23 @@ test("charts draw the review's figures", async () => {
 test("a percentile with too few samples is absent, and said so", async () => {
   const { page, close } = await open();
   await choose(page, "queue-depth", "99\\.999th");
-  const [depths, first] = JSON.parse(await series(page, "queue-depth"));
-  assert.deepEqual(depths, [1, 16, 64], "only the depths that ran a million I/Os");
-  assert.equal(first.length, 3);
-  assert.match(await figure(page, "queue-depth").locator(".note").textContent(), /at least ten I\/Os/);
+  const [depths, ...lines] = JSON.parse(await series(page, "queue-depth"));
+  for (const line of lines) {
+    assert.deepEqual(depths.filter((_, at) => line[at] !== null), [1, 16, 64], "only the depths that ran a million I/Os");
+  }
+  assert.match(await figure(page, "queue-depth").locator(".note").textContent(), /^Too few samples for this percentile/);
   await close();
 });
 
 test("tables hold the data of their charts", async () => {
   const { page, close } = await open();
   for (const name of ["block-size", "queue-depth", "costs", "distribution", "anatomy", "sequential", "mix", "paced", "sustained"]) {
-    await figure(page, name).locator("summary").click();
+    await figure(page, name).locator("summary").first().click();
     await figure(page, name).locator("tbody tr").first().waitFor();
   }
-  const chapter = review.chapters.find((one) => one.id === "queue-depth");
-  const reads = chapter.points.filter((point) => point.settings.direction === "read");
-  const values = () => figure(page, "queue-depth").locator("tbody tr").evaluateAll((rows) =>
+  const { points: all } = chapter("queue-depth");
+  const reads = all.filter((point) => point.settings.direction === "read");
+  const values = () => figure(page, "queue-depth").locator("details").first().locator("tbody tr").evaluateAll((rows) =>
     rows.map((row) => [...row.cells].map((cell) => (cell.dataset.value === undefined ? null : +cell.dataset.value))));
   const expected = (points, way) => points.map((point) => [
     point.settings.queue_depth,
@@ -130,14 +103,14 @@ test("tables hold the data of their charts", async () => {
   assert.deepEqual(await values(), expected(reads, "read"));
   // An open table follows the choice above it.
   await choose(page, "queue-depth", "Write");
-  const writes = chapter.points.filter((point) => point.settings.direction === "write");
+  const writes = all.filter((point) => point.settings.direction === "write");
   assert.deepEqual(await values(), expected(writes, "write"));
   await close();
 });
 
 test("a table saves as CSV", async () => {
   const { page, close } = await open();
-  await figure(page, "mix").locator("summary").click();
+  await figure(page, "mix").locator("summary").first().click();
   const [download] = await Promise.all([
     page.waitForEvent("download"),
     figure(page, "mix").getByRole("button", { name: "Save as CSV" }).click(),
@@ -167,7 +140,7 @@ test("works by keyboard", async () => {
   const spoken = await figure(page, "queue-depth").locator("[aria-live]").textContent();
   assert.match(spoken, /^Queue depth 2: /);
   for (const drive of review.drives) assert.ok(spoken.includes(drive.label));
-  await figure(page, "queue-depth").locator("summary").focus();
+  await figure(page, "queue-depth").locator("summary").first().focus();
   await page.keyboard.press("Enter");
   await figure(page, "queue-depth").locator("tbody tr").first().waitFor();
   await close();
@@ -183,17 +156,6 @@ test("every control and region has a name", async () => {
   assert.deepEqual(nameless, []);
   const groups = await page.locator("fieldset.choice").count();
   assert.equal(await page.locator("fieldset.choice > legend").count(), groups);
-  await close();
-});
-
-test("the pointer reads values", async () => {
-  const { page, close } = await open();
-  const plot = figure(page, "queue-depth").locator(".u-over");
-  await plot.scrollIntoViewIfNeeded();
-  await plot.hover({ position: { x: 300, y: 100 } });
-  const tip = figure(page, "queue-depth").locator(".tip");
-  await tip.waitFor({ state: "visible" });
-  assert.match(await tip.textContent(), /Queue depth \d+/);
   await close();
 });
 
@@ -219,21 +181,13 @@ test("follows the system's dark mode, and the reader's own choice before it", as
 test("colours stand out from their ground in both themes", async () => {
   for (const colorScheme of ["light", "dark"]) {
     const { page, close } = await open({ colorScheme });
-    const ratios = await page.evaluate(() => {
-      const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-      const luminance = (colour) => {
-        canvas.fillStyle = colour;
-        canvas.fillRect(0, 0, 1, 1);
-        const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3)
-          .map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
+    const ratios = await page.evaluate((contrast) => {
+      const ratio = eval(contrast);
       const style = getComputedStyle(document.documentElement);
-      const of = (name) => luminance(style.getPropertyValue(name).trim());
-      const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      const of = (name) => style.getPropertyValue(name).trim();
       const names = ["--ink", "--ink-soft", "--accent", ...[0, 1, 2, 3, 4, 5].map((n) => `--drive-${n}`)];
       return names.map((name) => [name, ratio(of(name), of("--paper"))]);
-    });
+    }, contrast);
     for (const [name, ratio] of ratios) assert.ok(ratio >= 4.5, `${colorScheme} ${name}: ${ratio.toFixed(2)}`);
     await close();
   }
@@ -282,13 +236,6 @@ test("without scripts the words are there", async () => {
   assert.ok(await page.locator("noscript").count() > 0);
   await close();
 });
-
-async function openPlain() {
-  const context = await browser.newContext({ javaScriptEnabled: false });
-  const page = await context.newPage();
-  await page.goto(pathToFileURL(file).href);
-  return { page, close: () => context.close() };
-}
 
 test("the vendored uPlot is the package's", () => {
   const vendored = new URL("../../src/report/page/vendor/uplot/", import.meta.url);

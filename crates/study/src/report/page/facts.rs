@@ -39,16 +39,16 @@ fn swatch(drive: usize) -> String {
     )
 }
 
-pub(super) fn header(review: &Review, title: &str) -> String {
+/// What the page begins with; `lead` is its first chart.
+pub(super) fn header(review: &Review, title: &str, lead: &str) -> String {
     let mut page = String::from(
         "<a class=\"skip\" href=\"#review\">Skip to the review</a>\n<header class=\"masthead\">\n",
     );
     page.push_str(&super::look::top_line());
     page.push_str(&format!("<h1>{}</h1>\n", escape(title)));
     page.push_str(&format!(
-        "<p class=\"standfirst\">{} in software: every figure below comes from a model of the drive run \
-         in virtual time, not from a bench. {} suite, seed {}, {}.</p>\n",
-        if review.drives.len() == 1 { "One drive" } else { "Drives side by side," },
+        "<p class=\"standfirst\">Simulated, not measured: every figure comes from a model of the drive. \
+         {} suite, seed {}, {}.</p>\n",
         match review.suite.as_str() {
             "quick" => "Quick",
             "full" => "Full",
@@ -68,12 +68,19 @@ pub(super) fn header(review: &Review, title: &str) -> String {
             escape(&review.settings.join(", ")),
         ));
     }
+    page.push_str(lead);
+    page.push_str("</header>\n");
+    page
+}
+
+/// The first figures of each drive.
+pub(super) fn cards(review: &Review) -> String {
     let headlines = headlines_of_all(review);
-    page.push_str("<div class=\"cards\">\n");
+    let mut page = String::from("<div class=\"cards\">\n");
     for (drive, headlines) in headlines.iter().enumerate() {
         page.push_str(&card(review, drive, headlines));
     }
-    page.push_str("</div>\n</header>\n");
+    page.push_str("</div>\n");
     page
 }
 
@@ -151,8 +158,8 @@ fn extremes(review: &Review, drive: usize) -> [(&'static str, Option<String>); 6
     [
         ("Reads, shortest mean", mean("read")),
         ("Writes, shortest mean", mean("write")),
-        ("Reads, most", iops("read")),
-        ("Writes, most", iops("write")),
+        ("Reads, peak", iops("read")),
+        ("Writes, peak", iops("write")),
         ("Reads, fastest", rate("read")),
         ("Writes, fastest", rate("write")),
     ]
@@ -186,8 +193,8 @@ fn headlines(review: &Review, drive: usize) -> [(&'static str, Option<String>); 
                 .and_then(|figures| figures.latency.p99_999_us)
                 .map(microseconds),
         ),
-        ("Random read, most", iops("read")),
-        ("Random write, most", iops("write")),
+        ("Random read, peak", iops("read")),
+        ("Random write, peak", iops("write")),
         ("Sequential read", throughput("read")),
         ("Sequential write", throughput("write")),
     ]
@@ -329,7 +336,7 @@ const SPECIFICATIONS: [(&str, Cell); 10] = [
 pub(super) fn drives(review: &Review) -> String {
     let mut page = String::from(
         "<section id=\"drives\" class=\"chapter\"><h2>The drives</h2>\n<p class=\"about\">What makers and measurements \
-         say, and what had to be fitted or assumed. A dash means that nobody has published it.</p>\n\
+         say, and what had to be fitted or assumed. A dash: not in our sources.</p>\n\
          <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Specifications\"><table class=\"sheet\"><thead><tr><td></td>",
     );
     for (drive, facts) in review.drives.iter().enumerate() {
@@ -397,7 +404,7 @@ pub(super) fn method(review: &Review) -> String {
          with 4 KiB random writes, and run its jobs one after the other. A short pilot sets how long a job runs, so that \
          slow and fast drives give as many samples; I/Os of the first moments (<code>ramp_time</code>) are not counted. \
          Latency is what fio calls <i>lat</i>: from submission to completion. A percentile is shown only where at least ten \
-         I/Os were slower. The same seed gives the same page, byte for byte, on any machine.</p>\n",
+         I/Os were slower: more of them with <code>--suite full</code>. The same seed gives the same page, byte for byte, on any machine.</p>\n",
     );
     page.push_str("<p class=\"about\">These are the jobs as fio reads them; <code>drivelab run</code> takes them as they are.</p>\n");
     let labels = labels(review);

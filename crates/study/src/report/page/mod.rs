@@ -17,17 +17,24 @@ const STYLES: [&str; 2] = [
 ];
 
 /// In the order in which they need each other.
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 18] = [
     include_str!("vendor/uplot/uPlot.iife.min.js"),
     include_str!("script/format.js"),
     include_str!("script/data.js"),
     include_str!("script/theme.js"),
     include_str!("script/controls.js"),
+    include_str!("script/address.js"),
     include_str!("script/marks.js"),
+    include_str!("script/shown.js"),
     include_str!("script/axes.js"),
+    include_str!("script/tip.js"),
+    include_str!("script/zoom.js"),
+    include_str!("script/limit.js"),
     include_str!("script/plot.js"),
     include_str!("script/table.js"),
+    include_str!("script/published.js"),
     include_str!("script/anatomy.js"),
+    include_str!("script/lead.js"),
     include_str!("script/charts.js"),
 ];
 
@@ -50,8 +57,7 @@ const SECTIONS: [Section; 11] = [
         id: "block-size",
         title: "One at a time",
         about: "One I/O in flight, from 512 bytes to 1 MiB. This is how a program that waits for each answer meets a \
-                drive. Offsets that are multiples of 512 B only show what a drive makes of I/O that straddles its \
-                own units.",
+                drive. The 512 B-aligned setting shows the cost of misaligned I/O.",
         charts: &[("block-size", "Block sizes at queue depth 1")],
     },
     Section {
@@ -136,9 +142,11 @@ const SECTIONS: [Section; 11] = [
 pub fn html(review: &Review) -> String {
     let title = facts::title(review);
     let mut page = look::head(&title, &[]);
-    page.push_str(&facts::header(review, &title));
+    let shown = sections(review);
+    page.push_str(&facts::header(review, &title, lead(review)));
+    page.push_str(&contents(review, &shown));
     page.push_str("<noscript><p class=\"standfirst noscript\">Charts need scripts; words, facts and jobs do not.</p></noscript>\n");
-    page.push_str(&body(review));
+    page.push_str(&body(review, shown));
     page.push_str(&format!(
         "<script type=\"application/json\" id=\"review-data\">{}</script>\n",
         json_in_script(&page_json(review))
@@ -172,27 +180,45 @@ fn page_json(review: &Review) -> serde_json::Value {
     value
 }
 
-fn body(review: &Review) -> String {
-    let shown: Vec<&Section> = SECTIONS
-        .iter()
-        .filter(|section| match section.id {
-            "latency" => review.chapter("queue-depth").is_some(),
-            id => review.chapter(id).is_some(),
-        })
-        .collect();
+/// The chapters that this review has.
+fn sections(review: &Review) -> Vec<&'static Section> {
+    let has = |section: &&Section| match section.id {
+        "latency" => review.chapter("queue-depth").is_some(),
+        id => review.chapter(id).is_some(),
+    };
+    SECTIONS.iter().filter(has).collect()
+}
+
+/// The chart of the first screen, of a review that has its points.
+fn lead(review: &Review) -> &'static str {
+    match review.chapter("queue-depth") {
+        Some(_) => {
+            "<figure data-chart=\"lead\" class=\"lead\"><figcaption>What each drive does at the latency you can accept</figcaption></figure>\n"
+        }
+        None => "",
+    }
+}
+
+/// Links to the chapters, which stay in view; scripts put the choice of drives beside them.
+fn contents(review: &Review, shown: &[&Section]) -> String {
+    let mut page = String::from("<nav class=\"contents\" aria-label=\"Contents\"><ol>");
+    let chapters = shown.iter().map(|section| (section.id, section.title));
+    let verdict = (!review.verdict.is_empty()).then_some(("verdict", "Verdict"));
+    let last = [("drives", "The drives"), ("method", "Method")];
+    for (id, title) in verdict.into_iter().chain(chapters).chain(last) {
+        page.push_str(&format!("<li><a href=\"#{id}\">{title}</a></li>"));
+    }
+    page.push_str("</ol><div class=\"drives\" role=\"group\" aria-label=\"Drives in the charts\"></div></nav>\n");
+    page
+}
+
+fn body(review: &Review, shown: Vec<&Section>) -> String {
     let mut page = String::from("<main id=\"review\">\n");
+    page.push_str(&facts::cards(review));
     page.push_str(&facts::verdict(review, |id| {
         let section = SECTIONS.iter().find(|section| section.id == id);
         section.map_or("The drives", |section| section.title)
     }));
-    page.push_str("<nav class=\"contents\" aria-label=\"Contents\"><ol>");
-    for section in &shown {
-        page.push_str(&format!(
-            "<li><a href=\"#{}\">{}</a></li>",
-            section.id, section.title
-        ));
-    }
-    page.push_str("<li><a href=\"#drives\">The drives</a></li><li><a href=\"#method\">Method</a></li></ol></nav>\n");
     for section in shown {
         page.push_str(&format!(
             "<section id=\"{}\" class=\"chapter\">\n<h2>{}</h2>\n<p class=\"about\">{}</p>\n",

@@ -28,25 +28,36 @@ const anatomy = (() => {
     return `${from}–${to}${"\u202f"}%`;
   }
 
-  // { bands: [{ name, drives: [{ drive, ios, total, parts: [{...part, us}] } or null] }] } of one point.
+  // [{ name, drives: [{ drive, ios, total, parts: [{...part, us}] } or { drive, none }] }] of one point.
   function dissect(point, direction) {
-    const drives = review.drives.map((_, drive) => data.figures(point, drive, direction)?.bands ?? null);
+    const drives = data.shown().map(({ at }) => ({ drive: at, bands: data.figures(point, at, direction)?.bands ?? null }));
     const count = review.band_edges.length - 1;
     return Array.from({ length: count }, (_, band) => ({
       name: bandName(band),
-      drives: drives.map((bands) => {
+      drives: drives.map(({ drive, bands }) => {
         const one = bands?.[band];
-        if (!one) return null;
+        if (!one) return { drive, none: true };
         const parts = counted.map((part) => ({ ...part, us: one.parts_us[review.parts.indexOf(part.name)] ?? 0 }));
-        return { ios: one.ios, total: parts.reduce((sum, part) => sum + part.us, 0), parts };
+        return { drive, ios: one.ios, total: parts.reduce((sum, part) => sum + part.us, 0), parts };
       }),
     }));
   }
 
-  function bar(one, drive, longest, relative) {
+  // Black or white, whichever stands out more from a ground of this colour.
+  function inkOn(colour) {
+    const canvas = document.createElement("canvas").getContext("2d");
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data]
+      .map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    const luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    return (luminance + 0.05) ** 2 > 1.05 * 0.05 ? "#000" : "#fff";
+  }
+
+  function bar(one, longest, relative) {
     const row = element("div", { class: "bar-row" });
-    const name = element("span", { class: "bar-name" }, marks.swatch(drive), data.review.drives[drive].label);
-    if (!one) {
+    const name = element("span", { class: "bar-name" }, marks.swatch(one.drive), review.drives[one.drive].label);
+    if (one.none) {
       row.append(name, element("span", { class: "bar-none" }, "fewer than ten I/Os"));
       return row;
     }
@@ -61,9 +72,7 @@ const anatomy = (() => {
         title: `${part.name}: ${format.microseconds(part.us)} (${format.percent(share * 100)})`,
       });
       piece.style.flexGrow = share;
-      if (share > 0.13 && (relative || one.total / longest > 0.4)) {
-        piece.append(element("span", { class: "piece-name" }, part.name));
-      }
+      piece.append(element("span", { class: "piece-name" }, part.name));
       fill.append(piece);
     }
     track.append(fill);
@@ -71,18 +80,19 @@ const anatomy = (() => {
     return row;
   }
 
+  // One scale for all bands: a bar of time is as long as its time, whichever band it is in.
   function draw(host, point, direction, relative) {
     host.replaceChildren();
     const bands = dissect(point, direction);
     const seen = new Set();
+    const longest = Math.max(...bands.flatMap((band) => band.drives.map((one) => one.total ?? 0)));
     for (const band of bands) {
-      if (band.drives.every((one) => one === null)) continue;
-      const longest = Math.max(...band.drives.map((one) => one?.total ?? 0));
+      if (band.drives.every((one) => one.none)) continue;
       const group = element("div", { class: "band", role: "group", "aria-label": band.name },
         element("div", { class: "band-name" }, band.name));
-      band.drives.forEach((one, drive) => {
-        one?.parts.forEach((part) => { if (part.us / one.total >= 0.002) seen.add(part.name); });
-        group.append(bar(one, drive, longest, relative));
+      band.drives.forEach((one) => {
+        one.parts?.forEach((part) => { if (part.us / one.total >= 0.002) seen.add(part.name); });
+        group.append(bar(one, longest, relative));
       });
       host.append(group);
     }
@@ -92,22 +102,30 @@ const anatomy = (() => {
       key.append(element("li", {}, element("span", { class: `piece ${part.group} shade-${part.shade}` }), part.name));
     }
     host.prepend(key);
-    return bands;
+    // The grounds are the style sheet's, so they are asked for once the bars are in the page.
+    const grounds = new Map();
+    for (const name of host.querySelectorAll(".piece-name")) {
+      // Half a name says nothing.
+      if (name.scrollWidth > name.parentElement.clientWidth) { name.remove(); continue; }
+      const ground = getComputedStyle(name.parentElement).backgroundColor;
+      if (!grounds.has(ground)) grounds.set(ground, inkOn(ground));
+      name.style.color = grounds.get(ground);
+    }
   }
 
   function rows(point, direction) {
     const bands = dissect(point, direction);
-    const all = bands.flatMap((band) => band.drives.map((one, drive) => ({ band, one, drive })));
-    const used = counted.filter((part) => all.some(({ one }) => one?.parts.some((p) => p.name === part.name && p.us > 0)));
+    const all = bands.flatMap((band) => band.drives.filter((one) => !one.none).map((one) => ({ band, one })));
+    const used = counted.filter((part) => all.some(({ one }) => one.parts.some((p) => p.name === part.name && p.us > 0)));
     return {
       head: ["Band", "Drive", "I/Os", "Mean", ...used.map((part) => part.name)],
       formats: [String, String, format.plain, format.microseconds, ...used.map(() => format.microseconds)],
-      rows: all.filter(({ one }) => one).map(({ band, one, drive }) => [
-        band.name, review.drives[drive].label, one.ios, one.total,
+      rows: all.map(({ band, one }) => [
+        band.name, review.drives[one.drive].label, one.ios, one.total,
         ...used.map((part) => one.parts.find((p) => p.name === part.name).us),
       ]),
     };
   }
 
-  return { draw, rows };
+  return { draw, rows, inkOn };
 })();

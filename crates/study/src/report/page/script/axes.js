@@ -1,12 +1,19 @@
 "use strict";
 // Axes: values are transformed before uPlot sees them, so that every scale is linear to it and its ticks are ours.
 const axes = (() => {
+  const same = (v) => v;
   const kinds = {
-    linear: { forward: (v) => v, ticks: linearTicks },
-    log10: { forward: (v) => Math.log10(v), ticks: decades },
-    log2: { forward: (v) => Math.log2(v), ticks: powersOfTwo },
+    linear: { forward: same, back: same, ticks: linearTicks },
+    log10: { forward: (v) => Math.log10(v), back: (v) => 10 ** v, ticks: decades },
+    log2: { forward: (v) => Math.log2(v), back: (v) => 2 ** v, ticks: powersOfTwo },
+    // Queue depths: whole numbers, in steps of a power of two.
+    depth: { forward: same, back: same, ticks: depthTicks },
+    // Seconds, in steps of a clock; all ticks of an axis have one unit.
+    time: { forward: same, back: same, ticks: timeTicks, write: writeTime },
     // Percentiles: each further nine takes the same room.
-    nines: { forward: (v) => -Math.log10(1 - Math.min(v, 99.9999) / 100), ticks: ninesTicks },
+    nines: {
+      forward: (v) => -Math.log10(1 - Math.min(v, 99.9999) / 100), back: (v) => 100 * (1 - 10 ** -v), ticks: ninesTicks,
+    },
   };
 
   function step(range, most) {
@@ -24,6 +31,7 @@ const axes = (() => {
 
   function decades(min, max, most) {
     const wide = Math.log10(max / min);
+    if (wide < 0.7) return linearTicks(min, max, most);
     const factors = wide > most * 0.8 ? [1] : wide > most / 3 ? [1, 3] : [1, 2, 5];
     const ticks = [];
     for (let power = Math.floor(Math.log10(min)); power <= Math.ceil(Math.log10(max)); power += 1) {
@@ -42,8 +50,46 @@ const axes = (() => {
     return ticks;
   }
 
+  function depthTicks(min, max, most) {
+    const by = 2 ** Math.max(0, Math.ceil(Math.log2((max - min || 1) / most)));
+    const ticks = min <= 1 ? [1] : [];
+    for (let tick = Math.ceil(min / by) * by; tick <= max; tick += by) if (tick > 1 || min > 1) ticks.push(tick);
+    return ticks;
+  }
+
+  const CLOCK = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800];
+
+  function timeTicks(min, max, most) {
+    const by = CLOCK.find((candidate) => (max - min) / candidate <= most);
+    if (by === undefined) return linearTicks(min / 86400, max / 86400, most).map((days) => days * 86400);
+    if (by === 1) return linearTicks(min, max, most);
+    const ticks = [];
+    for (let tick = Math.ceil(min / by) * by; tick <= max; tick += by) ticks.push(tick);
+    return ticks;
+  }
+
+  // In the unit that fits the axis; a tick that is no quarter of it, as in a narrow zoom, in two units.
+  function writeTime(tick, max) {
+    const units = [[86400, 2, "d"], [3600, 4, "h"], [60, 5, "min"], [1, 0, "s"]];
+    const [size, , unit] = units.find(([one, least]) => max >= least * one);
+    return (tick / size * 4) % 1 < 1e-9 || size === 1 ? `${format.digits(tick / size)}\u202f${unit}` : format.duration(tick);
+  }
+
+  // The named percentiles first; those between them where there is room.
   function ninesTicks(min, max) {
-    return [0, 50, 90, 99, 99.9, 99.99, 99.999].filter((tick) => tick >= min && tick <= max);
+    const named = [99.999, 99.99, 99.9, 99, 90, 0, 50, 99.95, 99.5, 95, 75, 99.995, 97.5];
+    return named.filter((tick) => tick >= min && tick <= max);
+  }
+
+  // Of these ticks, the more important first, those whose labels do not touch, rising. `at` gives a tick's place and
+  // `wide` its label's width, in pixels.
+  function apart(ticks, at, wide, gap = 10) {
+    const kept = [];
+    for (const tick of ticks) {
+      const clear = (other) => Math.abs(at(tick) - at(other)) >= (wide(tick) + wide(other)) / 2 + gap;
+      if (kept.every(clear)) kept.push(tick);
+    }
+    return kept.sort((a, b) => a - b);
   }
 
   // The range of a y axis and its ticks: from zero when linear, whole or part decades when logarithmic.
@@ -62,5 +108,5 @@ const axes = (() => {
     return { min, max, ticks: decades(min, max, most) };
   }
 
-  return { kinds, scale };
+  return { kinds, scale, apart };
 })();

@@ -1,7 +1,7 @@
 "use strict";
 // What each chart shows: its choices, and from a choice its lines and its table.
 const charts = (() => {
-  const { review, metrics } = data;
+  const { review, metrics, shown } = data;
   const THROUGHPUT = ["iops", "mb_s"];
   const LATENCY = ["mean", "p50", "p99", "p99_99", "p99_999"];
 
@@ -10,23 +10,25 @@ const charts = (() => {
   const direction = choice("direction", "Direction", ["read", "Read"], ["write", "Write"]);
   const scale = choice("scale", "Scale", ["linear", "Linear"], ["log10", "Logarithmic"]);
 
-  // Lines by drive over one setting of the points.
-  function lines(points, setting, value) {
-    return review.drives.map((drive, at) => ({
+  // Lines by drive over one setting of the points, with what the seeds span.
+  function lines(points, setting, value, band = () => null) {
+    return shown().map(({ drive, at }) => ({
       drive: at,
       name: drive.label,
-      points: points.map((point) => [point.settings[setting], value(point, at)]),
+      points: points.map((point) => [point.settings[setting], value(point, at), band(point, at)]),
     }));
   }
+
+  const FEW = "Too few samples for this percentile";
+  const FULL = review.suite === "full" ? "." : "; run --suite full.";
 
   // Why a drive has no value at a metric: the ten-sample rule.
   function absent(view, metric) {
     if (!metric.startsWith("p")) return "";
     const without = view.lines.filter((line) => line.points.length && line.points.every(([, y]) => y === null));
     const some = view.lines.some((line) => line.points.some(([, y]) => y === null));
-    const rule = "A percentile is shown only where at least ten I/Os were slower";
-    if (without.length) return `${rule}; here that leaves out ${without.map((line) => line.name).join(", ")}.`;
-    return some ? `${rule}; some points have too few.` : "";
+    if (without.length) return `${FEW}: ${without.map((line) => line.name).join(", ")}${FULL}`;
+    return some ? `${FEW} at some points${FULL}` : "";
   }
 
   // Rows: one a point; columns: each drive's metrics.
@@ -34,11 +36,11 @@ const charts = (() => {
     const names = [...THROUGHPUT, ...LATENCY];
     return {
       caption,
-      head: [axis.label, ...review.drives.flatMap((d) => names.map((name) => `${d.label}: ${metrics[name].label}`))],
-      formats: [axis.format, ...review.drives.flatMap(() => names.map((name) => metrics[name].format))],
+      head: [axis.label, ...shown().flatMap(({ drive }) => names.map((name) => `${drive.label}: ${metrics[name].label}`))],
+      formats: [axis.format, ...shown().flatMap(() => names.map((name) => metrics[name].format))],
       rows: points.map((point) => [
         point.settings[setting],
-        ...review.drives.flatMap((_, drive) => names.map((name) => value(point, drive, name))),
+        ...shown().flatMap(({ at }) => names.map((name) => value(point, at, name))),
       ]),
     };
   }
@@ -62,7 +64,10 @@ const charts = (() => {
       return {
         x,
         y: { kind: state.scale, label: metric.axis, format: metric.format },
-        lines: lines(points, "block_bytes", (point, drive) => value(point, drive, state.metric)),
+        lines: lines(points, "block_bytes", (point, drive) => value(point, drive, state.metric),
+          (point, drive) => data.band(point, drive, state.direction, state.metric)),
+        published: published.points("block-size", { pattern: state.pattern, alignment: state.alignment },
+          state.direction, state.metric, "block_bytes"),
         table: figuresTable(`${state.pattern} ${state.direction}s at queue depth 1`, x, points, "block_bytes", value),
       };
     },
@@ -75,18 +80,17 @@ const charts = (() => {
       view(state) {
         const points = data.points(id, { direction: state.direction });
         const metric = metrics[state.metric];
-        const x = {
-          kind: "linear", label: "Queue depth", name: "Queue depth", format: format.plain,
-          ticks: points.some((point) => point.settings.queue_depth > 32) ? [1, 8, 16, 24, 32, 40, 48, 56, 64] : [1, 4, 8, 12, 16, 20, 24, 28, 32],
-        };
+        const x = { kind: "depth", label: "Queue depth", name: "Queue depth", format: format.plain };
         const value = (point, drive, name) => data.value(point, drive, state.direction, name);
-        const chart = lines(points, "queue_depth", (point, drive) => value(point, drive, state.metric));
+        const chart = lines(points, "queue_depth", (point, drive) => value(point, drive, state.metric),
+          (point, drive) => data.band(point, drive, state.direction, state.metric));
         return {
           x,
           y: { kind: state.scale, label: metric.axis, format: metric.format },
           lines: chart,
+          published: published.points(id, {}, state.direction, state.metric, "queue_depth"),
           note: absent({ lines: chart }, state.metric),
-          empty: "No drive has ten I/Os beyond this percentile. The full suite has (--suite full).",
+          empty: `${FEW}${FULL}`,
           table: figuresTable(`${state.direction}s by queue depth`, x, points, "queue_depth", value),
         };
       },
@@ -108,30 +112,35 @@ const charts = (() => {
       .filter((way) => point.results.some((result) => result?.[way]))
       .map((way) => [`${point.name.replace(/^yours\//, "")}, ${way}s`, point, way])),
   ];
-  const workload = choice("workload", "Workload", ...WORKLOADS.map(([name], at) => [String(at), name]));
+  // By name, so that an address means the same in another review.
+  const keyOf = ([, point, way]) => `${point.name}:${way}`;
+  const workload = choice("workload", "Workload", ...WORKLOADS.map((one) => [keyOf(one), one[0]]));
+  const chosen = (state) => WORKLOADS.find((one) => keyOf(one) === state.workload);
+  const first = WORKLOADS.length ? keyOf(WORKLOADS[0]) : "";
 
   const distribution = {
     choices: [workload, scale],
-    state: { workload: "0", scale: "log10" },
+    state: { workload: first, scale: "log10" },
     view(state) {
-      const [name, point, way] = WORKLOADS[+state.workload];
+      const [name, point, way] = chosen(state);
       const x = { kind: "nines", label: "Percentile of I/Os", name: "Percentile", format: format.percentile, range: [0, 99.999] };
       const at = (drive) => data.figures(point, drive, way)?.latency.at ?? [];
       return {
         x,
         y: { kind: state.scale, label: "Latency", format: format.microseconds },
         dense: true,
-        lines: review.drives.map((drive, index) => ({
+        lines: shown().map(({ drive, at: index }) => ({
           drive: index,
           name: drive.label,
-          points: at(index).map((us, step) => [review.percentiles[step], us]),
+          points: at(index).map((us, step) => [review.percentiles[step], us,
+            data.figures(point, index, way).across_seeds?.at?.[step] ?? null]),
         })),
         note: "Each line ends where fewer than ten I/Os were slower.",
         table: {
           caption: name,
-          head: ["Percentile", ...review.drives.map((drive) => drive.label)],
-          formats: [format.percentile, ...review.drives.map(() => format.microseconds)],
-          rows: review.percentiles.map((p, step) => [p, ...review.drives.map((_, drive) => at(drive)[step] ?? null)]),
+          head: ["Percentile", ...shown().map(({ drive }) => drive.label)],
+          formats: [format.percentile, ...shown().map(() => format.microseconds)],
+          rows: review.percentiles.map((p, step) => [p, ...shown().map((one) => at(one.at)[step] ?? null)]),
         },
       };
     },
@@ -139,13 +148,13 @@ const charts = (() => {
 
   const parts = {
     choices: [workload, choice("length", "Length of a bar", ["share", "Shares"], ["time", "Time"])],
-    state: { workload: "0", length: "share" },
+    state: { workload: first, length: "share" },
     bars(state, host) {
-      const [, point, way] = WORKLOADS[+state.workload];
+      const [, point, way] = chosen(state);
       anatomy.draw(host, point, way, state.length === "share");
     },
     view(state) {
-      const [name, point, way] = WORKLOADS[+state.workload];
+      const [name, point, way] = chosen(state);
       return { table: { caption: name, ...anatomy.rows(point, way) } };
     },
   };
@@ -161,22 +170,23 @@ const charts = (() => {
       const value = (point, drive, name) => {
         if (state.direction !== "total") return data.value(point, drive, state.direction, name);
         const [read, write] = ["read", "write"].map((way) => data.value(point, drive, way, name));
-        if (THROUGHPUT.includes(name)) return (read ?? 0) + (write ?? 0);
         if (read === null || write === null) return read ?? write;
+        if (THROUGHPUT.includes(name)) return read + write;
         if (name !== "mean") return null;
         const [a, b] = ["read", "write"].map((way) => data.figures(point, drive, way).ios);
         return (read * a + write * b) / (a + b);
       };
       const metric = metrics[state.metric];
       const x = {
-        kind: "linear", label: "Share of reads", name: "Reads", format: (v) => format.percent(v),
-        ticks: [0, 20, 40, 60, 80, 100], range: [0, 100],
+        kind: "linear", label: "Share of reads", name: "Reads", format: (v) => format.percent(v), range: [0, 100],
       };
       const percentiles = state.direction === "total" && state.metric.startsWith("p");
       return {
         x,
         y: { kind: state.scale, label: metric.axis, format: metric.format },
-        lines: lines(points, "read_percent", (point, drive) => value(point, drive, state.metric)),
+        lines: lines(points, "read_percent", (point, drive) => value(point, drive, state.metric),
+          (point, drive) => (state.direction === "total" ? null : data.band(point, drive, state.direction, state.metric))),
+        published: published.points("mix", {}, state.direction, state.metric, "read_percent"),
         note: percentiles ? "Percentiles of reads and writes do not add up: choose one of the two." : "",
         table: figuresTable("Mixes of 4 KiB random reads and writes", x, points, "read_percent", value),
       };
@@ -201,16 +211,16 @@ const charts = (() => {
         ? { kind: "log10", label: "I/Os that arrive a second", name: "Arrivals a second:", format: format.count }
         : {
           kind: "linear", label: "Share of the drive's own saturation", name: "Load", range: [0, 1],
-          ticks: [0, 0.2, 0.4, 0.6, 0.8, 1], format: (v) => format.percent(v * 100),
+          format: (v) => format.percent(v * 100),
         };
-      const chart = review.drives.map((drive, at) => ({
+      const chart = shown().map(({ drive, at }) => ({
         drive: at,
         name: drive.label,
         points: points.filter((point) => point.results[at])
-          .map((point) => [point.settings[state.against], data.value(point, at, way, state.metric)])
+          .map((point) => [point.settings[state.against], data.value(point, at, way, state.metric), data.band(point, at, way, state.metric)])
           .sort(([a], [b]) => a - b),
       }));
-      const rows = points.flatMap((point) => review.drives.map((drive, at) => [point, drive, at]))
+      const rows = points.flatMap((point) => shown().map(({ drive, at }) => [point, drive, at]))
         .filter(([point, , at]) => point.results[at])
         .map(([point, drive, at]) => [
           drive.label, point.settings.offered_iops, point.settings.share_of_saturation ?? null,
@@ -231,6 +241,28 @@ const charts = (() => {
     },
   };
 
+  // What is to be known of the runs, once for all drives.
+  function notes(all) {
+    const steady = all.filter(({ series }) => series.steady_at_seconds !== null)
+      .map(({ drive, series }) => `${drive.label} ${format.duration(series.steady_at_seconds)}`);
+    const never = all.filter(({ series }) => series.steady_at_seconds === null).map(({ drive }) => drive.label);
+    const between = (values, write) => [...new Set([Math.min(...values), Math.max(...values)].map(write))].join(" to ");
+    const said = [];
+    if (steady.length) said.push(`Steady by SNIA's rule after: ${steady.join(", ")}.`);
+    if (never.length) said.push(`Not steady by that rule at the end: ${never.join(", ")}.`);
+    const scaled = all.map(({ series }) => series.scale).filter((scale) => scale > 1);
+    if (scaled.length) {
+      said.push(`Scaled model: 1/${between(scaled, (scale) => format.plain(Math.round(scale)))} of the capacity; time scaled to match; `
+        + "the steady rate may read up to 10\u202f% high.");
+    }
+    const writes = all.map(({ series }) => series.ios_an_interval);
+    if (writes.length) {
+      said.push(`Maxima cover ${between(writes, (count) => format.digits(count))} writes a point`
+        + `${scaled.length ? "; a full-size drive would see longer ones" : ""}.`);
+    }
+    return said.join(" ");
+  }
+
   const sustained = {
     choices: [
       choice("metric", "Show", ["iops", "IOPS"], ["mb_s", "MB/s"], ["mean_us", "Mean latency"], ["max_us", "Longest latency"]),
@@ -249,28 +281,28 @@ const charts = (() => {
         });
       };
       const time = state.against === "time";
-      const shown = {
+      const quantity = {
         iops: ["I/Os a second", format.count], mb_s: ["Throughput", format.megabytes],
         mean_us: ["Mean latency", format.microseconds], max_us: ["Longest latency", format.microseconds],
       }[state.metric];
-      const all = review.drives.map((drive, at) => ({ drive, at, series: point.results[at]?.series }))
+      const all = shown().map(({ drive, at }) => ({ drive, at, series: point.results[at]?.series }))
         .filter(({ series }) => series);
       const xOf = ({ series, at }) => {
         const fills = written(series, at);
         return series.iops.map((_, index) => +(time ? seconds(series, index) : fills[index]).toPrecision(5));
       };
       const x = time
-        ? { kind: "linear", label: "Time", name: "After", format: format.seconds }
+        ? { kind: "time", label: "Time", name: "After", format: format.duration }
         : { kind: "linear", label: "Written, in capacities of the drive", name: "Written:", format: (v) => `${format.digits(v)}×` };
       return {
         x,
-        y: { kind: state.scale, label: shown[0], format: shown[1] },
+        y: { kind: state.scale, label: quantity[0], format: quantity[1] },
         dense: true,
         lines: all.map((one) => {
           const xs = xOf(one);
           return { drive: one.at, name: one.drive.label, points: one.series[state.metric].map((y, i) => [xs[i], y]) };
         }),
-        note: all.flatMap(({ drive, at }) => point.results[at].notes?.map((note) => `${drive.label}: ${note}.`) ?? []).join("\n"),
+        note: notes(all),
         table: {
           caption: "4 KiB random writes from fresh",
           head: ["Drive", "Seconds", "Written (capacities)", "IOPS", "MB/s", "Mean latency", "Longest latency"],
@@ -304,10 +336,7 @@ const charts = (() => {
       const points = data.points("queue-depth", { direction: state.direction });
       const [, label, write, of] = COSTS[state.metric];
       const cost = (point, drive, get) => (point.results[drive] ? get(point.results[drive]) : null);
-      const x = {
-        kind: "linear", label: "Queue depth", name: "Queue depth", format: format.plain,
-        ticks: [1, 8, 16, 24, 32, 40, 48, 56, 64],
-      };
+      const x = { kind: "depth", label: "Queue depth", name: "Queue depth", format: format.plain };
       return {
         x,
         y: { kind: "linear", label, format: write },
@@ -315,11 +344,11 @@ const charts = (() => {
         empty: "The model of these drives does not say.",
         table: {
           caption: `4 KiB random ${state.direction}s`,
-          head: ["Queue depth", ...review.drives.flatMap((d) => Object.values(COSTS).map(([name]) => `${d.label}: ${name}`))],
-          formats: [format.plain, ...review.drives.flatMap(() => Object.values(COSTS).map(([, , f]) => f))],
+          head: ["Queue depth", ...shown().flatMap(({ drive: d }) => Object.values(COSTS).map(([name]) => `${d.label}: ${name}`))],
+          formats: [format.plain, ...shown().flatMap(() => Object.values(COSTS).map(([, , f]) => f))],
           rows: points.map((point) => [
             point.settings.queue_depth,
-            ...review.drives.flatMap((_, drive) => Object.values(COSTS).map(([, , , get]) => cost(point, drive, get))),
+            ...shown().flatMap(({ at }) => Object.values(COSTS).map(([, , , get]) => cost(point, at, get))),
           ]),
         },
       };
@@ -327,7 +356,7 @@ const charts = (() => {
   };
 
   return {
-    "block-size": blockSize, "queue-depth": byDepth("queue-depth", "iops"), distribution, anatomy: parts,
+    lead, "block-size": blockSize, "queue-depth": byDepth("queue-depth", "iops"), distribution, anatomy: parts,
     "one-thread": byDepth("one-thread", "iops"), sequential: byDepth("sequential", "mb_s"), mix, paced, sustained, costs,
   };
 })();

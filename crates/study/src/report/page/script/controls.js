@@ -10,13 +10,15 @@ const controls = (() => {
     return made;
   }
 
-  // `spec` is { name, label, options: [[value, text], ...] }; more than eight options become a select.
+  // `spec` is { name, label, options: [[value, text], ...] }; more than eight options become a select. Returns the
+  // element and `sync`, which shows what `state` says now.
   function build(spec, state, changed) {
     groups += 1;
     const name = `${spec.name}-${groups}`;
     if (spec.options.length > 8) return select(spec, name, state, changed);
     const set = element("fieldset", { class: "choice" }, element("legend", {}, spec.label));
     const row = element("div", { class: "segments" });
+    const inputs = [];
     for (const [value, text] of spec.options) {
       const input = element("input", { type: "radio", name, id: `${name}-${value}`, value });
       input.checked = state[spec.name] === value;
@@ -24,10 +26,11 @@ const controls = (() => {
         state[spec.name] = value;
         changed();
       });
+      inputs.push(input);
       row.append(input, element("label", { for: input.id }, text));
     }
     set.append(row);
-    return set;
+    return { made: set, sync: () => inputs.forEach((input) => { input.checked = input.value === state[spec.name]; }) };
   }
 
   function select(spec, name, state, changed) {
@@ -41,7 +44,10 @@ const controls = (() => {
       state[spec.name] = chosen.value;
       changed();
     });
-    return element("div", { class: "choice" }, element("label", { for: name }, spec.label), chosen);
+    return {
+      made: element("div", { class: "choice" }, element("label", { for: name }, spec.label), chosen),
+      sync: () => { chosen.value = state[spec.name]; },
+    };
   }
 
   return { build, element };

@@ -4,18 +4,18 @@ const data = (() => {
   const review = JSON.parse(document.getElementById("review-data").textContent);
 
   const metrics = {
-    iops: { label: "IOPS", axis: "I/Os a second", format: format.count, of: (f) => f.iops },
-    mb_s: { label: "MB/s", axis: "Throughput", format: format.megabytes, of: (f) => f.mb_s },
-    mean: { label: "Mean", axis: "Mean latency", format: format.microseconds, of: (f) => f.latency.mean_us },
-    p50: { label: "Median", axis: "Median latency", format: format.microseconds, of: (f) => f.latency.p50_us },
-    p99: { label: "99th", axis: "99th percentile of latency", format: format.microseconds, of: (f) => f.latency.p99_us },
+    iops: { label: "IOPS", axis: "I/Os a second", format: format.count, of: (f) => f.iops, across: (a) => a.iops },
+    mb_s: { label: "MB/s", axis: "Throughput", format: format.megabytes, of: (f) => f.mb_s, across: (a) => a.mb_s },
+    mean: { label: "Mean", axis: "Mean latency", format: format.microseconds, of: (f) => f.latency.mean_us, across: (a) => a.mean_us },
+    p50: { label: "Median", axis: "Median latency", format: format.microseconds, of: (f) => f.latency.p50_us, across: (a) => a.percentiles_us[0] },
+    p99: { label: "99th", axis: "99th percentile of latency", format: format.microseconds, of: (f) => f.latency.p99_us, across: (a) => a.percentiles_us[1] },
     p99_99: {
       label: "99.99th", axis: "99.99th percentile of latency", format: format.microseconds,
-      of: (f) => f.latency.p99_99_us,
+      of: (f) => f.latency.p99_99_us, across: (a) => a.percentiles_us[3],
     },
     p99_999: {
       label: "99.999th", axis: "99.999th percentile of latency", format: format.microseconds,
-      of: (f) => f.latency.p99_999_us,
+      of: (f) => f.latency.p99_999_us, across: (a) => a.percentiles_us[4],
     },
   };
 
@@ -40,7 +40,15 @@ const data = (() => {
     return one ? metrics[metric].of(one) : null;
   }
 
-  const names = review.drives.map((drive) => drive.name);
+  // The least and the greatest of the seeds, where there are several.
+  function band(point, drive, direction, metric) {
+    const across = figures(point, drive, direction)?.across_seeds;
+    return (across && metrics[metric].across(across)) ?? null;
+  }
 
-  return { review, metrics, chapter, points, figures, value, names };
+  // Drives that a reader has hidden, by number; `shown` are the others, with their numbers.
+  const hidden = new Set();
+  const shown = () => review.drives.map((drive, at) => ({ drive, at })).filter(({ at }) => !hidden.has(at));
+
+  return { review, metrics, chapter, points, figures, value, band, hidden, shown };
 })();

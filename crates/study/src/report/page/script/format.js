@@ -32,11 +32,27 @@ const format = (() => {
   const bytes = (value) => scaled(value, [
     [1 << 20, 1 << 20, THIN + "MiB"], [1 << 10, 1 << 10, THIN + "KiB"], [0, 1, THIN + "B"],
   ]);
-  const seconds = (value) => scaled(value, [[7200, 3600, THIN + "h"], [120, 60, THIN + "min"], [0, 1, THIN + "s"]]);
+
+  // A length of time as people say it: 90 s, 16 min 40 s, 3 h 12 min, 2 d 5 h.
+  const LENGTHS = [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]];
+  function duration(value) {
+    for (const [large, unit, small, smaller] of LENGTHS) {
+      if (value < 2 * large) continue;
+      const all = Math.round(value / small);
+      const left = all % (large / small);
+      const whole = Math.floor(all / (large / small)) + THIN + unit;
+      return left ? `${whole} ${left}${THIN}${smaller}` : whole;
+    }
+    return digits(value) + THIN + "s";
+  }
+
   const percent = (value) => digits(value, 3) + THIN + "%";
-  // 99.99 is written in full: rounding it would say 100.
-  const percentile = (value) => String(+value.toFixed(5)) + THIN + "%";
+  // As many places as tell how rare the rest is: 99.99 is written in full, rounding it would say 100.
+  function percentile(value) {
+    const places = value >= 100 ? 0 : Math.max(0, Math.ceil(-Math.log10(100 - value)) + 1);
+    return String(+value.toFixed(Math.min(places, 5))) + THIN + "%";
+  }
   const plain = (value) => digits(value);
 
-  return { digits, microseconds, count, megabytes, bytes, seconds, percent, percentile, plain };
+  return { digits, microseconds, count, megabytes, bytes, duration, percent, percentile, plain };
 })();

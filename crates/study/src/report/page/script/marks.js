@@ -5,11 +5,15 @@ const marks = (() => {
   const SHAPES = ["disc", "square", "triangle", "diamond", "cross", "ring"];
 
   const dash = (drive) => DASHES[drive % DASHES.length];
+  // From the seventh drive on colours come again, with another shape.
+  const shapeOf = (drive) => SHAPES[(drive + Math.floor(drive / SHAPES.length)) % SHAPES.length];
   const colour = (drive) => theme.colour(`--drive-${drive % 6}`);
 
-  // Adds the marker of a drive to a canvas path around (x, y).
+  // Draws the marker of a drive around (x, y) in the colours of the context, whatever lines were drawn before.
   function marker(context, drive, x, y, size) {
-    const shape = SHAPES[drive % SHAPES.length];
+    const shape = shapeOf(drive);
+    const { fillStyle } = context;
+    context.setLineDash([]);
     context.beginPath();
     if (shape === "disc" || shape === "ring") context.arc(x, y, size, 0, 2 * Math.PI);
     if (shape === "square") context.rect(x - size * 0.88, y - size * 0.88, size * 1.76, size * 1.76);
@@ -24,6 +28,18 @@ const marks = (() => {
     if (shape === "ring") { context.fillStyle = theme.colour("--paper"); }
     if (shape !== "cross") context.fill();
     if (shape === "cross" || shape === "ring") context.stroke();
+    context.fillStyle = fillStyle;
+  }
+
+  // A published figure: a dot in a ring, larger than any marker of a drive.
+  function target(context, x, y, size) {
+    context.setLineDash([]);
+    context.beginPath();
+    context.arc(x, y, size, 0, 2 * Math.PI);
+    context.stroke();
+    context.beginPath();
+    context.arc(x, y, size * 0.36, 0, 2 * Math.PI);
+    context.fill();
   }
 
   function polygon(context, x, y, size, corners) {
@@ -58,5 +74,15 @@ const marks = (() => {
     marker(context, drive, 34, 12, 7);
   }
 
-  return { dash, colour, marker, swatch, repaint: () => document.querySelectorAll("canvas.swatch").forEach(paint) };
+  // The same for a published figure of a drive, in the box under the pointer.
+  function targetSwatch(drive) {
+    const canvas = controls.element("canvas", { class: "swatch", width: "68", height: "24", "aria-hidden": "true" });
+    const context = canvas.getContext("2d");
+    context.strokeStyle = context.fillStyle = colour(drive);
+    context.lineWidth = 3;
+    target(context, 34, 12, 9);
+    return canvas;
+  }
+
+  return { dash, colour, marker, target, swatch, targetSwatch, repaint: () => document.querySelectorAll("canvas.swatch[data-drive]").forEach(paint) };
 })();

@@ -1,117 +1,219 @@
 "use strict";
-// A line chart: uPlot underneath; markers, labels at the lines' ends, a readout under the pointer and reading by
-// arrow keys on top.
+// A line chart: uPlot underneath; markers, labels at the lines' ends, published figures, a readout under the pointer,
+// zoom and reading by arrow keys on top.
 const plot = (() => {
   const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
   const LABEL = '600 12.5px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
   const { element } = controls;
 
-  // Every x that occurs, rising, and each line's value there.
-  function aligned(view) {
-    const xs = [...new Set(view.lines.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
-    const ys = view.lines.map((line) => {
-      const by = new Map(line.points);
-      return xs.map((x) => by.get(x) ?? null);
+  const there = (y) => y !== null && y !== undefined;
+
+  // Every x that occurs, rising, and each line's value there: null where a point has none, so that no line crosses it,
+  // undefined where the line has no such point.
+  function aligned(lines) {
+    const xs = [...new Set(lines.flatMap((line) => line.points.map(([x]) => x)))].sort((a, b) => a - b);
+    const ys = lines.map((line) => {
+      const by = new Map(line.points.map(([x, y]) => [x, y]));
+      return xs.map((x) => by.get(x));
     });
     return { xs, ys };
   }
 
-  function measure(texts) {
+  function width(text, font) {
     const context = document.createElement("canvas").getContext("2d");
-    context.font = LABEL;
-    return Math.max(...texts.map((text) => context.measureText(text).width));
+    context.font = font;
+    return context.measureText(text).width;
+  }
+
+  // What is drawn of a view: its values, the part of the x axis, the y axis for what is in that part.
+  function prepare(view) {
+    const [xKind, yKind] = [axes.kinds[view.x.kind], axes.kinds[view.y.kind]];
+    const drawable = (y) => there(y) && (y > 0 || (y === 0 && view.y.kind === "linear"));
+    const lines = view.lines.map((line) => ({
+      ...line, points: line.points.map(([x, y, ...more]) => [x, drawable(y) ? y : null, ...more]),
+    }));
+    const { xs, ys } = aligned(lines);
+    const published = view.published ?? [];
+    const full = view.x.range ?? [xs[0], xs[xs.length - 1]];
+    const [left, right] = view.zoom ?? full;
+    const within = (x) => x >= left && x <= right;
+    const ends = (line) => (view.free ? [] : line.points.filter(([x, y, band]) => band && there(y) && within(x)).flatMap(([, , band]) => band));
+    const seen = [...ys.flatMap((line) => line.filter((y, index) => there(y) && within(xs[index]))), ...lines.flatMap(ends)];
+    const marked = published.filter((one) => within(Math.min(one.x, full[1]))).map((one) => one.y);
+    const all = [...seen, ...marked].length ? [...seen, ...marked] : ys.flat().filter(there);
+    const y = all.length ? axes.scale(view.y.kind, all, 6) : null;
+    return { view: { ...view, lines, published }, xKind, yKind, xs, ys, full, left, right, within, y };
   }
 
   // Draws `view` into `host` and returns what can be destroyed. A view is
-  // { title, x: {kind, label, format, ticks?}, y: {kind, label, format}, lines: [{drive, name, points: [[x, y]]}],
-  //   dense, marksAt: [{x, drive, text}] }.
-  function draw(host, view, live) {
+  // { x: {kind, name, label, format, range?}, y: {kind, label, format}, lines: [{drive, name, points: [[x, y, band?]]}],
+  //   a point may have a third part: [least, greatest] of several seeds,
+  //   free?: lines go their own way in both directions, and a point's third part is what it is, in words,
+  //   dense?, zoom?: [from, to], published?: [{drive, x, y, name, like}],
+  //   limit?: a line to drag }.
+  function draw(host, view, live, zoomed) {
     host.replaceChildren();
-    const lines = view.lines.map((line) => ({ ...line, points: line.points.filter(([, y]) => y !== null && y > 0) }));
-    view = { ...view, lines };
-    const { xs, ys } = aligned(view);
-    if (xs.length === 0) {
+    const drawn = prepare(view);
+    if (drawn.y === null) {
+      host.ticks = [];
       host.append(element("p", { class: "empty" }, view.empty ?? "Nothing was measured here."));
       return { destroy() {}, series: [], labelled: false };
     }
-    const width = host.clientWidth;
-    const height = host.clientHeight;
-    const wide = width > 640;
-    const [xKind, yKind] = [axes.kinds[view.x.kind], axes.kinds[view.y.kind]];
-    const all = ys.flat().filter((y) => y !== null);
-    const { min: low, max: high, ticks: yTicks } = axes.scale(view.y.kind, all, 6);
-    const [left, right] = view.x.range ?? [xs[0], xs[xs.length - 1]];
-    const room = wide ? measure(lines.map((line) => line.name)) + 26 : 14;
+    const chart = build(host, drawn);
+    const read = readout(host, chart, drawn);
+    keys(host, chart, drawn, read, live, zoomed);
+    zoom.attach(chart, (ends) => zoomed(ends && ends.map(drawn.xKind.back)));
+    // uPlot lays its axes out in a microtask of its own.
+    queueMicrotask(() => {
+      host.ticks = drawn.ticks();
+      if (!view.limit) return;
+      limit.attach(chart, view.limit, (x) => chart.valToPos(drawn.xKind.forward(x), "x"),
+        (at) => drawn.xKind.back(chart.posToVal(at, "x")));
+    });
+    return { destroy: () => chart.destroy(), series: [drawn.xs, ...drawn.ys], labelled: host.clientWidth > 640 };
+  }
+
+  function build(host, drawn) {
+    const { view, xKind, yKind, left, right } = drawn;
+    const [wide, high] = [host.clientWidth, host.clientHeight];
     const ink = theme.colour("--ink-soft");
     const rule = theme.colour("--rule");
-    const xTicks = view.x.ticks?.filter((tick) => tick >= left && tick <= right)
-      ?? xKind.ticks(left, right, Math.max(3, Math.floor(width / 80)));
-    const axis = (scale, kind, ticks, write) => ({
+    const write = xKind.write ? (tick) => xKind.write(tick, right) : view.x.format;
+    const candidates = xKind.ticks(left, right, Math.max(3, Math.floor(wide / 80)));
+    const wideness = (tick) => width(write(tick), FONT);
+    // At the right: the lines' names, or at least half of the last label below.
+    const room = wide > 640
+      ? Math.max(...view.lines.map((line) => width(line.name, LABEL)), 0) + 26
+      : Math.max(14, ...candidates.map((tick) => wideness(tick) / 2));
+    const [from, to] = [xKind.forward(left), xKind.forward(right)];
+    const place = (tick) => (xKind.forward(tick) - from) / (to - from || 1) * (wide - 68 - room) * 0.97;
+    const xTicks = axes.apart(candidates, place, wideness);
+    const axis = (scale, kind, ticks, text) => ({
       scale, stroke: ink, font: FONT, labelFont: FONT,
       splits: () => ticks.map(kind.forward),
-      values: () => ticks.map(write),
+      values: () => ticks.map(text),
       ticks: { show: scale === "x", stroke: rule, width: 1, size: 5 },
     });
     const chart = new uPlot({
-      width, height,
+      width: wide, height: high,
       padding: [26, room, 0, 4],
       legend: { show: false },
-      cursor: { drag: { x: false, y: false }, y: false, points: { show: false } },
+      cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { show: false } },
       scales: {
-        x: { time: false, range: () => padded(xKind.forward(left), xKind.forward(right)) },
-        y: { range: () => [yKind.forward(low), yKind.forward(high)] },
+        x: { time: false, range: () => padded(from, to) },
+        y: { range: () => [yKind.forward(drawn.y.min), yKind.forward(drawn.y.max)] },
       },
       axes: [
-        { ...axis("x", xKind, xTicks, view.x.format), grid: { show: view.x.kind === "nines", stroke: rule, width: 1 }, label: view.x.label, labelSize: 26, size: 32, gap: 6 },
-        { ...axis("y", yKind, yTicks, view.y.format), grid: { stroke: rule, width: 1 }, size: 64, gap: 8 },
+        { ...axis("x", xKind, xTicks, write), grid: { show: view.x.kind === "nines", stroke: rule, width: 1 }, label: view.x.label, labelSize: 26, size: 32, gap: 6 },
+        { ...axis("y", yKind, drawn.y.ticks, view.y.format), grid: { stroke: rule, width: 1 }, size: 64, gap: 8 },
       ],
-      series: [{}, ...lines.map((line) => ({
-        stroke: marks.colour(line.drive), width: 2.25, dash: marks.dash(line.drive),
-        spanGaps: true, points: { show: false },
+      series: [{}, ...view.lines.map((line) => ({
+        // Lines are drawn below: uPlot knows nothing of bands.
+        stroke: marks.colour(line.drive), points: { show: false }, paths: () => null,
       }))],
-      hooks: {
-        draw: [(u) => paint(u, view, xs, ys, wide)],
-        setCursor: [(u) => follow(u)],
-      },
-    }, [xs.map(xKind.forward), ...ys.map((line) => line.map((y) => (y === null ? null : yKind.forward(y))))], host);
+      hooks: { draw: [(u) => paint(u, drawn, wide > 640)] },
+    }, [
+      drawn.xs.map(xKind.forward),
+      ...drawn.ys.map((line) => line.map((y) => (there(y) ? yKind.forward(y) : y))),
+    ], host);
+    // Where the labels of the x axis are, for tests and for the curious.
+    drawn.ticks = () => xTicks.map((tick) => {
+      const at = chart.valToPos(xKind.forward(tick), "x") + chart.bbox.left / uPlot.pxRatio;
+      return { text: write(tick), from: at - wideness(tick) / 2, to: at + wideness(tick) / 2 };
+    });
+    return chart;
+  }
 
-    const tip = element("div", { class: "tip", "aria-hidden": "true" });
-    chart.over.append(tip);
-    function read(index) {
-      return lines
-        .map((line, at) => ({ line, y: ys[at][index] }))
-        .filter(({ y }) => y !== null)
-        .sort((a, b) => b.y - a.y);
+  // The value of each line at an index, or at its nearest point if that is hardly farther; the greatest first.
+  function rowsAt(chart, drawn, index) {
+    const { view, xs, ys, xKind } = drawn;
+    const at = (i) => chart.valToPos(xKind.forward(xs[i]), "x");
+    const near = (line) => {
+      if (line[index] !== undefined) return line[index];
+      for (let step = 1; step < xs.length; step += 1) {
+        const found = [index - step, index + step].find((i) => i >= 0 && i < xs.length && line[i] !== undefined);
+        if (found !== undefined) return Math.abs(at(found) - at(index)) < 10 ? line[found] : null;
+      }
+      return null;
+    };
+    return view.lines.map((line, i) => ({ line, y: near(ys[i]) })).filter(({ y }) => there(y)).sort((a, b) => b.y - a.y)
+      .map(({ line, y }) => ({ drive: line.drive, name: line.name, value: view.y.format(y) + spanned(view, line, y) }));
+  }
+
+  // What the seeds span at a value, in words; nothing where they agree.
+  function spanned(view, line, y) {
+    const [low, high] = (line.points.find((point) => point[1] === y)?.[2] ?? []).map(view.y.format);
+    return low === undefined || low === high ? "" : ` (${low} to ${high})`;
+  }
+
+  // Of a chart whose lines go their own way: the point nearest to the pointer.
+  function nearest(chart, drawn, left, top) {
+    const { view, xKind, yKind } = drawn;
+    let best = null;
+    for (const line of view.lines) {
+      for (const [x, y, what] of line.points) {
+        if (!there(y) || !drawn.within(x)) continue;
+        const away = Math.hypot(chart.valToPos(xKind.forward(x), "x") - left, chart.valToPos(yKind.forward(y), "y") - top);
+        if (!best || away < best.away) best = { away, x, y, what, line };
+      }
     }
-    function follow(u) {
-      const index = u.cursor.idx;
-      const rows = index === null || index === undefined || u.cursor.left < 0 ? [] : read(index);
-      tip.hidden = rows.length === 0;
-      if (tip.hidden) return;
-      tip.replaceChildren(
-        element("div", { class: "tip-head" }, `${view.x.name} ${view.x.format(xs[index])}`),
-        ...rows.map(({ line, y }) => element("div", { class: "tip-row" },
-          marks.swatch(line.drive), element("span", {}, line.name), element("b", {}, view.y.format(y)))),
-      );
-      const x = u.valToPos(xKind.forward(xs[index]), "x");
-      const flip = x > u.over.clientWidth / 2;
-      tip.style.left = flip ? "" : `${x + 14}px`;
-      tip.style.right = flip ? `${u.over.clientWidth - x + 14}px` : "";
+    return best;
+  }
+
+  // The readout under the pointer; returns what is said at an index, for the keys.
+  function readout(host, chart, drawn) {
+    const { view, xs, xKind, yKind } = drawn;
+    const box = tip.make(host);
+    const head = (x) => `${view.x.name} ${view.x.format(x)}`;
+    const edge = () => chart.over.getBoundingClientRect().left - host.getBoundingClientRect().left;
+    const targets = (left, top) => view.published.filter((one) => {
+      const x = chart.valToPos(xKind.forward(Math.min(one.x, drawn.full[1])), "x");
+      return Math.abs(x - left) < 12 && (top === null || Math.abs(chart.valToPos(yKind.forward(one.y), "y") - top) < 24);
+    }).map((one) => ({ drive: one.drive, name: one.name, value: view.y.format(one.y), soft: true }));
+    function follow() {
+      const { idx, left, top } = chart.cursor;
+      if (!there(idx) || left < 0) { box.hide(); return; }
+      if (view.free) {
+        const point = nearest(chart, drawn, left, top);
+        if (!point) { box.hide(); return; }
+        const row = { drive: point.line.drive, name: `${point.line.name}, ${point.what}`, value: view.y.format(point.y) };
+        box.show(head(point.x), [row, ...targets(left, top)], edge() + left);
+        return;
+      }
+      const x = chart.valToPos(xKind.forward(xs[idx]), "x");
+      box.show(head(xs[idx]), [...rowsAt(chart, drawn, idx), ...targets(x, top)], edge() + x);
+    }
+    (chart.hooks.setCursor ??= []).push(follow);
+    return (index) => `${head(xs[index])}: ${rowsAt(chart, drawn, index).map((row) => `${row.name} ${row.value}`).join(", ")}`;
+  }
+
+  function keys(host, chart, drawn, read, live, zoomed) {
+    const { xs, xKind, yKind, within } = drawn;
+    const inside = xs.map((_, index) => index).filter((index) => within(xs[index]));
+    // Half of what is shown, around the reader's place, or twice as much.
+    function scaled(factor) {
+      const [from, to] = [drawn.left, drawn.right].map(xKind.forward);
+      const half = (to - from) / 2 * factor;
+      const middle = there(chart.cursor.idx) ? xKind.forward(xs[chart.cursor.idx]) : (from + to) / 2;
+      const [least, most] = drawn.full.map(xKind.forward);
+      const ends = [Math.max(least, middle - half), Math.min(most, middle + half)];
+      zoomed(ends[0] <= least && ends[1] >= most ? null : ends.map(xKind.back));
     }
     host.onkeydown = (event) => {
-      const at = chart.cursor.idx ?? -1;
-      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: xs.length - 1, Escape: null }[event.key];
-      if (to === undefined) return;
+      const changes = { "+": () => scaled(0.5), "=": () => scaled(0.5), "-": () => scaled(2), 0: () => zoomed(null) };
+      if (changes[event.key]) { event.preventDefault(); changes[event.key](); return; }
+      const at = inside.indexOf(chart.cursor.idx ?? -1);
+      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: inside.length - 1, Escape: null }[event.key];
+      if (to === undefined || inside.length === 0) return;
       event.preventDefault();
       if (to === null) { chart.setCursor({ left: -10, top: -10 }); return; }
-      const index = Math.max(0, Math.min(xs.length - 1, to));
-      chart.setCursor({ left: chart.valToPos(xKind.forward(xs[index]), "x"), top: 10 });
-      live.textContent = `${view.x.name} ${view.x.format(xs[index])}: `
-        + read(index).map(({ line, y }) => `${line.name} ${view.y.format(y)}`).join(", ");
+      const index = inside[Math.max(0, Math.min(inside.length - 1, to))];
+      const y = drawn.ys.map((line) => line[index]).find(there);
+      const top = there(y) ? chart.valToPos(yKind.forward(y), "y") : 10;
+      chart.setCursor({ left: chart.valToPos(xKind.forward(xs[index]), "x"), top });
+      live.textContent = read(index);
     };
     host.onblur = () => chart.setCursor({ left: -10, top: -10 });
-    tip.hidden = true;
-    return { destroy: () => chart.destroy(), series: [xs, ...ys], labelled: wide };
   }
 
   function padded(min, max) {
@@ -119,50 +221,121 @@ const plot = (() => {
     return [min - room, max + room];
   }
 
-  // What uPlot does not draw: markers, names at the lines' ends, the unit above the y axis.
-  function paint(u, view, xs, ys, wide) {
+  // What uPlot does not draw: markers, free lines, published figures, names at the lines' ends, the unit above the axis.
+  function paint(u, drawn, wide) {
+    const { view, xKind, yKind } = drawn;
     const context = u.ctx;
     const ratio = uPlot.pxRatio;
-    const [xKind, yKind] = [axes.kinds[view.x.kind], axes.kinds[view.y.kind]];
     const px = (x) => u.valToPos(xKind.forward(x), "x", true);
     const py = (y) => u.valToPos(yKind.forward(y), "y", true);
     context.save();
+    context.setLineDash([]);
     context.font = LABEL.replace("12.5", String(12.5 * ratio));
     context.textBaseline = "middle";
     context.textAlign = "left";
     context.fillStyle = theme.colour("--ink");
     context.fillText(view.y.label, 4 * ratio, 10 * ratio);
     const ends = [];
-    view.lines.forEach((line, at) => {
+    view.lines.forEach((line) => {
       context.fillStyle = context.strokeStyle = marks.colour(line.drive);
+      if (!view.free) band(context, u, line, px, py);
+      path(context, u, line, px, py, ratio, view.free ? () => false : isWide);
       context.lineWidth = 1.75 * ratio;
       let last = null;
-      xs.forEach((x, index) => {
-        const y = ys[at][index];
-        if (y === null) return;
-        last = { x: px(x), y: py(y) };
-        if (!view.dense) marks.marker(context, line.drive, last.x, last.y, 3.6 * ratio);
-      });
-      if (last) ends.push({ ...last, line });
-      context.fillStyle = marks.colour(line.drive);
-      for (const mark of view.marksAt?.filter((one) => one.drive === line.drive) ?? []) {
-        flag(context, px(mark.x), mark, u, ratio);
+      for (const [x, y] of line.points) {
+        if (!there(y) || !drawn.within(x)) continue;
+        const at = { x: px(x), y: py(y) };
+        if (!last || view.free || at.x >= last.x) last = at;
+        if (!view.dense) marks.marker(context, line.drive, at.x, at.y, 3.6 * ratio);
       }
+      if (last) ends.push({ ...last, line });
     });
+    published(context, u, drawn, px, py, ratio);
     if (wide) labels(context, u, ends, ratio);
     context.restore();
   }
 
-  function flag(context, x, mark, u, ratio) {
-    context.globalAlpha = 0.75;
-    context.fillRect(x - ratio / 2, u.bbox.top, ratio, u.bbox.height);
-    context.globalAlpha = 1;
+  // Seeds that differ by more than half: what is drawn there is chance as much as the drive.
+  const WIDE = 1.5;
+  const isWide = ([, , band]) => Boolean(band) && band[1] > WIDE * band[0];
+
+  // Calls `draw` with what is drawn kept inside the axes.
+  function clipped(context, u, draw) {
     context.save();
-    context.font = FONT.replace("12px", `${11.5 * ratio}px`);
-    context.translate(x + 9 * ratio, u.bbox.top + 6 * ratio);
-    context.rotate(Math.PI / 2);
-    context.fillText(mark.text, 0, 0);
+    context.beginPath();
+    context.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    context.clip();
+    draw();
     context.restore();
+  }
+
+  // What the seeds span, behind the line.
+  function band(context, u, line, px, py) {
+    clipped(context, u, () => {
+      context.globalAlpha = 0.16;
+      line.points.forEach(([x, y, ends], at) => {
+        const [nextX, nextY, nextEnds] = line.points[at + 1] ?? [];
+        if (!ends || !nextEnds || !there(y) || !there(nextY) || ends[0] <= 0 || nextEnds[0] <= 0) return;
+        context.beginPath();
+        context.moveTo(px(x), py(ends[0]));
+        context.lineTo(px(nextX), py(nextEnds[0]));
+        context.lineTo(px(nextX), py(nextEnds[1]));
+        context.lineTo(px(x), py(ends[1]));
+        context.fill();
+      });
+    });
+  }
+
+  // A line from point to point as they come, interrupted where one has no value; faint between points of which one is.
+  function path(context, u, line, px, py, ratio, isFaint) {
+    clipped(context, u, () => {
+      context.lineWidth = 2.25 * ratio;
+      context.lineJoin = "round";
+      context.setLineDash(marks.dash(line.drive).map((length) => length * ratio));
+      let last = null;
+      let faint = null;
+      for (const point of line.points) {
+        const [x, y] = point;
+        if (last && there(y)) {
+          const now = isFaint(last) || isFaint(point);
+          if (now !== faint) {
+            if (faint !== null) context.stroke();
+            context.globalAlpha = now ? 0.3 : 1;
+            context.beginPath();
+            context.moveTo(px(last[0]), py(last[1]));
+            faint = now;
+          }
+          context.lineTo(px(x), py(y));
+        } else if (faint !== null) {
+          context.stroke();
+          faint = null;
+        }
+        last = there(y) ? point : null;
+      }
+      if (faint !== null) context.stroke();
+    });
+  }
+
+  // Published figures; one beyond the axis stands at its end, with an arrow.
+  function published(context, u, drawn, px, py, ratio) {
+    for (const one of drawn.view.published) {
+      const beyond = one.x > drawn.full[1];
+      const x = Math.min(one.x, drawn.full[1]);
+      if (!drawn.within(x)) continue;
+      context.fillStyle = context.strokeStyle = marks.colour(one.drive);
+      context.lineWidth = 1.75 * ratio;
+      context.globalAlpha = one.like ? 1 : 0.6;
+      const [left, top] = [px(x), py(one.y)];
+      marks.target(context, left, top, 6.5 * ratio);
+      if (beyond) {
+        context.beginPath();
+        context.moveTo(left + 9 * ratio, top - 4 * ratio);
+        context.lineTo(left + 14 * ratio, top);
+        context.lineTo(left + 9 * ratio, top + 4 * ratio);
+        context.stroke();
+      }
+      context.globalAlpha = 1;
+    }
   }
 
   // Names beside the last point of each line, pushed apart where they would overlap.

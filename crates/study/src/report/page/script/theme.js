@@ -21,6 +21,8 @@ const theme = (() => {
 
   // Print on white whatever the screen shows, with charts as wide as a sheet: browsers call this before they lay the
   // page out for paper.
+  // Width of a sheet of A4 between its margins, in CSS pixels; style/page.css has the same for charts.
+  const SHEET = (178 / 25.4) * 96;
   let before = null;
   function beginPrint() {
     if (before !== null) return;
@@ -47,5 +49,5 @@ const theme = (() => {
     system.addEventListener("change", () => listeners.forEach((listener) => listener()));
   }
 
-  return { start, colour, beginPrint, endPrint, changed: (listener) => listeners.push(listener) };
+  return { SHEET, start, colour, beginPrint, endPrint, changed: (listener) => listeners.push(listener) };
 })();

@@ -1,0 +1,90 @@
+"use strict";
+// The first chart: what each drive does at the latency that a reader can accept.
+const lead = (() => {
+  const { element } = controls;
+  const { review, shown } = data;
+
+  // Of a drive: [99th percentile, I/Os a second, conditions] at each point, from the least load to the greatest.
+  const SWEEPS = {
+    read: (at) => byDepth("read", at),
+    write: (at) => byDepth("write", at),
+    mix: (at) => data.points("paced", { direction: "mix" }).filter((point) => point.results[at])
+      .sort((a, b) => a.settings.offered_iops - b.settings.offered_iops)
+      .map((point) => {
+        const { read, write } = point.results[at];
+        return [read?.latency.p99_us ?? null, (read?.iops ?? 0) + (write?.iops ?? 0),
+          `at ${format.count(point.settings.offered_iops)} arrivals a second`];
+      }),
+  };
+
+  function byDepth(direction, at) {
+    return data.points("queue-depth", { direction }).map((point) => {
+      const one = data.figures(point, at, direction);
+      return [one?.latency.p99_us ?? null, one?.iops ?? null, `QD${point.settings.queue_depth}`];
+    });
+  }
+
+  const known = (points) => points.filter(([p99, iops]) => p99 !== null && iops !== null);
+
+  // A round number near the middle of what the drives need at some depth, so that the line tells them apart.
+  function middle() {
+    const all = review.drives.map((_, at) => known(SWEEPS.read(at))).filter((points) => points.length)
+      .map((points) => points[Math.floor(points.length / 2)][0]).sort((a, b) => a - b);
+    if (all.length === 0) return 100;
+    const wanted = all[Math.floor(all.length / 2)];
+    const decade = 10 ** Math.floor(Math.log10(wanted));
+    const away = (one) => Math.abs(Math.log(one / wanted));
+    return [1, 1.5, 2, 3, 5, 7, 10].map((factor) => factor * decade).reduce((best, one) => (away(one) < away(best) ? one : best));
+  }
+
+  const options = [["read", "Random reads"], ["write", "Random writes"]];
+  if (data.points("paced", { direction: "mix" }).length) options.push(["mix", "70/30 mix"]);
+  const what = (state) => (state.direction === "write" ? "writes" : "reads");
+
+  // The most a drive does with its 99th percentile within the limit, as measured: nothing is read between points.
+  function within(points, accept) {
+    return known(points).filter(([p99]) => p99 <= accept).reduce((best, one) => (best && best[1] >= one[1] ? best : one), null);
+  }
+
+  return {
+    choices: [{ name: "direction", label: "4 KiB I/O", options }],
+    state: { direction: "read", accept: middle() },
+    view(state) {
+      const lines = shown().map(({ drive, at }) => ({ drive: at, name: drive.label, points: SWEEPS[state.direction](at) }));
+      const all = lines.flatMap((line) => known(line.points).map(([p99]) => p99));
+      const range = [Math.min(...all, state.accept) * 0.85, Math.max(...all, state.accept) * 1.15];
+      return {
+        free: true,
+        x: { kind: "log10", label: `99th percentile of latency of ${what(state)}`, name: "99th percentile", format: format.microseconds, range },
+        y: { kind: "linear", label: "I/Os a second", format: format.count },
+        lines,
+        empty: "Too few samples for this percentile; run without --ios.",
+        limit: {
+          x: state.accept, min: +range[0].toPrecision(3), max: +range[1].toPrecision(3),
+          label: `Acceptable 99th percentile of ${what(state)}`, format: format.microseconds,
+        },
+        table: {
+          caption: `4 KiB random I/O: 99th percentile of ${what(state)} and I/Os a second`,
+          head: ["Drive", "Load", "99th percentile", "IOPS"],
+          formats: [String, String, format.microseconds, format.count],
+          rows: lines.flatMap((line) => line.points.map(([p99, iops, load]) => [line.name, load, p99, iops])),
+        },
+      };
+    },
+    // What each drive does at the line.
+    aside(state) {
+      const body = element("tbody");
+      for (const { drive, at } of shown()) {
+        const points = known(SWEEPS[state.direction](at));
+        const best = within(points, state.accept);
+        const least = points.length ? Math.min(...points.map(([p99]) => p99)) : null;
+        const text = best ? format.count(best[1]) : "–";
+        const soft = best ? best[2] : least === null ? "too few samples" : `needs ${format.microseconds(least)}`;
+        body.append(element("tr", {}, element("th", { scope: "row" }, marks.swatch(at), drive.label),
+          element("td", {}, element("b", {}, text), element("span", { class: "soft" }, soft))));
+      }
+      return element("table", {}, element("caption", {},
+        `IOPS with 99${"\u202f"}% of ${what(state)} within ${format.microseconds(state.accept)}`), body);
+    },
+  };
+})();

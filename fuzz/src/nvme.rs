@@ -139,13 +139,16 @@ const OPCODES: [u8; 32] = [
     0x09, 0x0a, 0x06, 0x02, 0x0c, 0x03, 0xff, 0x05,
 ];
 
-fn drive() -> Served {
-    let setup = Setup {
+fn drive(full: bool) -> Served {
+    let mut setup = Setup {
         name: "fuzz".into(),
         size: Some(16 << 20),
         precondition: Some(Precondition::Fresh),
         ..Setup::new(study::catalogue::drive("p4800x-375").expect("a drive of the catalogue"))
     };
+    if full {
+        live::nvme::add_formats(&mut setup);
+    }
     setup.open().expect("a drive that can be served")
 }
 
@@ -158,7 +161,7 @@ impl Rig {
         Rig {
             nqn: options.nqn.clone(),
             shared: Rc::new(RefCell::new(Target::new(options))),
-            drives: vec![drive()],
+            drives: vec![drive(full)],
             lines: (0..LINES).map(|_| None).collect(),
         }
     }

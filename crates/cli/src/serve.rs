@@ -74,7 +74,7 @@ pub(crate) struct Args {
     nvme_tcp: Vec<String>,
 
     /// What hosts find over NVMe/TCP: what the drive has, or also what hosts and test suites like to try (namespace
-    /// management, Copy, device self-test, persistent event log)
+    /// management, Copy, longer guards, device self-test, persistent event log)
     #[arg(long, value_name = "KIND", value_enum, default_value = "drive")]
     controller: ControllerKind,
 

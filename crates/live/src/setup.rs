@@ -41,6 +41,8 @@ pub struct Setup {
     /// Number of the LBA format that a new store is in, and an existing one must be in; if not said, the first, or
     /// that which it is in.
     pub lba_format: Option<usize>,
+    /// How many of the drive's formats are not its own: the last ones.
+    pub added_formats: usize,
     /// State of the drive at the start; if not said, what an existing store remembers, or the steady state.
     pub precondition: Option<Precondition>,
     /// Feeds its random streams.
@@ -57,6 +59,7 @@ impl Setup {
             size: None,
             store: StoreChoice::Memory,
             lba_format: None,
+            added_formats: 0,
             precondition: None,
             seed: 1,
         }

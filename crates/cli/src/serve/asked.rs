@@ -9,8 +9,8 @@ use model::Span;
 use study::catalogue::{self, DriveSheet, Settings};
 use study::problem::{Place, Problem, Problems};
 
-use super::Args;
 use super::address::{Address, addresses};
+use super::{Args, ControllerKind};
 
 /// What is to be served, and where.
 pub(super) struct Asked {
@@ -107,7 +107,7 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
             _ => format!("{}-{}", sheet.id, before + 1),
         };
         let store = args.store.get(index).map_or("memory", String::as_str);
-        setups.push(Setup {
+        let mut setup = Setup {
             serial: sheet.nvme.serial(u64::from(sum_of(&name))),
             sheet,
             name,
@@ -117,9 +117,14 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
                 path => StoreChoice::File(path.into()),
             },
             lba_format,
+            added_formats: 0,
             precondition: args.state.map(Into::into),
             seed: args.seed + index as u64,
-        });
+        };
+        if args.controller == ControllerKind::Full {
+            live::nvme::add_formats(&mut setup);
+        }
+        setups.push(setup);
     }
     setups
 }

@@ -127,16 +127,18 @@ impl Source {
     }
 }
 
-/// The same as a write, from this block of the destination on.
-fn write(copy: &Sqe, slba: u64, done: u32) -> Sqe {
-    Sqe {
+/// The same as a write, so many blocks after the first of the destination.
+fn write(copy: &Sqe, to: &Namespace, done: u32) -> Sqe {
+    let slba = copy.slba() + u64::from(done);
+    let mut write = Sqe {
         cdw10: (slba as u32).into(),
         cdw11: ((slba >> 32) as u32).into(),
         // Without descriptor format and ranges: PRINFO and FUA stay.
         cdw12: (copy.cdw12.get() & 0x7c00_0000).into(),
-        cdw14: copy.cdw14.get().wrapping_add(done).into(),
         ..*copy
-    }
+    };
+    to.protection.advance(&mut write, done);
+    write
 }
 
 /// Checks all of a command: the first range that cannot be copied, and why.
@@ -273,7 +275,7 @@ impl Connection {
             self.place(slot, &to, lba, source.blocks);
             return self.submit(slot, Op::Write, port);
         }
-        let (read, write) = (source.read(&sqe), write(&sqe, lba, done as u32));
+        let (read, write) = (source.read(&sqe), write(&sqe, &to, done as u32));
         let mut page = std::mem::take(&mut self.page);
         page.clear();
         page.resize(from.wire_bytes(&read, source.blocks) as usize, 0);

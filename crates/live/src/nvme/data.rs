@@ -6,7 +6,7 @@
 
 use super::connection::Connection;
 use super::io::status_of;
-use super::protection::{Checks, TUPLE};
+use super::protection::Checks;
 use super::slots::Slot;
 use super::target::Namespace;
 use super::wire::{Sqe, Status};
@@ -38,12 +38,12 @@ impl Namespace {
     /// Whether metadata stays here.
     pub(super) fn plain(&self, sqe: &Sqe) -> bool {
         let act = sqe.cdw12.get() & 1 << 29 != 0;
-        self.strip || (act && usize::from(self.metadata) == TUPLE)
+        self.strip || (act && usize::from(self.metadata) == self.protection.bytes())
     }
 
     /// What is checked, and with which tags.
     fn checks(&self, sqe: &Sqe) -> Checks {
-        let asked = Checks::of(sqe.cdw12.get(), sqe.cdw14.get(), sqe.cdw15.get());
+        let asked = Checks::of(sqe);
         if !self.strip {
             return asked;
         }
@@ -51,11 +51,9 @@ impl Namespace {
         Checks {
             act: protected,
             guard: protected,
-            application: false,
             reference: protected && self.protection.kind != 3,
-            reference_tag: sqe.slba() as u32,
-            application_tag: 0,
-            application_mask: 0,
+            tags: self.protection.reference_of(sqe.slba()),
+            ..Checks::default()
         }
     }
 }
@@ -137,7 +135,7 @@ impl Connection {
             let first = sqe.slba() + u64::from(done);
             part.cdw10 = (first as u32).into();
             part.cdw11 = ((first >> 32) as u32).into();
-            part.cdw14 = sqe.cdw14.get().wrapping_add(done).into();
+            namespace.protection.advance(&mut part, done);
             self.page.clear();
             self.page.resize((now * namespace.extended()) as usize, 0);
             // The protection information is checked and stays: as if it were to be passed on.

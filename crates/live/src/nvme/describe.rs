@@ -10,6 +10,7 @@ use super::admin::Answer;
 use super::connection::{Connection, IN_CAPSULE};
 use super::controller::{ERROR_ENTRIES, EVENT_REQUESTS, QUEUE_ENTRIES, VERSION};
 use super::copy;
+use super::extended;
 use super::facts::{self, Facts};
 use super::identify::{
     ControllerData, IDENTIFY, IndependentNamespaceData, NamespaceData, NvmControllerData, name,
@@ -69,7 +70,7 @@ impl Connection {
             _ if discovery => Err(Status::INVALID_FIELD),
             cns::ACTIVE | cns::NVM_ACTIVE => self.list(nsid, true, &mut page),
             cns::ALLOCATED => self.list(nsid, false, &mut page),
-            cns::NVM_NAMESPACE => self.nvm_namespace_page(nsid, &mut page),
+            cns::NVM_NAMESPACE => self.nvm_namespace_page(nsid, &mut page, port),
             cns::NVM_CONTROLLER if sqe.cdw11.get() >> 24 == 0 => {
                 page.copy_from_slice(nvm_controller().as_bytes());
                 Ok(())
@@ -98,10 +99,16 @@ impl Connection {
         controller.is_some_and(|controller| controller.discovery)
     }
 
-    /// Whether there is such a namespace, attached here.
-    fn nvm_namespace_page(&self, nsid: u32, _page: &mut [u8]) -> Result<(), Status> {
+    fn nvm_namespace_page(
+        &self,
+        nsid: u32,
+        page: &mut [u8],
+        port: &mut Port<'_>,
+    ) -> Result<(), Status> {
         let mut shared = self.shared.borrow_mut();
-        shared.active(self.queue.controller, nsid)?;
+        let namespace = shared.active(self.queue.controller, nsid)?;
+        let protection = namespace.protection;
+        extended::page(port.drive(namespace.drive), protection, page);
         Ok(())
     }
 
@@ -319,6 +326,8 @@ impl Connection {
 fn full_controller(data: &mut ControllerData, unallocated: u128) {
     // Namespace Management, Device Self-test.
     data.oacs.set(data.oacs.get() | 1 << 3 | 1 << 4);
+    // Formats beyond what there used to be.
+    data.ctratt.set(data.ctratt.get() | 1 << 15);
     // A format, or an erasing one, is of all namespaces.
     data.fna = 0b11;
     data.unvmcap = wide(unallocated);

@@ -3,6 +3,7 @@
 use model::management::{Health, LbaFormat, Operation, Refusal, SanitizeStatus};
 use model::media::Medium;
 
+use super::extended;
 use super::protection::Protection;
 use super::wire::Status;
 use crate::port::Port;
@@ -29,6 +30,11 @@ pub(super) struct Facts {
     pub(super) io_queues: u16,
 }
 
+fn drive_protection(drive: &Served) -> Protection {
+    let tuple = extended::tuple(drive, drive.model().lba_format_number());
+    Protection::of(drive.protection(), tuple)
+}
+
 fn kelvin(celsius: f64) -> u16 {
     (celsius + 273.15).round() as u16
 }
@@ -50,7 +56,7 @@ impl Facts {
             power_limits_watts: management.power_limits_watts.clone(),
             formats: management.lba_formats.clone(),
             format: drive.model().lba_format_number(),
-            protection: Protection::of(drive.protection()),
+            protection: drive_protection(drive),
             max_transfer: sheet.config.max_transfer(),
             io_queues: sheet.io_queues,
         }
@@ -134,39 +140,21 @@ pub(super) fn format_metadata(port: &mut Port<'_>, drive: usize, number: usize) 
 }
 
 /// Begins a format, which sets the protection information too.
-pub(super) fn begin_format(
-    port: &mut Port<'_>,
-    drive: usize,
-    number: usize,
-    protection: Protection,
-) -> Begun {
+pub(super) fn begin_format(port: &mut Port<'_>, drive: usize, number: usize, dps: u8) -> Begun {
     let now = port.model_time(drive);
-    let result = port.drive(drive).format(now, number, protection.bits());
+    let result = port.drive(drive).format(now, number, dps);
     Begun::of(port, drive, result)
 }
 
 /// Protection information as a host wants it, of a format of this number.
-pub(super) fn protection(
-    _port: &mut Port<'_>,
-    _drive: usize,
-    _number: usize,
-    dps: u8,
-) -> Protection {
-    Protection::of(dps)
+pub(super) fn protection(port: &mut Port<'_>, drive: usize, number: usize, dps: u8) -> Protection {
+    Protection::of(dps, extended::tuple(port.drive(drive), number))
 }
 
 /// A drive of which nothing is in use takes another format at once.
-pub(super) fn adopt_format(
-    port: &mut Port<'_>,
-    drive: usize,
-    number: usize,
-    protection: Protection,
-) -> Begun {
+pub(super) fn adopt_format(port: &mut Port<'_>, drive: usize, number: usize, dps: u8) -> Begun {
     let now = port.model_time(drive);
-    match port
-        .drive(drive)
-        .adopt_format(now, number, protection.bits())
-    {
+    match port.drive(drive).adopt_format(now, number, dps) {
         Ok(()) => Begun::Yes,
         Err(Refusal::Busy) => Begun::Busy,
         Err(_) => Begun::Refused,

@@ -9,7 +9,6 @@ use super::connection::Connection;
 use super::controller::Notification;
 use super::facts::{self, Begun};
 use super::lba_status;
-use super::protection::Protection;
 use super::self_test::{self, Ended};
 use super::slots::Stage;
 use super::target::Work;
@@ -24,7 +23,7 @@ const ALL: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     number: usize,
-    protection: Protection,
+    dps: u8,
     extended: bool,
     erase: u8,
 }
@@ -33,10 +32,8 @@ impl Wanted {
     fn of(cdw10: u32) -> Wanted {
         Wanted {
             number: (cdw10 & 0xf) as usize,
-            protection: Protection {
-                kind: (cdw10 >> 5 & 7) as u8,
-                first: cdw10 & 1 << 8 != 0,
-            },
+            // As Identify has it.
+            dps: (cdw10 >> 5 & 0xf) as u8,
             extended: cdw10 & 1 << 4 != 0,
             erase: (cdw10 >> 9 & 7) as u8,
         }
@@ -61,7 +58,7 @@ impl Connection {
         port: &mut Port<'_>,
     ) -> Result<Answer, Status> {
         let wanted = Wanted::of(sqe.cdw10.get());
-        if wanted.erase > 2 || wanted.protection.kind > 3 {
+        if wanted.erase > 2 || wanted.dps & 7 > 3 {
             return Err(Status::INVALID_FIELD);
         }
         let mut concerned = self.concerned(sqe.nsid.get())?;
@@ -81,7 +78,9 @@ impl Connection {
                 }
                 let metadata = facts::format_metadata(port, namespace.drive, wanted.number)
                     .ok_or(Status::INVALID_FORMAT)?;
-                if !wanted.protection.fits(metadata) {
+                let protection =
+                    facts::protection(port, namespace.drive, wanted.number, wanted.dps);
+                if !protection.fits(metadata) {
                     return Err(Status::INVALID_FORMAT);
                 }
                 // Metadata has no place of its own over fabrics.
@@ -126,7 +125,7 @@ impl Connection {
                     namespace.format = Some(Work::Begun);
                     continue;
                 }
-                match facts::begin_format(port, namespace.drive, wanted.number, wanted.protection) {
+                match facts::begin_format(port, namespace.drive, wanted.number, wanted.dps) {
                     Begun::Yes => {
                         namespace.format = Some(Work::Begun);
                         begun.push(namespace.drive);

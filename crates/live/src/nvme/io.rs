@@ -437,7 +437,7 @@ impl Plan {
             }
         }
         if purpose != Purpose::Uncorrectable && !namespace.strip {
-            let checks = Checks::of(sqe.cdw12.get(), sqe.cdw14.get(), sqe.cdw15.get());
+            let checks = Checks::of(sqe);
             namespace.protection.admits(&checks, slba)?;
         }
         let offset = namespace.first + slba * u64::from(namespace.block);

@@ -52,8 +52,8 @@ impl Layout {
             let served = port.drive(drive);
             match served.shares() {
                 Some(shares) if options.full => {
-                    for share in shares.to_vec() {
-                        self.put(Some(share.nsid), Extent::of(drive, &share));
+                    for share in shares {
+                        self.put(Some(share.nsid), Extent::of(drive, share));
                     }
                 }
                 _ => {

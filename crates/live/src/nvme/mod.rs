@@ -9,6 +9,7 @@ pub mod controller;
 mod copy;
 mod data;
 mod describe;
+mod extended;
 pub mod fabrics;
 mod facts;
 pub mod features;
@@ -31,6 +32,7 @@ mod target;
 pub mod wire;
 
 pub use connection::Connection;
+pub use extended::add_formats;
 pub use front::NvmeTcp;
 pub use target::{DISCOVERY_NQN, Options, Target};
 

@@ -11,7 +11,6 @@ use super::admin::Answer;
 use super::facts::{self, Begun, Facts};
 use super::layout::{Extent, UNIT};
 use super::persistent::kind;
-use super::protection::Protection;
 use super::self_test;
 use super::target::Target;
 use super::wire::{Sqe, Status};
@@ -157,8 +156,7 @@ fn create(
     }
     let (drive, first, bytes, other) = place(target, &wanted, port)?;
     if other {
-        let protection = Protection::of(wanted.dps);
-        match facts::adopt_format(port, drive, wanted.format, protection) {
+        match facts::adopt_format(port, drive, wanted.format, wanted.dps) {
             Begun::Yes => {}
             Begun::Busy => return Ok(Answer::Later),
             Begun::Refused => return Err(Status::INTERNAL_ERROR),

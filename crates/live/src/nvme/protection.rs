@@ -1,25 +1,95 @@
 //! Protection information: a guard, an application tag and a reference tag with each block, in its metadata.
 //!
-//! Eight bytes, big endian, at one end of the metadata. Types 1 and 2 tie each block to its address, type 3 does not.
-//! Left out: the 32- and 64-bit guards of later versions.
-//! Source: NVM Express Base Specification 1.4, chapter 8.3.
+//! Eight or sixteen bytes, big endian, at one end of the metadata: a guard of 16, 32 or 64 bits, an application tag, and
+//! a field that a storage tag (for the host's own use) and the reference tag share. Types 1 and 2 tie each block to its
+//! address, type 3 does not.
+//! Source: NVM Express Base Specification 1.4, chapter 8.3; NVM Command Set Specification 1.0, chapter 5.2 (longer guards,
+//! storage tags).
 
-use super::wire::Status;
+use super::wire::{Sqe, Status};
 
 /// The CRC of SCSI's T10 DIF, sixteen bytes at a time.
-static GUARD: crc::Crc<u16, crc::Table<16>> =
+static GUARD_16: crc::Crc<u16, crc::Table<16>> =
     crc::Crc::<u16, crc::Table<16>>::new(&crc::CRC_16_T10_DIF);
 
-/// Bytes of protection information.
-pub const TUPLE: usize = 8;
+/// The CRC of NVMe's 64-bit guard.
+static GUARD_64: crc::Crc<u64, crc::Table<16>> =
+    crc::Crc::<u64, crc::Table<16>>::new(&crc::Algorithm {
+        width: 64,
+        poly: 0xad93_d235_94c9_3659,
+        init: u64::MAX,
+        refin: true,
+        refout: true,
+        xorout: u64::MAX,
+        check: 0xae8b_1486_0a79_9888,
+        residue: 0,
+    });
+
+/// How long the guard is, and with it the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Guard {
+    /// Sixteen bits, the CRC of T10 DIF: eight bytes in all.
+    #[default]
+    Short,
+    /// 32 bits, CRC-32C: sixteen bytes in all.
+    Middle,
+    /// 64 bits: sixteen bytes in all.
+    Long,
+}
+
+impl Guard {
+    /// As Identify has it (PIF).
+    pub const fn code(self) -> u8 {
+        match self {
+            Guard::Short => 0,
+            Guard::Middle => 1,
+            Guard::Long => 2,
+        }
+    }
+
+    /// Bytes of the guard.
+    const fn bytes(self) -> usize {
+        match self {
+            Guard::Short => 2,
+            Guard::Middle => 4,
+            Guard::Long => 8,
+        }
+    }
+
+    /// Bytes of all.
+    pub const fn tuple(self) -> usize {
+        match self {
+            Guard::Short => 8,
+            Guard::Middle | Guard::Long => 16,
+        }
+    }
+
+    /// Bits that storage and reference tag share.
+    const fn space(self) -> u32 {
+        (self.tuple() - self.bytes() - 2) as u32 * 8
+    }
+}
+
+/// What the metadata of a format can hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tuple {
+    /// The guard.
+    pub guard: Guard,
+    /// Bits of the storage tag; the reference tag has the rest.
+    pub storage: u8,
+    /// Told as a "qualified" format, as the specification has it from 1.1 on.
+    pub qualified: bool,
+}
 
 /// What a namespace has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Protection {
     /// 0: none; 1 to 3.
     pub kind: u8,
-    /// In the first eight bytes of the metadata instead of the last.
+    /// In the first bytes of the metadata instead of the last.
     pub first: bool,
+    /// What there is room for.
+    pub tuple: Tuple,
 }
 
 /// What a command says about it.
@@ -33,8 +103,10 @@ pub struct Checks {
     pub application: bool,
     /// The reference tag is checked.
     pub reference: bool,
-    /// Reference tag of the first block.
-    pub reference_tag: u32,
+    /// The storage tag is checked.
+    pub storage: bool,
+    /// Storage tag, and reference tag of the first block: as far as there is room for them, from the low bits on.
+    pub tags: u128,
     /// Application tag.
     pub application_tag: u16,
     /// Which of its bits count.
@@ -42,14 +114,18 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// From dwords 12, 14 and 15.
-    pub const fn of(cdw12: u32, cdw14: u32, cdw15: u32) -> Checks {
+    /// From dwords 2, 3, 12, 14 and 15.
+    pub const fn of(sqe: &Sqe) -> Checks {
+        let (cdw12, cdw15) = (sqe.cdw12.get(), sqe.cdw15.get());
         Checks {
             act: cdw12 & 1 << 29 != 0,
             guard: cdw12 & 1 << 28 != 0,
             application: cdw12 & 1 << 27 != 0,
             reference: cdw12 & 1 << 26 != 0,
-            reference_tag: cdw14,
+            storage: cdw12 & 1 << 24 != 0,
+            tags: sqe.cdw14.get() as u128
+                | (sqe.cdw3.get() as u128) << 32
+                | (sqe.cdw2.get() as u128 & 0xffff) << 64,
             application_tag: cdw15 as u16,
             application_mask: (cdw15 >> 16) as u16,
         }
@@ -58,10 +134,11 @@ impl Checks {
 
 impl Protection {
     /// From the byte in which a drive remembers it: as Identify Namespace has it.
-    pub const fn of(bits: u8) -> Protection {
+    pub const fn of(bits: u8, tuple: Tuple) -> Protection {
         Protection {
             kind: bits & 7,
             first: bits & 1 << 3 != 0,
+            tuple,
         }
     }
 
@@ -71,64 +148,95 @@ impl Protection {
     }
 
     /// Whether its guard is longer than sixteen bits.
-    pub const fn is_long(self) -> bool {
-        false
+    pub fn is_long(self) -> bool {
+        self.tuple.guard != Guard::Short
+    }
+
+    /// Bytes of it.
+    pub const fn bytes(self) -> usize {
+        self.tuple.guard.tuple()
     }
 
     /// Whether it has room in this much metadata.
     pub fn fits(self, metadata: u16) -> bool {
-        self.kind == 0 || usize::from(metadata) >= TUPLE
+        self.kind == 0 || usize::from(metadata) >= self.bytes()
     }
 
-    /// Between what is stored and what hosts see: the eight bytes of blocks that were never written are stored as
-    /// zeroes and seen as ones, which switch the checks off.
+    /// Between what is stored and what hosts see: the bytes of blocks that were never written are stored as zeroes and
+    /// seen as ones, which switch the checks off.
     pub fn turn(self, metadata: &mut [u8], each: usize) {
-        if self.kind == 0 || each < TUPLE {
+        if self.kind == 0 || each < self.bytes() {
             return;
         }
         let at = self.place(each);
         for block in metadata.chunks_exact_mut(each) {
-            for byte in &mut block[at..at + TUPLE] {
+            for byte in &mut block[at..at + self.bytes()] {
                 *byte = !*byte;
             }
         }
     }
 
-    /// Where the eight bytes are in this metadata.
+    /// Where it is in this metadata.
     fn place(self, metadata: usize) -> usize {
         if self.first {
             0
         } else {
-            metadata.saturating_sub(TUPLE)
+            metadata.saturating_sub(self.bytes())
         }
     }
 
-    /// The guard of a block: over its data, and over metadata that comes before the eight bytes.
-    fn guard_of(self, data: &[u8], metadata: &[u8]) -> u16 {
-        let mut digest = GUARD.digest();
-        digest.update(data);
-        digest.update(&metadata[..self.place(metadata.len())]);
-        digest.finalize()
+    /// The guard of a block: over its data, and over metadata that comes before it.
+    fn guard_of(self, data: &[u8], metadata: &[u8]) -> u64 {
+        let before = &metadata[..self.place(metadata.len())];
+        match self.tuple.guard {
+            Guard::Short => {
+                let mut digest = GUARD_16.digest();
+                digest.update(data);
+                digest.update(before);
+                digest.finalize().into()
+            }
+            Guard::Middle => crc32c::crc32c_append(crc32c::crc32c(data), before).into(),
+            Guard::Long => {
+                let mut digest = GUARD_64.digest();
+                digest.update(data);
+                digest.update(before);
+                digest.finalize()
+            }
+        }
     }
 
-    /// The reference tag of the block this many after the first.
-    fn reference(self, checks: &Checks, index: u32) -> u32 {
-        if self.kind == 3 {
-            checks.reference_tag
+    /// Bits of the reference tag.
+    fn reference_bits(self) -> u32 {
+        self.tuple.guard.space() - u32::from(self.tuple.storage)
+    }
+
+    /// Storage and reference tag of the block this many after the first.
+    fn tags(self, checks: &Checks, index: u32) -> (u128, u128) {
+        let bits = self.reference_bits();
+        let all = checks.tags & mask(self.tuple.guard.space());
+        let first = all & mask(bits);
+        let reference = if self.kind == 3 {
+            first
         } else {
-            checks.reference_tag.wrapping_add(index)
-        }
+            (first + u128::from(index)) & mask(bits)
+        };
+        (all >> bits, reference)
+    }
+
+    /// The reference tag that a block has by its address.
+    pub fn reference_of(self, lba: u64) -> u128 {
+        u128::from(lba) & mask(self.reference_bits())
     }
 
     /// Whether the tags of a command fit its address.
     ///
     /// # Errors
-    /// [`Status::INVALID_PROTECTION`]: with type 1 the reference tag is the low half of the address.
+    /// [`Status::INVALID_PROTECTION`]: with type 1 the reference tag is the low part of the address.
     pub fn admits(self, checks: &Checks, slba: u64) -> Result<(), Status> {
         let asked = checks.guard || checks.application || checks.reference;
         match self.kind {
             0 if checks.act || asked => Err(Status::INVALID_PROTECTION),
-            1 if checks.reference && checks.reference_tag != slba as u32 => {
+            1 if checks.reference && self.tags(checks, 0).1 != self.reference_of(slba) => {
                 Err(Status::INVALID_PROTECTION)
             }
             3 if checks.reference => Err(Status::INVALID_PROTECTION),
@@ -136,21 +244,34 @@ impl Protection {
         }
     }
 
+    /// The tags of a command for what follows so many blocks after its first.
+    pub fn advance(self, sqe: &mut Sqe, blocks: u32) {
+        let (storage, reference) = self.tags(&Checks::of(sqe), blocks);
+        let tags = storage << self.reference_bits() | reference;
+        sqe.cdw14 = (tags as u32).into();
+        sqe.cdw3 = ((tags >> 32) as u32).into();
+        sqe.cdw2 = ((tags >> 64) as u32).into();
+    }
+
     /// Makes the protection information of the block this many after the first.
     pub fn make(self, checks: &Checks, index: u32, data: &[u8], metadata: &mut [u8]) {
         let at = self.place(metadata.len());
-        let guard = self.guard_of(data, metadata);
-        let tuple = &mut metadata[at..at + TUPLE];
-        tuple[0..2].copy_from_slice(&guard.to_be_bytes());
-        tuple[2..4].copy_from_slice(&checks.application_tag.to_be_bytes());
-        tuple[4..8].copy_from_slice(&self.reference(checks, index).to_be_bytes());
+        let guard = self.guard_of(data, metadata).to_be_bytes();
+        let (storage, reference) = self.tags(checks, index);
+        let tags = (storage << self.reference_bits() | reference).to_be_bytes();
+        let tuple = &mut metadata[at..at + self.bytes()];
+        let (front, rest) = tuple.split_at_mut(self.tuple.guard.bytes());
+        front.copy_from_slice(&guard[8 - front.len()..]);
+        rest[..2].copy_from_slice(&checks.application_tag.to_be_bytes());
+        let rest = &mut rest[2..];
+        rest.copy_from_slice(&tags[16 - rest.len()..]);
     }
 
     /// Checks the block this many after the first. All ones in the application tag (type 3: and the reference tag)
     /// switch the checks off: so blocks read that were never written.
     ///
     /// # Errors
-    /// The check that failed first: guard, application tag, reference tag.
+    /// The check that failed first: guard, application tag, storage tag, reference tag.
     pub fn check(
         self,
         checks: &Checks,
@@ -159,46 +280,80 @@ impl Protection {
         metadata: &[u8],
     ) -> Result<(), Status> {
         let at = self.place(metadata.len());
-        let Some(tuple) = metadata.get(at..at + TUPLE) else {
+        let Some(tuple) = metadata.get(at..at + self.bytes()) else {
             return Ok(());
         };
-        let guard = u16::from_be_bytes([tuple[0], tuple[1]]);
-        let application = u16::from_be_bytes([tuple[2], tuple[3]]);
-        let reference = u32::from_be_bytes([tuple[4], tuple[5], tuple[6], tuple[7]]);
-        if application == u16::MAX && (self.kind != 3 || reference == u32::MAX) {
+        let number = |bytes: &[u8]| {
+            let digits = bytes.iter();
+            digits.fold(0u128, |sum, &byte| sum << 8 | u128::from(byte))
+        };
+        let (guard, rest) = tuple.split_at(self.tuple.guard.bytes());
+        let application = number(&rest[..2]) as u16;
+        let tags = number(&rest[2..]);
+        let bits = self.reference_bits();
+        let (storage, reference) = (tags >> bits, tags & mask(bits));
+        if application == u16::MAX && (self.kind != 3 || reference == mask(bits)) {
             return Ok(());
         }
-        if checks.guard && guard != self.guard_of(data, metadata) {
+        if checks.guard && number(guard) != u128::from(self.guard_of(data, metadata)) {
             return Err(Status::GUARD_CHECK);
         }
         let differing = (application ^ checks.application_tag) & checks.application_mask;
         if checks.application && differing != 0 {
             return Err(Status::APPLICATION_TAG_CHECK);
         }
-        if checks.reference && self.kind != 3 && reference != self.reference(checks, index) {
+        let expected = self.tags(checks, index);
+        if checks.storage && storage != expected.0 {
+            return Err(Status::STORAGE_TAG_CHECK);
+        }
+        if checks.reference && self.kind != 3 && reference != expected.1 {
             return Err(Status::REFERENCE_TAG_CHECK);
         }
         Ok(())
     }
 }
 
+/// So many ones.
+fn mask(bits: u32) -> u128 {
+    (1u128 << bits) - 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn tuple(guard: Guard, storage: u8) -> Tuple {
+        Tuple {
+            guard,
+            storage,
+            qualified: false,
+        }
+    }
+
     #[test]
     fn what_is_made_passes_and_each_damage_is_told_apart() {
-        let all = Checks {
-            guard: true,
-            application: true,
-            reference: true,
-            reference_tag: 7,
-            application_tag: 0x1234,
-            application_mask: 0xffff,
-            act: false,
-        };
-        for (kind, first, size) in [(1, false, 8), (1, true, 16), (2, false, 64), (2, true, 8)] {
-            let protection = Protection { kind, first };
+        for (kind, first, size, tuple) in [
+            (1, false, 8, tuple(Guard::Short, 0)),
+            (1, true, 16, tuple(Guard::Short, 0)),
+            (2, false, 64, tuple(Guard::Short, 12)),
+            (2, true, 8, tuple(Guard::Short, 0)),
+            (1, false, 16, tuple(Guard::Middle, 16)),
+            (2, true, 64, tuple(Guard::Middle, 64)),
+            (1, false, 16, tuple(Guard::Long, 0)),
+            (1, false, 24, tuple(Guard::Long, 16)),
+        ] {
+            let protection = Protection { kind, first, tuple };
+            let storage = u128::from(tuple.storage > 0) << protection.reference_bits();
+            let all = Checks {
+                guard: true,
+                application: true,
+                reference: true,
+                storage: true,
+                tags: 7 | storage,
+                application_tag: 0x1234,
+                application_mask: 0xffff,
+                act: false,
+            };
             let data = [0x5a; 512];
             let mut metadata = vec![9; size];
             protection.make(&all, 3, &data, &mut metadata);
@@ -207,13 +362,21 @@ mod tests {
             assert_eq!(check(&data, &metadata, 3), Ok(()));
             assert_eq!(check(&data, &metadata, 4), Err(Status::REFERENCE_TAG_CHECK));
             assert_eq!(check(&[0; 512], &metadata, 3), Err(Status::GUARD_CHECK));
-            let at = protection.place(size);
-            metadata[at + 2] ^= 1;
+            let other = Checks { tags: 7, ..all };
+            let told = protection.check(&other, 3, &data, &metadata);
+            let expected = if tuple.storage > 0 {
+                Err(Status::STORAGE_TAG_CHECK)
+            } else {
+                Ok(())
+            };
+            assert_eq!(told, expected);
+            let at = protection.place(size) + tuple.guard.bytes();
+            metadata[at] ^= 1;
             assert_eq!(
                 check(&data, &metadata, 3),
                 Err(Status::APPLICATION_TAG_CHECK)
             );
-            metadata[at + 2..at + 4].fill(0xff);
+            metadata[at..at + 2].fill(0xff);
             assert_eq!(check(&[0; 512], &metadata, 9), Ok(()));
         }
     }
@@ -227,20 +390,59 @@ mod tests {
         })
     }
 
+    fn of(guard: Guard) -> Protection {
+        Protection {
+            kind: 3,
+            first: false,
+            tuple: tuple(guard, 0),
+        }
+    }
+
     #[test]
     fn the_guard_is_that_of_t10() {
         let bytes: Vec<u8> = (0..4101u32)
             .map(|index| ((index * index) >> 3) as u8)
             .collect();
         for length in [0, 1, 15, 16, 17, 512, 520, 4096, 4101] {
-            assert_eq!(GUARD.checksum(&bytes[..length]), slowly(&bytes[..length]));
+            let fast = GUARD_16.checksum(&bytes[..length]);
+            assert_eq!(fast, slowly(&bytes[..length]));
         }
         // The check value of the catalogue of CRCs for "123456789".
-        assert_eq!(GUARD.checksum(b"123456789"), 0xd0db);
-        let protection = Protection {
-            kind: 3,
-            first: false,
+        assert_eq!(of(Guard::Short).guard_of(b"123456789", &[0; 8]), 0xd0db);
+    }
+
+    /// The test cases of the NVM Command Set Specification: 4 KiB of zeroes, of ones, of bytes
+    /// that count up, and of bytes that count down.
+    #[test]
+    fn the_longer_guards_are_those_of_the_specification() {
+        let cases: [Vec<u8>; 4] = [
+            vec![0; 4096],
+            vec![0xff; 4096],
+            (0..4096u32).map(|index| index as u8).collect(),
+            (0..4096u32).map(|index| !(index as u8)).collect(),
+        ];
+        let guards = |guard| {
+            cases
+                .each_ref()
+                .map(|data| of(guard).guard_of(data, &[0; 16]))
         };
-        assert_eq!(protection.guard_of(b"123456789", &[0; 8]), 0xd0db);
+        assert_eq!(
+            guards(Guard::Middle),
+            [0x98f9_4189, 0x25c1_fe13, 0x9c71_fe32, 0x214941a8]
+        );
+        assert_eq!(
+            guards(Guard::Long),
+            [
+                0x6482_d367_eb22_b64e,
+                0xc0dd_ba73_02ec_a3ac,
+                0x3e72_9f5f_6750_449c,
+                0x9a2d_f64b_8e9e_517e
+            ]
+        );
+        let bytes = b"123456789";
+        assert_eq!(
+            of(Guard::Long).guard_of(bytes, &[0; 16]),
+            0xae8b_1486_0a79_9888
+        );
     }
 }

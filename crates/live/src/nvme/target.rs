@@ -38,7 +38,7 @@ pub struct Options {
     /// The namespaces: indices of the served drives, in order.
     pub drives: Vec<usize>,
     /// Offer what hosts and test suites like to try, whether the drive has it or not: namespace management, Copy,
-    /// device self-test, persistent event log.
+    /// device self-test, persistent event log. Longer guards come with the drive ([`super::add_formats`]).
     pub full: bool,
 }
 

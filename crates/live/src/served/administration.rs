@@ -59,6 +59,11 @@ impl Served {
         &self.drive
     }
 
+    /// How many of its formats are not the drive's own: the last ones.
+    pub fn added_formats(&self) -> usize {
+        self.setup.added_formats
+    }
+
     /// Bytes of data in a logical block of the format in use.
     pub fn block(&self) -> u32 {
         self.drive.lba_format().data

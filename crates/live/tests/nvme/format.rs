@@ -129,6 +129,7 @@ fn protection_information_of_each_type() {
                 Protection {
                     kind: kind as u8,
                     first,
+                    ..Protection::default()
                 },
             );
         }
@@ -166,7 +167,7 @@ fn one_format(
         let all = Checks {
             guard: true,
             reference: true,
-            reference_tag: lba as u32,
+            tags: lba.into(),
             ..Checks::default()
         };
         let checked = protection.check(&all, index as u32, &one[..block], &one[block..]);

@@ -24,6 +24,13 @@ pub(crate) fn drive(id: &str) -> Served {
     setup(id).open().expect("a drive that can be served")
 }
 
+/// The same, with all formats that can be offered.
+pub(crate) fn drive_with_all_formats(id: &str) -> Served {
+    let mut setup = setup(id);
+    live::nvme::add_formats(&mut setup);
+    setup.open().expect("a drive that can be served")
+}
+
 /// A P4800X with its data in this file.
 pub(crate) fn stored_drive(file: &Path) -> Served {
     let mut setup = setup("p4800x-375");

@@ -3,6 +3,7 @@
 mod controller;
 mod format;
 mod full;
+mod guards;
 mod host;
 mod hostile;
 mod io;

@@ -1,0 +1,81 @@
+//! Formats of blocks that no drive of the catalogue has, offered on request: with longer guards and storage tags.
+//!
+//! They come after the drive's own. What a block of 4096+16 costs in time is what the drive's model makes of so much
+//! metadata. Left out: formats beyond sixteen in all, masks of storage tags.
+//! Source: NVM Command Set Specification 1.0, chapter 5.2 (the longer guards are for blocks of 4 KiB or more) and figure
+//! 98 (how formats are told); 1.1 (qualified formats).
+
+use model::management::{LbaFormat, RelativePerformance};
+
+use super::protection::{Guard, Protection, Tuple};
+use crate::served::Served;
+use crate::setup::Setup;
+
+/// What protection information the added formats have.
+const ADDED: [Tuple; 3] = [
+    Tuple {
+        guard: Guard::Middle,
+        storage: 16,
+        qualified: false,
+    },
+    Tuple {
+        guard: Guard::Long,
+        storage: 0,
+        qualified: false,
+    },
+    Tuple {
+        guard: Guard::Long,
+        storage: 16,
+        qualified: true,
+    },
+];
+
+/// Each of them.
+const FORMAT: LbaFormat = LbaFormat {
+    data: 4096,
+    metadata: 16,
+    performance: RelativePerformance::Degraded,
+};
+
+/// Adds them to a drive that is to be served.
+pub fn add_formats(setup: &mut Setup) {
+    let formats = &mut setup.sheet.management.lba_formats;
+    formats.extend(ADDED.map(|_| FORMAT));
+    setup.added_formats = ADDED.len();
+}
+
+/// What a drive's format of this number has room for.
+pub(super) fn tuple(drive: &Served, number: usize) -> Tuple {
+    let all = drive.model().management().lba_formats.len();
+    let added = number.checked_sub(all - drive.added_formats());
+    let added = added.and_then(|index| ADDED.get(index));
+    added.copied().unwrap_or_default()
+}
+
+/// How Identify tells of a format: bits 6:0 of storage tag, 8:7 guard, 12:9 guard if that is qualified.
+fn told(tuple: Tuple) -> u32 {
+    let code = u32::from(tuple.guard.code());
+    let guard = if tuple.qualified {
+        3 << 7 | code << 9
+    } else {
+        code << 7
+    };
+    u32::from(tuple.storage) | guard
+}
+
+/// Identify Namespace of the NVM command set (CNS 05h).
+pub(super) fn page(drive: &Served, protection: Protection, page: &mut [u8]) {
+    if drive.added_formats() == 0 {
+        return;
+    }
+    let formats = drive.model().management().lba_formats.len().min(16);
+    let ones = (1u64 << protection.tuple.storage) - 1;
+    page[..8].copy_from_slice(&ones.to_le_bytes());
+    // Storage tags are checked by reads; qualified formats.
+    page[8] = 0b1100;
+    // Masks of storage tags: none.
+    page[9] = 2;
+    for (number, place) in page[12..].chunks_exact_mut(4).take(formats).enumerate() {
+        place.copy_from_slice(&told(tuple(drive, number)).to_le_bytes());
+    }
+}

@@ -5,7 +5,7 @@
 
 use super::channel::{Due, Way};
 use super::config::NandConfig;
-use super::read::ReadQueue;
+use super::spare::ReadQueue;
 use super::{CHANNEL, DIE_DONE, KIND_SHIFT, NONE, Nand};
 use crate::anatomy::Part;
 use crate::ftl::{Shape, Writer};

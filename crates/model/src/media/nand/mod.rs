@@ -21,6 +21,7 @@ mod config;
 mod die;
 mod medium;
 mod read;
+mod spare;
 mod write;
 
 #[cfg(test)]
@@ -48,6 +49,7 @@ use ahead::ReadCache;
 use channel::{Channel, Rate};
 use die::{Die, DieSet};
 use read::SenseOp;
+use spare::ReadQueue;
 use write::Buffer;
 
 /// No index.
@@ -59,6 +61,7 @@ const TRANSFERRED: u32 = 1;
 const TIMER: u32 = 2;
 const ISSUE: u32 = 3;
 const CHANNEL: u32 = 4;
+const AHEAD: u32 = 5;
 const KIND_SHIFT: u32 = 29;
 const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 
@@ -146,6 +149,9 @@ pub struct Nand {
     /// Senses that the read segment at hand has started.
     issued: u32,
     cache: Option<ReadCache>,
+    /// Operations ahead for which the controller has had no time, and whether an event will look again.
+    ahead: ReadQueue,
+    ahead_due: bool,
     buffer: Buffer,
     last_command: Time,
     /// An idle timer is among the events.
@@ -260,6 +266,8 @@ impl Nand {
                 .read_ahead
                 .as_ref()
                 .map(|ahead| ReadCache::new(ahead, config.controller.max_transfer)),
+            ahead: ReadQueue::EMPTY,
+            ahead_due: false,
             buffer,
             last_command: Time::ZERO,
             timer_set: false,
@@ -414,6 +422,7 @@ impl Nand {
             TRANSFERRED => self.transferred(now, index),
             TIMER => self.idle_timer(now),
             ISSUE => self.queue_read(now, index, self.ops[index as usize].die()),
+            AHEAD => self.ahead_turn(now),
             _ => self.channel_due(now, index),
         }
     }

@@ -3,11 +3,11 @@
 //! Units of one command that lie in one multi-plane page are one sense, and so are those of commands that wait at its die
 //! one after the other; a die that falls idle gives its register up. A unit that is in the write buffer or nowhere
 //! needs no medium. A drive that reads ahead keeps the units of its last streams in DRAM, whole NAND pages at a time
-//! where the data were written in order (`ahead`). What nobody has asked for yet is sensed in time that dies have to
-//! spare, and interrupts nothing; once a command waits for it, it is a read like others.
+//! where the data were written in order (`ahead`). What nobody has asked for yet gives way to all else (`spare`).
 
-use super::ahead::{Found, ReadCache, Waiter};
+use super::ahead::{Found, ReadCache};
 use super::die::{CAUSE_PARTS, Cause, Causes, Work};
+use super::spare::Waits;
 use super::{INDEX_MASK, ISSUE, KIND_SHIFT, NONE, Nand, Segment, TRANSFERRED, add_way_down};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::CommandId;
@@ -18,30 +18,30 @@ use crate::time::{Span, Time};
 #[derive(Clone, Debug)]
 pub(super) struct SenseOp {
     /// The command, or [`NONE`].
-    owner: CommandId,
+    pub(super) owner: CommandId,
     /// The next in its die's queue, or in the list of free ones.
-    next: u32,
+    pub(super) next: u32,
     /// Units of 4 KiB it brings.
-    units: u32,
+    pub(super) units: u32,
     /// Bytes of them that the host wants.
-    host_bytes: u32,
-    die: u32,
+    pub(super) host_bytes: u32,
+    pub(super) die: u32,
     /// First of the logical pages read ahead.
-    ahead: u32,
+    pub(super) ahead: u32,
     /// Commands that wait for what is read ahead.
-    waiters: u32,
-    /// Whether it waits at its die for time to spare.
-    spare: bool,
+    pub(super) waiters: u32,
+    /// Where it waits for time to spare.
+    pub(super) waits: Waits,
     /// The first slot it reads.
-    slot: u32,
+    pub(super) slot: u32,
     /// Whether `behind` means anything.
     pub(super) waited: bool,
     /// When its segment left the controller, when it had come over the link, and when this came to its die.
-    dispatched: Time,
-    entered: Time,
-    arrived: Time,
-    started: Time,
-    sensed: Time,
+    pub(super) dispatched: Time,
+    pub(super) entered: Time,
+    pub(super) arrived: Time,
+    pub(super) started: Time,
+    pub(super) sensed: Time,
     /// The die's busy time by cause at arrival; from the start on, what the operation waited for.
     pub(super) behind: Causes,
 }
@@ -56,7 +56,7 @@ impl SenseOp {
             die: 0,
             ahead: NONE,
             waiters: NONE,
-            spare: false,
+            waits: Waits::Nowhere,
             slot: 0,
             waited: false,
             dispatched: segment.dispatched,
@@ -69,67 +69,9 @@ impl SenseOp {
     }
 }
 
-/// Reads that wait at a die, linked by [`SenseOp::next`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ReadQueue {
-    first: u32,
-    last: u32,
-}
-
-impl ReadQueue {
-    pub(super) const EMPTY: ReadQueue = ReadQueue {
-        first: NONE,
-        last: NONE,
-    };
-
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.first == NONE
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, ops: &mut [SenseOp], op: u32) {
-        ops[op as usize].next = NONE;
-        if self.is_empty() {
-            self.first = op;
-        } else {
-            ops[self.last as usize].next = op;
-        }
-        self.last = op;
-    }
-
-    #[inline]
-    pub(super) fn pop(&mut self, ops: &[SenseOp]) -> Option<u32> {
-        let op = self.first;
-        if op == NONE {
-            return None;
-        }
-        self.first = ops[op as usize].next;
-        Some(op)
-    }
-
-    /// Takes one out, wherever it stands: what a stream has ahead of it at one die is not much.
-    pub(super) fn remove(&mut self, ops: &mut [SenseOp], op: u32) {
-        let (mut before, mut at) = (NONE, self.first);
-        while at != op {
-            debug_assert_ne!(at, NONE, "operation {op} does not wait here");
-            (before, at) = (at, ops[at as usize].next);
-        }
-        let next = ops[op as usize].next;
-        if before == NONE {
-            self.first = next;
-        } else {
-            ops[before as usize].next = next;
-        }
-        if self.last == op {
-            self.last = before;
-        }
-    }
-}
-
 /// Consecutive slots of one page that a command or stream wants.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+pub(super) struct Run {
     first: u32,
     units: u32,
     host_bytes: u32,
@@ -206,7 +148,7 @@ impl Nand {
 
     /// Adds a slot to the run if it continues it within one page; otherwise senses the run and begins another.
     #[inline]
-    fn extend_run(
+    pub(super) fn extend_run(
         &mut self,
         now: Time,
         segment: &Segment,
@@ -233,7 +175,7 @@ impl Nand {
 
     /// Makes an operation of a run and queues it.
     #[inline]
-    fn sense_run(&mut self, now: Time, segment: &Segment, run: &Run) {
+    pub(super) fn sense_run(&mut self, now: Time, segment: &Segment, run: &Run) {
         let mut op = SenseOp::new(segment, now);
         op.units = run.units;
         op.host_bytes = run.host_bytes;
@@ -252,8 +194,13 @@ impl Nand {
                 cache.expect(run.ahead + unit, run.first + unit, index);
             }
         }
+        let booked = self.booked_before(run.ahead != NONE);
+        if run.ahead != NONE && !booked {
+            self.wait_for_controller(now, index);
+            return;
+        }
         let mut delay = self.config.controller.issue_interval * u64::from(self.issued);
-        if !self.booked_before(run.ahead != NONE) {
+        if !booked {
             let service = self.config.controller.per_read;
             let leaves = self.controller.book(now, service).1;
             delay = delay.max(leaves.since(now));
@@ -306,88 +253,6 @@ impl Nand {
         }
         let index = self.new_op(op);
         self.queue_read(now, index, die);
-    }
-
-    /// A command wants a unit that is being read ahead.
-    fn await_ahead(&mut self, now: Time, op: u32, segment: &Segment, bytes: u32) {
-        let Some(cache) = &mut self.cache else { return };
-        let waiter = cache.wait(Waiter {
-            id: segment.id,
-            bytes,
-            dispatched: segment.dispatched,
-            arrived: now,
-            next: self.ops[op as usize].waiters,
-        });
-        self.ops[op as usize].waiters = waiter;
-        self.hurry(now, op);
-        if let Some(inside) = &mut self.inside[segment.id as usize] {
-            inside.left += 1;
-        }
-    }
-
-    fn read_ahead(&mut self, now: Time, segment: &Segment, from: u32, to: u32) {
-        let mut run: Option<Run> = None;
-        for page in from..to {
-            let Place::Flash(slot) = self.ftl.locate(page) else {
-                continue;
-            };
-            let cache = self.cache.as_ref();
-            let known = cache.map(|cache| cache.find(page, slot));
-            if !matches!(known, Some(Found::Nothing)) {
-                if let Some(run) = run.take() {
-                    self.sense_run(now, segment, &run);
-                }
-                continue;
-            }
-            run = Some(self.extend_run(now, segment, run, slot, 0, page));
-        }
-        if let Some(run) = run {
-            self.sense_run(now, segment, &run);
-        }
-    }
-
-    /// An operation ahead has found its die at work.
-    pub(super) fn put_off(&mut self, op: u32, die: u32) {
-        let sense = &mut self.ops[op as usize];
-        sense.spare = true;
-        if let Some(cache) = &mut self.cache {
-            cache.put_off(sense.units);
-        }
-        self.dies[die as usize].ahead.push(&mut self.ops, op);
-    }
-
-    /// A command wants what is read ahead: if that waits for time to spare, it waits with the other reads from now on.
-    fn hurry(&mut self, now: Time, op: u32) {
-        let sense = &mut self.ops[op as usize];
-        if !std::mem::take(&mut sense.spare) {
-            return;
-        }
-        if let Some(cache) = &mut self.cache {
-            cache.taken_up(sense.units);
-        }
-        let die = sense.die;
-        let waiting = &mut self.dies[die as usize].ahead;
-        waiting.remove(&mut self.ops, op);
-        self.queue_read(now, op, die);
-    }
-
-    /// The next operation ahead at a die that has time for it. Those that the cache has no place for any more end here.
-    pub(super) fn next_ahead(&mut self, die: u32) -> Option<u32> {
-        loop {
-            let op = self.dies[die as usize].ahead.pop(&self.ops)?;
-            let sense = &mut self.ops[op as usize];
-            sense.spare = false;
-            let Some(cache) = &mut self.cache else {
-                return Some(op);
-            };
-            cache.taken_up(sense.units);
-            let pages = sense.ahead..sense.ahead + sense.units;
-            if pages.clone().any(|page| cache.expects(page, op)) {
-                return Some(op);
-            }
-            sense.next = self.free_op;
-            self.free_op = op;
-        }
     }
 
     /// How long the next sense takes, of the page with this slot: mean, spread and retries.
@@ -469,32 +334,9 @@ impl Nand {
         }
     }
 
-    fn read_ahead_done(&mut self, now: Time, index: u32, op: &SenseOp) {
-        let Some(cache) = &mut self.cache else { return };
-        for page in op.ahead..op.ahead + op.units {
-            cache.came(page, index);
-        }
-        let mut at = op.waiters;
-        while at != NONE {
-            let Some(cache) = &mut self.cache else { return };
-            let waiter = cache.woken(at);
-            // The medium has been working for the command since it came.
-            let mut timeline = op.clone();
-            timeline.waited = false;
-            timeline.dispatched = waiter.dispatched;
-            timeline.arrived = waiter.arrived;
-            timeline.started = waiter.arrived;
-            timeline.sensed = now;
-            if let Some(at) = self.deliver(now, waiter.id, waiter.bytes) {
-                self.delivered(at, waiter.id, &timeline);
-            }
-            at = waiter.next;
-        }
-    }
-
     /// Sends data of a read to the host; returns when the last of the command's data are there.
     #[inline]
-    fn deliver(&mut self, now: Time, id: CommandId, bytes: u32) -> Option<Time> {
+    pub(super) fn deliver(&mut self, now: Time, id: CommandId, bytes: u32) -> Option<Time> {
         let controller = &self.config.controller;
         let transfer = Span::per_bytes(controller.link_ps_per_byte, u64::from(bytes));
         let at = self.link_out.book(now, transfer).1;
@@ -504,7 +346,7 @@ impl Nand {
     }
 
     /// All data of a read are with the host at `at`; the piece that ended last explains the command's time.
-    fn delivered(&mut self, at: Time, id: CommandId, op: &SenseOp) {
+    pub(super) fn delivered(&mut self, at: Time, id: CommandId, op: &SenseOp) {
         let latency = self.config.controller.read_latency;
         let Some(inside) = &mut self.inside[id as usize] else {
             return;

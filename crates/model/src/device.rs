@@ -109,6 +109,9 @@ pub enum Gauge {
     MediumBytesRead,
     /// Cumulative: bytes programmed into the medium, for the host or by the drive itself.
     MediumBytesWritten,
+    /// Cumulative: bytes that the medium is to program on account of what the host wrote: its data, padding, and of what
+    /// the drive moves by itself the part that made the room they use. What it moves for later writes is not in it.
+    CausedBytesWritten,
     /// Cumulative: blocks erased.
     Erases,
     /// Cumulative: joules taken, idle power included.

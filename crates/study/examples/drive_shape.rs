@@ -59,7 +59,7 @@ fn line(label: &str, measured: &Measured, outcome: &Outcome, wall: std::time::Du
             .map_or(f64::NAN, Span::us)
     };
     let gauge = |gauge| outcome.gauge(gauge).unwrap_or(0.0);
-    let amplification = gauge(Gauge::MediumBytesWritten) / gauge(Gauge::HostBytesWritten);
+    let amplification = gauge(Gauge::CausedBytesWritten) / gauge(Gauge::HostBytesWritten);
     println!(
         "{label:<26} {:>9.1} kIOPS {:>8.1} MB/s  mean {:>8.1} p50 {:>8.1} p99 {:>8.1} p99.99 {:>9.1} p99.999 {:>9.1} us  WA {:.2}  {:>5.2} M/s",
         measured.iops() * 1e-3,

@@ -76,11 +76,12 @@ impl Served {
         one.1
     }
 
-    /// Bytes written to the medium for each that hosts have written, since the start; 1 before the first.
+    /// Bytes that the medium programs for each that hosts have written since the start, collection counted against the
+    /// writes that use the room it makes; 1 before the first.
     pub fn write_amplification(&self) -> f64 {
         let host = self.gauge(Gauge::HostBytesWritten);
         if host > 0.0 {
-            self.gauge(Gauge::MediumBytesWritten) / host
+            self.gauge(Gauge::CausedBytesWritten) / host
         } else {
             1.0
         }

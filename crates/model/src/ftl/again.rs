@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use super::account::Account;
 use super::map::{Map, SavedMap, Stale};
 use super::{Ftl, Layout, OpenBlock, Shape, SlcPool, Traffic, Watermark};
 
@@ -47,6 +48,7 @@ pub struct Saved {
     open: Vec<[OpenBlock; 3]>,
     slc: Option<SlcPool>,
     traffic: Traffic,
+    account: Account,
     free_blocks: u32,
 }
 
@@ -97,6 +99,7 @@ impl Ftl {
             open: self.open.clone(),
             slc: self.slc.clone(),
             traffic: self.traffic,
+            account: self.account,
             free_blocks: self.free_blocks,
         }
     }
@@ -118,6 +121,7 @@ impl Ftl {
         self.open.clone_from(&saved.open);
         self.slc.clone_from(&saved.slc);
         self.traffic = saved.traffic;
+        self.account = saved.account;
         self.free_blocks = saved.free_blocks;
     }
 }
@@ -157,8 +161,8 @@ mod tests {
             .map(|slot| ftl.valid_page(slot))
             .collect();
         format!(
-            "{places:?} {pages:?} {:?} {:?} {:?} {:?} {}",
-            ftl.valid, ftl.free, ftl.open, ftl.traffic, ftl.free_blocks
+            "{places:?} {pages:?} {:?} {:?} {:?} {:?} {:?} {}",
+            ftl.valid, ftl.free, ftl.open, ftl.traffic, ftl.account, ftl.free_blocks
         )
     }
 

@@ -8,6 +8,7 @@
 //! Leaves out: separation of hot and cold data, wear levelling beyond taking erased blocks in turn, and the medium
 //! traffic of the map itself (whole maps are in the DRAM of these drives).
 
+mod account;
 mod again;
 mod geometry;
 mod layout;
@@ -26,6 +27,8 @@ pub use replay::{Replay, brute_force, warm_up};
 
 use std::collections::VecDeque;
 
+use account::Account;
+pub use account::Traffic;
 use again::Tables;
 use map::{INITIAL, Map, Stale};
 
@@ -96,31 +99,6 @@ struct SlcPool {
     is: Vec<bool>,
 }
 
-/// Counters of what the translation layer has done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Traffic {
-    /// Slots of host data placed.
-    pub host: u64,
-    /// Slots that collection moved.
-    pub moved: u64,
-    /// Slots programmed without data, to complete a page.
-    pub padded: u64,
-    /// Blocks erased (multi-plane).
-    pub erased: u64,
-}
-
-impl Traffic {
-    /// Slots programmed for each slot of host data between `earlier` and now; 1 if the host wrote nothing.
-    pub fn write_amplification_since(&self, earlier: &Traffic) -> f64 {
-        let host = self.host - earlier.host;
-        if host == 0 {
-            return 1.0;
-        }
-        let own = (self.moved - earlier.moved) + (self.padded - earlier.padded);
-        (host + own) as f64 / host as f64
-    }
-}
-
 /// The translation layer of one drive.
 #[derive(Clone, Debug)]
 pub struct Ftl {
@@ -143,6 +121,7 @@ pub struct Ftl {
     open: Vec<[OpenBlock; 3]>,
     slc: Option<SlcPool>,
     traffic: Traffic,
+    account: Account,
     free_blocks: u32,
 }
 
@@ -176,6 +155,7 @@ impl Ftl {
             open: vec![[closed; 3]; shape.dies as usize],
             slc: None,
             traffic: Traffic::default(),
+            account: Account::default(),
             free_blocks: 0,
             layout: None,
         };
@@ -194,8 +174,18 @@ impl Ftl {
                 ftl.reopen(die, die * shape.blocks + block, written);
             }
         }
+        let price = layout.as_ref().map_or(0.0, Layout::price);
+        ftl.account = Account::opened(ftl.room(), price);
         ftl.layout = layout;
         ftl
+    }
+
+    /// Slots that are erased and may be programmed.
+    fn room(&self) -> u64 {
+        let slots = u64::from(self.shape.block_slots);
+        let open = self.open.iter().flatten();
+        let rest: u64 = open.map(|open| slots - u64::from(open.next)).sum();
+        u64::from(self.free_blocks) * slots + rest
     }
 
     /// Lets up to `most` free blocks of each die be written with one bit a cell, of `bits` otherwise.
@@ -243,6 +233,17 @@ impl Ftl {
     /// What has been done so far.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
+    }
+
+    /// A unit of host data, or of padding, will need a slot: it takes its part of what making room has cost.
+    #[inline]
+    pub fn charge(&mut self) {
+        self.account.charge();
+    }
+
+    /// Copies that collection has made for the room of all units charged.
+    pub fn charged(&self) -> f64 {
+        self.account.charged()
     }
 
     /// Erased blocks over all blocks.
@@ -385,6 +386,7 @@ impl Ftl {
     #[inline]
     pub fn relocate(&mut self, page: u32, from: u32, to: u32) -> bool {
         self.traffic.moved += 1;
+        self.account.copied();
         self.stale.catch_up();
         // Where all of its block was overwritten since it was read, that may hold other pages by now.
         let newest = self.valid_page(from) == Some(page);
@@ -397,10 +399,15 @@ impl Ftl {
         newest
     }
 
-    /// Takes note that a slot was programmed without data.
+    /// Takes note that a slot was programmed without data, to complete a page of the host's or of collection's.
     #[inline]
-    pub fn pad(&mut self, slot: u32) {
+    pub fn pad(&mut self, slot: u32, writer: Writer) {
         self.traffic.padded += 1;
+        if writer == Writer::Collection {
+            self.account.copied();
+        } else {
+            self.account.charge();
+        }
         self.reverse[slot as usize] = PADDING;
     }
 
@@ -425,6 +432,10 @@ impl Ftl {
         }
         let slot = open.block * shape.block_slots + open.next;
         open.next += shape.page_slots;
+        // The rest of a block with one bit a cell is no room.
+        let last = open.next >= limit;
+        let lost = if last { shape.block_slots - limit } else { 0 };
+        self.account.taken(shape.page_slots + lost);
         Some(slot)
     }
 
@@ -519,6 +530,7 @@ impl Ftl {
             "erased a block with data in it"
         );
         self.traffic.erased += 1;
+        self.account.erased(self.shape.block_slots);
         // Nothing put off may come true after the block's slots have been programmed again.
         self.stale.catch_up();
         let die = self.shape.die_of(slot) as usize;

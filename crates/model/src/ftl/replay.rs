@@ -82,6 +82,7 @@ impl<'a> Replay<'a> {
         self.ftl.replace(page, slot + 1);
         self.ftl.programmed(slot, page, true);
         self.ftl.traffic.host += 1;
+        self.ftl.charge();
         if full {
             self.ftl.page_programmed(base);
             self.host = None;

@@ -71,7 +71,7 @@ impl Shadow {
                     self.medium[to as usize] = self.medium[from as usize];
                     self.ftl.relocate(page, from, to);
                 } else {
-                    self.ftl.pad(to);
+                    self.ftl.pad(to, Writer::Collection);
                 }
             }
             self.ftl.page_programmed(base);
@@ -178,7 +178,7 @@ fn a_copy_whose_block_has_been_used_again_is_stale() {
     let page = reused.expect("its turn comes");
     let to = ftl.take_page(0, Writer::Collection).expect("kept back");
     assert!(!ftl.relocate(7, victim + 7, to));
-    ftl.pad(to + 1);
+    ftl.pad(to + 1, Writer::Collection);
     ftl.page_programmed(to);
     assert_eq!(ftl.valid_page(victim + 7), Some(page + 1));
     assert_eq!(ftl.locate(7), Place::Buffer(7));

@@ -5,11 +5,12 @@ use model::Gauge;
 use crate::run::Outcome;
 
 impl Outcome {
-    /// Bytes programmed into the medium for each byte the host wrote; `None` if it wrote nothing.
+    /// Bytes that the medium programs for each byte the host wrote, collection counted against the writes that use the
+    /// room it makes; `None` if it wrote nothing.
     pub fn write_amplification(&self) -> Option<f64> {
         let written = self.gauge(Gauge::HostBytesWritten)?;
-        let programmed = self.gauge(Gauge::MediumBytesWritten)?;
-        (written > 0.0).then(|| programmed / written)
+        let caused = self.gauge(Gauge::CausedBytesWritten)?;
+        (written > 0.0).then(|| caused / written)
     }
 
     /// Mean power in watts over the counted part.
@@ -39,7 +40,8 @@ mod tests {
         let outcome = Outcome {
             gauges: vec![
                 (Gauge::HostBytesWritten, 100.0),
-                (Gauge::MediumBytesWritten, 250.0),
+                (Gauge::MediumBytesWritten, 900.0),
+                (Gauge::CausedBytesWritten, 250.0),
                 (Gauge::EnergyJoules, 20.0),
                 (Gauge::LinkBusySeconds, 1.5),
             ],

@@ -131,7 +131,7 @@ impl OnBench for PaperDrives {
         outcome.gauges = vec![
             (Gauge::EnergyJoules, spent.joules),
             (Gauge::HostBytesWritten, spent.written),
-            (Gauge::MediumBytesWritten, spent.written * paper.fresh),
+            (Gauge::CausedBytesWritten, spent.written * paper.fresh),
             (Gauge::ControllerBusySeconds, spent.busy * 0.4),
             (Gauge::LinkBusySeconds, spent.busy * 0.2),
             (Gauge::MediumBusySeconds, spent.busy),

@@ -175,7 +175,7 @@ impl Nand {
             slot += 1;
         }
         for padded in slot..base + self.shape.page_slots {
-            self.ftl.pad(padded);
+            self.ftl.pad(padded, Writer::Collection);
         }
         self.ftl.page_programmed(base);
     }

@@ -19,6 +19,7 @@ mod channel;
 mod collect;
 mod config;
 mod die;
+mod gauges;
 mod medium;
 mod read;
 mod spare;
@@ -36,7 +37,7 @@ use std::collections::VecDeque;
 
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
-use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::device::{Capacity, Device, Gauges};
 use crate::engine::{Station, Wheel};
 use crate::ftl::{Ftl, Layout, Place, Saved, Shape, Traffic, UNIT, brute_force, warm_up};
 #[cfg(test)]
@@ -48,6 +49,7 @@ use crate::time::{Span, Time};
 use ahead::ReadCache;
 use channel::{Channel, Rate};
 use die::{Die, DieSet};
+use gauges::Tally;
 use read::SenseOp;
 use spare::ReadQueue;
 use write::Buffer;
@@ -88,19 +90,6 @@ struct Segment {
     dispatched: Time,
 }
 
-/// Bytes and counts for gauges.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    host_read: u64,
-    host_written: u64,
-    senses: u64,
-    programs: u64,
-    medium_read: u64,
-    link_bytes: u64,
-    /// Time the link took for data that have come in.
-    link_in: Span,
-}
-
 /// A warm-up that has been made, and what came of it once it was wanted a second time.
 #[derive(Clone, Debug)]
 struct Warmed {
@@ -118,8 +107,9 @@ pub struct Nand {
     cold: Option<u64>,
     /// That of the drive this one is made of, if it is the same.
     warmed: Option<Warmed>,
-    /// Counters of the translation layer when the run began.
+    /// Counters of the translation layer when the run began, and what it had charged for collection.
     baseline: Traffic,
+    charged_before: f64,
     controller: Station,
     /// The same for what is no read; it falls behind the controller by the firmware's pauses.
     taking: Station,
@@ -236,6 +226,7 @@ impl Nand {
             cold,
             warmed: None,
             baseline: *ftl.traffic(),
+            charged_before: ftl.charged(),
             ftl,
             controller: Station::default(),
             taking: Station::default(),
@@ -288,11 +279,6 @@ impl Nand {
         &self.ftl
     }
 
-    /// Write amplification of the medium since the start of the run.
-    pub fn write_amplification(&self) -> f64 {
-        self.ftl.traffic().write_amplification_since(&self.baseline)
-    }
-
     /// Settles the computed steady state, once, before the first change to the map: a drive that is only read never
     /// needs it.
     fn warm(&mut self) {
@@ -311,15 +297,8 @@ impl Nand {
                 }
             }
             self.baseline = *self.ftl.traffic();
+            self.charged_before = self.ftl.charged();
         }
-    }
-
-    /// SMART's Percentage Used, with fractions: mean erases of a block against the rated ones.
-    fn percentage_used(&self) -> f64 {
-        let erases = self.ftl.traffic().erased - self.baseline.erased;
-        let blocks = f64::from(self.shape.dies) * f64::from(self.shape.blocks);
-        let cycles = erases as f64 / blocks;
-        self.config.percentage_used_at_start + 100.0 * cycles / f64::from(self.config.rated_cycles)
     }
 
     fn refused(&self, command: &Command) -> bool {
@@ -549,44 +528,7 @@ impl Device for Nand {
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
-        let traffic = self.ftl.traffic();
-        let programmed = |traffic: &Traffic| traffic.host + traffic.moved + traffic.padded;
-        let written = programmed(traffic) - programmed(&self.baseline);
-        let erases = traffic.erased - self.baseline.erased;
-        let unit = f64::from(UNIT);
-        let power = &self.config.power;
-        let energy = power.idle * now.seconds()
-            + power.read * self.tally.senses as f64
-            + power.program * self.tally.programs as f64
-            + power.erase * erases as f64
-            + power.per_byte * self.tally.link_bytes as f64;
-        let dies = f64::from(self.shape.dies);
-        let busy: f64 = self.dies.iter().map(|die| die.busy_seconds(now)).sum();
-        gauges.gauge(Gauge::HostBytesRead, self.tally.host_read as f64);
-        gauges.gauge(Gauge::HostBytesWritten, self.tally.host_written as f64);
-        gauges.gauge(Gauge::MediumBytesRead, self.tally.medium_read as f64);
-        gauges.gauge(Gauge::MediumBytesWritten, written as f64 * unit);
-        gauges.gauge(
-            Gauge::Erases,
-            erases as f64 * f64::from(self.config.geometry.planes),
-        );
-        gauges.gauge(Gauge::EnergyJoules, energy);
-        gauges.gauge(
-            Gauge::ControllerBusySeconds,
-            self.controller.busy(now).seconds(),
-        );
-        gauges.gauge(
-            Gauge::LinkBusySeconds,
-            self.tally
-                .link_in
-                .seconds()
-                .max(self.link_out.busy(now).seconds()),
-        );
-        gauges.gauge(Gauge::MediumBusySeconds, busy / dies);
-        gauges.gauge(Gauge::QueueDepth, f64::from(self.depth));
-        gauges.gauge(Gauge::PercentageUsed, self.percentage_used());
-        gauges.gauge(Gauge::BufferedBytes, self.buffer.used() as f64 * unit);
-        gauges.gauge(Gauge::FreeShare, self.ftl.free_share());
+        self.report(now, gauges);
     }
 }
 

@@ -216,6 +216,8 @@ impl Nand {
             leaving: false,
         };
         self.buffer.pending.push_back(slot);
+        self.tally.units_taken += 1;
+        self.ftl.charge();
         if fua && let Some(inside) = &mut self.inside[segment.id as usize] {
             inside.left += 1;
         }
@@ -424,7 +426,8 @@ impl Nand {
         page.clear();
         self.dies[die as usize].page = page;
         for padded in slot..base + self.shape.page_slots {
-            self.ftl.pad(padded);
+            self.ftl.pad(padded, Writer::Host);
+            self.tally.units_padded += 1;
         }
         self.ftl.page_programmed(base);
         self.admit(now);

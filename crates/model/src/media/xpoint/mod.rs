@@ -544,6 +544,8 @@ impl Device for XPoint {
         gauges.gauge(Gauge::HostBytesWritten, counts.host_written as f64);
         gauges.gauge(Gauge::MediumBytesRead, read);
         gauges.gauge(Gauge::MediumBytesWritten, written);
+        let caused = counts.units_written as f64 + self.medium.moved_units() as f64;
+        gauges.gauge(Gauge::CausedBytesWritten, caused * unit);
         let joules = now.seconds() * power.idle_watts
             + counts.bytes_read as f64 * power.read_joules_per_byte
             + counts.units_written as f64 * unit * power.write_joules_per_byte;

@@ -1,6 +1,7 @@
 //! What a drive does when nobody asks it for anything.
 
 use super::*;
+use crate::device::Gauge;
 
 #[test]
 fn an_slc_cache_takes_bursts_and_recovers_when_idle() {
@@ -122,4 +123,57 @@ fn idle_time_gives_a_steady_drive_room_for_a_burst() {
     let at_once = burst(&config, Span::ZERO);
     let rested = burst(&config, Span::from_ms(60_000));
     assert!(rested * 2 < at_once, "{rested:?} {at_once:?}");
+}
+
+/// Bytes programmed, those caused by the host, and those it wrote.
+fn written(drive: &Nand, now: Time) -> [f64; 3] {
+    struct Written([f64; 3]);
+    impl Gauges for Written {
+        fn gauge(&mut self, gauge: Gauge, value: f64) {
+            match gauge {
+                Gauge::MediumBytesWritten => self.0[0] = value,
+                Gauge::CausedBytesWritten => self.0[1] = value,
+                Gauge::HostBytesWritten => self.0[2] = value,
+                _ => {}
+            }
+        }
+    }
+    let mut written = Written([0.0; 3]);
+    drive.inspect(now, &mut written);
+    written.0
+}
+
+#[test]
+fn collection_is_counted_against_the_writes_that_use_its_room() {
+    let config = tidies();
+    let pages = pages(&config);
+    // Many writes cause what is programmed while they run, but for what is ahead at either end.
+    let mut drive = Nand::new(config.clone(), Precondition::Steady, 1);
+    let mut load = Closed::new(16, 2 * pages, random_4k(Op::Write, pages, 3));
+    let end = run(
+        &mut drive,
+        &mut load,
+        Time::ZERO,
+        Time::ZERO + Span::from_ms(60_000),
+    );
+    assert_eq!(load.finished, load.total);
+    let [programmed, caused, host] = written(&drive, end);
+    let many = caused / host;
+    assert!((many / (programmed / host) - 1.0).abs() < 0.03, "{many}");
+    assert!(many > 2.0, "{many}");
+    // Few cause no more each, whatever the drive does between them.
+    let mut random = Stream::new(4, "few");
+    let few: Vec<_> = (0..40)
+        .map(|id| {
+            let at = u64::from(id) * 1_000_000;
+            (at, Command::write(id, random.below(pages) * 4096, 4096))
+        })
+        .collect();
+    let mut drive = Nand::new(config, Precondition::Steady, 1);
+    let end = Time::ZERO + Span::from_ms(40_000);
+    at_times_until(&mut drive, &few, end);
+    let [programmed, caused, host] = written(&drive, end);
+    assert!(programmed > 20.0 * host, "{programmed} {host}");
+    let few = caused / host;
+    assert!((few / many - 1.0).abs() < 0.15, "{few}, of many {many}");
 }

@@ -199,8 +199,9 @@ pub(crate) struct Load {
     pub(crate) untaken: u64,
     /// Bytes that have come in and gone out so far.
     pub(crate) moved: u64,
-    /// The last that asked for room was refused it; and because of what others have.
+    /// The last that asked for room was refused it.
     pub(crate) refused: bool,
+    /// It was refused room because of what others have, since that was looked at.
     pub(crate) starved: bool,
 }
 
@@ -293,7 +294,7 @@ impl Port<'_> {
         let of_all = all + bytes <= limits.total_bytes
             || (idle && self.others == 0)
             || (idle && bytes <= SMALL && all < limits.total_bytes + limits.reserve_bytes);
-        load.starved = of_its_own && !of_all;
+        load.starved |= of_its_own && !of_all;
         load.refused = !(of_its_own && of_all);
         !load.refused
     }

@@ -38,7 +38,8 @@ impl EventLoop {
             if place.endpoint.is_none() {
                 continue;
             }
-            starved |= place.load.starved;
+            // Who still waits asks again at each tick.
+            starved |= std::mem::take(&mut place.load.starved);
             let since = place.still_since(now);
             let bytes = place.load.waits_for_client();
             if bytes > 0 && now.since(since) >= patience {

@@ -6,8 +6,8 @@ use model::media::{DriveConfig, Precondition};
 use model::{Span, Time};
 use study::run::{Outcome, Plan, simulate, sweep};
 use study::workload::job::{
-    Extent, Job, LatencyTarget, Mix, Rate, RateProcess, SteadyMetric, SteadyState, ThinkTime,
-    TimedIo,
+    BlockSizes, Extent, Job, LatencyTarget, Mix, Rate, RateProcess, SteadyMetric, SteadyState,
+    ThinkTime, TimedIo,
 };
 
 const SERVICE_US: u64 = 10;
@@ -74,6 +74,27 @@ fn a_pass_covers_the_range_once() {
             ..Job::default()
         }]);
         assert_eq!(outcome.threads[0].write.bytes, 3 * (4 << 20));
+    }
+}
+
+/// fio does not go to what is left after the last whole block: of 220 KiB in blocks of 2,300 B it writes 97.
+#[test]
+fn a_pass_ends_with_the_last_whole_block() {
+    for random in [false, true] {
+        let outcome = run(vec![Job {
+            random,
+            mix: Mix::Write,
+            size: Some(Extent::Bytes(220 << 10)),
+            block_sizes: [2300; 3].map(BlockSizes::Fixed),
+            block_align: [2300; 3],
+            whole_pages: true,
+            fdatasync: 1,
+            ..Job::default()
+        }]);
+        let thread = &outcome.threads[0];
+        assert_eq!((thread.write.ios, thread.write.errors), (97, 0));
+        assert_eq!(thread.write.bytes, 97 * 2300);
+        assert_eq!(thread.sync.ios, 97 - 1);
     }
 }
 

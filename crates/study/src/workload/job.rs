@@ -268,6 +268,17 @@ impl Default for Reporting {
     }
 }
 
+/// Bytes of a page of the page cache.
+pub const PAGE: u64 = 4096;
+
+/// First byte and length of the pages that an I/O touches.
+#[inline]
+pub(crate) fn whole_pages(offset: u64, bytes: u32) -> (u64, u32) {
+    let start = offset - offset % PAGE;
+    let end = (offset + u64::from(bytes)).next_multiple_of(PAGE);
+    (start, (end - start) as u32)
+}
+
 /// One job (all `numjobs` of it).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Job {
@@ -354,6 +365,9 @@ pub struct Job {
     pub high_priority: bool,
     /// Unbuffered I/O; only `true` has a model (buffered is accepted with a warning).
     pub direct: bool,
+    /// Each I/O moves whole pages on the drive ([`whole_pages`]), as the page cache makes them of blocks that no drive
+    /// takes.
+    pub whole_pages: bool,
     /// fsync after this many writes; 0 never.
     pub fsync: u32,
     /// fdatasync after this many writes; 0 never.
@@ -439,6 +453,7 @@ impl Default for Job {
             engine_name: String::from("libaio"),
             high_priority: false,
             direct: true,
+            whole_pages: false,
             fsync: 0,
             fdatasync: 0,
             end_fsync: false,

@@ -3,7 +3,7 @@
 use model::Capacity;
 
 use super::blocks::limits;
-use super::job::{BlockSizes, Direction, Distribution, Extent, Job, Mix};
+use super::job::{BlockSizes, Direction, Distribution, Extent, Job, Mix, PAGE};
 use crate::problem::{Place, Problem, Problems};
 
 /// One copy of one job, resolved against a drive.
@@ -106,7 +106,7 @@ impl Check<'_> {
             };
             all.dedup();
             for bytes in all {
-                if bytes == 0 || !bytes.is_multiple_of(block) {
+                if bytes == 0 || !bytes.is_multiple_of(block) && !self.job.whole_pages {
                     self.add(
                         format!("a {} block of {bytes} B is not a multiple of the drive's {block} B sectors", KEYS[d]),
                         format!("direct I/O moves whole sectors: bs is a multiple of {block}"),
@@ -130,7 +130,7 @@ impl Check<'_> {
                 );
             }
             let align = self.job.block_align[d];
-            if align == 0 || !align.is_multiple_of(block) {
+            if align == 0 || !align.is_multiple_of(block) && !self.job.whole_pages {
                 self.add(
                     format!(
                         "blockalign {align} is not a multiple of the drive's {block} B sectors"
@@ -285,9 +285,9 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<Settings>,
                 phase,
                 start,
                 len,
-                io_size: job
-                    .io_size
-                    .map_or(len, |extent| bytes_of(extent, capacity.bytes, unit)),
+                io_size: job.io_size.map_or(len - rest(job, len), |extent| {
+                    bytes_of(extent, capacity.bytes, unit)
+                }),
                 depth: if job.engine.asynchronous() {
                     job.iodepth
                 } else {
@@ -299,6 +299,18 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<Settings>,
         debug_assert!(problems.0.len() >= before);
     }
     problems.or(threads)
+}
+
+/// What is left of a range after its last whole block, where all blocks have one size: fio does not go there.
+fn rest(job: &Job, len: u64) -> u64 {
+    let sizes = |direction: &Direction| limits(&job.block_sizes[*direction as usize]);
+    let mut sizes = directions(job.mix).iter().map(sizes);
+    match sizes.next() {
+        Some((min, max)) if min == max && min > 0 && sizes.all(|other| other == (min, max)) => {
+            len % u64::from(min)
+        }
+        _ => 0,
+    }
 }
 
 /// Percentages are rounded down to multiples of the smallest block in use.
@@ -320,7 +332,11 @@ fn extent(
     capacity: Capacity,
     unit: u64,
 ) -> Option<(u64, u64)> {
-    let drive = capacity.bytes;
+    let drive = if job.whole_pages {
+        capacity.bytes - capacity.bytes % PAGE
+    } else {
+        capacity.bytes
+    };
     let start = bytes_of(job.offset, drive, unit).saturating_add(
         bytes_of(job.offset_increment, drive, unit).saturating_mul(u64::from(copy)),
     );
@@ -331,7 +347,7 @@ fn extent(
         );
         return None;
     }
-    if !start.is_multiple_of(u64::from(capacity.block)) {
+    if !start.is_multiple_of(u64::from(capacity.block)) && !job.whole_pages {
         check.add(
             format!(
                 "offset {start} is not a multiple of the drive's {} B sectors",

@@ -5,7 +5,7 @@
 use model::{Command, CommandId, Completion, Op, Payload, Span, Stream, Time};
 
 use super::blocks::Blocks;
-use super::job::{Direction, Job, Mix, SyncMode};
+use super::job::{Direction, Job, Mix, SyncMode, whole_pages};
 use super::offsets::Offsets;
 use super::pacing::Pace;
 use super::settings::Settings;
@@ -568,6 +568,11 @@ impl Thread {
             bytes,
             kind,
             submitted: now,
+        };
+        let (offset, bytes) = if job.whole_pages {
+            whole_pages(offset, bytes)
+        } else {
+            (offset, bytes)
         };
         submit(Command {
             id,

@@ -165,10 +165,10 @@ fn samples(
 /// What fio shows as one job.
 #[derive(Clone, Debug)]
 pub(super) struct Row<'a> {
-    /// The first job in it.
+    /// The first job in it: name, units, and how directions are told apart.
     pub job: &'a Job,
-    /// Options of the last job in it, which are those that fio shows.
-    pub options: &'a [(String, String)],
+    /// The last job in it, whose options, percentiles, latency target and steady state fio shows.
+    pub last: &'a Job,
     pub group: u32,
     pub members: u32,
     /// Reads, writes, trims; with unified reporting all is in the first.
@@ -217,7 +217,7 @@ impl<'a> Row<'a> {
         completes[batch_class(job.iodepth_batch_complete_min.clamp(1, job.iodepth))] = total;
         Row {
             job,
-            options: &job.as_written,
+            last: job,
             group: thread.group,
             members: 1,
             ways,
@@ -235,7 +235,7 @@ impl<'a> Row<'a> {
 
     fn merge(&mut self, other: &Row<'a>) {
         self.members += 1;
-        self.options = other.options;
+        self.last = other.last;
         for (mine, theirs) in self.ways.iter_mut().zip(&other.ways) {
             mine.merge(theirs);
         }

@@ -159,7 +159,7 @@ fn job(out: &mut String, row: &Row, group: &[GroupWay; 3], report: &Report) {
     if row.sync.latency.count() > 0 {
         out.push_str("  fsync/fdatasync/sync_file_range:\n");
         latency(out, "sync", &row.sync.latency);
-        percentiles(out, "sync", &row.sync.latency, row.job);
+        percentiles(out, "sync", &row.sync.latency, row.last);
     }
     tail(out, row);
     steady_state(out, row, report);
@@ -169,8 +169,8 @@ fn direction(out: &mut String, name: &str, way: &Way, group: &GroupWay, row: &Ro
     if way.bytes == 0 {
         return;
     }
-    let job = row.job;
-    let figures = Figures::of(job);
+    let shown = row.last;
+    let figures = Figures::of(row.job);
     let rate = way.bytes_per_second() as u64;
     let _ = writeln!(
         out,
@@ -195,12 +195,12 @@ fn direction(out: &mut String, name: &str, way: &Way, group: &GroupWay, row: &Ro
     latency(out, "clat", &way.completion);
     latency(out, " lat", &way.latency);
     for (name, histogram, wanted) in [
-        ("slat", &way.submission, job.slat_percentiles),
-        ("clat", &way.completion, job.clat_percentiles),
-        ("lat", &way.latency, job.lat_percentiles),
+        ("slat", &way.submission, shown.slat_percentiles),
+        ("clat", &way.completion, shown.clat_percentiles),
+        ("lat", &way.latency, shown.lat_percentiles),
     ] {
         if wanted {
-            percentiles(out, name, histogram, job);
+            percentiles(out, name, histogram, shown);
         }
     }
     over_time(out, way, group, &figures);
@@ -391,7 +391,7 @@ fn tail(out: &mut String, row: &Row) {
         "     issued rwts: total={},{},{},{} short=0,0,0,0 dropped=0,0,0,0",
         ios[0], ios[1], ios[2], row.sync.ios
     );
-    let target = row.job.latency_target;
+    let target = row.last.latency_target;
     let _ = writeln!(
         out,
         "     latency   : target={}, window={}, percentile={:.2}%, depth={}",
@@ -403,7 +403,7 @@ fn tail(out: &mut String, row: &Row) {
 }
 
 fn steady_state(out: &mut String, row: &Row, report: &Report) {
-    let (Some(steady), Some(seconds)) = (row.job.steady_state, seconds(row, report)) else {
+    let (Some(steady), Some(seconds)) = (row.last.steady_state, seconds(row, report)) else {
         return;
     };
     let figures = Figures::of(row.job);

@@ -312,6 +312,8 @@ pub(super) fn ioengine(settings: &mut Settings, given: &Given) -> Applied {
     let name = given.text()?.trim();
     let names = || engines::ENGINES.iter().map(|engine| engine.name);
     let Some(engine) = engines::find(name) else {
+        // Its own options are none of another engine's, so nothing is said of them.
+        settings.job.engine_name = name.into();
         let Some(why) = engines::without_model(name) else {
             return Err(value::one_of(name, names()));
         };
@@ -392,7 +394,7 @@ pub(super) fn steadystate(settings: &mut Settings, given: &Given) -> Applied {
     let limit = limit
         .filter(|limit| !limit.is_empty())
         .ok_or_else(|| Wrong::new("has no limit", "such as iops:2% or iops_slope:0.3%"))?;
-    settings.steady = match limit.strip_suffix('%') {
+    settings.steady = match value::percent(limit) {
         Some(percent) => (metric, slope, value::float(percent, 0.0, f64::MAX)?, true),
         None if metric == SteadyMetric::Bandwidth => {
             (metric, slope, given.count(limit)? as f64, false)

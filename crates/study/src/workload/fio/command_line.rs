@@ -14,29 +14,41 @@ pub fn option_names() -> impl Iterator<Item = &'static str> {
     options::names()
 }
 
+const ORIGIN: &str = "command line";
+
+/// The options `--name=value` as lines.
+pub(super) fn options(arguments: &[String], overriding: bool) -> Vec<Line> {
+    let origin: Arc<str> = ORIGIN.into();
+    let text: Arc<str> = arguments.join(" ").into();
+    let mut start = 0;
+    let lines = arguments.iter().map(|argument| {
+        let option = argument.trim_start_matches('-');
+        let from = start + argument.len() - option.len();
+        let line = Line {
+            origin: origin.clone(),
+            text: text.clone(),
+            range: from..start + argument.len(),
+            overriding,
+        };
+        start += argument.len() + 1;
+        line
+    });
+    lines.collect()
+}
+
 impl Reader<'_> {
     /// Takes options, each `--name=value` or `--name`. Those before the first `--name` are global; if `alone` and there is
     /// no `--name`, they make one job.
     pub(super) fn command_line(&mut self, arguments: &[String], alone: bool) {
-        let origin: Arc<str> = "command line".into();
-        let text: Arc<str> = arguments.join(" ").into();
         let mut sections: Vec<(Option<String>, Vec<Line>)> = vec![(None, Vec::new())];
-        let mut start = 0;
         let mut header = None;
-        for argument in arguments {
-            let option = argument.trim_start_matches('-');
-            let dashes = argument.len() - option.len();
-            let line = Line {
-                origin: origin.clone(),
-                text: text.clone(),
-                range: start + dashes..start + argument.len(),
-            };
-            start += argument.len() + 1;
-            match option.strip_prefix("name=") {
+        for line in options(arguments, false) {
+            match line.written().strip_prefix("name=") {
                 Some(name) => {
+                    let name = name.to_owned();
                     header = header.or(Some(line.clone()));
                     // fio shows the name among the options of a job on the command line, though not of one in a file.
-                    sections.push((Some(name.into()), vec![line]));
+                    sections.push((Some(name), vec![line]));
                 }
                 None => sections
                     .last_mut()
@@ -45,10 +57,12 @@ impl Reader<'_> {
                     .push(line),
             }
         }
+        let text: Arc<str> = arguments.join(" ").into();
         let whole = Line {
-            origin,
+            origin: ORIGIN.into(),
             range: 0..text.len(),
             text,
+            overriding: false,
         };
         if alone && sections.len() == 1 && !arguments.is_empty() {
             sections[0].0 = Some("job".into());

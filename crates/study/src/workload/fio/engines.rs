@@ -84,8 +84,10 @@ const WITHOUT_MODEL: &[(&str, &[&str])] = &[
             "net",
             "netsplice",
             "rdma",
-            "librpma_apm",
-            "librpma_gpspm",
+            "librpma_apm_client",
+            "librpma_apm_server",
+            "librpma_gpspm_client",
+            "librpma_gpspm_server",
         ],
     ),
     (

@@ -1,4 +1,4 @@
-//! The form of a job file: sections, comments, `include`, `${ENV}` and `$pagesize`.
+//! The form of a job file: sections, comments, `include`, `${ENV}`, `$pagesize` and its kin.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +10,17 @@ use super::{Line, Reader};
 const DEEPEST_INCLUDE: u32 = 16;
 /// So many files may be included in all: a file that includes itself twice would be read 2^16 times before it is too deep.
 const MOST_INCLUDES: u32 = 256;
+
+/// `$mb_memory`: hosts of the catalogue say nothing of their memory, and that of the machine at hand would make the same
+/// job another one elsewhere.
+const MB_MEMORY: u32 = 65_536;
+
+/// An option after substitution.
+pub(super) struct Substituted {
+    pub text: String,
+    /// Variables of the environment that are not set, which read as nothing.
+    pub unset: Vec<String>,
+}
 
 /// Where a section begins.
 struct Section {
@@ -49,6 +60,8 @@ impl Reader<'_> {
         if name.starts_with("global") {
             self.global(&lines);
         } else if self.wants(&name) {
+            let mut lines = lines;
+            lines.extend(self.overriding.iter().cloned());
             self.job(&name, &header, &lines, std::mem::take(stonewall));
         }
     }
@@ -122,9 +135,10 @@ impl Reader<'_> {
         }
     }
 
-    /// The option with `${NAME}` and `$keyword` replaced; `None` if that cannot be, which is then a problem.
-    pub(super) fn substitute(&mut self, line: &Line, job: &str) -> Option<String> {
+    /// The option with `${NAME}` and `$keyword` replaced.
+    pub(super) fn substitute(&mut self, line: &Line, job: &str) -> Substituted {
         let mut text = String::new();
+        let mut unset = Vec::new();
         let mut rest = line.written();
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, after)) = after.split_once('}') else {
@@ -133,7 +147,7 @@ impl Reader<'_> {
             text.push_str(before);
             match (self.surroundings.environment)(name) {
                 Some(value) => text.push_str(&value),
-                None => self.note(format!("${{{name}}} is not set and reads as nothing"), job),
+                None => unset.push(name.to_owned()),
             }
             rest = after;
         }
@@ -141,25 +155,25 @@ impl Reader<'_> {
         let mut computed = false;
         let keywords = [
             ("$pagesize", 4096),
+            ("$mb_memory", MB_MEMORY),
             ("$ncpus", self.surroundings.processors),
         ];
         for (keyword, value) in keywords {
             if text.contains(keyword) {
+                if value == MB_MEMORY {
+                    let what = format!(
+                        "$mb_memory is read as {MB_MEMORY}: no host here says how much memory it has"
+                    );
+                    self.note(what, job);
+                }
                 text = text.replace(keyword, &value.to_string());
                 computed = true;
             }
         }
-        if text.contains("$mb_memory") {
-            let what = "$mb_memory has no meaning here: a simulated host has no memory".to_string();
-            self.problem(
-                &line.origin.clone(),
-                line.place(),
-                what,
-                Some("a size in bytes".into()),
-            );
-            return None;
+        if computed {
+            text = calculate(text);
         }
-        Some(if computed { calculate(text) } else { text })
+        Substituted { text, unset }
     }
 }
 
@@ -194,6 +208,7 @@ fn lines_of<'t>(origin: &'t Arc<str>, text: &'t Arc<str>) -> impl Iterator<Item 
             origin: origin.clone(),
             text: text.clone(),
             range: at + lead..at + lead + content.len(),
+            overriding: false,
         })
     })
 }

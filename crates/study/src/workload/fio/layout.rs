@@ -54,6 +54,7 @@ pub(super) fn lay_out(jobs: &mut [(Settings, Job)]) -> Vec<String> {
         if start == 0 && step == 0 {
             continue;
         }
+        limit_by_file(job);
         job.offset = Extent::Bytes(start.saturating_add(bytes_of(job.offset, length)));
         if job.numjobs > 1 {
             let increment = bytes_of(job.offset_increment, length);
@@ -61,6 +62,18 @@ pub(super) fn lay_out(jobs: &mut [(Settings, Job)]) -> Vec<String> {
         }
     }
     notes
+}
+
+/// Says how long the range is by `size` alone, as the end of a file that begins elsewhere is not at `filesize`. What
+/// does not fit the file is left to be refused.
+fn limit_by_file(job: &mut Job) {
+    let Some(file) = job.filesize else { return };
+    let rest = file.saturating_sub(bytes_of(job.offset, file));
+    let size = job.size.map_or(rest, |size| bytes_of(size, file));
+    if size <= rest {
+        job.size = Some(Extent::Bytes(size));
+        job.filesize = None;
+    }
 }
 
 /// The lengths of files that jobs name, in the order they appear: the longest of what the jobs say.

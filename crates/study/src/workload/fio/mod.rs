@@ -5,7 +5,7 @@
 //! one warning that lists them; those that would change what fio does but are not simulated are listed in another; an
 //! unknown option is an error with its line and the nearest name. All problems of all files are reported at once.
 //!
-//! Left out: client and server, profiles, zoned devices, and `$mb_memory`.
+//! Left out: client and server, profiles, and zoned devices.
 
 mod apply;
 mod command_line;
@@ -27,6 +27,7 @@ use crate::workload::job::Job;
 
 pub use command_line::{option_names, takes_value};
 
+use ini::Substituted;
 use options::Meaning;
 use settings::Settings;
 use value::{Given, Wrong};
@@ -67,9 +68,25 @@ pub fn read(
     sections: &[String],
     surroundings: &Surroundings,
 ) -> Result<JobSet, Problems> {
+    read_overridden(arguments, files, &[], sections, surroundings)
+}
+
+/// [`read`] in which the options `overriding` (`--runtime=5`) are added to each job of the files and count above what they
+/// say. (fio has no such thing: what stands behind a job file on its command line is a default too.)
+///
+/// # Errors
+/// As [`read`].
+pub fn read_overridden(
+    arguments: &[String],
+    files: &[PathBuf],
+    overriding: &[String],
+    sections: &[String],
+    surroundings: &Surroundings,
+) -> Result<JobSet, Problems> {
     let mut reader = Reader::new(surroundings);
     reader.sections = sections.to_vec();
     reader.command_line(arguments, files.is_empty());
+    reader.overriding = command_line::options(overriding, true);
     for (index, path) in files.iter().enumerate() {
         if index > 0 {
             reader.base = Settings::default();
@@ -113,6 +130,8 @@ struct Line {
     origin: Arc<str>,
     text: Arc<str>,
     range: std::ops::Range<usize>,
+    /// Whether it counts above whatever the section says.
+    overriding: bool,
 }
 
 impl Line {
@@ -148,6 +167,8 @@ struct Reader<'a> {
     passed_over: Vec<String>,
     /// Files that were given, as the user named them; those they include are not among them.
     files: Vec<String>,
+    /// Options that count above those of the files' jobs.
+    overriding: Vec<Line>,
     /// Other remarks, each with the jobs it is about.
     notes: Vec<(String, Vec<String>)>,
     /// Those of the remarks that say what fio would measure otherwise.
@@ -168,6 +189,7 @@ impl<'a> Reader<'a> {
             sections: Vec::new(),
             passed_over: Vec::new(),
             files: Vec::new(),
+            overriding: Vec::new(),
             notes: Vec::new(),
             unlike: Vec::new(),
         }
@@ -269,14 +291,14 @@ impl<'a> Reader<'a> {
         lines: &[Line],
         job: &str,
     ) -> Vec<(String, Option<String>)> {
-        let mut lines: Vec<(Line, String)> = lines
+        let mut lines: Vec<(&Line, Substituted)> = lines
             .iter()
-            .filter_map(|line| Some((line.clone(), self.substitute(line, job)?)))
+            .map(|line| (line, self.substitute(line, job)))
             .collect();
         // What `k` means must be known before any size is read.
-        lines.sort_by_key(|(_, text)| !text.starts_with("kb_base"));
+        lines.sort_by_key(|(_, option)| !option.text.starts_with("kb_base"));
         let mut written = Vec::new();
-        for (line, text) in lines {
+        for (line, Substituted { text, unset }) in lines {
             let (key, value) = match text.split_once('=') {
                 Some((key, value)) => (key.trim(), Some(value.trim())),
                 None => (text.trim(), None),
@@ -285,8 +307,24 @@ impl<'a> Reader<'a> {
                 text: value,
                 kb_base: settings.job.reporting.kb_base,
             };
+            if line.overriding {
+                settings.give_way_to(key);
+            }
             match self.apply_one(settings, key, &given) {
-                Ok(name) => written.push((name.to_string(), value.map(String::from))),
+                Ok(name) => {
+                    for variable in unset {
+                        self.note(
+                            format!("${{{variable}}} is not set and reads as nothing"),
+                            job,
+                        );
+                    }
+                    written.push((name.to_string(), value.map(String::from)));
+                }
+                Err(_) if !unset.is_empty() => {
+                    let what = format!("{key}: ${{{}}} is not set", unset.join("} or ${"));
+                    let help = format!("set it, such as {}=... drivelab run ...", unset[0]);
+                    self.problem(&line.origin, line.place(), what, Some(help));
+                }
                 Err(wrong) => {
                     let what = format!("{key}: {}", wrong.what);
                     self.problem(&line.origin, line.place(), what, wrong.help);

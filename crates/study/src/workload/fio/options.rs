@@ -99,6 +99,17 @@ const AIO: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
 const SPDK: &[&str] = &["spdk", "spdk_nvme"];
 const XNVME: &[&str] = &["xnvme"];
 const LIBBLKIO: &[&str] = &["libblkio"];
+const CPU: &[&str] = &["cpuio"];
+const NET: &[&str] = &["net", "netsplice"];
+const CEPH: &[&str] = &["rados", "rbd"];
+const RPMA: &[&str] = &[
+    "librpma_apm_client",
+    "librpma_apm_server",
+    "librpma_gpspm_client",
+    "librpma_gpspm_server",
+];
+const HTTP: &[&str] = &["http"];
+const HDFS: &[&str] = &["libhdfs"];
 
 #[rustfmt::skip] // One line an option.
 const OPTIONS: &[FioOption] = &[
@@ -124,6 +135,18 @@ const OPTIONS: &[FioOption] = &[
     nothing("flow_sleep"),
     nothing("flow_watermark"),
     not_simulated("profile", &[]),
+    // Options of fio's profiles (tiobench, act), which fio takes in any job, to no effect.
+    nothing("threads"),
+    nothing("block"),
+    nothing("numruns"),
+    nothing("dir"),
+    nothing("device-names"),
+    nothing("load"),
+    nothing("test-duration"),
+    nothing("threads-per-queue"),
+    nothing("read-req-num-512-blocks"),
+    nothing("large-block-op-kbytes"),
+    nothing("prep"),
     not_simulated("stats", &["1"]),
 
     // Where.
@@ -267,6 +290,71 @@ const OPTIONS: &[FioOption] = &[
     nothing("libblkio_write_zeroes_on_trim").bare().of(LIBBLKIO),
     nothing("libblkio_wait_mode").of(LIBBLKIO),
     nothing("libblkio_force_enable_completion_eventfd").bare().of(LIBBLKIO),
+
+    // Of engines that have no model.
+    nothing("cpuload").of(CPU),
+    nothing("cpuchunks").of(CPU),
+    nothing("cpumode").of(CPU),
+    nothing("exit_on_io_done").of(CPU),
+    nothing("thp").of(&["mmap"]),
+    nothing("hostname").of(&["net", "netsplice", "rdma", "libhdfs"]),
+    nothing("port").of(&["net", "netsplice", "rdma", "libhdfs", "librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server"]),
+    nothing("protocol").aliases(&["proto"]).of(NET),
+    nothing("nodelay").of(NET),
+    nothing("listen").bare().of(NET),
+    nothing("pingpong").bare().of(NET),
+    nothing("interface").of(NET),
+    nothing("ttl").of(NET),
+    nothing("window_size").of(NET),
+    nothing("mss").of(NET),
+    nothing("bindname").of(&["rdma"]),
+    nothing("verb").of(&["rdma"]),
+    nothing("serverip").of(RPMA),
+    nothing("direct_write_to_pmem").of(RPMA),
+    nothing("busy_wait_polling").of(RPMA),
+    nothing("stat_type").of(&["filestat", "dirstat"]),
+    nothing("program").of(&["exec"]),
+    nothing("arguments").of(&["exec"]),
+    nothing("grace_time").of(&["exec"]),
+    nothing("std_redirect").of(&["exec"]),
+    nothing("donorname").of(&["e4defrag"]),
+    nothing("inplace").of(&["e4defrag"]),
+    nothing("volume").of(&["gfapi", "gfapi_async"]),
+    nothing("brick").of(&["gfapi", "gfapi_async"]),
+    nothing("single-instance").of(&["gfapi", "gfapi_async"]),
+    nothing("skip_bad").of(&["mtd"]),
+    nothing("clustername").of(CEPH),
+    nothing("rbdname").of(&["rbd"]),
+    nothing("pool").of(&["rados", "rbd", "dfs"]),
+    nothing("clientname").of(CEPH),
+    nothing("conf").of(&["rados"]),
+    nothing("busy_poll").of(CEPH),
+    nothing("touch_objects").of(&["rados"]),
+    nothing("https").of(HTTP),
+    nothing("http_host").of(HTTP),
+    nothing("http_user").of(HTTP),
+    nothing("http_pass").of(HTTP),
+    nothing("http_s3_key").of(HTTP),
+    nothing("http_s3_keyid").of(HTTP),
+    nothing("http_swift_auth_token").of(HTTP),
+    nothing("http_s3_region").of(HTTP),
+    nothing("http_s3_sse_customer_key").of(HTTP),
+    nothing("http_s3_sse_customer_algorithm").of(HTTP),
+    nothing("http_s3_storage_class").of(HTTP),
+    nothing("http_mode").of(HTTP),
+    nothing("http_verbose").of(HTTP),
+    nothing("nfs_url").of(&["nfs"]),
+    nothing("cont").of(&["dfs"]),
+    nothing("object_class").of(&["dfs"]),
+    nothing("svcl").of(&["dfs"]),
+    nothing("chunk_size").aliases(&["chunck_size"]).of(&["dfs", "libhdfs"]),
+    nothing("namenode").of(HDFS),
+    nothing("hdfsdirectory").of(HDFS),
+    nothing("single_instance").of(HDFS),
+    nothing("hdfs_use_direct").bare().of(HDFS),
+    nothing("initiator").of(&["libiscsi"]),
+    nothing("gpu_dev_ids").of(&["libcufile"]),
+    nothing("cuda_io").of(&["libcufile"]),
 
     // Pace and pauses.
     modelled("rate", &[], rate),

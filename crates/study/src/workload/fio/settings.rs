@@ -8,12 +8,13 @@
 use model::Span;
 
 use crate::workload::job::{
-    BlockSizes, Distribution, IoLog, Job, LatencyTarget, Mix, Rate, SteadyMetric, SteadyState,
-    ThinkTime,
+    BlockSizes, Distribution, IoLog, Job, LatencyTarget, Mix, PAGE, Rate, SteadyMetric,
+    SteadyState, ThinkTime,
 };
 
 use super::engines;
 use super::value::Wrong;
+use crate::workload::blocks::limits;
 
 /// fio's view of a job.
 #[derive(Clone, Debug)]
@@ -109,14 +110,28 @@ pub(super) struct Finished {
 }
 
 impl Settings {
+    /// Forgets what would stand above an option that is to override it, wherever either is written.
+    pub(super) fn give_way_to(&mut self, option: &str) {
+        match option {
+            "bs" | "blocksize" => {
+                (self.min_bs, self.max_bs) = ([None; 3], [None; 3]);
+                self.split = [None, None, None];
+            }
+            "bsrange" | "blocksize_range" => self.split = [None, None, None],
+            "rate" => self.rate_iops = [None; 3],
+            "rate_iops" => self.rate_bytes = [None; 3],
+            _ => {}
+        }
+    }
+
     /// Joins what belongs together.
     pub(super) fn finish(mut self) -> Finished {
         let mut wrong = Vec::new();
         let mut notes = std::mem::take(&mut self.notes);
+        let mut unlike = Vec::new();
         self.finish_blocks(&mut wrong, &mut notes);
         self.finish_rates(&mut wrong);
         self.finish_times(&mut notes);
-        let mut unlike = Vec::new();
         self.finish_engine(&mut wrong, &mut unlike);
         self.finish_depth(&mut notes);
         if self
@@ -174,6 +189,8 @@ impl Settings {
                 );
             }
         }
+        let cached = self.is_cached();
+        let mut pages = false;
         for direction in 0..3 {
             let fixed = self.bs[direction];
             let min = self.min_bs[direction].unwrap_or(fixed);
@@ -183,7 +200,13 @@ impl Settings {
                 (None, Some(_)) => "bsrange",
                 (None, None) => "bs",
             };
-            let mut block = |bytes: u64| block(bytes, from, wrong);
+            let mut block = |bytes: u64| {
+                if cached && !bytes.is_multiple_of(512) && (1..=LARGEST).contains(&bytes) {
+                    pages = true;
+                    return bytes as u32;
+                }
+                block(bytes, from, wrong)
+            };
             let sizes = match &self.split[direction] {
                 _ if min == max => BlockSizes::Fixed(block(min)),
                 Some(split) => BlockSizes::Split(
@@ -208,7 +231,7 @@ impl Settings {
             if align != min {
                 self.job.norandommap = true;
             }
-            if !align.is_multiple_of(512) && align != min {
+            if !align.is_multiple_of(512) && align != min && !cached {
                 wrong.push(About {
                     option: "ba",
                     what: Wrong::new(
@@ -217,8 +240,10 @@ impl Settings {
                     ),
                 });
             }
-            self.job.block_align[direction] = u32::try_from(align).unwrap_or(512).max(512);
+            let least = if cached { 1 } else { 512 };
+            self.job.block_align[direction] = u32::try_from(align).unwrap_or(512).max(least);
         }
+        self.job.whole_pages = pages;
         let mut seen: Vec<About<Wrong>> = Vec::new();
         for about in wrong.drain(..) {
             if !seen.contains(&about) {
@@ -226,6 +251,13 @@ impl Settings {
             }
         }
         *wrong = seen;
+    }
+
+    /// Whether the page cache stands before the drive, so that blocks may have any size.
+    fn is_cached(&self) -> bool {
+        let engine = engines::find(&self.job.engine_name);
+        let data = matches!(self.job.mix, Mix::Read | Mix::Write | Mix::ReadWrite);
+        data && !self.job.direct && engine.is_some_and(|engine| !engine.unbuffered)
     }
 
     fn finish_rates(&mut self, wrong: &mut Vec<About<Wrong>>) {
@@ -272,6 +304,9 @@ impl Settings {
     }
 
     fn finish_engine(&mut self, wrong: &mut Vec<About<Wrong>>, unlike: &mut Vec<String>) {
+        let Some(engine) = engines::find(&self.job.engine_name) else {
+            return;
+        };
         for &(option, engines) in &self.engine_options {
             if !engines.contains(&self.job.engine_name.as_str()) {
                 wrong.push(About {
@@ -283,12 +318,19 @@ impl Settings {
                 });
             }
         }
-        let engine = engines::find(&self.job.engine_name);
-        unlike.extend(engine.and_then(|engine| Some(engine.stands_in?.into())));
-        if !self.job.direct && !engine.is_some_and(|engine| engine.unbuffered) {
+        unlike.extend(engine.stands_in.map(String::from));
+        if !self.job.direct && !engine.unbuffered {
             unlike.push(
                 "buffered I/O (direct=0, fio's default) has no model and is run as direct=1".into(),
             );
+        }
+        if self.job.whole_pages {
+            let sizes = self.job.block_sizes.iter().map(|sizes| limits(sizes).0);
+            let odd = sizes.clone().find(|bytes| !bytes.is_multiple_of(512));
+            let bytes = odd.or_else(|| sizes.max()).unwrap_or(0);
+            unlike.push(format!(
+                "blocks that are no multiple of 512 B (of {bytes}) move whole pages of {PAGE} B on the drive, as the page cache makes them"
+            ));
         }
         self.job.direct = true;
     }
@@ -318,14 +360,17 @@ impl Settings {
     }
 }
 
+/// The largest block, bytes.
+const LARGEST: u64 = 1 << 30;
+
 /// A block size of `option` that a drive can take; 512 in place of one that it cannot, which is noted in `wrong`.
 fn block(bytes: u64, option: &'static str, wrong: &mut Vec<About<Wrong>>) -> u32 {
     let problem = if !bytes.is_multiple_of(512) {
         Wrong::new(
             format!("blocks of {bytes} bytes are no multiple of 512"),
-            "a multiple of 512, such as 4096 or 4k (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)",
+            "a multiple of 512 with direct=1, such as 4096 or 4k (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)",
         )
-    } else if bytes > 1 << 30 {
+    } else if bytes > LARGEST {
         Wrong::new(
             format!("blocks of {bytes} bytes are too large"),
             "at most 1g",

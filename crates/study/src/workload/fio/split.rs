@@ -2,7 +2,7 @@
 
 use crate::workload::job::Distribution;
 
-use super::value::{Given, Wrong};
+use super::value::{self, Given, Wrong};
 
 /// A value and its share, `None` where it is left open.
 type Pairs = Vec<(u64, Option<u64>)>;
@@ -49,7 +49,7 @@ fn pairs(given: &Given, text: &str, absolute: bool) -> Result<Pairs, Wrong> {
         let share = match share {
             None | Some("") => None,
             Some(share) if absolute => Some(given.count(share)?),
-            Some(share) => match share.parse::<u64>() {
+            Some(share) => match value::percent(share).unwrap_or(share).parse::<u64>() {
                 Ok(percent) if percent <= 100 => Some(percent),
                 _ => {
                     return Err(Wrong::new(

@@ -28,6 +28,8 @@ fn files(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
+mod accepted;
+
 const HERE: Surroundings = Surroundings {
     environment: &environment,
     read: &files,
@@ -400,7 +402,7 @@ fn what_a_model_cannot_do_is_said_once() {
 
 #[test]
 fn problems_name_line_key_and_cure() {
-    let text = "[global]\nrw=randread\nblocksiz=4k\n\n[one]\niodepth=zero\nruntime=60sec\n[two\nbs=1.5k\nioengine=mmap\n[three]\n\
+    let text = "[global]\nrw=randread\nblocksiz=4k\ndirect=1\n[one]\niodepth=zero\nruntime=60sec\n[two\nbs=1.5k\nioengine=mmap\n[three]\n\
                 rw=randreed\nsize=4q\nbs=4kib\nhipri\nbssplit=4k/60:8k/60\nrate=1m\nrate_iops=5\nrwmixread=101\ndirect=yes\niodepth\n";
     let problems = read_text("bad.fio", text, &HERE).expect_err("full of mistakes");
     insta::assert_snapshot!(problems.to_string(), @r#"
@@ -429,7 +431,7 @@ fn problems_name_line_key_and_cure() {
     error: bad.fio:21:1: iodepth: needs a value
       help: iodepth=...
     error: bad.fio:14:1: bs: blocks of 4000 bytes are no multiple of 512
-      help: a multiple of 512, such as 4096 or 4k (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)
+      help: a multiple of 512 with direct=1, such as 4096 or 4k (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)
     error: bad.fio:18:1: rate_iops: rate and rate_iops exclude each other
       help: one of the two
     error: bad.fio:15:1: hipri: is no option of ioengine=psync

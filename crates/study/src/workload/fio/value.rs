@@ -206,7 +206,7 @@ impl<'a> Given<'a> {
                 .ok_or_else(wrong);
         }
         let (digits, suffix) = split_number(text).ok_or_else(wrong)?;
-        if suffix == "%" {
+        if percent(suffix) == Some("") {
             return Ok(Quantity::Percent(digits));
         }
         if suffix.eq_ignore_ascii_case("z") {
@@ -251,6 +251,12 @@ impl<'a> Given<'a> {
         };
         base.checked_pow(power)
     }
+}
+
+/// What stands before the `%` of a percentage. `%%` counts too, as in fio: templates have it that go through a formatter.
+pub(super) fn percent(text: &str) -> Option<&str> {
+    let bare = text.trim_end_matches('%');
+    (bare.len() < text.len()).then_some(bare)
 }
 
 /// `written` is none of `words`.

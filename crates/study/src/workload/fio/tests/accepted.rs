@@ -1,0 +1,116 @@
+//! What fio takes and a reader might refuse: names of its profiles, templates, odd blocks, files of copies.
+
+use super::*;
+
+/// fio 3.33 knows the options of its profiles in any job and does nothing with them ("Starting 1 process").
+#[test]
+fn options_of_fios_profiles_are_ignored() {
+    let set = read_ok("[a]\ndirect=1\nsize=1m\nthreads=1\nprep=1\n");
+    assert!(!set.jobs[0].thread);
+    assert_eq!(
+        set.warnings,
+        ["ignored, as it means nothing to a simulated drive: threads, prep"]
+    );
+}
+
+#[test]
+fn a_percent_sign_may_be_doubled() {
+    assert_eq!(job("size=50%%").size, Some(Extent::Percent(50.0)));
+    let steady = job("steadystate=iops:2%%\nss_dur=10").steady_state;
+    assert!(steady.is_some_and(|steady| steady.percent && steady.limit == 2.0));
+    let split = job("bssplit=4k/60%%:8k/40%").block_sizes[0].clone();
+    assert_eq!(split, BlockSizes::Split(vec![(8192, 40.0), (4096, 60.0)]));
+    assert_eq!(
+        job("description=100%% random").reporting.description,
+        Some("100%% random".into())
+    );
+}
+
+#[test]
+fn memory_is_a_figure_that_is_told() {
+    let set = read_ok("[a]\ndirect=1\nfilename=/dev/x\nsize=2*$mb_memory\n");
+    assert_eq!(set.jobs[0].size, Some(Extent::Bytes(2 * 65_536)));
+    assert_eq!(
+        set.warnings,
+        ["$mb_memory is read as 65536: no host here says how much memory it has"]
+    );
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_named() {
+    let text = "[a]\nrw=read\nsize=${NOPE}\nbs=${ONE}${TWO}\niodepth=${NOPE}x\n";
+    let problems = read_text("t.fio", text, &HERE).expect_err("nothing is set");
+    insta::assert_snapshot!(problems, @r"
+    error: t.fio:3:1: size: ${NOPE} is not set
+      help: set it, such as NOPE=... drivelab run ...
+    error: t.fio:4:1: bs: ${ONE} or ${TWO} is not set
+      help: set it, such as ONE=... drivelab run ...
+    error: t.fio:5:1: iodepth: ${NOPE} is not set
+      help: set it, such as NOPE=... drivelab run ...
+    ");
+}
+
+/// etcd's test of a disk: the page cache writes whole pages, and fio counts 2,300 B.
+#[test]
+fn buffered_blocks_may_have_any_size() {
+    let etcd = "rw=write\nioengine=sync\nfdatasync=1\nsize=22m\nbs=2300\n";
+    let set = read_ok(&format!("[etcd]\n{etcd}"));
+    let job = &set.jobs[0];
+    assert_eq!(job.block_sizes[1], BlockSizes::Fixed(2300));
+    assert!(job.whole_pages);
+    insta::assert_snapshot!(set.warnings.join("\n"), @r"
+    buffered I/O (direct=0, fio's default) has no model and is run as direct=1
+    blocks that are no multiple of 512 B (of 2300) move whole pages of 4096 B on the drive, as the page cache makes them
+    ");
+    let usual = read_ok("[a]\nsize=1m\nbs=512\n");
+    assert!(!usual.jobs[0].whole_pages);
+    for nothing_between in ["direct=1\nrw=write", "ioengine=nbd\nrw=write", "rw=trim"] {
+        let text = format!("[a]\nsize=1m\nbs=2300\n{nothing_between}\n");
+        let problems = read_text("t.fio", &text, &HERE).expect_err(nothing_between);
+        assert!(problems.0[0].what.contains("no multiple of 512"));
+    }
+}
+
+/// Each copy has a file of its own, which ends where it ends.
+#[test]
+fn a_file_size_is_that_of_each_copys_file() {
+    let place = |options: &str| {
+        let job = job(options);
+        (job.offset, job.offset_increment, job.size, job.filesize)
+    };
+    let bytes = |bytes: u64| Extent::Bytes(bytes << 20);
+    assert_eq!(
+        place("filesize=1g\nnumjobs=2"),
+        (bytes(0), bytes(1024), Some(bytes(1024)), None)
+    );
+    assert_eq!(
+        place("filesize=1g\nnumjobs=2\noffset=256m"),
+        (bytes(256), bytes(1024), Some(bytes(768)), None)
+    );
+    assert_eq!(
+        place("filesize=1g\nnumjobs=2\nsize=25%"),
+        (bytes(0), bytes(1024), Some(bytes(256)), None)
+    );
+}
+
+/// Whatever is wrong with an engine, its own options are no further mistakes, nor is what follows from having none.
+#[test]
+fn a_refused_engine_brings_no_further_problems() {
+    for (engine, options) in [
+        ("cpuio", "cpuload=50\ncpuchunks=10"),
+        ("net", "hostname=there\nport=8000\nlisten"),
+        ("rbd", "pool=p\nrbdname=image\nclientname=admin"),
+        ("libaoi", "userspace_reap"),
+    ] {
+        let text = format!("[a]\nioengine={engine}\nsize=1m\n{options}\n");
+        let problems = read_text("t.fio", &text, &HERE).expect_err(engine);
+        assert_eq!(problems.0.len(), 1, "{problems}");
+        assert!(problems.0[0].what.starts_with("ioengine: "), "{problems}");
+    }
+    let libaio = "[a]\nioengine=libaio\nsize=1m\ncpuload=50\n";
+    let problems = read_text("t.fio", libaio, &HERE).expect_err("cpuio's option");
+    insta::assert_snapshot!(problems, @r"
+    error: t.fio:4:1: cpuload: is no option of ioengine=libaio
+      help: ioengine=cpuio
+    ");
+}

@@ -122,8 +122,12 @@ pub fn fio_results(bytes: &[u8]) {
 
 /// A trace is read or refused; what is read is in order and can be replayed to the last request.
 pub fn trace(format: Option<&'static Format>, bytes: &[u8]) {
+    // Of a text that does not say it.
+    let columns = "time=1,op=2,offset=3,size=4,volume=5,latency=6";
+    let columns = format.and_then(|_| trace::Columns::new(columns, Some("us")).ok());
     let options = Options {
         format,
+        columns,
         most_records: MOST,
         ..Options::default()
     };

@@ -32,6 +32,18 @@ pub enum Pace {
     Depth(u32),
 }
 
+impl Pace {
+    /// As recorded; or, where a trace has an order and no times, one request after the other, as fio plays such a log
+    /// unless `iodepth` says otherwise.
+    pub fn of(trace: &Trace) -> Pace {
+        if trace.timed {
+            Pace::Recorded(1.0)
+        } else {
+            Pace::Depth(1)
+        }
+    }
+}
+
 /// What is done with addresses beyond the drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Beyond {

@@ -30,11 +30,14 @@ pub(crate) struct Keeps {
     pub(crate) latency: bool,
     /// Nanoseconds to a tick of its clock.
     pub(crate) tick_ns: u64,
+    /// It names files, and where they lie is the reader's choice.
+    pub(crate) files: bool,
 }
 
 pub(crate) type Writer = fn(&[Io]) -> Vec<u8>;
 
-/// Name on the command line, what it keeps, and how to write it. (Two of vscsi and of iolog: their versions.)
+/// Name on the command line, what it keeps, and how to write it. (Two of vscsi, iolog and meta: their
+/// versions.)
 pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
     (
         "vscsi",
@@ -42,6 +45,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: false,
             latency: false,
             tick_ns: 1_000,
+            files: false,
         },
         vscsi_1,
     ),
@@ -51,6 +55,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: false,
             latency: true,
             tick_ns: 1_000,
+            files: false,
         },
         vscsi_2,
     ),
@@ -60,6 +65,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: true,
             latency: false,
             tick_ns: 1,
+            files: false,
         },
         mqsim,
     ),
@@ -69,6 +75,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: true,
             latency: false,
             tick_ns: 1_000,
+            files: false,
         },
         disksim,
     ),
@@ -78,6 +85,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: true,
             latency: true,
             tick_ns: 100,
+            files: false,
         },
         msr,
     ),
@@ -87,6 +95,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: true,
             latency: true,
             tick_ns: 1,
+            files: false,
         },
         systor,
     ),
@@ -96,6 +105,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: true,
             latency: false,
             tick_ns: 1_000_000_000,
+            files: false,
         },
         tencent,
     ),
@@ -105,6 +115,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: true,
             latency: false,
             tick_ns: 1_000,
+            files: false,
         },
         spc,
     ),
@@ -114,6 +125,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: true,
             latency: true,
             tick_ns: 1,
+            files: false,
         },
         blktrace,
     ),
@@ -123,6 +135,7 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: true,
             latency: false,
             tick_ns: 1_000,
+            files: false,
         },
         iolog_2,
     ),
@@ -132,8 +145,79 @@ pub(crate) const WRITERS: &[(&str, Keeps, Writer)] = &[
             volume: true,
             latency: false,
             tick_ns: 1_000,
+            files: false,
         },
         iolog_3,
+    ),
+    (
+        "alicloud",
+        Keeps {
+            volume: true,
+            latency: false,
+            tick_ns: 1_000,
+            files: false,
+        },
+        alicloud,
+    ),
+    (
+        "fiu",
+        Keeps {
+            volume: true,
+            latency: false,
+            tick_ns: 1,
+            files: false,
+        },
+        fiu,
+    ),
+    (
+        "meta",
+        Keeps {
+            volume: true,
+            latency: false,
+            tick_ns: 1_000,
+            files: true,
+        },
+        meta_blanks,
+    ),
+    (
+        "meta",
+        Keeps {
+            volume: true,
+            latency: false,
+            tick_ns: 1_000_000_000,
+            files: true,
+        },
+        meta_csv,
+    ),
+    (
+        "google",
+        Keeps {
+            volume: false,
+            latency: false,
+            tick_ns: 1_000,
+            files: true,
+        },
+        google,
+    ),
+    (
+        "blkparse",
+        Keeps {
+            volume: true,
+            latency: true,
+            tick_ns: 1,
+            files: false,
+        },
+        blkparse,
+    ),
+    (
+        "biosnoop",
+        Keeps {
+            volume: true,
+            latency: true,
+            tick_ns: 1_000,
+            files: false,
+        },
+        biosnoop,
     ),
 ];
 
@@ -282,6 +366,133 @@ pub(crate) fn blktrace(ios: &[Io]) -> Vec<u8> {
     for (at_us, index, action) in events {
         event(&mut out, 7_000_000_000 + at_us * 1_000, &ios[index], action);
     }
+    out
+}
+
+pub(crate) fn alicloud(ios: &[Io]) -> Vec<u8> {
+    lines(ios, |io| {
+        let at = 1_577_808_000_000_000 + io.at_us;
+        let (offset, bytes) = (io.sector * 512, io.bytes());
+        format!(
+            "{},{},{offset},{bytes},{at}",
+            io.volume,
+            io.letter("R", "W")
+        )
+    })
+}
+
+/// A process in three has a blank in its name.
+pub(crate) fn fiu(ios: &[Io]) -> Vec<u8> {
+    lines(ios, |io| {
+        let process = ["gzip", "pdflush", "tmux: server"][io.sector as usize % 3];
+        format!(
+            "{} 20782 {process} {} {} {} 6 {} 56f11b711d91a065a2b6458eca924523",
+            89_968_195_792_462 + io.at_us * 1_000,
+            io.sector,
+            io.sectors,
+            io.letter("R", "W"),
+            io.volume
+        )
+    })
+}
+
+/// Blocks of 8 MiB.
+fn block(io: &Io) -> (u64, u64) {
+    (io.sector * 512 >> 23, io.sector * 512 & ((8 << 20) - 1))
+}
+
+pub(crate) fn meta_blanks(ios: &[Io]) -> Vec<u8> {
+    let mut out = b"# a sample\n# block_id io_offset io_size op_time op_name user_namespace user_name rs_shard_id op_count host_name\n".to_vec();
+    out.extend(lines(ios, |io| {
+        let (block, offset) = block(io);
+        let (s, us) = (1_572_074_461 + io.at_us / 1_000_000, io.at_us % 1_000_000);
+        let (bytes, op) = (io.bytes(), io.letter("2", "4"));
+        format!(
+            "{block} {offset} {bytes} {s}.{us:06} {op} 3 5 1 1 {}",
+            io.volume
+        )
+    }));
+    out
+}
+
+pub(crate) fn meta_csv(ios: &[Io]) -> Vec<u8> {
+    let mut out = b"op_time,block_id,block_id_size,io_size,io_offset,user_name,user_namespace,op_name,op_count,host_name,rs_shard_id\n".to_vec();
+    out.extend(lines(ios, |io| {
+        let (block, offset) = block(io);
+        let op = io.letter("getChunkData.Permanent", "putChunk.Permanent");
+        let s = 1_572_074_461 + io.at_us / 1_000_000;
+        format!(
+            "{s},{block},40,{},{offset},u,n,{op},1,host-{},2",
+            io.bytes(),
+            io.volume
+        )
+    }));
+    out
+}
+
+pub(crate) fn google(ios: &[Io]) -> Vec<u8> {
+    let mut out = b"filename,file_offset,application,c_time,io_zone,redundancy_type,op_type,service_class,from_flash_cache,cache_hit,request_io_size_bytes,disk_io_size_bytes,response_io_size_bytes,start_time,disk_time,simulated_disk_start_time,simulated_latency\n".to_vec();
+    out.extend(lines(ios, |io| {
+        let (block, offset) = block(io);
+        let (s, us) = (1_705_305_600 + io.at_us / 1_000_000, io.at_us % 1_000_000);
+        let bytes = io.bytes();
+        let (hit, on_disk) = if io.write { (-1, 0) } else { (0, bytes) };
+        format!(
+            "f{block},{offset},bigtable,1,WARM,REPLICATED,{},OTHER,0,{hit},{bytes},{on_disk},{bytes},{s}.{us:06},0.001,0,0.002",
+            io.letter("READ", "WRITE")
+        )
+    }));
+    out
+}
+
+/// Issues and completions in order of time, what is passed over in between, and the summary.
+pub(crate) fn blkparse(ios: &[Io]) -> Vec<u8> {
+    let mut events: Vec<(u64, usize, char)> = Vec::new();
+    for (index, io) in ios.iter().enumerate() {
+        events.push((io.at_us, index, 'Q'));
+        events.push((io.at_us, index, 'D'));
+        events.push((io.at_us + io.latency_us, index, 'C'));
+    }
+    events.sort_by_key(|&(at, _, _)| at);
+    let mut out = String::from("  8,0    1        1     0.000000000     0  m   N served: 0\n");
+    for (number, (at_us, index, action)) in events.into_iter().enumerate() {
+        let io = &ios[index];
+        let (s, us) = (at_us / 1_000_000, at_us % 1_000_000);
+        let (letters, process) = (
+            io.letter("R", "WS"),
+            ["[fio]", "[0]"][usize::from(action == 'C')],
+        );
+        writeln!(
+            out,
+            "  8,{}    1 {number:>8} {s:>5}.{us:06}000   697 {action:>2} {letters:>3} {} + {} {process}",
+            io.volume, io.sector, io.sectors
+        )
+        .unwrap();
+    }
+    out.push_str("CPU1 (sda):\n Reads Queued:           1,        4KiB\n\nTotal (sda):\n");
+    out.into_bytes()
+}
+
+/// As libbpf-tools prints it, with the time in the queue. (The lines are in order of arrival here, not of completion.)
+pub(crate) fn biosnoop(ios: &[Io]) -> Vec<u8> {
+    let mut out =
+        b"TIME(s)     COMM           PID     DISK    T    SECTOR     BYTES   QUE(ms) LAT(ms)\n"
+            .to_vec();
+    out.extend(lines(ios, |io| {
+        let done = 5_000_000 + io.at_us + io.latency_us;
+        let process = ["fio", "IPC I/O Parent"][io.sector as usize % 2];
+        format!(
+            "{}.{:06} {process:<14} 711 sd{} {} {} {} 0.010 {}.{:03}",
+            done / 1_000_000,
+            done % 1_000_000,
+            io.volume,
+            io.letter("R", "W"),
+            io.sector,
+            io.bytes(),
+            io.latency_us / 1_000,
+            io.latency_us % 1_000
+        )
+    }));
     out
 }
 

@@ -10,12 +10,12 @@
 //! issue is not part of the latency. Leaves out requests that are not to the medium (pass-through commands), merges,
 //! splits, remaps and plugs. Source: the layout in the shared traces and the kernel's uapi/linux/blktrace_api.h.
 
-use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 
 use model::Op;
 
 use super::input::Input;
+use super::issued::Issued;
 use super::requests::{Found, Requests};
 use super::{Fault, Format};
 use crate::problem::Place;
@@ -121,14 +121,16 @@ impl Event {
         }
     }
 
+    /// Device and sector.
+    fn target(&self) -> (u64, u64) {
+        (u64::from(self.device), self.sector)
+    }
+
     /// The device as the kernel counts: 20 bits of minor number.
     fn device_name(&self) -> String {
         format!("{},{}", self.device >> 20, self.device & 0xf_ffff)
     }
 }
-
-/// Issued requests that wait for their completion: by device and sector, first in first out.
-type Issued = HashMap<(u32, u64), VecDeque<(Option<usize>, u64)>>;
 
 fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
     let Some(magic) = input.head().first_chunk::<4>() else {
@@ -140,7 +142,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
             "the magic number of blktrace is missing",
         ));
     };
-    let mut issued = Issued::new();
+    let mut issued = Issued::default();
     loop {
         let at = input.offset();
         let Some(header) = input.record::<48>()? else {
@@ -172,23 +174,12 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
                     break;
                 }
             }
-            COMPLETE => complete(&event, requests, &mut issued),
-            REQUEUE => {
-                // It goes back and will be issued again; until then nothing can complete it.
-                requests.note("requests put back by the driver (each further issue counts)");
-                if let Some(waiting) = issued.get_mut(&(event.device, event.sector)) {
-                    waiting.pop_back();
-                }
-            }
+            COMPLETE => issued.complete(event.target(), event.time_ns, requests),
+            REQUEUE => issued.requeue(event.target(), requests),
             _ => {}
         }
     }
-    if !issued.values().all(VecDeque::is_empty) {
-        let left: usize = issued.values().map(VecDeque::len).sum();
-        for _ in 0..left {
-            requests.note("issued requests without a completion");
-        }
-    }
+    issued.finish(requests);
     Ok(())
 }
 
@@ -228,23 +219,8 @@ fn issue(
     match requests.push(volume, &found, place)? {
         ControlFlow::Break(()) => Ok(ControlFlow::Break(())),
         ControlFlow::Continue(index) => {
-            let waiting = issued.entry((event.device, event.sector)).or_default();
-            waiting.push_back((index, event.time_ns));
+            issued.issue(event.target(), index, event.time_ns);
             Ok(ControlFlow::Continue(()))
         }
-    }
-}
-
-fn complete(event: &Event, requests: &mut Requests, issued: &mut Issued) {
-    let key = (event.device, event.sector);
-    let Some((index, issued_ns)) = issued.get_mut(&key).and_then(VecDeque::pop_front) else {
-        requests.note("completions without an issue");
-        return;
-    };
-    if issued.get(&key).is_some_and(VecDeque::is_empty) {
-        issued.remove(&key);
-    }
-    if let Some(index) = index {
-        requests.complete(index, event.time_ns.saturating_sub(issued_ns));
     }
 }

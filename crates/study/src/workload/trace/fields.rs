@@ -4,11 +4,12 @@ use super::Fault;
 use crate::problem::Place;
 
 /// Most columns that any format looks at.
-const MOST: usize = 10;
+pub(super) const MOST: usize = 24;
 
 /// One line taken apart.
 pub(super) struct Fields<'a> {
     line: usize,
+    whole: &'a [u8],
     columns: [&'a [u8]; MOST],
     count: usize,
 }
@@ -23,24 +24,53 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     format!("`{short}`")
 }
 
+/// What stands between blanks or tabs.
+fn blanks(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let columns = text.split(u8::is_ascii_whitespace);
+    columns.filter(|column| !column.is_empty())
+}
+
 impl<'a> Fields<'a> {
     /// Columns between commas, without blanks around them.
     pub(super) fn commas(line: usize, text: &'a [u8]) -> Fields<'a> {
-        Fields::from(
-            line,
-            text.split(|&byte| byte == b',').map(<[u8]>::trim_ascii),
-        )
+        let columns = text.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+        Fields::from(line, text, columns)
+    }
+
+    /// Columns between semicolons, without blanks around them.
+    pub(super) fn semicolons(line: usize, text: &'a [u8]) -> Fields<'a> {
+        let columns = text.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+        Fields::from(line, text, columns)
     }
 
     /// Columns between blanks or tabs.
     pub(super) fn blanks(line: usize, text: &'a [u8]) -> Fields<'a> {
-        let columns = text.split(u8::is_ascii_whitespace);
-        Fields::from(line, columns.filter(|column| !column.is_empty()))
+        Fields::from(line, text, blanks(text))
     }
 
-    fn from(line: usize, columns: impl Iterator<Item = &'a [u8]>) -> Fields<'a> {
+    /// Columns between blanks, of which the one after the first `before` and ahead of the last `after` may have blanks in
+    /// it.
+    pub(super) fn around(line: usize, text: &'a [u8], before: usize, after: usize) -> Fields<'a> {
+        let count = blanks(text).count();
+        let Some(more) = count
+            .checked_sub(before + after + 1)
+            .filter(|&more| more > 0)
+        else {
+            return Fields::blanks(line, text);
+        };
+        let start = |column: &[u8]| column.as_ptr() as usize - text.as_ptr() as usize;
+        let named = |index: usize| blanks(text).nth(index).unwrap_or(&[]);
+        let (first, last) = (named(before), named(before + more));
+        let middle = &text[start(first)..start(last) + last.len()];
+        let ahead = blanks(text).take(before);
+        let behind = blanks(text).skip(before + more + 1);
+        Fields::from(line, text, ahead.chain([middle]).chain(behind))
+    }
+
+    fn from(line: usize, whole: &'a [u8], columns: impl Iterator<Item = &'a [u8]>) -> Fields<'a> {
         let mut fields = Fields {
             line,
+            whole: whole.trim_ascii(),
             columns: [&[]; MOST],
             count: 0,
         };
@@ -51,6 +81,22 @@ impl<'a> Fields<'a> {
             fields.count += 1;
         }
         fields
+    }
+
+    /// The number of the line.
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The whole line, without blanks around it.
+    pub(super) fn line_text(&self) -> &'a [u8] {
+        self.whole
+    }
+
+    /// The column that holds this name.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        let held = &self.columns[..self.count.min(MOST)];
+        held.iter().position(|column| *column == name.as_bytes())
     }
 
     /// How many columns the line has.
@@ -146,6 +192,19 @@ pub(super) fn decimal(text: &[u8], unit: u64) -> Option<u128> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_name_with_blanks_is_one_column() {
+        let columns = |text: &str| {
+            let fields = Fields::around(1, text.as_bytes(), 1, 2);
+            let texts = (0..fields.count()).map(|column| shown(fields.text(column)));
+            texts.collect::<Vec<_>>().join("")
+        };
+        assert_eq!(columns(" 1 tmux: server  2 3 "), "`1``tmux: server``2``3`");
+        assert_eq!(columns("1 a 2 3"), "`1``a``2``3`");
+        assert_eq!(columns("1 2 3"), "`1``2``3`");
+        assert_eq!(columns("1 a  b c 2 3"), "`1``a  b c``2``3`");
+    }
 
     #[test]
     fn decimals_are_exact() {

@@ -3,7 +3,7 @@
 //! Version 2: `file action [offset length]`, with `file wait N` for pauses in microseconds, each counted from the one
 //! before. Version 3: a time in microseconds before each line (the manual says milliseconds; fio 3.33 writes and reads
 //! microseconds). Actions: add, open, close, read, write, trim, sync, datasync, sync_file_range, wait. A file is a
-//! volume. Leaves out open and close, and sync_file_range, which flushes no drive. fio itself passes over waits below
+//! volume. Version 2 without any wait says nothing of times. Leaves out open and close, and sync_file_range, which flushes no drive. fio itself passes over waits below
 //! 100 µs in version 2; here they count. Source: fio's manual, "Trace file format", and logs written by fio 3.33.
 
 use std::collections::HashSet;
@@ -68,11 +68,10 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
     };
     let mut added: HashSet<Box<[u8]>> = HashSet::new();
     let mut now_us = 0u64;
+    let mut waits = version == 3;
     loop {
         let number = input.line_number() + 1;
-        let Some(line) = input.line()? else {
-            return Ok(());
-        };
+        let Some(line) = input.line()? else { break };
         let fields = Fields::blanks(number, line);
         if fields.count() == 0 {
             continue;
@@ -99,6 +98,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
             Action::Nothing => continue,
             Action::Wait => {
                 let us = fields.number(file + 2, "microseconds to wait")?;
+                waits = true;
                 let later = now_us.checked_add(us);
                 now_us = later
                     .ok_or_else(|| fields.fault("the waits add up to more than 584,000 years"))?;
@@ -128,7 +128,11 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         let volume = requests.volume(file_name, &fields.place(), name)?;
         let found = Found::new(u128::from(now_us) * 1_000, op, offset, bytes);
         if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
-            return Ok(());
+            break;
         }
     }
+    if !waits {
+        requests.untimed();
+    }
+    Ok(())
 }

@@ -20,25 +20,42 @@ pub(super) struct Lines {
 impl Lines {
     /// Reads all lines, or as many as are wanted; blank ones are passed over.
     pub(super) fn read(&self, input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-        let mut volume = Vec::new();
-        loop {
-            let number = input.line_number() + 1;
-            let Some(line) = input.line()? else {
-                return Ok(());
-            };
-            let header = self.header.filter(|_| number == 1);
-            if line.trim_ascii().is_empty() || header.is_some_and(|header| is_header(line, header))
-            {
-                continue;
+        each_line(input, requests, self.split, |fields, volume, _| {
+            let header = self.header.filter(|_| fields.line() == 1);
+            if header.is_some_and(|header| is_header(fields.line_text(), header)) {
+                return Ok(None);
             }
-            let fields = (self.split)(number, line);
-            volume.clear();
-            let found = (self.request)(&fields, &mut volume)?;
-            let name = || String::from_utf8_lossy(&volume).into_owned();
-            let volume = requests.volume(&volume, &fields.place(), name)?;
-            if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
-                return Ok(());
-            }
+            (self.request)(fields, volume).map(Some)
+        })
+    }
+}
+
+/// Gives every line that is not blank to `request`, in columns, and takes the request that it finds there, whose volume's
+/// name it puts into the empty vector; ends when enough have been read.
+pub(super) fn each_line(
+    input: &mut Input,
+    requests: &mut Requests,
+    split: for<'a> fn(usize, &'a [u8]) -> Fields<'a>,
+    mut request: impl FnMut(&Fields, &mut Vec<u8>, &mut Requests) -> Result<Option<Found>, Fault>,
+) -> Result<(), Fault> {
+    let mut volume = Vec::new();
+    loop {
+        let number = input.line_number() + 1;
+        let Some(line) = input.line()? else {
+            return Ok(());
+        };
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let fields = split(number, line);
+        volume.clear();
+        let Some(found) = request(&fields, &mut volume, requests)? else {
+            continue;
+        };
+        let name = || String::from_utf8_lossy(&volume).into_owned();
+        let volume = requests.volume(&volume, &fields.place(), name)?;
+        if let ControlFlow::Break(()) = requests.push(volume, &found, || fields.place())? {
+            return Ok(());
         }
     }
 }

@@ -5,12 +5,21 @@
 //! refuses and names both (see [`Format::detect`]). Sources are plain, gzip or xz. What it leaves out: data, thread and
 //! process ids, and everything that is not a request to a drive.
 
+mod alicloud;
+mod biosnoop;
+mod blkparse;
 mod blktrace;
+mod csv;
 mod disksim;
+mod extents;
 mod fields;
+mod fiu;
+mod google;
 mod input;
 mod iolog;
+mod issued;
 mod lines;
+mod meta;
 mod mqsim;
 mod msr;
 mod record;
@@ -26,6 +35,7 @@ use std::path::{Path, PathBuf};
 
 use model::{Op, Span};
 
+pub use csv::Columns;
 pub use record::{Record, Request};
 
 use crate::problem::{Place, Problem, Problems};
@@ -37,6 +47,8 @@ use requests::Requests;
 pub struct Options {
     /// The format; told by content if `None`.
     pub format: Option<&'static Format>,
+    /// Which column is what, for a text whose format does not say it; without a format, it is that of columns.
+    pub columns: Option<Columns>,
     /// Only the requests of the volume of this name.
     pub volume: Option<String>,
     /// Only so many requests from the beginning of the file.
@@ -50,6 +62,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             format: None,
+            columns: None,
             volume: None,
             first: None,
             most_records: 500_000_000,
@@ -68,6 +81,8 @@ pub struct Trace {
     pub records: Vec<Record>,
     /// Names of the volumes (devices, disks, files) in the order of their first appearance in the file.
     pub volumes: Vec<String>,
+    /// Whether the file says when requests arrive, and not only in which order.
+    pub timed: bool,
     /// Whether the file had them in order of arrival.
     pub in_order: bool,
     /// Requests to volumes other than the one asked for.
@@ -115,9 +130,16 @@ pub static FORMATS: &[Format] = &[
     msr::FORMAT,
     systor::FORMAT,
     tencent::FORMAT,
+    alicloud::FORMAT,
+    fiu::FORMAT,
+    meta::FORMAT,
+    google::FORMAT,
     spc::FORMAT,
     blktrace::FORMAT,
+    blkparse::FORMAT,
+    biosnoop::FORMAT,
     iolog::FORMAT,
+    csv::FORMAT,
 ];
 
 impl Format {
@@ -148,10 +170,10 @@ impl Format {
                         fields::shown(&head.bytes[..head.bytes.len().min(16)])
                     ),
                 };
-                Err(
-                    Fault::whole(format!("is in no format that is known; {start}"))
-                        .help(format!("name the format with --format: {names}")),
-                )
+                let help = format!(
+                    "name the format with --format: {names}; or say by --columns which column is what"
+                );
+                Err(Fault::whole(format!("is in no format that is known; {start}")).help(help))
             }
             (Some(one), Some(two)) => {
                 let mut both = vec![one.name, two.name];
@@ -281,6 +303,7 @@ pub fn read_from(source: impl Read, origin: &str, options: &Options) -> Result<T
         format,
         records: finished.records,
         volumes: finished.volumes,
+        timed: finished.timed,
         in_order: finished.in_order,
         other_volumes: finished.other_volumes,
         notes: finished.notes,
@@ -299,9 +322,10 @@ fn scan(
     requests: &mut Requests,
 ) -> Result<&'static Format, Fault> {
     let mut input = Input::open(source)?;
-    let format = match options.format {
-        Some(format) => format,
-        None => Format::detect(&input)?,
+    let format = match (options.format, &options.columns) {
+        (Some(format), _) => format,
+        (None, Some(_)) => &csv::FORMAT,
+        (None, None) => Format::detect(&input)?,
     };
     (format.read)(&mut input, requests)?;
     Ok(format)

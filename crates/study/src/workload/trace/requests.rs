@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use model::{Op, Span};
 
+use super::csv::Columns;
 use super::record::{LAST_ARRIVAL, OFFSETS, Record, Request};
 use super::{Fault, Options};
 use crate::problem::Place;
@@ -59,6 +60,7 @@ pub(super) struct Requests<'a> {
     sorted: bool,
     other_volumes: u64,
     notes: Vec<(&'static str, u64)>,
+    timed: bool,
     /// A request (as in the finished trace) whose place in the file is asked for.
     pub(super) sought: Option<Record>,
     pub(super) found: Option<Place>,
@@ -78,6 +80,7 @@ impl<'a> Requests<'a> {
             sorted: true,
             other_volumes: 0,
             notes: Vec::new(),
+            timed: true,
             sought: None,
             found: None,
         }
@@ -213,6 +216,16 @@ impl<'a> Requests<'a> {
         ControlFlow::Continue(None)
     }
 
+    /// Which column is what, for a text that does not say it.
+    pub(super) fn columns(&self) -> Option<&'a Columns> {
+        self.options.columns.as_ref()
+    }
+
+    /// The trace has no times, only an order.
+    pub(super) fn untimed(&mut self) {
+        self.timed = false;
+    }
+
     /// Sets the response time of a request taken earlier.
     pub(super) fn complete(&mut self, index: usize, latency_ns: u64) {
         if let Some(record) = self.records.get_mut(index) {
@@ -243,6 +256,7 @@ impl<'a> Requests<'a> {
             in_order: self.sorted,
             other_volumes: self.other_volumes,
             notes: self.notes,
+            timed: self.timed,
         }
     }
 }
@@ -255,4 +269,5 @@ pub(super) struct Finished {
     pub in_order: bool,
     pub other_volumes: u64,
     pub notes: Vec<(&'static str, u64)>,
+    pub timed: bool,
 }

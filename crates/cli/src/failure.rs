@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Failed(String),
     /// The work was done and its verdict is negative: exit code 3.
     Verdict(String),
+    /// The user asked to end, and what there was has been printed: this exit code.
+    Stopped(u8),
     /// Nobody reads the output any more (`drivelab drives | head -1`): not an error of ours.
     ClosedPipe,
 }
@@ -46,6 +48,7 @@ impl Failure {
                 tell(&format!("verdict: {what}"));
                 ExitCode::from(3)
             }
+            Failure::Stopped(code) => ExitCode::from(code),
             Failure::ClosedPipe => ExitCode::SUCCESS,
         }
     }

@@ -21,6 +21,7 @@ mod serve;
 mod setting;
 mod show;
 mod state;
+mod stop;
 
 use std::process::ExitCode;
 
@@ -43,7 +44,7 @@ Examples:
   drivelab fit --jobs                                    how to make a model of your own drive
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
 
-Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 a verdict failed.")]
+Exit codes: 0 done, 1 it failed, 2 bad usage or bad input, 3 a verdict failed, 130 stopped by Ctrl-C.")]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

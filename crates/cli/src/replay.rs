@@ -11,13 +11,14 @@ use study::problem::{Place, Problem, Problems, nearest};
 use study::report::{csv, replay as report};
 use study::run::replay::{ReplayPlan, SPEEDS, replay_all};
 use study::workload::replay::{Beyond, Pace};
-use study::workload::trace::{self, FORMATS, Options};
+use study::workload::trace::{self, Columns, FORMATS, Options, Trace};
 
 use crate::failure::Failure;
 use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
 use crate::setting::SettingArgs;
 use crate::state::State;
+use crate::stop::Stop;
 
 /// What stands below the options, before and after the formats.
 const EXAMPLES: &str = "\
@@ -26,6 +27,7 @@ Examples:
   drivelab replay hm_0.csv.gz --drive p3700-1600 --speed 4           four times as fast
   drivelab replay hm_0.csv.gz --drive p3700-1600 --depth 32          as fast as 32 at once allow
   drivelab replay vm.vscsi.xz --drive p4800x-375 --beyond wrap       a larger disk's trace
+  drivelab replay io.csv --drive p3700-1600 --columns time=1,op=3,offset=4,size=5 --time-unit us
   drivelab replay tpcc.trace --format mqsim --volume 4 --drive p4800x-375
   drivelab replay log --drive p4800x-375 --output-format json | jq .drives[0].read
 
@@ -51,6 +53,14 @@ pub(crate) struct Args {
     /// The trace's format, if its content should not decide
     #[arg(long)]
     format: Option<String>,
+
+    /// Which column of a text is what, from 1: time, op, offset, size, and sector, sectors, volume, latency
+    #[arg(long, value_name = "LIST")]
+    columns: Option<String>,
+
+    /// What the times of --columns count: s, ms, us or ns
+    #[arg(long, value_name = "UNIT", requires = "columns")]
+    time_unit: Option<String>,
 
     /// Replay as recorded, but this many times as fast
     #[arg(long, value_name = "X", conflicts_with = "depth", value_parser = speed)]
@@ -128,9 +138,10 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (format, host, plans) = prepare(args)?;
+    let (format, columns, host, mut plans) = prepare(args)?;
     let options = Options {
         format,
+        columns,
         volume: args.volume.clone(),
         first: args.first,
         ..Options::default()
@@ -138,11 +149,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let bar = Progress::new("{msg:10} [{wide_bar}] {percent:>3} % {elapsed}");
     bar.message("reading".into());
     let trace = trace::read(&args.trace, &options)?;
+    pace_without_times(args, &trace, &mut plans)?;
     bar.message("replaying".into());
+    let stop = Stop::on_signals()?;
     let results = replay_all(&trace, &plans, &|share| {
         bar.share(share);
+        stop.go_on()
     });
     bar.finish();
+    stop.announce();
     let mut rows = Vec::new();
     let mut problems = Problems::default();
     for (plan, result) in plans.iter().zip(results) {
@@ -154,36 +169,76 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             Err(more) => problems.0.extend(more.0),
         }
     }
+    if !rows.is_empty() {
+        show(args, &trace, &host, plans[0].pace, &rows)?;
+    }
+    // The drives that could not replay it are told after what the others made of it.
     problems.or(())?;
+    stop.finish()
+}
+
+/// A trace without times has no pace of its own.
+fn pace_without_times(
+    args: &Args,
+    trace: &Trace,
+    plans: &mut [ReplayPlan],
+) -> Result<(), Problems> {
+    if trace.timed || args.depth.is_some() {
+        return Ok(());
+    }
+    if args.speed.is_some() {
+        let what =
+            "--speed: the trace has an order and no times; --depth says how fast it is replayed";
+        return Err(Problems::whole("command line", what));
+    }
+    for plan in plans {
+        plan.pace = Pace::of(trace);
+    }
+    Ok(())
+}
+
+/// Prints what came out, and writes the table for pandas.
+fn show(
+    args: &Args,
+    trace: &Trace,
+    host: &str,
+    pace: Pace,
+    rows: &[report::Row],
+) -> Result<(), Failure> {
     if let Some(path) = &args.csv {
         let replay = csv::Replay {
-            rows: &rows,
+            rows,
             source: &trace.origin,
-            host: &host,
+            host,
             state: args.state.into(),
-            pace: plans[0].pace,
+            pace,
             seed: args.seed,
         };
         write_whole(path, csv::replay(&replay).as_bytes())?;
     }
     let mut out = io::stdout().lock();
     if args.output_format == Format::Json {
-        let json = report::json(&rows, &trace, plans[0].pace, args.seed);
+        let json = report::json(rows, trace, pace, args.seed);
         writeln!(out, "{json:#}")?;
         return Ok(());
     }
-    writeln!(out, "{}\n", report::trace_lines(&trace))?;
-    writeln!(out, "{}\n", report::table(&rows))?;
-    writeln!(out, "{}", report::drives_table(&rows))?;
-    write!(out, "{}", report::anatomy(&rows))?;
-    for note in report::notes(&rows, &trace) {
+    writeln!(out, "{}\n", report::trace_lines(trace))?;
+    writeln!(out, "{}\n", report::table(rows))?;
+    writeln!(out, "{}", report::drives_table(rows))?;
+    write!(out, "{}", report::anatomy(rows))?;
+    for note in report::notes(rows, trace) {
         writeln!(out, "\nnote: {note}")?;
     }
     Ok(())
 }
 
-/// The format, if it is given, the host's name, and a plan a drive.
-type Prepared = (Option<&'static trace::Format>, String, Vec<ReplayPlan>);
+/// The format and columns, if they are given, the host's name, and a plan a drive.
+type Prepared = (
+    Option<&'static trace::Format>,
+    Option<Columns>,
+    String,
+    Vec<ReplayPlan>,
+);
 
 /// Reads the arguments; all that is wrong with the arguments at once.
 fn prepare(args: &Args) -> Result<Prepared, Problems> {
@@ -194,6 +249,10 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
             problems.0.push(unknown_format(name));
         }
         format
+    });
+    let columns = columns(args, format).unwrap_or_else(|more| {
+        problems.0.extend(more.0);
+        None
     });
     let outputs = output::asked([("--csv", &args.csv)]);
     problems
@@ -234,7 +293,22 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
             Err(more) => problems.0.extend(more.0),
         }
     }
-    problems.or((format, id, plans))
+    problems.or((format, columns, id, plans))
+}
+
+/// What `--columns` says.
+fn columns(args: &Args, format: Option<&trace::Format>) -> Result<Option<Columns>, Problems> {
+    let Some(list) = &args.columns else {
+        return Ok(None);
+    };
+    if let Some(other) = format.filter(|format| format.name != "csv") {
+        let what = format!(
+            "--columns: the format {} has columns of its own",
+            other.name
+        );
+        return Err(Problems::whole("command line", what));
+    }
+    Columns::new(list, args.time_unit.as_deref()).map(Some)
 }
 
 fn unknown_format(name: &str) -> Problem {

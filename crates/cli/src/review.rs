@@ -24,6 +24,7 @@ Examples:
   drivelab review p4800x-375 p3700-1600 9100max-2400
   drivelab review p4800x-375 ./my-drive.toml --job database.fio --job log.fio
   drivelab review p4800x-375 --trace vm.vscsi.xz --output vm.html
+  drivelab review p4800x-375 p3700-1600 --job database.fio --only-jobs
   drivelab review p4800x-375 p3700-1600 --suite full --seed 7
   drivelab review optane-memory-16 950pro-256 --suite virten-2017
   drivelab review p4800x-375 p4800x-750 --power-limit 12W --uptime 10min
@@ -43,6 +44,10 @@ pub(crate) struct Args {
     /// A block trace to replay on each drive, as recorded; may be given several times
     #[arg(long = "trace", value_name = "FILE")]
     traces: Vec<PathBuf>,
+
+    /// Run the jobs and traces alone, without the suite
+    #[arg(long)]
+    only_jobs: bool,
 
     /// quick takes about a minute for three drives, full has every percentile to 99.999 and takes many; anandtech-2017,
     /// virten-2017 and perftest are the tests of published articles
@@ -132,6 +137,14 @@ fn read(args: &Args) -> Result<Request, Problems> {
             Err(all) => problems.0.extend(all.0),
         }
     }
+    if args.only_jobs && args.jobs.is_empty() && args.traces.is_empty() {
+        problems.0.push(Problem {
+            origin: "command line".into(),
+            place: Place::Whole,
+            what: "--only-jobs: there is no job".into(),
+            help: Some("--job FILE or --trace FILE".into()),
+        });
+    }
     problems.0.extend(unwritable(args).0);
     let mut seen = BTreeSet::new();
     for drive in &drives {
@@ -156,6 +169,7 @@ fn read(args: &Args) -> Result<Request, Problems> {
             },
             seed: args.seed,
             yours,
+            only_yours: args.only_jobs,
         }),
         _ => Err(problems),
     }
@@ -186,9 +200,14 @@ fn trace_file(path: &Path) -> Result<Yours, Problems> {
     Ok(Yours {
         source: path.display().to_string(),
         text: format!(
-            "{} requests ({}), at their recorded times; addresses beyond a drive are folded into it",
+            "{} requests ({}), {}; addresses beyond a drive are folded into it",
             trace.records.len(),
-            trace.format.name
+            trace.format.name,
+            if trace.timed {
+                "at their recorded times"
+            } else {
+                "one after the other, as the trace has no times"
+            }
         ),
         workload: Workload::Trace(trace),
     })

@@ -15,11 +15,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use model::Span;
 use model::host::HostConfig;
 use study::catalogue::{DriveSheet, HostSheet};
-use study::problem::{Problems, nearest};
+use study::problem::{Problem, Problems, nearest};
 use study::report::csv;
-use study::report::fio::{Formats, Report, print};
-use study::run::{Outcome, Plan, simulate};
-use study::workload::fio::{JobSet, Surroundings, option_names, read, takes_value};
+use study::report::fio::{Formats, Report, print, print_drives};
+use study::run::{Outcome, Plan, sweep_until};
+use study::workload::fio::{JobSet, Surroundings, option_names, read_overridden, takes_value};
 use study::workload::job::{Job, Mix};
 use study::workload::replay::read_iologs;
 
@@ -27,11 +27,13 @@ use crate::failure::{Failure, tell};
 use crate::output::{self, write_whole};
 use crate::setting::SettingArgs;
 use crate::state::State;
+use crate::stop::Stop;
 
 /// Run fio jobs on a simulated drive
 ///
 /// Takes fio's job files as they are and every option of fio's command line; prints what fio would print.
-/// Options of fio: see `man fio`; those that mean nothing to a model are ignored with a warning.
+/// Options of fio: see `man fio`; those that mean nothing to a model are ignored with a warning. Those behind a job file
+/// override what it says.
 #[derive(clap::Args)]
 #[command(override_usage = "drivelab run [JOBFILE]... --drive <DRIVE> [OPTIONS] [FIO OPTIONS]")]
 #[command(after_help = "\
@@ -41,15 +43,16 @@ Examples:
       --rwmixread=70 --bs=4k --iodepth=16 --runtime=10 --time_based
   drivelab run job.fio --drive p4800x-375 --output-format=json+ --output=result.json
   drivelab run job.fio --drive p4800x-375 --csv result.csv
+  drivelab run job.fio --drive p4800x-375 --drive p3700-1600 --runtime=5
   drivelab run job.fio --drive 9100max-2400 --state fresh --host xeon-2017 --seed 7
   drivelab run job.fio --drive p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min")]
 pub(crate) struct Args {
     /// fio job files
     #[arg(value_name = "JOBFILE")]
     files: Vec<PathBuf>,
-    /// Name of a drive (see `drivelab drives`) or path of a drive's TOML file
-    #[arg(long)]
-    drive: String,
+    /// Name of a drive (see `drivelab drives`) or path of a drive's TOML file; several give one table
+    #[arg(long = "drive", required = true, value_name = "DRIVE")]
+    drives: Vec<String>,
     /// Name of a host or path of a host's TOML file
     #[arg(long, default_value = "xeon-2017")]
     host: String,
@@ -88,6 +91,9 @@ pub(crate) struct Args {
     /// Other options of fio's program that mean nothing here
     #[command(flatten)]
     ignored: Ignored,
+    /// Options of fio's jobs that count above those of the job files
+    #[arg(long = "override", hide = true, allow_hyphen_values = true)]
+    overriding: Vec<String>,
     /// Options of fio's jobs, as `--option=value`
     #[arg(last = true, hide = true)]
     fio: Vec<String>,
@@ -138,7 +144,8 @@ impl Ignored {
     }
 }
 
-/// Moves options of fio's jobs behind a `--`, with their values joined by `=`, if the verb is `run`.
+/// Moves options of fio's jobs behind a `--`, with their values joined by `=`, if the verb is `run`; those that stand
+/// behind a job file and before any `--name` become `--override`s.
 pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     #[derive(clap::Parser)]
     struct Own {
@@ -150,12 +157,16 @@ pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsS
         return arguments;
     }
     let command = Own::command();
-    let mut own: Vec<&str> = command.get_opts().filter_map(clap::Arg::get_long).collect();
-    own.extend(["help", "version"]);
+    let names = command.get_opts().filter_map(clap::Arg::get_long);
+    let own: Vec<&str> = names.chain(["help", "version"]).collect();
+    let valued = |name: &str| {
+        let mut options = command.get_opts();
+        options.any(|option| option.get_long() == Some(name) && option.get_action().takes_values())
+    };
     let mut known: Vec<&str> = option_names().collect();
     known.extend(&own);
     let mut kept: Vec<OsString> = arguments.drain(..2).collect();
-    let mut fio = Vec::new();
+    let (mut fio, mut file, mut section) = (Vec::<OsString>::new(), false, false);
     let mut rest = arguments.into_iter();
     while let Some(argument) = rest.next() {
         let text = argument.to_string_lossy().into_owned();
@@ -169,21 +180,31 @@ pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsS
             None => (option, None),
         };
         // fio takes one dash for two, so `-rw=read` is an option of its; `-h` and `-` alone are not.
-        if option.len() == text.len() || name.len() < 2 || own.contains(&name) {
+        if option.len() == text.len() || name.len() < 2 {
+            file |= option.len() == text.len() || text == "-";
             kept.push(argument);
             continue;
         }
-        match takes_value(name) {
-            Some(true) if value.is_none() => {
-                let value = rest.next().unwrap_or_default();
-                fio.push(format!("--{name}={}", value.to_string_lossy()).into());
+        let takes = takes_value(name);
+        let near = || nearest(name, known.iter().copied());
+        if own.contains(&name) || takes.is_none() && near().is_some_and(|near| own.contains(&near))
+        {
+            kept.push(argument);
+            if value.is_none() && valued(name) {
+                kept.extend(rest.next());
             }
-            None if nearest(name, known.iter().copied())
-                .is_some_and(|near| own.contains(&near)) =>
-            {
-                kept.push(argument);
-            }
-            _ => fio.push(format!("--{option}").into()),
+            continue;
+        }
+        let mut written = format!("--{option}");
+        if takes == Some(true) && value.is_none() {
+            let value = rest.next().unwrap_or_default();
+            written = format!("--{name}={}", value.to_string_lossy());
+        }
+        section |= name == "name";
+        if file && !section {
+            kept.push(format!("--override={written}").into());
+        } else {
+            fio.push(written.into());
         }
     }
     if !fio.is_empty() {
@@ -194,53 +215,94 @@ pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsS
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (drive, host, set) = inputs(args)?;
+    let (drives, host, set) = inputs(args)?;
     if args.parse_only {
         return Ok(());
     }
-    let plan = Plan {
-        drive: drive.config,
+    let plan = |drive: &DriveSheet| Plan {
+        drive: drive.config.clone(),
         state: args.state.into(),
         host: HostConfig {
             io_queues: drive.io_queues,
-            ..host.config
+            ..host.config.clone()
         },
-        jobs: set.jobs,
+        jobs: set.jobs.clone(),
         seed: args.seed,
         series_every: Span::from_ms(500),
     };
+    let plans: Vec<Plan> = drives.iter().map(plan).collect();
     let bar = progress(args.eta);
     let begun = Once::new();
-    let outcome = simulate(&plan, &|share| {
+    let stop = Stop::on_signals()?;
+    let outcomes = sweep_until(&plans, &|share| {
         // Preparing the drive says nothing about how long the jobs take.
         begun.call_once(|| bar.reset_eta());
         bar.set_position((share * 1000.0) as u64);
+        stop.go_on()
     });
     bar.finish_and_clear();
-    let outcome = outcome?;
-    for name in within_ramp(&plan.jobs, &outcome) {
-        tell(&format!(
-            "warning: job {name} ended within its ramp_time: nothing of it was counted"
-        ));
+    stop.announce();
+    let mut problems = Problems::default();
+    let mut done = Vec::new();
+    for (drive, outcome) in drives.iter().zip(outcomes) {
+        match outcome {
+            Ok(outcome) => done.push((drive, outcome)),
+            Err(more) if drives.len() == 1 => problems.0.extend(more.0),
+            Err(more) => problems.0.extend(more.0.into_iter().map(|problem| Problem {
+                origin: format!("{} on {}", problem.origin, drive.id),
+                ..problem
+            })),
+        }
     }
-    let report = Report {
-        jobs: &plan.jobs,
+    if !done.is_empty() {
+        show(args, &host, &set, &done)?;
+    }
+    // The drives that could not run the jobs are told after what came out on the others.
+    problems.or(())?;
+    stop.finish()
+}
+
+/// Prints what came out, and writes the table for pandas.
+fn show(
+    args: &Args,
+    host: &HostSheet,
+    set: &JobSet,
+    done: &[(&DriveSheet, Outcome)],
+) -> Result<(), Failure> {
+    for (drive, outcome) in done.iter().filter(|(_, outcome)| !outcome.stopped) {
+        let on = match args.drives.len() {
+            1 => String::new(),
+            _ => format!(" on {}", drive.id),
+        };
+        for name in within_ramp(&set.jobs, outcome) {
+            tell(&format!(
+                "warning: job {name} ended within its ramp_time{on}: nothing of it was counted"
+            ));
+        }
+    }
+    let reports = done.iter().map(|(drive, outcome)| Report {
+        jobs: &set.jobs,
         globals: &set.globals,
-        outcome: &outcome,
+        outcome,
         drive: &drive.id,
-        series_every: plan.series_every,
+        series_every: Span::from_ms(500),
+    });
+    let reports: Vec<Report> = reports.collect();
+    let text = match &reports[..] {
+        [one] if args.drives.len() == 1 => print(one, args.output_format),
+        several => print_drives(several, args.output_format),
     };
-    let text = print(&report, args.output_format);
     if let Some(path) = &args.csv {
-        let run = csv::Run {
+        let runs = done.iter().map(|(drive, outcome)| csv::Run {
             drive: &drive.id,
             host: &host.id,
-            state: plan.state,
-            seed: plan.seed,
-            jobs: &plan.jobs,
-            outcome: &outcome,
-        };
-        write_whole(path, csv::run(&run).as_bytes())?;
+            state: args.state.into(),
+            seed: args.seed,
+            jobs: &set.jobs,
+            outcome,
+        });
+        let runs: Vec<csv::Run> = runs.collect();
+        write_whole(path, csv::run(&runs).as_bytes())?;
     }
     match &args.output {
         Some(path) => write_whole(path, text.as_bytes()),
@@ -248,23 +310,37 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Drive, host and jobs, or all that is wrong with any of them.
-fn inputs(args: &Args) -> Result<(DriveSheet, HostSheet, JobSet), Problems> {
-    let drive = study::catalogue::drive(&args.drive)
-        .and_then(|mut drive| drive.set(&args.setting.into()).map(|()| drive));
+/// Drives, host and jobs, or all that is wrong with any of them.
+fn inputs(args: &Args) -> Result<(Vec<DriveSheet>, HostSheet, JobSet), Problems> {
+    let mut wrong = Problems::default();
+    let mut drives = Vec::new();
+    for name in &args.drives {
+        let drive = study::catalogue::drive(name);
+        match drive.and_then(|mut drive| drive.set(&args.setting.into()).map(|()| drive)) {
+            Ok(drive) => drives.push(drive),
+            Err(more) => wrong.0.extend(more.0),
+        }
+    }
     let host = study::catalogue::host(&args.host);
     let cores = host.as_ref().map_or(1, |host| host.config.cores);
     let set = jobs(args, cores).and_then(|mut set| read_iologs(&mut set.jobs).map(|()| set));
     let outputs = output::asked([("--output", &args.output), ("--csv", &args.csv)]);
     let files: Vec<&Path> = args.files.iter().map(PathBuf::as_path).collect();
-    let unwritable = output::problems(&outputs, &files);
-    match (drive, host, set) {
-        (Ok(drive), Ok(host), Ok(set)) if unwritable.0.is_empty() => Ok((drive, host, set)),
-        (drive, host, set) => {
-            let wrong = [drive.err(), host.err(), set.err(), Some(unwritable)];
-            Err(Problems(
-                wrong.into_iter().flatten().flat_map(|one| one.0).collect(),
-            ))
+    match (host, set) {
+        (Ok(host), Ok(set)) if wrong.0.is_empty() => {
+            let unwritable = output::problems(&outputs, &files);
+            unwritable.or((drives, host, set))
+        }
+        (host, set) => {
+            let more = [
+                host.err(),
+                set.err(),
+                Some(output::problems(&outputs, &files)),
+            ];
+            wrong
+                .0
+                .extend(more.into_iter().flatten().flat_map(|one| one.0));
+            Err(wrong)
         }
     }
 }
@@ -287,7 +363,13 @@ fn jobs(args: &Args, cores: u16) -> Result<JobSet, Problems> {
         },
         processors: cores.into(),
     };
-    let mut set = read(&args.fio, &args.files, &args.section, &surroundings)?;
+    let mut set = read_overridden(
+        &args.fio,
+        &args.files,
+        &args.overriding,
+        &args.section,
+        &surroundings,
+    )?;
     let ignored = args.ignored.given();
     if !ignored.is_empty() {
         let warning = format!(

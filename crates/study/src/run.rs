@@ -8,6 +8,7 @@ pub mod replay;
 pub use bench::Bench;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::host::HostConfig;
@@ -118,6 +119,20 @@ pub struct Outcome {
     pub gauges: Vec<(Gauge, f64)>,
     /// Length of the counted part of the run.
     pub counted: Span,
+    /// Whether it was stopped before its end ([`GoOn`]).
+    pub stopped: bool,
+}
+
+/// Is told the share that is done, 0 to 1, now and then, and says whether to go on. What is stopped gives what there is so
+/// far; that depends on when it was, so nothing that must come out the same twice may be stopped.
+pub type GoOn<'a> = &'a (dyn Fn(f64) -> ControlFlow<()> + Sync);
+
+/// Goes on to the end, telling the share that is done.
+fn to_the_end(progress: &(dyn Fn(f64) + Sync)) -> impl Fn(f64) -> ControlFlow<()> + Sync {
+    move |share| {
+        progress(share);
+        ControlFlow::Continue(())
+    }
 }
 
 impl Outcome {
@@ -202,18 +217,22 @@ impl Measured {
 /// # Errors
 /// Jobs that do not fit the drive (offset beyond its end, block larger than the range, ...), all of them at once.
 pub fn simulate(plan: &Plan, progress: &(dyn Fn(f64) + Sync)) -> Result<Outcome, Problems> {
+    simulate_until(plan, &to_the_end(progress))
+}
+
+/// [`simulate`] that can be stopped.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_until(plan: &Plan, go_on: GoOn<'_>) -> Result<Outcome, Problems> {
     with_drive(&plan.drive, plan.state, plan.seed, |drive| {
-        simulate_on(drive, plan, progress)
+        simulate_on(drive, plan, go_on)
     })
 }
 
 /// Runs the jobs of the plan on a device that is at hand, whose clock begins at zero; of the plan's drive only the kind
 /// of its cache counts.
-fn simulate_on<D: Device>(
-    device: D,
-    plan: &Plan,
-    progress: &(dyn Fn(f64) + Sync),
-) -> Result<Outcome, Problems> {
+fn simulate_on<D: Device>(device: D, plan: &Plan, go_on: GoOn<'_>) -> Result<Outcome, Problems> {
     let settings = resolve(&plan.jobs, device.capacity())?;
     let jobs = settings.iter().map(|one| &plan.jobs[one.job]);
     let threads = on_cores(&plan.host, jobs.map(|job| (job.engine, job.high_priority)));
@@ -221,7 +240,7 @@ fn simulate_on<D: Device>(
     let count_from = jobs.counts_from();
     let host = (host_of(&plan.host, &plan.drive), &*threads, plan.seed);
     let played = play(device, host, jobs, count_from, &|jobs, now| {
-        progress(jobs.share(now));
+        go_on(jobs.share(now))
     })?;
     let mut outcomes = played.workload.outcomes();
     for (outcome, [user, system]) in outcomes.iter_mut().zip(played.cpu) {
@@ -233,13 +252,19 @@ fn simulate_on<D: Device>(
         end: played.end,
         gauges: played.gauges,
         counted: played.end.since(count_from),
+        stopped: played.stopped,
     })
 }
 
 /// Runs independent plans on all cores; each result is that of [`simulate`], in the order of the plans. `progress` is
 /// called now and then with the share of all that is done.
 pub fn sweep(plans: &[Plan], progress: &(dyn Fn(f64) + Sync)) -> Vec<Result<Outcome, Problems>> {
-    in_parallel(plans, progress, |plan, progress| simulate(plan, progress))
+    sweep_until(plans, &to_the_end(progress))
+}
+
+/// [`sweep`] that can be stopped.
+pub fn sweep_until(plans: &[Plan], go_on: GoOn<'_>) -> Vec<Result<Outcome, Problems>> {
+    in_parallel_until(plans, go_on, simulate_until)
 }
 
 /// Does independent work on all cores, with the share of all that is done as progress; results in the order of `items`.
@@ -248,6 +273,19 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
     progress: &(dyn Fn(f64) + Sync),
     work: impl Fn(&T, &(dyn Fn(f64) + Sync)) -> R + Sync,
 ) -> Vec<R> {
+    in_parallel_until(items, &to_the_end(progress), |item, go_on| {
+        work(item, &|share| {
+            let _ = go_on(share);
+        })
+    })
+}
+
+/// [`in_parallel`] in which `go_on` stops each piece of work.
+pub(crate) fn in_parallel_until<T: Sync, R: Send>(
+    items: &[T],
+    go_on: GoOn<'_>,
+    work: impl Fn(&T, GoOn<'_>) -> R + Sync,
+) -> Vec<R> {
     let shares: Vec<AtomicU32> = items.iter().map(|_| AtomicU32::new(0)).collect();
     let report = |index: usize, share: f64| {
         shares[index].store((share * 1e6) as u32, Ordering::Relaxed);
@@ -255,14 +293,15 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(
             .iter()
             .map(|share| f64::from(share.load(Ordering::Relaxed)))
             .sum();
-        progress(sum / 1e6 / items.len() as f64);
+        go_on(sum / 1e6 / items.len() as f64)
     };
     items
         .par_iter()
         .enumerate()
         .map(|(index, item)| {
             let result = work(item, &|share| report(index, share));
-            report(index, 1.0);
+            // What it says matters to those that are not done.
+            let _ = report(index, 1.0);
             result
         })
         .collect()

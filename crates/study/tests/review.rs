@@ -38,6 +38,7 @@ fn request() -> Request {
         suite: Suite::Quick,
         effort: Suite::Quick.effort().with_ios(300),
         seed: 7,
+        only_yours: false,
         yours: vec![Yours {
             source: "mine.fio".into(),
             text: "[a]\nrw=read\n".into(),

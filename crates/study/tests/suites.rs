@@ -36,6 +36,7 @@ fn run(suite: Suite, drive: Option<&str>, ios: u64) -> Review {
         effort: suite.effort().with_ios(ios),
         seed: 7,
         yours: Vec::new(),
+        only_yours: false,
     };
     review(&request, &Virtual, &|_| {}).expect("the suite fits the drive")
 }

@@ -10,4 +10,5 @@ mod replay;
 mod reproduce;
 mod review;
 mod rig;
+mod run;
 mod settings;

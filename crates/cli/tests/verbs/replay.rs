@@ -203,3 +203,62 @@ fn help_names_every_format() {
         );
     }
 }
+
+#[test]
+fn a_drive_that_is_too_small_says_so_and_the_others_go_on() {
+    let beyond = file(b"128166385295514663,hm,0,Read,20000000000,4096,2500\n");
+    let drives = ["--drive", "optane-memory-16", "--drive", "p4800x-375"];
+    let output = replay(&beyond, &drives);
+    assert_eq!(output.status.code(), Some(2));
+    let (table, message) = (text(&output.stdout), text(&output.stderr));
+    assert!(table.contains("p4800x-375  read"), "{table}");
+    assert!(!table.contains("optane"), "{table}");
+    assert!(
+        message.contains("beyond the end of optane-memory-16"),
+        "{message}"
+    );
+    // Nothing is printed where there is nothing.
+    let output = replay(&beyond, &drives[..2]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+}
+
+#[test]
+fn a_trace_without_times_goes_as_fast_as_the_depth_allows() {
+    let log: String = (0..100)
+        .map(|index| format!("/f read {} 4096\n", index * 4096))
+        .collect();
+    let log = file(format!("fio version 2 iolog\n/f add\n{log}").as_bytes());
+    let paced = |more: &[&str]| {
+        let root = json(&log, &[&["--drive", "p4800x-375"][..], more].concat());
+        let mean = root["drives"][0]["read"]["latency_us"]["mean"].as_f64();
+        (root["pace"]["depth"].clone(), mean.expect("reads"))
+    };
+    let (one, alone) = paced(&[]);
+    let (eight, together) = paced(&["--depth", "8"]);
+    assert_eq!((one, eight), (1.into(), 8.into()));
+    // All at once they would wait for each other.
+    assert!(alone < 20.0 && alone < together, "{alone} {together}");
+    let output = replay(&log, &["--drive", "p4800x-375"]);
+    assert!(text(&output.stdout).contains("note: the trace has an order and no times"));
+    let output = replay(&log, &["--drive", "p4800x-375", "--speed", "2"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--speed: the trace has an order and no times"));
+}
+
+#[test]
+fn columns_are_named_on_the_command_line() {
+    let csv = file(b"t;kind;at;size\n0;r;0;8\n100;w;8;8\n300;r;16;8\n");
+    let columns = ["--columns", "time=1,op=2,sector=3,sectors=4"];
+    let root = json(
+        &csv,
+        &[&["--drive", "ram-disk", "--time-unit", "us"][..], &columns].concat(),
+    );
+    assert_eq!(root["trace"]["format"], "csv");
+    assert_eq!(root["drives"][0]["read"]["requests"], 2);
+    let output = replay(
+        &csv,
+        &[&["--drive", "ram-disk", "--format", "msr"][..], &columns].concat(),
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the format msr has columns of its own"));
+}

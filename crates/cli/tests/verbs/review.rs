@@ -189,3 +189,21 @@ fn settings_of_the_drives_are_obeyed_and_shown() {
         text(&refused.stderr)
     );
 }
+
+#[test]
+fn only_jobs_leaves_the_suite_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = "[mine]\ndirect=1\nioengine=libaio\nrw=randread\nsize=64m\nnumber_ios=2000\n";
+    std::fs::write(folder.path().join("mine.fio"), job).unwrap();
+    let args = ["ram-disk", "p4800x-375", "--only-jobs", "--job", "mine.fio"];
+    let output = review(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let data = std::fs::read(folder.path().join("review.json")).unwrap();
+    let data: Value = serde_json::from_slice(&data).unwrap();
+    let chapters = data["chapters"].as_array().unwrap();
+    assert_eq!(chapters.len(), 1);
+    assert_eq!(chapters[0]["id"], "yours");
+    let output = review(folder.path(), &["ram-disk", "--only-jobs"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--only-jobs: there is no job"));
+}

@@ -142,7 +142,7 @@ pub fn table(rows: &[Row]) -> String {
     table.trim_fmt()
 }
 
-fn latencies(histogram: &Histogram) -> Vec<String> {
+pub(super) fn latencies(histogram: &Histogram) -> Vec<String> {
     let us = |span: Option<Span>| span.map_or(String::from("-"), |span| significant(span.us()));
     let mut cells = vec![if histogram.count() == 0 {
         String::from("-")
@@ -268,6 +268,14 @@ pub fn notes(rows: &[Row], trace: &Trace) -> Vec<String> {
         let others = grouped(trace.other_volumes);
         notes.push(format!("{others} requests to other volumes were not read"));
     }
+    if !trace.timed {
+        let what =
+            "the trace has an order and no times: it is replayed as fast as the depth allows";
+        notes.push(what.to_owned());
+    }
+    if rows.iter().any(|row| row.replayed.outcome.stopped) {
+        notes.push("the replay was stopped before the end of the trace".to_owned());
+    }
     for row in rows {
         let replayed = &row.replayed;
         let mut note = |count: u64, what: &str| {
@@ -391,20 +399,20 @@ fn anatomy_json(measured: &Measured) -> Value {
     Value::Array(bands)
 }
 
-fn plain() -> Table {
+pub(super) fn plain() -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table
 }
 
-fn align(table: &mut Table, from: usize) {
+pub(super) fn align(table: &mut Table, from: usize) {
     for column in table.column_iter_mut().skip(from) {
         column.set_cell_alignment(CellAlignment::Right);
     }
 }
 
 /// Three significant digits or more, without an exponent.
-fn significant(value: f64) -> String {
+pub(super) fn significant(value: f64) -> String {
     let decimals = match value.abs() {
         v if v >= 99.95 => 0,
         v if v >= 9.995 => 1,
@@ -434,7 +442,7 @@ fn duration(span: Span) -> String {
 }
 
 /// Digits in groups of three.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

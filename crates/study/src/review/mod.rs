@@ -45,6 +45,8 @@ pub struct Request {
     pub seed: u64,
     /// The user's own workloads.
     pub yours: Vec<Yours>,
+    /// Only those, and nothing of the suite.
+    pub only_yours: bool,
 }
 
 /// A workload of the user: a job file or a trace.

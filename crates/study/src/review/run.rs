@@ -87,8 +87,13 @@ pub fn seed_of(review: u64, point: &str) -> u64 {
 impl Runner<'_> {
     /// All chapters that have points.
     pub(super) fn chapters(&self) -> Result<Vec<Chapter>, Problems> {
-        let mut points = self.run_all(&suite::points(self.request.suite, self.effort))?;
-        if self.request.suite.goes_on() {
+        let suite = if self.request.only_yours {
+            Vec::new()
+        } else {
+            suite::points(self.request.suite, self.effort)
+        };
+        let mut points = self.run_all(&suite)?;
+        if self.request.suite.goes_on() && !self.request.only_yours {
             let saturations: Vec<Saturation> = (0..self.request.drives.len())
                 .map(|drive| saturation(&points, drive))
                 .collect();
@@ -375,7 +380,7 @@ impl Runner<'_> {
                     host,
                     engine: Engine::default(),
                     threads: None,
-                    pace: Pace::Recorded(1.0),
+                    pace: Pace::of(trace),
                     beyond: Beyond::Wrap,
                     seed,
                     series_every: Span::ZERO,

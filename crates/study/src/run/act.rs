@@ -7,6 +7,7 @@
 //! a run of seconds never is; version 3.0 did not look at all.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use model::host::{Engine, HostConfig};
 use model::media::{DriveConfig, Precondition};
@@ -316,6 +317,7 @@ fn test_on(
     let host = (host, &*threads, plan.seed);
     let played = play(drive, host, act, count_from, &|act, now| {
         progress(act.share(now));
+        ControlFlow::Continue(())
     })?;
     let act = played.workload;
     let counted = act.counted();

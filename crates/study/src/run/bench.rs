@@ -7,7 +7,7 @@
 use model::media::{DriveConfig, Precondition};
 use model::{Capacity, Command, Completion, Device, Drive, Gauges, Span, Time};
 
-use super::{Outcome, Plan, simulate_on};
+use super::{Outcome, Plan, simulate_on, to_the_end};
 use crate::problem::Problems;
 
 /// A drive and how far its clock has come.
@@ -40,7 +40,7 @@ impl Bench {
             device: &mut self.drive,
             by: self.now,
         };
-        let outcome = simulate_on(shifted, plan, progress)?;
+        let outcome = simulate_on(shifted, plan, &to_the_end(progress))?;
         self.now += outcome.end.since(Time::ZERO);
         Ok(outcome)
     }

@@ -1,6 +1,7 @@
 //! From a drive and a workload to what came out: the one set-up of every kind of run.
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 
 use model::engine::{self, Workload};
 use model::host::{Engine, HostConfig, HostPath, ThreadConfig};
@@ -69,10 +70,12 @@ pub(super) struct Played<W> {
     pub(super) gauges: Vec<(Gauge, f64)>,
     /// By thread: CPU time in user and system mode.
     pub(super) cpu: Vec<[Span; 2]>,
+    /// Whether it was stopped before.
+    pub(super) stopped: bool,
 }
 
-/// Runs a workload, whose I/Os come from these threads of the host, to its end. Counted is from `count_from` on; `look`
-/// is called now and then.
+/// Runs a workload, whose I/Os come from these threads of the host, to its end, or until `look`, which is called now and
+/// then, breaks it off. Counted is from `count_from` on.
 ///
 /// # Errors
 /// The run stalls: a defect of the program.
@@ -81,13 +84,21 @@ pub(super) fn play<D: Device, W: Workload>(
     (host, threads, seed): (HostConfig, &[ThreadConfig], u64),
     mut workload: W,
     count_from: Time,
-    look: &dyn Fn(&W, Time),
+    look: &dyn Fn(&W, Time) -> ControlFlow<()>,
 ) -> Result<Played<W>, Problems> {
     let mut host = HostPath::new(host, threads, seed, device);
-    let mut now = engine::run(&mut host, &mut workload, Time::ZERO, count_from);
+    let (mut now, mut until) = (Time::ZERO, Time::ZERO);
+    // What is not counted is gone through in slices too, so that it can be broken off.
+    let mut stopped = loop {
+        until = (until + SLICE).min(count_from);
+        now = engine::run(&mut host, &mut workload, now, until);
+        let stopped = look(&workload, now).is_break();
+        if stopped || until == count_from {
+            break stopped;
+        }
+    };
     let before = read_gauges(&host, now);
-    let mut until = count_from;
-    while !workload.finished() {
+    while !workload.finished() && !stopped {
         let next = host.next_event().min(workload.next_arrival());
         if next == Time::NEVER {
             let what = format!("the run stalled at {now:?} with I/O outstanding");
@@ -95,7 +106,7 @@ pub(super) fn play<D: Device, W: Workload>(
         }
         until = next.max(until + SLICE);
         now = engine::run(&mut host, &mut workload, now, until);
-        look(&workload, now);
+        stopped = look(&workload, now).is_break();
     }
     let after = read_gauges(&host, now);
     Ok(Played {
@@ -103,6 +114,7 @@ pub(super) fn play<D: Device, W: Workload>(
         end: now,
         gauges: growth(&before, after),
         cpu: (0..threads.len()).map(|index| host.cpu(index)).collect(),
+        stopped,
     })
 }
 

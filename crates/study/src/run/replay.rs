@@ -5,7 +5,7 @@ use model::media::{DriveConfig, Precondition};
 use model::{Device, Drive, Span, Time};
 
 use super::play::{host_of, on_cores, play, with_drive};
-use super::{Outcome, ThreadOutcome, in_parallel};
+use super::{GoOn, Outcome, ThreadOutcome, in_parallel_until, to_the_end};
 use crate::problem::Problems;
 use crate::statistics::Histogram;
 use crate::workload::replay::{Beyond, Layout, Pace, Replay};
@@ -97,8 +97,20 @@ pub fn replay(
     plan: &ReplayPlan,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<Replayed, Problems> {
+    replay_until(trace, plan, &to_the_end(progress))
+}
+
+/// [`replay`] that can be stopped.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_until(
+    trace: &Trace,
+    plan: &ReplayPlan,
+    go_on: GoOn<'_>,
+) -> Result<Replayed, Problems> {
     with_drive(&plan.drive, plan.state, plan.seed, |drive| {
-        replay_on(drive, trace, plan, progress)
+        replay_on(drive, trace, plan, go_on)
     })
 }
 
@@ -106,7 +118,7 @@ fn replay_on(
     drive: &mut Drive,
     trace: &Trace,
     plan: &ReplayPlan,
-    progress: &(dyn Fn(f64) + Sync),
+    go_on: GoOn<'_>,
 ) -> Result<Replayed, Problems> {
     let layout = Layout::new(trace, &plan.name, drive.capacity(), plan.beyond)?;
     let count = plan.thread_count();
@@ -115,9 +127,9 @@ fn replay_on(
     plan.check(trace, &workload)?;
     let host = (host_of(&plan.host, &plan.drive), &*threads, plan.seed);
     let played = play(drive, host, workload, Time::ZERO, &|workload, _| {
-        progress(workload.share());
+        go_on(workload.share())
     })?;
-    let (workload, end) = (played.workload, played.end);
+    let (workload, end, stopped) = (played.workload, played.end, played.stopped);
     let mut cpu = [Span::ZERO; 2];
     for [user, system] in played.cpu {
         cpu[0] += user;
@@ -149,6 +161,7 @@ fn replay_on(
             end,
             gauges: played.gauges,
             counted: over,
+            stopped,
         },
         recorded: workload.recorded,
         wrapped: layout.wrapped,
@@ -157,14 +170,12 @@ fn replay_on(
     })
 }
 
-/// Replays a trace by several plans on all cores; each result is that of [`replay`], in the order of the plans.
-/// `progress` is called now and then with the share of all that is done.
+/// Replays a trace by several plans on all cores; each result is that of [`replay_until`], in the order of the plans.
+/// `go_on` is told the share of all that is done.
 pub fn replay_all(
     trace: &Trace,
     plans: &[ReplayPlan],
-    progress: &(dyn Fn(f64) + Sync),
+    go_on: GoOn<'_>,
 ) -> Vec<Result<Replayed, Problems>> {
-    in_parallel(plans, progress, |plan, progress| {
-        replay(trace, plan, progress)
-    })
+    in_parallel_until(plans, go_on, |plan, go_on| replay_until(trace, plan, go_on))
 }

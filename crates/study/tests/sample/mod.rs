@@ -397,6 +397,7 @@ pub(crate) fn request(ios: u64) -> Request {
             ..Suite::Quick.effort()
         },
         seed: 42,
+        only_yours: false,
         yours: vec![Yours {
             source: format!("database.fio {trap}"),
             text: format!("[{trap}]\nrw=randrw\n[log]\nrw=write\n"),

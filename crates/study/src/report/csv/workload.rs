@@ -152,8 +152,12 @@ pub struct Run<'a> {
     pub outcome: &'a Outcome,
 }
 
-/// fio jobs: a line for each job, all copies of it together, and direction.
-pub fn run(run: &Run<'_>) -> String {
+/// fio jobs on one drive or several: a line for each drive, job, all copies of it together, and direction.
+pub fn run(runs: &[Run<'_>]) -> String {
+    table(runs.iter().flat_map(rows_of))
+}
+
+fn rows_of(run: &Run<'_>) -> Vec<Row> {
     let meanwhile = Meanwhile::from(&measurement(run.outcome, Keep::default()));
     let mut rows = Vec::new();
     for (index, job) in run.jobs.iter().enumerate() {
@@ -189,7 +193,7 @@ pub fn run(run: &Run<'_>) -> String {
             rows.push(row(&conditions, &figures, &meanwhile));
         }
     }
-    table(rows)
+    rows
 }
 
 /// What a job asks for in this direction; of a recorded list of I/Os only its depth.

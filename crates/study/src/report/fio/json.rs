@@ -25,6 +25,11 @@ pub(super) enum Detail {
 
 /// The run as fio's JSON, with a newline at its end.
 pub(super) fn json(report: &Report, detail: Detail) -> String {
+    print(&Value::Object(document(report, detail)))
+}
+
+/// fio's document of the run.
+pub(super) fn document(report: &Report, detail: Detail) -> Map<String, Value> {
     let rows = rows::rows(report);
     let groups = rows::groups(&rows);
     let end = report.outcome.end.ns();
@@ -40,7 +45,7 @@ pub(super) fn json(report: &Report, detail: Detail) -> String {
         .collect();
     root.insert("jobs".into(), jobs.into());
     root.insert("disk_util".into(), value!([disk(report)]));
-    print(&Value::Object(root))
+    root
 }
 
 fn add_options(object: &mut Map<String, Value>, name: &str, options: &[(String, String)]) {
@@ -66,7 +71,7 @@ fn job(row: &Row, group: &[GroupWay; 3], report: &Report, detail: Detail) -> Val
     object.insert("eta".into(), 0.into());
     let elapsed = report.outcome.end.ns().div_ceil(1_000_000_000);
     object.insert("elapsed".into(), elapsed.into());
-    add_options(&mut object, "job options", row.options);
+    add_options(&mut object, "job options", &row.last.as_written);
     let names = match job.reporting.unified {
         Unified::Mixed => &["mixed"][..],
         Unified::Separate | Unified::Both => &["read", "write", "trim"],
@@ -75,7 +80,7 @@ fn job(row: &Row, group: &[GroupWay; 3], report: &Report, detail: Detail) -> Val
         object.insert((*name).into(), direction(way, group, row, detail));
     }
     if job.reporting.unified != Unified::Mixed {
-        let percentiles = job.clat_percentiles || job.lat_percentiles;
+        let percentiles = row.last.clat_percentiles || row.last.lat_percentiles;
         let sync = value!({
             "total_ios": row.sync.ios,
             "lat_ns": latency(&row.sync.latency, percentiles, row, detail),
@@ -91,7 +96,7 @@ fn job(row: &Row, group: &[GroupWay; 3], report: &Report, detail: Detail) -> Val
     add_processor(&mut object, row);
     add_distributions(&mut object, row);
     object.insert("latency_depth".into(), row.latency_depth.into());
-    let target = job.latency_target;
+    let target = row.last.latency_target;
     let target_ns = target.map_or(0, |target| target.target.ns());
     object.insert("latency_target".into(), target_ns.into());
     let percentile = target.map_or(100.0, |target| target.percentile);
@@ -108,7 +113,7 @@ fn job(row: &Row, group: &[GroupWay; 3], report: &Report, detail: Detail) -> Val
 }
 
 fn direction(way: &Way, group: &GroupWay, row: &Row, detail: Detail) -> Value {
-    let job = row.job;
+    let shown = row.last;
     let bytes_per_second = way.bytes_per_second() as u64;
     let (bandwidth, iops) = (&way.bandwidth, &way.iops);
     value!({
@@ -121,9 +126,9 @@ fn direction(way: &Way, group: &GroupWay, row: &Row, detail: Detail) -> Value {
         "total_ios": way.ios,
         "short_ios": 0,
         "drop_ios": 0,
-        "slat_ns": latency(&way.submission, job.slat_percentiles, row, detail),
-        "clat_ns": latency(&way.completion, job.clat_percentiles, row, detail),
-        "lat_ns": latency(&way.latency, job.lat_percentiles, row, detail),
+        "slat_ns": latency(&way.submission, shown.slat_percentiles, row, detail),
+        "clat_ns": latency(&way.completion, shown.clat_percentiles, row, detail),
+        "lat_ns": latency(&way.latency, shown.lat_percentiles, row, detail),
         "bw_min": bandwidth.min,
         "bw_max": bandwidth.max,
         "bw_agg": share_of_group(bandwidth.mean, bandwidth.count, group),
@@ -161,7 +166,7 @@ fn latency(histogram: &Histogram, percentiles: bool, row: &Row, detail: Detail) 
     object.insert("N".into(), histogram.count().into());
     if percentiles && histogram.count() > 0 {
         let bins = bins::bins(histogram);
-        let list: Map<String, Value> = bins::percentiles(&bins, &row.job.percentile_list)
+        let list: Map<String, Value> = bins::percentiles(&bins, &row.last.percentile_list)
             .into_iter()
             .map(|(percent, ns)| (format!("{percent:.6}"), ns.into()))
             .collect();
@@ -266,7 +271,7 @@ pub(super) struct Seconds {
 
 /// Bytes and I/Os in each of the last seconds of the criterion's window.
 pub(super) fn seconds(row: &Row, report: &Report) -> Option<Seconds> {
-    let steady = row.job.steady_state?;
+    let steady = row.last.steady_state?;
     let every = report.series_every.ns();
     let each = 1_000_000_000u64.checked_div(every)? as usize;
     let last = row
@@ -322,7 +327,7 @@ pub(super) fn trend(values: &[u64]) -> (f64, f64) {
 }
 
 fn steady_state(row: &Row, report: &Report) -> Option<Value> {
-    let steady = row.job.steady_state?;
+    let steady = row.last.steady_state?;
     let seconds = seconds(row, report)?;
     let mean = |values: &[u64]| values.iter().sum::<u64>() / (values.len() as u64).max(1);
     let (name, values) = match steady.metric {
@@ -414,7 +419,7 @@ impl Formatter for Layout {
     }
 }
 
-fn print(root: &Value) -> String {
+pub(super) fn print(root: &Value) -> String {
     let mut bytes = Vec::new();
     let layout = Layout(PrettyFormatter::with_indent(b"  "));
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, layout);

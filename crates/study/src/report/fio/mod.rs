@@ -11,6 +11,7 @@
 
 mod bins;
 mod clock;
+mod drives;
 mod json;
 mod number;
 mod rows;
@@ -22,6 +23,8 @@ use model::Span;
 
 use crate::run::Outcome;
 use crate::workload::job::Job;
+
+pub use drives::print_drives;
 
 use json::Detail;
 

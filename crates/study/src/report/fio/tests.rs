@@ -85,6 +85,7 @@ fn two_jobs() -> (Vec<Job>, Outcome) {
         end: Time::from_ns(4_000_000_000),
         gauges: Vec::new(),
         counted: Span::from_seconds(4.0),
+        stopped: false,
     };
     (vec![first, second], outcome)
 }
@@ -161,6 +162,26 @@ fn figures_in_json_are_those_of_the_run() {
     assert_eq!(mixed["sync"]["lat_ns"]["min"], 30_000);
     assert_eq!(mixed["sync"]["lat_ns"]["percentile"]["50.000000"], 30_080);
     assert_eq!(root["disk_util"][0]["read_ios"], 30_000);
+}
+
+/// Seen with fio 3.33: name and units are those of the first job of a group, percentiles and target those of the last.
+#[test]
+fn the_last_job_of_a_group_says_which_percentiles_are_shown() {
+    let (mut jobs, mut outcome) = two_jobs();
+    jobs[0].percentile_list = vec![50.0, 90.0];
+    jobs[1].percentile_list = vec![99.0, 99.9];
+    jobs[1].reporting.percentile_digits = 1;
+    jobs[1].group_reporting = true;
+    outcome.threads[2].group = 0;
+    let text = printed(&jobs, &outcome, "normal");
+    assert!(text.contains("99.9th=["), "{text}");
+    assert!(!text.contains("50.0"), "{text}");
+    let group = &json_of(&jobs, &outcome, "json")["jobs"][0];
+    assert_eq!(group["jobname"], "readers");
+    let shown = group["read"]["clat_ns"]["percentile"].as_object();
+    let names: Vec<&String> = shown.expect("percentiles").keys().collect();
+    assert_eq!(names, ["99.000000", "99.900000"]);
+    assert_eq!(group["latency_target"], 200_000);
 }
 
 #[test]

@@ -1,0 +1,64 @@
+//! Ctrl-C and SIGTERM while something runs: the first asks it to end and to print what there is so far, a second one ends
+//! the program at once.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::failure::{Failure, tell};
+
+/// Whether the user has asked to end.
+pub(crate) struct Stop {
+    /// The signal; 0 as long as there was none.
+    signal: Arc<AtomicUsize>,
+}
+
+impl Stop {
+    /// Takes the signals from now on.
+    pub(crate) fn on_signals() -> Result<Stop, Failure> {
+        let signal = Arc::new(AtomicUsize::new(0));
+        let once = Arc::new(AtomicBool::new(false));
+        let failed = |error: io::Error| Failure::failed("taking signals", error);
+        for number in [SIGINT, SIGTERM] {
+            // In the order of registration: only the second signal finds the flag set.
+            let code = i32::from(exit_code(number));
+            flag::register_conditional_shutdown(number, code, once.clone()).map_err(failed)?;
+            flag::register(number, once.clone()).map_err(failed)?;
+            flag::register_usize(number, signal.clone(), number as usize).map_err(failed)?;
+        }
+        Ok(Stop { signal })
+    }
+
+    /// Breaks off once the user has asked to.
+    pub(crate) fn go_on(&self) -> ControlFlow<()> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    }
+
+    /// Says that what follows is not all, if the user has asked to end.
+    pub(crate) fn announce(&self) {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => {}
+            signal => tell(&format!("stopped by signal {signal}: what there is so far")),
+        }
+    }
+
+    /// The exit of a program that was asked to end, after it has printed what there is.
+    pub(crate) fn finish(&self) -> Result<(), Failure> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            signal => Err(Failure::Stopped(exit_code(signal as i32))),
+        }
+    }
+}
+
+/// As a shell has it: 130 after Ctrl-C.
+fn exit_code(signal: i32) -> u8 {
+    128 + signal as u8
+}

@@ -1,0 +1,204 @@
+//! `drivelab run` beyond what fio has: options behind a job file, several drives at once, and a run that is stopped.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::rig::{drivelab, drivelab_in, text};
+
+fn job_file() -> TempDir {
+    let folder = TempDir::new().expect("a temporary folder");
+    let jobs = "[global]\ndirect=1\nioengine=libaio\nsize=64m\nrw=randread\n\
+                [small]\nbsrange=512-8k\niodepth=4\nnumber_ios=2000\n[large]\nstonewall\nbs=64k\nnumber_ios=500\n";
+    fs::write(folder.path().join("a.fio"), jobs).expect("a file");
+    folder
+}
+
+fn json(folder: &Path, args: &[&str]) -> Value {
+    let output = drivelab_in(folder, &[args, &["--output-format=json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Before the file and behind it: fio takes both for defaults that the file overrides; here the latter override it.
+#[test]
+fn options_behind_a_job_file_override_it() {
+    let folder = job_file();
+    let figures = |args: &[&str]| {
+        let root = json(folder.path(), args);
+        let jobs = root["jobs"].as_array().expect("jobs").clone();
+        let figures = jobs.into_iter().map(|job| {
+            let options = &job["job options"];
+            let depth = options["iodepth"].as_str().unwrap_or("1").to_owned();
+            (job["read"]["io_bytes"].as_u64(), depth)
+        });
+        figures.collect::<Vec<_>>()
+    };
+    let run = ["run", "--drive", "ram-disk"];
+    let before = figures(&[&run[..], &["--iodepth=9", "--bs=4k", "a.fio"]].concat());
+    assert_eq!(before[0].1, "4");
+    assert_eq!(before[1].0, Some(500 * 65_536));
+    // The size gives way to none of the file's, the range included; the drive may stand anywhere.
+    let behind = figures(&[
+        "run",
+        "a.fio",
+        "--iodepth=9",
+        "--drive",
+        "ram-disk",
+        "--bs",
+        "4k",
+    ]);
+    let wanted = [
+        (Some(2000 * 4096), "9".into()),
+        (Some(500 * 4096), "9".into()),
+    ];
+    assert_eq!(behind, wanted);
+    // From the first name on it is another job.
+    let another = figures(&[
+        "run",
+        "a.fio",
+        "--drive=ram-disk",
+        "--number_ios=10",
+        "--name=b",
+        "--rw=read",
+        "--size=1m",
+    ]);
+    assert_eq!(another.len(), 3);
+    let wrong = drivelab_in(
+        folder.path(),
+        &["run", "a.fio", "--drive=ram-disk", "--iodepht=9"],
+    );
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("did you mean `iodepth`?"));
+}
+
+#[test]
+fn several_drives_give_one_table_and_one_document() {
+    let folder = job_file();
+    let both = [
+        "run",
+        "a.fio",
+        "--drive",
+        "ram-disk",
+        "--drive",
+        "p4800x-375",
+    ];
+    let output = drivelab_in(folder.path(), &[&both[..], &["--csv", "r.csv"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table: Vec<Vec<&str>> = text(&output.stdout)
+        .lines()
+        .map(|line| line.split_whitespace().take(3).collect())
+        .collect();
+    let wanted = [
+        vec!["job", "what", "drive"],
+        vec!["small", "read", "ram-disk"],
+        vec!["p4800x-375", "2,000"],
+        vec!["large", "read", "ram-disk"],
+        vec!["p4800x-375", "500"],
+    ];
+    assert_eq!(table.len(), wanted.len(), "{}", text(&output.stdout));
+    for (line, wanted) in table.iter().zip(wanted) {
+        assert!(line.starts_with(&wanted), "{line:?}");
+    }
+    let lines = fs::read_to_string(folder.path().join("r.csv")).expect("a table");
+    assert_eq!(lines.lines().count(), 1 + 4);
+
+    let root = json(folder.path(), &both);
+    assert_eq!(
+        (&root["schema"], &root["version"]),
+        (&"drivelab run".into(), &1.into())
+    );
+    for (index, drive) in ["ram-disk", "p4800x-375"].into_iter().enumerate() {
+        let mut entry = root["drives"][index].clone();
+        let name = entry.as_object_mut().expect("an object").remove("drive");
+        assert_eq!(name, Some(drive.into()));
+        // What stands beside it changes nothing.
+        assert_eq!(
+            entry,
+            json(folder.path(), &["run", "a.fio", "--drive", drive])
+        );
+    }
+}
+
+#[test]
+fn a_drive_that_jobs_do_not_fit_does_not_stop_the_others() {
+    let output = drivelab(&[
+        "run",
+        "--drive",
+        "optane-memory-16",
+        "--drive",
+        "ram-disk",
+        "--direct=1",
+        "--name=a",
+        "--rw=randread",
+        "--filename=/dev/x",
+        "--offset=20g",
+        "--number_ios=100",
+        "--size=1g",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stdout).contains("ram-disk"),
+        "{}",
+        text(&output.stdout)
+    );
+    assert!(
+        text(&output.stderr).contains("job a on optane-memory-16"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+/// Whether this process handles SIGINT (`SigCgt` of proc(5)).
+fn handles_interrupts(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 << 1 != 0)
+}
+
+#[test]
+fn ctrl_c_prints_what_there_is_and_exits_130() {
+    for more in [&[][..], &["--drive", "p4800x-375"]] {
+        let child = Command::new(cargo_bin!("drivelab"))
+            .args([
+                "run",
+                "--drive",
+                "ram-disk",
+                "--direct=1",
+                "--name=endless",
+                "--rw=randread",
+            ])
+            .args(["--size=1g", "--runtime=90d", "--time_based"])
+            .args(more)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let child = child.expect("the binary runs");
+        let begun = Instant::now();
+        while !handles_interrupts(child.id()) && begun.elapsed() < Duration::from_secs(60) {
+            sleep(Duration::from_millis(20));
+        }
+        sleep(Duration::from_millis(1_500));
+        let kill = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(kill.expect("kill is there").success());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("stopped by signal 2"));
+        let out = text(&output.stdout);
+        let shown = if more.is_empty() {
+            "read: IOPS="
+        } else {
+            "ram-disk"
+        };
+        assert!(out.contains("endless") && out.contains(shown), "{out}");
+    }
+}

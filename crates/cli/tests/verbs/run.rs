@@ -133,7 +133,7 @@ fn a_drive_that_jobs_do_not_fit_does_not_stop_the_others() {
         "--drive",
         "optane-memory-16",
         "--drive",
-        "ram-disk",
+        "p4800x-375",
         "--direct=1",
         "--name=a",
         "--rw=randread",
@@ -144,7 +144,7 @@ fn a_drive_that_jobs_do_not_fit_does_not_stop_the_others() {
     ]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        text(&output.stdout).contains("ram-disk"),
+        text(&output.stdout).contains("p4800x-375"),
         "{}",
         text(&output.stdout)
     );

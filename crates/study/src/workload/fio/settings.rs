@@ -227,11 +227,31 @@ impl Settings {
                 },
             };
             self.job.block_sizes[direction] = sizes;
-            let align = self.align[direction].filter(|_| random).unwrap_or(min);
-            if align != min {
-                self.job.norandommap = true;
+            self.finish_alignment(direction, min, cached, wrong);
+        }
+        self.job.whole_pages |= pages;
+        let mut seen: Vec<About<Wrong>> = Vec::new();
+        for about in wrong.drain(..) {
+            if !seen.contains(&about) {
+                seen.push(about);
             }
-            if !align.is_multiple_of(512) && align != min && !cached {
+        }
+        *wrong = seen;
+    }
+
+    /// Where blocks of a direction begin: at multiples of `ba`, or of its smallest block.
+    fn finish_alignment(
+        &mut self,
+        direction: usize,
+        smallest: u64,
+        cached: bool,
+        wrong: &mut Vec<About<Wrong>>,
+    ) {
+        let given = self.align[direction].filter(|_| self.job.random);
+        let align = given.unwrap_or(smallest);
+        if align != smallest {
+            self.job.norandommap = true;
+            if !align.is_multiple_of(512) && !cached {
                 wrong.push(About {
                     option: "ba",
                     what: Wrong::new(
@@ -240,17 +260,10 @@ impl Settings {
                     ),
                 });
             }
-            let least = if cached { 1 } else { 512 };
-            self.job.block_align[direction] = u32::try_from(align).unwrap_or(512).max(least);
         }
-        self.job.whole_pages = pages;
-        let mut seen: Vec<About<Wrong>> = Vec::new();
-        for about in wrong.drain(..) {
-            if !seen.contains(&about) {
-                seen.push(about);
-            }
-        }
-        *wrong = seen;
+        self.job.whole_pages |= cached && !align.is_multiple_of(512);
+        let least = if cached { 1 } else { 512 };
+        self.job.block_align[direction] = u32::try_from(align).unwrap_or(512).max(least);
     }
 
     /// Whether the page cache stands before the drive, so that blocks may have any size.
@@ -328,8 +341,12 @@ impl Settings {
             let sizes = self.job.block_sizes.iter().map(|sizes| limits(sizes).0);
             let odd = sizes.clone().find(|bytes| !bytes.is_multiple_of(512));
             let bytes = odd.or_else(|| sizes.max()).unwrap_or(0);
+            let round = match bytes % 1000 {
+                0 => " (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)",
+                _ => "",
+            };
             unlike.push(format!(
-                "blocks that are no multiple of 512 B (of {bytes}) move whole pages of {PAGE} B on the drive, as the page cache makes them"
+                "blocks that are no multiple of 512 B (of {bytes}) move whole pages of {PAGE} B on the drive, as the page cache makes them{round}"
             ));
         }
         self.job.direct = true;

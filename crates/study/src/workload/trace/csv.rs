@@ -40,101 +40,118 @@ const KEYS: [&str; 9] = [
 ];
 const HELP: &str = "such as time=1,op=3,offset=4,size=5 (sector and sectors count 512 B; also volume and latency; read=0 says what stands for a read)";
 
+/// A list of columns while it is read: what stands for each key, and what is wrong.
+struct List<'a> {
+    given: [Option<&'a str>; KEYS.len()],
+    problems: Problems,
+}
+
+impl<'a> List<'a> {
+    fn wrong(&mut self, what: String, help: &str) {
+        self.problems.0.push(Problem {
+            origin: "command line".into(),
+            place: Place::Whole,
+            what,
+            help: Some(help.into()),
+        });
+    }
+
+    fn new(text: &'a str) -> List<'a> {
+        let mut list = List {
+            given: [None; KEYS.len()],
+            problems: Problems::default(),
+        };
+        for part in text.split(',') {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            let (key, value) = (key.trim(), value.trim());
+            match KEYS.iter().position(|known| *known == key) {
+                Some(index) if list.given[index].is_some() => {
+                    list.wrong(format!("--columns: {key} is given twice"), "each once");
+                }
+                Some(index) => list.given[index] = Some(value),
+                None => {
+                    let near = nearest(key, KEYS).map(|near| format!("did you mean `{near}`?"));
+                    let help = near.as_deref().unwrap_or(HELP);
+                    list.wrong(format!("--columns: there is no `{key}`"), help);
+                }
+            }
+        }
+        list
+    }
+
+    fn text(&self, key: &str) -> Option<&'a str> {
+        self.given[KEYS.iter().position(|known| *known == key)?]
+    }
+
+    fn column(&mut self, key: &str) -> Option<usize> {
+        let value = self.text(key)?;
+        match value.parse::<usize>() {
+            Ok(number @ 1..=fields::MOST) => Some(number - 1),
+            _ => {
+                let help = format!("a number from 1 to {}", fields::MOST);
+                self.wrong(format!("--columns: {key}={value} is no column"), &help);
+                Some(0)
+            }
+        }
+    }
+
+    /// The column that counts bytes or the one that counts sectors, with what it counts in bytes.
+    fn place(&mut self, bytes: &str, sectors: &str) -> (usize, u64) {
+        match (self.column(bytes), self.column(sectors)) {
+            (Some(column), None) => (column, 1),
+            (None, Some(column)) => (column, 512),
+            _ => {
+                let what = format!("--columns wants one of {bytes} and {sectors}");
+                self.wrong(what, HELP);
+                (0, 1)
+            }
+        }
+    }
+
+    fn unit_ns(&mut self, unit: Option<&str>, has_times: bool) -> u64 {
+        const UNITS: &str = "s, ms, us or ns";
+        match unit {
+            Some("s") => 1_000_000_000,
+            Some("ms") => 1_000_000,
+            Some("us") => 1_000,
+            Some("ns") => 1,
+            Some(other) => {
+                self.wrong(format!("--time-unit: there is no `{other}`"), UNITS);
+                1
+            }
+            None if has_times => {
+                let what = "--columns has times, and --time-unit is not given";
+                self.wrong(what.into(), UNITS);
+                1
+            }
+            None => 1,
+        }
+    }
+}
+
 impl Columns {
     /// Reads `time=1,op=3,offset=4,size=5`, columns counted from 1, with the unit of times (`s`, `ms`, `us` or `ns`).
     ///
     /// # Errors
     /// All that is wrong with either.
     pub fn new(list: &str, time_unit: Option<&str>) -> Result<Columns, Problems> {
-        let mut problems = Problems::default();
-        let mut wrong = |what: String, help: &str| {
-            problems.0.push(Problem {
-                origin: "command line".into(),
-                place: Place::Whole,
-                what,
-                help: Some(help.into()),
-            });
-        };
-        let mut given: [Option<&str>; KEYS.len()] = [None; KEYS.len()];
-        for part in list.split(',') {
-            let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            let (key, value) = (key.trim(), value.trim());
-            match KEYS.iter().position(|known| *known == key) {
-                Some(index) if given[index].is_some() => {
-                    wrong(format!("--columns: {key} is given twice"), "each once");
-                }
-                Some(index) => given[index] = Some(value),
-                None => {
-                    let near = nearest(key, KEYS).map(|near| format!("did you mean `{near}`?"));
-                    wrong(
-                        format!("--columns: there is no `{key}`"),
-                        near.as_deref().unwrap_or(HELP),
-                    );
-                }
-            }
+        let mut list = List::new(list);
+        let (time, latency) = (list.column("time"), list.column("latency"));
+        let (op, volume) = (list.column("op"), list.column("volume"));
+        if op.is_none() {
+            list.wrong("--columns wants op".into(), HELP);
         }
-        let mut column = |key: &str| {
-            let value = given[KEYS.iter().position(|known| *known == key)?]?;
-            match value.parse::<usize>() {
-                Ok(number @ 1..=fields::MOST) => Some(number - 1),
-                _ => {
-                    wrong(
-                        format!("--columns: {key}={value} is no column"),
-                        &format!("a number from 1 to {}", fields::MOST),
-                    );
-                    Some(0)
-                }
-            }
-        };
-        let (time, latency) = (column("time"), column("latency"));
-        let (op, volume) = (column("op"), column("volume"));
-        let mut either = |bytes: &str, sectors: &str| match (column(bytes), column(sectors)) {
-            (Some(bytes), None) => Some((bytes, 1)),
-            (None, Some(sectors)) => Some((sectors, 512)),
-            _ => None,
-        };
-        let (offset, size) = (either("offset", "sector"), either("size", "sectors"));
-        let unit_ns = match time_unit {
-            Some("s") => 1_000_000_000,
-            Some("ms") => 1_000_000,
-            Some("us") => 1_000,
-            Some("ns") => 1,
-            Some(other) => {
-                wrong(
-                    format!("--time-unit: there is no `{other}`"),
-                    "s, ms, us or ns",
-                );
-                1
-            }
-            None if time.or(latency).is_some() => {
-                wrong(
-                    "--columns has times, and --time-unit is not given".into(),
-                    "s, ms, us or ns",
-                );
-                1
-            }
-            None => 1,
-        };
-        for (what, has) in [
-            ("op", op.is_some()),
-            ("one of offset and sector", offset.is_some()),
-            ("one of size and sectors", size.is_some()),
-        ] {
-            if !has {
-                wrong(format!("--columns wants {what}"), HELP);
-            }
-        }
-        let read = given[KEYS.len() - 1].map(|word| word.as_bytes().to_vec());
-        problems.or(Columns {
+        let columns = Columns {
             time,
             latency,
-            unit_ns,
+            unit_ns: list.unit_ns(time_unit, time.or(latency).is_some()),
             op: op.unwrap_or(0),
-            read,
-            offset: offset.unwrap_or((0, 1)),
-            size: size.unwrap_or((0, 1)),
+            read: list.text("read").map(|word| word.as_bytes().to_vec()),
+            offset: list.place("offset", "sector"),
+            size: list.place("size", "sectors"),
             volume,
-        })
+        };
+        list.problems.or(columns)
     }
 
     fn operation(&self, fields: &Fields) -> Result<Op, Fault> {

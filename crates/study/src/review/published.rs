@@ -259,6 +259,7 @@ mod tests {
             effort: Suite::Quick.effort(),
             seed: 1,
             yours: Vec::new(),
+            only_yours: false,
         };
         let chapters: Vec<Chapter> = [
             "block-size",

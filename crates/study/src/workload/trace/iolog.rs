@@ -112,18 +112,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
                 .fault(format!("file {name} has not been added"))
                 .help("a line `FILE add` must come first"));
         }
-        let (offset, bytes) = if op == Op::Flush {
-            (0, 0)
-        } else {
-            fields.expect(
-                file + 4,
-                "file, action, offset and length (version 3: the time first)",
-            )?;
-            (
-                fields.number(file + 2, "offset")?,
-                fields.number(file + 3, "length")?,
-            )
-        };
+        let (offset, bytes) = extent(&fields, file, op)?;
         let name = || String::from_utf8_lossy(file_name).into_owned();
         let volume = requests.volume(file_name, &fields.place(), name)?;
         let found = Found::new(u128::from(now_us) * 1_000, op, offset, bytes);
@@ -135,4 +124,19 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         requests.untimed();
     }
     Ok(())
+}
+
+/// First byte and length of an I/O.
+fn extent(fields: &Fields, file: usize, op: Op) -> Result<(u64, u64), Fault> {
+    if op == Op::Flush {
+        return Ok((0, 0));
+    }
+    fields.expect(
+        file + 4,
+        "file, action, offset and length (version 3: the time first)",
+    )?;
+    Ok((
+        fields.number(file + 2, "offset")?,
+        fields.number(file + 3, "length")?,
+    ))
 }

@@ -4,9 +4,12 @@ use std::collections::{HashMap, VecDeque};
 
 use super::requests::Requests;
 
-/// By device and sector, first in first out: the request's index, if it is wanted, and when it was issued.
+/// A request's index, if it is wanted, and when it was issued, in ns.
+type Waiting = (Option<usize>, u64);
+
+/// By device and sector, first in first out.
 #[derive(Default)]
-pub(super) struct Issued(HashMap<(u64, u64), VecDeque<(Option<usize>, u64)>>);
+pub(super) struct Issued(HashMap<(u64, u64), VecDeque<Waiting>>);
 
 impl Issued {
     /// A request was issued; `index` names it for [`Requests::complete`].

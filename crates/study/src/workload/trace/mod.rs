@@ -90,7 +90,7 @@ pub struct Trace {
     /// What else was seen, and how often.
     pub notes: Vec<(&'static str, u64)>,
     /// For finding a record in its file again.
-    source: Option<(PathBuf, Options)>,
+    source: Option<Box<(PathBuf, Options)>>,
     /// Arrival of the first request while reading.
     first_arrival: u64,
 }
@@ -276,7 +276,7 @@ pub fn read(path: &Path, options: &Options) -> Result<Trace, Problems> {
     let origin = path.display().to_string();
     let file = open(path)?;
     let mut trace = read_from(file, &origin, options)?;
-    trace.source = Some((path.to_owned(), options.clone()));
+    trace.source = Some(Box::new((path.to_owned(), options.clone())));
     Ok(trace)
 }
 
@@ -416,9 +416,10 @@ impl Trace {
     /// Where in its file a record is: the first like it. Reads the file again, since records do not carry their lines.
     /// [`Place::Whole`] if it cannot be found (the trace was not read from a file, or the file has changed).
     pub fn locate(&self, record: &Record) -> Place {
-        let Some((path, options)) = &self.source else {
+        let Some(source) = &self.source else {
             return Place::Whole;
         };
+        let (path, options) = &**source;
         let mut sought = *record;
         sought.set_arrival(record.arrival_ns() + self.first_arrival);
         let mut requests = Requests::new(options);

@@ -1,6 +1,7 @@
 //! What an XPoint drive must do by its physics, in closed form where there is one.
 
 mod closed_loop;
+mod levelling;
 
 use closed_loop::Loop;
 use model::media::xpoint::{

@@ -171,7 +171,7 @@ const ORDERS: [Order; 16] = [
     order("streams are as fast as random reads", SIXTEEN, STREAMS, 0.9),
     order("large reads move as much", DEEP, LARGE, 0.95),
     order("reads in order are as fast", LARGE, IN_ORDER, 0.9),
-    // At depth 1 the buffer of a steady drive is not always full yet.
+    // At depth 1 a write is not always waiting for room.
     order("writes lose nothing with depth", WRITE, WRITES, 0.9),
     order("large writes move as much", WRITES, LARGE_WRITES, 0.9),
     order("a new drive writes as fast", WRITES, NEW_WRITES, 0.97),

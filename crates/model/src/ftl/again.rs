@@ -129,7 +129,8 @@ impl Ftl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ftl::{Geometry, brute_force, warm_up};
+    use crate::ftl::replay::{self, Replay};
+    use crate::ftl::{Geometry, brute_force};
 
     const LOW: Watermark = Watermark { low: 3 };
 
@@ -146,6 +147,12 @@ mod tests {
         };
         geometry.capacity = (geometry.raw_bytes() as f64 * fill) as u64 / 4096 * 4096;
         geometry.shape(LOW.spare_blocks()).expect("possible")
+    }
+
+    /// Writes, with nothing under way in the end.
+    fn warm_up(ftl: &mut Ftl, seed: u64) {
+        let collecting = replay::warm_up(ftl, seed);
+        Replay::go_on(ftl, collecting).finish();
     }
 
     fn steady(shape: Shape, seed: u64) -> Option<Layout> {
@@ -171,7 +178,8 @@ mod tests {
         let (wide, narrow) = (shape(0.7), shape(0.5));
         let mut used = Ftl::new(wide, LOW, steady(wide, 1));
         warm_up(&mut used, 1);
-        brute_force(&mut used, 0.3, 2);
+        let collecting = brute_force(&mut used, 0.3, 2);
+        Replay::go_on(&mut used, collecting).finish();
         // Again as it was, with another layout, fresh, and in another size.
         for (shape, layout) in [
             (wide, steady(wide, 1)),

@@ -10,6 +10,7 @@
 
 mod account;
 mod again;
+mod collecting;
 mod geometry;
 mod layout;
 mod map;
@@ -20,6 +21,7 @@ mod replay;
 mod tests;
 
 pub use again::Saved;
+pub use collecting::{AHEAD_PAGES, Collecting, page_price};
 pub use geometry::{Geometry, GeometryError, Shape, UNIT};
 pub use layout::{Layout, closed_form_write_amplification, victim_share};
 pub use permutation::Permutation;

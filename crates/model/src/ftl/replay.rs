@@ -1,9 +1,11 @@
 //! Writing without time: the same translation layer, die after die, as fast as memory allows.
 //!
 //! Used to warm up a computed steady state until its write amplification no longer moves, and as the brute-force way
-//! to precondition (write everything, twice), which tests hold the computed way against.
+//! to precondition (write everything, twice), which tests hold the computed way against. Dies collect in the steps of
+//! the drive (see [`Collecting`]), so that each stops somewhere within a victim, as it would be met at any moment.
 
-use super::{Ftl, PADDING, Writer};
+use super::collecting::{Collecting, page_price};
+use super::{Ftl, NONE, PADDING, Writer};
 use crate::random::Stream;
 
 /// A page being filled slot by slot.
@@ -13,13 +15,13 @@ struct Filling {
     used: u32,
 }
 
-/// Writes pages into a translation layer without time. [`Replay::finish`] must end it.
+/// Writes pages into a translation layer without time. [`Replay::finish`] or [`Replay::stop`] must end it.
 #[derive(Debug)]
 pub struct Replay<'a> {
     ftl: &'a mut Ftl,
     host: Option<Filling>,
     /// By die.
-    collection: Vec<Option<Filling>>,
+    collecting: Vec<Collecting>,
     next_die: u32,
     victims: u64,
     /// Valid slots of all victims.
@@ -29,11 +31,19 @@ pub struct Replay<'a> {
 impl<'a> Replay<'a> {
     /// Begins to write.
     pub fn new(ftl: &'a mut Ftl) -> Replay<'a> {
+        let mut collecting = Collecting::new(&ftl.shape);
+        // As under load, where the host takes what is earned at once.
+        collecting.budget = 0;
         let dies = ftl.shape.dies as usize;
+        Replay::go_on(ftl, vec![collecting; dies])
+    }
+
+    /// Goes on to write where collection has come so far.
+    pub fn go_on(ftl: &'a mut Ftl, collecting: Vec<Collecting>) -> Replay<'a> {
         Replay {
             ftl,
             host: None,
-            collection: vec![None; dies],
+            collecting,
             next_die: 0,
             victims: 0,
             kept: 0,
@@ -61,8 +71,12 @@ impl<'a> Replay<'a> {
     fn open_page(&mut self, mut die: u32) {
         // A die whose blocks are all full of valid data cannot take a page until some are overwritten.
         for _ in 0..self.ftl.shape.dies {
-            self.collect(die);
+            let price = page_price(&self.ftl.shape);
+            self.earn(die, price);
             if let Some(base) = self.ftl.take_page(die, Writer::Host) {
+                if self.ftl.wants_collection(die) {
+                    self.collecting[die as usize].budget -= price;
+                }
                 self.host = Some(Filling { base, used: 0 });
                 return;
             }
@@ -89,51 +103,108 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Collects on a die until its free blocks are at the low-water mark: the state in which a drive under load is.
-    fn collect(&mut self, die: u32) {
-        while self.ftl.free_blocks(die) < self.ftl.watermark.low {
-            let Some((victim, valid)) = self.ftl.take_victim(die) else {
+    /// Collects on a die until the host has earned `budget` and has a block to write.
+    fn earn(&mut self, die: u32, budget: i64) {
+        loop {
+            let wants = self.ftl.wants_collection(die);
+            let earned = !wants || self.collecting[die as usize].budget >= budget;
+            if (earned && self.ftl.has_page(die, Writer::Host)) || !self.collect(die) {
                 return;
-            };
-            self.victims += 1;
-            self.kept += u64::from(valid);
-            self.ftl.catch_up();
-            for from in victim..victim + self.ftl.shape.block_slots {
-                let Some(page) = self.ftl.valid_page(from) else {
-                    continue;
-                };
-                let filling = &mut self.collection[die as usize];
-                if filling.is_none() {
-                    let base = self.ftl.take_page(die, Writer::Collection);
-                    *filling = base.map(|base| Filling { base, used: 0 });
-                }
-                let Some(into) = filling else {
-                    unreachable!("a block is kept back for collection");
-                };
-                let (base, to) = (into.base, into.base + into.used);
-                into.used += 1;
-                if into.used == self.ftl.shape.page_slots {
-                    *filling = None;
-                }
-                let full = filling.is_none();
-                self.ftl.relocate(page, from, to);
-                if full {
-                    self.ftl.page_programmed(base);
-                }
             }
-            self.ftl.erased(victim);
         }
     }
 
-    /// Completes pages that are half full with padding (which is not counted as traffic).
-    pub fn finish(self) {
-        let ftl = self.ftl;
-        for filling in self.collection.iter().chain([&self.host]).flatten() {
-            let page_slots = ftl.shape.page_slots;
-            for slot in filling.base + filling.used..filling.base + page_slots {
-                ftl.reverse[slot as usize] = PADDING;
+    /// The next step of collection on a die; false if there is none.
+    fn collect(&mut self, die: u32) -> bool {
+        let shape = self.ftl.shape;
+        let index = die as usize;
+        if let Some(block) = self.collecting[index].take_emptied(self.ftl) {
+            self.ftl.erased(block);
+            return true;
+        }
+        let gathered = self.collecting[index].gathered.len();
+        if gathered >= shape.page_slots as usize {
+            self.program_copies(die);
+            return true;
+        }
+        if self.collecting[index].victim == NONE && !self.next_victim(die) {
+            self.program_copies(die);
+            return gathered > 0;
+        }
+        self.ftl.catch_up();
+        self.collecting[index].gather(self.ftl);
+        true
+    }
+
+    fn next_victim(&mut self, die: u32) -> bool {
+        if !self.ftl.wants_collection(die) {
+            return false;
+        }
+        let collecting = &mut self.collecting[die as usize];
+        let Some((victim, valid)) = self.ftl.take_victim(die) else {
+            collecting.give_up(&self.ftl.shape);
+            return false;
+        };
+        self.victims += 1;
+        self.kept += u64::from(valid);
+        collecting.begin(&self.ftl.shape, victim, valid);
+        true
+    }
+
+    /// Programs a page of copies, padded if there are too few; nothing if there are none.
+    fn program_copies(&mut self, die: u32) {
+        let gathered = &mut self.collecting[die as usize].gathered;
+        if gathered.is_empty() {
+            return;
+        }
+        let Some(base) = self.ftl.take_page(die, Writer::Collection) else {
+            unreachable!("a block is kept back for collection");
+        };
+        let mut slot = base;
+        let units = gathered.len().min(self.ftl.shape.page_slots as usize);
+        for copying in gathered.drain(..units) {
+            self.ftl.relocate(copying.page, copying.from, slot);
+            slot += 1;
+        }
+        self.pad(base, slot);
+    }
+
+    /// Completes the page at `base` from `slot` on with padding (which is not counted as traffic).
+    fn pad(&mut self, base: u32, slot: u32) {
+        for padded in slot..base + self.ftl.shape.page_slots {
+            self.ftl.reverse[padded as usize] = PADDING;
+        }
+        self.ftl.page_programmed(base);
+    }
+
+    /// Ends with nothing under way: victims are emptied, and pages that are half full padded.
+    pub fn finish(mut self) {
+        for die in 0..self.ftl.shape.dies {
+            while self.collecting[die as usize].victim != NONE {
+                self.collect(die);
             }
-            ftl.page_programmed(filling.base);
+            self.program_copies(die);
+            self.program_copies(die);
+            while let Some(block) = self.collecting[die as usize].take_emptied(self.ftl) {
+                self.ftl.erased(block);
+            }
+        }
+        self.end_host_page();
+    }
+
+    /// Ends as at any moment of writing: each die has come somewhere between two pages of the host.
+    fn stop(mut self, random: &mut Stream) -> Vec<Collecting> {
+        self.end_host_page();
+        for die in 0..self.ftl.shape.dies {
+            let part = random.below(page_price(&self.ftl.shape) as u64);
+            self.earn(die, part as i64);
+        }
+        self.collecting
+    }
+
+    fn end_host_page(&mut self) {
+        if let Some(filling) = self.host.take() {
+            self.pad(filling.base, filling.base + filling.used);
         }
     }
 }
@@ -146,8 +217,8 @@ const MOST_WRITES: u64 = 400_000;
 /// with far less noise than counting writes.
 ///
 /// It begins by giving each die a random number of writes, up to one collection's worth: dies that all collect at the
-/// same moment do not occur after long use.
-pub fn warm_up(ftl: &mut Ftl, seed: u64) {
+/// same moment do not occur after long use. Returns how far each has come.
+pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     const WINDOW: u64 = 32;
     let mut random = Stream::new(seed, "warm-up");
     let shape = ftl.shape;
@@ -180,7 +251,7 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) {
         }
         last = now;
     }
-    replay.finish();
+    replay.stop(&mut random)
 }
 
 fn least_valid(ftl: &Ftl, die: u32) -> u32 {
@@ -189,8 +260,9 @@ fn least_valid(ftl: &Ftl, die: u32) -> u32 {
     u32::from(counts.iter().copied().min().unwrap_or(0)).min(ftl.shape.block_slots)
 }
 
-/// Writes every page in order, then `fills` times the capacity in uniformly random pages.
-pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) {
+/// Writes every page in order, then `fills` times the capacity in uniformly random pages. Returns how far the collection
+/// of each die has come.
+pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) -> Vec<Collecting> {
     let mut random = Stream::new(seed, "brute force");
     let logical = ftl.shape.logical;
     let mut replay = Replay::new(ftl);
@@ -200,7 +272,7 @@ pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) {
     for _ in 0..(f64::from(logical) * fills) as u64 {
         replay.write(random.below(u64::from(logical)) as u32);
     }
-    replay.finish();
+    replay.stop(&mut random)
 }
 
 #[cfg(test)]
@@ -226,11 +298,11 @@ mod tests {
         geometry
     }
 
-    fn measured(ftl: &mut Ftl, writes: u64) -> f64 {
+    fn measured(ftl: &mut Ftl, collecting: Vec<Collecting>, writes: u64) -> f64 {
         let mut random = Stream::new(99, "measure");
         let before = *ftl.traffic();
         let logical = u64::from(ftl.shape.logical);
-        let mut replay = Replay::new(ftl);
+        let mut replay = Replay::go_on(ftl, collecting);
         for _ in 0..writes {
             replay.write(random.below(logical) as u32);
         }
@@ -245,13 +317,13 @@ mod tests {
                 .shape(LOW.spare_blocks())
                 .expect("valid");
             let mut computed = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low, 5)));
-            warm_up(&mut computed, 5);
+            let warm = warm_up(&mut computed, 5);
             let mut replayed = Ftl::new(shape, LOW, None);
-            brute_force(&mut replayed, 2.0, 6);
+            let forced = brute_force(&mut replayed, 2.0, 6);
             // Two fills long: dies collect in step after a fill, and a shorter window would see part of a period.
             let writes = 2 * u64::from(shape.logical);
-            let a = measured(&mut computed, writes);
-            let b = measured(&mut replayed, writes);
+            let a = measured(&mut computed, warm, writes);
+            let b = measured(&mut replayed, forced, writes);
             computed.check();
             replayed.check();
             assert!(
@@ -268,8 +340,8 @@ mod tests {
                 .shape(LOW.spare_blocks())
                 .expect("valid");
             let mut ftl = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low, 5)));
-            warm_up(&mut ftl, 5);
-            let got = measured(&mut ftl, u64::from(shape.logical));
+            let warm = warm_up(&mut ftl, 5);
+            let got = measured(&mut ftl, warm, u64::from(shape.logical));
             // Blocks that hold data: all but the free ones and half of each open one.
             let blocks = f64::from(shape.blocks) - f64::from(LOW.low) - 1.0;
             let share = f64::from(shape.logical)

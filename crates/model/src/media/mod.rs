@@ -21,7 +21,7 @@ pub enum Precondition {
     Fresh,
     /// Written once from end to end, sequentially.
     Filled,
-    /// As after two fills with 4 KiB random writes: garbage collection in its steady state.
+    /// As at the end of two fills with 4 KiB random writes: collection and write buffer in their steady state.
     #[default]
     Steady,
 }

@@ -1,12 +1,12 @@
 //! Garbage collection of a die, one page at a time: sense a page of the victim, gather its valid units, program a page
 //! of copies when one is full, erase the block when all its copies are safe.
 //!
-//! A die short of free blocks takes host pages only as fast as collection earns them (a victim with `v` valid slots of
-//! `S` earns `S - v`, a little with each page looked at), and collects no further ahead than a few pages. So the work is
-//! spread evenly, is the same at light and at heavy load, and cannot deadlock, because one block is kept back for copies.
+//! A die short of free blocks takes host pages only as fast as collection earns them ([`crate::ftl::Collecting`]), and
+//! collects no further ahead than a few pages. So the work is spread evenly, is the same at light and at heavy load, and
+//! cannot deadlock, because one block is kept back for copies.
 
 use super::channel::Way;
-use super::die::{Cause, Copying, Loading, Work};
+use super::die::{Cause, Loading, Work};
 use super::{KIND_SHIFT, NONE, Nand, TIMER};
 use crate::ftl::{UNIT, Writer};
 use crate::time::{Span, Time};
@@ -57,42 +57,21 @@ impl Nand {
             }
             // Nothing to earn: the host may use what is left, and the die looks again when no other can take a page.
             self.starved.insert(die);
-            let page = self.page_price();
-            let collecting = &mut self.dies[die as usize].collecting;
-            collecting.budget = collecting.budget.max(page);
+            self.dies[die as usize].collecting.give_up(&self.shape);
             return false;
         };
-        let block_slots = self.shape.block_slots;
-        let collecting = &mut self.dies[die as usize].collecting;
-        collecting.victim = victim;
-        collecting.scanned = 0;
-        collecting.gain = block_slots - valid;
-        if valid == 0 {
-            self.victim_read(die);
-        }
+        self.dies[die as usize]
+            .collecting
+            .begin(&self.shape, victim, valid);
         true
-    }
-
-    /// The victim has been looked at to its end.
-    fn victim_read(&mut self, die: u32) {
-        let block_slots = self.shape.block_slots;
-        let collecting = &mut self.dies[die as usize].collecting;
-        let rest = block_slots - collecting.scanned;
-        collecting.budget += i64::from(rest) * i64::from(collecting.gain);
-        collecting.emptied.push(collecting.victim);
-        collecting.victim = NONE;
     }
 
     /// Starts the erase of a block whose copies are all programmed, if there is one.
     fn erase_emptied(&mut self, now: Time, die: u32) -> bool {
-        let emptied = &self.dies[die as usize].collecting.emptied;
-        let Some(at) = emptied
-            .iter()
-            .position(|&slot| self.ftl.valid_in_block(slot) == 0)
-        else {
+        let collecting = &mut self.dies[die as usize].collecting;
+        let Some(slot) = collecting.take_emptied(&self.ftl) else {
             return false;
         };
-        let slot = self.dies[die as usize].collecting.emptied.remove(at);
         let until = now + self.config.timing.erase;
         self.begin(now, die, Work::Erase(slot), Cause::Erase, until);
         true
@@ -100,38 +79,17 @@ impl Nand {
 
     /// Senses the next page of the victim that holds valid units; false if the victim has none left.
     fn sense_victim(&mut self, now: Time, die: u32) -> bool {
-        let shape = self.shape;
         self.ftl.catch_up();
-        loop {
-            let state = &mut self.dies[die as usize].collecting;
-            if state.victim == NONE {
-                return false;
-            }
-            if state.scanned == shape.block_slots {
-                self.victim_read(die);
-                return false;
-            }
-            let first = state.victim + state.scanned;
-            let held = state.gathered.len();
-            for slot in first..first + shape.page_slots {
-                if let Some(page) = self.ftl.valid_page(slot) {
-                    state.gathered.push(Copying { page, from: slot });
-                }
-            }
-            state.scanned += shape.page_slots;
-            state.budget += i64::from(shape.page_slots) * i64::from(state.gain);
-            let most = 2 * i64::from(shape.block_slots) * i64::from(shape.block_slots);
-            state.budget = state.budget.min(most);
-            let found = state.gathered.len() - held;
-            if found > 0 {
-                state.sensing = found as u32;
-                self.tally.senses += 1;
-                self.tally.medium_read += found as u64 * u64::from(UNIT);
-                let until = now + self.sense_time(first);
-                self.begin(now, die, Work::CollectSense, Cause::Collection, until);
-                return true;
-            }
-        }
+        let collecting = &mut self.dies[die as usize].collecting;
+        let Some((first, found)) = collecting.gather(&self.ftl) else {
+            return false;
+        };
+        collecting.sensing = found;
+        self.tally.senses += 1;
+        self.tally.medium_read += u64::from(found) * u64::from(UNIT);
+        let until = now + self.sense_time(first);
+        self.begin(now, die, Work::CollectSense, Cause::Collection, until);
+        true
     }
 
     /// The sensed units cross the channel; programming them comes later on the same channel, so after them.
@@ -210,12 +168,15 @@ impl Nand {
             return;
         }
         self.rests = true;
+        if self.collects_ahead() {
+            self.warm();
+            self.go_on_writing(now);
+        }
         if !self.config.buffer.protected {
             self.buffer.drain_all();
             self.dispatch_pages(now);
         }
         if self.collects_ahead() {
-            self.warm();
             self.background = true;
             for die in 0..self.shape.dies {
                 self.next_work(now, die);

@@ -8,7 +8,7 @@ use super::config::NandConfig;
 use super::spare::ReadQueue;
 use super::{CHANNEL, DIE_DONE, KIND_SHIFT, NONE, Nand};
 use crate::anatomy::Part;
-use crate::ftl::{Shape, Writer};
+use crate::ftl::{AHEAD_PAGES, Collecting, Shape, Writer, page_price};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -35,10 +35,6 @@ pub(super) const CAUSE_PARTS: [Part; 5] = [
 /// Busy nanoseconds by [`Cause`].
 pub(super) type Causes = [u64; 5];
 
-/// Pages of host data that collection keeps a die ready for. Small, so that a drive collects as much as the host
-/// writes at every moment and not in bursts.
-const AHEAD_PAGES: i64 = 3;
-
 /// What a die is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
@@ -59,6 +55,8 @@ pub(super) enum Work {
     CollectProgram(u32),
     /// Erasing the block at this slot.
     Erase(u32),
+    /// What it was doing when the run began.
+    Begun,
     /// Stopping what is in `suspended`.
     Suspending,
     Refresh,
@@ -82,34 +80,6 @@ pub(super) struct Loading {
     pub(super) cause: Cause,
     /// How long that takes.
     pub(super) program: Span,
-}
-
-/// A copy on its way: page and the slot it came from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Copying {
-    pub(super) page: u32,
-    pub(super) from: u32,
-}
-
-/// Garbage collection of one die.
-#[derive(Clone, Debug)]
-pub(super) struct Collecting {
-    /// The first slot of the block being read, or [`NONE`].
-    pub(super) victim: u32,
-    /// Slots of it that have been looked at.
-    pub(super) scanned: u32,
-    /// Slots that collecting it frees.
-    pub(super) gain: u32,
-    /// Units that the sense under way brings.
-    pub(super) sensing: u32,
-    /// Copies read but not programmed: less than two pages.
-    pub(super) gathered: Vec<Copying>,
-    /// Copies being programmed.
-    pub(super) programming: Vec<Copying>,
-    /// Blocks that have been read to the end, in order.
-    pub(super) emptied: Vec<u32>,
-    /// Host slots that may be programmed here before collection must get on, times the slots of a block.
-    pub(super) budget: i64,
 }
 
 /// A die.
@@ -155,16 +125,7 @@ impl Die {
             loading: None,
             page: Vec::with_capacity(slots),
             page_since: Time::ZERO,
-            collecting: Collecting {
-                victim: NONE,
-                scanned: 0,
-                gain: 0,
-                sensing: 0,
-                gathered: Vec::with_capacity(2 * slots),
-                programming: Vec::with_capacity(slots),
-                emptied: Vec::with_capacity(8),
-                budget: AHEAD_PAGES * i64::from(shape.page_slots) * i64::from(shape.block_slots),
-            },
+            collecting: Collecting::new(shape),
             next_refresh: config.refresh.as_ref().map_or(Time::NEVER, |refresh| {
                 Time::ZERO + random.exponential(refresh.every)
             }),
@@ -392,7 +353,7 @@ impl Nand {
         let state = &mut self.dies[die as usize];
         let interruptible = matches!(
             state.work,
-            Work::Program(_) | Work::CollectProgram(_) | Work::Erase(_)
+            Work::Program(_) | Work::CollectProgram(_) | Work::Erase(_) | Work::Begun
         );
         let rest = state.until.since(now);
         if !interruptible || state.suspensions >= suspend.most || rest <= suspend.latency {
@@ -421,7 +382,7 @@ impl Nand {
         state.stop(now);
         if matches!(
             work,
-            Work::Program(_) | Work::CollectProgram(_) | Work::Erase(_)
+            Work::Program(_) | Work::CollectProgram(_) | Work::Erase(_) | Work::Begun
         ) {
             state.suspensions = 0;
         }
@@ -432,7 +393,12 @@ impl Nand {
             Work::CollectProgram(slot) => self.copies_programmed(die, slot),
             Work::Erase(slot) => self.ftl.erased(slot),
             Work::CollectSense => self.copies_sensed(now, die),
-            Work::Load | Work::CollectTransfer | Work::Suspending | Work::Refresh | Work::Idle => {}
+            Work::Load
+            | Work::CollectTransfer
+            | Work::Begun
+            | Work::Suspending
+            | Work::Refresh
+            | Work::Idle => {}
         }
         self.next_work(now, die);
         if matches!(
@@ -515,6 +481,6 @@ impl Nand {
 
     /// What a page of host data takes from a die's budget.
     pub(super) fn page_price(&self) -> i64 {
-        i64::from(self.shape.page_slots) * i64::from(self.shape.block_slots)
+        page_price(&self.shape)
     }
 }

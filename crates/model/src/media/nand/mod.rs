@@ -12,7 +12,7 @@
 //! Leaves out: the difference between sensing lower and upper pages beyond a uniform spread; loading a page while the
 //! last one is programmed (ONFI's cache program); parity dies; temperature; map traffic to the medium.
 //! Why it is built so: `docs/decisions/0004-preconditioned-map.md`, `0010-nand-structure.md`, `0014-nand-times.md` and
-//! `0025-nand-channels.md`.
+//! `0025-nand-channels.md`; how it begins: `start`.
 
 mod ahead;
 mod channel;
@@ -23,6 +23,7 @@ mod gauges;
 mod medium;
 mod read;
 mod spare;
+mod start;
 mod write;
 
 #[cfg(test)]
@@ -39,7 +40,7 @@ use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauges};
 use crate::engine::{Station, Wheel};
-use crate::ftl::{Ftl, Layout, Place, Saved, Shape, Traffic, UNIT, brute_force, warm_up};
+use crate::ftl::{Ftl, Layout, Place, Shape, Traffic, UNIT, brute_force};
 #[cfg(test)]
 use crate::ftl::{Geometry, Watermark};
 use crate::media::Precondition;
@@ -52,6 +53,7 @@ use die::{Die, DieSet};
 use gauges::Tally;
 use read::SenseOp;
 use spare::ReadQueue;
+use start::{Warmed, go_on};
 use write::Buffer;
 
 /// No index.
@@ -90,21 +92,16 @@ struct Segment {
     dispatched: Time,
 }
 
-/// A warm-up that has been made, and what came of it once it was wanted a second time.
-#[derive(Clone, Debug)]
-struct Warmed {
-    seed: u64,
-    saved: Option<Box<Saved>>,
-}
-
 /// A NAND drive.
 #[derive(Clone, Debug)]
 pub struct Nand {
     config: NandConfig,
     shape: Shape,
     ftl: Ftl,
-    /// A warm-up of the steady state that is due before the first write.
+    /// A warm-up of the steady state that is due before the first change to the map.
     cold: Option<u64>,
+    /// What random writes before time zero have left over is due before the first change to the map.
+    overwritten: Option<u64>,
     /// That of the drive this one is made of, if it is the same.
     warmed: Option<Warmed>,
     /// Counters of the translation layer when the run began, and what it had charged for collection.
@@ -201,8 +198,11 @@ impl Nand {
             Err(wrong) => panic!("impossible NAND drive: {}", wrong.join("; ")),
         };
         let mut ftl = Ftl::new(shape, config.collection.watermark, None);
-        brute_force(&mut ftl, fills, seed);
-        Nand::with_ftl(config, ftl, None, seed)
+        let collecting = brute_force(&mut ftl, fills, seed);
+        let mut nand = Nand::with_ftl(config, ftl, None, seed);
+        go_on(&mut nand.dies, &collecting);
+        nand.overwritten = Some(seed);
+        nand
     }
 
     fn with_ftl(config: NandConfig, mut ftl: Ftl, cold: Option<u64>, seed: u64) -> Nand {
@@ -224,6 +224,7 @@ impl Nand {
         let mut nand = Nand {
             shape,
             cold,
+            overwritten: cold,
             warmed: None,
             baseline: *ftl.traffic(),
             charged_before: ftl.charged(),
@@ -277,28 +278,6 @@ impl Nand {
     /// The translation layer, for inspection by tests.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl
-    }
-
-    /// Settles the computed steady state, once, before the first change to the map: a drive that is only read never
-    /// needs it.
-    fn warm(&mut self) {
-        if let Some(seed) = self.cold.take() {
-            match &mut self.warmed {
-                Some(Warmed {
-                    saved: Some(saved), ..
-                }) => self.ftl.restore(saved),
-                Some(Warmed { saved, .. }) => {
-                    warm_up(&mut self.ftl, seed);
-                    *saved = Some(Box::new(self.ftl.save()));
-                }
-                None => {
-                    warm_up(&mut self.ftl, seed);
-                    self.warmed = Some(Warmed { seed, saved: None });
-                }
-            }
-            self.baseline = *self.ftl.traffic();
-            self.charged_before = self.ftl.charged();
-        }
     }
 
     fn refused(&self, command: &Command) -> bool {
@@ -466,7 +445,10 @@ impl Device for Nand {
         self.rests = false;
         self.background = false;
         if command.op != Op::Read && !self.refused(&command) {
-            self.warm();
+            if command.op != Op::Flush {
+                self.warm();
+                self.go_on_writing(now);
+            }
         }
         self.take(now, &command);
     }

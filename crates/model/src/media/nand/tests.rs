@@ -5,6 +5,8 @@ mod anew;
 mod idle;
 mod order;
 mod shrunk;
+mod start;
+mod suspend;
 mod times;
 
 use super::*;
@@ -183,27 +185,6 @@ fn unmapped_reads_do_not_touch_the_medium() {
     assert_eq!(drive.tally.senses, 0);
 }
 
-#[test]
-fn computed_and_replayed_steady_states_write_alike() {
-    for over_provisioning in [0.12, 0.28, 0.5] {
-        let mut config = small();
-        config.geometry.blocks_per_plane = 160;
-        set_over_provisioning(&mut config, over_provisioning);
-        let count = pages(&config);
-        let mut computed = Nand::new(config.clone(), Precondition::Steady, 3);
-        let mut replayed = Nand::replayed(config, 2.0, 4);
-        let (iops, amplification) = write_speed(&mut computed, 20_000, count);
-        let (real_iops, real_amplification) = write_speed(&mut replayed, 20_000, count);
-        println!(
-            "{over_provisioning}: {iops:.0} IOPS, {amplification:.4}; replayed {real_iops:.0}, {real_amplification:.4}"
-        );
-        computed.ftl.check();
-        replayed.ftl.check();
-        assert!((amplification / real_amplification - 1.0).abs() < 0.02);
-        assert!((iops / real_iops - 1.0).abs() < 0.03);
-    }
-}
-
 /// All features at once, on a drive small enough for the conformance suite to fill.
 fn everything(protected: bool) -> NandConfig {
     let mut config = small();
@@ -305,62 +286,6 @@ fn at_times_until(drive: &mut Nand, commands: &[(u64, Command)], until: Time) ->
     run(drive, &mut load, Time::ZERO, until);
     load.done.sort_by_key(|completion| completion.id);
     load.done
-}
-
-/// A page of buffered writes, whose program begins at about 20 us on the first die, and a read of that die at 500 us.
-fn read_during_program(config: NandConfig) -> Completion {
-    let mut drive = Nand::new(config, Precondition::Filled, 1);
-    let mut commands: Vec<_> = (0..8)
-        .map(|id| (0, Command::write(id, (1000 + u64::from(id)) * 4096, 4096)))
-        .collect();
-    // Filled: page 0 is on die 0, which is also the first to be programmed.
-    commands.push((500, Command::read(8, 0, 4096)));
-    at_times(&mut drive, &commands)[8]
-}
-
-#[test]
-fn a_read_waits_for_a_program_or_suspends_it() {
-    let waits = read_during_program(small());
-    let behind = waits.anatomy.get(Part::BehindProgram);
-    assert!(behind > Span::from_us(800), "{behind:?}");
-    let mut config = small();
-    config.timing.suspend = Some(Suspend {
-        latency: Span::from_us(30),
-        resume: Span::from_us(10),
-        most: 4,
-    });
-    let suspends = read_during_program(config);
-    assert_eq!(suspends.anatomy.get(Part::BehindProgram), Span::from_us(30));
-    assert_eq!(suspends.anatomy.get(Part::Medium), Span::from_us(60));
-}
-
-#[test]
-fn a_suspended_program_still_takes_all_its_time() {
-    // A flush without capacitors ends when the page is on the medium.
-    let flush_after = |reads: u32| {
-        let mut config = small();
-        config.buffer.protected = false;
-        config.timing.suspend = Some(Suspend {
-            latency: Span::from_us(30),
-            resume: Span::from_us(10),
-            most: 4,
-        });
-        let mut drive = Nand::new(config, Precondition::Filled, 1);
-        let mut commands: Vec<_> = (0..8)
-            .map(|id| (0, Command::write(id, (1000 + u64::from(id)) * 4096, 4096)))
-            .collect();
-        commands.push((50, Command::flush(8)));
-        for read in 0..reads {
-            commands.push((
-                200 + 250 * u64::from(read),
-                Command::read(9 + read, 0, 4096),
-            ));
-        }
-        at_times(&mut drive, &commands)[8].at
-    };
-    // Each read takes the die for the suspension, its sense and the resumption.
-    let stolen = Span::from_us(30 + 60 + 10);
-    assert_eq!(flush_after(2), flush_after(0) + stolen * 2);
 }
 
 #[test]

@@ -21,6 +21,9 @@ use crate::ftl::{Place, UNIT, Writer};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
+/// In place of a page: a unit that was there at the start.
+pub(super) const LEFT_OVER: u32 = NONE;
+
 /// What a slot of the buffer holds.
 #[derive(Clone, Copy, Debug)]
 struct Buffered {
@@ -64,13 +67,15 @@ pub(super) struct Buffer {
     /// Units until firmware pauses.
     until_pause: u64,
     random: Stream,
+    /// Of `pending`, how many were there at the start; draws their pages.
+    left_over: (u32, Stream),
 }
 
 impl Buffer {
     pub(super) fn new(config: &NandConfig, random: &mut Stream) -> Buffer {
         let slots = (config.buffer.bytes / u64::from(UNIT)) as u32;
         let empty = Buffered {
-            page: NONE,
+            page: LEFT_OVER,
             owner: NONE,
             epoch: 0,
             leaving: false,
@@ -86,7 +91,60 @@ impl Buffer {
             drain: 0,
             until_pause: pauses.map_or(u64::MAX, |pauses| 1 + random.below(pauses.every_units)),
             random: Stream::new(random.bits(), "housekeeping"),
+            left_over: (0, Stream::new(0, "none left over")),
         }
+    }
+
+    /// Slots.
+    pub(super) fn units(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    /// Holds so many units of writes before the start, if there is room; pages come from this stream.
+    pub(super) fn leave_over(&mut self, units: u64, random: Stream) {
+        let held = (self.free.len() as u64).min(units) as u32;
+        for _ in 0..held {
+            self.pending.extend(self.free.pop());
+        }
+        self.left_over = (held, random);
+    }
+
+    /// The page of a unit.
+    #[inline]
+    pub(super) fn page_of(&self, held: u32) -> u32 {
+        self.slots[held as usize].page
+    }
+
+    /// Whether any unit waits that was there at the start.
+    #[inline]
+    fn any_left_over(&self) -> bool {
+        self.left_over.0 > 0
+    }
+
+    /// Gives a unit that was left over a page.
+    pub(super) fn draw_left_over(&mut self, held: u32, logical: u32) -> u32 {
+        let (units, random) = &mut self.left_over;
+        *units -= 1;
+        let page = random.below(u64::from(logical)) as u32;
+        self.slots[held as usize].page = page;
+        page
+    }
+
+    /// Lets go of what was left over and no die has taken.
+    fn drop_left_over(&mut self) {
+        if self.left_over.0 == 0 {
+            return;
+        }
+        self.left_over.0 = 0;
+        let (slots, free) = (&self.slots, &mut self.free);
+        self.pending.retain(|&held| {
+            let stays = slots[held as usize].page != LEFT_OVER;
+            if !stays {
+                free.push(held);
+            }
+            stays
+        });
+        self.drain = self.drain.min(self.pending.len() as u32);
     }
 
     /// Slots in use.
@@ -133,9 +191,13 @@ impl Nand {
         if !self.refused(&command) {
             match command.op {
                 Op::Deallocate | Op::WriteZeroes => self.deallocate(command.offset, command.end()),
-                Op::Flush if !self.config.buffer.protected && self.buffer.used() > 0 => {
-                    self.flush(now, segment);
-                    return;
+                Op::Flush if !self.config.buffer.protected => {
+                    self.buffer.drop_left_over();
+                    self.admit(now);
+                    if self.buffer.used() > 0 {
+                        self.flush(now, segment);
+                        return;
+                    }
                 }
                 _ => {}
             }
@@ -274,6 +336,7 @@ impl Nand {
             inside.anatomy = crate::anatomy::Anatomy::ZERO;
             add_way_down(&mut inside.anatomy, &self.config, inside.submitted, way);
             inside.anatomy.add(Part::BufferFull, now.since(segment.at));
+            self.buffer.drop_left_over();
             self.buffer.drain_all();
         } else if inside.left == 0 {
             self.acknowledge(now, segment.id, way);
@@ -388,22 +451,33 @@ impl Nand {
         if self.ftl.wants_collection(die) {
             self.dies[die as usize].collecting.budget -= self.page_price();
         }
-        let shape = self.shape;
-        let units = self.buffer.pending.len().min(shape.page_slots as usize);
-        let state = &mut self.dies[die as usize];
-        for held in self.buffer.pending.drain(..units) {
-            self.buffer.slots[held as usize].leaving = true;
-            state.page.push(held);
-        }
-        state.page_since = now;
-        self.buffer.drain = self.buffer.drain.saturating_sub(units as u32);
-        self.next_die = (die + 1) % shape.dies;
+        let units = self.take_units(now, die);
+        self.next_die = (die + 1) % self.shape.dies;
         let loading = Loading {
             work: Work::Program(slot),
             cause: Cause::Program,
             program,
         };
         self.load(now, die, loading, units as u32);
+    }
+
+    /// Gives a die the units that have waited longest, a page of them if there are so many; returns how many.
+    pub(super) fn take_units(&mut self, now: Time, die: u32) -> usize {
+        let page_slots = self.shape.page_slots as usize;
+        let units = self.buffer.pending.len().min(page_slots);
+        let state = &mut self.dies[die as usize];
+        for held in self.buffer.pending.drain(..units) {
+            self.buffer.slots[held as usize].leaving = true;
+            state.page.push(held);
+        }
+        state.page_since = now;
+        if self.buffer.any_left_over() {
+            for at in 0..units {
+                self.name_left_over(self.dies[die as usize].page[at]);
+            }
+        }
+        self.buffer.drain = self.buffer.drain.saturating_sub(units as u32);
+        units
     }
 
     /// A page of host data is on the medium.

@@ -147,9 +147,9 @@ fn written(drive: &Nand, now: Time) -> [f64; 3] {
 fn collection_is_counted_against_the_writes_that_use_its_room() {
     let config = tidies();
     let pages = pages(&config);
-    // Many writes cause what is programmed while they run, but for what is ahead at either end.
+    // Many writes cause what is programmed while they run, but for what is ahead or left over at either end.
     let mut drive = Nand::new(config.clone(), Precondition::Steady, 1);
-    let mut load = Closed::new(16, 2 * pages, random_4k(Op::Write, pages, 3));
+    let mut load = Closed::new(16, 3 * pages, random_4k(Op::Write, pages, 3));
     let end = run(
         &mut drive,
         &mut load,
@@ -159,7 +159,11 @@ fn collection_is_counted_against_the_writes_that_use_its_room() {
     assert_eq!(load.finished, load.total);
     let [programmed, caused, host] = written(&drive, end);
     let many = caused / host;
-    assert!((many / (programmed / host) - 1.0).abs() < 0.03, "{many}");
+    assert!(
+        (many / (programmed / host) - 1.0).abs() < 0.03,
+        "{many}, programmed {}",
+        programmed / host
+    );
     assert!(many > 2.0, "{many}");
     // Few cause no more each, whatever the drive does between them.
     let mut random = Stream::new(4, "few");

@@ -1,0 +1,111 @@
+//! How a drive in its steady state begins.
+
+use super::*;
+
+/// Mean of so many latencies at the beginning of a run of writes, and of as many at its end.
+fn first_and_last(drive: &mut Nand, count: usize) -> [f64; 2] {
+    let pages = pages(&drive.config);
+    let mut load = Closed::new(32, 60_000, random_4k(Op::Write, pages, 1));
+    run(drive, &mut load, Time::ZERO, Time::NEVER);
+    let mean = |part: &[(CommandId, Span, Anatomy)]| {
+        part.iter().map(|(_, latency, _)| latency.us()).sum::<f64>() / part.len() as f64
+    };
+    let all = &load.latencies;
+    [mean(&all[..count]), mean(&all[all.len() - 10 * count..])]
+}
+
+#[test]
+fn the_first_writes_of_a_steady_drive_wait_as_later_ones_do() {
+    for seed in 1..4 {
+        let mut drive = Nand::new(small(), Precondition::Steady, seed);
+        // As many as the buffer has room for.
+        let [first, last] = first_and_last(&mut drive, 512);
+        assert!(
+            (0.8..1.25).contains(&(first / last)),
+            "{first:.0} then {last:.0} us"
+        );
+        drive.ftl.check();
+    }
+    let [first, last] = first_and_last(&mut Nand::new(small(), Precondition::Filled, 1), 512);
+    assert!(
+        first < 0.1 * last,
+        "an empty buffer takes the first: {first:.0} then {last:.0} us"
+    );
+}
+
+#[test]
+fn dies_of_a_steady_drive_are_each_somewhere_else_in_a_victim() {
+    let mut drive = Nand::new(small(), Precondition::Steady, 1);
+    at_times(&mut drive, &[(0, Command::write(0, 0, 4096))]);
+    // What is to be read of a victim, in tenths.
+    let mut tenths = [0; 10];
+    let block = drive.shape.block_slots;
+    for die in drive.dies.iter().map(|die| &die.collecting) {
+        tenths[(die.scanned() * 9 / block) as usize] += 1;
+    }
+    assert!(tenths.iter().all(|&dies| dies <= 6), "of 16: {tenths:?}");
+}
+
+#[test]
+fn a_write_alone_a_moment_after_the_start_finds_an_empty_buffer() {
+    let mut drive = Nand::new(small(), Precondition::Steady, 1);
+    let done = at_times(&mut drive, &[(2_000_000, Command::write(0, 0, 4096))]);
+    assert_eq!(done[0].anatomy.get(Part::BufferFull), Span::ZERO);
+    assert_eq!(drive.buffer.used(), 1);
+    let mut drive = Nand::new(small(), Precondition::Steady, 1);
+    let done = at_times(&mut drive, &[(0, Command::write(0, 0, 4096))]);
+    assert!(done[0].anatomy.get(Part::BufferFull) > Span::ZERO);
+    // All that was left over has gone out in whole pages.
+    assert!(drive.buffer.used() < drive.shape.page_slots as usize);
+    drive.ftl.check();
+}
+
+#[test]
+fn a_flush_does_not_wait_for_what_was_left_over() {
+    for fua in [false, true] {
+        let mut config = small();
+        config.buffer.protected = false;
+        let program = config.timing.program;
+        let mut drive = Nand::new(config, Precondition::Steady, 1);
+        let mut write = Command::write(0, 0, 4096);
+        write.fua = fua;
+        let flush = Command::flush(1);
+        let done = at_times(&mut drive, &[(0, write), (2_000, flush)]);
+        let longest = done.iter().map(|done| done.anatomy.total()).max();
+        // What dies have begun, a page of copies or two that they owe, and its own page.
+        assert!(longest < Some(program * 6), "{longest:?}");
+        drive.ftl.check();
+    }
+}
+
+#[test]
+fn a_steady_drive_that_is_only_read_writes_nothing() {
+    let mut drive = Nand::new(small(), Precondition::Steady, 1);
+    let pages = pages(&drive.config);
+    let mut load = Closed::new(4, 1_000, random_4k(Op::Read, pages, 5));
+    run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
+    let done = at_times(&mut drive.clone(), &[(1_000_000, Command::flush(0))]);
+    assert!(done[0].anatomy.total() < Span::from_us(20));
+    assert_eq!((drive.tally.programs, drive.buffer.used()), (0, 0));
+}
+
+#[test]
+fn computed_and_replayed_steady_states_write_alike() {
+    for over_provisioning in [0.12, 0.28, 0.5] {
+        let mut config = small();
+        config.geometry.blocks_per_plane = 160;
+        set_over_provisioning(&mut config, over_provisioning);
+        let count = pages(&config);
+        let mut computed = Nand::new(config.clone(), Precondition::Steady, 3);
+        let mut replayed = Nand::replayed(config, 2.0, 4);
+        let (iops, amplification) = write_speed(&mut computed, 20_000, count);
+        let (real_iops, real_amplification) = write_speed(&mut replayed, 20_000, count);
+        println!(
+            "{over_provisioning}: {iops:.0} IOPS, {amplification:.4}; replayed {real_iops:.0}, {real_amplification:.4}"
+        );
+        computed.ftl.check();
+        replayed.ftl.check();
+        assert!((amplification / real_amplification - 1.0).abs() < 0.02);
+        assert!((iops / real_iops - 1.0).abs() < 0.03);
+    }
+}

@@ -68,6 +68,8 @@ fn the_first_second_of_a_steady_drive_is_as_its_tenth() {
         .collect();
     let outcomes = sweep(&plans, &|_| {});
     let mut wrong = Vec::new();
+    // A tenth of a second has as few as two collections of a die, and two such far from the start have tails up to 1.45
+    // times apart (D7-P5510, three seeds).
     for ((name, _), pair) in drives.iter().zip(outcomes.chunks(2)) {
         let [first, tenth] = [0, 1].map(|at| {
             let outcome = pair[at].as_ref().expect("it runs");
@@ -83,7 +85,7 @@ fn the_first_second_of_a_steady_drive_is_as_its_tenth() {
             millis(tenth, 99.0)
         );
         println!("{line}");
-        if !(0.95..1.05).contains(&rate) || !(0.75..1.33).contains(&tail) {
+        if !(0.95..1.05).contains(&rate) || !(0.67..1.5).contains(&tail) {
             wrong.push(line);
         }
     }

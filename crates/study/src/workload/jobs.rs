@@ -3,20 +3,48 @@
 //!
 //! Threads that completed something are due at once and wait in a list; the queue of timed events holds only starts,
 //! paced I/Os and pauses, so a closed loop never touches it.
+//!
+//! Threads of a phase start one after the other, [`START_GAP`] apart at most: fio wakes each when all are made, and each
+//! then opens its files and has its buffers made. Threads that started at the same nanosecond would issue paced I/Os at
+//! the same nanoseconds for ever (`docs/decisions/0049-threads-start-apart.md`).
 
 use model::engine::{Events, Workload};
-use model::{Command, Completion, Part, Span, Time};
+use model::{Command, Completion, Part, Span, Stream, Time};
 
 use super::job::Job;
 use super::settings::Settings;
 use super::thread::{Kind, Next, Slot, Stage, Thread};
 use crate::run::{Measured, ThreadOutcome};
 
+/// Most that lies between the starts of two threads that start one after the other; all times up to it are as likely.
+const START_GAP: Span = Span::from_us(100);
+
+/// How long after the first of its phase each thread starts.
+fn lags(settings: &[Settings], seed: u64) -> Vec<Span> {
+    let mut random = Stream::new(seed, "thread starts");
+    let (mut phase, mut lag) = (None, Span::ZERO);
+    settings
+        .iter()
+        .map(|one| {
+            let gap = Span::from_ns(random.below(START_GAP.ns()));
+            lag = if phase == Some(one.phase) {
+                lag + gap
+            } else {
+                Span::ZERO
+            };
+            phase = Some(one.phase);
+            lag
+        })
+        .collect()
+}
+
 /// The jobs of a plan at work.
 #[derive(Clone, Debug)]
 pub struct Jobs<'a> {
     jobs: &'a [Job],
     settings: Vec<Settings>,
+    /// By thread: when it starts after its phase and its `startdelay`.
+    lags: Vec<Span>,
     threads: Vec<Thread>,
     /// By thread: reads, writes, trims, syncs.
     measured: Vec<[Measured; 4]>,
@@ -34,7 +62,7 @@ pub struct Jobs<'a> {
 }
 
 impl<'a> Jobs<'a> {
-    /// Threads as resolved by [`super::resolve`] from the same jobs; everything starts at [`Time::ZERO`].
+    /// Threads as resolved by [`super::resolve`] from the same jobs; the first starts at [`Time::ZERO`].
     pub(crate) fn new(
         jobs: &'a [Job],
         settings: Vec<Settings>,
@@ -57,6 +85,7 @@ impl<'a> Jobs<'a> {
                 .map(|one| jobs[one.job].engine.asynchronous())
                 .collect(),
             threads,
+            lags: lags(&settings, seed),
             settings,
             slots: vec![Slot::default(); next_id as usize],
             ready: Vec::with_capacity(count),
@@ -76,10 +105,11 @@ impl<'a> Jobs<'a> {
     pub(crate) fn counts_from(&self) -> Time {
         self.settings
             .iter()
-            .filter(|one| one.phase == 0)
-            .map(|one| {
+            .zip(&self.lags)
+            .filter(|(one, _)| one.phase == 0)
+            .map(|(one, &lag)| {
                 let job = &self.jobs[one.job];
-                Time::ZERO + job.startdelay + job.ramp_time
+                Time::ZERO + job.startdelay + lag + job.ramp_time
             })
             .min()
             .unwrap_or(Time::ZERO)
@@ -99,7 +129,7 @@ impl<'a> Jobs<'a> {
     fn start_phase(&mut self, now: Time) {
         for (index, one) in self.settings.iter().enumerate() {
             if one.phase == self.phase {
-                let at = now + self.jobs[one.job].startdelay;
+                let at = now + self.jobs[one.job].startdelay + self.lags[index];
                 self.running += 1;
                 self.armed[index] = at;
                 self.timers.push(at, index as u32);

@@ -58,8 +58,13 @@ test("the box under the pointer says what the chart has there", async () => {
   const tip = await tipOf(page, "queue-depth");
   const depth = +tip.head.match(/^Queue depth (\d+)$/)[1];
   const point = chapter("queue-depth").points.find(({ settings }) => settings.direction === "read" && settings.queue_depth === depth);
-  const expected = review.drives.map((drive, at) => [drive.label, point.results[at].read.iops]).sort((a, b) => b[1] - a[1]);
-  const written = await page.evaluate((all) => all.map(([name, iops]) => [name, format.count(iops)]), expected);
+  const expected = review.drives.map((drive, at) => [drive.label, point.results[at].read.iops, point.results[at].read.across_seeds?.iops])
+    .sort((a, b) => b[1] - a[1]);
+  // With what the seeds span, where they differ in what is shown.
+  const written = await page.evaluate((all) => all.map(([name, iops, ends]) => {
+    const [low, high] = (ends ?? []).map(format.count);
+    return [name, format.count(iops) + (low === high ? "" : ` (${low} to ${high})`)];
+  }), expected);
   assert.deepEqual(tip.rows, written);
   await close();
 });
@@ -317,8 +322,11 @@ test("the address keeps the view", async () => {
   assert.deepEqual(await view(again.page), await view(page));
   assert.deepEqual(await aside(again.page), await aside(page));
   assert.equal(await again.page.locator(".contents .drives input").nth(1).isChecked(), false);
-  const top = await again.page.locator("#mix").evaluate((one) => one.getBoundingClientRect().top);
-  assert.ok(top > 0 && top < 400, `the chapter is in view, at ${top}`);
+  // The chapter comes into view.
+  await again.page.waitForFunction(() => {
+    const { top } = document.querySelector("#mix").getBoundingClientRect();
+    return top > 0 && top < 400;
+  });
   // Nonsense in an address changes nothing.
   const odd = await open({}, "#nowhere&queue-depth.metric=speed&queue-depth.zoom=9~2&lead.accept=-1&hide=nobody&%E0%A4%A=%");
   const plain = await open();

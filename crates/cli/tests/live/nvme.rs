@@ -138,6 +138,66 @@ fn formats_change_blocks_and_protect_them() {
     with_p4800x(script, &["--speed", "0"], false);
 }
 
+/// What no drive of the catalogue has, with `--controller full`.
+#[test]
+fn hosts_divide_a_drive_copy_and_test_it() {
+    let script = r#"
+        connect || die connect
+        nvme id-ctrl /dev/nvme0 > c; has "^oacs +: 0x21a" < c; has "^ocfs +: 0xf" < c; has "^nn +: 16" < c
+        id=$(($(cat /sys/class/nvme/nvme0/cntlid)))
+        nvme get-feature /dev/nvme0 -f 8 > /dev/null || die "interrupt coalescing"
+        nvme get-feature /dev/nvme0 -f 9 --cdw11=1 | has "value:0x0*1$"
+        nvme write-uncor /dev/nvme0n1 -s 80 -c 7 || die write-uncor
+        # nvme-cli 2.3 asks for no data here: passed through, and the first descriptor's bytes.
+        nvme get-lba-status /dev/nvme0n1 -n 1 -s 0 -m 1 -a 17 -l 1 > /dev/null || die get-lba-status
+        nvme admin-passthru /dev/nvme0 -o 0x86 -n 1 --cdw12=1023 --cdw13=0x11000000 -l 4096 -r -b > l 2>/dev/null
+        [ "$(head -c 20 l | od -An -v -tx1 | tr -d ' \n')" = 0100000002000000500000000000000008000000 ] || die "LBA status"
+        nvme lba-status-log /dev/nvme0 > l || die lba-status-log
+        has "RSLBA.0.: 80" < l; has "RNLB.0.: 8" < l
+        nvme device-self-test /dev/nvme0 -n 1 -s 2 || die device-self-test
+        nvme self-test-log /dev/nvme0 > t || die self-test-log
+        has "Operation Result *: 0x7" < t; has "Self Test Code *: 2" < t; has "Failing LBA *: 0x50" < t
+        nvme persistent-event-log /dev/nvme0 -a 1 -l 0 > /dev/null || die "event context"
+        nvme persistent-event-log /dev/nvme0 -a 0 -l 0 > p || die persistent-event-log
+        has "Power-on or Reset" < p
+        nvme persistent-event-log /dev/nvme0 -a 2 -l 0 > /dev/null || die "release"
+        dd if=/dev/urandom of=data bs=4k count=1 2>/dev/null
+        nvme write /dev/nvme0n1 -s 1000 -c 7 -z 4096 -d data || die write
+        nvme copy /dev/nvme0n1 -d 80 -s 1000 -b 7 || die copy
+        nvme read /dev/nvme0n1 -s 80 -c 7 -z 4096 -d back 2>/dev/null; cmp data back || die "other data"
+        nvme delete-ns /dev/nvme0 -n 0xffffffff || die delete-ns
+        until_ready 10 test ! -b /dev/nvme0n1
+        nvme create-ns /dev/nvme0 -s 1048576 -c 1048576 -f 0 | has "nsid:1"
+        nvme create-ns /dev/nvme0 -s 65536 -c 65536 -f 0 | has "nsid:2"
+        nvme list-ns /dev/nvme0 --all | has "0x2"
+        [ ! -e /dev/nvme0n1 ] || die "it is not attached"
+        for n in 1 2; do
+            nvme attach-ns /dev/nvme0 -n $n -c $id || die attach-ns
+            until_ready 10 test -b /dev/nvme0n$n
+            dd if=data of=/dev/nvme0n$n bs=4k seek=$n oflag=direct 2>/dev/null || die "write to $n"
+        done
+        file_systems /dev/nvme0n1
+        dd if=/dev/nvme0n2 bs=4k skip=2 count=1 iflag=direct 2>/dev/null | cmp - data || die "of the other"
+        nvme detach-ns /dev/nvme0 -n 2 -c $id || die detach-ns
+        until_ready 10 test ! -b /dev/nvme0n2
+        nvme reset /dev/nvme0 || die reset
+        until_ready 10 test -b /dev/nvme0n1
+        [ $(($(cat /sys/class/nvme/nvme0/cntlid))) = $id ] || die "another controller"
+        nvme delete-ns /dev/nvme0 -n 1 || die "delete 1"
+        nvme delete-ns /dev/nvme0 -n 2 || die "delete 2"
+        # 64-bit guard, type 1: the kernel's block device refuses it, passing through works.
+        nvme create-ns /dev/nvme0 -s 1000 -c 1000 -f 0x18 -d 1 | has "nsid:1"
+        nvme attach-ns /dev/nvme0 -n 1 -c $id || die "attach again"
+        until_ready 10 test -c /dev/ng0n1
+        nvme nvm-id-ns /dev/ng0n1 > g || die nvm-id-ns
+        has "pif:2" < g
+        nvme write /dev/ng0n1 -s 0 -c 0 -z 4096 -d data -p 8 || die "write with PRACT"
+        nvme read /dev/ng0n1 -s 0 -c 0 -z 4096 -d back -p 12 2>/dev/null || die "read with PRACT"
+        cmp data back || die "protected data"
+    "#;
+    with_p4800x(script, &["--speed", "0", "--controller", "full"], false);
+}
+
 #[test]
 fn file_systems_and_fio_with_digests() {
     let script = r#"

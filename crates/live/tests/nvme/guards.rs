@@ -122,11 +122,12 @@ fn protected_blocks_are_copied_with_tags_of_their_new_place() {
     let data = vec![7; BLOCK * 2];
     let sqe = tagged(8, opcode::WRITE, 40, 2, BLOCK * 2, ACT);
     host.well(queue, &sqe, &data);
-    let mut list = [0; 40];
-    (list[8], list[16], list[35]) = (40, 1, 40);
-    let mut copy = io(opcode::COPY, 4, 10, 1, Sgl::in_capsule(40));
+    // Two ranges of a block each, with the reference tags that are expected.
+    let mut list = [0; 80];
+    (list[8], list[35], list[48], list[75]) = (40, 40, 41, 41);
+    let mut copy = io(opcode::COPY, 4, 10, 1, Sgl::in_capsule(80));
     // Checked as it is read, made anew as it is written; the reference tag of the place.
-    copy.cdw12 = (1u32 << 8 | 0b101 << 12 | ACT).into();
+    copy.cdw12 = (1u32 | 1 << 8 | 0b101 << 12 | ACT).into();
     copy.cdw14 = 10.into();
     host.well(queue, &copy, &list);
     let read = tagged(8, opcode::READ, 10, 2, BLOCK * 2, ACT | GUARD | REFERENCE);

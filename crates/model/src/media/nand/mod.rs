@@ -379,7 +379,7 @@ impl Nand {
             DIE_DONE => self.die_done(now, index),
             TRANSFERRED => self.transferred(now, index),
             TIMER => self.idle_timer(now),
-            ISSUE => self.queue_read(now, index, self.ops[index as usize].die()),
+            ISSUE => self.issue(now, index),
             AHEAD => self.ahead_turn(now),
             _ => self.channel_due(now, index),
         }

@@ -30,6 +30,8 @@ pub(super) struct SenseOp {
     pub(super) ahead: u32,
     /// Commands that wait for what is read ahead.
     pub(super) waiters: u32,
+    /// Whether its share of the controller is booked.
+    pub(super) booked: bool,
     /// Where it waits for time to spare.
     pub(super) waits: Waits,
     /// The first slot it reads.
@@ -56,6 +58,7 @@ impl SenseOp {
             die: 0,
             ahead: NONE,
             waiters: NONE,
+            booked: true,
             waits: Waits::Nowhere,
             slot: 0,
             waited: false,
@@ -182,7 +185,6 @@ impl Nand {
         op.slot = run.first;
         op.die = self.shape.die_of(run.first);
         op.ahead = run.ahead;
-        let die = op.die;
         if run.ahead != NONE {
             op.owner = NONE;
         } else if let Some(inside) = &mut self.inside[segment.id as usize] {
@@ -195,25 +197,36 @@ impl Nand {
             }
         }
         let booked = self.booked_before(run.ahead != NONE);
-        if run.ahead != NONE && !booked {
-            self.wait_for_controller(now, index);
-            return;
-        }
+        self.ops[index as usize].booked = booked || run.ahead == NONE;
         let mut delay = self.config.controller.issue_interval * u64::from(self.issued);
-        if !booked {
+        if !booked && run.ahead == NONE {
             let service = self.config.controller.per_read;
             let leaves = self.controller.book(now, service).1;
             delay = delay.max(leaves.since(now));
         }
         self.issued += 1;
         if delay == Span::ZERO {
-            self.queue_read(now, index, die);
+            self.issue(now, index);
             return;
         }
         let op = &mut self.ops[index as usize];
         op.dispatched += delay;
         op.arrived += delay;
         self.events.push(now + delay, ISSUE << KIND_SHIFT | index);
+    }
+
+    /// An operation goes to its die; one ahead that has no share of the controller yet, to the controller.
+    #[inline]
+    pub(super) fn issue(&mut self, now: Time, op: u32) {
+        let sense = &self.ops[op as usize];
+        if sense.booked {
+            let die = sense.die;
+            self.queue_read(now, op, die);
+        } else if sense.for_nobody() {
+            self.wait_for_controller(now, op);
+        } else {
+            self.pass_controller(now, op);
+        }
     }
 
     /// Whether a sense's share of the controller was booked with a command: with its own, if it is the command's first,
@@ -371,10 +384,6 @@ pub(super) fn add_sensing(anatomy: &mut Anatomy, op: &SenseOp, at: Time) {
 }
 
 impl SenseOp {
-    pub(super) fn die(&self) -> u32 {
-        self.die
-    }
-
     /// Whether it is read ahead and no command waits for it.
     #[inline]
     pub(super) fn for_nobody(&self) -> bool {

@@ -177,17 +177,17 @@ impl Nand {
         }
         if !self.ahead.is_empty() {
             self.ahead_due = true;
-            let next = now + self.config.controller.issue_interval.max(Span::from_ns(1));
-            let next = next.max(self.controller.free_at());
+            let next = self.controller.free_at().max(now + Span::from_ns(1));
             self.events.push(next, AHEAD << KIND_SHIFT);
         }
     }
 
     /// Books the controller for an operation ahead, which then goes to its die.
-    fn pass_controller(&mut self, now: Time, op: u32) {
+    pub(super) fn pass_controller(&mut self, now: Time, op: u32) {
         let service = self.config.controller.per_read;
         let leaves = self.controller.book(now, service).1;
         let sense = &mut self.ops[op as usize];
+        sense.booked = true;
         sense.dispatched = leaves;
         sense.arrived = leaves;
         if leaves == now {

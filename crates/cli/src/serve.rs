@@ -174,35 +174,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // A socket has a file from now on, and a map may take a second: who ends this meanwhile ends it in order.
     let switches = stop_on_signals().map_err(|error| Failure::failed("signals", error))?;
     let sockets = Sockets::bind(args, &asked)?;
-    let mut drives = Vec::new();
-    for setup in asked.setups.clone() {
-        let mut drive = setup.open()?;
-        // What an existing store remembers gives way to what is asked for.
-        if let Some(percent) = Settings::from(args.setting).percentage_used {
-            drive
-                .suffer(Time::ZERO, &Fault::Wear(percent))
-                .map_err(|what| Problems::whole("--percentage-used", what))?;
-        }
-        if let (true, Some(file)) = (drive.read_only(), drive.store_file()) {
-            let (name, file) = (drive.name(), file.display());
-            eprintln!(
-                "warning: {name}: {file}: no room beside it for what the drive remembers: served read-only"
-            );
-        }
-        // Hosts would find one namespace, with whatever lies where the others were.
-        if drive.shares().is_some() && args.controller == ControllerKind::Drive {
-            let what = format!(
-                "{}: hosts have divided its store into namespaces",
-                drive.name()
-            );
-            return Err(Problems(vec![asked::on_command_line(
-                what,
-                "serve it with --controller full, or with another --store",
-            )])
-            .into());
-        }
-        drives.push(drive);
-    }
+    let mut drives = opened(args, &asked)?;
     check_faults(args, &asked, &mut drives)?;
     drives.iter_mut().for_each(Served::prepare);
     // Nothing is drawn where there is no terminal.
@@ -250,6 +222,39 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         eprintln!("all is saved");
     }
     Ok(())
+}
+
+/// The drives with their stores, as they were asked for.
+fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
+    let mut drives = Vec::new();
+    for setup in asked.setups.clone() {
+        let mut drive = setup.open()?;
+        // What an existing store remembers gives way to what is asked for.
+        if let Some(percent) = Settings::from(args.setting).percentage_used {
+            drive
+                .suffer(Time::ZERO, &Fault::Wear(percent))
+                .map_err(|what| Problems::whole("--percentage-used", what))?;
+        }
+        if let (true, Some(file)) = (drive.read_only(), drive.store_file()) {
+            let (name, file) = (drive.name(), file.display());
+            eprintln!(
+                "warning: {name}: {file}: no room beside it for what the drive remembers: served read-only"
+            );
+        }
+        // Hosts would find one namespace, with whatever lies where the others were.
+        if drive.shares().is_some() && args.controller == ControllerKind::Drive {
+            let what = format!(
+                "{}: hosts have divided its store into namespaces",
+                drive.name()
+            );
+            return Err(Problems(vec![asked::on_command_line(
+                what,
+                "serve it with --controller full, or with another --store",
+            )]));
+        }
+        drives.push(drive);
+    }
+    Ok(drives)
 }
 
 /// Whether the drives can have the faults of the script.

@@ -96,7 +96,8 @@ pub(super) fn summary(drives: &[Served], lateness: &Lateness) -> Vec<String> {
         }
         let failed = drive.counters().errors;
         if failed > 0 {
-            lines.push(format!("{}: {failed} commands failed", drive.name()));
+            let commands = if failed == 1 { "command" } else { "commands" };
+            lines.push(format!("{}: {failed} {commands} failed", drive.name()));
         }
     }
     let histogram = lateness.histogram();

@@ -4,7 +4,9 @@
 //! table for the terminal. To add a chapter: a file in `suite/`, a line in its `CHAPTERS`, a chart in the page's
 //! `script/charts.js`, and where it has something to say a file in `verdict/`.
 
+mod cliff;
 pub(crate) mod measure;
+mod point;
 mod published;
 pub mod results;
 mod run;
@@ -18,7 +20,7 @@ pub use suite::{Effort, Suite};
 
 use model::media::{DriveConfig, Precondition};
 
-use crate::catalogue::{DriveSheet, Figure, HostSheet, Settings};
+use crate::catalogue::{DriveSheet, Figure, HostSheet, Kind, Settings};
 use crate::problem::{Problem, Problems};
 use crate::run::replay::{ReplayPlan, replay};
 use crate::run::{Bench, Outcome, Plan};
@@ -165,6 +167,7 @@ pub fn review(
         program: concat!("drivelab ", env!("CARGO_PKG_VERSION")).to_owned(),
         suite: request.suite.name().to_owned(),
         seed: request.seed,
+        seeds: request.effort.seeds,
         host: HostFacts {
             id: request.host.id.clone(),
             name: request.host.name.clone(),
@@ -266,7 +269,18 @@ fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
             .price_usd
             .map(|price| rounded(price / (capacity as f64 / 1e9))),
         support: support(sheet),
+        kinds: kinds(&sheet.figures),
         figures: sheet.figures.iter().map(figure).collect(),
+    }
+}
+
+fn kinds(figures: &[Figure]) -> results::Kinds {
+    let of = |kind: Kind| figures.iter().filter(|figure| figure.kind == kind).count();
+    results::Kinds {
+        spec: of(Kind::Spec),
+        measured: of(Kind::Measured),
+        fitted: of(Kind::Fitted),
+        assumed: of(Kind::Assumed),
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Review {
     pub suite: String,
     /// The review's seed.
     pub seed: u64,
+    /// With how many seeds each point of the suite is measured.
+    pub seeds: u32,
     /// The host the drives were in.
     pub host: HostFacts,
     /// What was set on every drive, in words; empty if nothing was.
@@ -135,8 +137,30 @@ pub struct DriveFacts {
     pub usd_per_gb: Option<f64>,
     /// How well published measurements support its model.
     pub support: Support,
+    /// How many of its figures are of each kind.
+    pub kinds: Kinds,
     /// Every figure of the drive's sheet with its kind and source.
     pub figures: Vec<Figure>,
+}
+
+/// How many figures are of each kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Kinds {
+    /// Stated by the maker.
+    pub spec: usize,
+    /// Measured by somebody.
+    pub measured: usize,
+    /// Set so that the model gives a published figure.
+    pub fitted: usize,
+    /// Assumed: nobody has published it.
+    pub assumed: usize,
+}
+
+impl Kinds {
+    /// All of them.
+    pub const fn all(self) -> usize {
+        self.spec + self.measured + self.fitted + self.assumed
+    }
 }
 
 /// How well published measurements support a drive's model.
@@ -250,6 +274,11 @@ pub struct Measurement {
     pub read: Option<Figures>,
     /// Writes; null if there were none.
     pub write: Option<Figures>,
+    /// Half the 95 % interval of the mean latency of all I/Os as a share of it, from slices of the run; null where it is
+    /// too short to tell.
+    pub mean_error: Option<f64>,
+    /// Whether that is small enough for the mean to be taken as known; null where nothing depends on it.
+    pub converged: Option<bool>,
     /// Mean power; null if the model has no power for it.
     pub watts: Option<f64>,
     /// Bytes programmed into the medium for each byte the host wrote; null without writes.
@@ -268,6 +297,9 @@ pub struct Measurement {
     /// What a reader should know about this run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The same with each seed alone, where there are several: the verdict asks them.
+    #[serde(skip)]
+    pub each: Vec<Measurement>,
 }
 
 /// One direction of a measurement.
@@ -283,9 +315,56 @@ pub struct Figures {
     pub mb_s: f64,
     /// From submission to completion.
     pub latency: Latency,
+    /// Between which ends the seeds differ; left out where there is one seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub across_seeds: Option<Across>,
     /// Where the time went; null for a band with fewer than ten I/Os.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bands: Option<Vec<Option<BandFigures>>>,
+}
+
+/// The least and the greatest of what each seed alone gives; null where one of them has no figure.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Across {
+    /// I/Os a second.
+    pub iops: [f64; 2],
+    /// 10^6 bytes a second.
+    pub mb_s: [f64; 2],
+    /// Mean latency in microseconds.
+    pub mean_us: [f64; 2],
+    /// The percentiles of [`Latency::intervals_us`].
+    pub percentiles_us: [Option<[f64; 2]>; 5],
+    /// Those of [`Latency::at`], at points whose whole distribution is shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<Option<[f64; 2]>>,
+}
+
+/// The least and the greatest; `None` if one is missing or there are none.
+fn ends(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 2]> {
+    let values: Vec<f64> = values.collect::<Option<_>>()?;
+    let least = values.iter().copied().reduce(f64::min)?;
+    Some([least, values.into_iter().reduce(f64::max)?])
+}
+
+impl Across {
+    /// Of the same direction with each seed; `None` with fewer than two. `whole` also gives [`Across::at`].
+    pub(crate) fn of(each: &[&Figures], whole: bool) -> Option<Across> {
+        if each.len() < 2 {
+            return None;
+        }
+        let of =
+            |figure: &dyn Fn(&Figures) -> Option<f64>| ends(each.iter().map(|one| figure(one)));
+        let steps = each[0].latency.at.len();
+        Some(Across {
+            iops: of(&|one| Some(one.iops))?,
+            mb_s: of(&|one| Some(one.mb_s))?,
+            mean_us: of(&|one| Some(one.latency.mean_us))?,
+            percentiles_us: std::array::from_fn(|index| of(&|one| one.latency.named()[index])),
+            at: (0..if whole { steps } else { 0 })
+                .map(|step| of(&|one| one.latency.at[step]))
+                .collect(),
+        })
+    }
 }
 
 /// A latency distribution in microseconds.
@@ -353,6 +432,17 @@ pub(crate) fn rounded(value: f64) -> f64 {
 }
 
 impl Latency {
+    /// The five percentiles that have a name.
+    pub fn named(&self) -> [Option<f64>; 5] {
+        [
+            self.p50_us,
+            self.p99_us,
+            self.p99_9_us,
+            self.p99_99_us,
+            self.p99_999_us,
+        ]
+    }
+
     /// The distribution in a histogram that is not empty.
     pub fn of(histogram: &Histogram, grid: &[f64]) -> Latency {
         let at = |percent: f64| histogram.percentile(percent).map(|span| rounded(span.us()));

@@ -7,15 +7,13 @@
 //! too short on a drive: it is made again with another seed.
 
 use model::host::Engine;
-use model::media::{DriveConfig, Medium, Precondition};
+use model::media::{DriveConfig, Precondition};
 use model::{Span, Stream};
 use rayon::prelude::*;
 
-use super::measure::{Keep, measurement, series};
-use super::results::{Chapter, Measurement, Point, Settings, rounded};
-use super::suite::{
-    self, CHAPTERS, Effort, FILLS, PointSpec, Saturation, paced_points, sustained, sustained_point,
-};
+use super::measure::{Keep, measurement};
+use super::results::{Chapter, Measurement, Point, Settings};
+use super::suite::{self, CHAPTERS, Effort, PointSpec, Saturation, paced_points, sustained_point};
 use super::{Request, Workload, Yours};
 use crate::problem::Problems;
 use crate::run::replay::ReplayPlan;
@@ -67,9 +65,9 @@ struct Series {
 }
 
 /// One point on one drive.
-struct Task<'a> {
-    spec: &'a PointSpec,
-    drive: usize,
+pub(super) struct Task<'a> {
+    pub(super) spec: &'a PointSpec,
+    pub(super) drive: usize,
 }
 
 pub(super) struct Runner<'a> {
@@ -210,61 +208,9 @@ impl Runner<'_> {
         Ok(results)
     }
 
-    /// A point of fixed conditions: a pilot tells how long it must run, or how many I/Os its ramp takes.
-    fn steady(&self, bench: &mut dyn OnBench, task: &Task) -> Result<Measurement, Problems> {
-        let ios = task.spec.ios(self.effort);
-        let mut iops = match task.spec.rate_iops {
-            Some(rate) => rate as f64,
-            None => {
-                let pilot = |seed| task.spec.text(seed, Span::ZERO, Span::from_ms(10));
-                let seed = self.seed(&format!("{}/pilot", task.spec.name));
-                rate_of(&self.once(bench, task, seed, pilot)?.1)
-            }
-        };
-        let mut last = None;
-        for round in 0..3 {
-            let seed = match round {
-                0 => self.seed(&task.spec.name),
-                again => self.seed(&format!("{}/{again}", task.spec.name)),
-            };
-            let runtime = time_for(ios, iops, task.spec.longest);
-            let ramp = task.spec.ramp(self.effort, runtime);
-            let counted_run = task.spec.is_counted() && task.spec.longest != Some(runtime);
-            let (text, outcome) = self.once(bench, task, seed, |seed| {
-                if counted_run {
-                    let during_ramp = (iops * ramp.seconds() * 1.1) as u64;
-                    task.spec.fixed_text(seed, ramp, ios + during_ramp)
-                } else {
-                    task.spec.text(seed, ramp, runtime)
-                }
-            })?;
-            let counted: u64 = outcome
-                .threads
-                .iter()
-                .map(|thread| thread.read.ios + thread.write.ios)
-                .sum();
-            iops = rate_of(&outcome);
-            let enough = counted as f64 >= 0.97 * ios as f64 || task.spec.longest == Some(runtime);
-            last = Some((text, outcome));
-            if enough {
-                break;
-            }
-        }
-        let (text, outcome) = last.expect("at least one round");
-        let keep = Keep {
-            bands: matches!(
-                task.spec.chapter,
-                "queue-depth" | "one-thread" | "mix" | "paced" | "sequential" | "virten"
-            ),
-        };
-        let mut result = measurement(&outcome, keep);
-        result.job = text;
-        Ok(result)
-    }
-
     /// A run with a seed that none before it on this bench had: writes to the same places in the same order would find
     /// whole blocks of flash without valid pages, and collection would look cheaper than it is.
-    fn once(
+    pub(super) fn once(
         &self,
         bench: &mut dyn OnBench,
         task: &Task,
@@ -283,51 +229,8 @@ impl Runner<'_> {
         Ok((text, bench.simulate(&plan)?))
     }
 
-    fn seed(&self, run: &str) -> u64 {
+    pub(super) fn seed(&self, run: &str) -> u64 {
         seed_of(self.request.seed, run)
-    }
-
-    /// The write cliff, on a drive with fewer blocks (see [`suite`]'s chapter).
-    fn sustained(&self, task: &Task) -> Result<Measurement, Problems> {
-        let spec = task.spec;
-        let whole = &self.request.drives[task.drive].config;
-        let drive = whole.shrunk((self.effort.sustained_writes as f64 * 4096.0 / FILLS) as u64);
-        let stretch = whole.capacity_bytes() as f64 / drive.capacity_bytes() as f64;
-        let seed = seed_of(self.request.seed, &spec.name);
-        let plan = |text: &str, series_every: Span| -> Result<Plan, Problems> {
-            Ok(Plan {
-                drive: drive.clone(),
-                state: spec.state,
-                host: self.request.host_of(task.drive),
-                jobs: jobs(&spec.name, text)?,
-                seed,
-                series_every,
-            })
-        };
-        let bytes = drive.capacity_bytes() as f64 * FILLS;
-        let text = spec.fixed_text(seed, Span::ZERO, (bytes / 4096.0) as u64);
-        // The first speed of a fresh drive says how fine the time axis can be.
-        let pilot = spec.text(seed, Span::ZERO, Span::from_ms(5));
-        let prepared = || self.simulator.bench(&drive, spec.state, seed);
-        let first = rate_of(&prepared().simulate(&plan(&pilot, Span::ZERO)?)?);
-        let every = Span::from_seconds(bytes / 4096.0 / first.max(1.0) / 200.0);
-        let every = Span::from_ms(every.ns().div_ceil(1_000_000));
-        let outcome = prepared().simulate(&plan(&text, every)?)?;
-        let mut result = measurement(&outcome, Keep::default());
-        let mut over_time = series(
-            outcome.threads.iter().map(|thread| &thread.write),
-            every,
-            stretch,
-            600,
-        );
-        over_time.steady_at_seconds = sustained::steady_at(&over_time);
-        result.job = text;
-        let writes = bytes / 4096.0 / over_time.iops.len().max(1) as f64;
-        over_time.scale = rounded(stretch);
-        over_time.ios_an_interval = rounded(writes);
-        result.notes = sustained::notes(&over_time);
-        result.series = Some(over_time);
-        Ok(result)
     }
 
     /// The user's own workloads: a point for each job of each file, or for each group of jobs that report as one.
@@ -418,7 +321,7 @@ impl Runner<'_> {
             let results = by_drive.iter().map(|outcome| {
                 let mut alone = outcome.clone();
                 alone.threads.retain(|thread| row_of(thread) == *row);
-                let mut result = measurement(&alone, Keep { bands: true });
+                let mut result = measurement(&[&alone], Keep { bands: true });
                 result.job = yours.text.clone();
                 Some(result)
             });
@@ -439,7 +342,7 @@ impl Runner<'_> {
 }
 
 /// A suite's own job text, read back.
-fn jobs(name: &str, text: &str) -> Result<Vec<Job>, Problems> {
+pub(super) fn jobs(name: &str, text: &str) -> Result<Vec<Job>, Problems> {
     let surroundings = Surroundings {
         environment: &|_| None,
         read: &|_| Err(std::io::ErrorKind::NotFound.into()),
@@ -449,7 +352,7 @@ fn jobs(name: &str, text: &str) -> Result<Vec<Job>, Problems> {
 }
 
 /// How long it takes to do so many I/Os at this rate, but not longer than `longest`.
-fn time_for(ios: u64, iops: f64, longest: Option<Span>) -> Span {
+pub(super) fn time_for(ios: u64, iops: f64, longest: Option<Span>) -> Span {
     let runtime = Span::from_seconds((ios as f64 / iops.max(1.0)).max(1e-3));
     // The bound first: as many I/Os as a suite without a number asks for may be more time than there is.
     let runtime = longest.map_or(runtime, |most| runtime.min(most));
@@ -458,7 +361,7 @@ fn time_for(ios: u64, iops: f64, longest: Option<Span>) -> Span {
 }
 
 /// I/Os a second over all threads and directions.
-fn rate_of(outcome: &Outcome) -> f64 {
+pub(super) fn rate_of(outcome: &Outcome) -> f64 {
     let threads = outcome.threads.iter();
     threads
         .map(|thread| thread.read.iops() + thread.write.iops())

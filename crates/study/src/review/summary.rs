@@ -12,7 +12,7 @@ struct Row {
     value: fn(&Review, usize) -> Option<String>,
 }
 
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 17] = [
     Row {
         name: "4 KiB random read, QD1: mean",
         value: |review, drive| {
@@ -26,11 +26,11 @@ const ROWS: [Row; 14] = [
         },
     },
     Row {
-        name: "4 KiB random read: most (from depth)",
+        name: "4 KiB random read: peak IOPS (reached at)",
         value: |review, drive| iops_at(review, drive, "read"),
     },
     Row {
-        name: "4 KiB random write: most (from depth)",
+        name: "4 KiB random write: peak IOPS (reached at)",
         value: |review, drive| iops_at(review, drive, "write"),
     },
     Row {
@@ -81,15 +81,29 @@ const ROWS: [Row; 14] = [
         },
     },
     Row {
-        name: "128 KiB sequential read: most",
+        name: "128 KiB sequential read, overwritten at random: most",
         value: |review, drive| {
             most(review, "sequential", drive, "read").map(|(_, best)| megabytes_a_second(best.mb_s))
         },
     },
     Row {
-        name: "128 KiB sequential write: most",
+        name: "128 KiB sequential read, filled in order: most",
+        value: |review, drive| {
+            most(review, "sequential-filled", drive, "read")
+                .map(|(_, best)| megabytes_a_second(best.mb_s))
+        },
+    },
+    Row {
+        name: "128 KiB sequential write, overwritten at random: most",
         value: |review, drive| {
             most(review, "sequential", drive, "write")
+                .map(|(_, best)| megabytes_a_second(best.mb_s))
+        },
+    },
+    Row {
+        name: "128 KiB sequential write, filled in order: most",
+        value: |review, drive| {
+            most(review, "sequential-filled", drive, "write")
                 .map(|(_, best)| megabytes_a_second(best.mb_s))
         },
     },
@@ -110,6 +124,13 @@ const ROWS: [Row; 14] = [
     Row {
         name: "Model (see `drivelab show`)",
         value: |review, drive| Some(review.drives[drive].support.grade.to_owned()),
+    },
+    Row {
+        name: "Figures of the model that are assumed",
+        value: |review, drive| {
+            let kinds = review.drives[drive].kinds;
+            Some(format!("{} of {}", kinds.assumed, kinds.all()))
+        },
     },
 ];
 
@@ -181,9 +202,8 @@ fn iops_at(review: &Review, drive: usize, direction: &str) -> Option<String> {
 }
 
 /// The first and the last rate of the sustained-write chapter.
-pub(super) fn ends_of_cliff(review: &Review, drive: usize) -> Option<(f64, f64)> {
-    let point = find(review, "sustained", |_| true)?;
-    let series = point.results[drive].as_ref()?.series.as_ref()?;
+pub(super) fn ends_of_cliff(result: &Measurement) -> Option<(f64, f64)> {
+    let series = result.series.as_ref()?;
     let count = series.iops.len();
     if count < 8 {
         return None;
@@ -196,7 +216,8 @@ pub(super) fn ends_of_cliff(review: &Review, drive: usize) -> Option<(f64, f64)>
 }
 
 fn cliff(review: &Review, drive: usize) -> Option<String> {
-    let (first, last) = ends_of_cliff(review, drive)?;
+    let point = find(review, "sustained", |_| true)?;
+    let (first, last) = ends_of_cliff(point.results[drive].as_ref()?)?;
     Some(format!("{} → {} IOPS", count(first), count(last)))
 }
 

@@ -247,7 +247,7 @@ fn measured(
         over,
         ..Measured::default()
     };
-    for _ in 0..ios {
+    for index in 0..ios {
         let mut anatomy = Anatomy::ZERO;
         let us = |us: f64| Span::from_ns((us * 1e3) as u64);
         anatomy.add(Part::HostSubmission, us(1.3));
@@ -280,7 +280,8 @@ fn measured(
             );
         }
         let latency = anatomy.total();
-        measured.latency.record(latency);
+        let at = Time::ZERO + over.scale(index as f64 / ios as f64);
+        measured.latency.record_at(latency, at);
         measured.bands.record(latency, &anatomy);
     }
     measured
@@ -393,7 +394,7 @@ pub(crate) fn request(ios: u64) -> Request {
         suite: Suite::Quick,
         effort: Effort {
             ios,
-            deep_ios: 263 * ios,
+            deep_ios: 88 * ios,
             ..Suite::Quick.effort()
         },
         seed: 42,

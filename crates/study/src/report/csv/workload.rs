@@ -51,9 +51,65 @@ struct Meanwhile {
     notes: String,
 }
 
-type Row = (Conditions, LatencyColumns, Meanwhile);
+/// How well the line is known: with how many seeds, and the least and the greatest of what each alone gives.
+#[derive(Clone, Debug, Default, Serialize)]
+struct SeedColumns {
+    seeds: Option<u32>,
+    mean_error: Option<f64>,
+    converged: Option<bool>,
+    iops_least: Option<f64>,
+    iops_most: Option<f64>,
+    mean_least_us: Option<f64>,
+    mean_most_us: Option<f64>,
+    p50_least_us: Option<f64>,
+    p50_most_us: Option<f64>,
+    p99_least_us: Option<f64>,
+    p99_most_us: Option<f64>,
+    p99_9_least_us: Option<f64>,
+    p99_9_most_us: Option<f64>,
+    p99_99_least_us: Option<f64>,
+    p99_99_most_us: Option<f64>,
+    p99_999_least_us: Option<f64>,
+    p99_999_most_us: Option<f64>,
+}
 
-fn row(conditions: &Conditions, figures: &Figures, meanwhile: &Meanwhile) -> Row {
+impl SeedColumns {
+    fn of(result: &Measurement, figures: &Figures) -> SeedColumns {
+        let known = SeedColumns {
+            seeds: Some(result.each.len().max(1) as u32),
+            mean_error: result.mean_error,
+            converged: result.converged,
+            ..SeedColumns::default()
+        };
+        let Some(across) = &figures.across_seeds else {
+            return known;
+        };
+        let least = |ends: Option<[f64; 2]>| ends.map(|[least, _]| least);
+        let most = |ends: Option<[f64; 2]>| ends.map(|[_, most]| most);
+        let [p50, p99, p99_9, p99_99, p99_999] = across.percentiles_us;
+        SeedColumns {
+            iops_least: Some(across.iops[0]),
+            iops_most: Some(across.iops[1]),
+            mean_least_us: Some(across.mean_us[0]),
+            mean_most_us: Some(across.mean_us[1]),
+            p50_least_us: least(p50),
+            p50_most_us: most(p50),
+            p99_least_us: least(p99),
+            p99_most_us: most(p99),
+            p99_9_least_us: least(p99_9),
+            p99_9_most_us: most(p99_9),
+            p99_99_least_us: least(p99_99),
+            p99_99_most_us: most(p99_99),
+            p99_999_least_us: least(p99_999),
+            p99_999_most_us: most(p99_999),
+            ..known
+        }
+    }
+}
+
+type Row = (Conditions, LatencyColumns, SeedColumns, Meanwhile);
+
+fn row(conditions: &Conditions, figures: &Figures, result: &Measurement) -> Row {
     let conditions = Conditions {
         ios: figures.ios,
         errors: figures.errors,
@@ -64,7 +120,8 @@ fn row(conditions: &Conditions, figures: &Figures, meanwhile: &Meanwhile) -> Row
     (
         conditions,
         LatencyColumns::from(&figures.latency),
-        meanwhile.clone(),
+        SeedColumns::of(result, figures),
+        result.into(),
     )
 }
 
@@ -103,7 +160,7 @@ pub fn review(review: &Review) -> String {
                         ..conditions.clone()
                     };
                     let figures = figures.iter();
-                    rows.extend(figures.map(|one| row(&conditions, one, &result.into())));
+                    rows.extend(figures.map(|one| row(&conditions, one, result)));
                 }
             }
         }
@@ -158,7 +215,7 @@ pub fn run(runs: &[Run<'_>]) -> String {
 }
 
 fn rows_of(run: &Run<'_>) -> Vec<Row> {
-    let meanwhile = Meanwhile::from(&measurement(run.outcome, Keep::default()));
+    let whole = measurement(&[run.outcome], Keep::default());
     let mut rows = Vec::new();
     for (index, job) in run.jobs.iter().enumerate() {
         let threads = run.outcome.threads.iter();
@@ -190,7 +247,7 @@ fn rows_of(run: &Run<'_>) -> Vec<Row> {
                 seconds: over.max().map(|over| rounded(over.seconds())),
                 ..of_job(job, direction)
             };
-            rows.push(row(&conditions, &figures, &meanwhile));
+            rows.push(row(&conditions, &figures, &whole));
         }
     }
     rows
@@ -276,7 +333,7 @@ pub fn replay(replay: &Replay<'_>) -> String {
     let mut rows = Vec::new();
     for (index, one) in replay.rows.iter().enumerate() {
         let outcome = &one.replayed.outcome;
-        let meanwhile = Meanwhile::from(&measurement(outcome, Keep::default()));
+        let whole = measurement(&[outcome], Keep::default());
         for (direction, measured, recorded) in one.kinds() {
             let conditions = Conditions {
                 drive: one.drive.clone(),
@@ -286,9 +343,14 @@ pub fn replay(replay: &Replay<'_>) -> String {
                 ..common.clone()
             };
             match figures(std::iter::once(measured), Keep::default()) {
-                Some(figures) => rows.push(row(&conditions, &figures, &meanwhile)),
+                Some(figures) => rows.push(row(&conditions, &figures, &whole)),
                 // All of them failed: a line without figures, not none.
-                None => rows.push((conditions, LatencyColumns::default(), meanwhile.clone())),
+                None => rows.push((
+                    conditions,
+                    LatencyColumns::default(),
+                    SeedColumns::default(),
+                    Meanwhile::from(&whole),
+                )),
             }
             let recorded = recorded.filter(|recorded| index == 0 && recorded.count() > 0);
             rows.extend(recorded.map(|recorded| {
@@ -304,7 +366,12 @@ pub fn replay(replay: &Replay<'_>) -> String {
                     ..common.clone()
                 };
                 let latency = Latency::of(recorded, &percentile_grid());
-                (conditions, (&latency).into(), Meanwhile::default())
+                (
+                    conditions,
+                    (&latency).into(),
+                    SeedColumns::default(),
+                    Meanwhile::default(),
+                )
             }));
         }
     }

@@ -182,8 +182,16 @@ fn headlines(review: &Review, drive: usize) -> [(&'static str, Option<String>); 
             .map(|most| format!("{} IOPS", count(most)))
     };
     let mean = |figures: &Figures| microseconds(figures.latency.mean_us);
-    let throughput =
-        |direction| most("sequential", direction, |figures| figures.mb_s).map(megabytes_a_second);
+    let throughput = |direction| {
+        let of = |chapter| most(chapter, direction, |figures| figures.mb_s).map(megabytes_a_second);
+        let scattered = of("sequential")?;
+        Some(match of("sequential-filled") {
+            Some(filled) if filled != scattered => {
+                format!("{scattered} ({filled} filled in order)")
+            }
+            _ => scattered,
+        })
+    };
     [
         ("Random read, QD1", at("read", 1).map(mean)),
         ("Random write, QD1", at("write", 1).map(mean)),

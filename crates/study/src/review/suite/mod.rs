@@ -90,6 +90,7 @@ impl Suite {
                 write_ramp: Span::from_ms(100),
                 dropped: 0.0,
                 sustained_writes: 6_000_000,
+                seeds: SEEDS,
                 fine: false,
             },
             Suite::Full => Effort {
@@ -100,6 +101,7 @@ impl Suite {
                 write_ramp: Span::from_ms(500),
                 dropped: 0.0,
                 sustained_writes: 60_000_000,
+                seeds: SEEDS,
                 fine: true,
             },
             Suite::Anandtech2017 => Effort {
@@ -110,6 +112,7 @@ impl Suite {
             },
             // As long as the source says.
             Suite::Virten2017 => Effort {
+                seeds: 1,
                 ios: 1 << 40,
                 deep_ios: 1 << 40,
                 ramp: Span::ZERO,
@@ -117,6 +120,7 @@ impl Suite {
                 ..Suite::Full.effort()
             },
             Suite::Perftest => Effort {
+                seeds: 1,
                 ios: 1_050_000,
                 bytes: 20 << 30,
                 ramp: Span::ZERO,
@@ -126,6 +130,14 @@ impl Suite {
         }
     }
 }
+
+/// Seeds of each point: as many as a sentence of the verdict needs.
+pub(crate) const SEEDS: u32 = 3;
+
+/// Fewest I/Os of a seed where tails are shown: eleven beyond the 99.99th percentile, and beyond the 99.999th where the
+/// whole distribution is.
+const TAIL: u64 = 105_000;
+const DEEP_TAIL: u64 = 1_050_000;
 
 /// How much each point of a review measures.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -145,6 +157,8 @@ pub struct Effort {
     pub dropped: f64,
     /// Writes of the sustained-write chapter: sets the scale of the drive it runs on.
     pub sustained_writes: u64,
+    /// With how many seeds each point is measured: at least three where sentences are made of it.
+    pub seeds: u32,
     /// More rates of arrival, and as many I/Os in the rarer direction of a mix as elsewhere.
     pub fine: bool,
 }
@@ -191,14 +205,21 @@ pub(crate) struct PointSpec {
 }
 
 /// Headings by chapter id, in the order of the review.
-pub(crate) const CHAPTERS: [(&str, &str); 10] = [
+pub(crate) const CHAPTERS: [(&str, &str); 11] = [
     ("block-size", "One at a time: block sizes"),
     ("queue-depth", "Many at a time: 4 KiB by queue depth"),
     (
         "one-thread",
         "Many at a time from one thread: 4 KiB by queue depth",
     ),
-    ("sequential", "Large and in order: 128 KiB by queue depth"),
+    (
+        "sequential",
+        "Large and in order, overwritten at random before: 128 KiB by queue depth",
+    ),
+    (
+        "sequential-filled",
+        "Large and in order, filled in order before: 128 KiB by queue depth",
+    ),
     ("mix", "Reads among writes"),
     ("paced", "At a fixed pace"),
     ("sustained", "Writing without end"),
@@ -220,6 +241,7 @@ pub(crate) fn points(suite: Suite, effort: Effort) -> Vec<PointSpec> {
         all.extend(sequential::points(queue_depth::depths()));
     } else {
         all.extend(sequential::points(sequential::DEPTHS));
+        all.extend(sequential::filled_points());
     }
     all.extend(mix::points());
     all
@@ -254,12 +276,11 @@ impl PointSpec {
     /// I/Os to count: fewer where they are large and the suite is quick, more where the page shows five nines.
     pub(crate) fn ios(&self, effort: Effort) -> u64 {
         let bytes = self.settings.block_bytes.unwrap_or(4096);
-        let deep = match self.chapter {
-            "queue-depth" => matches!(self.settings.queue_depth, Some(1 | 16 | 64)),
-            "mix" => self.settings.read_percent == Some(70),
-            _ => false,
+        let ios = if self.is_deep() {
+            effort.deep_ios
+        } else {
+            effort.ios
         };
-        let ios = if deep { effort.deep_ios } else { effort.ios };
         let rarer = match self.settings.read_percent {
             Some(percent @ 1..=99) if effort.fine => percent.min(100 - percent),
             _ => 100,
@@ -267,16 +288,41 @@ impl PointSpec {
         (ios * 100 / u64::from(rarer)).min(effort.bytes / bytes)
     }
 
+    /// The same for each of its seeds: they share the number, but for points that show tails, which need enough samples
+    /// of each seed to show how far they differ.
+    pub(crate) fn ios_of_seed(&self, effort: Effort) -> u64 {
+        let all = self.ios(effort);
+        let fewest = match self.chapter {
+            _ if self.is_deep() => DEEP_TAIL,
+            "queue-depth" => TAIL,
+            _ => 0,
+        };
+        all.div_ceil(u64::from(effort.seeds)).max(fewest.min(all))
+    }
+
+    /// Whether its whole distribution is shown.
+    pub(crate) fn is_deep(&self) -> bool {
+        match self.chapter {
+            "queue-depth" => matches!(self.settings.queue_depth, Some(1 | 16 | 64)),
+            "mix" => self.settings.read_percent == Some(70),
+            _ => false,
+        }
+    }
+
     /// Run before counting begins, of a run that counts for this long.
     pub(crate) fn ramp(&self, effort: Effort, runtime: Span) -> Span {
         if effort.dropped > 0.0 {
             return Span::from_ms((runtime.ns() as f64 * effort.dropped / 1e6).ceil() as u64);
         }
-        let ramp = match self.settings.direction {
+        self.settling(effort).min(Span::from_ns(runtime.ns() / 4))
+    }
+
+    /// How long a drive may take until it is at its steady rate.
+    pub(crate) fn settling(&self, effort: Effort) -> Span {
+        match self.settings.direction {
             Some("read") => effort.ramp,
             _ => effort.write_ramp,
-        };
-        ramp.min(Span::from_ns(runtime.ns() / 4))
+        }
     }
 
     /// Whether one thread does it all: then it can end after as many I/Os as are wanted. Threads beside each other

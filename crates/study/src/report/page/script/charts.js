@@ -357,6 +357,7 @@ const charts = (() => {
 
   return {
     lead, "block-size": blockSize, "queue-depth": byDepth("queue-depth", "iops"), distribution, anatomy: parts,
-    "one-thread": byDepth("one-thread", "iops"), sequential: byDepth("sequential", "mb_s"), mix, paced, sustained, costs,
+    "one-thread": byDepth("one-thread", "iops"), sequential: byDepth("sequential", "mb_s"),
+    "sequential-filled": byDepth("sequential-filled", "mb_s"), mix, paced, sustained, costs,
   };
 })();

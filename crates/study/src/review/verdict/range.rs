@@ -1,0 +1,93 @@
+//! A figure and the ends between which the seeds have it.
+
+/// Ends nearer than this share of the figure are not told.
+const SAME: f64 = 0.01;
+
+/// A figure with its range over the seeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Range {
+    /// Of all seeds together.
+    pub(super) value: f64,
+    /// The least of it and of each alone.
+    pub(super) low: f64,
+    /// The greatest of it and of each alone.
+    pub(super) high: f64,
+}
+
+impl Range {
+    /// The figure, and what each seed alone has.
+    pub(super) fn of(value: f64, each: &[f64]) -> Range {
+        Range {
+            value,
+            // The most of all together need not lie between those of each.
+            low: each.iter().copied().fold(value, f64::min),
+            high: each.iter().copied().fold(value, f64::max),
+        }
+    }
+
+    /// Whether no seed is further off than is told.
+    fn is_one(&self) -> bool {
+        let off = |end: f64| (end - self.value).abs() > SAME * self.value.abs();
+        !off(self.low) && !off(self.high)
+    }
+
+    /// `80 us`, or `862 us (401 us to 1.3 ms)`.
+    pub(super) fn words(&self, write: impl Fn(f64) -> String) -> String {
+        let [value, low, high] = [self.value, self.low, self.high].map(write);
+        if self.is_one() || low == high {
+            return value;
+        }
+        format!("{value} ({low} to {high})")
+    }
+
+    /// `11 times`, `7 to 22 times`.
+    pub(super) fn times(&self) -> String {
+        let (low, high) = (digits(self.low), digits(self.high));
+        match self.is_one() || low == high {
+            true => format!("{} times", digits(self.value)),
+            false => format!("{low} to {high} times"),
+        }
+    }
+}
+
+fn digits(factor: f64) -> String {
+    if factor < 9.95 {
+        format!("{factor:.1}")
+    } else {
+        format!("{factor:.0}")
+    }
+}
+
+/// The ends of a setting: `QD5`, or `QD5 to QD7`.
+pub(super) fn span(ends: (u64, u64), write: impl Fn(u64) -> String) -> String {
+    match ends {
+        (from, to) if from == to => write(from),
+        (from, to) => format!("{} to {}", write(from), write(to)),
+    }
+}
+
+/// The least and the greatest of what all have; `None` if one has none.
+pub(super) fn ends(all: impl Iterator<Item = Option<u64>>) -> Option<(u64, u64)> {
+    let all: Vec<u64> = all.collect::<Option<_>>()?;
+    Some((*all.iter().min()?, *all.iter().max()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_told_where_seeds_differ() {
+        let us = |us: f64| format!("{us} us");
+        let chance = Range::of(862.0, &[862.0, 401.0, 1300.0]);
+        assert_eq!(chance.words(us), "862 us (401 us to 1300 us)");
+        assert_eq!(Range::of(80.0, &[80.0, 80.3, 79.8]).words(us), "80 us");
+        assert_eq!(Range::of(11.0, &[7.0, 22.0]).times(), "7.0 to 22 times");
+        assert_eq!(Range::of(157.0, &[158.6, 160.0]).low, 157.0);
+        assert_eq!(Range::of(3.2, &[3.2, 3.21]).times(), "3.2 times");
+        let depth = |depth| format!("QD{depth}");
+        assert_eq!(span((5, 7), depth), "QD5 to QD7");
+        assert_eq!(span((5, 5), depth), "QD5");
+        assert_eq!(ends([Some(4), None].into_iter()), None);
+    }
+}

@@ -361,6 +361,9 @@ impl PointSpec {
                 .iter()
                 .map(|(key, value)| format!("{key}={value}")),
         );
+        if let Some(percent) = self.start_percent(seed) {
+            lines.push(format!("offset={percent}%"));
+        }
         lines.extend(ending);
         lines.push("group_reporting=1".to_owned());
         let copies: u32 = self.threads.iter().map(|&(copies, _)| copies).sum();
@@ -377,6 +380,15 @@ impl PointSpec {
         }
         lines.push(String::new());
         lines.join("\n")
+    }
+
+    /// Where a sequential run begins, in percent of the drive: elsewhere with each seed, because what the run before it
+    /// has touched may still lie in the drive's buffer.
+    fn start_percent(&self, seed: u64) -> Option<u64> {
+        let chapters = ["block-size", "sequential", "sequential-filled"];
+        let placed = self.options.iter().any(|(key, _)| *key == "offset");
+        let in_order = self.settings.pattern == Some("sequential");
+        (in_order && !placed && chapters.contains(&self.chapter)).then(|| seed % 90)
     }
 
     /// The share of one thread, for reads and writes apart where there are both, as fio wants it.
@@ -448,6 +460,29 @@ mod tests {
             assert_eq!((total, threads), (depth, depth.min(4)));
         }
         assert_eq!(spread(6, 4), [(2, 2), (2, 1)]);
+    }
+
+    #[test]
+    fn runs_in_order_begin_elsewhere_with_each_seed() {
+        let all = all(Suite::Quick);
+        let named = |name: &str| all.iter().find(|spec| spec.name == name).expect("a point");
+        let offset = |name: &str, seed| {
+            let text = named(name).text(seed, Span::ZERO, Span::from_ms(5));
+            let line = text.lines().find_map(|line| line.strip_prefix("offset="));
+            line.map(str::to_owned)
+        };
+        let percent = |percent: &str| Some(percent.to_owned());
+        assert_eq!(offset("sequential/read/8", 97), percent("7%"));
+        assert_eq!(offset("sequential-filled/write/1", 98), percent("8%"));
+        assert_eq!(
+            offset("block-size/sequential-read/block/4k", 5),
+            percent("5%")
+        );
+        assert_eq!(
+            offset("block-size/sequential-read/sector/4k", 5),
+            percent("512")
+        );
+        assert_eq!(offset("queue-depth/read/8", 5), None);
     }
 
     #[test]

@@ -216,8 +216,8 @@ fn leader(seeds: &Seeds<'_>, direction: &str) -> Option<String> {
     });
     let from = ends(from).filter(|&(_, last)| last <= 32)?;
     let best = match order.len() {
-        2 => format!("what {} does", facts.the(second)),
-        _ => "the others' best".to_owned(),
+        2 => format!("{} does", facts.the(second)),
+        _ => "the others do".to_owned(),
     };
     Some(format!(
         "From {} {} does more random {direction}s than {best} at any depth.",

@@ -8,6 +8,7 @@ use study::catalogue::{self, DriveSheet};
 use study::problem::{Place, Problem, Problems};
 use study::report::terminal::paragraph;
 use study::report::{csv, page};
+use study::review::sensitivity::sensitivity;
 use study::review::{self, Event, Request, Suite, Virtual, Workload, Yours, summary};
 use study::workload::fio::{self, Surroundings};
 use study::workload::trace;
@@ -66,6 +67,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     setting: SettingArgs,
 
+    /// Also tell which assumed figures of each drive move its headlines: each is made a third less and half as much
+    /// again
+    #[arg(long)]
+    sensitivity: bool,
+
     /// Feeds every random stream: the same seed gives the same files, byte for byte
     #[arg(long, default_value_t = 42, value_parser = clap::value_parser!(u64).range(..1 << 53))]
     seed: u64,
@@ -81,8 +87,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let bar =
         Progress::new("{elapsed_precise} [{bar:16}] {pos}/{len} measurements, {left}  {wide_msg}");
     let result = review::review(&request, &Virtual, &|event| tell(&bar, event));
+    let moved = match args.sensitivity {
+        true => Some(sensitivity(&request, &args.drives, &|event| {
+            tell(&bar, event)
+        })),
+        false => None,
+    };
     bar.finish();
-    let review = result?;
+    let mut review = result?;
+    if let Some(moved) = moved {
+        review.tell_sensitivity(moved?);
+    }
     let data = args.output.with_extension("json");
     let lines = args.output.with_extension("csv");
     write_whole(&args.output, page::html(&review).as_bytes())?;

@@ -21,7 +21,7 @@ impl Parameter {
     ///
     /// # Errors
     /// There is no such figure, or it is not a positive number.
-    pub(super) fn named(
+    pub(crate) fn named(
         key: &str,
         drive: &[Figure],
         host: &[Figure],

@@ -10,6 +10,7 @@ mod point;
 mod published;
 pub mod results;
 mod run;
+pub mod sensitivity;
 mod suite;
 pub mod summary;
 mod verdict;
@@ -270,6 +271,7 @@ fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
             .map(|price| rounded(price / (capacity as f64 / 1e9))),
         support: support(sheet),
         kinds: kinds(&sheet.figures),
+        sensitivity: None,
         figures: sheet.figures.iter().map(figure).collect(),
     }
 }

@@ -7,6 +7,7 @@
 use model::Part;
 use serde::Serialize;
 
+use super::sensitivity::Moved;
 use crate::statistics::Histogram;
 
 /// Version of the schema.
@@ -139,6 +140,9 @@ pub struct DriveFacts {
     pub support: Support,
     /// How many of its figures are of each kind.
     pub kinds: Kinds,
+    /// Which assumed figures move a headline, if it was asked for; the strongest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<Vec<Moved>>,
     /// Every figure of the drive's sheet with its kind and source.
     pub figures: Vec<Figure>,
 }
@@ -473,6 +477,17 @@ impl Review {
         write_lines(&value, 0, &mut text);
         text.push('\n');
         text
+    }
+
+    /// Keeps which assumed figures move each drive's headlines, and says it in words.
+    pub fn tell_sensitivity(&mut self, of_drives: Vec<Vec<Moved>>) {
+        for (drive, moved) in self.drives.iter_mut().zip(of_drives) {
+            self.verdict.push(Finding {
+                chapter: "method",
+                text: super::sensitivity::words(&drive.label, drive.kinds.assumed, &moved),
+            });
+            drive.sensitivity = Some(moved);
+        }
     }
 
     /// The chapter of this id.

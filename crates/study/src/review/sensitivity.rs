@@ -1,0 +1,322 @@
+//! Which assumed figures move what a review says: each assumed figure of each drive's sheet is made a third less and half
+//! as much again, everything else held, and the headlines are measured anew with the same seed.
+//!
+//! An assumed figure has no published range: a factor of 1.5 either way stands for one. Measured is on a drive with fewer
+//! blocks, prepared at once, so the figures are those of the small drive; told is the change, as a share, where it is
+//! more than [`TOLD`] of what the drive has as it is. Left out: figures that are words or zero, values that make no drive,
+//! figures that matter only together, figures of the host.
+
+use model::Span;
+use model::media::{Medium, Precondition};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::Request;
+use super::measure::{Keep, measurement};
+use super::results::{Measurement, rounded};
+use super::run::{Event, Listener, total_iops};
+use crate::catalogue::{self, DriveSheet, Kind};
+use crate::fit::Parameter;
+use crate::problem::Problems;
+use crate::run::{Plan, simulate};
+use crate::workload::job::{BlockSizes, Job, Mix};
+
+/// By what a figure is multiplied and divided.
+const FACTOR: f64 = 1.5;
+
+/// The least change that is told.
+const TOLD: f64 = 0.1;
+
+/// I/Os of a headline; an eighth of them where they are large.
+const IOS: u64 = 12_000;
+
+/// Bytes of the small drive.
+const BYTES: u64 = 8 << 30;
+
+/// What is measured: its name, percent of reads, depth, bytes of an I/O (large ones are in order), and the figure.
+struct Headline {
+    name: &'static str,
+    reads: u32,
+    depth: u32,
+    bytes: u32,
+    of: fn(&Measurement) -> Option<f64>,
+}
+
+const HEADLINES: [Headline; 7] = [
+    Headline {
+        name: "4 KiB random read, QD1: mean",
+        reads: 100,
+        depth: 1,
+        bytes: 4096,
+        of: |found| Some(found.read.as_ref()?.latency.mean_us),
+    },
+    Headline {
+        name: "4 KiB random write, QD1: mean",
+        reads: 0,
+        depth: 1,
+        bytes: 4096,
+        of: |found| Some(found.write.as_ref()?.latency.mean_us),
+    },
+    Headline {
+        name: "4 KiB random read, QD64: IOPS",
+        reads: 100,
+        depth: 64,
+        bytes: 4096,
+        of: |found| Some(total_iops(found)),
+    },
+    Headline {
+        name: "4 KiB random write, QD64: IOPS",
+        reads: 0,
+        depth: 64,
+        bytes: 4096,
+        of: |found| Some(total_iops(found)),
+    },
+    Headline {
+        name: "70/30 mix, QD16: 99th of reads",
+        reads: 70,
+        depth: 16,
+        bytes: 4096,
+        of: |found| found.read.as_ref()?.latency.p99_us,
+    },
+    Headline {
+        name: "128 KiB sequential read, QD16: MB/s",
+        reads: 100,
+        depth: 16,
+        bytes: 128 << 10,
+        of: |found| Some(found.read.as_ref()?.mb_s),
+    },
+    Headline {
+        name: "128 KiB sequential write, QD16: MB/s",
+        reads: 0,
+        depth: 16,
+        bytes: 128 << 10,
+        of: |found| Some(found.write.as_ref()?.mb_s),
+    },
+];
+
+impl Headline {
+    fn plan(&self, request: &Request, drive: usize, sheet: &DriveSheet) -> Plan {
+        let large = self.bytes > 4096;
+        let threads = if large { 1 } else { self.depth.min(4) };
+        let ios = if large { IOS / 8 } else { IOS };
+        let job = Job {
+            mix: match self.reads {
+                100 => Mix::Read,
+                0 => Mix::Write,
+                _ => Mix::ReadWrite,
+            },
+            read_percent: self.reads,
+            random: !large,
+            norandommap: true,
+            block_sizes: std::array::from_fn(|_| BlockSizes::Fixed(self.bytes)),
+            iodepth: self.depth / threads,
+            numjobs: threads,
+            number_ios: Some(ios / u64::from(threads)),
+            loops: 1000,
+            ..Job::default()
+        };
+        Plan {
+            drive: sheet.config.shrunk(BYTES),
+            state: Precondition::Steady,
+            host: request.host_of(drive),
+            jobs: vec![job],
+            seed: request.seed,
+            series_every: Span::ZERO,
+        }
+    }
+}
+
+/// An assumed figure that moves a headline.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Moved {
+    /// Dotted key of the figure.
+    pub figure: String,
+    /// As it is assumed.
+    pub value: String,
+    /// The headline.
+    pub headline: &'static str,
+    /// The headline as it is, in microseconds, IOPS or MB/s by its name.
+    pub was: f64,
+    /// By how much it changes, as a share, with the figure a third less and half as much again; null where that is no
+    /// drive.
+    pub change: [Option<f64>; 2],
+    /// Labels of the reviewed drives that it would then be better or worse than, and is not now.
+    pub passes: Vec<String>,
+}
+
+/// Which assumed figures of each drive move a headline, the strongest first; `names` are those by which the drives load.
+///
+/// # Errors
+/// A drive does not load again, or a headline does not fit it.
+pub fn sensitivity(
+    request: &Request,
+    names: &[String],
+    listener: Listener<'_>,
+) -> Result<Vec<Vec<Moved>>, Problems> {
+    let labels = super::labels(&request.drives);
+    let bases: Vec<[f64; HEADLINES.len()]> = (0..names.len())
+        .into_par_iter()
+        .map(|drive| headlines(request, drive, &request.drives[drive]))
+        .collect::<Result<_, _>>()?;
+    let of_drive = |drive: usize| {
+        let sheet = &request.drives[drive];
+        let assumed = sheet
+            .figures
+            .iter()
+            .filter(|figure| figure.kind == Kind::Assumed);
+        let free: Vec<Parameter> = assumed
+            .filter_map(|figure| Parameter::named(&figure.key, &sheet.figures, &[]).ok())
+            .collect();
+        listener(Event::Planned(free.len()));
+        let tried: Vec<Vec<Moved>> = free
+            .par_iter()
+            .map(|parameter| {
+                let name = format!("{} {}", sheet.id, parameter.key);
+                listener(Event::Begun(&name));
+                let ends = [1.0 / FACTOR, FACTOR]
+                    .map(|factor| at(request, drive, &names[drive], parameter, factor));
+                listener(Event::Done(&name));
+                moved(&bases, drive, parameter, ends, &labels)
+            })
+            .collect();
+        let mut all = tried.concat();
+        all.sort_by(|a, b| b.largest().total_cmp(&a.largest()));
+        all
+    };
+    Ok((0..names.len()).map(of_drive).collect())
+}
+
+impl Moved {
+    /// The larger of the changes.
+    pub fn largest(&self) -> f64 {
+        let all = self.change.iter().flatten();
+        all.fold(0.0, |most, change| f64::max(most, change.abs()))
+    }
+}
+
+/// Most figures that a sentence names.
+const NAMED: usize = 3;
+
+/// The strongest in a sentence: `Of 54 assumed figures of the A ...`.
+pub(super) fn words(label: &str, assumed: usize, moved: &[Moved]) -> String {
+    let mut named: Vec<&Moved> = Vec::new();
+    for one in moved {
+        if named.iter().all(|other| other.figure != one.figure) {
+            named.push(one);
+        }
+    }
+    let percent = |change: Option<f64>| {
+        change.map_or("no drive".to_owned(), |change| {
+            format!("{:+.0} %", change * 100.0)
+        })
+    };
+    let one = |moved: &&Moved| {
+        let [less, more] = moved.change.map(percent);
+        let passes = match moved.passes.is_empty() {
+            true => String::new(),
+            false => format!(", past {}", moved.passes.join(" and ")),
+        };
+        format!(
+            "{} = {} ({}: {less} and {more}{passes})",
+            moved.figure, moved.value, moved.headline
+        )
+    };
+    let strongest: Vec<String> = named.iter().take(NAMED).map(one).collect();
+    let figures = named.len();
+    match figures {
+        0 => format!(
+            "{label}: of {assumed} assumed figures none moves a headline by 10 % when it is a third less or half as much again."
+        ),
+        _ => format!(
+            "{label}: of {assumed} assumed figures {figures} move a headline by 10 % or more when they are a third less or half as much again; the strongest: {}.",
+            strongest.join("; ")
+        ),
+    }
+}
+
+/// The headlines with a parameter moved; `None` where that is no drive, or the same one.
+fn at(
+    request: &Request,
+    drive: usize,
+    name: &str,
+    parameter: &Parameter,
+    factor: f64,
+) -> Option<[f64; HEADLINES.len()]> {
+    let words = parameter.moved(libm::log(factor));
+    if words == parameter.moved(0.0) {
+        return None;
+    }
+    let mut sheet = catalogue::drive_with(name, &[(parameter.key.clone(), words)]).ok()?;
+    sheet.set(&request.settings).ok()?;
+    headlines(request, drive, &sheet).ok()
+}
+
+fn headlines(
+    request: &Request,
+    drive: usize,
+    sheet: &DriveSheet,
+) -> Result<[f64; HEADLINES.len()], Problems> {
+    let mut found = [f64::NAN; HEADLINES.len()];
+    for (found, headline) in found.iter_mut().zip(&HEADLINES) {
+        let plan = headline.plan(request, drive, sheet);
+        let outcome = simulate(&plan, &|_| {})?;
+        *found = (headline.of)(&measurement(&[&outcome], Keep::default())).unwrap_or(f64::NAN);
+    }
+    Ok(found)
+}
+
+/// The headlines that a parameter moves, and past which other drives.
+fn moved(
+    bases: &[[f64; HEADLINES.len()]],
+    drive: usize,
+    parameter: &Parameter,
+    ends: [Option<[f64; HEADLINES.len()]>; 2],
+    labels: &[String],
+) -> Vec<Moved> {
+    let one = |(index, headline): (usize, &Headline)| {
+        let was = bases[drive][index];
+        let share = |end: Option<[f64; HEADLINES.len()]>| {
+            let change = end?[index] / was - 1.0;
+            change.is_finite().then(|| rounded(change))
+        };
+        let passed = |other: &usize| {
+            let theirs = bases[*other][index];
+            let crosses = |change: f64| (was > theirs) != (was * (1.0 + change) > theirs);
+            *other != drive && ends.map(share).into_iter().flatten().any(crosses)
+        };
+        let moved = Moved {
+            figure: parameter.key.clone(),
+            value: parameter.moved(0.0),
+            headline: headline.name,
+            was: rounded(was),
+            change: ends.map(share),
+            passes: (0..bases.len())
+                .filter(passed)
+                .map(|other| labels[other].clone())
+                .collect(),
+        };
+        (moved.largest() > TOLD).then_some(moved)
+    };
+    HEADLINES.iter().enumerate().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_a_headline_past_another_drive_is_named() {
+        let sheet = catalogue::drive("p4800x-375").expect("built in");
+        let parameter =
+            Parameter::named("xpoint.medium.read", &sheet.figures, &[]).expect("a time");
+        let bases = [[100.0; HEADLINES.len()], [120.0; HEADLINES.len()]];
+        let labels = ["A".to_owned(), "B".to_owned()];
+        let mut slower = [100.0; HEADLINES.len()];
+        (slower[0], slower[1]) = (130.0, 111.0);
+        let found = moved(&bases, 0, &parameter, [None, Some(slower)], &labels);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found[0].change, [None, Some(0.3)]);
+        assert_eq!(found[0].passes, ["B"]);
+        assert_eq!(found[1].passes, [""; 0]);
+    }
+}

@@ -134,8 +134,8 @@ impl Suite {
 /// Seeds of each point: as many as a sentence of the verdict needs.
 pub(crate) const SEEDS: u32 = 3;
 
-/// Fewest I/Os of a seed where tails are shown: eleven beyond the 99.99th percentile, and beyond the 99.999th where the
-/// whole distribution is.
+/// Fewest I/Os of a seed where tails are shown: ten beyond the 99.99th percentile, and beyond the 99.999th where a
+/// sentence is made of it.
 const TAIL: u64 = 105_000;
 const DEEP_TAIL: u64 = 1_050_000;
 
@@ -292,9 +292,9 @@ impl PointSpec {
     /// of each seed to show how far they differ.
     pub(crate) fn ios_of_seed(&self, effort: Effort) -> u64 {
         let all = self.ios(effort);
-        let fewest = match self.chapter {
-            _ if self.is_deep() => DEEP_TAIL,
-            "queue-depth" => TAIL,
+        let fewest = match (self.chapter, self.settings.queue_depth) {
+            ("queue-depth", Some(16)) => DEEP_TAIL,
+            ("queue-depth", _) => TAIL,
             _ => 0,
         };
         all.div_ceil(u64::from(effort.seeds)).max(fewest.min(all))
@@ -460,6 +460,32 @@ mod tests {
             assert_eq!((total, threads), (depth, depth.min(4)));
         }
         assert_eq!(spread(6, 4), [(2, 2), (2, 1)]);
+    }
+
+    #[test]
+    fn tails_have_enough_of_each_seed_and_the_rest_shares() {
+        let effort = Suite::Quick.effort();
+        let all = all(Suite::Quick);
+        let each = |name: &str| {
+            let spec = all.iter().find(|spec| spec.name == name).expect("a point");
+            spec.ios_of_seed(effort)
+        };
+        assert_eq!(each("queue-depth/read/16"), 1_050_000);
+        assert_eq!(each("queue-depth/read/64"), 350_000);
+        assert_eq!(each("queue-depth/write/7"), 105_000);
+        assert_eq!(each("mix/70"), 350_000);
+        assert_eq!(each("mix/50"), 35_000);
+        let few = effort.with_ios(300);
+        let spec = |name: &str| all.iter().find(|spec| spec.name == name).expect("a point");
+        assert_eq!(spec("queue-depth/read/16").ios_of_seed(few), 300);
+        assert_eq!(spec("mix/50").ios_of_seed(few), 100);
+        // All in all no more than twice what one seed would take.
+        let sum = |seeds| -> u64 {
+            let effort = Effort { seeds, ..effort };
+            let of = |spec: &PointSpec| u64::from(seeds) * spec.ios_of_seed(effort);
+            all.iter().map(of).sum::<u64>() + u64::from(seeds) * effort.sustained_writes
+        };
+        assert!(sum(3) < 2 * sum(1), "{} of {}", sum(3), sum(1));
     }
 
     #[test]

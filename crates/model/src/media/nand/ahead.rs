@@ -326,6 +326,41 @@ mod tests {
         }
     }
 
+    /// I/Os in order, in so many pieces of 128 KiB, each I/O answered before the next one or none at all: how many are
+    /// read before the drive reads ahead, or `None` if it never does.
+    fn followed_after(pieces: u32, answered: bool) -> Option<u32> {
+        let config = ReadAhead {
+            bytes: 512 << 10,
+            after: 2,
+        };
+        let mut cache = ReadCache::new(&config, 128 << 10);
+        for io in 0..8 {
+            let submitted = Time::from_ns(1000 * u64::from(io));
+            for piece in 0..pieces {
+                let segment = Segment {
+                    at: submitted,
+                    id: io * pieces + piece,
+                    offset: u64::from(io * pieces + piece) * (128 << 10),
+                    bytes: 128 << 10,
+                    dispatched: submitted,
+                };
+                let before = |_, at| answered && at < submitted;
+                if cache.follow(&segment, submitted, 8, before).is_some() {
+                    return Some(io);
+                }
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn pieces_of_one_read_are_no_evidence_of_a_stream() {
+        for pieces in [1, 2, 8] {
+            assert_eq!(followed_after(pieces, true), Some(2), "{pieces} pieces");
+            assert_eq!(followed_after(pieces, false), None, "{pieces} pieces");
+        }
+    }
+
     #[test]
     fn what_gives_way_is_the_oldest() {
         let config = ReadAhead {

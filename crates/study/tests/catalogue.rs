@@ -141,12 +141,19 @@ fn every_row_named_as_a_source_exists() {
         .lines()
         .filter_map(|line| line.split(',').next())
         .collect();
+    let files = study::ledger::built_in().expect("the ledger loads");
+    let ratings: BTreeSet<&str> = files
+        .iter()
+        .flat_map(|file| &file.rows)
+        .map(|row| row.id.as_str())
+        .filter(|id| id.starts_with("S5-"))
+        .collect();
     let mut seen = 0;
     let mut unknown = Vec::new();
     for (owner, figure) in built_in_figures() {
         for id in row_ids(&figure.source) {
             seen += 1;
-            if !rows.contains(id) {
+            if !rows.contains(id) && !ratings.contains(id) {
                 unknown.push(format!("{owner}: {} names {id}", figure.key));
             }
         }

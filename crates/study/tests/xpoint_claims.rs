@@ -323,3 +323,42 @@ fn small_modules_are_bound_by_their_dies() {
         "S0-005: 65k specified",
     );
 }
+
+/// What a drive draws in a mix of this size, in watts.
+fn watts(drive: &str, bytes: u32, read_percent: u32) -> f64 {
+    let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
+    let mut host = catalogue::host("xeon-2017").unwrap_or_else(|problems| panic!("{problems}"));
+    host.config.io_queues = sheet.io_queues;
+    let one = Job {
+        mix: Mix::ReadWrite,
+        read_percent,
+        iodepth: 32,
+        numjobs: 16,
+        ..sized(bytes, 0, job(20_000))
+    };
+    let plan = Plan {
+        drive: sheet.config,
+        state: Precondition::Steady,
+        host: host.config,
+        jobs: vec![one],
+        seed: 1,
+        series_every: Span::ZERO,
+    };
+    let outcome = simulate(&plan, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"));
+    outcome.watts().expect("the run takes time")
+}
+
+#[test]
+fn no_mix_draws_more_than_the_limit_allows() {
+    for (drive, limit) in [("p5800x-400", 16.0), ("p5800x-800", 18.0)] {
+        for bytes in [512, 4096] {
+            for read_percent in [30, 50, 70] {
+                let drawn = watts(drive, bytes, read_percent);
+                assert!(
+                    drawn < limit * 1.03,
+                    "{drive}, {bytes} B, {read_percent} % reads: {drawn:.1} W"
+                );
+            }
+        }
+    }
+}

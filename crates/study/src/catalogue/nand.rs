@@ -133,6 +133,7 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
         WriteBuffer {
             bytes: buffer.bytes("size", 4096..=1 << 36),
             protected: buffer.flag("protected"),
+            save_tables: buffer.span("save_tables", Span::ZERO..=Span::from_ms(100)),
         }
     };
     let (link_latency, link_ps_per_byte) = {
@@ -166,6 +167,7 @@ fn collection(section: &mut Section<'_>) -> Collection {
         },
         background_free: section.count("background_free", 0..=10_000u32),
         idle_after: section.span("idle_after", Span::from_us(1)..=Span::from_ms(3_600_000)),
+        per_unit: section.span("unit_interval", up_to_ms(1)),
     }
 }
 

@@ -37,7 +37,7 @@ pub use rows::rows_named;
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../ledger");
 
 /// The sources, by the prefix of their rows.
-pub const SOURCES: [(&str, &str); 5] = [
+pub const SOURCES: [(&str, &str); 6] = [
     (
         "S0",
         "Optane Memory 16 GB and a Samsung 950 PRO in an ESXi guest",
@@ -46,6 +46,7 @@ pub const SOURCES: [(&str, &str); 5] = [
     ("S2", "Optane M.2 drives under FreeBSD"),
     ("S3", "P5800X as a vSAN 8 cache"),
     ("S4", "P4800X 750 GB, hands-on"),
+    ("S5", "Makers' ratings of data-centre drives, and a flush"),
 ];
 
 /// Random seeds of a measurement unless it says otherwise: enough for an interval.

@@ -4,10 +4,13 @@
 //! A die short of free blocks takes host pages only as fast as collection earns them ([`crate::ftl::Collecting`]), and
 //! collects no further ahead than a few pages. So the work is spread evenly, is the same at light and at heavy load, and
 //! cannot deadlock, because one block is kept back for copies.
+//!
+//! Each unit that is moved also costs the firmware time, and there is one firmware for all dies: with many dies that,
+//! and not they, bounds how much a drive can write at random (`docs/decisions/0041-what-collection-costs-firmware.md`).
 
 use super::channel::Way;
 use super::die::{Cause, Loading, Work};
-use super::{KIND_SHIFT, NONE, Nand, TIMER};
+use super::{KIND_SHIFT, MOVED, NONE, Nand, TIMER};
 use crate::ftl::{UNIT, Writer};
 use crate::time::{Span, Time};
 
@@ -17,6 +20,9 @@ impl Nand {
         loop {
             if self.erase_emptied(now, die) {
                 return true;
+            }
+            if self.dies[die as usize].moved > now {
+                return false;
             }
             let page_slots = self.shape.page_slots as usize;
             let collecting = &self.dies[die as usize].collecting;
@@ -95,10 +101,22 @@ impl Nand {
     /// The sensed units cross the channel; programming them comes later on the same channel, so after them.
     pub(super) fn copies_sensed(&mut self, now: Time, die: u32) {
         let units = self.dies[die as usize].collecting.sensing;
+        self.book_move(now, die, units);
         if !self.config.timing.cache_read {
             self.hold(now, die, Work::CollectTransfer, Cause::Collection);
         }
         self.move_page(now, die, Way::Out, units);
+    }
+
+    /// The firmware looks the sensed units up and books their new places. Until then the die collects no further; it
+    /// does all else.
+    fn book_move(&mut self, now: Time, die: u32, units: u32) {
+        let service = self.config.collection.per_unit * u64::from(units);
+        if service > Span::ZERO {
+            let (_, moved) = self.mover.book(now, service);
+            self.dies[die as usize].moved = moved;
+            self.events.push(moved, MOVED << KIND_SHIFT | die);
+        }
     }
 
     fn program_copies(&mut self, now: Time, die: u32) -> bool {

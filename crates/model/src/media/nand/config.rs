@@ -109,6 +109,8 @@ pub struct WriteBuffer {
     pub bytes: u64,
     /// Whether capacitors keep it through a power loss: then a flush and FUA cost nothing.
     pub protected: bool,
+    /// What a flush takes behind the data to save the tables in which they are found, if capacitors do not keep those.
+    pub save_tables: Span,
 }
 
 /// Garbage collection.
@@ -120,6 +122,9 @@ pub struct Collection {
     pub background_free: u32,
     /// The drive counts as idle after this long without a command.
     pub idle_after: Span,
+    /// Time the firmware takes for each 4 KiB unit that is moved, one after the other for all dies: to see that it is
+    /// valid, and to book its new place.
+    pub per_unit: Span,
 }
 
 /// Reading ahead.

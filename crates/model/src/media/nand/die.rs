@@ -105,6 +105,8 @@ pub(super) struct Die {
     /// When they were handed to the die.
     pub(super) page_since: Time,
     pub(super) collecting: Collecting,
+    /// When the firmware has dealt with the units that collection sensed last.
+    pub(super) moved: Time,
     next_refresh: Time,
 }
 
@@ -126,6 +128,7 @@ impl Die {
             page: Vec::with_capacity(slots),
             page_since: Time::ZERO,
             collecting: Collecting::new(shape),
+            moved: Time::ZERO,
             next_refresh: config.refresh.as_ref().map_or(Time::NEVER, |refresh| {
                 Time::ZERO + random.exponential(refresh.every)
             }),

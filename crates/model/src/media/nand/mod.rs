@@ -11,14 +11,16 @@
 //!
 //! Leaves out: the difference between sensing lower and upper pages beyond a uniform spread; loading a page while the
 //! last one is programmed (ONFI's cache program); parity dies; temperature; map traffic to the medium.
-//! Why it is built so: `docs/decisions/0004-preconditioned-map.md`, `0010-nand-structure.md`, `0014-nand-times.md` and
-//! `0025-nand-channels.md`; how it begins: `start`.
+//! Why it is built so: `docs/decisions/0004-preconditioned-map.md`, `0010-nand-structure.md`, `0014-nand-times.md`,
+//! `0025-nand-channels.md`, `0041-what-collection-costs-firmware.md` and `0042-tables-behind-a-flush.md`; how it begins:
+//! `start`.
 
 mod ahead;
 mod channel;
 mod collect;
 mod config;
 mod die;
+mod flush;
 mod gauges;
 mod medium;
 mod read;
@@ -36,7 +38,9 @@ pub use config::{
 
 use std::collections::VecDeque;
 
-use crate::anatomy::{Anatomy, Part};
+use crate::anatomy::Anatomy;
+#[cfg(test)]
+use crate::anatomy::Part;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauges};
 use crate::engine::{Station, Wheel};
@@ -66,6 +70,8 @@ const TIMER: u32 = 2;
 const ISSUE: u32 = 3;
 const CHANNEL: u32 = 4;
 const AHEAD: u32 = 5;
+const MOVED: u32 = 6;
+const SAVED: u32 = 7;
 const KIND_SHIFT: u32 = 29;
 const INDEX_MASK: u32 = (1 << KIND_SHIFT) - 1;
 
@@ -112,6 +118,8 @@ pub struct Nand {
     taking: Station,
     link_in: Station,
     link_out: Station,
+    /// The firmware's part in collection.
+    mover: Station,
     channels: Vec<Channel>,
     dies: Vec<Die>,
     /// Of lower pages and of upper ones.
@@ -233,6 +241,7 @@ impl Nand {
             taking: Station::default(),
             link_in: Station::default(),
             link_out: Station::default(),
+            mover: Station::default(),
             channels: vec![
                 Channel::new(rate, shape.dies / shape.channels);
                 shape.channels as usize
@@ -381,6 +390,8 @@ impl Nand {
             TIMER => self.idle_timer(now),
             ISSUE => self.issue(now, index),
             AHEAD => self.ahead_turn(now),
+            MOVED => self.next_work(now, index),
+            SAVED => self.tables_saved(now),
             _ => self.channel_due(now, index),
         }
     }
@@ -512,18 +523,4 @@ impl Device for Nand {
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         self.report(now, gauges);
     }
-}
-
-/// Adds what a command spent before its data arrived at the dies or the buffer.
-fn add_way_down(
-    anatomy: &mut Anatomy,
-    config: &NandConfig,
-    submitted: Time,
-    segment: (Time, Time),
-) {
-    let (dispatched, arrived) = segment;
-    let link = config.controller.link_latency;
-    anatomy.add(Part::Link, link);
-    anatomy.add(Part::Controller, dispatched.since(submitted) - link);
-    anatomy.add(Part::Transfer, arrived.since(dispatched));
 }

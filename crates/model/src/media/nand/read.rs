@@ -8,7 +8,7 @@
 use super::ahead::{Found, ReadCache};
 use super::die::{CAUSE_PARTS, Cause, Causes, Work};
 use super::spare::Waits;
-use super::{INDEX_MASK, ISSUE, KIND_SHIFT, NONE, Nand, Segment, TRANSFERRED, add_way_down};
+use super::{INDEX_MASK, ISSUE, KIND_SHIFT, NONE, Nand, NandConfig, Segment, TRANSFERRED};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::CommandId;
 use crate::ftl::{Place, UNIT};
@@ -394,4 +394,18 @@ impl SenseOp {
     pub(super) fn way_down(&self) -> (Time, Time, Time) {
         (self.dispatched, self.entered, self.arrived)
     }
+}
+
+/// Adds what a command spent before its data arrived at the dies or the buffer.
+pub(super) fn add_way_down(
+    anatomy: &mut Anatomy,
+    config: &NandConfig,
+    submitted: Time,
+    segment: (Time, Time),
+) {
+    let (dispatched, arrived) = segment;
+    let link = config.controller.link_latency;
+    anatomy.add(Part::Link, link);
+    anatomy.add(Part::Controller, dispatched.since(submitted) - link);
+    anatomy.add(Part::Transfer, arrived.since(dispatched));
 }

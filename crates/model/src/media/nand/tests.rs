@@ -2,6 +2,7 @@
 
 mod ahead;
 mod anew;
+mod firmware;
 mod idle;
 mod order;
 mod shrunk;
@@ -54,11 +55,13 @@ fn small() -> NandConfig {
         buffer: WriteBuffer {
             bytes: 2 << 20,
             protected: true,
+            save_tables: Span::ZERO,
         },
         collection: Collection {
             watermark: Watermark { low: 3 },
             background_free: 0,
             idle_after: Span::from_ms(20),
+            per_unit: Span::ZERO,
         },
         read_ahead: None,
         slc: None,
@@ -203,7 +206,9 @@ fn everything(protected: bool) -> NandConfig {
     config.buffer = WriteBuffer {
         bytes: 256 << 10,
         protected,
+        save_tables: Span::from_us(if protected { 0 } else { 800 }),
     };
+    config.collection.per_unit = Span::from_us(3);
     config.controller.merge_before_ack = !protected;
     config.controller.issue_interval = Span::from_us(2);
     config.controller.write_issue_interval = Span::from_us(1);
@@ -303,39 +308,6 @@ fn retries_lengthen_the_mean_sense_geometrically() {
         .sum();
     let mean = total as f64 / 20_000.0;
     assert!((mean / (60_000.0 / 0.8) - 1.0).abs() < 0.02, "{mean}");
-}
-
-#[test]
-fn capacitors_make_flush_and_fua_nearly_free() {
-    for protected in [true, false] {
-        let mut config = small();
-        config.buffer.protected = protected;
-        let program = config.timing.program;
-        let mut drive = Nand::new(config, Precondition::Fresh, 1);
-        let mut durable = Command::write(2, 8192, 4096);
-        durable.fua = true;
-        let done = at_times(
-            &mut drive,
-            &[
-                (0, Command::write(0, 0, 4096)),
-                (100, Command::flush(1)),
-                (10_000, durable),
-                (20_000, Command::flush(3)),
-            ],
-        );
-        let latency = |id: usize| done[id].anatomy.total();
-        assert!(latency(0) < Span::from_us(20));
-        assert!(latency(3) < Span::from_us(20), "nothing is left to flush");
-        for id in [1, 2] {
-            assert_eq!(
-                latency(id) > program,
-                !protected,
-                "command {id}: {:?}",
-                latency(id)
-            );
-            assert!(latency(id) < program * 2);
-        }
-    }
 }
 
 #[test]

@@ -2,19 +2,21 @@
 //!
 //! A write is acknowledged once all its units are in the buffer. Units leave it when the page they are in has been
 //! programmed. With capacitors a flush costs nothing; without, it waits until everything acknowledged before is on the
-//! medium, in half-full pages if need be, and so does a write with force unit access.
+//! medium, in half-full pages if need be, and so does a write with force unit access. Behind that a flush has the tables
+//! saved in which the data are found; flushes that wait share the next save.
 //!
 //! While firmware pauses to save its tables it deals with no commands but reads; data that are on their way arrive.
 //! Commands in the queue have not been looked at when the pause ends, so a deep queue does not make up for it.
 //!
-//! Leaves out: that a merge must end before its unit is programmed (it nearly always does, as it is queued first).
+//! Leaves out: that saving tables keeps dies; tables after a write with force unit access; that a merge must end before its unit is programmed (it nearly always does, as it is queued first).
 
 use std::collections::VecDeque;
 
 use super::config::NandConfig;
 use super::die::{Cause, Loading, Work};
-use super::read::{SenseOp, add_sensing};
-use super::{NONE, Nand, Segment, add_way_down};
+use super::flush::PendingFlush;
+use super::read::{SenseOp, add_sensing, add_way_down};
+use super::{NONE, Nand, Segment};
 use crate::anatomy::Part;
 use crate::command::{CommandId, Op};
 use crate::ftl::{Place, UNIT, Writer};
@@ -43,15 +45,6 @@ struct Waiting {
     next: u32,
 }
 
-/// A flush that waits for the medium.
-#[derive(Clone, Copy, Debug)]
-struct PendingFlush {
-    id: CommandId,
-    epoch: u32,
-    left: u32,
-    since: Time,
-}
-
 /// The DRAM write buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
@@ -60,7 +53,12 @@ pub(super) struct Buffer {
     /// Units that no die has taken yet, oldest first.
     pending: VecDeque<u32>,
     waiting: VecDeque<Waiting>,
-    flushes: Vec<PendingFlush>,
+    pub(super) flushes: Vec<PendingFlush>,
+    /// Flushes whose data are on the medium: those of the save under way, and those of the next one.
+    pub(super) saving: Vec<PendingFlush>,
+    pub(super) unsaved: Vec<PendingFlush>,
+    /// Something has been written since tables were saved.
+    pub(super) tables_changed: bool,
     epoch: u32,
     /// How many of `pending` must go even in a page that is not full.
     drain: u32,
@@ -87,6 +85,9 @@ impl Buffer {
             pending: VecDeque::with_capacity(slots as usize),
             waiting: VecDeque::with_capacity(256),
             flushes: Vec::with_capacity(16),
+            saving: Vec::with_capacity(16),
+            unsaved: Vec::with_capacity(16),
+            tables_changed: false,
             epoch: 0,
             drain: 0,
             until_pause: pauses.map_or(u64::MAX, |pauses| 1 + random.below(pauses.every_units)),
@@ -194,7 +195,7 @@ impl Nand {
                 Op::Flush if !self.config.buffer.protected => {
                     self.buffer.drop_left_over();
                     self.admit(now);
-                    if self.buffer.used() > 0 {
+                    if self.to_be_flushed() {
                         self.flush(now, segment);
                         return;
                     }
@@ -213,18 +214,28 @@ impl Nand {
         }
     }
 
+    fn to_be_flushed(&self) -> bool {
+        let saves = self.config.buffer.save_tables > Span::ZERO;
+        self.buffer.used() > 0 || (saves && self.buffer.tables_changed)
+    }
+
     fn flush(&mut self, now: Time, segment: &Segment) {
         if let Some(inside) = &mut self.inside[segment.id as usize] {
             let way = (segment.dispatched, segment.at);
             add_way_down(&mut inside.anatomy, &self.config, inside.submitted, way);
         }
         let buffer = &mut self.buffer;
-        buffer.flushes.push(PendingFlush {
+        let flush = PendingFlush {
             id: segment.id,
             epoch: buffer.epoch,
             left: buffer.used() as u32,
             since: now,
-        });
+        };
+        if flush.left == 0 {
+            self.data_flushed(now, flush);
+            return;
+        }
+        buffer.flushes.push(flush);
         buffer.epoch = buffer.epoch.wrapping_add(1);
         buffer.drain_all();
         self.dispatch_pages(now);
@@ -280,6 +291,7 @@ impl Nand {
         self.buffer.pending.push_back(slot);
         self.tally.units_taken += 1;
         self.ftl.charge();
+        self.buffer.tables_changed = true;
         if fua && let Some(inside) = &mut self.inside[segment.id as usize] {
             inside.left += 1;
         }
@@ -353,7 +365,7 @@ impl Nand {
         self.finish_write(now, id);
     }
 
-    fn finish_write(&mut self, now: Time, id: CommandId) {
+    pub(super) fn finish_write(&mut self, now: Time, id: CommandId) {
         let latency = self.config.controller.write_latency;
         if let Some(inside) = &mut self.inside[id as usize] {
             inside.anatomy.add(Part::Controller, latency);
@@ -522,28 +534,5 @@ impl Nand {
             .add(Part::BehindProgram, began.since(inside.admitted));
         inside.anatomy.add(Part::Medium, now.since(began));
         self.finish_write(now, id);
-    }
-
-    /// A unit of this epoch is on the medium: flushes that came after it wait for one less.
-    fn flushed(&mut self, now: Time, epoch: u32) {
-        let mut at = 0;
-        while at < self.buffer.flushes.len() {
-            let flush = &mut self.buffer.flushes[at];
-            // Epochs count flushes; the difference is small even when they wrap.
-            if flush.epoch.wrapping_sub(epoch) < u32::MAX / 2 {
-                flush.left -= 1;
-                if flush.left == 0 {
-                    let flush = self.buffer.flushes.remove(at);
-                    if let Some(inside) = &mut self.inside[flush.id as usize] {
-                        inside
-                            .anatomy
-                            .add(Part::BehindProgram, now.since(flush.since));
-                    }
-                    self.finish_write(now, flush.id);
-                    continue;
-                }
-            }
-            at += 1;
-        }
     }
 }

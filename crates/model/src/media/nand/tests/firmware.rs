@@ -1,0 +1,119 @@
+//! What firmware adds: tables saved behind a flush, and its part in collection.
+
+use super::*;
+
+#[test]
+fn capacitors_make_flush_and_fua_nearly_free() {
+    for protected in [true, false] {
+        let mut config = small();
+        config.buffer.protected = protected;
+        let program = config.timing.program;
+        let mut drive = Nand::new(config, Precondition::Fresh, 1);
+        let mut durable = Command::write(2, 8192, 4096);
+        durable.fua = true;
+        let done = at_times(
+            &mut drive,
+            &[
+                (0, Command::write(0, 0, 4096)),
+                (100, Command::flush(1)),
+                (10_000, durable),
+                (20_000, Command::flush(3)),
+            ],
+        );
+        let latency = |id: usize| done[id].anatomy.total();
+        assert!(latency(0) < Span::from_us(20));
+        assert!(latency(3) < Span::from_us(20), "nothing is left to flush");
+        for id in [1, 2] {
+            assert_eq!(
+                latency(id) > program,
+                !protected,
+                "command {id}: {:?}",
+                latency(id)
+            );
+            assert!(latency(id) < program * 2);
+        }
+    }
+}
+
+/// Without capacitors, and with tables that take this long to save.
+fn volatile(save_tables: Span) -> Nand {
+    let mut config = small();
+    config.buffer.protected = false;
+    config.buffer.save_tables = save_tables;
+    Nand::new(config, Precondition::Fresh, 1)
+}
+
+#[test]
+fn a_flush_has_the_tables_saved_behind_the_data() {
+    let flush = |save: Span| {
+        let commands = [
+            (0, Command::write(0, 0, 4096)),
+            (100, Command::flush(1)),
+            (50_000, Command::flush(2)),
+        ];
+        let done = at_times(&mut volatile(save), &commands);
+        (done[1].anatomy.total(), done[2].anatomy.total())
+    };
+    let save = Span::from_us(1500);
+    let (without, nothing) = flush(Span::ZERO);
+    assert_eq!(
+        flush(save),
+        (without + save, nothing),
+        "once for each write"
+    );
+}
+
+#[test]
+fn tables_are_saved_for_data_that_have_left_the_buffer_by_themselves() {
+    let save = Span::from_us(1500);
+    let fill: Vec<_> = (0..8)
+        .map(|n| (0, Command::write(n, u64::from(n) * 4096, 4096)))
+        .chain([(100_000, Command::flush(8))])
+        .collect();
+    let done = at_times(&mut volatile(save), &fill);
+    assert_eq!(done[8].anatomy.get(Part::Medium), save);
+}
+
+#[test]
+fn flushes_that_wait_share_the_next_save() {
+    let save = Span::from_us(3000);
+    // A write and its flush; two more pairs come while the tables of the first are saved.
+    let pairs = [0, 2_000, 2_100].into_iter().zip(0..);
+    let commands: Vec<_> = pairs
+        .flat_map(|(at, n)| {
+            let write = Command::write(2 * n, u64::from(n) * 65_536, 4096);
+            [(at, write), (at + 50, Command::flush(2 * n + 1))]
+        })
+        .collect();
+    let done = at_times(&mut volatile(save), &commands);
+    let ends = |n: usize| done[2 * n + 1].at;
+    assert_eq!(ends(1), ends(0) + save);
+    assert_eq!(ends(2), ends(1));
+}
+
+#[test]
+fn the_firmware_bounds_what_is_written_at_random_and_nothing_else() {
+    let speed = |per_unit: u64, state| {
+        let mut config = small();
+        config.collection.per_unit = Span::from_us(per_unit);
+        write_speed(&mut Nand::new(config, state, 1), 20_000, 40_000)
+    };
+    let (free, amplification) = speed(0, Precondition::Steady);
+    // Three times what the dies themselves take for each unit that they move.
+    let per_unit = 3e6 / (free * (amplification - 1.0));
+    let (bound, as_much) = speed(per_unit as u64, Precondition::Steady);
+    assert!((as_much / amplification - 1.0).abs() < 0.02);
+    assert!((bound / (free / 3.0) - 1.0).abs() < 0.05, "{free} {bound}");
+    // As long as there is room nothing is moved.
+    let room = |per_unit| {
+        let mut config = small();
+        config.collection.per_unit = Span::from_us(per_unit);
+        write_speed(
+            &mut Nand::new(config, Precondition::Fresh, 1),
+            1_000,
+            20_000,
+        )
+        .0
+    };
+    assert_eq!(room(0), room(per_unit as u64));
+}

@@ -238,7 +238,7 @@ fn copy(to: u64, format: u32, ranges: &[(u32, u64, u16)]) -> (Sqe, Vec<u8>) {
         list.extend_from_slice(&one);
     }
     let mut sqe = io(opcode::COPY, 4, to, 1, Sgl::in_capsule(list.len() as u32));
-    sqe.cdw12 = (ranges.len() as u32 - 1 | format << 8).into();
+    sqe.cdw12 = ((ranges.len() as u32 - 1) | (format << 8)).into();
     (sqe, list)
 }
 

@@ -398,7 +398,7 @@ pub(crate) fn fiu(ios: &[Io]) -> Vec<u8> {
 
 /// Blocks of 8 MiB.
 fn block(io: &Io) -> (u64, u64) {
-    (io.sector * 512 >> 23, io.sector * 512 & ((8 << 20) - 1))
+    ((io.sector * 512) >> 23, (io.sector * 512) & ((8 << 20) - 1))
 }
 
 pub(crate) fn meta_blanks(ios: &[Io]) -> Vec<u8> {

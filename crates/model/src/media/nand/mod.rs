@@ -455,11 +455,9 @@ impl Device for Nand {
         self.last_command = now;
         self.rests = false;
         self.background = false;
-        if command.op != Op::Read && !self.refused(&command) {
-            if command.op != Op::Flush {
-                self.warm();
-                self.go_on_writing(now);
-            }
+        if !matches!(command.op, Op::Read | Op::Flush) && !self.refused(&command) {
+            self.warm();
+            self.go_on_writing(now);
         }
         self.take(now, &command);
     }

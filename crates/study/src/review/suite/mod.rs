@@ -388,7 +388,7 @@ impl PointSpec {
         let chapters = ["block-size", "sequential", "sequential-filled"];
         let placed = self.options.iter().any(|(key, _)| *key == "offset");
         let in_order = self.settings.pattern == Some("sequential");
-        (in_order && !placed && chapters.contains(&self.chapter)).then(|| seed % 90)
+        (in_order && !placed && chapters.contains(&self.chapter)).then_some(seed % 90)
     }
 
     /// The share of one thread, for reads and writes apart where there are both, as fio wants it.

@@ -100,9 +100,6 @@ fn computed_and_replayed_steady_states_write_alike() {
         let mut replayed = Nand::replayed(config, 2.0, 4);
         let (iops, amplification) = write_speed(&mut computed, 20_000, count);
         let (real_iops, real_amplification) = write_speed(&mut replayed, 20_000, count);
-        println!(
-            "{over_provisioning}: {iops:.0} IOPS, {amplification:.4}; replayed {real_iops:.0}, {real_amplification:.4}"
-        );
         computed.ftl.check();
         replayed.ftl.check();
         assert!((amplification / real_amplification - 1.0).abs() < 0.02);

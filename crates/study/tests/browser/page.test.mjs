@@ -76,7 +76,10 @@ test("a percentile with too few samples is absent, and said so", async () => {
   const { page, close } = await open();
   await choose(page, "queue-depth", "99\\.999th");
   const [depths, ...lines] = JSON.parse(await series(page, "queue-depth"));
-  for (const line of lines) {
+  const { points } = chapter("queue-depth");
+  for (const [drive, line] of lines.entries()) {
+    const long = points.filter(({ settings, results }) => settings.direction === "read" && results[drive].read.ios >= 1e6);
+    assert.deepEqual(long.map(({ settings }) => settings.queue_depth), [1, 16, 64], "the review ran a million I/Os there, over all seeds");
     assert.deepEqual(depths.filter((_, at) => line[at] !== null), [1, 16, 64], "only the depths that ran a million I/Os");
   }
   assert.match(await figure(page, "queue-depth").locator(".note").textContent(), /^Too few samples for this percentile/);

@@ -489,6 +489,24 @@ mod tests {
     }
 
     #[test]
+    fn seeds_together_have_five_nines_where_the_page_shows_them() {
+        for suite in [Suite::Quick, Suite::Full, Suite::Anandtech2017] {
+            let effort = suite.effort();
+            let all = all(suite);
+            let mut depths: Vec<u32> = Vec::new();
+            for spec in all.iter().filter(|spec| spec.is_deep()) {
+                let together = u64::from(effort.seeds) * spec.ios_of_seed(effort);
+                // A run may end with 3 % fewer than were asked for.
+                assert!(together * 97 / 100 >= 1_000_000, "{}", spec.name);
+                depths.extend(spec.settings.queue_depth);
+            }
+            for depth in [1, 16, 64] {
+                assert!(depths.contains(&depth), "{suite:?}: QD{depth}");
+            }
+        }
+    }
+
+    #[test]
     fn runs_in_order_begin_elsewhere_with_each_seed() {
         let all = all(Suite::Quick);
         let named = |name: &str| all.iter().find(|spec| spec.name == name).expect("a point");

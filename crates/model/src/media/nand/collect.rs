@@ -113,10 +113,15 @@ impl Nand {
     fn book_move(&mut self, now: Time, die: u32, units: u32) {
         let service = self.config.collection.per_unit * u64::from(units);
         if service > Span::ZERO {
-            let (_, moved) = self.mover.book(now, service);
-            self.dies[die as usize].moved = moved;
-            self.events.push(moved, MOVED << KIND_SHIFT | die);
+            self.wait_for_mover(now, die, service);
         }
+    }
+
+    /// Puts a die into the firmware's queue.
+    pub(super) fn wait_for_mover(&mut self, now: Time, die: u32, service: Span) {
+        let (_, moved) = self.mover.book(now, service);
+        self.dies[die as usize].moved = moved;
+        self.events.push(moved, MOVED << KIND_SHIFT | die);
     }
 
     fn program_copies(&mut self, now: Time, die: u32) -> bool {

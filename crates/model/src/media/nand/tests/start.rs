@@ -34,6 +34,21 @@ fn the_first_writes_of_a_steady_drive_wait_as_later_ones_do() {
 }
 
 #[test]
+fn where_the_firmware_bounds_writes_it_does_from_the_first_on() {
+    let mut config = small();
+    // Three to four times what the dies take.
+    config.collection.per_unit = Span::from_us(60);
+    let mut ratio = 0.0;
+    for seed in 1..9 {
+        let mut drive = Nand::new(config.clone(), Precondition::Steady, seed);
+        let [first, last] = first_and_last(&mut drive, 512);
+        ratio += first / last / 8.0;
+        drive.ftl.check();
+    }
+    assert!((0.95..1.05).contains(&ratio), "{ratio:.3}");
+}
+
+#[test]
 fn dies_of_a_steady_drive_are_each_somewhere_else_in_a_victim() {
     let mut drive = Nand::new(small(), Precondition::Steady, 1);
     at_times(&mut drive, &[(0, Command::write(0, 0, 4096))]);

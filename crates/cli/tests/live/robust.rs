@@ -186,6 +186,9 @@ fn an_idle_server_sleeps() {
     let folder = Folder::new();
     let args = [
         "950pro-256",
+        // In its steady state it would collect ahead of need as soon as it is idle, for seconds, and the model with it.
+        "--state",
+        "fresh",
         "--size",
         "64M",
         "--nbd",

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use super::controller::Controller;
 use super::slots::{Slots, Stage};
 use super::target::Target;
 use super::wire::encode::Transfer;
@@ -449,7 +450,11 @@ impl Connection {
     pub(super) fn fail_with(&mut self, slot: u16, status: Status, dw0: u32, out: &mut Outbox) {
         if !status.is_success() && self.phase != Phase::Unconnected {
             let sqe = self.slots[slot].sqe;
-            if let Some(controller) = self.shared.borrow_mut().controller(self.queue.controller) {
+            // The identifier may be a later controller's by now.
+            let gone = |it: &Controller| self.phase == Phase::Io && it.life != self.queue.life;
+            if let Some(controller) = self.shared.borrow_mut().controller(self.queue.controller)
+                && !gone(controller)
+            {
                 let (nsid, lba) = (sqe.nsid.get(), sqe.slba());
                 let lba = if self.phase == Phase::Io { lba } else { 0 };
                 controller.failed(self.queue.id, sqe.cid.get(), status, nsid, lba);

@@ -10,6 +10,7 @@ use live::nvme::initiator::{Completed, ConnectTo, Initiator, property_set};
 use live::nvme::wire::{Sgl, Sqe, Status};
 use live::nvme::{Connection, Options, Target};
 use live::offline::Offline;
+use live::served::Reply;
 use live::{Connection as _, Ending, Limits, Outbox, Served, Setup, StoreChoice};
 use model::media::Precondition;
 
@@ -186,6 +187,36 @@ impl Host {
     pub(crate) fn send(&mut self, line: usize, sqe: &Sqe, payload: &[u8]) {
         let it = self.lines[line].as_mut().expect("an open connection");
         it.initiator.send(sqe, payload, &mut it.out);
+    }
+
+    /// Sends a command, which the drive does; the connection has not heard of it yet.
+    pub(crate) fn begin(&mut self, line: usize, sqe: &Sqe) -> Vec<Reply> {
+        self.send(line, sqe, &[]);
+        let it = self.lines[line].as_mut().expect("an open connection");
+        it.offline.drives = std::mem::take(&mut self.drives);
+        let said = it.out.unsent().to_vec();
+        it.out.sent(said.len());
+        it.offline
+            .with(|connection, out, port| connection.input(&said, out, port))
+            .expect("the connection goes on");
+        self.drives = std::mem::take(&mut it.offline.drives);
+        let mut replies = Vec::new();
+        for drive in &mut self.drives {
+            drive.complete_all(&mut replies);
+        }
+        replies
+    }
+
+    /// The connection hears of what the drive has done, before anything else.
+    pub(crate) fn end(&mut self, line: usize, replies: &[Reply]) {
+        let it = self.lines[line].as_mut().expect("an open connection");
+        it.offline.drives = std::mem::take(&mut self.drives);
+        for reply in replies {
+            it.offline
+                .with(|connection, out, port| connection.reply(reply, out, port))
+                .expect("the connection goes on");
+        }
+        self.drives = std::mem::take(&mut it.offline.drives);
     }
 
     /// A completion of this command, if it has come.

@@ -330,6 +330,29 @@ fn a_host_that_comes_back_is_the_same_controller() {
     host.well(line, &property_set(1, property::CC, ENABLE), &[]);
 }
 
+/// What its earlier self had begun, and hears of only now, is no error of the later one.
+#[test]
+fn a_host_that_comes_back_finds_no_errors_of_before() {
+    let errors = |host: &mut Host, line| {
+        let page = host.log(line, log::ERRORS, 64);
+        u64::from_le_bytes(page[..8].try_into().expect("eight bytes"))
+    };
+    for comes_back in [false, true] {
+        let mut host = Host::new(vec![drive("p4800x-375")]);
+        let (mut line, id) = host.admin(0, usize::MAX);
+        let queue = host.io(id, 0, usize::MAX);
+        let spoil = io(opcode::WRITE_UNCORRECTABLE, 1, 50, 1, Sgl::default());
+        host.well(queue, &spoil, &[]);
+        let done = host.begin(queue, &io(opcode::READ, 2, 50, 1, Sgl::transport(512)));
+        if comes_back {
+            host.hang_up(line);
+            line = host.admin(0, usize::MAX).0;
+        }
+        host.end(queue, &done);
+        assert_eq!(errors(&mut host, line), u64::from(!comes_back));
+    }
+}
+
 /// The drive beside has no metadata, and what is written to it never had.
 #[test]
 fn metadata_of_one_drive_is_no_matter_of_another() {

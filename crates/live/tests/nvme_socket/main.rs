@@ -105,6 +105,8 @@ struct Slow {
     out: Outbox,
     /// How commands ended.
     statuses: Vec<u16>,
+    /// Dword 0 of the last that did.
+    answer: u32,
 }
 
 impl Slow {
@@ -117,6 +119,7 @@ impl Slow {
             initiator,
             out,
             statuses: Vec::new(),
+            answer: 0,
         };
         slow.until(|it| it.initiator.is_open());
         slow
@@ -136,10 +139,11 @@ impl Slow {
             let came = self.socket.read(&mut bytes).expect("bytes");
             assert_ne!(came, 0, "the server hung up");
             let input = &bytes[..came];
-            let statuses = &mut self.statuses;
+            let (statuses, answer) = (&mut self.statuses, &mut self.answer);
             self.initiator
                 .input(input, &mut self.out, |one| {
                     statuses.push(one.cqe.status.get() >> 1);
+                    *answer = one.cqe.dw0.get();
                     completed += 1;
                 })
                 .expect("the controller keeps to the protocol");
@@ -155,14 +159,14 @@ impl Slow {
         while self.until(|_| false) == 0 {}
     }
 
-    /// Admin and I/O connection.
-    fn both(address: SocketAddr) -> (Slow, Slow) {
-        // The first controller of the server.
-        Slow::both_of(address, 1)
+    fn well(&mut self, sqe: &Sqe, data: &[u8]) {
+        self.call(sqe, data);
+        assert_eq!(self.statuses.last(), Some(&0), "{sqe:?}");
     }
 
-    /// Those of the controller that will have this identifier.
-    fn both_of(address: SocketAddr, controller: u16) -> (Slow, Slow) {
+    /// Admin and I/O connection of a controller, whatever identifier it is given: a host that comes back has the one it
+    /// had if the server has seen by then that it had gone, and another if not.
+    fn both(address: SocketAddr) -> (Slow, Slow) {
         let connect = |queue, controller| ConnectTo {
             subnqn: "nqn.2026-11.org.drivelab:test",
             hostnqn: "nqn.2014-08.org.nvmexpress:uuid:slow",
@@ -174,11 +178,12 @@ impl Slow {
         };
         let mut admin = Slow::open(address);
         let (sqe, data) = connect(0, 0xffff).command(0);
-        admin.call(&sqe, &data);
-        admin.call(&property_set(0, controller::property::CC, 0x0046_0001), &[]);
+        admin.well(&sqe, &data);
+        let id = admin.answer as u16;
+        admin.well(&property_set(0, controller::property::CC, 0x0046_0001), &[]);
         let mut io = Slow::open(address);
-        let (sqe, data) = connect(1, controller).command(0);
-        io.call(&sqe, &data);
+        let (sqe, data) = connect(1, id).command(0);
+        io.well(&sqe, &data);
         (admin, io)
     }
 }
@@ -287,7 +292,7 @@ fn a_format_ends_although_its_host_has_gone() {
         &[],
     );
     drop((admin, io));
-    let (mut admin, mut io) = Slow::both_of(server.address, 2);
+    let (mut admin, mut io) = Slow::both(server.address);
     let mut read = Sqe::fabric(opcode::READ, 9, 1, Sgl::transport(512));
     read.cdw12 = 0.into();
     let mut refused = 0;

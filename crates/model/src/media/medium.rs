@@ -135,6 +135,6 @@ pub trait MediumDrive: Device + Sized {
     }
 
     /// Computes now what it would compute at its first write (a map in its steady state: up to a second of CPU time),
-    /// for who serves it against a clock. It changes nothing else.
+    /// for who serves it against a clock. Reads before that write find another map then; nothing else changes.
     fn prepare(&mut self) {}
 }

@@ -20,6 +20,7 @@ size = {{ value = "8 MiB", kind = "assumed", source = "a test" }}
 
 [nand.collection]
 low_water = {{ value = {low_water}, kind = "assumed", source = "a test" }}
+unit_interval = {{ value = "5 us", kind = "assumed", source = "a test" }}
 "#
     )
 }

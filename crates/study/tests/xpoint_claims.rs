@@ -334,7 +334,7 @@ fn watts(drive: &str, bytes: u32, read_percent: u32) -> f64 {
         read_percent,
         iodepth: 32,
         numjobs: 16,
-        ..sized(bytes, 0, job(20_000))
+        ..sized(bytes, bytes, job(60_000))
     };
     let plan = Plan {
         drive: sheet.config,

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long)]
     only_jobs: bool,
 
-    /// quick takes about a minute for three drives, full has every percentile to 99.999 and takes many; anandtech-2017,
+    /// quick takes some minutes for three drives, full has every percentile to 99.999 and takes many; anandtech-2017,
     /// virten-2017 and perftest are the tests of published articles
     #[arg(long, default_value = "quick", value_parser = Suite::ALL.map(Suite::name))]
     suite: String,

@@ -11,6 +11,9 @@
 //! 7. The anatomy of a completion sums to `at` minus the time of its submission.
 //! 8. [`Device::advance_through`] leads to what advancing event by event leads to.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use crate::command::{Command, Completion};
 use crate::time::Time;
 

@@ -3,7 +3,14 @@
 //! A [`Device`] takes [`Command`]s and gives back [`Completion`]s; [`engine::run`] drives one in virtual time from an
 //! [`engine::Workload`]. Nothing in this crate reads a clock, a file or an environment variable, starts a thread, or
 //! depends on the order of a hash map: the same configuration and seed give the same bytes on every machine
-//! (floating-point functions come from `libm` for that reason).
+//! (floating-point functions come from `libm` for that reason). It has no standard library, so that the compiler holds
+//! this; it allocates.
+
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 pub mod anatomy;
 pub mod command;

@@ -4,8 +4,8 @@
 //! still has two digits. What it leaves out: anything shorter; costs per byte are multiplied before they are rounded
 //! (see [`Span::per_bytes`]), so nothing is lost on large transfers.
 
-use std::fmt;
-use std::ops::{Add, AddAssign, Mul, Sub};
+use core::fmt;
+use core::ops::{Add, AddAssign, Mul, Sub};
 
 /// An instant: nanoseconds since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

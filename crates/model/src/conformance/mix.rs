@@ -3,6 +3,9 @@
 //!
 //! Leaves out commands of more than 1 MiB that are in range (a device may split them; nothing new would be tested).
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::Suite;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::engine::Workload;

@@ -12,7 +12,10 @@ mod witness;
 #[cfg(test)]
 mod planted;
 
-use std::fmt;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
 
 pub use mix::Mix;
 pub use witness::Witness;

@@ -1,8 +1,10 @@
 //! One planted bug for each law: the suite must find it, and under the right name.
 
-use std::cell::Cell;
+use alloc::rc::Rc;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 
 use super::{Law, Suite, Witness};
 use crate::anatomy::Part;

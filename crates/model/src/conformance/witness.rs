@@ -1,6 +1,7 @@
 //! What a caller owes to a device: put between a composition and its members in tests.
 
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 
 use crate::command::{Command, CommandId, Completion};
 use crate::device::{Capacity, Device, Gauges};

@@ -10,6 +10,8 @@ pub use slab::Slab;
 pub use station::Station;
 pub use wheel::Wheel;
 
+use alloc::vec::Vec;
+
 use crate::command::{Command, Completion};
 use crate::device::Device;
 use crate::time::Time;

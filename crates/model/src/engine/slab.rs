@@ -1,5 +1,7 @@
 //! Values with small numbers as names: commands and their pieces while they are inside a device.
 
+use alloc::vec::Vec;
+
 /// Values by slot number; freed slots are used again, last freed first.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
@@ -39,7 +41,7 @@ impl<T> Slab<T> {
     }
 }
 
-impl<T> std::ops::Index<u32> for Slab<T> {
+impl<T> core::ops::Index<u32> for Slab<T> {
     type Output = T;
     #[inline]
     fn index(&self, slot: u32) -> &T {
@@ -47,7 +49,7 @@ impl<T> std::ops::Index<u32> for Slab<T> {
     }
 }
 
-impl<T> std::ops::IndexMut<u32> for Slab<T> {
+impl<T> core::ops::IndexMut<u32> for Slab<T> {
     #[inline]
     fn index_mut(&mut self, slot: u32) -> &mut T {
         &mut self.slots[slot as usize]

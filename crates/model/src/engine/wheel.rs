@@ -5,6 +5,9 @@
 //! microseconds. A heap of 256 takes 40 ns for each; here one goes into its slot and out again, 10 ns, whatever their
 //! number. Order is that of [`Events`]: by time, then by insertion.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::Events;
 use crate::time::Time;
 

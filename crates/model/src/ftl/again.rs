@@ -5,7 +5,9 @@
 //! costs more than most of what a short run does with them. So who runs one plan after the other keeps them. What is put
 //! back is only what may have been touched. Changes no result: tests compare with tables that are new.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::account::Account;
 use super::map::{Map, SavedMap, Stale};
@@ -53,7 +55,7 @@ pub struct Saved {
 }
 
 /// The slots of the blocks that were opened, block by block.
-fn slots_of(opened: &[bool], shape: &Shape) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn slots_of(opened: &[bool], shape: &Shape) -> impl Iterator<Item = core::ops::Range<usize>> {
     let block_slots = shape.block_slots as usize;
     let blocks = opened.iter().enumerate().filter(|&(_, &opened)| opened);
     blocks.map(move |(block, _)| block * block_slots..(block + 1) * block_slots)
@@ -128,6 +130,9 @@ impl Ftl {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+    use alloc::string::String;
+
     use super::*;
     use crate::ftl::replay::{self, Replay};
     use crate::ftl::{Geometry, brute_force};

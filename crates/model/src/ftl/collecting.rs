@@ -5,6 +5,8 @@
 //! `S` earns `S - v`, a little with each page that is looked at. The drive goes through this in time
 //! (`media::nand::collect`), [`super::Replay`] without, in the same steps, so that one goes on where the other stopped.
 
+use alloc::vec::Vec;
+
 use super::{Ftl, NONE, Shape};
 
 /// Pages of host data that collection keeps a die ready for. Small, so that a drive collects as much as the host

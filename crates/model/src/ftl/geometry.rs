@@ -4,6 +4,9 @@
 //! and a *block* the multi-plane block of such pages, because that is what the drives modelled allocate and erase.
 //! Leaves out: bad blocks and parity as places of their own (they are capacity that [`Geometry::reserved`] removes).
 
+use alloc::format;
+use alloc::string::String;
+
 /// Bytes of one map unit.
 pub const UNIT: u32 = 4096;
 
@@ -32,13 +35,13 @@ pub struct Geometry {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GeometryError(pub String);
 
-impl std::fmt::Display for GeometryError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for GeometryError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for GeometryError {}
+impl core::error::Error for GeometryError {}
 
 /// A geometry in the numbers the translation layer computes with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,6 +11,8 @@
 //!
 //! All dies get the same counts; the random differences between dies come from the warm-up that follows.
 
+use alloc::vec::Vec;
+
 use super::geometry::Shape;
 use super::permutation::Permutation;
 use crate::random::Stream;
@@ -253,6 +255,8 @@ fn steady_counts(block_slots: u32, blocks: u32, data: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
     use crate::ftl::Geometry;
     use proptest::prelude::*;

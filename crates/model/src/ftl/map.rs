@@ -5,6 +5,9 @@
 //! touched), then 4 bytes a page for each line of 16 pages that has been written. Reads of pages that never moved touch
 //! no table but the index.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 /// Pages of one line: 64 bytes, a cache line.
 const LINE: u32 = 16;
 
@@ -53,9 +56,9 @@ impl Map {
         let sum = pages
             .clone()
             .fold(0, |sum: u32, page| sum.wrapping_add(line(page)));
-        std::hint::black_box(sum);
+        core::hint::black_box(sum);
         let sum = pages.fold(0, |sum: u32, page| sum.wrapping_add(self.get(page)));
-        std::hint::black_box(sum);
+        core::hint::black_box(sum);
     }
 
     /// Sets all entries back, and keeps the memory. False if none had been set.

@@ -27,7 +27,9 @@ pub use layout::{Layout, closed_form_write_amplification, victim_share};
 pub use permutation::Permutation;
 pub use replay::{Replay, brute_force, warm_up};
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use account::Account;
 pub use account::Traffic;
@@ -291,7 +293,7 @@ impl Ftl {
     /// Brings the map's entry of a page into the cache, so that it is there when the command needs it.
     #[inline]
     pub fn touch(&self, page: u32) {
-        std::hint::black_box(self.map.get(page));
+        core::hint::black_box(self.map.get(page));
     }
 
     /// Takes note that the newest version of `page` is in a slot of the write buffer; returns where the last one was.
@@ -308,7 +310,7 @@ impl Ftl {
 
     #[inline]
     fn replace(&mut self, page: u32, value: u32) -> Place {
-        let entry = std::mem::replace(self.map.entry(page), value);
+        let entry = core::mem::replace(self.map.entry(page), value);
         let old = self.place(self.resolve(entry, page));
         if let Place::Flash(slot) = old {
             self.invalidate(slot);
@@ -537,7 +539,7 @@ impl Ftl {
         self.stale.catch_up();
         let die = self.shape.die_of(slot) as usize;
         if let Some(slc) = &mut self.slc
-            && std::mem::take(&mut slc.is[block as usize])
+            && core::mem::take(&mut slc.is[block as usize])
         {
             slc.used[die] -= 1;
         }

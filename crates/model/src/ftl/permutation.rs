@@ -87,6 +87,8 @@ impl Permutation {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
     use proptest::prelude::*;
 

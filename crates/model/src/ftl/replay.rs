@@ -4,6 +4,9 @@
 //! to precondition (write everything, twice), which tests hold the computed way against. Dies collect in the steps of
 //! the drive (see [`Collecting`]), so that each stops somewhere within a victim, as it would be met at any moment.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::collecting::{Collecting, page_price};
 use super::{Ftl, NONE, PADDING, Writer};
 use crate::random::Stream;

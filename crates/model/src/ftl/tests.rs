@@ -1,5 +1,8 @@
 //! The translation layer without time: no write is lost, and the maps agree with each other.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,6 +1,8 @@
 //! What a host costs: CPU time by interface and step, what sleeping and waking take, and how threads share cores and
 //! queues. All zero is a host that is not there.
 
+use alloc::vec::Vec;
+
 use crate::time::Span;
 
 /// How an application asks for I/O; the names are fio's.

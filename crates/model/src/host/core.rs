@@ -3,7 +3,7 @@
 //! That order is what happens: an interrupt takes the core from whatever runs, and a thread that has reaped one I/O
 //! issues the next before it reaps again. Work is not preempted once begun; pieces are shorter than a few microseconds.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use super::config::Noise;
 use crate::command::CommandId;

@@ -4,6 +4,9 @@ mod down;
 mod queues;
 mod up;
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use self::queues::queues_of;
 use super::bridge::Crossings;
 use super::coalescing::Coalescing;
@@ -27,7 +30,7 @@ struct Thread {
     core: u16,
     /// Commands its helpers may still take (posixaio); those that wait for one.
     helpers_free: u16,
-    waiting: std::collections::VecDeque<CommandId>,
+    waiting: alloc::collections::VecDeque<CommandId>,
     /// CPU time in user and system mode.
     cpu: [Span; 2],
     /// Whether it sleeps when it has nothing to do but wait.
@@ -129,7 +132,7 @@ impl<D: Device> HostPath<D> {
                     config: *one,
                     core: index_of(one.core % config.cores.max(1)),
                     helpers_free: if helpers == 0 { u16::MAX } else { helpers },
-                    waiting: std::collections::VecDeque::new(),
+                    waiting: alloc::collections::VecDeque::new(),
                     cpu: [Span::ZERO; 2],
                     sleeps: config.mode(one.engine, one.high_priority) == CompletionMode::Interrupt,
                     mean_ns: [0; 2 * SIZES],
@@ -450,7 +453,7 @@ impl<D: Device> Device for HostPath<D> {
     ) -> Time {
         loop {
             if self.device.next_event() == now {
-                let mut below = std::mem::take(&mut self.below);
+                let mut below = core::mem::take(&mut self.below);
                 // What the host does next may be a submission.
                 let until = horizon.min(self.soonest).min(self.timers.next());
                 now = self.device.advance_through(now, until, &mut below);

@@ -4,6 +4,8 @@
 //! as it does on that drive; to refuse I/O meanwhile is the front end's part, which knows the status its protocol has
 //! for it. What needs a new medium (another format, erased blocks) builds the drive anew, and the counters go on.
 
+use alloc::vec::Vec;
+
 use super::health::{CriticalWarning, Health, Lifetime};
 use super::refusal::Refusal;
 use super::{LbaFormat, Management};

@@ -21,6 +21,8 @@ pub use health::{CriticalWarning, Health, Lifetime};
 pub use refusal::Refusal;
 pub use thermal::Thermal;
 
+use alloc::vec::Vec;
+
 use crate::time::Span;
 
 /// A logical block format that a drive offers.
@@ -57,9 +59,9 @@ impl LbaFormat {
     }
 }
 
-impl std::fmt::Display for LbaFormat {
+impl core::fmt::Display for LbaFormat {
     /// As administrators write it: `4096`, `512+8`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.metadata {
             0 => write!(f, "{}", self.data),
             metadata => write!(f, "{}+{metadata}", self.data),

@@ -1,6 +1,6 @@
 //! Why a drive does not do what its administrator asks.
 
-use std::fmt;
+use core::fmt;
 
 /// Why a drive does not do what it is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl core::error::Error for Refusal {}
 
 impl Refusal {
     /// It has no power governor.

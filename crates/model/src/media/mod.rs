@@ -8,6 +8,9 @@ pub mod xpoint;
 
 pub use medium::{Medium, MediumDrive};
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauges};
 use crate::management::{LbaFormat, Refusal};

@@ -2,7 +2,8 @@
 //!
 //! Leaves out everything else. It is the yardstick for host paths and tiers (S2 measures one), and an M/D/1 queue.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Status};

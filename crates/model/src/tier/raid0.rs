@@ -6,6 +6,8 @@
 
 mod medium;
 
+use alloc::vec::Vec;
+
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauges};
 use crate::engine::Slab;
@@ -242,7 +244,7 @@ impl<D: Device> Device for Raid0<D> {
         done: &mut Vec<Completion>,
     ) -> Time {
         let first = done.len();
-        let mut finished = std::mem::take(&mut self.finished);
+        let mut finished = core::mem::take(&mut self.finished);
         loop {
             now = self.advance_members(now, horizon, &mut finished);
             for completion in finished.drain(..) {
@@ -267,6 +269,9 @@ impl<D: Device> Device for Raid0<D> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::boxed::Box;
+    use alloc::vec;
+
     use super::*;
     use crate::conformance::{self, Mix, Suite, Witness};
     use crate::engine::run;

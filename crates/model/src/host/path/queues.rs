@@ -3,6 +3,8 @@
 //! A drive has as many queue pairs as its controller offers; with more cores than that, cores share them, and take a
 //! lock to submit. Left out: queues that an administrator spreads otherwise. Source: S4, on the 31 queues of Optane drives.
 
+use alloc::vec::Vec;
+
 use crate::host::config::HostConfig;
 
 /// By core in use: its submission queue, and the number of that queue's lock if another core in use has the same; and

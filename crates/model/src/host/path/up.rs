@@ -1,5 +1,7 @@
 //! The way up: a drive's answer is announced, handled, and reaped by its thread.
 
+use alloc::vec::Vec;
+
 use super::{HostPath, Timer, size_class};
 use crate::anatomy::Part;
 use crate::command::{CommandId, Completion};
@@ -81,7 +83,7 @@ impl<D: Device> HostPath<D> {
         if !self.coalescing.tells(self.below_guest) {
             return;
         }
-        let mut untold = std::mem::take(&mut self.untold);
+        let mut untold = core::mem::take(&mut self.untold);
         // All are there before a core looks, so that one interrupt finds them.
         for &id in &untold {
             if self.tell_helper(now, id) {

@@ -10,6 +10,9 @@
 //! answered. The pieces of one large I/O come back to back, whether the drive, a RAID or the host has cut it, and say
 //! nothing about the next one. Leaves out: what real firmware takes for a stream, which no maker publishes.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::config::ReadAhead;
 use super::{NONE, Segment};
 use crate::command::CommandId;
@@ -121,7 +124,7 @@ impl ReadCache {
             set_bits: sets.trailing_zeros(),
             next: [u64::MAX; STREAMS],
             streams: [ReadStream::begun_by((NONE, Time::ZERO)); STREAMS],
-            order: std::array::from_fn(|at| (STREAMS - 1 - at) as u8),
+            order: core::array::from_fn(|at| (STREAMS - 1 - at) as u8),
             booked: 0,
             put_off: 0,
             waiters: Vec::with_capacity(64),
@@ -308,7 +311,7 @@ mod tests {
         for round in 0..200 {
             let mut cache = ReadCache::new(&config, 128 << 10);
             let distance = 1 << (round % 20);
-            let starts: [u32; STREAMS] = std::array::from_fn(|at| match round < 20 {
+            let starts: [u32; STREAMS] = core::array::from_fn(|at| match round < 20 {
                 true => at as u32 * 128 * distance,
                 false => random.below(1 << 27) as u32,
             });

@@ -10,7 +10,7 @@
 //! Leaves out: status polling, and that dies behind one chip enable share more than the channel.
 //! Source: ONFI's change row address and change write column, which go on with a page after another die's cycles.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use crate::ftl::UNIT;
 use crate::time::{Span, Time};
@@ -185,6 +185,8 @@ impl Channel {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     /// 4.096 us a unit, 100 ns for commands.

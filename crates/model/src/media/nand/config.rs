@@ -1,5 +1,8 @@
 //! What a NAND drive is made of.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::ftl::{Geometry, Shape, UNIT, Watermark};
 use crate::time::Span;
 

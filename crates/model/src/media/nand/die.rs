@@ -3,6 +3,9 @@
 //! A die does one thing at a time. Reads go first; a program or erase can be suspended for them. Cumulative busy time
 //! by cause is kept so that a wait is split exactly: the counters at arrival are subtracted from those at the start.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::channel::{Due, Way};
 use super::config::NandConfig;
 use super::spare::ReadQueue;

@@ -59,7 +59,7 @@ impl Nand {
 
     fn save_tables(&mut self, now: Time) {
         let buffer = &mut self.buffer;
-        std::mem::swap(&mut buffer.saving, &mut buffer.unsaved);
+        core::mem::swap(&mut buffer.saving, &mut buffer.unsaved);
         buffer.tables_changed = false;
         let until = now + self.config.buffer.save_tables;
         self.events.push(until, SAVED << KIND_SHIFT);
@@ -67,7 +67,7 @@ impl Nand {
 
     /// The tables are on the medium.
     pub(super) fn tables_saved(&mut self, now: Time) {
-        let mut saved = std::mem::take(&mut self.buffer.saving);
+        let mut saved = core::mem::take(&mut self.buffer.saving);
         for flush in saved.drain(..) {
             if let Some(inside) = &mut self.inside[flush.id as usize] {
                 let lasted = now.since(flush.since).min(self.config.buffer.save_tables);

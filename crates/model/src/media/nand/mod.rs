@@ -36,7 +36,9 @@ pub use config::{
     Timing, WriteBuffer,
 };
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use crate::anatomy::Anatomy;
 #[cfg(test)]

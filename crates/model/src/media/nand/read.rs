@@ -92,7 +92,7 @@ impl Nand {
         let mut run: Option<Run> = None;
         let (mut ready, mut cached) = (0, false);
         // All at once, so that one lookup need not wait for the other.
-        let mut places = std::mem::take(&mut self.places);
+        let mut places = core::mem::take(&mut self.places);
         self.ftl.locate_each(first, last - first + 1, &mut places);
         for (page, place) in (first..=last).zip(&places) {
             let from = segment.offset.max(u64::from(page) * unit);

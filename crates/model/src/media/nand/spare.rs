@@ -133,7 +133,7 @@ impl Nand {
     fn hurry(&mut self, now: Time, op: u32) {
         let sense = &mut self.ops[op as usize];
         let (units, die) = (sense.units, sense.die);
-        let waits = std::mem::take(&mut sense.waits);
+        let waits = core::mem::take(&mut sense.waits);
         if let (true, Some(cache)) = (waits != Waits::Nowhere, &mut self.cache) {
             cache.taken_up(units);
         }

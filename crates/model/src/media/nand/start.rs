@@ -10,6 +10,9 @@
 //! Leaves out: which unit was written when (what is left over has its page drawn when a die takes it), and reads of it
 //! from the buffer; channels that are busy. Why: `docs/decisions/0040-steady-from-the-start.md`.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::Nand;
 use super::die::{Cause, Work};
 use super::write::LEFT_OVER;

@@ -10,6 +10,11 @@ mod start;
 mod suspend;
 mod times;
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::*;
 use crate::engine::{Workload, run};
 

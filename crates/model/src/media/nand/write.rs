@@ -10,7 +10,9 @@
 //!
 //! Leaves out: that saving tables keeps dies; tables after a write with force unit access; that a merge must end before its unit is programmed (it nearly always does, as it is queued first).
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::config::NandConfig;
 use super::die::{Cause, Loading, Work};
@@ -494,7 +496,7 @@ impl Nand {
 
     /// A page of host data is on the medium.
     pub(super) fn programmed(&mut self, now: Time, die: u32, base: u32) {
-        let mut page = std::mem::take(&mut self.dies[die as usize].page);
+        let mut page = core::mem::take(&mut self.dies[die as usize].page);
         let since = self.dies[die as usize].page_since;
         let mut slot = base;
         for &held in &page {

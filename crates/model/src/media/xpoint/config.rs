@@ -1,5 +1,8 @@
 //! What an XPoint drive is made of.
 
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
 use crate::time::Span;
 
 /// Bytes of the unit in which an XPoint drive stores, protects and locks data.

@@ -5,7 +5,9 @@
 //! an idle drive has no events. Waiting is told apart by what came last before the one that waits (a refresh ahead of
 //! it, else a program, else reads); the sum is exact.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::config::{UNIT, XPointConfig};
 use crate::random::Stream;

@@ -3,6 +3,9 @@
 //! A filter of counters by the low bits of the unit's number says "certainly free" for almost all commands; only where
 //! it cannot are the pieces in flight compared one by one.
 
+use alloc::boxed::Box;
+use alloc::vec;
+
 use super::piece::Piece;
 
 const BUCKETS: usize = 1024;

@@ -32,7 +32,9 @@ mod table;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 pub use config::{
     Levelling, MAX_GROUPS, MAX_TABLE_PLACES, Power, Recovery, Refresh, Timing, UNIT, Wear,

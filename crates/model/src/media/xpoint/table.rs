@@ -10,7 +10,9 @@
 //! A round of reads and one of writes follow each other. When no buffer is free for the next write (path.rs), reads go
 //! between until half of the buffers are, and the round of writes goes on where it was: neither starves the other.
 
-use std::ops::Range;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::group::Transit;
 use crate::engine::Slab;

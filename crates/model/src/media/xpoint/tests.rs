@@ -1,5 +1,8 @@
 //! An XPoint drive's laws, shape and corner cases.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::*;
 use crate::conformance;
 

@@ -1,5 +1,7 @@
 //! A RAID-0 of drives as a [`Medium`]: each question and setting goes to its members.
 
+use alloc::vec::Vec;
+
 use super::{Raid0, Raid0Config, usable};
 use crate::management::{LbaFormat, Refusal};
 use crate::media::{Drive, Medium, MediumDrive, Precondition};

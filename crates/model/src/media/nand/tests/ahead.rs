@@ -1,5 +1,7 @@
 //! Reading ahead: streams gain by it, and what is no stream loses nothing.
 
+use alloc::boxed::Box;
+
 use super::*;
 
 /// How long these reads take on a steady drive that does not read ahead, and on one that does.

@@ -1,5 +1,11 @@
 //! A drive in the memory of one that has served is a new drive.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::*;
 use crate::conformance::{Mix, Suite};
 use crate::media::{Drive, DriveConfig, MediumDrive};

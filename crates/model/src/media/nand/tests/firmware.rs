@@ -1,5 +1,7 @@
 //! What firmware adds: tables saved behind a flush, and its part in collection.
 
+use alloc::vec::Vec;
+
 use super::*;
 
 #[test]

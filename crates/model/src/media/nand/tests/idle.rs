@@ -1,5 +1,7 @@
 //! What a drive does when nobody asks it for anything.
 
+use alloc::vec::Vec;
+
 use super::*;
 use crate::device::Gauge;
 

@@ -1,5 +1,7 @@
 //! Reads and the programs they meet: waiting, suspending, and when that does not pay.
 
+use alloc::vec::Vec;
+
 use super::*;
 
 fn suspending() -> NandConfig {

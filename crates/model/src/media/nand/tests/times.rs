@@ -1,5 +1,7 @@
 //! How long single steps take: what holds a die, lower and upper pages, SLC blocks, data of one write.
 
+use alloc::vec::Vec;
+
 use super::*;
 
 #[test]

@@ -216,13 +216,13 @@ pub fn read_latency(config: &DriveConfig, state: Precondition, seed: u64) -> Spa
         drive.submit(now, Command::read(0, block * 4096, 4096));
         while done.is_empty() && drive.next_event() != Time::NEVER {
             now = drive.next_event();
-            drive.advance(now, &mut done);
+            drive.advance(now, now, &mut done);
         }
         latencies.extend(done.drain(..).map(|completion| completion.anatomy.total()));
         now += Span::from_us(100);
         while drive.next_event() <= now {
             let event = drive.next_event();
-            drive.advance(event, &mut done);
+            drive.advance(event, event, &mut done);
         }
     }
     latencies.sort_unstable();

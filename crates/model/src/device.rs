@@ -3,13 +3,14 @@
 //! Laws, checked by [`crate::conformance`]:
 //! 1. Time never goes back: no call has an earlier `now` than the one before.
 //! 2. `advance` is called with exactly [`Device::next_event`], never later.
-//! 3. Each submitted id completes once, with `at` equal to that `now`.
-//! 4. After `advance(now)`, `next_event()` is later than `now`. (A `submit` at `now` may cause an event at `now`.)
-//! 5. At a tie, completions come before arrivals: `advance(now)` is called before `submit(now, ..)`, and again after
+//! 3. Each submitted id completes once, with `at` equal to what that `advance` returned.
+//! 4. After `advance` has returned `now`, `next_event()` is later than `now`. (A `submit` at `now` may cause an event at
+//!    `now`.)
+//! 5. At a tie, completions come before arrivals: `advance(now, ..)` is called before `submit(now, ..)`, and again after
 //!    it where the submission causes an event at `now`.
 //! 6. Cutting a run at any point and going on gives the unbroken run.
 //! 7. The anatomy of a completion sums to `at` minus the time of its submission.
-//! 8. [`Device::advance_through`] leads to what advancing event by event leads to.
+//! 8. A horizon only says how far one call may go: any leads to what going from event to event leads to.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -37,19 +38,12 @@ pub trait Device {
     /// When something will happen next; [`Time::NEVER`] when idle.
     fn next_event(&self) -> Time;
 
-    /// Lets happen what is due at `now`, which must be [`Device::next_event`], and appends what completed to `done`.
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>);
-
-    /// As [`Device::advance`], for a caller that will submit nothing before `horizon`: goes on through events of the
-    /// device's own that are earlier than `horizon`, and stops after one that completes commands. Returns the time of the
-    /// last event, which is that of all completions; `done` must be empty if `horizon` is later than `now`. A device
-    /// that has many events for a command saves the way out to the engine and back for each of them.
-    #[inline]
-    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
-        let _ = horizon;
-        self.advance(now, done);
-        now
-    }
+    /// Lets happen what is due at `now`, which must be [`Device::next_event`], and may go on through events of the
+    /// device's own that are earlier than `horizon`: the caller will submit nothing before it. Stops after a time at which
+    /// commands complete, and appends them to `done`. Returns the time of the last event, which is that of all
+    /// completions. With a `horizon` of `now` only what is due at `now` happens; with a later one `done` must be empty.
+    /// (A device that has many events for a command saves the way out to the engine and back for each of them.)
+    fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time;
 
     /// Reports figures about itself as of `now` (not earlier than the last event).
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges);
@@ -65,11 +59,8 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn next_event(&self) -> Time {
         (**self).next_event()
     }
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
-        (**self).advance(now, done);
-    }
-    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
-        (**self).advance_through(now, horizon, done)
+    fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        (**self).advance(now, horizon, done)
     }
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         (**self).inspect(now, gauges);
@@ -86,11 +77,8 @@ impl<D: Device + ?Sized> Device for &mut D {
     fn next_event(&self) -> Time {
         (**self).next_event()
     }
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
-        (**self).advance(now, done);
-    }
-    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
-        (**self).advance_through(now, horizon, done)
+    fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        (**self).advance(now, horizon, done)
     }
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         (**self).inspect(now, gauges);

@@ -238,7 +238,8 @@ fn a_flush_ends_in_the_system_if_the_drive_has_no_volatile_cache() {
         host.submit(Time::ZERO, Command::flush(0));
         let mut done = Vec::new();
         while done.is_empty() {
-            host.advance(host.next_event(), &mut done);
+            let next = host.next_event();
+            host.advance(next, next, &mut done);
         }
         assert_eq!(done[0].anatomy.total(), done[0].at.since(Time::ZERO));
         done[0].anatomy.total()
@@ -330,7 +331,7 @@ fn a_batch_shares_its_system_call() {
     let mut submitted = Vec::new();
     while host.next_event() != Time::NEVER {
         let now = host.next_event();
-        host.advance(now, &mut done);
+        host.advance(now, now, &mut done);
     }
     done.sort_by_key(|completion| completion.id);
     for completion in &done {
@@ -436,7 +437,8 @@ fn a_bridge_is_crossed_four_times_by_a_read_and_six_times_by_a_write() {
         let mut done = Vec::new();
         host.submit(Time::ZERO, Command::new(0, op, 0, 4096));
         while host.next_event() != Time::NEVER {
-            host.advance(host.next_event(), &mut done);
+            let next = host.next_event();
+            host.advance(next, next, &mut done);
         }
         assert_eq!(done[0].anatomy.total(), done[0].at.since(Time::ZERO));
         (done[0].anatomy.total(), done[0].anatomy.get(Part::Link))
@@ -485,7 +487,8 @@ fn paced(config: &HostConfig) -> [f64; 3] {
             Command::read(0, 0, 4096),
         );
         while host.next_event() != Time::NEVER {
-            host.advance(host.next_event(), &mut done);
+            let next = host.next_event();
+            host.advance(next, next, &mut done);
         }
     }
     [Part::ThreadBusy, Part::HostSubmission, Part::HostCompletion].map(|part| {

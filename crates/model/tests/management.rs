@@ -273,7 +273,8 @@ fn a_format_waits_for_nobody_but_refuses_while_commands_are_inside() {
     assert_eq!(drive.format(Time::ZERO, 2), Err(Refusal::Busy));
     let mut done = Vec::new();
     while done.is_empty() {
-        drive.advance(drive.next_event(), &mut done);
+        let next = drive.next_event();
+        drive.advance(next, next, &mut done);
     }
     assert!(drive.format(done[0].at, 2).is_ok());
 }

@@ -199,7 +199,7 @@ fn write_at_random(drive: &mut Drive, from: Time, stream: &mut Stream, count: u6
         drive.submit(now, Command::write(0, stream.below(pages) * 4096, 4096));
         while done.is_empty() {
             now = drive.next_event();
-            drive.advance(now, &mut done);
+            drive.advance(now, now, &mut done);
         }
         done.clear();
     }

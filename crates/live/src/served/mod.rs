@@ -377,7 +377,7 @@ impl Served {
 
     #[inline]
     fn step(&mut self, now: Time) {
-        self.drive.advance(now, &mut self.done);
+        self.drive.advance(now, now, &mut self.done);
         for index in 0..self.done.len() {
             let completion = self.done[index];
             self.completed(&completion);

@@ -256,7 +256,7 @@ impl<D: Device> Referee<D> {
             }
             self.step_to(next)?;
             if event == next {
-                self.device.advance(next, &mut done);
+                self.device.advance(next, next, &mut done);
                 self.quiet += 1;
                 for completion in done.drain(..) {
                     self.quiet = 0;

@@ -113,15 +113,15 @@ impl Device for Faulty {
         }
     }
 
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         self.now = now;
         let event = self.inner.next_event();
         if event != now && self.bug != Bug::EventInThePast {
-            return;
+            return now;
         }
         let mut out = Vec::new();
         if event == now || self.bug == Bug::EventInThePast {
-            self.inner.advance(event, &mut out);
+            self.inner.advance(event, event, &mut out);
         }
         for mut completion in out {
             if self.bug == Bug::EventInThePast {
@@ -136,10 +136,6 @@ impl Device for Faulty {
                 done.push(completion);
             }
         }
-    }
-
-    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
-        self.advance(now, done);
         if self.bug == Bug::DependsOnTheHorizon && horizon > now {
             for completion in done {
                 let total = completion.anatomy.total();
@@ -259,11 +255,11 @@ impl<D: Device> Device for Careless<D> {
         }
     }
 
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         for command in self.waiting.drain(..) {
             self.member.submit(now, command);
         }
-        self.member.advance(now, done);
+        self.member.advance(now, horizon, done)
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

@@ -72,19 +72,25 @@ impl<D: Device> Device for Witness<D> {
         self.device.next_event()
     }
 
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         self.step_to(now);
         let event = self.device.next_event();
         assert!(
             event == now,
             "law 2: advance at {now:?}, the next event is at {event:?}"
         );
+        assert!(
+            horizon <= now || done.is_empty(),
+            "law 8: a horizon of {horizon:?} later than {now:?}, with completions of before"
+        );
         let first = done.len();
-        self.device.advance(now, done);
+        let now = self.device.advance(now, horizon, done);
+        self.now = now;
         self.submitted_now = false;
         for completion in &done[first..] {
             self.outstanding.remove(&completion.id);
         }
+        now
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

@@ -56,7 +56,7 @@ pub fn run<D: Device, W: Workload>(
         now = next;
         // Completions precede arrivals at a tie, so that a slot freed now can be used now.
         if event == now {
-            now = device.advance_through(now, arrival.min(end), &mut done);
+            now = device.advance(now, arrival.min(end), &mut done);
             for completion in &done {
                 workload.complete(now, completion);
             }

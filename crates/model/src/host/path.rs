@@ -440,23 +440,13 @@ impl<D: Device> Device for HostPath<D> {
         self.next
     }
 
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
-        let ended = self.advance_through(now, now, done);
-        debug_assert_eq!(ended, now);
-    }
-
-    fn advance_through(
-        &mut self,
-        mut now: Time,
-        horizon: Time,
-        done: &mut Vec<Completion>,
-    ) -> Time {
+    fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         loop {
             if self.device.next_event() == now {
                 let mut below = core::mem::take(&mut self.below);
                 // What the host does next may be a submission.
                 let until = horizon.min(self.soonest).min(self.timers.next());
-                now = self.device.advance_through(now, until, &mut below);
+                now = self.device.advance(now, until, &mut below);
                 for completion in &below {
                     if self.config.bridge.is_some() {
                         self.cross_up(now, completion);

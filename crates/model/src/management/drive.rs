@@ -517,13 +517,9 @@ impl Device for ManagedDrive {
         self.drive.next_event()
     }
 
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
-        self.advance_through(now, now, done);
-    }
-
-    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+    fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         let before = done.len();
-        let now = self.drive.advance_through(now, horizon, done);
+        let now = self.drive.advance(now, horizon, done);
         let completed = (done.len() - before) as u32;
         if completed > 0 {
             self.outstanding -= completed;

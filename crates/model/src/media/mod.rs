@@ -130,12 +130,8 @@ impl Device for Drive {
         each!(self, drive => drive.next_event())
     }
     #[inline]
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
-        each!(self, drive => drive.advance(now, done))
-    }
-    #[inline]
-    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
-        each!(self, drive => drive.advance_through(now, horizon, done))
+    fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        each!(self, drive => drive.advance(now, horizon, done))
     }
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         each!(self, drive => drive.inspect(now, gauges))

@@ -91,7 +91,7 @@ impl Device for Ram {
             .map_or(Time::NEVER, |completion| completion.at)
     }
 
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+    fn advance(&mut self, now: Time, _horizon: Time, done: &mut Vec<Completion>) -> Time {
         while self
             .inside
             .front()
@@ -99,6 +99,7 @@ impl Device for Ram {
         {
             done.extend(self.inside.pop_front());
         }
+        now
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

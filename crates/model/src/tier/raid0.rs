@@ -165,9 +165,9 @@ impl<D: Device> Raid0<D> {
                 continue;
             }
             if due > 1 {
-                member.advance(now, finished);
+                member.advance(now, now, finished);
             } else {
-                ended = member.advance_through(now, until, finished);
+                ended = member.advance(now, until, finished);
                 break;
             }
         }
@@ -233,16 +233,7 @@ impl<D: Device> Device for Raid0<D> {
         self.next
     }
 
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
-        self.advance_through(now, now, done);
-    }
-
-    fn advance_through(
-        &mut self,
-        mut now: Time,
-        horizon: Time,
-        done: &mut Vec<Completion>,
-    ) -> Time {
+    fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         let first = done.len();
         let mut finished = core::mem::take(&mut self.finished);
         loop {
@@ -384,7 +375,7 @@ mod tests {
         device.submit(Time::ZERO, Command::new(0, Op::Read, 64 << 10, 384 << 10));
         let mut done = Vec::new();
         let first = device.next_event();
-        let ended = device.advance_through(first, Time::NEVER, &mut done);
+        let ended = device.advance(first, Time::NEVER, &mut done);
         assert_eq!(done.len(), 1);
         assert_eq!((done[0].at, device.next_event() > ended), (ended, true));
         assert!(ended > first);
@@ -407,7 +398,9 @@ mod tests {
         fn next_event(&self) -> Time {
             Time::NEVER
         }
-        fn advance(&mut self, _now: Time, _done: &mut Vec<Completion>) {}
+        fn advance(&mut self, now: Time, _horizon: Time, _done: &mut Vec<Completion>) -> Time {
+            now
+        }
         fn inspect(&self, _now: Time, _gauges: &mut dyn Gauges) {}
     }
 

@@ -81,7 +81,8 @@ fn burst(config: &XPointConfig, commands: &[Command]) -> Vec<Completion> {
     }
     let mut done = Vec::new();
     while device.next_event() != Time::NEVER {
-        device.advance(device.next_event(), &mut done);
+        let next = device.next_event();
+        device.advance(next, next, &mut done);
     }
     assert_eq!(done.len(), commands.len());
     done.sort_by_key(|completion| completion.id);

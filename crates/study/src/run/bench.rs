@@ -72,22 +72,13 @@ impl<D: Device> Device for Shifted<'_, D> {
     }
 
     #[inline]
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
-        let first = done.len();
-        self.device.advance(now + self.by, done);
-        for completion in &mut done[first..] {
-            completion.at = now;
-        }
-    }
-
-    #[inline]
-    fn advance_through(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+    fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         let horizon = match horizon {
             Time::NEVER => Time::NEVER,
             at => at + self.by,
         };
         let first = done.len();
-        let now = self.device.advance_through(now + self.by, horizon, done);
+        let now = self.device.advance(now + self.by, horizon, done);
         let now = Time::ZERO + now.since(Time::ZERO + self.by);
         for completion in &mut done[first..] {
             completion.at = now;

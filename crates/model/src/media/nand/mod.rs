@@ -480,17 +480,7 @@ impl Device for Nand {
         next
     }
 
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
-        let ended = self.advance_through(now, now, done);
-        debug_assert_eq!(ended, now);
-    }
-
-    fn advance_through(
-        &mut self,
-        mut now: Time,
-        horizon: Time,
-        done: &mut Vec<Completion>,
-    ) -> Time {
+    fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         loop {
             while let Some(payload) = self.events.pop_due(now) {
                 self.event(now, payload);

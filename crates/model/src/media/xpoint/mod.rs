@@ -511,17 +511,7 @@ impl Device for XPoint {
         self.next
     }
 
-    fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
-        let ended = self.advance_through(now, now, done);
-        debug_assert_eq!(ended, now);
-    }
-
-    fn advance_through(
-        &mut self,
-        mut now: Time,
-        horizon: Time,
-        done: &mut Vec<Completion>,
-    ) -> Time {
+    fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         // Only stations that take no time at all need a second round for one moment.
         loop {
             self.round(now, done);

@@ -7,14 +7,16 @@ use model::Span;
 use model::host::HostConfig;
 use rayon::prelude::*;
 use study::catalogue::{self, DriveSheet};
-use study::problem::{Place, Problem, Problems};
+use study::problem::Problems;
 use study::report::{act as report, csv};
 use study::run::act::{ActPlan, Score, Tested, score, test};
 use study::workload::act::{Config, Costs, Generation, from_text};
 
-use crate::failure::Failure;
+use crate::drive::DriveArgs;
+use crate::failure::{Failure, on_command_line};
 use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
+use crate::seed::SeedArg;
 use crate::state::State;
 
 /// Aerospike's certification test (ACT): the highest load a drive passes, or whether it passes one
@@ -35,8 +37,11 @@ reads and writes keep their rates. A score is found by bisection, to 1x.
 Exit codes: 0 done or passed, 2 bad usage or bad input, 3 a given load failed.")]
 pub(crate) struct Args {
     /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
-    #[arg(required = true, value_name = "DRIVE")]
-    drives: Vec<String>,
+    #[arg(value_name = "DRIVE")]
+    arguments: Vec<String>,
+
+    #[command(flatten)]
+    drives: DriveArgs,
 
     /// Run this multiple of 1x once, instead of looking for the score
     #[arg(long, value_name = "X", conflicts_with = "config", value_parser = load)]
@@ -91,9 +96,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
 
-    /// Seed of every random stream
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArg,
 
     /// Tables, or JSON for programs
     #[arg(long, alias = "format", value_enum, default_value_t = Format::Normal)]
@@ -186,17 +190,12 @@ fn print(args: &Args, rows: &[report::Row]) -> Result<(), Failure> {
 /// A plan for each drive; all that is wrong with the arguments at once.
 fn prepare(args: &Args) -> Result<Vec<ActPlan>, Problems> {
     let mut problems = Problems::default();
-    let mut wrong = |what: String, help: &str| {
-        problems.0.push(Problem {
-            origin: "command line".into(),
-            place: Place::Whole,
-            what,
-            help: Some(help.into()),
-        });
-    };
-    if args.log.is_some() && args.drives.len() > 1 {
+    let drives = args.drives.read(&args.arguments, &mut problems);
+    let mut wrong = |what: String, help: &str| problems.0.push(on_command_line(what, help));
+    let named = args.drives.names(&args.arguments).len();
+    if args.log.is_some() && named > 1 {
         wrong(
-            format!("--log with {} drives", args.drives.len()),
+            format!("--log with {named} drives"),
             "a log is of one run: give one drive",
         );
     }
@@ -232,14 +231,11 @@ fn prepare(args: &Args) -> Result<Vec<ActPlan>, Problems> {
             None
         }
     };
-    let mut plans = Vec::new();
-    for name in &args.drives {
-        match (catalogue::drive(name), &config) {
-            (Ok(sheet), Some(config)) => plans.push(plan(args, sheet, config, &host, costs)),
-            (Ok(_), None) => {}
-            (Err(more), _) => problems.0.extend(more.0),
-        }
-    }
+    let plans = config.iter().flat_map(|config| {
+        let plan = |sheet: &DriveSheet| plan(args, sheet.clone(), config, &host, costs);
+        drives.iter().map(plan)
+    });
+    let plans = plans.collect();
     problems.or(plans)
 }
 
@@ -266,7 +262,7 @@ fn plan(
         warm_up: seconds(args.warm_up),
         slice: seconds(args.slice),
         latency_only: args.latency_only,
-        seed: args.seed,
+        seed: args.seed.seed,
     }
 }
 
@@ -277,12 +273,10 @@ fn seconds(count: u32) -> Span {
 fn host(args: &Args) -> Result<(HostConfig, Costs), Problems> {
     let sheet = catalogue::host(&args.host)?;
     let Some(costs) = sheet.act else {
-        return Err(Problems(vec![Problem {
-            origin: "command line".into(),
-            place: Place::Whole,
-            what: format!("--host {}: does not say what ACT costs there", args.host),
-            help: Some("a host with an [act] section, such as xeon-2017".into()),
-        }]));
+        return Err(Problems(vec![on_command_line(
+            format!("--host {}: does not say what ACT costs there", args.host),
+            "a host with an [act] section, such as xeon-2017",
+        )]));
     };
     let mut config = sheet.config;
     config.cores = args.cores.unwrap_or(config.cores * sheet.sockets);

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use study::problem::Problems;
+use study::problem::{Place, Problem, Problems};
 
 /// Why a verb did not succeed.
 #[derive(Debug)]
@@ -51,6 +51,16 @@ impl Failure {
             Failure::Stopped(code) => ExitCode::from(code),
             Failure::ClosedPipe => ExitCode::SUCCESS,
         }
+    }
+}
+
+/// A problem of the arguments, and what would be right.
+pub(crate) fn on_command_line(what: impl Into<String>, help: impl Into<String>) -> Problem {
+    Problem {
+        origin: "command line".into(),
+        place: Place::Whole,
+        what: what.into(),
+        help: Some(help.into()),
     }
 }
 

@@ -1,35 +1,27 @@
-//! `drivelab fit`: a catalogue file for a drive somebody has measured, and the catalogue's own fits run again.
+//! `drivelab fit`: a catalogue file for a drive that somebody has measured.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use study::catalogue;
-use study::fit::{self, Choice, MeasuredRun, Request, STANDARD_JOBS, Step};
-use study::ledger;
+use study::fit::{self, MeasuredRun, Request, STANDARD_JOBS};
 use study::problem::Problems;
 use study::report::{csv, fit as report};
 
-use crate::failure::{self, Failure};
+use crate::failure::{self, Failure, on_command_line};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::state::State;
 
-/// Fit a drive's parameters to fio's results, or the catalogue's own to the ledger
+/// Make a model of a drive that you have measured with fio
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   drivelab fit --jobs > standard.fio                          fio jobs to measure a drive with
   fio standard.fio --filename=/dev/nvme1n1 --output-format=json --output=results.json
-  drivelab fit --base p4800x-375 --measured results.json --output mine.toml
+  drivelab fit p4800x-375 --measured results.json --output mine.toml
   drivelab review ./mine.toml p4800x-375
-  drivelab fit --base p3700-1600 --measured a.json b.json --free nand.medium.read --output p.toml
-  drivelab fit --ledger                                       all of the catalogue's fits again
-  drivelab fit --ledger --drive p4800x-375                    those of one drive and its family
-  drivelab fit --ledger --only nand/950pro-256                those of one file of the catalogue
-  drivelab fit --ledger --check                               exit code 3 if one is off
-  drivelab fit --ledger --free host.monitor.noise.mean --write catalogue
-  drivelab fit --ledger --sensitivity                         which row a figure moves most
+  drivelab fit p3700-1600 --measured a.json b.json --free nand.medium.read --output p.toml
 
 The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of \
 the fit, and its error tells how far the model can be trusted elsewhere.")]
@@ -38,44 +30,19 @@ pub(crate) struct Args {
     #[arg(long, exclusive = true)]
     jobs: bool,
 
-    /// Make the catalogue's own fits again, from the rows of the ledger that ledger/fits names, and print old and new
-    #[arg(long, conflicts_with_all = ["base", "measured", "output", "name"])]
-    ledger: bool,
+    /// The drive to begin from: a name (see `drivelab drives`) or the path of a drive's TOML file
+    #[arg(value_name = "DRIVE")]
+    argument: Option<String>,
 
-    /// With --ledger: only the fits of this drive's file and its family's; may be given several times
-    #[arg(long = "drive", value_name = "DRIVE", requires = "ledger")]
-    drives: Vec<String>,
-
-    /// With --ledger: only the fits of this file of the catalogue, such as host/esxi-nuc; may be given several times
-    #[arg(long = "only", value_name = "FILE", requires = "ledger")]
-    files: Vec<String>,
-
-    /// With --ledger: search only where a value of the catalogue is off its rows by more than a tolerance, and exit
-    /// with code 3 if one is not within the interval of its fit
-    #[arg(long, requires = "ledger")]
-    check: bool,
-
-    /// With --ledger: print how much the figure of each row that a parameter could be set from depends on it
-    #[arg(long, requires = "ledger", conflicts_with_all = ["check", "write"])]
-    sensitivity: bool,
-
-    /// With --ledger: write the values that are off into the files of this folder, the catalogue of a checkout
-    #[arg(long, value_name = "FOLDER", requires = "ledger")]
-    write: Option<PathBuf>,
-
-    /// With --write: write the values that stand too, each as the fit finds it
-    #[arg(long, requires = "write", conflicts_with = "check")]
-    all: bool,
-
-    /// The drive to begin from: a name of the catalogue, or the path of a TOML file
-    #[arg(long, required_unless_present_any = ["jobs", "ledger"])]
-    base: Option<String>,
+    /// The drive, for those who like options better than arguments
+    #[arg(long, value_name = "DRIVE", conflicts_with = "argument")]
+    drive: Option<String>,
 
     /// fio's JSON output, one file or several
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["jobs", "ledger"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "jobs")]
     measured: Vec<PathBuf>,
 
-    /// A parameter to fit, by its key; may be given several times [default: those of the medium, or all of --ledger]
+    /// A parameter to fit, by its key; may be given several times [default: those of the medium]
     #[arg(long, value_name = "KEY")]
     free: Vec<String>,
 
@@ -100,11 +67,11 @@ pub(crate) struct Args {
     name: Option<String>,
 
     /// Write every measured figure beside the model's as a table for pandas to this file too
-    #[arg(long, value_name = "FILE", conflicts_with = "ledger")]
+    #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
     /// Where the catalogue file goes
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["jobs", "ledger"])]
+    #[arg(long, value_name = "FILE", required_unless_present = "jobs")]
     output: Option<PathBuf>,
 }
 
@@ -112,11 +79,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.jobs {
         return Ok(io::stdout().lock().write_all(STANDARD_JOBS.as_bytes())?);
     }
-    if args.ledger {
-        return ledger(args);
-    }
-    let (Some(base), Some(output)) = (&args.base, &args.output) else {
-        return Err(Problems::whole("command line", "give --base, --measured and --output").into());
+    let base = args.argument.as_ref().or(args.drive.as_ref());
+    let (Some(base), Some(output)) = (base, &args.output) else {
+        let what = "no drive to begin from is named";
+        let help = "add one that is built alike, such as p4800x-375";
+        return Err(Problems(vec![on_command_line(what, help)]).into());
     };
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     let request = Request {
@@ -124,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         host: args.host.clone(),
         state: args.state.into(),
         free: args.free.clone(),
-        measured: measured(args, output)?,
+        measured: measured(args, base, output)?,
         hold_out: args.hold_out,
         iterations: args.iterations,
         name: args.name.clone().unwrap_or_else(|| stem.into_owned()),
@@ -147,17 +114,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// What was measured, if base drive and host are there too; no file that is read is where the fit goes.
-fn measured(args: &Args, output: &Path) -> Result<Vec<MeasuredRun>, Problems> {
-    let base = args.base.as_deref().map(Path::new);
+fn measured(args: &Args, base: &str, output: &Path) -> Result<Vec<MeasuredRun>, Problems> {
     let measured = args.measured.iter().map(PathBuf::as_path);
-    let inputs: Vec<&Path> = measured.chain(base).collect();
+    let inputs: Vec<&Path> = measured.chain([Path::new(base)]).collect();
     let mut outputs = vec![("--output", output)];
     outputs.extend(output::asked([("--csv", &args.csv)]));
     let mut problems = output::problems(&outputs, &inputs);
-    let base = args
-        .base
-        .as_deref()
-        .and_then(|base| catalogue::drive(base).err());
+    let base = catalogue::drive(base).err();
     let host = catalogue::host(&args.host).err();
     let wrong = [base, host].into_iter().flatten();
     problems.0.extend(wrong.flat_map(|one| one.0));
@@ -196,81 +159,4 @@ fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
     fit::read(&origin, &text)
-}
-
-fn ledger(args: &Args) -> Result<(), Failure> {
-    let files = ledger::built_in()?;
-    let recipes = fit::recipes()?;
-    let choice = Choice {
-        free: args.free.clone(),
-        drives: args.drives.clone(),
-        files: args.files.clone(),
-        check: args.check,
-    };
-    if let Some(folder) = args.write.as_ref().filter(|folder| !folder.is_dir()) {
-        let what = format!("--write: there is no folder {}", folder.display());
-        return Err(Problems::whole("command line", what).into());
-    }
-    let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
-    let progress = |step: Step<'_>| {
-        bar.message(format!(
-            "{} of {} fits; {} of {}: {} values tried",
-            step.done, step.of, step.at.key, step.at.file, step.tried
-        ));
-    };
-    // Each as it comes: all of them take a while.
-    let mut told = Ok(());
-    if args.sensitivity {
-        let mut done = |rows: &[fit::Sensitivity]| {
-            if told.is_ok() {
-                let rows = report::sensitivity(rows);
-                told = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
-            }
-        };
-        let rows = fit::sensitivity(&files, &recipes, &choice, &progress, &mut done);
-        bar.finish();
-        return told.map_err(Failure::from).and(Ok(rows.map(drop)?));
-    }
-    let mut done = |refit: &fit::Refit| {
-        let rows = report::rows(refit);
-        let tell = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
-        if told.is_ok() {
-            told = tell;
-        }
-    };
-    let refits = fit::ledger(&files, &recipes, &choice, &progress, &mut done);
-    bar.finish();
-    told?;
-    let refits = refits?;
-    writeln!(io::stdout().lock(), "{}", report::ledger(&refits))?;
-    if let Some(folder) = &args.write {
-        write_values(&refits, args.all, folder)?;
-    }
-    match refits.iter().filter(|refit| !refit.stands).count() {
-        off if args.check && off > 0 => Err(Failure::Verdict(format!(
-            "{off} of {} fits are off",
-            refits.len()
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Puts the values that are off, or all of them, into the files of a catalogue.
-fn write_values(refits: &[fit::Refit], all: bool, folder: &Path) -> Result<(), Failure> {
-    let mut by_file: BTreeMap<&str, Vec<&fit::Moved>> = BTreeMap::new();
-    let written = refits.iter().filter(|refit| all || !refit.stands);
-    for figure in written.flat_map(|refit| &refit.figures) {
-        let file = figure.spot.file.strip_prefix("catalogue/");
-        let file = file.unwrap_or(&figure.spot.file);
-        by_file.entry(file).or_default().push(figure);
-    }
-    for (file, figures) in by_file {
-        let path = folder.join(file);
-        let origin = path.display().to_string();
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
-        write_whole(&path, fit::rewritten(&origin, &text, &figures)?.as_bytes())?;
-        writeln!(io::stdout().lock(), "{origin}: {} written", figures.len())?;
-    }
-    Ok(())
 }

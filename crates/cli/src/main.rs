@@ -8,15 +8,18 @@
 
 mod act;
 mod bench_target;
+mod drive;
 mod drives;
 mod failure;
 mod fit;
 mod output;
 mod progress;
+mod refit;
 mod replay;
 mod reproduce;
 mod review;
 mod run;
+mod seed;
 mod serve;
 mod setting;
 mod show;
@@ -37,8 +40,8 @@ Examples:
   drivelab drives                                        the drives there are
   drivelab show p4800x-375                               one drive, with the source of every figure
   drivelab review p4800x-375 p3700-1600 9100max-2400     drives side by side, as review.html
-  drivelab run job.fio --drive p4800x-375                an fio job file, with fio's output
-  drivelab replay vm.vscsi.xz --drive p3700-1600         a block trace
+  drivelab run job.fio p4800x-375                        a fio job file, with fio's output
+  drivelab replay vm.vscsi.xz p3700-1600                 a block trace
   drivelab act p4800x-375 p3700-1600                     Aerospike's certification test
   drivelab reproduce                                     published figures against the models
   drivelab fit --jobs                                    how to make a model of your own drive
@@ -56,6 +59,8 @@ enum Verb {
     BenchTarget(bench_target::Args),
     Drives(drives::Args),
     Fit(fit::Args),
+    #[command(display_order = 1000)]
+    Refit(refit::Args),
     Replay(replay::Args),
     Reproduce(reproduce::Args),
     Review(review::Args),
@@ -70,6 +75,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::BenchTarget(args) => bench_target::run(args),
         Verb::Drives(args) => drives::run(args),
         Verb::Fit(args) => fit::run(args),
+        Verb::Refit(args) => refit::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Reproduce(args) => reproduce::run(args),
         Verb::Review(args) => review::run(args),

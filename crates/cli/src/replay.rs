@@ -1,35 +1,36 @@
 //! `drivelab replay`: a block trace on one drive or several.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use model::Span;
 use model::host::Engine;
 use study::catalogue;
-use study::problem::{Place, Problem, Problems, nearest};
+use study::problem::{Problem, Problems, nearest};
 use study::report::{csv, replay as report};
 use study::run::replay::{ReplayPlan, SPEEDS, replay_all};
 use study::workload::replay::{Beyond, Pace};
 use study::workload::trace::{self, Columns, FORMATS, Options, Trace};
 
-use crate::failure::Failure;
+use crate::drive::{DriveArgs, sort};
+use crate::failure::{Failure, on_command_line};
 use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
-use crate::setting::SettingArgs;
+use crate::seed::SeedArg;
 use crate::state::State;
 use crate::stop::Stop;
 
 /// What stands below the options, before and after the formats.
 const EXAMPLES: &str = "\
 Examples:
-  drivelab replay sda.blktrace.0 --drive p4800x-375 --drive p3700-1600
-  drivelab replay hm_0.csv.gz --drive p3700-1600 --speed 4           four times as fast
-  drivelab replay hm_0.csv.gz --drive p3700-1600 --depth 32          as fast as 32 at once allow
-  drivelab replay vm.vscsi.xz --drive p4800x-375 --beyond wrap       a larger disk's trace
-  drivelab replay io.csv --drive p3700-1600 --columns time=1,op=3,offset=4,size=5 --time-unit us
-  drivelab replay tpcc.trace --format mqsim --volume 4 --drive p4800x-375
-  drivelab replay log --drive p4800x-375 --output-format json | jq .drives[0].read
+  drivelab replay sda.blktrace.0 p4800x-375 p3700-1600
+  drivelab replay hm_0.csv.gz p3700-1600 --speed 4           four times as fast
+  drivelab replay hm_0.csv.gz p3700-1600 --depth 32          as fast as a queue depth of 32 allows
+  drivelab replay vm.vscsi.xz p4800x-375 --beyond wrap       a larger disk's trace
+  drivelab replay io.csv p3700-1600 --columns time=1,op=3,offset=4,size=5 --time-unit us
+  drivelab replay tpcc.trace p4800x-375 --format mqsim --volume 4
+  drivelab replay log p4800x-375 --output-format json | jq .drives[0].read
 
 Formats, told by content unless --format names one; plain, gzip or xz:
 ";
@@ -41,14 +42,15 @@ are left out. A percentile is shown when at least ten samples lie beyond it.";
 
 /// Replay a block trace on drives: as recorded, faster or slower, or as fast as a queue depth allows
 #[derive(clap::Args)]
+#[command(override_usage = "drivelab replay <TRACE> <DRIVE>... [OPTIONS]")]
 #[command(after_help = after_help())]
 pub(crate) struct Args {
-    /// The trace, plain or compressed by gzip or xz
-    trace: PathBuf,
+    /// The trace, plain or compressed by gzip or xz, and drives: names (see `drivelab drives`) or paths of TOML files
+    #[arg(value_name = "TRACE|DRIVE")]
+    arguments: Vec<PathBuf>,
 
-    /// A drive of the catalogue, or the path of a drive's TOML file; may be given several times
-    #[arg(long = "drive", required = true, value_name = "DRIVE")]
-    drives: Vec<String>,
+    #[command(flatten)]
+    drives: DriveArgs,
 
     /// The trace's format, if its content should not decide
     #[arg(long)]
@@ -95,11 +97,7 @@ pub(crate) struct Args {
     state: State,
 
     #[command(flatten)]
-    setting: SettingArgs,
-
-    /// Seed of every random stream
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    seed: SeedArg,
 
     /// Tables, or JSON for programs
     #[arg(long, value_enum, default_value_t = Format::Normal)]
@@ -138,7 +136,13 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (format, columns, host, mut plans) = prepare(args)?;
+    let Prepared {
+        trace,
+        format,
+        columns,
+        host,
+        mut plans,
+    } = prepare(args)?;
     let options = Options {
         format,
         columns,
@@ -148,7 +152,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     let bar = Progress::new("{msg:10} [{wide_bar}] {percent:>3} % {elapsed}");
     bar.message("reading".into());
-    let trace = trace::read(&args.trace, &options)?;
+    let trace = trace::read(&trace, &options)?;
     pace_without_times(args, &trace, &mut plans)?;
     bar.message("replaying".into());
     let stop = Stop::on_signals()?;
@@ -212,13 +216,13 @@ fn show(
             host,
             state: args.state.into(),
             pace,
-            seed: args.seed,
+            seed: args.seed.seed,
         };
         write_whole(path, csv::replay(&replay).as_bytes())?;
     }
     let mut out = io::stdout().lock();
     if args.output_format == Format::Json {
-        let json = report::json(rows, trace, pace, args.seed);
+        let json = report::json(rows, trace, pace, args.seed.seed);
         writeln!(out, "{json:#}")?;
         return Ok(());
     }
@@ -232,17 +236,29 @@ fn show(
     Ok(())
 }
 
-/// The format and columns, if they are given, the host's name, and a plan a drive.
-type Prepared = (
-    Option<&'static trace::Format>,
-    Option<Columns>,
-    String,
-    Vec<ReplayPlan>,
-);
+/// What the arguments say.
+struct Prepared {
+    trace: PathBuf,
+    /// Format and columns, if they are given.
+    format: Option<&'static trace::Format>,
+    columns: Option<Columns>,
+    /// The host's name.
+    host: String,
+    /// A plan for each drive.
+    plans: Vec<ReplayPlan>,
+}
 
 /// Reads the arguments; all that is wrong with the arguments at once.
 fn prepare(args: &Args) -> Result<Prepared, Problems> {
     let mut problems = Problems::default();
+    let sorted = sort(&args.arguments, "a trace", &mut problems);
+    let unknown = problems.0.len();
+    let drives = args.drives.read(&sorted.drives, &mut problems);
+    let files: Vec<&Path> = sorted.files.iter().map(PathBuf::as_path).collect();
+    if let Some(what) = not_one(&files).filter(|_| unknown == 0) {
+        let help = "give one trace, and the drives to replay it on";
+        problems.0.push(on_command_line(what, help));
+    }
     let format = args.format.as_deref().and_then(|name| {
         let format = trace::Format::named(name);
         if format.is_none() {
@@ -255,9 +271,7 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
         None
     });
     let outputs = output::asked([("--csv", &args.csv)]);
-    problems
-        .0
-        .extend(output::problems(&outputs, &[&args.trace]).0);
+    problems.0.extend(output::problems(&outputs, &files).0);
     let (id, host) = match catalogue::host(&args.host) {
         Ok(sheet) => (sheet.id, sheet.config),
         Err(more) => {
@@ -265,35 +279,46 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
             Default::default()
         }
     };
-    let mut plans = Vec::new();
-    for name in &args.drives {
-        let sheet = catalogue::drive(name)
-            .and_then(|mut sheet| sheet.set(&args.setting.into()).map(|()| sheet));
-        match sheet {
-            Ok(sheet) => plans.push(ReplayPlan {
-                name: sheet.id,
-                drive: sheet.config,
-                state: args.state.into(),
-                host: model::host::HostConfig {
-                    io_queues: sheet.io_queues,
-                    ..host.clone()
-                },
-                engine: Engine::Libaio,
-                threads: args.threads,
-                pace: args
-                    .depth
-                    .map_or(Pace::Recorded(args.speed.unwrap_or(1.0)), Pace::Depth),
-                beyond: match args.beyond {
-                    BeyondArg::Refuse => Beyond::Refuse,
-                    BeyondArg::Wrap => Beyond::Wrap,
-                },
-                seed: args.seed,
-                series_every: Span::ZERO,
-            }),
-            Err(more) => problems.0.extend(more.0),
+    let plans = drives.into_iter().map(|sheet| ReplayPlan {
+        name: sheet.id,
+        drive: sheet.config,
+        state: args.state.into(),
+        host: model::host::HostConfig {
+            io_queues: sheet.io_queues,
+            ..host.clone()
+        },
+        engine: Engine::Libaio,
+        threads: args.threads,
+        pace: args
+            .depth
+            .map_or(Pace::Recorded(args.speed.unwrap_or(1.0)), Pace::Depth),
+        beyond: match args.beyond {
+            BeyondArg::Refuse => Beyond::Refuse,
+            BeyondArg::Wrap => Beyond::Wrap,
+        },
+        seed: args.seed.seed,
+        series_every: Span::ZERO,
+    });
+    let plans = plans.collect();
+    problems.or(Prepared {
+        trace: files.first().map(PathBuf::from).unwrap_or_default(),
+        format,
+        columns,
+        host: id,
+        plans,
+    })
+}
+
+/// Why this is not one trace.
+fn not_one(files: &[&Path]) -> Option<String> {
+    match files {
+        [_] => None,
+        [] => Some(String::from("no trace is named")),
+        several => {
+            let names: Vec<String> = several.iter().map(|it| it.display().to_string()).collect();
+            Some(format!("{} traces: {}", names.len(), names.join(", ")))
         }
     }
-    problems.or((format, columns, id, plans))
 }
 
 /// What `--columns` says.
@@ -314,13 +339,11 @@ fn columns(args: &Args, format: Option<&trace::Format>) -> Result<Option<Columns
 fn unknown_format(name: &str) -> Problem {
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
     let near = nearest(name, names.iter().copied());
-    Problem {
-        origin: "command line".into(),
-        place: Place::Whole,
-        what: format!("--format: there is no trace format `{name}`"),
-        help: Some(near.map_or_else(
+    on_command_line(
+        format!("--format: there is no trace format `{name}`"),
+        near.map_or_else(
             || format!("the formats are {}", names.join(", ")),
             |near| format!("did you mean `{near}`?"),
-        )),
-    }
+        ),
+    )
 }

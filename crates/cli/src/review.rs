@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use study::catalogue::{self, DriveSheet};
-use study::problem::{Place, Problem, Problems};
+use study::catalogue;
+use study::problem::Problems;
 use study::report::terminal::paragraph;
 use study::report::{csv, page};
 use study::review::sensitivity::sensitivity;
@@ -13,10 +13,11 @@ use study::review::{self, Event, Request, Suite, Virtual, Workload, Yours, summa
 use study::workload::fio::{self, Surroundings};
 use study::workload::trace;
 
-use crate::failure::{self, Failure};
+use crate::drive::DriveArgs;
+use crate::failure::{self, Failure, on_command_line};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
-use crate::setting::SettingArgs;
+use crate::seed::SeedArg;
 
 /// Put drives side by side: a page, its data, and a table
 #[derive(clap::Args)]
@@ -35,8 +36,11 @@ a table for pandas with a line for each drive, point and direction.
 Progress goes to standard error, the table to standard output.")]
 pub(crate) struct Args {
     /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
-    #[arg(required = true, value_name = "DRIVE")]
-    drives: Vec<String>,
+    #[arg(value_name = "DRIVE")]
+    arguments: Vec<String>,
+
+    #[command(flatten)]
+    drives: DriveArgs,
 
     /// A fio job file to run on each drive; may be given several times
     #[arg(long = "job", value_name = "FILE")]
@@ -64,17 +68,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
 
-    #[command(flatten)]
-    setting: SettingArgs,
-
     /// Also tell which assumed figures of each drive move its headlines: each is made a third less and half as much
     /// again
     #[arg(long)]
     sensitivity: bool,
 
-    /// Feeds every random stream: the same seed gives the same files, byte for byte
-    #[arg(long, default_value_t = 42, value_parser = clap::value_parser!(u64).range(..1 << 53))]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArg,
 
     /// Where the page goes; the data go beside it, with the endings .json and .csv
     #[arg(long, short, default_value = "review.html", value_name = "FILE")]
@@ -88,9 +88,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Progress::new("{elapsed_precise} [{bar:16}] {pos}/{len} measurements, {left}  {wide_msg}");
     let result = review::review(&request, &Virtual, &|event| tell(&bar, event));
     let moved = match args.sensitivity {
-        true => Some(sensitivity(&request, &args.drives, &|event| {
-            tell(&bar, event)
-        })),
+        true => {
+            let names = args.drives.names(&args.arguments);
+            Some(sensitivity(&request, &names, &|event| tell(&bar, event)))
+        }
         false => None,
     };
     bar.finish();
@@ -122,14 +123,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// Everything that was asked for, read and checked before anything runs.
 fn read(args: &Args) -> Result<Request, Problems> {
     let mut problems = Problems::default();
-    let mut drives: Vec<DriveSheet> = Vec::new();
-    for name in &args.drives {
-        let drive = catalogue::drive(name);
-        match drive.and_then(|mut drive| drive.set(&args.setting.into()).map(|()| drive)) {
-            Ok(drive) => drives.push(drive),
-            Err(all) => problems.0.extend(all.0),
-        }
-    }
+    let drives = args.drives.read(&args.arguments, &mut problems);
     let suite = Suite::named(&args.suite).unwrap_or_default();
     let host = match catalogue::host(args.host.as_deref().unwrap_or(suite.host())) {
         Ok(host) => Some(host),
@@ -153,36 +147,31 @@ fn read(args: &Args) -> Result<Request, Problems> {
         }
     }
     if args.only_jobs && args.jobs.is_empty() && args.traces.is_empty() {
-        problems.0.push(Problem {
-            origin: "command line".into(),
-            place: Place::Whole,
-            what: "--only-jobs: there is no job".into(),
-            help: Some("--job FILE or --trace FILE".into()),
-        });
+        let what = "--only-jobs: there is no job";
+        let help = "--job FILE or --trace FILE";
+        problems.0.push(on_command_line(what, help));
     }
     problems.0.extend(unwritable(args).0);
     let mut seen = BTreeSet::new();
     for drive in &drives {
         if !seen.insert(&drive.id) {
-            problems.0.push(Problem {
-                origin: "command line".into(),
-                place: Place::Whole,
-                what: format!("{}: named twice", drive.id),
-                help: Some("name each drive once".into()),
-            });
+            let what = format!("{}: named twice", drive.id);
+            problems
+                .0
+                .push(on_command_line(what, "name each drive once"));
         }
     }
     match (problems.0.is_empty(), host) {
         (true, Some(host)) => Ok(Request {
             drives,
-            settings: args.setting.into(),
+            settings: args.drives.setting().into(),
             host,
             suite,
             effort: match args.ios {
                 Some(ios) => suite.effort().with_ios(ios),
                 None => suite.effort(),
             },
-            seed: args.seed,
+            seed: args.seed.seed,
             yours,
             only_yours: args.only_jobs,
         }),
@@ -235,16 +224,14 @@ fn unwritable(args: &Args) -> Problems {
         .extension()
         .filter(|ending| *ending == "json" || *ending == "csv");
     if let Some(ending) = taken {
-        return Problems(vec![Problem {
-            origin: "command line".into(),
-            place: Place::Whole,
-            what: format!(
+        return Problems(vec![on_command_line(
+            format!(
                 "--output {}: the ending .{} is that of the data beside the page",
                 page.display(),
                 ending.display()
             ),
-            help: Some("give a name such as review.html".into()),
-        }]);
+            "give a name such as review.html",
+        )]);
     }
     let data = page.with_extension("json");
     let lines = page.with_extension("csv");

@@ -23,9 +23,10 @@ use study::workload::fio::{JobSet, Surroundings, option_names, read_overridden, 
 use study::workload::job::{Job, Mix};
 use study::workload::replay::read_iologs;
 
+use crate::drive::{DriveArgs, is_drive, sort};
 use crate::failure::{Failure, tell};
 use crate::output::{self, write_whole};
-use crate::setting::SettingArgs;
+use crate::seed::SeedArg;
 use crate::state::State;
 use crate::stop::Stop;
 
@@ -35,24 +36,23 @@ use crate::stop::Stop;
 /// Options of fio: see `man fio`; those that mean nothing to a model are ignored with a warning. Those behind a job file
 /// override what it says.
 #[derive(clap::Args)]
-#[command(override_usage = "drivelab run [JOBFILE]... --drive <DRIVE> [OPTIONS] [FIO OPTIONS]")]
+#[command(override_usage = "drivelab run [JOBFILE]... <DRIVE>... [OPTIONS] [FIO OPTIONS]")]
 #[command(after_help = "\
 Examples:
-  drivelab run job.fio --drive p4800x-375
-  drivelab run --drive p3700-1600 --name=mix --ioengine=libaio --direct=1 --rw=randrw \\
+  drivelab run job.fio p4800x-375
+  drivelab run p3700-1600 --name=mix --ioengine=libaio --direct=1 --rw=randrw \\
       --rwmixread=70 --bs=4k --iodepth=16 --runtime=10 --time_based
-  drivelab run job.fio --drive p4800x-375 --output-format=json+ --output=result.json
-  drivelab run job.fio --drive p4800x-375 --csv result.csv
-  drivelab run job.fio --drive p4800x-375 --drive p3700-1600 --runtime=5
-  drivelab run job.fio --drive 9100max-2400 --state fresh --host xeon-2017 --seed 7
-  drivelab run job.fio --drive p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min")]
+  drivelab run job.fio p4800x-375 --output-format=json+ --output=result.json
+  drivelab run job.fio p4800x-375 --csv result.csv
+  drivelab run job.fio p4800x-375 p3700-1600 --runtime=5
+  drivelab run job.fio 9100max-2400 --state fresh --host xeon-2017 --seed 7
+  drivelab run job.fio p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min")]
 pub(crate) struct Args {
-    /// fio job files
-    #[arg(value_name = "JOBFILE")]
-    files: Vec<PathBuf>,
-    /// Name of a drive (see `drivelab drives`) or path of a drive's TOML file; several give one table
-    #[arg(long = "drive", required = true, value_name = "DRIVE")]
-    drives: Vec<String>,
+    /// fio job files, and drives: names (see `drivelab drives`) or paths of TOML files; several drives give one table
+    #[arg(value_name = "JOBFILE|DRIVE")]
+    arguments: Vec<PathBuf>,
+    #[command(flatten)]
+    drives: DriveArgs,
     /// Name of a host or path of a host's TOML file
     #[arg(long, default_value = "xeon-2017")]
     host: String,
@@ -60,10 +60,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
     #[command(flatten)]
-    setting: SettingArgs,
-    /// Seed of every random stream; the same seed gives the same output
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    seed: SeedArg,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -181,7 +178,7 @@ pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsS
         };
         // fio takes one dash for two, so `-rw=read` is an option of its; `-h` and `-` alone are not.
         if option.len() == text.len() || name.len() < 2 {
-            file |= option.len() == text.len() || text == "-";
+            file |= text == "-" || option.len() == text.len() && !is_drive(&text);
             kept.push(argument);
             continue;
         }
@@ -227,7 +224,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             ..host.config.clone()
         },
         jobs: set.jobs.clone(),
-        seed: args.seed,
+        seed: args.seed.seed,
         series_every: Span::from_ms(500),
     };
     let plans: Vec<Plan> = drives.iter().map(plan).collect();
@@ -255,24 +252,25 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     if !done.is_empty() {
-        show(args, &host, &set, &done)?;
+        show(args, &host, &set, &done, drives.len() > 1)?;
     }
     // The drives that could not run the jobs are told after what came out on the others.
     problems.or(())?;
     stop.finish()
 }
 
-/// Prints what came out, and writes the table for pandas.
+/// Prints what came out, and writes the table for pandas; `several` drives may have been named and one be left.
 fn show(
     args: &Args,
     host: &HostSheet,
     set: &JobSet,
     done: &[(&DriveSheet, Outcome)],
+    several: bool,
 ) -> Result<(), Failure> {
     for (drive, outcome) in done.iter().filter(|(_, outcome)| !outcome.stopped) {
-        let on = match args.drives.len() {
-            1 => String::new(),
-            _ => format!(" on {}", drive.id),
+        let on = match several {
+            false => String::new(),
+            true => format!(" on {}", drive.id),
         };
         for name in within_ramp(&set.jobs, outcome) {
             tell(&format!(
@@ -289,15 +287,15 @@ fn show(
     });
     let reports: Vec<Report> = reports.collect();
     let text = match &reports[..] {
-        [one] if args.drives.len() == 1 => print(one, args.output_format),
-        several => print_drives(several, args.output_format),
+        [one] if !several => print(one, args.output_format),
+        reports => print_drives(reports, args.output_format),
     };
     if let Some(path) = &args.csv {
         let runs = done.iter().map(|(drive, outcome)| csv::Run {
             drive: &drive.id,
             host: &host.id,
             state: args.state.into(),
-            seed: args.seed,
+            seed: args.seed.seed,
             jobs: &set.jobs,
             outcome,
         });
@@ -313,19 +311,19 @@ fn show(
 /// Drives, host and jobs, or all that is wrong with any of them.
 fn inputs(args: &Args) -> Result<(Vec<DriveSheet>, HostSheet, JobSet), Problems> {
     let mut wrong = Problems::default();
-    let mut drives = Vec::new();
-    for name in &args.drives {
-        let drive = study::catalogue::drive(name);
-        match drive.and_then(|mut drive| drive.set(&args.setting.into()).map(|()| drive)) {
-            Ok(drive) => drives.push(drive),
-            Err(more) => wrong.0.extend(more.0),
-        }
-    }
+    let arguments = sort(&args.arguments, "a job file", &mut wrong);
+    let all_known = wrong.0.is_empty();
+    let drives = args.drives.read(&arguments.drives, &mut wrong);
     let host = study::catalogue::host(&args.host);
     let cores = host.as_ref().map_or(1, |host| host.config.cores);
-    let set = jobs(args, cores).and_then(|mut set| read_iologs(&mut set.jobs).map(|()| set));
+    let set = match all_known {
+        true => jobs(args, &arguments.files, cores),
+        // The argument that is unknown may be the jobs.
+        false => Err(Problems::default()),
+    };
+    let set = set.and_then(|mut set| read_iologs(&mut set.jobs).map(|()| set));
     let outputs = output::asked([("--output", &args.output), ("--csv", &args.csv)]);
-    let files: Vec<&Path> = args.files.iter().map(PathBuf::as_path).collect();
+    let files: Vec<&Path> = arguments.files.iter().map(PathBuf::as_path).collect();
     match (host, set) {
         (Ok(host), Ok(set)) if wrong.0.is_empty() => {
             let unwritable = output::problems(&outputs, &files);
@@ -346,8 +344,8 @@ fn inputs(args: &Args) -> Result<(Vec<DriveSheet>, HostSheet, JobSet), Problems>
 }
 
 /// The jobs that the arguments ask for; warnings go to standard error.
-fn jobs(args: &Args, cores: u16) -> Result<JobSet, Problems> {
-    if args.fio.is_empty() && args.files.is_empty() {
+fn jobs(args: &Args, files: &[PathBuf], cores: u16) -> Result<JobSet, Problems> {
+    if args.fio.is_empty() && files.is_empty() {
         let what =
             "there is no job: give a job file, or options such as --rw=randread --bs=4k --size=1g";
         return Err(Problems::whole("command line", what));
@@ -365,7 +363,7 @@ fn jobs(args: &Args, cores: u16) -> Result<JobSet, Problems> {
     };
     let mut set = read_overridden(
         &args.fio,
-        &args.files,
+        files,
         &args.overriding,
         &args.section,
         &surroundings,

@@ -2,25 +2,34 @@
 
 use std::io::{self, Write};
 
+use study::catalogue::DriveSheet;
+use study::problem::Problems;
+use study::report::sheets;
+
+use crate::drive::DriveArgs;
 use crate::failure::Failure;
 
-/// Print one drive with the source of every figure
+/// Print drives with the source of every figure
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   drivelab show p4800x-375
   drivelab show ./my-drive.toml        a drive of your own, by its path")]
 pub(crate) struct Args {
-    /// Name of a drive (see `drivelab drives`) or path of a drive's TOML file
-    drive: String,
+    /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
+    #[arg(value_name = "DRIVE")]
+    arguments: Vec<String>,
+
+    #[command(flatten)]
+    drives: DriveArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let drive = study::catalogue::drive(&args.drive)?;
-    writeln!(
-        io::stdout().lock(),
-        "{}",
-        study::report::sheets::sheet(&drive, crate::output::width())
-    )?;
+    let mut problems = Problems::default();
+    let drives = args.drives.read(&args.arguments, &mut problems);
+    let drives = problems.or(drives)?;
+    let sheet = |drive: &DriveSheet| sheets::sheet(drive, crate::output::width());
+    let sheets: Vec<String> = drives.iter().map(sheet).collect();
+    writeln!(io::stdout().lock(), "{}", sheets.join("\n\n"))?;
     Ok(())
 }

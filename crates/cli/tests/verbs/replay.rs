@@ -187,9 +187,9 @@ fn bad_input_is_exit_code_2() {
     );
     told(
         drivelab(&["replay", "no/such/file", "--drive", "ram-disk"]),
-        "cannot be read",
+        "neither a trace nor a drive",
     );
-    told(replay(&trace, &[]), "--drive");
+    told(replay(&trace, &[]), "no drive is named");
 }
 
 #[test]

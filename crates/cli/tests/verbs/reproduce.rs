@@ -1,4 +1,4 @@
-//! `drivelab reproduce` and `fit` as users call them: what they print, what they write, how they end.
+//! `drivelab reproduce`, `fit` and `refit` as users call them: what they print, what they write, how they end.
 
 use std::fs;
 
@@ -93,17 +93,9 @@ fn files_that_cannot_be_written_are_told_before_the_runs() {
 }
 
 /// A fit of this drive to what cannot be read.
-fn fit<'a>(base: &'a str, output: &'a str) -> [&'a str; 7] {
+fn fit<'a>(base: &'a str, output: &'a str) -> [&'a str; 6] {
     let measured = "/nowhere.json";
-    [
-        "fit",
-        "--base",
-        base,
-        "--measured",
-        measured,
-        "--output",
-        output,
-    ]
+    ["fit", base, "--measured", measured, "--output", output]
 }
 
 #[test]
@@ -117,14 +109,15 @@ fn bad_usage_is_exit_code_2() {
         ),
         (&fit("ram-disk", "x.toml")[..], "cannot be read"),
         (
-            &["fit", "--ledger", "--free", "xpoint.nothing"][..],
+            &["refit", "--free", "xpoint.nothing"][..],
             "no row of the ledger fixes xpoint.nothing",
         ),
+        (&["refit", "p4800x"][..], "there is no drive of this name"),
+        (&["fit", "--check"][..], "unexpected argument '--check'"),
         (
-            &["fit", "--ledger", "--drive", "p4800x"][..],
-            "there is no drive of this name",
+            &["fit", "--measured", "a.json", "--output", "b.toml"][..],
+            "no drive to begin from is named",
         ),
-        (&["fit", "--check"][..], "--ledger"),
         (
             &fit("ram-disk", "/nowhere/x.toml")[..],
             "there is no folder /nowhere",
@@ -141,8 +134,7 @@ fn bad_usage_is_exit_code_2() {
 #[test]
 fn a_fit_of_the_catalogue_is_made_again() {
     let args = [
-        "fit",
-        "--ledger",
+        "refit",
         "--only",
         "xpoint/optane-memory.family",
         "--free",
@@ -174,7 +166,6 @@ fn a_drive_is_fitted_to_the_output_of_run() {
     let (code, _, said) = drivelab(&[
         "run",
         &jobs,
-        "--drive",
         "ram-disk",
         "--output-format=json",
         "--output",
@@ -183,7 +174,6 @@ fn a_drive_is_fitted_to_the_output_of_run() {
     assert_eq!(code, 0, "{said}");
     let (code, out, said) = drivelab(&[
         "fit",
-        "--base",
         "ram-disk",
         "--measured",
         &results,

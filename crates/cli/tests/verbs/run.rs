@@ -126,6 +126,60 @@ fn several_drives_give_one_table_and_one_document() {
     }
 }
 
+/// `--drive`, as before a job file and behind it, or an argument: where a drive stands changes nothing.
+#[test]
+fn drives_are_arguments_or_options() {
+    let folder = job_file();
+    let option = json(folder.path(), &["run", "a.fio", "--drive", "ram-disk"]);
+    assert_eq!(option, json(folder.path(), &["run", "a.fio", "ram-disk"]));
+    assert_eq!(option, json(folder.path(), &["run", "ram-disk", "a.fio"]));
+    // A drive is no job file: what stands behind it is a job's and overrides nothing.
+    let job = ["run", "ram-disk", "--rw=read", "--size=64m", "--direct=1"];
+    assert_eq!(
+        json(folder.path(), &job)["jobs"].as_array().map(Vec::len),
+        Some(1)
+    );
+    let both = ["run", "a.fio", "ram-disk", "--drive", "p4800x-375"];
+    assert_eq!(
+        json(folder.path(), &both)["drives"][1]["drive"],
+        "p4800x-375"
+    );
+    // A file that has a drive's name does not hide the drive.
+    fs::write(folder.path().join("ram-disk"), "no jobs").expect("a file");
+    assert_eq!(option, json(folder.path(), &["run", "a.fio", "ram-disk"]));
+}
+
+#[test]
+fn an_argument_that_is_neither_a_file_nor_a_drive_is_told_once() {
+    let folder = job_file();
+    for (args, wanted) in [
+        (
+            &["run", "b.fio", "ram-disk"][..],
+            "error: neither a job file nor a drive\n--> b.fio\n = help: did you mean the file `a.fio`?\n",
+        ),
+        (
+            &["run", "a.fio", "ram-disc"],
+            "error: neither a job file nor a drive\n--> ram-disc\n = help: did you mean the drive `ram-disk`?\n",
+        ),
+        (
+            &["replay", "b.fio", "ram-disk"],
+            "error: neither a trace nor a drive\n--> b.fio\n = help: did you mean the file `a.fio`?\n",
+        ),
+        (
+            &["review", "a.fio"],
+            "error: a.fio: a file, but not a drive's: those end in .toml\n--> command line\n = help: `--help` lists the options that take other files\n",
+        ),
+        (
+            &["act"],
+            "error: no drive is named\n--> command line\n = help: add one of those that `drivelab drives` lists, or the path of a TOML file\n",
+        ),
+    ] {
+        let output = drivelab_in(folder.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert_eq!(text(&output.stderr), wanted);
+    }
+}
+
 #[test]
 fn a_drive_that_jobs_do_not_fit_does_not_stop_the_others() {
     let output = drivelab(&[

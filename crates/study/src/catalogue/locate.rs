@@ -122,6 +122,11 @@ pub(super) fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, P
     }]))
 }
 
+/// Built-in drives that somebody may have meant who wrote this.
+pub fn drives_like(written: &str) -> Vec<&'static str> {
+    meant(written, written, &built_in_paths("drive"))
+}
+
 /// The names that somebody may have meant who wrote this one: those that hold it (`p4800x`), else the nearest.
 fn meant<'a>(written: &str, file_name: &str, paths: &[&'a Path]) -> Vec<&'a str> {
     let part = written.to_ascii_lowercase();

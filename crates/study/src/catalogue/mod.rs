@@ -29,6 +29,7 @@ pub use administration::NvmeIdentity;
 pub use change::{Change, drive_with, host_with};
 pub use common::Identity;
 pub(crate) use figure::{key_span, quoted, span_of};
+pub use locate::drives_like;
 use locate::{Home, Located, built_in, built_in_paths, locate, stem};
 pub use section::Section;
 use section::{Findings, SourceFile};

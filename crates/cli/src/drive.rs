@@ -1,0 +1,181 @@
+//! How every verb that takes drives has them named: as arguments, or by `--drive`.
+//!
+//! A name of the catalogue or a path that ends in `.toml` is a drive, whatever else is in the folder; in verbs that read
+//! other files too, an argument that is no drive is such a file. A file that has a drive's name is `./NAME`.
+
+use std::path::{Path, PathBuf};
+
+use study::catalogue::{self, DriveSheet};
+use study::problem::{Place, Problem, Problems, nearest};
+
+use crate::failure::on_command_line;
+use crate::setting::SettingArgs;
+
+/// The drives of a verb besides those that are arguments, and what is set on all of them.
+#[derive(clap::Args, Clone)]
+pub(crate) struct DriveArgs {
+    /// A drive, for those who like options better than arguments; may be given several times
+    #[arg(long = "drive", value_name = "DRIVE")]
+    drives: Vec<String>,
+    #[command(flatten)]
+    setting: SettingArgs,
+}
+
+impl DriveArgs {
+    /// The names of all drives: arguments first.
+    pub(crate) fn names(&self, arguments: &[String]) -> Vec<String> {
+        [arguments, &self.drives].concat()
+    }
+
+    /// The drives that load, with what is set on them; everything wrong with the others is a problem, and so is it if no
+    /// drive is named, unless an argument that is already a problem may have been one.
+    pub(crate) fn read(&self, arguments: &[String], problems: &mut Problems) -> Vec<DriveSheet> {
+        let names = self.names(arguments);
+        if names.is_empty() && problems.0.is_empty() {
+            let what = "no drive is named";
+            problems.0.push(on_command_line(
+                what,
+                "add one of those that `drivelab drives` lists, or the path of a TOML file",
+            ));
+        }
+        let mut drives = Vec::new();
+        for name in &names {
+            let drive = catalogue::drive(name);
+            match drive.and_then(|mut drive| drive.set(&self.setting.into()).map(|()| drive)) {
+                Ok(drive) => drives.push(drive),
+                Err(_) if !is_drive(name) && Path::new(name).is_file() => {
+                    problems.0.push(on_command_line(
+                        format!("{name}: a file, but not a drive's: those end in .toml"),
+                        "`--help` lists the options that take other files",
+                    ));
+                }
+                Err(more) => problems.0.extend(more.0),
+            }
+        }
+        drives
+    }
+
+    /// What is set on the drives.
+    pub(crate) fn setting(&self) -> SettingArgs {
+        self.setting
+    }
+}
+
+/// Whether an argument names a drive and no other file.
+pub(crate) fn is_drive(argument: &str) -> bool {
+    argument.ends_with(".toml") || catalogue::drive_names().contains(&argument)
+}
+
+/// Arguments of a verb that reads files besides drives.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Sorted {
+    pub(crate) drives: Vec<String>,
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Parts drives from files; `what` is what such a file is, as in "a job file". Every argument that is neither is a problem,
+/// with what may have been meant.
+pub(crate) fn sort(arguments: &[PathBuf], what: &str, problems: &mut Problems) -> Sorted {
+    let mut sorted = Sorted::default();
+    for argument in arguments {
+        match argument.to_str().filter(|name| is_drive(name)) {
+            Some(name) => sorted.drives.push(name.to_owned()),
+            None if argument == Path::new("-") || argument.exists() => {
+                sorted.files.push(argument.clone());
+            }
+            None => problems.0.push(neither(argument, what)),
+        }
+    }
+    sorted
+}
+
+fn neither(argument: &Path, what: &str) -> Problem {
+    let name = argument.to_string_lossy();
+    let mut meant = Vec::new();
+    let drives = catalogue::drives_like(&name);
+    if !drives.is_empty() {
+        meant.push(format!("the drive `{}`", drives.join("` or `")));
+    }
+    if let Some(file) = file_like(argument) {
+        meant.push(format!("the file `{}`", file.display()));
+    }
+    Problem {
+        origin: name.into_owned(),
+        place: Place::Whole,
+        what: format!("neither {what} nor a drive"),
+        help: Some(match meant.is_empty() {
+            false => format!("did you mean {}?", meant.join(" or ")),
+            true => String::from("`drivelab drives` lists the drives"),
+        }),
+    }
+}
+
+/// The file of the same folder that has the nearest name.
+fn file_like(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
+    let files = entries.filter_map(|entry| {
+        let entry = entry.ok().filter(|entry| entry.path().is_file())?;
+        entry.file_name().into_string().ok()
+    });
+    let mut files: Vec<String> = files.collect();
+    // So that among two as near the answer does not depend on the file system.
+    files.sort_unstable();
+    let near = nearest(
+        path.file_name()?.to_str()?,
+        files.iter().map(String::as_str),
+    )?;
+    Some(folder.map_or_else(|| PathBuf::from(near), |folder| folder.join(near)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(arguments: &[&str]) -> Result<Sorted, Problems> {
+        let arguments: Vec<PathBuf> = arguments.iter().map(PathBuf::from).collect();
+        let mut problems = Problems::default();
+        let sorted = sort(&arguments, "a job file", &mut problems);
+        problems.or(sorted)
+    }
+
+    #[test]
+    fn arguments_are_drives_or_files_in_any_order() {
+        let folder = tempfile::TempDir::new().expect("a temporary folder");
+        let file = folder.path().join("a.fio");
+        std::fs::write(&file, "").expect("a folder of our own");
+        let name = file.to_str().expect("UTF-8");
+        let sorted = sorted(&["p4800x-375", name, "./mine.toml", "-"]).expect("all are known");
+        assert_eq!(sorted.drives, ["p4800x-375", "./mine.toml"]);
+        assert_eq!(sorted.files, [file, PathBuf::from("-")]);
+    }
+
+    #[test]
+    fn what_is_neither_is_told_with_the_nearest_names() {
+        let folder = tempfile::TempDir::new().expect("a temporary folder");
+        for name in ["p4800x-377", "other"] {
+            std::fs::write(folder.path().join(name), "").expect("a folder of our own");
+        }
+        let wrong = folder.path().join("p4800x-376");
+        let near = sorted(&[wrong.to_str().expect("UTF-8")]).expect_err("no such file");
+        let help = near.0[0].help.as_deref().expect("a help");
+        assert!(
+            help.contains("the file `") && help.contains("p4800x-377"),
+            "{help}"
+        );
+        let near = sorted(&["p4800x-357", "nothing-like-it"]).expect_err("neither");
+        assert_eq!(near.0[0].what, "neither a job file nor a drive");
+        let help: Vec<&str> = near
+            .0
+            .iter()
+            .filter_map(|one| one.help.as_deref())
+            .collect();
+        assert_eq!(
+            help,
+            [
+                "did you mean the drive `p4800x-375`?",
+                "`drivelab drives` lists the drives"
+            ]
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! The seed, as an argument of the verbs that draw random numbers. Its default is one for all of them (decision 0054).
+
+/// The seed of every random stream.
+#[derive(clap::Args, Clone, Copy)]
+pub(crate) struct SeedArg {
+    /// Seed of every random stream: the same seed gives the same output, byte for byte
+    // JSON keeps whole numbers up to 2^53.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    pub(crate) seed: u64,
+}

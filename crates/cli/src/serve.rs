@@ -2,6 +2,7 @@
 
 mod address;
 mod asked;
+mod command_line;
 mod connect;
 mod promise;
 mod sockets;
@@ -28,6 +29,7 @@ use crate::setting::SettingArgs;
 use crate::state::State;
 use address::Address;
 use asked::{Asked, AskedFault};
+use command_line::on_command_line;
 use connect::{connect_lines, metrics_line, nvme_lines};
 use sockets::{SocketFile, Sockets};
 
@@ -247,7 +249,7 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
                 "{}: hosts have divided its store into namespaces",
                 drive.name()
             );
-            return Err(Problems(vec![asked::on_command_line(
+            return Err(Problems(vec![on_command_line(
                 what,
                 "serve it with --controller full, or with another --store",
             )]));

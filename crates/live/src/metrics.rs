@@ -71,6 +71,20 @@ impl Connection for Scrape {
     }
 }
 
+/// A label's value as the format wants it.
+fn escaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for c in value.chars() {
+        match c {
+            '\\' => text.push_str("\\\\"),
+            '"' => text.push_str("\\\""),
+            '\n' => text.push_str("\\n"),
+            other => text.push(other),
+        }
+    }
+    text
+}
+
 /// One metric of all drives.
 struct Metric {
     name: &'static str,
@@ -85,7 +99,7 @@ pub fn text(port: &mut Port<'_>) -> String {
     let mut names = Vec::new();
     for index in 0..port.drives() {
         let now = port.model_time(index);
-        names.push(port.drive(index).name().to_owned());
+        names.push(escaped(port.drive(index).name()));
         for (place, (name, kind, help, value)) in of_drive(port, index, now).into_iter().enumerate()
         {
             if place == metrics.len() {
@@ -298,4 +312,15 @@ fn summary(name: &str, labels: &str, histogram: &Histogram, text: &mut String) {
     let sum = histogram.mean_ns() * 1e-9 * count as f64;
     let _ = writeln!(text, "{name}_sum{labels} {sum}");
     let _ = writeln!(text, "{name}_count{labels} {count}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_end_a_label_is_escaped() {
+        assert_eq!(escaped("p4800x-375"), "p4800x-375");
+        assert_eq!(escaped("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+    }
 }

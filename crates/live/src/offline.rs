@@ -9,7 +9,8 @@ use std::os::fd::OwnedFd;
 use rustix::event::{Timespec, epoll};
 
 use crate::clock::Clock;
-use crate::event_loop::{Lateness, Limits};
+use crate::lateness::Lateness;
+use crate::limits::Limits;
 use crate::outbox::Outbox;
 use crate::port::{Bell, Ending, Endpoint, Load, Port, Ready};
 use crate::served::Served;

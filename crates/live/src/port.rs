@@ -11,8 +11,9 @@ use model::Time;
 use rustix::event::epoll;
 
 use crate::clock::{Clock, Wall};
-use crate::event_loop::{Lateness, Limits};
 use crate::faults::Fault;
+use crate::lateness::Lateness;
+use crate::limits::Limits;
 use crate::served::{Reply, Request, Served};
 
 /// A connected socket, not blocking.

@@ -10,6 +10,7 @@ use study::catalogue::{self, DriveSheet, Settings};
 use study::problem::{Place, Problem, Problems};
 
 use super::address::{Address, addresses};
+use super::command_line::on_command_line;
 use super::{Args, ControllerKind};
 
 /// What is to be served, and where.
@@ -237,14 +238,5 @@ fn check_sockets(args: &Args, problems: &mut Problems) {
             "more sockets than drives",
             "give --vhost-user at most once for each drive",
         ));
-    }
-}
-
-pub(super) fn on_command_line(what: impl Into<String>, help: &str) -> Problem {
-    Problem {
-        origin: "command line".into(),
-        place: Place::Whole,
-        what: what.into(),
-        help: Some(help.into()),
     }
 }

@@ -15,7 +15,8 @@ use study::problem::{Problem, Problems};
 
 use super::Args;
 use super::address::{Address, shown};
-use super::asked::{Asked, on_command_line};
+use super::asked::Asked;
+use super::command_line::on_command_line;
 use crate::failure::Failure;
 
 /// A socket at its address. Who connects waits until it is listened at.

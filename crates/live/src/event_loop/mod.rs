@@ -7,12 +7,12 @@
 //! The kernel wakes a sleeper some 30 to 100 us late. So the loop sleeps until shortly before a deadline and spins the
 //! rest, and spins for a while after the last command, because the next one is often near. Idle, it sleeps.
 
-mod faulty;
 mod few;
-mod lateness;
-mod limits;
-mod newcomers;
+mod listeners;
+mod log;
 mod pace;
+mod places;
+mod schedule;
 mod shortage;
 mod switches;
 mod wait;
@@ -23,16 +23,18 @@ use std::os::fd::OwnedFd;
 use model::{Span, Time};
 use rustix::event::epoll;
 
-use few::Few;
-pub use lateness::Lateness;
-pub use limits::Limits;
+use listeners::Listeners;
+use log::Log;
 use pace::Pace;
-use shortage::Moved;
+use places::Places;
+use schedule::Schedule;
 pub use switches::{Stop, Switches};
 
 use crate::clock::{Clock, Wall};
 use crate::faults::Fault;
-use crate::port::{Bell, Ending, Endpoint, Front, Load, Notice, Port, Ready};
+use crate::lateness::Lateness;
+use crate::limits::Limits;
+use crate::port::{Bell, Ending, Endpoint, Front, Notice, Port, Ready};
 use crate::served::{Reply, Served};
 
 /// How often endpoints get a tick.
@@ -46,22 +48,6 @@ const LISTENERS: u32 = u32::MAX;
 const STOP: u32 = u32::MAX - 1;
 const POWER: u32 = u32::MAX - 2;
 
-struct Listener {
-    socket: OwnedFd,
-    front: Box<dyn Front>,
-}
-
-#[derive(Default)]
-struct Place {
-    endpoint: Option<Box<dyn Endpoint>>,
-    load: Load,
-    /// Has something to send.
-    dirty: bool,
-    polls: bool,
-    name: String,
-    moved: Moved,
-}
-
 /// What the loop tells its owner now and then.
 type Observer = Box<dyn FnMut(Wall, &[Served], &Lateness)>;
 
@@ -71,14 +57,8 @@ pub struct EventLoop {
     limits: Limits,
     epoll: OwnedFd,
     drives: Vec<Served>,
-    listeners: Vec<Listener>,
-    places: Vec<Place>,
-    free: Vec<u32>,
-    /// Ended in this turn: their numbers may be used again in the next.
-    ended: Vec<u32>,
-    held: u64, // bytes that all endpoints together have in flight
-    polling: Vec<u32>,
-    dirty: Vec<u32>,
+    listeners: Listeners,
+    places: Places,
     bells: Vec<Bell>,
     replies: Vec<Reply>,
     /// Deadline and latency of the replies that are on their way out.
@@ -93,12 +73,9 @@ pub struct EventLoop {
     answered: usize,
     next_tick: Wall,
     next_save: Wall,
-    /// Faults to come, the next last.
-    planned: Vec<(Wall, usize, Fault)>,
+    schedule: Schedule,
     switches: Switches,
-    log: Box<dyn FnMut(&str)>,
-    refusals: Few,
-    endings: Few,
+    log: Log,
     observer: Option<(Span, Wall, Observer)>,
 }
 
@@ -138,13 +115,8 @@ impl EventLoop {
             limits,
             epoll,
             drives,
-            listeners: Vec::new(),
-            places: Vec::new(),
-            free: Vec::new(),
-            ended: Vec::new(),
-            held: 0,
-            polling: Vec::new(),
-            dirty: Vec::new(),
+            listeners: Listeners::default(),
+            places: Places::default(),
             bells: Vec::new(),
             replies: Vec::with_capacity(1024),
             leaving: Vec::with_capacity(1024),
@@ -156,11 +128,9 @@ impl EventLoop {
             answered: 0,
             next_tick: Wall::default(),
             next_save: Wall::default(),
-            planned: Vec::new(),
+            schedule: Schedule::default(),
             switches,
-            log,
-            refusals: Few::new("connections refused"),
-            endings: Few::new("connections that did not end well"),
+            log: Log::new(log),
             observer: None,
         })
     }
@@ -200,13 +170,47 @@ impl EventLoop {
     /// # Errors
     /// Those of `epoll_ctl`.
     pub fn listen(&mut self, socket: impl Into<OwnedFd>, front: Box<dyn Front>) -> io::Result<()> {
-        let socket = socket.into();
-        rustix::io::ioctl_fionbio(&socket, true)?;
-        let key = self.listeners.len() as u64;
-        let data = epoll::EventData::new_u64(u64::from(LISTENERS) << 32 | key);
-        epoll::add(&self.epoll, &socket, data, epoll::EventFlags::IN)?;
-        self.listeners.push(Listener { socket, front });
-        Ok(())
+        self.listeners
+            .add(&self.epoll, LISTENERS, socket.into(), front)
+    }
+
+    /// Adds an endpoint that did not come from a listener.
+    pub fn add(&mut self, name: String, endpoint: Box<dyn Endpoint>) {
+        let id = self.places.add(name, endpoint);
+        self.now = self.clock.wall();
+        self.pace.welcome(self.now);
+        self.call(id, |endpoint, port| endpoint.open(port));
+    }
+
+    /// A connection has come in at the listener of this number.
+    fn accept(&mut self, index: usize) {
+        let newcomer = match self.listeners.accept(index) {
+            Ok(None) => return,
+            Ok(Some(newcomer)) => newcomer,
+            Err(line) => {
+                // Out of descriptors: the listener stays ready, so do not spin on it.
+                self.log.refused(self.now, || line);
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                return;
+            }
+        };
+        let name = newcomer.name.clone();
+        let admitted = if self.places.len() < self.limits.connections {
+            self.listeners.admit(index, newcomer)
+        } else {
+            Err("too many connections".into())
+        };
+        match admitted {
+            Ok(endpoint) => self.add(name, endpoint),
+            Err(why) => self
+                .log
+                .refused(self.now, || format!("{name}: refused: {why}")),
+        }
+    }
+
+    /// Faults to come: when, to which drive, what. At once those without a time.
+    pub fn plan(&mut self, faults: Vec<(Wall, usize, Fault)>) {
+        self.schedule.add(faults);
     }
 
     /// Serves until [`Stop::stop`]; then drains: commands in flight complete and their replies leave.
@@ -234,20 +238,17 @@ impl EventLoop {
 
     /// Lets what is in flight complete, for at most five seconds, without taking new connections.
     fn drain(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
-        for listener in self.listeners.drain(..) {
-            epoll::delete(&self.epoll, &listener.socket)?;
-        }
+        self.listeners.close(&self.epoll)?;
         epoll::delete(&self.epoll, &self.switches.stopped)?;
         let end = self.clock.wall().plus(Span::from_ms(5_000));
         while self.drives.iter().any(|drive| drive.in_flight() > 0) && self.clock.wall() < end {
             self.turn(events, Some(Span::ZERO))?;
         }
-        for id in 0..self.places.len() as u32 {
+        for id in 0..self.places.numbers() {
             self.call(id, |endpoint, port| endpoint.flush(port));
         }
         self.complain(Wall::NEVER);
-        self.refusals.sum_up(&mut self.log);
-        self.endings.sum_up(&mut self.log);
+        self.log.sum_up();
         Ok(())
     }
 
@@ -265,9 +266,10 @@ impl EventLoop {
             return Some(Span::ZERO);
         }
         let wake = deadline.minus(self.limits.spin_before);
-        let connected = self.places.len() > self.free.len();
-        let uncounted = self.refusals.some_left_out() || self.endings.some_left_out();
-        let looks = connected || uncounted || self.observer.is_some() || !self.planned.is_empty();
+        let looks = self.places.len() > 0
+            || self.log.some_left_out()
+            || self.observer.is_some()
+            || !self.schedule.is_empty();
         let wake = if looks {
             wake.min(self.next_tick)
         } else {
@@ -287,12 +289,13 @@ impl EventLoop {
     /// Asks those that poll to announce new work; whether there is some already.
     fn park(&mut self) -> bool {
         let mut found = false;
-        for index in 0..self.polling.len() {
-            let id = self.polling[index];
+        let mut index = 0;
+        while let Some(id) = self.places.polling(index) {
             self.call(id, |endpoint, port| {
                 found |= endpoint.park(port)?;
                 Ok(())
             });
+            index += 1;
         }
         found
     }
@@ -300,7 +303,7 @@ impl EventLoop {
     /// Lets commands gather where that keeps no client waiting, see [`Pace`]; whether it did.
     fn nap(&mut self) -> bool {
         let answered = std::mem::take(&mut self.answered);
-        if answered == 0 || !self.clock.free() || !self.polling.is_empty() {
+        if answered == 0 || !self.clock.free() || self.places.any_polling() {
             return false;
         }
         let nap = self.pace.nap(self.active, answered);
@@ -315,7 +318,7 @@ impl EventLoop {
         // Without deadlines a wait only lasts until the next look around.
         wait::wait(&self.epoll, events, timeout, !self.clock.free())?;
         self.now = self.clock.wall();
-        self.free.append(&mut self.ended);
+        self.places.begin_turn();
         let mut stop = false;
         for event in &*events {
             let (id, key) = ((event.data.u64() >> 32) as u32, event.data.u64() as u32);
@@ -348,14 +351,13 @@ impl EventLoop {
 
     fn poll(&mut self) {
         let mut found = false;
-        for index in 0..self.polling.len() {
-            let Some(&id) = self.polling.get(index) else {
-                break;
-            };
+        let mut index = 0;
+        while let Some(id) = self.places.polling(index) {
             self.call(id, |endpoint, port| {
                 found |= endpoint.poll(port)?;
                 Ok(())
             });
+            index += 1;
         }
         if found {
             self.alive();
@@ -389,7 +391,7 @@ impl EventLoop {
             }
             self.replies = replies;
             self.ring();
-            if idle && self.dirty.is_empty() {
+            if idle && !self.places.any_dirty() {
                 return;
             }
             self.flush();
@@ -397,16 +399,7 @@ impl EventLoop {
     }
 
     fn hand_over(&mut self, reply: &Reply) {
-        let Some(place) = self.places.get_mut(reply.endpoint as usize) else {
-            return;
-        };
-        place.load.commands = place.load.commands.saturating_sub(1);
-        place.load.bytes = place.load.bytes.saturating_sub(u64::from(reply.bytes));
-        self.held = self.held.saturating_sub(u64::from(reply.bytes));
-        if place.endpoint.is_none() {
-            if place.load.commands == 0 {
-                self.ended.push(reply.endpoint);
-            }
+        if !self.places.answered(reply.endpoint, reply.bytes) {
             return;
         }
         if !self.clock.free() {
@@ -418,17 +411,11 @@ impl EventLoop {
 
     /// Sends what all that had something have gathered, and counts how late it is.
     fn flush(&mut self) {
-        let mut dirty = std::mem::take(&mut self.dirty);
+        let dirty = self.places.take_dirty();
         for &id in &dirty {
-            if let Some(place) = self.places.get_mut(id as usize) {
-                place.dirty = false;
-            }
-            self.flush_one(id);
+            self.with(id, false, |endpoint, port| endpoint.flush(port));
         }
-        dirty.clear();
-        // Those that had something new to send while they were flushed come in the next round.
-        dirty.append(&mut self.dirty);
-        self.dirty = dirty;
+        self.places.keep(dirty);
         if self.clock.free() {
             self.active = self.clock.wall();
         } else if !self.leaving.is_empty() {
@@ -438,10 +425,6 @@ impl EventLoop {
                 self.lateness.record(now.since(deadline), latency);
             }
         }
-    }
-
-    fn flush_one(&mut self, id: u32) {
-        self.with(id, false, |endpoint, port| endpoint.flush(port));
     }
 
     fn ring(&mut self) {
@@ -457,18 +440,19 @@ impl EventLoop {
     }
 
     fn tell_all(&mut self, drive: usize, notice: Notice) {
-        for id in 0..self.places.len() as u32 {
+        for id in 0..self.places.numbers() {
             self.call(id, |endpoint, port| endpoint.notice(drive, notice, port));
         }
     }
 
     fn tick(&mut self, now: Wall) {
         self.next_tick = now.plus(TICK);
-        self.faults_due(now);
+        while let Some((drive, fault)) = self.schedule.due(now) {
+            self.fault(drive, &fault);
+        }
         self.relieve(now);
-        self.refusals.rest(now, &mut self.log);
-        self.endings.rest(now, &mut self.log);
-        for id in 0..self.places.len() as u32 {
+        self.log.rest(now);
+        for id in 0..self.places.numbers() {
             self.call(id, |endpoint, port| endpoint.tick(port));
         }
         // Work of an idle drive is caught up with here, so that a command after a long pause finds little.
@@ -481,7 +465,7 @@ impl EventLoop {
         if now >= self.next_save {
             self.next_save = now.plus(SAVE);
             for index in 0..self.drives.len() {
-                self.save(index);
+                self.drives[index].save_for_now();
             }
         }
         if let Some((every, next, observer)) = &mut self.observer
@@ -509,7 +493,8 @@ impl EventLoop {
         dirty: bool,
         what: impl FnOnce(&mut dyn Endpoint, &mut Port<'_>) -> Result<(), Ending>,
     ) {
-        let Some(place) = self.places.get_mut(id as usize) else {
+        let all = self.places.held;
+        let Some(place) = self.places.get_mut(id) else {
             return;
         };
         let Some(endpoint) = &mut place.endpoint else {
@@ -518,7 +503,7 @@ impl EventLoop {
         let before = place.load.held();
         let mut port = Port {
             drives: &mut self.drives,
-            others: self.held.saturating_sub(before),
+            others: all.saturating_sub(before),
             lateness: &self.lateness,
             clock: &self.clock,
             limits: &self.limits,
@@ -530,10 +515,10 @@ impl EventLoop {
             scratch: &mut self.scratch,
         };
         let result = what(&mut **endpoint, &mut port);
-        self.held = self.held.saturating_sub(before) + place.load.held();
-        if dirty && !place.dirty {
-            place.dirty = true;
-            self.dirty.push(id);
+        let after = place.load.held();
+        self.places.held = all.saturating_sub(before) + after;
+        if dirty {
+            self.places.mark(id);
         }
         if let Err(ending) = result {
             self.end(id, &ending);
@@ -541,25 +526,73 @@ impl EventLoop {
     }
 
     fn end(&mut self, id: u32, ending: &Ending) {
-        let place = &mut self.places[id as usize];
+        let name = self.places.end(id);
         let how = match ending {
             Ending::Left => None,
             Ending::Broke(how) => Some(("ended", how)),
             Ending::Failed(what) => Some(("failed", what)),
         };
         if let Some((word, how)) = how {
-            let line = || format!("{}: {word}: {how}", place.name);
-            self.endings.say(self.now, &mut self.log, line);
+            self.log
+                .ended(self.now, || format!("{name}: {word}: {how}"));
         }
-        place.endpoint = None;
-        place.name = String::new();
-        self.held = self.held.saturating_sub(place.load.give_up());
-        if std::mem::take(&mut place.polls) {
-            self.polling.retain(|&other| other != id);
+    }
+
+    /// Lets a fault happen, and says so.
+    fn fault(&mut self, index: usize, fault: &Fault) {
+        let now = self.clock.arrival(self.clock.wall());
+        let drive = &mut self.drives[index];
+        self.log.say(&format!("{}: fault: {fault}", drive.name()));
+        match fault {
+            Fault::PowerCut => {
+                let loss = drive.power_cut(now);
+                self.log.say(&format!(
+                    "{}: power cut: {} commands and {} cached bytes lost",
+                    drive.name(),
+                    loss.commands,
+                    loss.cached_bytes
+                ));
+                drive.save_for_now();
+                self.tell_all(index, Notice::PowerCut);
+            }
+            Fault::Drop => {
+                let gone = Ending::Failed("dropped on demand".into());
+                for id in 0..self.places.numbers() {
+                    let place = self.places.get_mut(id);
+                    let endpoint = place.and_then(|it| it.endpoint.as_ref());
+                    if endpoint.is_some_and(|it| it.is_client()) {
+                        self.end(id, &gone);
+                    }
+                }
+            }
+            fault => {
+                if let Err(why) = drive.suffer(now, fault) {
+                    self.log.say(&format!("{}: fault: {why}", drive.name()));
+                }
+                self.tell_all(index, Notice::Health);
+            }
         }
-        // Replies to its commands are still to come and must not reach another.
-        if place.load.commands == 0 {
-            self.ended.push(id);
+    }
+
+    /// The power switch was touched: all drives.
+    fn cut_power(&mut self) {
+        self.switches.forget_cut();
+        self.end_by_power_cut();
+    }
+
+    /// Ends as a power cut would, instead of in order.
+    pub fn end_by_power_cut(&mut self) {
+        for index in 0..self.drives.len() {
+            self.fault(index, &Fault::PowerCut);
+        }
+    }
+
+    /// Says what is wrong with the files of stores.
+    fn complain(&mut self, now: Wall) {
+        for drive in &mut self.drives {
+            while let Some(line) = drive.complaint(now) {
+                self.log.say(&line);
+            }
         }
     }
 }

@@ -3,29 +3,9 @@
 //! Replies that nobody reads, and the data of writes that stopped half way, stay as long as their connection does. While
 //! they leave room for others that is their own affair.
 
-use super::{EventLoop, Place};
+use super::EventLoop;
 use crate::clock::Wall;
 use crate::port::Ending;
-
-/// How far a connection had come when it was looked at, and since when it has not gone on.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moved {
-    bytes: u64,
-    since: Wall,
-}
-
-impl Place {
-    /// Since when not a byte has come from its client or gone to it, as far as that was looked at.
-    fn still_since(&mut self, now: Wall) -> Wall {
-        if self.moved.bytes != self.load.moved {
-            self.moved = Moved {
-                bytes: self.load.moved,
-                since: now,
-            };
-        }
-        self.moved.since
-    }
-}
 
 impl EventLoop {
     /// While somebody waits for what others hold: ends the connection that holds most of it and has been still for long.
@@ -34,7 +14,7 @@ impl EventLoop {
         let patience = self.limits.patience;
         let mut starved = false;
         let mut most = None;
-        for (id, place) in self.places.iter_mut().enumerate() {
+        for (id, place) in self.places.iter_mut() {
             if place.endpoint.is_none() {
                 continue;
             }
@@ -43,7 +23,7 @@ impl EventLoop {
             let since = place.still_since(now);
             let bytes = place.load.waits_for_client();
             if bytes > 0 && now.since(since) >= patience {
-                most = most.max(Some((bytes, id as u32)));
+                most = most.max(Some((bytes, id)));
             }
         }
         if let (true, Some((bytes, id))) = (starved, most) {

@@ -56,6 +56,12 @@ impl Switches {
         })
     }
 
+    /// The power has been cut as often as was asked for by now.
+    pub(super) fn forget_cut(&self) {
+        let mut bytes = [0; 64];
+        while rustix::io::read(&self.cut, &mut bytes).is_ok_and(|read| read == bytes.len()) {}
+    }
+
     /// What ends the loop.
     pub fn stopper(&self) -> Stop {
         self.stop.clone()

@@ -10,6 +10,7 @@ pub mod tls;
 pub mod wire;
 
 use model::Op;
+use slab::Slab;
 
 use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Notice, Port, Socket};
@@ -111,8 +112,7 @@ enum Phase {
 pub struct NbdConnection {
     names: Vec<String>,
     phase: Phase,
-    pending: Vec<Pending>,
-    free: Vec<u32>,
+    pending: Slab<Pending>,
     spare: Vec<Vec<u8>>,
     incoming: Option<Incoming>,
     /// The client has said goodbye; the replies it awaits are still sent.
@@ -128,8 +128,7 @@ impl NbdConnection {
         NbdConnection {
             names,
             phase: Phase::Handshake(Handshake::default()),
-            pending: Vec::new(),
-            free: Vec::new(),
+            pending: Slab::new(),
             spare: Vec::new(),
             incoming: None,
             leaving: false,
@@ -177,14 +176,10 @@ impl NbdConnection {
             }
             used += wire::Request::BYTES;
             self.command(request, agreed, out, port)?;
-            if self.leaving && self.in_flight() == 0 {
+            if self.leaving && self.pending.is_empty() {
                 return Err(Ending::Left);
             }
         }
-    }
-
-    fn in_flight(&self) -> usize {
-        self.pending.len() - self.free.len()
     }
 
     fn command(
@@ -278,16 +273,7 @@ impl NbdConnection {
             cookie: request.cookie,
             payload,
         };
-        let tag = match self.free.pop() {
-            Some(tag) => {
-                self.pending[tag as usize] = pending;
-                tag
-            }
-            None => {
-                self.pending.push(pending);
-                (self.pending.len() - 1) as u32
-            }
-        };
+        let tag = self.pending.insert(pending) as u32;
         let (offset, bytes) = match op {
             Op::Flush => (0, 0),
             _ => (request.offset, request.length),
@@ -484,8 +470,7 @@ impl Connection for NbdConnection {
         let Phase::Commands(agreed) = self.phase else {
             return Ok(());
         };
-        let pending = std::mem::take(&mut self.pending[reply.tag as usize]);
-        self.free.push(reply.tag);
+        let pending = self.pending.remove(reply.tag as usize);
         if reply.outcome == Outcome::PowerLoss {
             return Err(Ending::Failed("the drive lost its power".into()));
         }
@@ -511,7 +496,7 @@ impl Connection for NbdConnection {
             _ => fail(pending.cookie, error::EIO, agreed, out),
         }
         self.give_back(pending.payload);
-        if self.leaving && self.in_flight() == 0 {
+        if self.leaving && self.pending.is_empty() {
             return Err(Ending::Left);
         }
         Ok(())

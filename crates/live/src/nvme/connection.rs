@@ -171,7 +171,7 @@ impl Connection {
     ) -> Result<(), Fault> {
         match (header, self.phase) {
             (Header::Command(capsule), Phase::Unconnected | Phase::Admin | Phase::Io) => {
-                self.capsule(&capsule.sqe, data, out, port)
+                self.capsule(&capsule.sqe, data, port)
             }
             (Header::H2cData(header), Phase::Unconnected | Phase::Admin | Phase::Io) => {
                 self.data(&header)
@@ -216,13 +216,7 @@ impl Connection {
 
     /// A command capsule whose data (`inside` bytes) is still to come.
     #[inline]
-    fn capsule(
-        &mut self,
-        sqe: &Sqe,
-        inside: u32,
-        out: &mut Outbox,
-        port: &mut Port<'_>,
-    ) -> Result<(), Fault> {
+    fn capsule(&mut self, sqe: &Sqe, inside: u32, port: &mut Port<'_>) -> Result<(), Fault> {
         if inside > IN_CAPSULE {
             return Err(Fault::new(
                 Fatal::LimitExceeded,
@@ -260,7 +254,6 @@ impl Connection {
             it.data.reserve(inside as usize);
             port.receiving(inside.into());
         }
-        let _ = out;
         self.incoming = Incoming::Capsule(slot);
         Ok(())
     }

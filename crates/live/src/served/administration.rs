@@ -260,13 +260,13 @@ impl Served {
         // What the drive itself had already written is safe; a store that fails here has lost more than that.
         let _ = self.data.settle(buffered as u64);
         let mut lost = Vec::new();
-        for slot in &mut self.slots {
+        for (_, slot) in &mut self.slots {
             if std::mem::take(&mut slot.inside) {
                 lost.push(*slot);
             }
         }
         // The model has no way to drop commands: it finishes them, and nobody hears of it.
-        while self.slots.len() > self.free.len() && self.drive.next_event() != Time::NEVER {
+        while !self.slots.is_empty() && self.drive.next_event() != Time::NEVER {
             self.now = self.now.max(self.drive.next_event());
             self.step(self.now);
         }

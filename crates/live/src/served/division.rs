@@ -68,16 +68,7 @@ impl Served {
             bytes,
             inside: false,
         };
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.slots[id as usize] = slot;
-                id
-            }
-            None => {
-                self.slots.push(slot);
-                (self.slots.len() - 1) as u32
-            }
-        };
+        let id = self.slots.insert(slot) as u32;
         let command = Command {
             id,
             ..Command::new(0, Op::Deallocate, offset, bytes)

@@ -8,6 +8,7 @@ mod administration;
 mod data;
 mod division;
 mod held;
+mod opening;
 mod trouble;
 
 use std::io;
@@ -16,16 +17,17 @@ use std::path::PathBuf;
 use model::management::ManagedDrive;
 use model::media::{Medium, Precondition};
 use model::{Command, Completion, Device, Op, Span, Status, Time};
+use slab::Slab;
 use study::statistics::Histogram;
 
 use crate::clock::Wall;
 use crate::setup::Setup;
-use crate::store::{Share, State};
+use crate::store::{Share, State, no_room};
 pub use administration::PowerLoss;
 use data::Data;
 use held::Held;
+use opening::Opened;
 use trouble::Trouble;
-pub(crate) use trouble::no_room;
 
 /// Most commands in one drive at a time; more are refused.
 const SLOTS: usize = 1 << 16;
@@ -176,8 +178,7 @@ pub struct Served {
     ftl: (Precondition, u64),
     /// Last time at which the model was called.
     now: Time,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: Slab<Slot>,
     done: Vec<Completion>,
     /// Replies that are ready to be taken.
     ready: Vec<Reply>,
@@ -191,12 +192,8 @@ pub struct Served {
 }
 
 impl Served {
-    /// A drive with its data and what it remembers; made by [`Setup::open`].
-    pub(crate) fn new(
-        setup: Setup,
-        drive: ManagedDrive,
-        store: crate::setup::Opened,
-    ) -> io::Result<Served> {
+    /// A drive with its data and what it remembers; made by `Setup::open`.
+    fn new(setup: Setup, drive: ManagedDrive, store: Opened) -> io::Result<Served> {
         let state = store.state;
         let cache = setup.sheet.config.volatile_bytes();
         let cache = (cache > 0).then_some(cache);
@@ -218,8 +215,7 @@ impl Served {
             shares: state.shares,
             ftl: (state.ftl, state.ftl_since_bytes),
             now: Time::ZERO,
-            slots: Vec::with_capacity(1024),
-            free: Vec::with_capacity(1024),
+            slots: Slab::with_capacity(1024),
             done: Vec::with_capacity(256),
             ready: Vec::with_capacity(256),
             held: Held::default(),
@@ -250,7 +246,7 @@ impl Served {
     /// Commands inside.
     #[inline]
     pub fn in_flight(&self) -> usize {
-        self.slots.len() - self.free.len() + self.held.len()
+        self.slots.len() + self.held.len()
     }
 
     /// What has been done since the start.
@@ -304,20 +300,11 @@ impl Served {
             self.end(&slot, Outcome::ReadOnly);
             return;
         }
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.slots[id as usize] = slot;
-                id
-            }
-            None if self.slots.len() < SLOTS => {
-                self.slots.push(slot);
-                (self.slots.len() - 1) as u32
-            }
-            None => {
-                self.end(&slot, Outcome::Busy);
-                return;
-            }
-        };
+        if self.slots.len() == SLOTS {
+            self.end(&slot, Outcome::Busy);
+            return;
+        }
+        let id = self.slots.insert(slot) as u32;
         let command = Command { id, ..command };
         if let Some(recording) = &mut self.recording {
             recording.arrivals.push((now, command));
@@ -386,15 +373,13 @@ impl Served {
     }
 
     fn completed(&mut self, completion: &Completion) {
-        let slot = self.slots[completion.id as usize];
-        self.free.push(completion.id);
+        let slot = self.slots.remove(completion.id as usize);
         if let Some(recording) = &mut self.recording {
             recording.completions.push(*completion);
         }
         if !slot.inside {
             return;
         }
-        self.slots[completion.id as usize].inside = false;
         debug_assert_eq!(
             completion.anatomy.total(),
             completion.at.since(slot.submitted)

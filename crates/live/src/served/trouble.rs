@@ -1,6 +1,6 @@
 //! What goes wrong with a store on the host's side (its disk is full): told at once, then now and then with its number.
 
-use std::io::{Error, ErrorKind};
+use std::io::Error;
 
 use model::Span;
 
@@ -39,16 +39,10 @@ impl Trouble {
     }
 }
 
-/// Whether the host has no room for more: its disk, a quota, a limit of this process.
-pub(crate) fn no_room(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
-    )
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+
     use super::*;
 
     #[test]

@@ -89,3 +89,11 @@ impl Store {
         each!(self, store => store.extent(offset, limit))
     }
 }
+
+/// Whether the host has no room for more: its disk, a quota, a limit of this process.
+pub(crate) fn no_room(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}

@@ -27,6 +27,7 @@ use model::{Op, Span};
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
+use slab::Slab;
 use vhost::vhost_user::message::FrontendReq;
 use vhost::vhost_user::{BackendReqHandler, Error};
 
@@ -76,8 +77,8 @@ impl Front for VhostUser {
             socket,
             messages: BackendReqHandler::from_stream(stream, Arc::clone(&device)),
             device,
-            slots: Vec::new(),
-            free: Vec::new(),
+            slots: Slab::new(),
+            spare: Vec::new(),
             data: Vec::new(),
             incomplete: None,
             waits: false,
@@ -103,8 +104,9 @@ struct Guest {
     messages: BackendReqHandler<Mutex<Device>>,
     /// Shared with `messages`, in the same thread.
     device: Arc<Mutex<Device>>,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    slots: Slab<Slot>,
+    /// What has ended, for its memory.
+    spare: Vec<Slot>,
     /// Data on their way between the guest and the store.
     data: Vec<u8>,
     /// Since when only a part of a message is there.
@@ -261,10 +263,7 @@ impl Guest {
         head: u16,
         port: &mut Port<'_>,
     ) -> Result<(), Ending> {
-        let tag = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
+        let tag = self.slots.insert(self.spare.pop().unwrap_or_default()) as u32;
         let slot = &mut self.slots[tag as usize];
         let ring = &mut device.rings[index];
         let (table, size) = ring.table();
@@ -348,7 +347,7 @@ impl Guest {
             ..
         } = device;
         rings[usize::from(slot.ring)].end(memory, in_flight.as_ref(), slot.head, bytes + 1)?;
-        self.free.push(tag);
+        self.spare.push(self.slots.remove(tag as usize));
         Ok(())
     }
 }

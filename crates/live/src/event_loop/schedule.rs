@@ -1,0 +1,45 @@
+//! Faults to come: when, to which drive, what.
+
+use crate::clock::Wall;
+use crate::faults::Fault;
+
+/// One of them.
+pub(super) type Planned = (Wall, usize, Fault);
+
+/// All of them, the next last.
+#[derive(Debug, Default)]
+pub(super) struct Schedule(Vec<Planned>);
+
+impl Schedule {
+    pub(super) fn add(&mut self, faults: Vec<Planned>) {
+        self.0.extend(faults);
+        self.0.sort_by_key(|(at, _, _)| std::cmp::Reverse(*at));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next whose time has come.
+    pub(super) fn due(&mut self, now: Wall) -> Option<(usize, Fault)> {
+        self.0.last().filter(|(at, _, _)| *at <= now)?;
+        self.0.pop().map(|(_, drive, fault)| (drive, fault))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_come_in_the_order_of_their_times() {
+        let mut schedule = Schedule::default();
+        let at = Wall::from_ns;
+        schedule.add(vec![(at(30), 0, Fault::Drop), (at(10), 1, Fault::Drop)]);
+        schedule.add(vec![(at(20), 2, Fault::Drop)]);
+        assert_eq!(schedule.due(at(9)), None);
+        let drives = [25, 25, 25, 30].map(|now| schedule.due(at(now)).map(|(drive, _)| drive));
+        assert_eq!(drives, [Some(1), Some(2), None, Some(0)]);
+        assert!(schedule.is_empty());
+    }
+}

@@ -1,0 +1,270 @@
+//! A drive that was asked for becomes one that is served: size, store, and what the drive remembers.
+//!
+//! A store on disk is refused when it belongs to another drive, has another size, is damaged, or is in use; nothing of
+//! it is changed then.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::management::{Lifetime, ManagedDrive, Management};
+use rustix::fs::{FlockOperation, flock};
+use study::problem::{Place, Problem, Problems};
+
+use super::Served;
+use crate::setup::{Setup, StoreChoice};
+use crate::store::{FileStore, MemoryStore, State, Store, no_room, state_path};
+
+impl Setup {
+    /// Opens the store and builds the drive.
+    ///
+    /// # Errors
+    /// Why it cannot be served.
+    pub fn open(mut self) -> Result<Served, Problems> {
+        let bytes = self.bytes()?;
+        let fresh = State {
+            drive: self.sheet.id.clone(),
+            serial: self.serial.clone(),
+            bytes,
+            lifetime: Lifetime {
+                lba_format: self.lba_format.unwrap_or(0),
+                ..Lifetime::of_new(&self.sheet.config)
+            },
+            ..State::default()
+        };
+        let mut opened = match &self.store {
+            StoreChoice::Memory => {
+                let store = MemoryStore::new(bytes).map_err(|error| {
+                    Problems::whole("--size", format!("{bytes} bytes of memory: {error}"))
+                })?;
+                Opened {
+                    store: Store::Memory(store),
+                    file: None,
+                    state: fresh,
+                    state_file: None,
+                    made: None,
+                }
+            }
+            StoreChoice::File(path) => open_file(path, fresh, &self.sheet.management)?,
+        };
+        if let (Some(wanted), StoreChoice::File(path)) = (self.lba_format, &self.store) {
+            self.is_in(wanted, opened.state.lifetime.lba_format, path)?;
+        }
+        let state = &mut opened.state;
+        let precondition = match self.precondition {
+            Some(said) => {
+                (state.ftl, state.ftl_since_bytes) = (said, state.lifetime.host_bytes_written);
+                said
+            }
+            None => state.ftl_by_now(self.sheet.capacity),
+        };
+        self.precondition = Some(precondition);
+        if !state.clean && state.lifetime.power_cycles > 0 {
+            state.lifetime.unsafe_shutdowns += 1;
+        }
+        let drive = ManagedDrive::new(
+            &self.sheet.config,
+            &self.sheet.management,
+            precondition,
+            self.seed,
+            state.lifetime.clone(),
+        );
+        let origin = self.name.clone();
+        let drive = drive.map_err(|refusal| Problems::whole(&origin, refusal.to_string()))?;
+        let made = opened.made.clone();
+        let problem = |error: io::Error| Problems::whole(origin, error.to_string());
+        let mut served = match Served::new(self, drive, opened) {
+            Ok(served) => served,
+            Err(error) => return Err(problem(error)),
+        };
+        match (served.save(false), made) {
+            (Ok(()), _) => Ok(served),
+            // What is there can be read, and served again with room.
+            (Err(error), None) if no_room(&error) => {
+                served.make_read_only();
+                Ok(served)
+            }
+            (Err(error), made) => {
+                if let Some(path) = made {
+                    // It was made just now, and is of no use without its state.
+                    let _ = std::fs::remove_file(path);
+                }
+                Err(problem(error))
+            }
+        }
+    }
+
+    /// Whether the format that a store is in is the one that is wanted.
+    fn is_in(&self, wanted: usize, format: usize, path: &Path) -> Result<(), Problems> {
+        let named = |number: usize| {
+            let format = self.sheet.management.lba_formats.get(number);
+            format.map_or(format!("number {number}"), ToString::to_string)
+        };
+        if wanted == format {
+            return Ok(());
+        }
+        let (is, should) = (named(format), named(wanted));
+        Err(refused(
+            path,
+            format!("it is in LBA format {is}, not {should}"),
+            "format it from a host (`nvme format`), or name another --store",
+        ))
+    }
+
+    /// The size of an existing store of this drive. What is wrong with it is told when it is opened.
+    fn remembered(&self) -> Option<u64> {
+        let StoreChoice::File(path) = &self.store else {
+            return None;
+        };
+        let text = std::fs::read_to_string(state_path(path)).ok()?;
+        let state = State::parse(&text).ok()?;
+        (state.drive == self.sheet.id && state.bytes <= self.sheet.capacity).then_some(state.bytes)
+    }
+
+    fn bytes(&self) -> Result<u64, Problems> {
+        let whole = self.sheet.capacity;
+        match self.size {
+            None => Ok(self.remembered().unwrap_or(whole)),
+            Some(size) if size > whole || size == 0 || size % 4096 != 0 => Err(Problems::whole(
+                "--size",
+                format!(
+                    "{size} bytes: must be a multiple of 4096, and {} has {whole} bytes",
+                    self.sheet.id
+                ),
+            )),
+            Some(size) => Ok(size),
+        }
+    }
+}
+
+/// A store that has been opened, and what the drive remembers.
+pub(super) struct Opened {
+    pub(super) store: Store,
+    pub(super) file: Option<File>,
+    pub(super) state: State,
+    pub(super) state_file: Option<PathBuf>,
+    /// The file of the data, if it has just been made.
+    pub(super) made: Option<PathBuf>,
+}
+
+fn cannot(path: &Path, be: &str, error: &dyn std::fmt::Display) -> Problems {
+    Problems::whole(
+        path.display().to_string(),
+        format!("cannot be {be}: {error}"),
+    )
+}
+
+/// The data file and its state: those that are there, or new ones if neither is.
+fn open_file(path: &Path, fresh: State, management: &Management) -> Result<Opened, Problems> {
+    let beside = state_path(path);
+    match (path.exists(), beside.exists()) {
+        (false, false) => {
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(path)
+                .map_err(|error| cannot(path, "created", &error))?;
+            lock(path, &file)?;
+            let made = Some(path.to_owned());
+            let sized = file.set_len(fresh.bytes);
+            if sized.is_err() {
+                // Of no use, and in the way of the next attempt.
+                let _ = std::fs::remove_file(path);
+            }
+            sized.map_err(|error| cannot(path, "made so large", &error))?;
+            opened(path, file, fresh).map(|opened| Opened { made, ..opened })
+        }
+        (true, true) => open_existing(path, &beside, &fresh, management),
+        (true, false) => Err(refused(
+            path,
+            format!("there is no {} beside it", beside.display()),
+            "name a file that does not exist yet, and a new store is made",
+        )),
+        (false, true) => Err(refused(
+            path,
+            format!("{} is there, but the data is not", beside.display()),
+            "bring the data back, or remove the state file to begin anew",
+        )),
+    }
+}
+
+fn opened(path: &Path, file: File, state: State) -> Result<Opened, Problems> {
+    let store = file
+        .try_clone()
+        .map_err(|error| cannot(path, "opened twice", &error))?;
+    Ok(Opened {
+        store: Store::File(FileStore::new(store, 0, state.bytes)),
+        file: Some(file),
+        state,
+        state_file: Some(state_path(path)),
+        made: None,
+    })
+}
+
+fn open_existing(
+    path: &Path,
+    beside: &Path,
+    fresh: &State,
+    management: &Management,
+) -> Result<Opened, Problems> {
+    let text = std::fs::read_to_string(beside).map_err(|error| cannot(beside, "read", &error))?;
+    let state = State::parse(&text).map_err(|what| {
+        refused(
+            beside,
+            what,
+            "bring back an undamaged copy, or name another --store",
+        )
+    })?;
+    let of = |state: &State| format!("{} with {} bytes", state.drive, state.bytes);
+    if state.drive != fresh.drive || state.bytes != fresh.bytes {
+        return Err(refused(
+            path,
+            format!("it belongs to {}, not to {}", of(&state), of(fresh)),
+            "serve that drive with that --size, or name another --store",
+        ));
+    }
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(|error| cannot(path, "opened", &error))?;
+    lock(path, &file)?;
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let format = management.lba_formats.get(state.lifetime.lba_format);
+    let whole = format.map(|format| {
+        let blocks = state.bytes / u64::from(format.data);
+        state.bytes + blocks * u64::from(format.metadata)
+    });
+    // A crash in the middle of a FORMAT may leave the metadata's part missing: it is made again, of zeroes.
+    if whole.is_none_or(|whole| length != whole && length != state.bytes) {
+        return Err(refused(
+            path,
+            format!(
+                "it has {length} bytes, its state says {} of LBA format {}",
+                state.bytes, state.lifetime.lba_format
+            ),
+            "bring back an undamaged copy, or name another --store",
+        ));
+    }
+    opened(path, file, state)
+}
+
+fn lock(path: &Path, file: &File) -> Result<(), Problems> {
+    flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        refused(
+            path,
+            String::from("it is in use by another program"),
+            "each server needs a store of its own",
+        )
+    })
+}
+
+fn refused(path: &Path, what: String, help: &str) -> Problems {
+    Problems(vec![Problem {
+        origin: path.display().to_string(),
+        place: Place::Whole,
+        what,
+        help: Some(help.to_owned()),
+    }])
+}

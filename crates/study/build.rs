@@ -1,8 +1,6 @@
-//! Catalogue and ledger are parts of the program: a file that is added or taken away must rebuild it, which the macro
-//! that includes them cannot see.
+//! The ledger is a part of the program: a file that is added or taken away must rebuild it, which the macro that includes
+//! it cannot see.
 
 fn main() {
-    for folder in ["catalogue", "ledger"] {
-        println!("cargo:rerun-if-changed=../../{folder}");
-    }
+    println!("cargo:rerun-if-changed=../../ledger");
 }

@@ -10,15 +10,14 @@ use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Op, Span};
 use serde_json::Value;
-use study::catalogue;
-use study::report::fio::{Formats, Report, print};
-use study::run::act::{ActPlan, test};
-use study::run::replay::{ReplayPlan, replay};
-use study::run::{Plan, simulate};
-use study::workload::act;
-use study::workload::fio::{JobSet, Surroundings, read_text};
-use study::workload::replay::{Beyond, Pace};
-use study::workload::trace::{self, Format, Options};
+use report::fio::{Formats, Report, print};
+use lab::act::{ActPlan, test};
+use lab::replay::{ReplayPlan, replay};
+use lab::{Plan, simulate};
+use workload::act;
+use workload::fio::{JobSet, Surroundings, read_text};
+use workload::replay::{Beyond, Pace};
+use workload::trace::{self, Format, Options};
 
 /// Most requests of one input: enough to reach every state of a reader.
 const MOST: usize = 20_000;

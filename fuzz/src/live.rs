@@ -8,7 +8,7 @@ use live::offline::Offline;
 use live::store::State;
 use live::{Ending, Limits, Served, Setup, faults};
 use model::media::Precondition;
-use study::catalogue::{DriveSheet, drive};
+use catalogue::{DriveSheet, drive};
 
 /// A small drive in memory.
 pub fn small_drive() -> Served {

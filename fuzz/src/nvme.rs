@@ -144,7 +144,7 @@ fn drive(full: bool) -> Served {
         name: "fuzz".into(),
         size: Some(16 << 20),
         precondition: Some(Precondition::Fresh),
-        ..Setup::new(study::catalogue::drive("p4800x-375").expect("a drive of the catalogue"))
+        ..Setup::new(catalogue::drive("p4800x-375").expect("a drive of the catalogue"))
     };
     if full {
         live::nvme::add_formats(&mut setup);

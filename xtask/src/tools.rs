@@ -133,7 +133,7 @@ const FIO_PLOT: &str = "fio-plot==1.1.21";
 
 /// Fetches by npm what the tests of the page need, in the versions of their lock file.
 pub(crate) fn browser_tests() -> Result<(), String> {
-    let folder = root().join("crates/study/tests/browser");
+    let folder = root().join("crates/report/tests/browser");
     let written =
         |path: &str| fs::metadata(folder.join(path)).and_then(|metadata| metadata.modified());
     let lock = written("package-lock.json");

@@ -21,11 +21,9 @@ const KNOWN: &[&str] = &[
     "live: nvme::self_test, nvme::target",
     "model: media, tier::raid0",
     "model: media::nand::read, media::nand::spare",
-    "study: catalogue::figure, catalogue::section",
     "study: review::results, review::sensitivity",
-    "study: statistics::histogram, statistics::slices",
-    "study: workload::distributions, workload::offsets",
-    "study: workload::trace::csv, workload::trace::requests",
+    "statistics: histogram, slices",
+    "workload: trace::csv, trace::requests",
 ];
 
 /// The code of a file: without comments, and without the unit tests at its end.

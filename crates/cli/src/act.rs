@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use catalogue::DriveSheet;
+use lab::act::{ActPlan, Score, Tested, score, test};
 use model::Span;
-use model::host::HostConfig;
+use model::host::{HostConfig, ProgramCosts};
 use rayon::prelude::*;
-use study::catalogue::{self, DriveSheet};
-use study::problem::Problems;
-use study::report::{act as report, csv};
-use study::run::act::{ActPlan, Score, Tested, score, test};
-use study::workload::act::{Config, Costs, Generation, from_text};
+use report::csv;
+use text::problem::Problems;
+use workload::act::{Config, Generation, from_text};
 
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, on_command_line};
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut problems = Problems::default();
     for (plan, result) in plans.into_iter().zip(results) {
         match result {
-            Ok((tested, score)) => rows.push(report::Row {
+            Ok((tested, score)) => rows.push(report::act::Row {
                 plan,
                 tested,
                 score,
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     problems.or(())?;
     if let (Some(path), Some(row)) = (&args.log, rows.first()) {
-        write_whole(path, report::log(&row.plan, &row.tested).as_bytes())?;
+        write_whole(path, report::act::log(&row.plan, &row.tested).as_bytes())?;
     }
     if let Some(path) = &args.csv {
         write_whole(path, csv::act(&rows).as_bytes())?;
@@ -172,18 +172,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn print(args: &Args, rows: &[report::Row]) -> Result<(), Failure> {
+fn print(args: &Args, rows: &[report::act::Row]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     if args.output_format == Format::Json {
-        writeln!(out, "{:#}", report::json(rows))?;
+        writeln!(out, "{:#}", report::act::json(rows))?;
         return Ok(());
     }
     if let Some(first) = rows.first() {
-        writeln!(out, "{}\n", report::conditions(first))?;
+        writeln!(out, "{}\n", report::act::conditions(first))?;
     }
-    writeln!(out, "{}\n", report::table(rows))?;
-    writeln!(out, "{}", report::verdicts(rows))?;
-    write!(out, "{}", report::anatomy(rows))?;
+    writeln!(out, "{}\n", report::act::table(rows))?;
+    writeln!(out, "{}", report::act::verdicts(rows))?;
+    write!(out, "{}", report::act::anatomy(rows))?;
     Ok(())
 }
 
@@ -244,7 +244,7 @@ fn plan(
     sheet: DriveSheet,
     config: &Config,
     host: &HostConfig,
-    costs: Costs,
+    costs: ProgramCosts,
 ) -> ActPlan {
     ActPlan {
         config: Config {
@@ -270,7 +270,7 @@ fn seconds(count: u32) -> Span {
     Span::from_ms(u64::from(count) * 1_000)
 }
 
-fn host(args: &Args) -> Result<(HostConfig, Costs), Problems> {
+fn host(args: &Args) -> Result<(HostConfig, ProgramCosts), Problems> {
     let sheet = catalogue::host(&args.host)?;
     let Some(costs) = sheet.act else {
         return Err(Problems(vec![on_command_line(

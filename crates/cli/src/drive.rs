@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use study::catalogue::{self, DriveSheet};
-use study::problem::{Place, Problem, Problems, nearest};
+use catalogue::DriveSheet;
+use text::problem::{Place, Problem, Problems, nearest};
 
 use crate::failure::on_command_line;
 use crate::setting::SettingArgs;

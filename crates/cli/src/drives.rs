@@ -18,7 +18,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let drives = study::catalogue::drives()?;
+    let drives = catalogue::drives()?;
     let mut out = io::stdout().lock();
     if args.names {
         for drive in &drives {
@@ -26,10 +26,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    writeln!(
-        out,
-        "{}",
-        study::report::sheets::table(&drives, output::width())
-    )?;
+    writeln!(out, "{}", report::sheets::table(&drives, output::width()))?;
     Ok(())
 }

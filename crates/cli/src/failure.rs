@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use study::problem::{Place, Problem, Problems};
+use text::problem::{Place, Problem, Problems};
 
 /// Why a verb did not succeed.
 #[derive(Debug)]

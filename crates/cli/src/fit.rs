@@ -3,10 +3,9 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use study::catalogue;
+use report::csv;
 use study::fit::{self, MeasuredRun, Request, STANDARD_JOBS};
-use study::problem::Problems;
-use study::report::{csv, fit as report};
+use text::problem::Problems;
 
 use crate::failure::{self, Failure, on_command_line};
 use crate::output::{self, write_whole};
@@ -108,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         write_whole(path, csv::fit(&fitted).as_bytes())?;
     }
     let mut out = io::stdout().lock();
-    writeln!(out, "{}\n", report::drive(&fitted))?;
+    writeln!(out, "{}\n", report::fit::drive(&fitted))?;
     writeln!(out, "The drive is {}.", output.display())?;
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use study::problem::{Place, Problem, Problems};
-use study::report::terminal::Width;
+use text::problem::{Place, Problem, Problems};
+use text::terminal::Width;
 
 use crate::failure::Failure;
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use study::fit::{self, Choice, Step};
 use study::ledger;
-use study::problem::Problems;
-use study::report::fit as report;
+use text::problem::Problems;
 
 use crate::failure::{Failure, on_command_line};
 use crate::output::write_whole;
@@ -88,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.sensitivity {
         let mut done = |rows: &[fit::Sensitivity]| {
             if told.is_ok() {
-                let rows = report::sensitivity(rows);
+                let rows = report::fit::sensitivity(rows);
                 told = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
             }
         };
@@ -97,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return told.map_err(Failure::from).and(Ok(rows.map(drop)?));
     }
     let mut done = |refit: &fit::Refit| {
-        let rows = report::rows(refit);
+        let rows = report::fit::rows(refit);
         let tell = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
         if told.is_ok() {
             told = tell;
@@ -107,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.finish();
     told?;
     let refits = refits?;
-    writeln!(io::stdout().lock(), "{}", report::ledger(&refits))?;
+    writeln!(io::stdout().lock(), "{}", report::fit::ledger(&refits))?;
     if let Some(folder) = &args.write {
         write_values(&refits, args.all, folder)?;
     }

@@ -4,14 +4,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use lab::replay::{ReplayPlan, SPEEDS, replay_all};
 use model::Span;
 use model::host::Engine;
-use study::catalogue;
-use study::problem::{Problem, Problems, nearest};
-use study::report::{csv, replay as report};
-use study::run::replay::{ReplayPlan, SPEEDS, replay_all};
-use study::workload::replay::{Beyond, Pace};
-use study::workload::trace::{self, Columns, FORMATS, Options, Trace};
+use report::csv;
+use text::problem::{Problem, Problems, nearest};
+use workload::replay::{Beyond, Pace};
+use workload::trace::{self, Columns, FORMATS, Options, Trace};
 
 use crate::drive::{DriveArgs, sort};
 use crate::failure::{Failure, on_command_line};
@@ -166,7 +165,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut problems = Problems::default();
     for (plan, result) in plans.iter().zip(results) {
         match result {
-            Ok(replayed) => rows.push(report::Row {
+            Ok(replayed) => rows.push(report::replay::Row {
                 drive: plan.name.clone(),
                 replayed,
             }),
@@ -207,7 +206,7 @@ fn show(
     trace: &Trace,
     host: &str,
     pace: Pace,
-    rows: &[report::Row],
+    rows: &[report::replay::Row],
 ) -> Result<(), Failure> {
     if let Some(path) = &args.csv {
         let replay = csv::Replay {
@@ -222,15 +221,15 @@ fn show(
     }
     let mut out = io::stdout().lock();
     if args.output_format == Format::Json {
-        let json = report::json(rows, trace, pace, args.seed.seed);
+        let json = report::replay::json(rows, trace, pace, args.seed.seed);
         writeln!(out, "{json:#}")?;
         return Ok(());
     }
-    writeln!(out, "{}\n", report::trace_lines(trace))?;
-    writeln!(out, "{}\n", report::table(rows))?;
-    writeln!(out, "{}", report::drives_table(rows))?;
-    write!(out, "{}", report::anatomy(rows))?;
-    for note in report::notes(rows, trace) {
+    writeln!(out, "{}\n", report::replay::trace_lines(trace))?;
+    writeln!(out, "{}\n", report::replay::table(rows))?;
+    writeln!(out, "{}", report::replay::drives_table(rows))?;
+    write!(out, "{}", report::replay::anatomy(rows))?;
+    for note in report::replay::notes(rows, trace) {
         writeln!(out, "\nnote: {note}")?;
     }
     Ok(())

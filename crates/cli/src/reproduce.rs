@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use report::csv;
 use study::ledger::support::Supports;
 use study::ledger::{self, SOURCES, Selection, Summary};
-use study::problem::{Place, Problem, Problems};
-use study::report::{csv, reproduce as report};
+use text::problem::{Place, Problem, Problems};
 
 use crate::failure::Failure;
 use crate::output::{self, write_whole};
@@ -68,14 +68,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.finish();
     let reproduction = reproduction?;
     if let Some(path) = &args.json {
-        let json = format!("{:#}\n", report::json(&reproduction));
+        let json = format!("{:#}\n", report::reproduce::json(&reproduction));
         write_whole(path, json.as_bytes())?;
     }
     if let Some(path) = &args.csv {
         write_whole(path, csv::reproduction(&reproduction).as_bytes())?;
     }
     if let Some(path) = &args.html {
-        write_whole(path, report::page::html(&reproduction).as_bytes())?;
+        write_whole(
+            path,
+            report::reproduce::page::html(&reproduction).as_bytes(),
+        )?;
     }
     if let Some(path) = &args.support {
         let supports = Supports::of(&files, &reproduction)?;
@@ -85,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     writeln!(
         io::stdout().lock(),
         "{}",
-        report::text(&reproduction, output::width())
+        report::reproduce::text(&reproduction, output::width())
     )?;
     match Summary::of(reproduction.results.iter()).missed {
         0 => Ok(()),

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use study::catalogue;
-use study::problem::Problems;
-use study::report::terminal::paragraph;
-use study::report::{csv, page};
+use report::{csv, page};
 use study::review::sensitivity::sensitivity;
 use study::review::{self, Event, Request, Suite, Virtual, Workload, Yours, summary};
-use study::workload::fio::{self, Surroundings};
-use study::workload::trace;
+use text::problem::Problems;
+use text::terminal::paragraph;
+use workload::fio::{self, Surroundings};
+use workload::trace;
 
 use crate::drive::DriveArgs;
 use crate::failure::{self, Failure, on_command_line};

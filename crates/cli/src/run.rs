@@ -12,16 +12,16 @@ use std::sync::Once;
 use clap::{CommandFactory, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use catalogue::{DriveSheet, HostSheet};
+use lab::{Outcome, Plan, sweep_until};
 use model::Span;
 use model::host::HostConfig;
-use study::catalogue::{DriveSheet, HostSheet};
-use study::problem::{Problem, Problems, nearest};
-use study::report::csv;
-use study::report::fio::{Formats, Report, print, print_drives};
-use study::run::{Outcome, Plan, sweep_until};
-use study::workload::fio::{JobSet, Surroundings, option_names, read_overridden, takes_value};
-use study::workload::job::{Job, Mix};
-use study::workload::replay::read_iologs;
+use report::csv;
+use report::fio::{Formats, Report, print, print_drives};
+use text::problem::{Problem, Problems, nearest};
+use workload::fio::{JobSet, Surroundings, option_names, read_overridden, takes_value};
+use workload::job::{Job, Mix};
+use workload::replay::read_iologs;
 
 use crate::drive::{DriveArgs, is_drive, sort};
 use crate::failure::{Failure, tell};
@@ -314,7 +314,7 @@ fn inputs(args: &Args) -> Result<(Vec<DriveSheet>, HostSheet, JobSet), Problems>
     let arguments = sort(&args.arguments, "a job file", &mut wrong);
     let all_known = wrong.0.is_empty();
     let drives = args.drives.read(&arguments.drives, &mut wrong);
-    let host = study::catalogue::host(&args.host);
+    let host = catalogue::host(&args.host);
     let cores = host.as_ref().map_or(1, |host| host.config.cores);
     let set = match all_known {
         true => jobs(args, &arguments.files, cores),

@@ -12,6 +12,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use catalogue::Settings;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use live::control::Control;
 use live::faults::Fault;
@@ -21,8 +22,7 @@ use live::nbd::Nbd;
 use live::nvme::{self, NvmeTcp};
 use live::{Clock, EventLoop, Lateness, Limits, Served, Switches, VhostUser};
 use model::{Span, Time};
-use study::catalogue::Settings;
-use study::problem::{Place, Problem, Problems};
+use text::problem::{Place, Problem, Problems};
 
 use crate::failure::Failure;
 use crate::setting::SettingArgs;

@@ -1,10 +1,10 @@
 //! Settings of the drive, as arguments of the verbs that run something on it.
 
+use catalogue::Settings;
+use catalogue::administration::lba_format;
 use model::Span;
 use model::management::LbaFormat;
-use study::catalogue::Settings;
-use study::catalogue::administration::lba_format;
-use study::catalogue::quantity::{Watts, quantity};
+use text::quantity::{Watts, quantity};
 
 /// What an administrator may have set on the drive.
 #[derive(clap::Args, Clone, Copy)]

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use study::catalogue::DriveSheet;
-use study::problem::Problems;
-use study::report::sheets;
+use catalogue::DriveSheet;
+use report::sheets;
+use text::problem::Problems;
 
 use crate::drive::DriveArgs;
 use crate::failure::Failure;

@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_fast_drive_is_known_to_be_fast() {
-        let sheet = study::catalogue::drive("p4800x-375").expect("a drive");
+        let sheet = catalogue::drive("p4800x-375").expect("a drive");
         let latency = read_latency(&sheet.config, Precondition::Steady, 1);
         // S1: about 10 us with a host path; without it less, and not nothing.
         assert!(

@@ -1,7 +1,7 @@
 //! How late replies leave, against the time at which the model says that the command is complete.
 
 use model::Span;
-use study::statistics::Histogram;
+use statistics::Histogram;
 
 /// Lateness of the replies so far.
 #[derive(Clone, Debug, Default)]

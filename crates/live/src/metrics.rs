@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use model::management::Health;
 use model::{Gauge, Time};
-use study::statistics::Histogram;
+use statistics::Histogram;
 
 use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Port, Socket};

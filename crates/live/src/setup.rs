@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use catalogue::DriveSheet;
 use model::media::Precondition;
-use study::catalogue::DriveSheet;
 
 /// Where the data of a drive shall be.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@ use live::served::{Recording, Request, Served};
 
 /// A drive of the catalogue with 64 MiB in memory.
 fn served(id: &str) -> Served {
-    let sheet = study::catalogue::drive(id).expect("a drive of the catalogue");
+    let sheet = catalogue::drive(id).expect("a drive of the catalogue");
     Setup {
         size: Some(64 << 20),
         precondition: Some(Precondition::Steady),
@@ -109,7 +109,7 @@ fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
 
 /// Replays a recording in virtual time; whether it is as it was live.
 fn again(id: &str, recording: &Recording, prepared: bool) -> bool {
-    let sheet = study::catalogue::drive(id).expect("a drive of the catalogue");
+    let sheet = catalogue::drive(id).expect("a drive of the catalogue");
     let mut simulated = Drive::new(&sheet.config, Precondition::Steady, 7);
     if prepared {
         simulated.prepare();

@@ -14,7 +14,7 @@ fn client() -> Offline<NbdConnection> {
 }
 
 fn client_of(drive: &str) -> Offline<NbdConnection> {
-    let sheet = study::catalogue::drive(drive).expect("a drive of the catalogue");
+    let sheet = catalogue::drive(drive).expect("a drive of the catalogue");
     let drive = Setup {
         name: "disk".into(),
         size: Some(SIZE),

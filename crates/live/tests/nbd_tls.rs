@@ -44,7 +44,7 @@ fn server(folder: &Path, verify_peer: bool) -> Offline<Encrypted> {
         name: "disk".into(),
         size: Some(SIZE),
         precondition: Some(Precondition::Steady),
-        ..Setup::new(study::catalogue::drive("p4800x-375").expect("a drive of the catalogue"))
+        ..Setup::new(catalogue::drive("p4800x-375").expect("a drive of the catalogue"))
     }
     .open()
     .expect("memory");

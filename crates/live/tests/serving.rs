@@ -49,7 +49,7 @@ impl Running {
         let listener = UnixListener::bind(&socket).expect("a socket");
         let (tell, hear) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            let sheet = study::catalogue::drive("p4800x-375").expect("a drive of the catalogue");
+            let sheet = catalogue::drive("p4800x-375").expect("a drive of the catalogue");
             let drive = Setup {
                 name: "disk".into(),
                 size: Some(64 << 20),

@@ -7,7 +7,7 @@ use model::media::Precondition;
 use model::{Op, Span, Time};
 
 fn served(id: &str) -> Served {
-    let sheet = study::catalogue::drive(id).expect("a drive of the catalogue");
+    let sheet = catalogue::drive(id).expect("a drive of the catalogue");
     Setup {
         size: Some(64 << 20),
         precondition: Some(Precondition::Fresh),

@@ -44,7 +44,7 @@ impl Server {
         let log = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&log);
         let thread = thread::spawn(move || {
-            let sheet = study::catalogue::drive("p4800x-375").expect("a built-in drive");
+            let sheet = catalogue::drive("p4800x-375").expect("a built-in drive");
             let setup = Setup {
                 name: String::from("disk"),
                 serial: String::from("DL12345678"),

@@ -1,11 +1,8 @@
-//! Workloads, statistics, catalogue and reports around drivelab's model.
+//! Studies: many runs, and what they say about drives.
+//!
+//! [`review`] puts drives side by side, [`ledger`] published figures beside runs, [`fit`] finds parameters from
+//! measurements. How results are shown is another crate's business (`report`).
 
-pub mod catalogue;
 pub mod fit;
 pub mod ledger;
-pub mod problem;
-pub mod report;
 pub mod review;
-pub mod run;
-pub mod statistics;
-pub mod workload;

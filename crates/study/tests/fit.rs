@@ -1,14 +1,13 @@
 //! A drive whose parameters are known is measured in the model, and the fit must find them again.
 
+use lab::{Plan, simulate};
 use model::Span;
 use model::host::HostConfig;
 use model::media::Precondition;
-use study::catalogue;
 use study::fit::{self, MeasuredRun, Quantity, Request, Target};
 use study::ledger::figure::RunFigure;
 use study::ledger::support;
-use study::run::{Plan, simulate};
-use study::workload::job::{Job, Mix};
+use workload::job::{Job, Mix};
 
 /// What a drive with these figures changed would have measured.
 fn measured(changes: &[catalogue::Change]) -> Vec<MeasuredRun> {

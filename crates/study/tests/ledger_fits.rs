@@ -1,7 +1,6 @@
 //! Recipes made again on a small ledger: what stands is not searched for, what is off is found, and no fit depends on
 //! another.
 
-use study::catalogue;
 use study::fit::{self, Choice, Refit};
 use study::ledger;
 

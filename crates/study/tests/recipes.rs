@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use study::catalogue::Kind;
+use catalogue::Kind;
 use study::fit::{self, Recipe, Spot};
 use study::ledger::{self, Evidence, File, Row};
 

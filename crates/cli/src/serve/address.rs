@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use study::problem::{Problem, Problems};
+use text::problem::{Problem, Problems};
 
 use super::command_line::on_command_line;
 

@@ -2,12 +2,12 @@
 
 use std::fs;
 
+use catalogue::{DriveSheet, Settings};
 use live::faults::Fault;
 use live::nbd::tls::Credentials;
 use live::{Setup, StoreChoice, Wall};
 use model::Span;
-use study::catalogue::{self, DriveSheet, Settings};
-use study::problem::{Place, Problem, Problems};
+use text::problem::{Place, Problem, Problems};
 
 use super::address::{Address, addresses};
 use super::command_line::on_command_line;

@@ -1,6 +1,6 @@
 //! Problems of the command line itself, with what would be right.
 
-use study::problem::{Place, Problem};
+use text::problem::{Place, Problem};
 
 /// This is wrong with the command line; `help` says what would be right.
 pub(super) fn on_command_line(what: impl Into<String>, help: &str) -> Problem {

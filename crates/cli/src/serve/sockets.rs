@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use listenfd::ListenFd;
 use live::{EventLoop, Front};
-use study::problem::{Problem, Problems};
+use text::problem::{Problem, Problems};
 
 use super::Args;
 use super::address::{Address, shown};

@@ -4,7 +4,7 @@
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use live::{Counters, Lateness, Served, Wall};
 use model::Span;
-use study::statistics::Histogram;
+use statistics::Histogram;
 
 /// The lines, and what those before were made from.
 pub(super) struct Watch {

@@ -195,7 +195,7 @@ fn bad_input_is_exit_code_2() {
 #[test]
 fn help_names_every_format() {
     let help = drivelab(&["replay", "--help"]);
-    for format in study::workload::trace::FORMATS {
+    for format in workload::trace::FORMATS {
         assert!(
             text(&help.stdout).contains(&format!("  {} ", format.name)),
             "{}",

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use model::Span;
 use model::random::Stream as Random;
-use study::statistics::Histogram;
+use statistics::Histogram;
 
 pub use uri::Uri;
 

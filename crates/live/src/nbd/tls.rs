@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
-use study::problem::Problems;
+use text::problem::Problems;
 
 use super::NbdConnection;
 use crate::outbox::Outbox;

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
+use catalogue::DriveSheet;
 use model::management::{Health, ManagedDrive, Operation, Refusal, SanitizeStatus};
 use model::media::Precondition;
 use model::{Device, Gauge, Gauges, Span, Time};
-use study::catalogue::DriveSheet;
 
 use super::{Outcome, Served};
 use crate::faults::Fault;

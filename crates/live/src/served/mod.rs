@@ -18,7 +18,7 @@ use model::management::ManagedDrive;
 use model::media::{Medium, Precondition};
 use model::{Command, Completion, Device, Op, Span, Status, Time};
 use slab::Slab;
-use study::statistics::Histogram;
+use statistics::Histogram;
 
 use crate::clock::Wall;
 use crate::setup::Setup;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use model::management::{Lifetime, ManagedDrive, Management};
 use rustix::fs::{FlockOperation, flock};
-use study::problem::{Place, Problem, Problems};
+use text::problem::{Place, Problem, Problems};
 
 use super::Served;
 use crate::setup::{Setup, StoreChoice};

@@ -44,7 +44,7 @@ fn setup(id: &str) -> Setup {
         serial: "TEST0001".into(),
         size: Some(BYTES),
         precondition: Some(Precondition::Fresh),
-        ..Setup::new(study::catalogue::drive(id).expect("a drive of the catalogue"))
+        ..Setup::new(catalogue::drive(id).expect("a drive of the catalogue"))
     }
 }
 

@@ -26,7 +26,7 @@ impl Server {
     fn start(speed: f64) -> Server {
         let (tell, hear) = mpsc::channel();
         let thread = thread::spawn(move || {
-            let sheet = study::catalogue::drive("p4800x-375").expect("a drive of the catalogue");
+            let sheet = catalogue::drive("p4800x-375").expect("a drive of the catalogue");
             let drive = Setup {
                 name: "test".into(),
                 size: Some(64 << 20),

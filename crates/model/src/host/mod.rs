@@ -16,6 +16,7 @@ mod coalescing;
 mod config;
 mod core;
 mod path;
+mod program;
 
 pub use coalescing::Coalescing;
 pub use config::{
@@ -23,3 +24,4 @@ pub use config::{
     ThreadConfig,
 };
 pub use path::HostPath;
+pub use program::ProgramCosts;

@@ -7,11 +7,11 @@ use toml_edit::DocumentMut;
 
 use super::parameter::changes;
 use super::{FURTHEST, MeasuredRun, Parameter, Target, loss_of, minimise};
-use crate::catalogue::change::Stated;
-use crate::catalogue::{self, DriveSheet, change};
 use crate::ledger::figure::RunFigure;
-use crate::problem::{Place, Problem, Problems};
-use crate::run::{Plan, in_parallel, simulate};
+use catalogue::change::Stated;
+use catalogue::{DriveSheet, change};
+use lab::{Plan, in_parallel, simulate};
+use text::problem::{Place, Problem, Problems};
 
 /// fio jobs whose results fix what a drive's model can be fitted in: latency, depth, size, mixes.
 pub const STANDARD_JOBS: &str = include_str!("standard.fio");
@@ -158,8 +158,8 @@ impl Bench<'_> {
     }
 }
 
-fn bounded(run: &MeasuredRun) -> Vec<crate::workload::job::Job> {
-    let depth = |job: &crate::workload::job::Job| u64::from(job.iodepth);
+fn bounded(run: &MeasuredRun) -> Vec<workload::job::Job> {
+    let depth = |job: &workload::job::Job| u64::from(job.iodepth);
     let all: u64 = run
         .jobs
         .iter()

@@ -15,11 +15,11 @@ use super::recipe::{Recipe, Spot, Take, Values};
 use super::rows::{change, misfit, noise, noisy, reduced, value};
 use super::search::{Line, Misfit, WITHIN, as_well};
 use super::unit::{self, Numbers, numbers};
-use crate::catalogue::{self, Figure};
 use crate::ledger::{
     File, Judgement, Memory, Published, Result as RowResult, Row, Selection, reproduce_with,
 };
-use crate::problem::{Problem, Problems, nearest};
+use catalogue::Figure;
+use text::problem::{Problem, Problems, nearest};
 
 /// One recipe, made again.
 #[derive(Clone, Debug)]

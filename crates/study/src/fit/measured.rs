@@ -6,9 +6,9 @@
 
 use serde_json::Value;
 
-use crate::problem::{Place, Problem, Problems};
-use crate::workload::fio::{self, JobSet, Surroundings};
-use crate::workload::job::Job;
+use text::problem::{Place, Problem, Problems};
+use workload::fio::{self, JobSet, Surroundings};
+use workload::job::Job;
 
 /// One run of the measured drive.
 #[derive(Clone, Debug, PartialEq)]

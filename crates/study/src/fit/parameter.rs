@@ -1,7 +1,7 @@
 //! A free parameter: a figure of a drive's or host's file with its value and unit.
 
-use crate::catalogue::{Change, Figure};
-use crate::problem::{Place, Problem, nearest};
+use catalogue::{Change, Figure};
+use text::problem::{Place, Problem, nearest};
 
 /// A figure that a fit may move.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +106,7 @@ pub(super) fn changes(parameters: &[Parameter], at: &[f64]) -> (Vec<Change>, Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue;
+    use catalogue;
 
     #[test]
     fn parameters_keep_their_unit() {

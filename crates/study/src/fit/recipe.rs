@@ -11,10 +11,10 @@ use include_dir::{Dir, include_dir};
 use toml_edit::{TableLike, Value};
 
 use super::unit;
-use crate::catalogue::{self, section::SourceFile};
-use crate::ledger::cursor::{Cursor, Page};
 use crate::ledger::expression::Expression;
-use crate::problem::{Place, Problems};
+use text::problem::{Place, Problems};
+use text::toml::SourceFile;
+use text::toml::{Cursor, Page};
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../ledger/fits");
 
@@ -138,7 +138,7 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<Recipe>, Problems> {
         origin: origin.to_owned(),
         text: Arc::from(text),
     };
-    let document = catalogue::parse(&source)?;
+    let document = text::toml::parse(&source)?;
     let page = Page::new(&source);
     let mut root = Cursor::new(&page, "the recipes", document.as_table(), None);
     let mut recipes = Vec::new();

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use super::recipe::{Recipe, Spot};
 use super::unit::as_written;
-use crate::catalogue::{self, Change, Figure};
 use crate::ledger::{
     Evidence, File, Judgement, Measurement, Published, Result as RowResult, Row, Tolerance, Work,
 };
-use crate::problem::Problems;
+use catalogue::{Change, Figure};
+use text::problem::Problems;
 
 /// The misfit of a row without a figure, and the most that any row has.
 const HOPELESS: f64 = 400.0;

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::ledger::{Bench, Choice, Step, Tried, benches, in_turn};
 use super::recipe::{Recipe, Spot, Values};
 use crate::ledger::{File, Result as RowResult};
-use crate::problem::Problems;
+use text::problem::Problems;
 
 /// How far the parameter is moved, either way.
 const STEP: f64 = 0.1;

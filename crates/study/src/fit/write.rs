@@ -4,7 +4,7 @@ use toml_edit::{DocumentMut, Item, Value};
 
 use super::ledger::Moved;
 use super::unit::numbers;
-use crate::problem::Problems;
+use text::problem::Problems;
 
 /// A file's text with these figures at their fitted values; `origin` names it in messages.
 ///

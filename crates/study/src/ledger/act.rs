@@ -4,12 +4,11 @@ use model::Span;
 use model::host::HostConfig;
 use toml_edit::Value;
 
-use super::cursor::Cursor;
 use super::{Act, Measurement};
-use crate::catalogue;
-use crate::problem::Problems;
-use crate::run::act::ActPlan;
-use crate::workload::act::{Config, Generation};
+use lab::act::ActPlan;
+use text::problem::Problems;
+use text::toml::Cursor;
+use workload::act::{Config, Generation};
 
 /// Aerospike's test, if the measurement is of that.
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Act> {

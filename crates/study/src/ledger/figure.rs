@@ -5,13 +5,13 @@ use model::media::Medium;
 use model::{Gauge, Part, Span};
 
 use super::expression::Wrong;
-use crate::catalogue::DriveSheet;
-use crate::catalogue::quantity::in_unit;
-use crate::problem::nearest;
-use crate::run::act::Tested;
-use crate::run::{Measured, Outcome, ThreadOutcome};
-use crate::statistics::Histogram;
-use crate::workload::act::Kind;
+use catalogue::DriveSheet;
+use lab::act::Tested;
+use lab::{Measured, Outcome, ThreadOutcome};
+use statistics::Histogram;
+use text::problem::nearest;
+use text::quantity::in_unit;
+use workload::act::Kind;
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -309,7 +309,7 @@ impl What {
             What::MibPerSecond => sum(Measured::bytes_per_second) / 1_048_576.0,
             What::Ios => sum(|part| part.ios as f64),
             What::DriveMean => {
-                let mut all = crate::statistics::AnatomyBands::default();
+                let mut all = statistics::AnatomyBands::default();
                 parts.iter().for_each(|part| all.merge(&part.bands));
                 let band = &all.between(&[0.0, 100.0])[0];
                 let host = |part: &Part| HOST.contains(part);
@@ -505,7 +505,7 @@ pub fn of_drive(sheet: &DriveSheet, name: &str) -> Result<f64, Wrong> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue;
+    use catalogue;
 
     #[test]
     fn names_of_a_run_are_read() {

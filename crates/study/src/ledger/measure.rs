@@ -7,11 +7,10 @@ use model::host::HostConfig;
 
 use super::figure::RunFigure;
 use super::{Measurement, Work};
-use crate::catalogue;
-use crate::problem::Problems;
-use crate::run::Plan;
-use crate::workload::fio::{self, Surroundings};
-use crate::workload::job::{BlockSizes, Job, Mix};
+use lab::Plan;
+use text::problem::Problems;
+use workload::fio::{self, Surroundings};
+use workload::job::{BlockSizes, Job, Mix};
 
 /// Bytes that a point moves where only throughput and means are asked for ...
 const BYTES: u64 = 400_000_000;

@@ -6,7 +6,6 @@
 
 mod act;
 mod class;
-pub(crate) mod cursor;
 pub mod expression;
 pub mod figure;
 mod judge;
@@ -22,9 +21,9 @@ use std::path::{Path, PathBuf};
 use include_dir::{Dir, include_dir};
 use model::media::Precondition;
 
-use crate::catalogue::Change;
-use crate::problem::{Place, Problems};
+use catalogue::Change;
 use expression::Expression;
+use text::problem::{Place, Problems};
 
 pub use class::{Class, Errors};
 pub use judge::{Judgement, Tolerance, Verdict, judge, judge_spread};

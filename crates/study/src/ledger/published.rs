@@ -8,8 +8,8 @@ use model::media::Precondition;
 use super::expression::{Expression, Function};
 use super::figure::RunFigure;
 use super::{Evidence, File, Measurement, Published, Row, measure};
-use crate::problem::Problems;
-use crate::workload::job::Job;
+use text::problem::Problems;
+use workload::job::Job;
 
 /// A published figure, and the run that it is a figure of.
 #[derive(Clone, Debug)]

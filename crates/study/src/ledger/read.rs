@@ -8,11 +8,11 @@ use std::sync::Arc;
 use model::media::Precondition;
 use toml_edit::Value;
 
-use super::cursor::{Cursor, Page};
 use super::{File, Measurement, SEEDS, Sweep, Work, act, measure, rows};
-use crate::catalogue::section::SourceFile;
-use crate::catalogue::{self, Change, DriveSheet, HostSheet};
-use crate::problem::Problems;
+use catalogue::{Change, DriveSheet, HostSheet};
+use text::problem::Problems;
+use text::toml::SourceFile;
+use text::toml::{Cursor, Page};
 
 /// What a file's measurements have in common.
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub fn file(origin: &str, text: &str) -> Result<File, Problems> {
         origin: origin.to_owned(),
         text: Arc::from(text),
     };
-    let document = catalogue::parse(&source)?;
+    let document = text::toml::parse(&source)?;
     let page = Page::new(&source);
     let mut root = Cursor::new(&page, "the ledger", document.as_table(), None);
     let mut file = File {

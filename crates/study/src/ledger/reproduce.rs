@@ -7,11 +7,11 @@ use super::expression::{Value, Wrong};
 use super::figure::{RunFigure, of_drive};
 use super::measure::{ios_for, jobs_of_points, plan, uncounted};
 use super::{Class, Errors, Evidence, File, Measurement, Row, Verdict, Work, act, judge_spread};
-use crate::catalogue::{self, DriveSheet};
-use crate::problem::{Problems, nearest};
-use crate::run::act::{ActPlan, at_share, score, test};
-use crate::run::{Plan, ThreadOutcome, in_parallel, simulate};
-use crate::workload::job::Job;
+use catalogue::DriveSheet;
+use lab::act::{ActPlan, at_share, score, test};
+use lab::{Plan, ThreadOutcome, in_parallel, simulate};
+use text::problem::{Problems, nearest};
+use workload::job::Job;
 
 /// Which rows are run.
 #[derive(Clone, Debug, Default, PartialEq)]

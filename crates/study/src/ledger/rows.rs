@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{File, SOURCES};
-use crate::problem::{Place, Problem, Problems};
+use text::problem::{Place, Problem, Problems};
 
 /// Whether this is the id of a row of one of the sources.
 pub(super) fn is_id(text: &str) -> bool {

@@ -13,8 +13,8 @@ use super::{
     Class, Errors, Evidence, File, Judgement, Published, Reproduction, Result, SOURCES, Summary,
     Verdict,
 };
-use crate::catalogue::{self, DriveSheet};
-use crate::problem::Problems;
+use catalogue::DriveSheet;
+use text::problem::Problems;
 
 static LAST: LazyLock<Supports> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../../ledger/support.json")).unwrap_or_default()

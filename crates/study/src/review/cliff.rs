@@ -8,8 +8,8 @@ use super::measure::{Keep, measurement, series};
 use super::results::{Measurement, rounded};
 use super::run::{Runner, Task, jobs, rate_of};
 use super::suite::{FILLS, sustained};
-use crate::problem::Problems;
-use crate::run::Plan;
+use lab::Plan;
+use text::problem::Problems;
 
 /// A small drive that stands for a whole one.
 struct Scaled {

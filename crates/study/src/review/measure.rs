@@ -5,21 +5,21 @@ use model::{Gauge, Span};
 use super::results::{
     BAND_EDGES, BandFigures, Figures, Latency, Measurement, Series, percentile_grid, rounded,
 };
-use crate::run::{Interval, Measured, Outcome, ThreadOutcome};
-use crate::statistics::{AnatomyBands, Histogram};
+use lab::{Interval, Measured, Outcome, ThreadOutcome};
+use statistics::{AnatomyBands, Histogram};
 
 /// Fewest I/Os in a band that is shown.
 const FEWEST: u64 = 10;
 
 /// What to keep of an outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Keep {
+pub struct Keep {
     /// Latency taken apart by band.
-    pub(crate) bands: bool,
+    pub bands: bool,
 }
 
 /// The figures of all threads together, over these runs of the same workload.
-pub(crate) fn measurement(runs: &[&Outcome], keep: Keep) -> Measurement {
+pub fn measurement(runs: &[&Outcome], keep: Keep) -> Measurement {
     let all = together(runs);
     let share = |busy: Gauge| all.utilisation(busy).map(rounded);
     let read = sum_of(runs, |thread| &thread.read);
@@ -62,10 +62,7 @@ fn together(runs: &[&Outcome]) -> Outcome {
 }
 
 /// One direction over all threads; `None` if it had no I/O.
-pub(crate) fn figures<'a>(
-    threads: impl Iterator<Item = &'a Measured>,
-    keep: Keep,
-) -> Option<Figures> {
+pub fn figures<'a>(threads: impl Iterator<Item = &'a Measured>, keep: Keep) -> Option<Figures> {
     Sum::of(threads).figures(keep)
 }
 
@@ -147,7 +144,7 @@ fn band_figures(bands: &AnatomyBands) -> Vec<Option<BandFigures>> {
 }
 
 /// Writes (or reads) over time, with at most `most` intervals: neighbours are merged until it fits.
-pub(crate) fn series<'a>(
+pub fn series<'a>(
     threads: impl Iterator<Item = &'a Measured>,
     every: Span,
     stretch: f64,

@@ -1,11 +1,11 @@
 //! A review: drives side by side on standard workloads and on the user's own, and what it says about them in words.
 //!
-//! [`review`] runs everything and returns a [`Review`]; [`crate::report::page`] makes a page of it, [`summary`] a
+//! [`review`] runs everything and returns a [`Review`]; the crate `report` makes a page of it, [`summary`] a
 //! table for the terminal. To add a chapter: a file in `suite/`, a line in its `CHAPTERS`, a chart in the page's
 //! `script/charts.js`, and where it has something to say a file in `verdict/`.
 
 mod cliff;
-pub(crate) mod measure;
+pub mod measure;
 mod point;
 mod published;
 pub mod results;
@@ -21,15 +21,14 @@ pub use suite::{Effort, Suite};
 
 use model::media::{DriveConfig, Precondition};
 
-use crate::catalogue::{DriveSheet, Figure, HostSheet, Kind, Settings};
-use crate::problem::{Problem, Problems};
-use crate::run::replay::{ReplayPlan, replay};
-use crate::run::{Bench, Outcome, Plan};
-use crate::workload::job::Job;
-use crate::workload::replay::{Beyond, Layout};
-use crate::workload::resolve;
-use crate::workload::trace::Trace;
+use catalogue::{DriveSheet, Figure, HostSheet, Kind, Settings};
+use lab::replay::{ReplayPlan, replay};
+use lab::{Bench, Outcome, Plan};
 use results::{BAND_EDGES, DriveFacts, HostFacts, VERSION, percentile_grid, rounded};
+use text::problem::{Problem, Problems};
+use workload::job::Job;
+use workload::replay::{Beyond, Layout};
+use workload::trace::Trace;
 
 /// What is to be reviewed.
 #[derive(Clone, Debug)]
@@ -121,7 +120,7 @@ pub fn check(request: &Request) -> Result<(), Problems> {
         };
         for yours in &request.yours {
             let fits = match &yours.workload {
-                Workload::Jobs(jobs) => resolve(jobs, capacity).map(|_| ()),
+                Workload::Jobs(jobs) => workload::check(jobs, capacity),
                 Workload::Trace(trace) => {
                     Layout::new(trace, &sheet.id, capacity, Beyond::Wrap).map(|_| ())
                 }
@@ -252,7 +251,7 @@ fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
         id: sheet.id.clone(),
         name: sheet.name.clone(),
         label,
-        catalogued: crate::catalogue::drive_names().contains(&&*sheet.id),
+        catalogued: catalogue::drive_names().contains(&&*sheet.id),
         medium: sheet.medium.clone(),
         form_factor: sheet.form_factor.clone(),
         interface: sheet.interface.clone(),

@@ -1,7 +1,7 @@
 //! A point of fixed conditions: measured with several seeds, one after the other on one bench, until its mean is known.
 //!
 //! What one seed alone gives is kept beside the whole: sentences name only what holds with each, and tails show the band
-//! they span. A mean is known when half its 95 % interval, from slices of the runs ([`crate::statistics`]), is within
+//! they span. A mean is known when half its 95 % interval, from slices of the runs ([`statistics`]), is within
 //! [`KNOWN`], and when they have lasted as long as the suite lets a drive settle: what has not begun to change looks very
 //! sure of itself. Until then every seed runs again, as long as all its runs before, at most [`ROUNDS`] times. A mean that
 //! is not known then is shown and said not to be. Left out: what changes more slowly than the longest of these runs.
@@ -10,9 +10,9 @@ use super::measure::{Keep, measurement};
 use super::results::{Across, Figures, Measurement};
 use super::run::{OnBench, Runner, Task, rate_of, time_for};
 use super::suite::PointSpec;
-use crate::problem::Problems;
-use crate::run::Outcome;
+use lab::Outcome;
 use model::Span;
+use text::problem::Problems;
 
 /// The mean is known when half its 95 % interval is at most this share of it.
 const KNOWN: f64 = 0.05;

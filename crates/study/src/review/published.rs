@@ -10,8 +10,8 @@ use super::results::{Chapter, Published, Settings, rounded};
 use crate::ledger::figure::{Clock, Direction, RunFigure, Statistic, What};
 use crate::ledger::published::Point;
 use crate::ledger::{self, SOURCES};
-use crate::problem::Problems;
-use crate::workload::job::{BlockSizes, Job, Mix};
+use text::problem::Problems;
+use workload::job::{BlockSizes, Job, Mix};
 
 /// All that belong to the request's drives.
 ///
@@ -168,7 +168,7 @@ impl Workload {
         };
         let like = |job: &Job| {
             let small = match job.size {
-                Some(crate::workload::job::Extent::Bytes(size)) => size < LEAST_SPAN,
+                Some(workload::job::Extent::Bytes(size)) => size < LEAST_SPAN,
                 _ => false,
             };
             job.mix == first.mix
@@ -247,8 +247,8 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue;
     use crate::review::Suite;
+    use catalogue;
 
     fn of(drive: &str) -> Vec<Published> {
         let request = Request {

@@ -8,7 +8,7 @@ use model::Part;
 use serde::Serialize;
 
 use super::sensitivity::Moved;
-use crate::statistics::Histogram;
+use statistics::Histogram;
 
 /// Version of the schema.
 pub const VERSION: u32 = 1;
@@ -352,7 +352,7 @@ fn ends(values: impl Iterator<Item = Option<f64>>) -> Option<[f64; 2]> {
 
 impl Across {
     /// Of the same direction with each seed; `None` with fewer than two. `whole` also gives [`Across::at`].
-    pub(crate) fn of(each: &[&Figures], whole: bool) -> Option<Across> {
+    pub fn of(each: &[&Figures], whole: bool) -> Option<Across> {
         if each.len() < 2 {
             return None;
         }
@@ -428,7 +428,7 @@ pub struct Series {
 }
 
 /// Six significant digits: all that a figure of a model deserves, and shorter to write.
-pub(crate) fn rounded(value: f64) -> f64 {
+pub fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }

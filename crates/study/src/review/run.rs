@@ -15,13 +15,13 @@ use super::measure::{Keep, measurement};
 use super::results::{Chapter, Measurement, Point, Settings};
 use super::suite::{self, CHAPTERS, Effort, PointSpec, Saturation, paced_points, sustained_point};
 use super::{Request, Workload, Yours};
-use crate::problem::Problems;
-use crate::run::replay::ReplayPlan;
-use crate::run::{Outcome, Plan, ThreadOutcome};
-use crate::workload::fio::{self, Surroundings};
-use crate::workload::job::Job;
-use crate::workload::replay::{Beyond, Pace};
-use crate::workload::trace::Trace;
+use lab::replay::ReplayPlan;
+use lab::{Outcome, Plan, ThreadOutcome};
+use text::problem::Problems;
+use workload::fio::{self, Surroundings};
+use workload::job::Job;
+use workload::replay::{Beyond, Pace};
+use workload::trace::Trace;
 
 /// What turns plans into outcomes: [`super::Virtual`], or something simpler in a test.
 pub trait Simulator: Sync {

@@ -15,11 +15,11 @@ use super::Request;
 use super::measure::{Keep, measurement};
 use super::results::{Measurement, rounded};
 use super::run::{Event, Listener, total_iops};
-use crate::catalogue::{self, DriveSheet, Kind};
 use crate::fit::Parameter;
-use crate::problem::Problems;
-use crate::run::{Plan, simulate};
-use crate::workload::job::{BlockSizes, Job, Mix};
+use catalogue::{DriveSheet, Kind};
+use lab::{Plan, simulate};
+use text::problem::Problems;
+use workload::job::{BlockSizes, Job, Mix};
 
 /// By what a figure is multiplied and divided.
 const FACTOR: f64 = 1.5;

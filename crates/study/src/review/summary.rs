@@ -3,8 +3,8 @@
 use comfy_table::{Cell, CellAlignment, Table};
 
 use super::results::{Figures, Measurement, Point, Review};
-use crate::report::quantity::{count, megabytes_a_second, microseconds};
-use crate::report::terminal::{self, Width};
+use text::digits::{count, megabytes_a_second, microseconds};
+use text::terminal::{self, Width};
 
 /// A row: what it is, and the figure of one drive's measurement.
 struct Row {

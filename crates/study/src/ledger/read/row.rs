@@ -6,12 +6,12 @@ use std::sync::Arc;
 use toml_edit::{Item, TableLike, Value};
 
 use super::Known;
-use crate::catalogue::{Figure, Kind};
-use crate::ledger::cursor::{Cursor, Page};
 use crate::ledger::expression::Expression;
 use crate::ledger::figure::{DEEP, RunFigure, of_drive};
 use crate::ledger::{Evidence, Judgement, Published, Row, Tolerance, rows};
-use crate::problem::{Place, nearest};
+use catalogue::{Figure, Kind};
+use text::problem::{Place, nearest};
+use text::toml::{Cursor, Page};
 
 /// Reads one `[[row]]`; `None` if it is wrong.
 pub(super) fn row(

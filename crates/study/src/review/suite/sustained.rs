@@ -8,9 +8,9 @@
 use model::media::Precondition;
 
 use super::PointSpec;
-use crate::report::quantity::{digits, duration};
 use crate::review::results::{Series, Settings, rounded};
-use crate::statistics::{ROUNDS, steady_state};
+use statistics::{ROUNDS, steady_state};
+use text::digits::{digits, duration};
 
 const THREADS: u32 = 4;
 const DEPTH: u32 = 8;

@@ -4,7 +4,7 @@ use model::Part;
 
 use super::range::Range;
 use super::{Facts, Seeds, crossing::CLEAR, listed, sentence};
-use crate::report::quantity::microseconds;
+use text::digits::microseconds;
 
 /// Who answers first, alone.
 pub(super) fn alone(seeds: &Seeds<'_>) -> Vec<String> {

@@ -4,9 +4,9 @@ use super::crossing::{CLEAR, overtakes, saturates};
 use super::latency::percent;
 use super::range::{Range, ends, span};
 use super::{Facts, Seeds, listed, sentence};
-use crate::report::quantity::{bytes_binary, count, megabytes_a_second};
 use crate::review::run::total_iops;
 use crate::review::summary::ends_of_cliff;
+use text::digits::{bytes_binary, count, megabytes_a_second};
 
 /// A drive counts as saturated where it does this share of its most.
 const SATURATED: f64 = 0.97;

@@ -1,0 +1,158 @@
+//! What an administrator sees of a drive: the governor's settings, temperature, retention, and what Identify shows.
+//!
+//! No source has model numbers or firmware in Identify's form: they are as such drives are sold, and marked assumed. A
+//! drive whose file has no model number shows its name.
+
+use model::Span;
+use model::management::{Management, Thermal};
+use model::media::{DriveConfig, Medium};
+
+use super::Section;
+use super::common::Identity;
+use text::quantity::{Celsius, KelvinPerWatt, Watts};
+
+pub use super::common::lba_format;
+
+/// Most characters of a model number.
+const MODEL_NUMBER: usize = 40;
+/// Most characters of a serial number.
+const SERIAL: usize = 20;
+/// Most characters of a firmware revision.
+const FIRMWARE: usize = 8;
+
+/// What NVMe's Identify Controller shows: printable ASCII.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NvmeIdentity {
+    /// Up to 40 characters.
+    pub model_number: String,
+    /// What its serial numbers begin with, up to 12 characters.
+    pub serial_prefix: String,
+    /// Up to 8 characters.
+    pub firmware: String,
+    /// PCI vendor; 0 where it is no maker's drive.
+    pub vendor_id: u16,
+}
+
+impl NvmeIdentity {
+    /// The serial number of one such drive: another for each `number`.
+    pub fn serial(&self, number: u64) -> String {
+        let digits = SERIAL - self.serial_prefix.len();
+        let shown = number % 10u64.pow(digits.min(18) as u32);
+        let digits = digits.min(10);
+        format!("{}{shown:0digits$}", self.serial_prefix)
+    }
+}
+
+/// What is read here.
+pub(super) struct Administration {
+    pub(super) management: Management,
+    pub(super) nvme: NvmeIdentity,
+    pub(super) power_loss_protection: Option<bool>,
+}
+
+/// Reads the administrator's part from the root of a drive file.
+pub(super) fn read(root: &mut Section<'_>, identity: &Identity) -> Administration {
+    let limits = root.maybe("power_settings", |root, key| {
+        root.list(key, Watts(0.1)..=Watts(1000.0))
+    });
+    let limits: Vec<f64> = limits.unwrap_or_default().iter().map(|it| it.0).collect();
+    let retention = root.maybe("retention", |root, key| {
+        let day = Span::from_seconds(86_400.0);
+        root.span(key, day..=day * 36_500)
+    });
+    let power_loss_protection = root.maybe("power_loss_protection", |root, key| root.flag(key));
+    Administration {
+        management: Management {
+            lba_formats: identity.lba_formats.clone(),
+            power_limits_watts: limits,
+            thermal: thermal(&mut root.section("thermal")),
+            retention,
+        },
+        nvme: nvme(&mut root.section("nvme"), &identity.name),
+        power_loss_protection,
+    }
+}
+
+fn thermal(section: &mut Section<'_>) -> Thermal {
+    let celsius = Celsius(-40.0)..=Celsius(200.0);
+    let thermal = Thermal {
+        ambient_celsius: section.get("ambient", celsius.clone()).0,
+        kelvin_per_watt: section
+            .get("resistance", KelvinPerWatt(0.0)..=KelvinPerWatt(100.0))
+            .0,
+        time_constant: section.span("time_constant", Span::ZERO..=Span::from_seconds(86_400.0)),
+        warning_celsius: section.get("warning", celsius.clone()).0,
+        critical_celsius: section.get("critical", celsius).0,
+    };
+    if thermal.critical_celsius < thermal.warning_celsius {
+        section.problem(
+            "critical",
+            "`thermal.critical` is below `thermal.warning`",
+            "a drive warns before it is too hot",
+        );
+    }
+    thermal
+}
+
+fn nvme(section: &mut Section<'_>, name: &str) -> NvmeIdentity {
+    let model_number = section.maybe("model_number", |section, key| {
+        ascii(section, key, MODEL_NUMBER)
+    });
+    let shown = |c: char| {
+        if c.is_ascii_graphic() || c == ' ' {
+            c
+        } else {
+            '?'
+        }
+    };
+    NvmeIdentity {
+        model_number: model_number
+            .unwrap_or_else(|| name.chars().map(shown).take(MODEL_NUMBER).collect()),
+        serial_prefix: ascii(section, "serial_prefix", 12),
+        firmware: ascii(section, "firmware", FIRMWARE),
+        vendor_id: section.count("vendor_id", 0..=u16::MAX),
+    }
+}
+
+/// A text in printable ASCII of at most `most` characters.
+fn ascii(section: &mut Section<'_>, key: &str, most: usize) -> String {
+    let text = section.text(key);
+    let printable = text.chars().all(|c| c.is_ascii_graphic() || c == ' ');
+    if printable && text.len() <= most {
+        return text;
+    }
+    section.problem(
+        key,
+        format!("`nvme.{key}` does not fit"),
+        format!("write at most {most} characters of printable ASCII"),
+    );
+    String::new()
+}
+
+impl Administration {
+    /// What is wrong only in combination with the medium.
+    pub(super) fn check(&self, root: &mut Section<'_>, config: &DriveConfig) {
+        if self.power_loss_protection == Some(true) && config.volatile_write_cache() {
+            root.problem(
+                "power_loss_protection",
+                "power-loss protection, and a write buffer that is lost",
+                "set `protected` of the buffer",
+            );
+        }
+        let settings = &self.management.power_limits_watts;
+        let idle = config.idle_watts();
+        if settings.is_empty() {
+            return;
+        }
+        if config.power_limit_watts().is_none() {
+            root.problem(
+                "power_settings",
+                "`power_settings` for a drive whose model has no power governor",
+                "leave it out",
+            );
+        } else if settings.iter().any(|&watts| watts <= idle) {
+            let what = format!("a power setting is not above the idle power of {idle} W");
+            root.problem("power_settings", what, "the governor cannot go so low");
+        }
+    }
+}

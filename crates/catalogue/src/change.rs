@@ -1,0 +1,158 @@
+//! A drive or host of the catalogue with some figures changed: a governor set to 12 W, a drive that has used up its
+//! endurance, a parameter that is being fitted.
+
+use std::sync::Arc;
+
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
+
+use super::{DriveSheet, HostSheet, Located, Role, locate, read_drive, read_host};
+use text::problem::Problems;
+
+/// A figure to change: its dotted key, and its new value in words: `12 W`, `7`, `["4096"]`.
+pub type Change = (String, String);
+
+/// The drive of this name, with figures changed; of a RAID-0 also figures of its members, as `members.NAME.KEY`.
+///
+/// # Errors
+/// As [`super::drive`]; a changed figure that does not exist or does not fit is reported as if its file said so.
+pub fn drive_with(name_or_path: &str, changes: &[Change]) -> Result<DriveSheet, Problems> {
+    let located = locate(name_or_path, "drive", &super::Home::BuiltIn)?;
+    let (of_members, own): (Vec<Change>, Vec<Change>) = changes
+        .iter()
+        .cloned()
+        .partition(|(key, _)| key.starts_with("members."));
+    read_drive(&changed(located, &own)?, Role::Alone(&of_members))
+}
+
+/// The host of this name, with figures changed.
+///
+/// # Errors
+/// As [`drive_with`].
+pub fn host_with(name_or_path: &str, changes: &[Change]) -> Result<HostSheet, Problems> {
+    let located = locate(name_or_path, "host", &super::Home::BuiltIn)?;
+    read_host(&changed(located, changes)?)
+}
+
+pub(super) fn changed(mut located: Located, changes: &[Change]) -> Result<Located, Problems> {
+    if changes.is_empty() {
+        return Ok(located);
+    }
+    // What is wrong with the text itself is reported, with its place, by the reader proper.
+    let Ok(mut document) = located.file.text.parse::<DocumentMut>() else {
+        return Ok(located);
+    };
+    for (key, value) in changes {
+        if set(document.as_table_mut(), key, as_value(value)).is_none() {
+            let what = format!("`{key}` cannot be changed: a part of its name is no section");
+            return Err(Problems::whole(&located.file.origin, what));
+        }
+    }
+    located.file.origin.push_str(" (changed)");
+    located.file.text = Arc::from(document.to_string());
+    Ok(located)
+}
+
+/// The TOML value of a figure in words: what is no number, list or flag is a text.
+pub fn as_value(words: &str) -> Value {
+    words.parse().unwrap_or_else(|_| Value::from(words))
+}
+
+/// The text of a drive's own file.
+pub fn text_of(name_or_path: &str) -> Result<String, Problems> {
+    let located = locate(name_or_path, "drive", &super::Home::BuiltIn)?;
+    Ok(located.file.text.to_string())
+}
+
+/// Sets the figure of a dotted key; `None` if a part of the key is no section.
+fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
+    if let Some((section, rest)) = key.split_once('.') {
+        return set(section_of(root, section)?, rest, value);
+    }
+    if let Some(figure) = root.get_mut(key).and_then(Item::as_table_like_mut) {
+        figure.insert("value", Item::Value(value));
+        return Some(());
+    }
+    let figure = Stated {
+        value,
+        kind: "assumed",
+        source: "changed for this run",
+        note: None,
+    };
+    set_as(root, key, &figure)
+}
+
+/// A figure to be written.
+pub struct Stated<'a> {
+    /// Its value.
+    pub value: Value,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its source.
+    pub source: &'a str,
+    /// A remark.
+    pub note: Option<&'a str>,
+}
+
+/// Writes the figure of a dotted key; `None` if a part of the key is no section.
+pub fn set_as(root: &mut dyn TableLike, key: &str, stated: &Stated<'_>) -> Option<()> {
+    if let Some((section, rest)) = key.split_once('.') {
+        return set_as(section_of(root, section)?, rest, stated);
+    }
+    let mut figure = InlineTable::new();
+    figure.insert("value", stated.value.clone());
+    figure.insert("kind", stated.kind.into());
+    figure.insert("source", stated.source.into());
+    if let Some(note) = stated.note {
+        figure.insert("note", note.into());
+    }
+    root.insert(key, Item::Value(Value::InlineTable(figure)));
+    Some(())
+}
+
+/// The section of this name, made if there is none.
+fn section_of<'a>(root: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn TableLike> {
+    if !root.contains_key(name) {
+        root.insert(name, Item::Table(Table::new()));
+    }
+    root.get_mut(name)?.as_table_like_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive;
+    use model::media::DriveConfig;
+
+    fn limit(sheet: &DriveSheet) -> f64 {
+        match &sheet.config {
+            DriveConfig::XPoint(config) => config.power.limit_watts,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_change_wins_over_family_and_file() {
+        let plain = drive("p4800x-375").expect("built in");
+        // `limit` is the family's, `write` the drive's own.
+        let changes = [
+            ("xpoint.power.limit".to_owned(), "12 W".to_owned()),
+            ("xpoint.power.write".to_owned(), "11 W".to_owned()),
+        ];
+        let governed = drive_with("p4800x-375", &changes).expect("fits");
+        assert_eq!((limit(&plain), limit(&governed)), (18.0, 12.0));
+        assert_ne!(plain.config, governed.config);
+        assert_eq!(drive_with("p4800x-375", &[]).as_ref(), Ok(&plain));
+    }
+
+    #[test]
+    fn a_change_that_is_no_figure_is_refused() {
+        for (key, said) in [
+            ("xpoint.power.limits", "unknown key `xpoint.power.limits`"),
+            ("name.first", "is no section"),
+        ] {
+            let error = drive_with("p4800x-375", &[(key.to_owned(), "12 W".to_owned())]);
+            let error = error.expect_err(key).to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

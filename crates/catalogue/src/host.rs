@@ -1,0 +1,152 @@
+//! A host: `catalogue/host/*.toml`.
+
+use model::Span;
+use model::host::{
+    Bridge, CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise,
+    ProgramCosts,
+};
+
+use super::Section;
+
+/// How completions are noticed, as files name it.
+const COMPLETIONS: &[(&str, CompletionMode)] = &[
+    ("interrupt", CompletionMode::Interrupt),
+    ("polling", CompletionMode::Polling),
+    ("hybrid-polling", CompletionMode::HybridPolling),
+];
+
+/// Sections of `[engine]`, in the order of [`Engine::ALL`].
+const ENGINES: [&str; Engine::COUNT] = [
+    "sync",
+    "pvsync2",
+    "libaio",
+    "posixaio",
+    "io_uring",
+    "user-space",
+];
+
+/// The longest step of a host that makes sense.
+const LONGEST: Span = Span::from_ms(1);
+
+pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
+    let cores = root.count("cores", 1..=1024u16);
+    let completion = root.choice("completion", COMPLETIONS);
+    let mut costs = root.section("engine");
+    let engines = ENGINES.map(|name| engine(&mut costs.section(name)));
+    drop(costs);
+    let noise = read_noise(&mut root.section("noise"));
+    let idle_states = if root.has("sleep") {
+        sleeps(&mut root.section("sleep"))
+    } else {
+        Vec::new()
+    };
+    let hypervisor = root
+        .has("monitor")
+        .then(|| monitor(&mut root.section("monitor")));
+    let bridge = root
+        .has("bridge")
+        .then(|| bridge(&mut root.section("bridge")));
+    HostConfig {
+        cores,
+        io_queues: 0,
+        write_through: false,
+        completion,
+        engines,
+        interrupt: step(root, "interrupt"),
+        interrupt_each: step(root, "interrupt_each"),
+        switch: step(root, "switch"),
+        poll: step(root, "poll"),
+        per_page: step(root, "per_page"),
+        queue_lock: step(root, "queue_lock"),
+        idle_states,
+        noise,
+        bridge,
+        hypervisor,
+    }
+}
+
+fn step(section: &mut Section<'_>, key: &str) -> Span {
+    section.span(key, Span::ZERO..=LONGEST)
+}
+
+fn engine(section: &mut Section<'_>) -> EngineCosts {
+    let hand_off = section.maybe("hand_off", step).unwrap_or(Span::ZERO);
+    let helpers = section.maybe("helpers", |section, key| section.count(key, 0..=1024u16));
+    EngineCosts {
+        application: step(section, "application"),
+        system_call: step(section, "system_call"),
+        submit: step(section, "submit"),
+        reap: step(section, "reap"),
+        hand_off,
+        helpers: helpers.unwrap_or(0),
+    }
+}
+
+/// What Aerospike's test costs on this host.
+pub(super) fn read_act(section: &mut Section<'_>) -> ProgramCosts {
+    let fill = section.rate("fill", 1e8..=1e12);
+    ProgramCosts {
+        timer_slack: step(section, "timer_slack"),
+        generate: step(section, "generate"),
+        signal: step(section, "signal"),
+        wake: step(section, "wake"),
+        transaction: step(section, "transaction"),
+        fill_picoseconds_per_byte: fill.picoseconds_per_byte(),
+    }
+}
+
+fn read_noise(section: &mut Section<'_>) -> Noise {
+    Noise {
+        every: section.span("every", Span::from_us(10)..=Span::from_ms(1_000_000)),
+        mean: section.span("mean", Span::ZERO..=LONGEST),
+    }
+}
+
+/// Two lists of one length: after how long, and how long to wake.
+fn sleeps(section: &mut Section<'_>) -> Vec<IdleState> {
+    let after = section.list("after", Span::ZERO..=Span::from_ms(1000));
+    let exit = section.list("exit", Span::ZERO..=LONGEST);
+    if after.len() != exit.len() {
+        section.problem(
+            "exit",
+            format!("{} sleeps but {} times to wake", after.len(), exit.len()),
+            "`after` and `exit` are lists of one length",
+        );
+    }
+    if !after.is_sorted() {
+        section.problem(
+            "after",
+            "sleeps are not in order",
+            "rising times without work",
+        );
+    }
+    after
+        .into_iter()
+        .zip(exit)
+        .map(|(after, exit)| IdleState { after, exit })
+        .collect()
+}
+
+fn bridge(section: &mut Section<'_>) -> Bridge {
+    Bridge {
+        crossing: step(section, "crossing"),
+        ps_per_byte: section.rate("rate", 1e6..=1e12).picoseconds_per_byte(),
+    }
+}
+
+fn monitor(section: &mut Section<'_>) -> Hypervisor {
+    let idle_states = if section.has("sleep") {
+        sleeps(&mut section.section("sleep"))
+    } else {
+        Vec::new()
+    };
+    Hypervisor {
+        kick: step(section, "kick"),
+        down: step(section, "down"),
+        up: step(section, "up"),
+        per_page: step(section, "per_page"),
+        noise: read_noise(&mut section.section("noise")),
+        idle_states,
+        coalesce_from: section.count("coalesce_from", 0..=1024u16),
+    }
+}

@@ -1,0 +1,302 @@
+//! Drives and hosts as written: one TOML each under `catalogue/`, every figure with its source and kind.
+//!
+//! To add a drive: one file under `catalogue/`, nothing else. To add a medium: a file here with a [`MediumSection`],
+//! and its line in [`MEDIA`]. Drives of one family share `NAME.family.toml`: a drive that says `family = "NAME"` takes from
+//! there whatever its own file does not say. What neither says of [`administration`] comes from `common.toml`.
+
+pub mod administration;
+pub mod change;
+mod common;
+mod figure;
+mod host;
+mod locate;
+mod nand;
+mod raid0;
+mod ram;
+pub mod section;
+mod setting;
+mod sheet;
+mod xpoint;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use model::media::{DriveConfig, Medium};
+use toml_edit::Document;
+
+pub use administration::NvmeIdentity;
+pub use change::{Change, drive_with, host_with};
+pub use common::Identity;
+pub use locate::drives_like;
+use locate::{Home, Located, built_in, built_in_paths, locate, stem};
+use section::Findings;
+pub use section::Section;
+pub use setting::Settings;
+pub use sheet::{DriveSheet, Figure, HostSheet, Kind, Spare};
+
+use text::problem::Problems;
+use text::toml::{SourceFile, parse};
+
+/// What holds for every drive that does not say otherwise.
+const COMMON: &str = include_str!("../../../catalogue/common.toml");
+
+/// The section that says what a medium is made of.
+struct MediumSection {
+    /// Its name.
+    name: &'static str,
+    /// Reads it.
+    read: fn(&mut Section<'_>, &Context<'_>) -> DriveConfig,
+    /// The figures that a fit sets unless it is told which: what differs between drives of one medium and shows in every
+    /// benchmark.
+    free: &'static [&'static str],
+    /// Whether it is made of other drives, whose figures `members.NAME.KEY` changes.
+    composed: bool,
+}
+
+/// The media there are.
+const MEDIA: &[MediumSection] = &[xpoint::SECTION, nand::SECTION, ram::SECTION, raid0::SECTION];
+
+/// What a medium's reader may need beside its own section.
+pub struct Context<'a> {
+    /// Bytes a host can address, a multiple of 4096.
+    pub capacity: u64,
+    /// Bytes in a logical block: 512 or 4096.
+    pub block: u32,
+    /// Rated endurance in bytes written, if published.
+    pub endurance_bytes: Option<u64>,
+    /// Where the drive's file is: members and families are looked for beside it first.
+    home: &'a Home,
+    /// Whether the drive is a member of another.
+    role: Role<'a>,
+}
+
+/// Whether a drive is read for itself or as a part of another.
+#[derive(Clone, Copy)]
+enum Role<'a> {
+    /// For itself, with these figures of its members changed (`members.NAME.KEY`).
+    Alone(&'a [Change]),
+    /// As a member of another.
+    Member,
+}
+
+/// The drive of this name, or in the file at this path.
+///
+/// # Errors
+/// Everything wrong with the file, or that there is no such drive and what the nearest name is.
+pub fn drive(name_or_path: &str) -> Result<DriveSheet, Problems> {
+    read_drive(
+        &locate(name_or_path, "drive", &Home::BuiltIn)?,
+        Role::Alone(&[]),
+    )
+}
+
+/// The host of this name, or in the file at this path.
+///
+/// # Errors
+/// Everything wrong with the file, or that there is no such host and what the nearest name is.
+pub fn host(name_or_path: &str) -> Result<HostSheet, Problems> {
+    read_host(&locate(name_or_path, "host", &Home::BuiltIn)?)
+}
+
+/// All drives of the built-in catalogue, by medium and id.
+///
+/// # Errors
+/// Everything wrong with all of them (a test sees to it that there is nothing).
+pub fn drives() -> Result<Vec<DriveSheet>, Problems> {
+    let mut problems = Vec::new();
+    let mut sheets = Vec::new();
+    for path in built_in_paths("drive") {
+        let sheet = built_in(path).and_then(|located| read_drive(&located, Role::Alone(&[])));
+        match sheet {
+            Ok(sheet) => sheets.push(sheet),
+            Err(found) => problems.extend(found.0),
+        }
+    }
+    Problems(problems).or(sheets)
+}
+
+/// The names of the built-in drives.
+pub fn drive_names() -> Vec<&'static str> {
+    built_in_paths("drive").into_iter().map(stem).collect()
+}
+
+/// The names of the built-in hosts.
+pub fn host_names() -> Vec<&'static str> {
+    built_in_paths("host").into_iter().map(stem).collect()
+}
+
+/// The drive in this text; `origin` names the text in messages. Families are those of the built-in catalogue.
+///
+/// # Errors
+/// Everything wrong with the text.
+pub fn drive_from_text(origin: &str, text: &str) -> Result<DriveSheet, Problems> {
+    read_drive(&in_text(origin, text), Role::Alone(&[]))
+}
+
+/// The host in this text; `origin` names the text in messages.
+///
+/// # Errors
+/// Everything wrong with the text.
+pub fn host_from_text(origin: &str, text: &str) -> Result<HostSheet, Problems> {
+    read_host(&in_text(origin, text))
+}
+
+fn in_text(origin: &str, text: &str) -> Located {
+    Located {
+        id: stem(Path::new(origin)).to_owned(),
+        file: SourceFile {
+            origin: origin.to_owned(),
+            text: Arc::from(text),
+        },
+        home: Home::BuiltIn,
+    }
+}
+
+/// The family's file that the document names, if it names one.
+fn family(document: &Document<&str>, located: &Located) -> Result<Option<Located>, Problems> {
+    let Some(item) = document.get("family") else {
+        return Ok(None);
+    };
+    // A family that is no string is reported by the reader of the common part.
+    let Some(name) = item.as_str() else {
+        return Ok(None);
+    };
+    locate(name, "family", &located.home)
+        .map(Some)
+        .map_err(|mut problems| {
+            for problem in &mut problems.0 {
+                let help = problem.help.take();
+                *problem = located
+                    .file
+                    .problem(item.span(), format!("no family `{name}`"), help);
+            }
+            problems
+        })
+}
+
+fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems> {
+    let own = parse(&located.file)?;
+    let findings = Findings::default();
+    let family = findings.family(family(&own, located)).flatten();
+    let family = family.as_ref().and_then(|family| {
+        let document = findings.family(parse(&family.file))?;
+        Some((&family.file, document))
+    });
+    let common = SourceFile {
+        origin: String::from("catalogue/common.toml"),
+        text: Arc::from(COMMON),
+    };
+    let of_all = parse(&common)?;
+    let behind = family
+        .as_ref()
+        .map(|(file, document)| (*file, document.as_table() as _))
+        .into_iter()
+        .chain([(&common, of_all.as_table() as _)]);
+    let mut root = Section::root(&findings, (&located.file, own.as_table()), behind);
+    let identity = common::read(&mut root);
+    let context = Context {
+        capacity: identity.capacity,
+        block: identity
+            .lba_formats
+            .first()
+            .map_or(512, |format| format.data),
+        endurance_bytes: identity.endurance_bytes,
+        home: &located.home,
+        role,
+    };
+    let administration = administration::read(&mut root, &identity);
+    let medium = read_medium(&mut root, &context);
+    if let Some((_, config)) = &medium {
+        administration.check(&mut root, config);
+    }
+    if let (Role::Alone([(key, _), ..]), Some((medium, _))) = (role, &medium)
+        && !medium.composed
+    {
+        let what = format!("`{key}` cannot be changed: the drive has no members");
+        root.whole_problem(what, "members are those of a RAID-0");
+    }
+    drop(root);
+    let problems = Problems(findings.problems.into_inner());
+    let (Some((medium, config)), true) = (medium, problems.0.is_empty()) else {
+        return Err(problems);
+    };
+    Ok(DriveSheet {
+        id: located.id.clone(),
+        name: identity.name,
+        maker: identity.maker,
+        medium: identity.medium,
+        family: identity.family,
+        form_factor: identity.form_factor,
+        interface: identity.interface,
+        // A RAID may round it down to whole stripes.
+        capacity: config.capacity_bytes(),
+        config,
+        management: administration.management,
+        nvme: administration.nvme,
+        power_loss_protection: administration.power_loss_protection,
+        io_queues: identity.io_queues,
+        endurance_bytes: identity.endurance_bytes,
+        warranty_years: identity.warranty_years,
+        price_usd: identity.price_usd,
+        price_date: identity.price_date,
+        fit: identity.fit,
+        free: medium.free,
+        figures: findings.figures.into_inner(),
+        members: findings.members.into_inner(),
+    })
+}
+
+/// The one section of a medium that the file must have, and what is read from it.
+fn read_medium(
+    root: &mut Section<'_>,
+    context: &Context<'_>,
+) -> Option<(&'static MediumSection, DriveConfig)> {
+    let present: Vec<&'static MediumSection> = MEDIA
+        .iter()
+        .filter(|medium| root.has(medium.name))
+        .collect();
+    let bracketed = |medium: &MediumSection| format!("[{}]", medium.name);
+    let names: Vec<String> = MEDIA.iter().map(bracketed).collect();
+    let help = format!("a drive has one of {}", names.join(", "));
+    match present[..] {
+        [medium] => Some((
+            medium,
+            (medium.read)(&mut root.section(medium.name), context),
+        )),
+        [] => {
+            root.whole_problem("the medium's section is missing", help);
+            None
+        }
+        [_, second, ..] => {
+            let found: Vec<String> = present.iter().map(|medium| bracketed(medium)).collect();
+            let what = format!("more than one medium: {}", found.join(" and "));
+            root.problem(second.name, what, help);
+            // What is wrong inside them is told now, and not when one of them has been taken out.
+            for medium in present {
+                (medium.read)(&mut root.section(medium.name), context);
+            }
+            None
+        }
+    }
+}
+
+fn read_host(located: &Located) -> Result<HostSheet, Problems> {
+    let own = parse(&located.file)?;
+    let findings = Findings::default();
+    let mut root = Section::root(&findings, (&located.file, own.as_table()), None);
+    let name = root.name("name");
+    let config = host::read(&mut root);
+    let sockets = root.maybe("sockets", |root, key| root.count(key, 1..=16u16));
+    let act = root
+        .has("act")
+        .then(|| host::read_act(&mut root.section("act")));
+    drop(root);
+    Problems(findings.problems.into_inner()).or(HostSheet {
+        id: located.id.clone(),
+        name,
+        config,
+        sockets: sockets.unwrap_or(1),
+        act,
+        figures: findings.figures.into_inner(),
+    })
+}

@@ -1,0 +1,143 @@
+//! Finding a catalogue file: by its path, beside the file that names it, or in the catalogue inside the program.
+
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use include_dir::{Dir, include_dir};
+
+use text::problem::{Place, Problem, Problems, nearest};
+use text::toml::SourceFile;
+
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../catalogue");
+
+/// Where a catalogue file came from.
+#[derive(Clone, Debug)]
+pub(super) enum Home {
+    /// The catalogue inside the program.
+    BuiltIn,
+    /// A folder on disk.
+    Folder(PathBuf),
+}
+
+/// A catalogue file that has been found.
+pub(super) struct Located {
+    pub(super) id: String,
+    pub(super) file: SourceFile,
+    pub(super) home: Home,
+}
+
+pub(super) fn stem(path: &Path) -> &str {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or_default();
+    name.strip_suffix(".toml").unwrap_or(name)
+}
+
+/// Files of the built-in catalogue that are drives, hosts or families, in the order of folder and name.
+pub(super) fn built_in_paths(what: &str) -> Vec<&'static Path> {
+    let mut paths: Vec<&'static Path> = BUILT_IN
+        .dirs()
+        .flat_map(|folder| folder.files())
+        .map(include_dir::File::path)
+        .filter(|path| {
+            let is_toml = path
+                .extension()
+                .is_some_and(|extension| extension == "toml");
+            let is = if stem(path).ends_with(".family") {
+                "family"
+            } else if path.starts_with("host") {
+                "host"
+            } else {
+                "drive"
+            };
+            is_toml && is == what
+        })
+        .collect();
+    // XPoint first, as the drives this began with; then by name.
+    paths.sort_by_key(|path| (Reverse(path.starts_with("xpoint")), path.to_path_buf()));
+    paths
+}
+
+pub(super) fn built_in(path: &Path) -> Result<Located, Problems> {
+    let origin = format!("catalogue/{}", path.display());
+    let text = BUILT_IN
+        .get_file(path)
+        .and_then(include_dir::File::contents_utf8)
+        .ok_or_else(|| Problems::whole(&*origin, "not UTF-8"))?;
+    Ok(Located {
+        id: stem(path).to_owned(),
+        file: SourceFile {
+            origin,
+            text: Arc::from(text),
+        },
+        home: Home::BuiltIn,
+    })
+}
+
+fn on_disk(path: &Path) -> Result<Located, Problems> {
+    let origin = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
+    Ok(Located {
+        id: stem(path).to_owned(),
+        file: SourceFile {
+            origin,
+            text: Arc::from(text),
+        },
+        home: Home::Folder(path.parent().unwrap_or(Path::new("")).to_owned()),
+    })
+}
+
+/// The drive, host or family of this name: a path, a file beside the one that names it, or one of the built-in ones.
+pub(super) fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, Problems> {
+    if name.ends_with(".toml") || name.contains(['/', '\\']) {
+        return on_disk(Path::new(name));
+    }
+    let file_name = match what {
+        "family" => format!("{name}.family"),
+        _ => name.to_owned(),
+    };
+    if let Home::Folder(folder) = beside {
+        let path = folder.join(format!("{file_name}.toml"));
+        if path.is_file() {
+            return on_disk(&path);
+        }
+    }
+    let paths = built_in_paths(what);
+    if let Some(path) = paths.iter().find(|path| stem(path) == file_name) {
+        return built_in(path);
+    }
+    let meant = meant(name, &file_name, &paths);
+    Err(Problems(vec![Problem {
+        origin: name.to_owned(),
+        place: Place::Whole,
+        what: format!("there is no {what} of this name"),
+        help: Some(match (meant.is_empty(), what) {
+            (false, _) => format!("did you mean `{}`?", meant.join("` or `")),
+            (true, "drive") => String::from(
+                "`drivelab drives` lists them; a file of your own is named by its path",
+            ),
+            (true, _) => String::from("a file of your own is named by its path"),
+        }),
+    }]))
+}
+
+/// Built-in drives that somebody may have meant who wrote this.
+pub fn drives_like(written: &str) -> Vec<&'static str> {
+    meant(written, written, &built_in_paths("drive"))
+}
+
+/// The names that somebody may have meant who wrote this one: those that hold it (`p4800x`), else the nearest.
+fn meant<'a>(written: &str, file_name: &str, paths: &[&'a Path]) -> Vec<&'a str> {
+    let part = written.to_ascii_lowercase();
+    let known = || paths.iter().map(|path| stem(path));
+    let holding = known().filter(|name| part.len() > 2 && name.contains(&part));
+    let mut names: Vec<&str> = holding.collect();
+    if names.is_empty() {
+        names.extend(nearest(file_name, known()));
+    }
+    for name in &mut names {
+        *name = name.trim_end_matches(".family");
+    }
+    names
+}

@@ -1,0 +1,119 @@
+//! Settings of a drive that differ from what its file says, as a user of one run gives them.
+
+use model::Span;
+use model::management::{LbaFormat, Refusal};
+use model::media::Medium;
+
+use super::DriveSheet;
+use text::problem::{Place, Problem, Problems};
+use text::quantity::Quantity;
+
+/// What is set; nothing unless given.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Settings {
+    /// The governor's limit in watts.
+    pub power_limit: Option<f64>,
+    /// Logical block format, whatever its rating.
+    pub lba_format: Option<LbaFormat>,
+    /// SMART's Percentage Used.
+    pub percentage_used: Option<f64>,
+    /// How long the drive has been on.
+    pub uptime: Option<Span>,
+}
+
+impl Settings {
+    /// What is set, in words for a reader.
+    pub fn words(&self) -> Vec<String> {
+        let power = self
+            .power_limit
+            .map(|watts| format!("power limit {watts} W"));
+        let format = self.lba_format.map(|format| {
+            let bytes = match format.metadata {
+                0 => format!("{} B", format.data),
+                metadata => format!("{} B with {metadata} B of metadata", format.data),
+            };
+            format!("blocks of {bytes}")
+        });
+        let used = self
+            .percentage_used
+            .map(|percent| format!("{percent} % of its endurance used up"));
+        let uptime = self
+            .uptime
+            .map(|uptime| format!("on for {}", uptime.show()));
+        [power, format, used, uptime]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+}
+
+impl DriveSheet {
+    /// Applies all settings that are given, to be called once on what the catalogue gave.
+    ///
+    /// # Errors
+    /// All of them that the drive does not have, each named as the option of the command line.
+    pub fn set(&mut self, settings: &Settings) -> Result<(), Problems> {
+        let mut problems = Vec::new();
+        let mut note = |option: &str, result: Result<(), Refusal>, help: Option<String>| {
+            if let Err(refusal) = result {
+                problems.push(Problem {
+                    origin: String::from(option),
+                    place: Place::Whole,
+                    what: format!("{}: {refusal}", self.id),
+                    help,
+                });
+            }
+        };
+        if let Some(watts) = settings.power_limit {
+            let idle = self.config.idle_watts();
+            let above = format!("its idle power is {idle} W");
+            note(
+                "--power-limit",
+                self.config.set_power_limit(watts),
+                Some(above),
+            );
+        }
+        if let Some(percent) = settings.percentage_used {
+            let set = self.config.set_percentage_used(percent);
+            note("--percentage-used", set, None);
+        }
+        if let Some(uptime) = settings.uptime {
+            note("--uptime", self.config.set_uptime(uptime), None);
+        }
+        if let Some(format) = settings.lba_format {
+            let formats = &self.management.lba_formats;
+            if formats.iter().any(|it| it.same_layout(&format)) {
+                self.config.set_lba_format(format);
+            } else {
+                let offered: Vec<String> = formats.iter().map(LbaFormat::to_string).collect();
+                let none = Refusal::Unsupported("the drive has no such format");
+                let help = format!("it offers {}", offered.join(", "));
+                note("--lba-format", Err(none), Some(help));
+            }
+        }
+        Problems(problems).or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_told_in_words() {
+        assert_eq!(Settings::default().words(), [""; 0]);
+        let settings = Settings {
+            power_limit: Some(12.0),
+            lba_format: crate::administration::lba_format("4096+8"),
+            percentage_used: Some(104.0),
+            uptime: Some(Span::from_seconds(600.0)),
+        };
+        let wanted = [
+            "power limit 12 W",
+            "blocks of 4096 B with 8 B of metadata",
+            "104 % of its endurance used up",
+            "on for 10 min",
+        ];
+        assert_eq!(settings.words(), wanted);
+    }
+}

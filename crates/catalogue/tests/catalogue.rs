@@ -1,0 +1,277 @@
+//! The catalogue as users meet it: what is built in, what a file of their own may get wrong, and what they are told.
+
+use model::media::Medium;
+use std::fs;
+
+use proptest::prelude::*;
+
+const RAM_DISK: &str = include_str!("../../../catalogue/ram/ram-disk.toml");
+
+/// A drive file with only what it must have, and a place to break it.
+fn drive_with(root: &str, ram: &str) -> String {
+    format!(
+        r#"name = "Test drive"
+maker = "nobody"
+medium = "DRAM"
+form_factor = {{ value = "card", kind = "spec", source = "S4-034" }}
+interface = {{ value = "PCIe", kind = "spec", source = "S4-035" }}
+io_queues = {{ value = 8, kind = "assumed", source = "a test" }}
+{root}
+
+[ram]
+{ram}
+"#
+    )
+}
+
+const CAPACITY: &str = r#"capacity = { value = "1 GB", kind = "spec", source = "S4-016" }"#;
+const FORMATS: &str = r#"lba_formats = { value = ["512"], kind = "spec", source = "S2-054" }"#;
+const PER_COMMAND: &str = r#"per_command = { value = "1 us", kind = "fitted", source = "S1-001" }"#;
+const RATE: &str = r#"rate = { value = "1 GB/s", kind = "fitted", source = "S1-002" }"#;
+
+fn messages(text: &str) -> String {
+    match catalogue::drive_from_text("test.toml", text) {
+        Ok(sheet) => format!("no problem: {}", sheet.name),
+        Err(problems) => problems.render(false),
+    }
+}
+
+/// What the file itself has wrong is told with an unknown family, not after it; what may stand in the family is not
+/// called missing.
+#[test]
+fn an_unknown_family_hides_nothing_else() {
+    let capacity = r#"family = "optane-sdd"
+capacity = { value = "375 Gb", kind = "speck", source = "S4-016" }
+drive_writes_per_day = { value = 30, kind = "spec", source = "S4-014" }
+bogus = 3"#;
+    let rate = "rate = { value = \"fast\", kind = \"fitted\", source = \"S1-002\" }";
+    insta::assert_snapshot!(messages(&drive_with(capacity, rate)));
+}
+
+#[test]
+fn every_built_in_drive_loads() {
+    let drives =
+        catalogue::drives().unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+    assert!(!drives.is_empty());
+    let names: Vec<&str> = drives.iter().map(|drive| &*drive.id).collect();
+    assert_eq!(names, catalogue::drive_names());
+    for name in names {
+        assert_eq!(
+            catalogue::drive(name).map(|drive| drive.id).as_deref(),
+            Ok(name)
+        );
+    }
+}
+
+#[test]
+fn two_media_do_not_hide_what_is_wrong_inside_them() {
+    let ram = format!(
+        "{PER_COMMAND}\nrate = {{ value = \"1 GB\", kind = \"fitted\", source = \"S1-002\" }}"
+    );
+    let root = format!("{CAPACITY}\n{FORMATS}\n[raid0]\nmember = 3");
+    let said = messages(&drive_with(&root, &ram));
+    for part in [
+        "more than one medium: [ram] and [raid0]",
+        "`ram.rate`",
+        "raid0.member",
+    ] {
+        assert!(said.contains(part), "{part} in:\n{said}");
+    }
+}
+
+#[test]
+fn every_built_in_host_loads() {
+    for name in catalogue::host_names() {
+        let host =
+            catalogue::host(name).unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+        assert_eq!(host.id, name);
+    }
+}
+
+#[test]
+fn a_right_file_is_read_whole() {
+    let text = drive_with(
+        &format!(
+            "{CAPACITY}\n{FORMATS}\n\
+             warranty = {{ value = \"5 years\", kind = \"spec\", source = \"S4-015\" }}\n\
+             drive_writes_per_day = {{ value = 30, kind = \"spec\", source = \"S4-014\" }}\n\
+             price = {{ value = \"40 USD\", date = \"2017-11\", kind = \"spec\", source = \"S4-033\" }}"
+        ),
+        &format!("{PER_COMMAND}\n{RATE}"),
+    );
+    let sheet = catalogue::drive_from_text("test.toml", &text).expect("it is right");
+    assert_eq!(sheet.id, "test");
+    assert_eq!(sheet.capacity, 1_000_000_000 / 4096 * 4096);
+    assert_eq!(sheet.warranty_years, Some(5.0));
+    let writes = sheet.endurance_bytes.expect("endurance is published") as f64;
+    assert!(
+        (writes / (30.0 * 1825.0 * 1e9) - 1.0).abs() < 1e-5,
+        "{writes}"
+    );
+    assert_eq!(sheet.drive_writes_per_day(), Some(30.0));
+    assert_eq!(sheet.price_date.as_deref(), Some("2017-11"));
+    let shared = sheet.figures.iter().filter(|figure| figure.inherited);
+    assert!(shared.clone().count() > 0);
+    assert!(
+        shared
+            .clone()
+            .all(|figure| figure.file == "catalogue/common.toml")
+    );
+    assert_eq!(
+        sheet.figure("ram.per_command").map(|f| &*f.value),
+        Some("1 us")
+    );
+}
+
+#[test]
+fn all_problems_come_at_once() {
+    let text = drive_with(
+        r#"capacity = { value = "1 Gb", kind = "spec", source = "S4-016" }
+lba_formats = { value = ["520"], kind = "guess", source = "" }
+colour = "red"
+warranty = "5 years"
+price = { value = "40 USD", kind = "spec", source = "S4-033", sauce = "S4-033" }
+endurance = { kind = "spec", source = "S4-014" }"#,
+        r#"per_comand = { value = "1 us", kind = "fitted", source = "S1-001" }
+rate = { value = "1 kB/s", kind = "fitted", source = "S1-002" }"#,
+    );
+    insta::assert_snapshot!(messages(&text));
+}
+
+#[test]
+fn a_drive_needs_exactly_one_medium() {
+    let root = format!("{CAPACITY}\n{FORMATS}");
+    let none = drive_with(&root, "").replace("[ram]", "");
+    let misspelt = drive_with(&root, "").replace("[ram]", "[rom]");
+    let flat = none.clone() + "ram = 7\n";
+    insta::assert_snapshot!(
+        [none, misspelt, flat]
+            .map(|text| messages(&text))
+            .join("\n\n---\n\n")
+    );
+}
+
+#[test]
+fn texts_that_are_not_toml() {
+    let texts = ["name = ", "[ram\n", "name = \"a\"\nname = \"b\"\n", "\u{0}"];
+    insta::assert_snapshot!(texts.map(messages).join("\n\n---\n\n"));
+}
+
+#[test]
+fn values_of_the_wrong_form() {
+    let root = r#"capacity = { value = 375, kind = "spec", source = "S4-016" }
+lba_formats = { value = "512", kind = "spec", source = "S2-054" }
+warranty = { value = "5", kind = "spec", source = "S4-015" }
+drive_writes_per_day = { value = "30", kind = "spec", source = "S4-014" }
+price = { value = "40 EUR", date = "2017", kind = "spec", source = "S4-033" }"#;
+    let ram = r#"per_command = { value = "0.2 ns", kind = "fitted", source = "S1-001", note = 3 }
+rate = { value = "2 GBps", kind = "fitted", source = "S1-002" }"#;
+    insta::assert_snapshot!(messages(&drive_with(root, ram)));
+}
+
+#[test]
+fn a_drive_takes_from_its_family_what_it_does_not_say() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let write = |name: &str, text: String| {
+        fs::write(folder.path().join(name), text).expect("it can be written")
+    };
+    let shared = format!(
+        "{FORMATS}\nwarranty = {{ value = \"5 years\", kind = \"spec\", source = \"S4-015\" }}\n[ram]\n{PER_COMMAND}\n{RATE}\n"
+    );
+    write("shared.family.toml", shared);
+    let own = drive_with(
+        &format!("family = \"shared\"\n{CAPACITY}"),
+        r#"rate = { value = "3 GB/s", kind = "measured", source = "S1-003" }"#,
+    );
+    write("own.toml", own.clone());
+    let path = folder.path().join("own.toml");
+    let sheet = catalogue::drive(path.to_str().expect("a path in UTF-8")).expect("it is right");
+    let figure = |key: &str| sheet.figure(key).map(|f| (&*f.value, f.inherited));
+    assert_eq!(figure("ram.rate"), Some(("3 GB/s", false)));
+    assert_eq!(figure("ram.per_command"), Some(("1 us", true)));
+    assert_eq!(figure("warranty"), Some(("5 years", true)));
+    assert_eq!(figure("capacity"), Some(("1 GB", false)));
+
+    // What is wrong in the family's file is told with the family's line.
+    write(
+        "shared.family.toml",
+        String::from("[ram]\nper_command = 3\nrat = 4\n"),
+    );
+    let problems =
+        catalogue::drive(path.to_str().expect("a path in UTF-8")).expect_err("it is wrong");
+    let shown = problems
+        .render(false)
+        .replace(&*folder.path().to_string_lossy(), "FOLDER");
+    let nowhere = messages(&own.replace("\"shared\"", "\"shared-no-more\""));
+    insta::assert_snapshot!(format!("{shown}\n\n---\n\n{nowhere}"));
+}
+
+/// A RAID-0 of these members, said to hold so much.
+fn raid(capacity: &str, members: &str) -> String {
+    let root = format!(
+        "capacity = {{ value = \"{capacity}\", kind = \"spec\", source = \"S4-016\" }}\n{FORMATS}"
+    );
+    drive_with(&root, "").replace(
+        "[ram]",
+        &format!(
+            "[raid0]\nmembers = {{ value = [{members}], kind = \"spec\", source = \"S4-089\" }}\n\
+             stripe = {{ value = \"128 KiB\", kind = \"assumed\", source = \"a test\" }}"
+        ),
+    )
+}
+
+#[test]
+fn a_raid_holds_what_its_members_hold() {
+    let sheet =
+        catalogue::drive_from_text("test.toml", &raid("8 GiB", "\"ram-disk\", \"ram-disk\""))
+            .expect("it is right");
+    assert_eq!(sheet.capacity, 8 << 30);
+    let p3608 = catalogue::drive("p3608-1600").expect("it is built in");
+    assert_eq!(p3608.capacity, p3608.config.capacity_bytes());
+}
+
+#[test]
+fn raids_that_cannot_be() {
+    let texts = [
+        raid("9 GiB", "\"ram-disk\", \"ram-disk\""),
+        raid("4 GiB", "\"ram-disk\""),
+        raid("8 GiB", "\"ram-disk\", \"ram-disc\""),
+        raid("3200 GB", "\"p3608-1600\", \"p3608-1600\""),
+    ];
+    insta::assert_snapshot!(texts.map(|text| messages(&text)).join("\n\n---\n\n"));
+}
+
+#[test]
+fn names_that_are_no_drive() {
+    let shown = ["ramdisk", "zzz", "./no/such.toml"].map(|name| {
+        catalogue::drive(name)
+            .expect_err("there is none")
+            .render(false)
+    });
+    insta::assert_snapshot!(shown.join("\n\n---\n\n"));
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_text_is_refused_without_a_panic(text in any::<String>()) {
+        prop_assert!(catalogue::drive_from_text("test.toml", &text).is_err());
+    }
+
+    /// A right file with a piece cut out and another put in: read or refused, and refusals can be shown.
+    #[test]
+    fn a_damaged_file_is_read_or_refused(
+        at in 0..RAM_DISK.len(),
+        cut in 0usize..40,
+        put in "[\\[\\]{}=\"a-z0-9 .%\n\u{e9}-]{0,8}",
+    ) {
+        let mut text = RAM_DISK.to_owned();
+        let start = text.floor_char_boundary(at);
+        let end = text.floor_char_boundary((at + cut).min(text.len()));
+        text.replace_range(start..end, &put);
+        if let Err(problems) = catalogue::drive_from_text("test.toml", &text) {
+            prop_assert!(!problems.0.is_empty());
+            prop_assert!(!problems.render(false).is_empty());
+            prop_assert!(!problems.to_string().is_empty());
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Speed: simulated 4 KiB I/Os per CPU-second through workload, host path, drive, statistics and anatomy; and memory of
+//! a preconditioned NAND drive. `cargo bench -p drivelab-lab --bench speed [-- FILTER]` prints a table; a point whose
+//! name does not contain FILTER is left out.
+//!
+//! A harness of its own rather than criterion's, because what counts is CPU time of one thread (Linux gives it in
+//! `/proc/thread-self/schedstat`; elsewhere the wall clock stands in) and a point takes seconds.
+
+use std::time::Instant;
+
+use lab::{Plan, simulate};
+use model::media::Precondition;
+use model::{Command, Device, Drive, Span, Stream, Time};
+use workload::job::{Job, Mix};
+
+/// I/Os simulated for each point; drives are built outside of the time taken.
+const IOS: u64 = 2_000_000;
+
+struct Load {
+    name: &'static str,
+    drive: &'static str,
+    state: Precondition,
+    mix: Mix,
+    read_percent: u32,
+    /// Which aim of the project it stands under, in I/Os per CPU-second.
+    aim: &'static str,
+}
+
+const LOADS: &[Load] = &[
+    Load {
+        name: "ram disk (all but a drive)",
+        drive: "ram-disk",
+        state: Precondition::Fresh,
+        mix: Mix::Read,
+        read_percent: 100,
+        aim: "",
+    },
+    Load {
+        name: "p4800x random read",
+        drive: "p4800x-375",
+        state: Precondition::Fresh,
+        mix: Mix::Read,
+        read_percent: 100,
+        aim: "4.0 M at QD16",
+    },
+    Load {
+        name: "p3700 random read",
+        drive: "p3700-1600",
+        state: Precondition::Steady,
+        mix: Mix::Read,
+        read_percent: 100,
+        aim: "2.0 M",
+    },
+    Load {
+        name: "p3700 steady random write",
+        drive: "p3700-1600",
+        state: Precondition::Steady,
+        mix: Mix::Write,
+        read_percent: 0,
+        aim: "1.0 M",
+    },
+    Load {
+        name: "p3700 70/30 mix",
+        drive: "p3700-1600",
+        state: Precondition::Steady,
+        mix: Mix::ReadWrite,
+        read_percent: 70,
+        aim: "",
+    },
+];
+
+fn main() {
+    let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let wanted = |name: &str| {
+        filter
+            .as_ref()
+            .is_none_or(|filter| name.contains(filter.as_str()))
+    };
+    println!(
+        "{:<36} {:>12} {:>10}   aim",
+        "4 KiB, one thread", "M I/O per s", "ns per I/O"
+    );
+    for load in LOADS {
+        for depth in [1, 16, 256] {
+            let name = format!("{} QD{depth}", load.name);
+            if wanted(&name) {
+                measure(&name, load, depth);
+            }
+        }
+    }
+    if wanted("memory") {
+        memory("p3700-1600");
+    }
+}
+
+fn plan(load: &Load, depth: u32, ios: u64) -> Option<Plan> {
+    let drive = match catalogue::drive(load.drive) {
+        Ok(drive) => drive,
+        Err(problems) => {
+            println!("{}: left out: {problems}", load.drive);
+            return None;
+        }
+    };
+    let mut host = match catalogue::host("xeon-2017") {
+        Ok(host) => host.config,
+        Err(problems) => panic!("{problems}"),
+    };
+    host.io_queues = drive.io_queues;
+    Some(Plan {
+        drive: drive.config,
+        state: load.state,
+        host,
+        jobs: vec![Job {
+            random: true,
+            mix: load.mix,
+            read_percent: load.read_percent,
+            iodepth: depth,
+            number_ios: Some(ios),
+            ..Job::default()
+        }],
+        seed: 1,
+        series_every: Span::ZERO,
+    })
+}
+
+/// Times each point is run; the quickest counts, being the least disturbed by what else the machine does.
+const REPEATS: usize = 3;
+
+/// Runs the point with few I/Os and with many: the difference is free of building the drive.
+fn measure(name: &str, load: &Load, depth: u32) {
+    let mut taken = f64::INFINITY;
+    for _ in 0..REPEATS {
+        let (Some(few), Some(many)) = (timed(load, depth, 1000), timed(load, depth, IOS + 1000))
+        else {
+            return;
+        };
+        taken = taken.min(many - few);
+    }
+    let per_second = IOS as f64 / taken;
+    println!(
+        "{name:<36} {:>12.2} {:>10.0}   {}",
+        per_second * 1e-6,
+        1e9 / per_second,
+        load.aim
+    );
+}
+
+/// CPU-seconds of one run; `None` if the drive is not there.
+fn timed(load: &Load, depth: u32, ios: u64) -> Option<f64> {
+    let plan = plan(load, depth, ios)?;
+    let start = Clock::now();
+    if let Err(problems) = simulate(&plan, &|_| {}) {
+        panic!("{problems}");
+    }
+    Some(start.elapsed())
+}
+
+/// CPU time of this thread.
+struct Clock {
+    cpu_ns: Option<u64>,
+    wall: Instant,
+}
+
+impl Clock {
+    fn now() -> Clock {
+        Clock {
+            cpu_ns: thread_cpu_ns(),
+            wall: Instant::now(),
+        }
+    }
+
+    fn elapsed(&self) -> f64 {
+        match (self.cpu_ns, thread_cpu_ns()) {
+            (Some(before), Some(after)) => (after - before) as f64 * 1e-9,
+            _ => self.wall.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+fn thread_cpu_ns() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// Resident bytes of the process.
+fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Random 4 KiB writes, one at a time, without a host.
+fn write_at_random(drive: &mut Drive, from: Time, stream: &mut Stream, count: u64) -> Time {
+    let pages = drive.capacity().bytes / 4096;
+    let mut now = from;
+    let mut done = Vec::new();
+    for _ in 0..count {
+        drive.submit(now, Command::write(0, stream.below(pages) * 4096, 4096));
+        while done.is_empty() {
+            now = drive.next_event();
+            drive.advance(now, now, &mut done);
+        }
+        done.clear();
+    }
+    now
+}
+
+/// A steady drive's layout is computed where it is looked at, and the warm-up runs before the first write: each is shown
+/// with its CPU time and the memory that is resident after it. Memory grows with what is written, to about 9.6 bytes a
+/// page (both maps) once a drive with 39 % of spare area has been overwritten from end to end.
+fn memory(name: &str) {
+    const WRITES: u64 = 2_000_000;
+    let Ok(sheet) = catalogue::drive(name) else {
+        println!("{name}: left out: not in the catalogue");
+        return;
+    };
+    let Some(before) = resident() else {
+        println!("memory: left out: no /proc/self/status here");
+        return;
+    };
+    let mut stream = Stream::new(1, "memory");
+    let start = Clock::now();
+    let mut drive = Drive::new(&sheet.config, Precondition::Steady, 1);
+    let pages = drive.capacity().bytes as f64 / 4096.0;
+    let say = |what: &str| {
+        let per_page = resident().unwrap_or(before).saturating_sub(before) as f64 / pages;
+        println!(
+            "  {what:<28} {:7.3} CPU-s so far {per_page:6.2} bytes per 4 KiB page",
+            start.elapsed()
+        );
+    };
+    println!("{name} in steady state (aims: ready in under 1 s, under 6 bytes)");
+    say("built");
+    let now = write_at_random(&mut drive, Time::ZERO, &mut stream, 1);
+    say("warmed up by a first write");
+    write_at_random(&mut drive, now, &mut stream, WRITES);
+    say(&format!("after {} M writes", WRITES / 1_000_000));
+}

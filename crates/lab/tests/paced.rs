@@ -1,0 +1,62 @@
+//! Jobs with a pace each do not march in step: what they ask of a drive together is as what comes at random.
+
+use lab::{Outcome, Plan, simulate};
+use model::Span;
+use model::media::Precondition;
+use workload::job::{Job, Mix, Rate, RateProcess};
+
+/// Reads of a P4800X, 9,600 a second over all threads.
+fn reads(threads: u32, rate_process: RateProcess) -> Outcome {
+    let plan = Plan {
+        drive: catalogue::drive("p4800x-375").expect("built in").config,
+        state: Precondition::Steady,
+        host: catalogue::host("xeon-2017").expect("built in").config,
+        jobs: vec![Job {
+            mix: Mix::Read,
+            random: true,
+            norandommap: true,
+            numjobs: threads,
+            rate: [Some(Rate::Iops(9_600 / u64::from(threads))), None, None],
+            rate_process,
+            runtime: Some(Span::from_ms(1000)),
+            time_based: true,
+            ..Job::default()
+        }],
+        seed: 1,
+        series_every: Span::ZERO,
+    };
+    simulate(&plan, &|_| {}).expect("it runs")
+}
+
+fn mean_us(outcome: &Outcome) -> f64 {
+    let threads = outcome.threads.iter().map(|thread| &thread.read);
+    let (sum, ios) = threads.fold((0.0, 0), |(sum, ios), read| {
+        (
+            sum + read.latency.mean_ns() * read.ios as f64,
+            ios + read.ios,
+        )
+    });
+    sum / ios as f64 * 1e-3
+}
+
+#[test]
+fn many_paced_jobs_meet_what_random_arrivals_meet() {
+    let random = mean_us(&reads(1, RateProcess::Poisson));
+    for threads in [1, 16, 64] {
+        let outcome = reads(threads, RateProcess::Linear);
+        let mean = mean_us(&outcome);
+        println!("{threads}: {mean:.2} us, at random {random:.2} us");
+        assert!(
+            (mean / random - 1.0).abs() < 0.06,
+            "{threads}: {mean} against {random} us"
+        );
+        let started: Vec<_> = outcome
+            .threads
+            .iter()
+            .map(|thread| thread.started.ns())
+            .collect();
+        assert_eq!(started[0], 0);
+        let gaps = started.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(gaps.clone().all(|gap| gap < 100_000), "{started:?}");
+    }
+}

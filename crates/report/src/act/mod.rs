@@ -1,0 +1,249 @@
+//! What ACT found, as a table for a terminal and as JSON; [`log()`] writes it as ACT does.
+//!
+//! Percentages are of the worst slice, as the verdict takes them. Latencies are in microseconds; a percentile with fewer
+//! than ten samples beyond it is not shown.
+
+mod log;
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Value, json};
+
+use lab::act::{ActPlan, Reason, Score, Tested};
+use statistics::Histogram;
+use text::digits::digits;
+use workload::act::{Generation, Kind};
+
+pub use log::log;
+
+/// Edges of the bands in which a read's time is taken apart, percent.
+const EDGES: [f64; 5] = [0.0, 50.0, 95.0, 99.0, 100.0];
+
+/// One drive's result.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What ran.
+    pub plan: ActPlan,
+    /// A run at one load, or the run at the score.
+    pub tested: Tested,
+    /// The score, where that was asked for.
+    pub score: Option<Score>,
+}
+
+impl Row {
+    /// The load of the run shown.
+    pub(super) fn load(&self) -> f64 {
+        self.tested.config.load_factor()
+    }
+
+    /// What ended the search, or why the one run fails.
+    fn reasons(&self) -> (Option<u32>, Vec<Reason>) {
+        match &self.score {
+            None => (None, self.tested.fails()),
+            Some(score) => match &score.fails {
+                Some((load, tested)) => (Some(*load), tested.fails()),
+                None => (None, Vec::new()),
+            },
+        }
+    }
+
+    fn verdict(&self) -> String {
+        let (at, reasons) = self.reasons();
+        let because = reasons.iter().map(Reason::to_string);
+        let because = because.collect::<Vec<_>>().join("; ");
+        match (&self.score, at) {
+            (None, _) if reasons.is_empty() => String::from("passes"),
+            (None, _) => format!("fails: {because}"),
+            (Some(_), Some(at)) => format!("{at}x fails: {because}"),
+            (Some(_), None) => String::from("passes the highest load tried"),
+        }
+    }
+
+    /// Whether a run at a given load failed.
+    pub fn failed(&self) -> bool {
+        self.score.is_none() && !self.tested.passes()
+    }
+}
+
+/// What was run, in one line.
+pub fn conditions(row: &Row) -> String {
+    let config = &row.tested.config;
+    let threads = match config.generation {
+        Generation::Queues {
+            queues,
+            threads_per_queue,
+        } => {
+            format!("{queues} queues with {threads_per_queue} threads each, latency from the queue")
+        }
+        Generation::Service { threads } => format!("{threads} service threads, latency from issue"),
+    };
+    format!(
+        "ACT {}: {threads}; {} cores; {} s simulated after {} s of warm-up.",
+        config.generation.version(),
+        row.plan.host.cores,
+        digits(config.duration.seconds()),
+        digits(row.plan.warm_up.seconds()),
+    )
+}
+
+/// A line for each drive.
+pub fn table(rows: &[Row]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let scored = rows.iter().any(|row| row.score.is_some());
+    table.set_header([
+        "drive",
+        if scored { "score" } else { "load" },
+        "reads/s",
+        "> 1 ms",
+        "> 2 ms",
+        "> 8 ms",
+        "> 64 ms",
+        "mean us",
+        "p99 us",
+        "p99.9 us",
+        "large r/s",
+        "large w/s",
+    ]);
+    for row in rows {
+        let worst = row.tested.worst();
+        let mut cells = vec![row.plan.name.clone()];
+        cells.push(match &row.score {
+            Some(score) if score.load == 0 => String::from("< 1x"),
+            _ => format!("{}x", trimmed(row.load())),
+        });
+        cells.push(digits(row.tested.rate(Kind::Read)));
+        cells.extend([0, 1, 3, 6].map(|power| format!("{:.2} %", worst[power])));
+        let reads = row.tested.latency(Kind::Read);
+        cells.push(digits(reads.mean_ns() / 1e3));
+        cells.extend([99.0, 99.9].map(|percent| microseconds(reads, percent)));
+        cells.extend([Kind::LargeRead, Kind::LargeWrite].map(|kind| {
+            let (achieved, asked) = (row.tested.rate(kind), row.tested.asked(kind));
+            if asked == 0.0 {
+                String::from("-")
+            } else {
+                format!("{} of {}", digits(achieved), digits(asked))
+            }
+        }));
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.trim_fmt()
+}
+
+/// The verdict on each drive, a line each.
+pub fn verdicts(rows: &[Row]) -> String {
+    let lines = rows
+        .iter()
+        .map(|row| format!("{}: {}", row.plan.name, row.verdict()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Where the time of reads went, by band of latency.
+pub fn anatomy(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        let bands = row.tested.bands.between(&EDGES);
+        let mut header = vec![format!("{}, us", row.plan.name)];
+        header.extend(
+            bands
+                .iter()
+                .map(|band| format!("p{} to p{}", band.from, band.to)),
+        );
+        table.set_header(header);
+        for (index, part) in model::Part::ALL.into_iter().enumerate() {
+            let matters = bands.iter().any(|band| {
+                let all: f64 = band.mean_ns.iter().sum();
+                band.mean_ns[index] > 0.01 * all
+            });
+            if matters {
+                let mut cells = vec![part.name().to_owned()];
+                cells.extend(bands.iter().map(|band| digits(band.mean_ns[index] / 1e3)));
+                table.add_row(cells);
+            }
+        }
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        text.push_str(&format!("\n{}\n", table.trim_fmt()));
+    }
+    text
+}
+
+fn microseconds(histogram: &Histogram, percent: f64) -> String {
+    let value = histogram.percentile(percent);
+    value.map_or(String::from("-"), |value| digits(value.us()))
+}
+
+fn trimmed(load: f64) -> String {
+    let text = format!("{load:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Everything as JSON; described in `docs/act.md`.
+pub fn json(rows: &[Row]) -> Value {
+    json!({
+        "schema": "drivelab act",
+        "version": 1,
+        "program": concat!("drivelab ", env!("CARGO_PKG_VERSION")),
+        "drives": rows.iter().map(drive).collect::<Vec<_>>(),
+    })
+}
+
+fn drive(row: &Row) -> Value {
+    let config = &row.tested.config;
+    let (at, reasons) = row.reasons();
+    let reasons: Vec<String> = reasons.iter().map(Reason::to_string).collect();
+    json!({
+        "drive": row.plan.name,
+        "act_version": config.generation.version(),
+        "seed": row.plan.seed,
+        "host_cores": row.plan.host.cores,
+        "warm_up_seconds": row.plan.warm_up.seconds(),
+        "seconds": row.tested.counted.seconds(),
+        "load": row.load(),
+        "passes": row.tested.passes(),
+        "score": row.score.as_ref().map(|score| score.load),
+        "tried": row.score.as_ref().map(|score| {
+            let tried = score.tried.iter();
+            tried.map(|(load, passes)| json!({ "load": load, "passes": passes })).collect::<Vec<_>>()
+        }),
+        "fails_at": at,
+        "reasons": reasons,
+        "slices": row.tested.slices().iter().map(|slice| {
+            let over = |power: usize| slice[power];
+            json!({
+                "percent_over_1_ms": over(0),
+                "percent_over_2_ms": over(1),
+                "percent_over_4_ms": over(2),
+                "percent_over_8_ms": over(3),
+                "percent_over_16_ms": over(4),
+                "percent_over_32_ms": over(5),
+                "percent_over_64_ms": over(6),
+            })
+        }).collect::<Vec<_>>(),
+        "reads": latency(&row.tested, Kind::Read),
+        "device_reads": latency(&row.tested, Kind::RawRead),
+        "large_reads": latency(&row.tested, Kind::LargeRead),
+        "large_writes": latency(&row.tested, Kind::LargeWrite),
+        "writes": latency(&row.tested, Kind::Write),
+    })
+}
+
+fn latency(tested: &Tested, kind: Kind) -> Value {
+    let histogram = tested.latency(kind);
+    let us = |percent: f64| histogram.percentile(percent).map(|value| value.us());
+    json!({
+        "per_second": tested.rate(kind),
+        "asked_per_second": tested.asked(kind),
+        "mean_us": histogram.mean_ns() / 1e3,
+        "p50_us": us(50.0),
+        "p99_us": us(99.0),
+        "p99_9_us": us(99.9),
+        "p99_99_us": us(99.99),
+        "longest_us": histogram.max().map(|value| value.us()),
+    })
+}

@@ -1,0 +1,75 @@
+//! Lines of Aerospike's certification test.
+
+use serde::Serialize;
+
+use super::{LatencyColumns, table};
+use crate::act::Row;
+use study::review::results::{Latency, rounded};
+use workload::act::Kind;
+
+/// What ran, and its verdict.
+#[derive(Clone, Debug, Serialize)]
+struct Columns {
+    drive: String,
+    act_version: &'static str,
+    state: &'static str,
+    seed: u64,
+    load: f64,
+    passes: bool,
+    score: Option<u32>,
+    seconds: f64,
+    what: &'static str,
+    asked_iops: f64,
+    iops: f64,
+    ios: u64,
+    over_1_ms_percent: Option<f64>,
+    over_2_ms_percent: Option<f64>,
+    over_8_ms_percent: Option<f64>,
+    over_64_ms_percent: Option<f64>,
+}
+
+/// What the kinds of requests are called.
+const KINDS: [(Kind, &str); 5] = [
+    (Kind::Read, "read"),
+    (Kind::RawRead, "device read"),
+    (Kind::LargeRead, "large read"),
+    (Kind::LargeWrite, "large write"),
+    (Kind::Write, "write"),
+];
+
+/// A line for each drive and kind of request: of the run at the given load, or at the score. The shares over a time are
+/// those of the worst slice, of the reads that the verdict counts.
+pub fn act(rows: &[Row]) -> String {
+    let mut lines = Vec::new();
+    for row in rows {
+        let worst = row.tested.worst();
+        for (kind, what) in KINDS {
+            let histogram = row.tested.latency(kind);
+            if histogram.count() == 0 {
+                continue;
+            }
+            let over = |power: usize| (kind == Kind::Read).then(|| rounded(worst[power]));
+            let columns = Columns {
+                drive: row.plan.name.clone(),
+                act_version: row.tested.config.generation.version(),
+                state: row.plan.state.name(),
+                seed: row.plan.seed,
+                load: rounded(row.load()),
+                passes: row.tested.passes(),
+                score: row.score.as_ref().map(|score| score.load),
+                seconds: rounded(row.tested.counted.seconds()),
+                what,
+                asked_iops: rounded(row.tested.asked(kind)),
+                iops: rounded(row.tested.rate(kind)),
+                ios: histogram.count(),
+                over_1_ms_percent: over(0),
+                over_2_ms_percent: over(1),
+                over_8_ms_percent: over(3),
+                over_64_ms_percent: over(6),
+            };
+            let latency = LatencyColumns::from(&Latency::of(histogram, &[]));
+            lines.push((columns, latency));
+        }
+    }
+    table(lines)
+}

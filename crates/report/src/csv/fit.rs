@@ -1,0 +1,33 @@
+//! Lines of a user's fit.
+
+use serde::Serialize;
+
+use super::table;
+use study::fit::Fitted;
+use study::review::results::rounded;
+
+/// A measured figure beside the model's.
+#[derive(Clone, Debug, Serialize)]
+struct Columns<'a> {
+    run: &'a str,
+    figure: &'a str,
+    measured: f64,
+    base: Option<f64>,
+    fitted: Option<f64>,
+    error: Option<f64>,
+    held_out: bool,
+}
+
+/// A line for each figure that was measured. The unit is the ending of the figure's name: `read.iops`, `read.mean_us`.
+pub fn fit(fitted: &Fitted) -> String {
+    let known = |value: f64| value.is_finite().then(|| rounded(value));
+    table(fitted.residuals.iter().map(|one| Columns {
+        run: &one.run,
+        figure: &one.figure,
+        measured: rounded(one.measured),
+        base: known(one.before),
+        fitted: known(one.after),
+        error: known(one.error()),
+        held_out: one.held_out,
+    }))
+}

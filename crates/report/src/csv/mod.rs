@@ -1,0 +1,85 @@
+//! Results as one flat table for pandas, R, DuckDB or a spreadsheet: `pandas.read_csv(FILE)` and no more.
+//!
+//! A line is a drive, a workload and a direction; `docs/csv.md` says what each column is. Units are the ending of a
+//! column's name, a cell without a figure is empty, and figures have six significant digits. [`review`], [`run`] and
+//! [`replay`] have the same columns, so their files can be put one under the other; [`act()`], [`reproduction()`] and
+//! [`fit()`] have columns of their own. What changes within a run (series, bands of anatomy) is in the JSON.
+
+mod act;
+mod fit;
+mod reproduction;
+mod workload;
+
+pub use act::act;
+pub use fit::fit;
+pub use reproduction::reproduction;
+pub use workload::{Replay, Run, replay, review, run};
+
+use serde::Serialize;
+
+use study::review::results::Latency;
+
+/// The table of these rows, with a header; empty only if there are no rows.
+fn table<R: Serialize>(rows: impl IntoIterator<Item = R>) -> String {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer
+            .serialize(row)
+            .expect("a flat struct is written to memory");
+    }
+    let bytes = writer.into_inner().expect("memory takes all");
+    String::from_utf8(bytes).expect("numbers and UTF-8 words")
+}
+
+/// The columns of a latency distribution, in microseconds.
+///
+/// The low and high of a percentile are the ends of the interval in which it lies with 95 % probability.
+#[derive(Clone, Debug, Default, Serialize)]
+struct LatencyColumns {
+    mean_us: Option<f64>,
+    min_us: Option<f64>,
+    p50_us: Option<f64>,
+    p50_low_us: Option<f64>,
+    p50_high_us: Option<f64>,
+    p99_us: Option<f64>,
+    p99_low_us: Option<f64>,
+    p99_high_us: Option<f64>,
+    p99_9_us: Option<f64>,
+    p99_9_low_us: Option<f64>,
+    p99_9_high_us: Option<f64>,
+    p99_99_us: Option<f64>,
+    p99_99_low_us: Option<f64>,
+    p99_99_high_us: Option<f64>,
+    p99_999_us: Option<f64>,
+    p99_999_low_us: Option<f64>,
+    p99_999_high_us: Option<f64>,
+    max_us: Option<f64>,
+}
+
+impl From<&Latency> for LatencyColumns {
+    fn from(latency: &Latency) -> LatencyColumns {
+        let [p50, p99, p99_9, p99_99, p99_999] = latency.intervals_us;
+        let low = |ends: Option<[f64; 2]>| ends.map(|[low, _]| low);
+        let high = |ends: Option<[f64; 2]>| ends.map(|[_, high]| high);
+        LatencyColumns {
+            mean_us: Some(latency.mean_us),
+            min_us: Some(latency.min_us),
+            p50_us: latency.p50_us,
+            p50_low_us: low(p50),
+            p50_high_us: high(p50),
+            p99_us: latency.p99_us,
+            p99_low_us: low(p99),
+            p99_high_us: high(p99),
+            p99_9_us: latency.p99_9_us,
+            p99_9_low_us: low(p99_9),
+            p99_9_high_us: high(p99_9),
+            p99_99_us: latency.p99_99_us,
+            p99_99_low_us: low(p99_99),
+            p99_99_high_us: high(p99_99),
+            p99_999_us: latency.p99_999_us,
+            p99_999_low_us: low(p99_999),
+            p99_999_high_us: high(p99_999),
+            max_us: Some(latency.max_us),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! fio 3.33's own output from a simulated run: its normal text, and its JSON (`json`, `json+`), so that what reads fio's
+//! output reads ours.
+//!
+//! The schema and the wording are fio's; the figures are the model's. Where a real run has what a model has not:
+//! - time: a run begins on 1 January 1970, and virtual seconds are counted from there (the same run gives the same bytes);
+//! - `pid`, context switches and page faults are 0;
+//! - sizes of submissions and reaps follow from the batch options, as the simulation batches so;
+//! - the disk's `util` is time in queue over time, at most 100 %: an upper bound where more than one I/O is in flight.
+//!
+//! Rates are taken over nanoseconds, not over fio's milliseconds, which would be coarse for short runs.
+
+mod bins;
+mod clock;
+mod drives;
+mod json;
+mod number;
+mod rows;
+mod text;
+
+use std::str::FromStr;
+
+use model::Span;
+
+use lab::Outcome;
+use workload::job::Job;
+
+pub use drives::print_drives;
+
+use json::Detail;
+
+/// Version whose output this is, as fio names it.
+const VERSION: &str = "fio-3.33";
+
+/// A run and its surroundings, as far as fio's output shows them.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// The jobs that ran.
+    pub jobs: &'a [Job],
+    /// Options of global sections.
+    pub globals: &'a [(String, String)],
+    /// What came out.
+    pub outcome: &'a Outcome,
+    /// The drive's short name, shown as the disk.
+    pub drive: &'a str,
+    /// Interval of the outcome's series; zero if it has none.
+    pub series_every: Span,
+}
+
+/// Forms of output, as `--output-format` names them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Formats {
+    normal: bool,
+    json: Option<Detail>,
+}
+
+impl Default for Formats {
+    /// fio's: normal text.
+    fn default() -> Formats {
+        Formats {
+            normal: true,
+            json: None,
+        }
+    }
+}
+
+impl FromStr for Formats {
+    type Err = String;
+
+    /// A list such as `json` or `normal,json+`.
+    fn from_str(list: &str) -> Result<Formats, String> {
+        let mut formats = Formats {
+            normal: false,
+            json: None,
+        };
+        for name in list.split(',') {
+            match name {
+                "normal" => formats.normal = true,
+                "json" => formats.json = formats.json.or(Some(Detail::Percentiles)),
+                "json+" => formats.json = Some(Detail::Bins),
+                "terse" | "minimal" | "csv" => {
+                    return Err(format!(
+                        "fio's `{name}` is not written; normal, json and json+ are"
+                    ));
+                }
+                _ => {
+                    return Err(format!(
+                        "there is no `{name}`; there are normal, json and json+"
+                    ));
+                }
+            }
+        }
+        Ok(formats)
+    }
+}
+
+/// The run in these forms, in fio's order: the jobs, JSON, then the text.
+pub fn print(report: &Report, formats: Formats) -> String {
+    let mut out = String::new();
+    if formats.normal {
+        text::heads(&mut out, report);
+    }
+    if let Some(detail) = formats.json {
+        out.push_str(&json::json(report, detail));
+    }
+    if formats.normal {
+        text::body(&mut out, report);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

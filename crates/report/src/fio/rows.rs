@@ -1,0 +1,373 @@
+//! What fio reports as one job: a thread, or all threads of a group with `group_reporting`.
+
+use model::Span;
+
+use lab::{Interval, Measured, ThreadOutcome};
+use statistics::Histogram;
+use workload::job::{Job, Unified};
+
+use super::Report;
+
+/// Figures of a rate that was sampled over time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Samples {
+    pub count: u64,
+    pub min: u64,
+    pub max: u64,
+    pub mean: f64,
+    pub squares: f64,
+}
+
+impl Samples {
+    fn of(values: impl Iterator<Item = u64>) -> Samples {
+        let mut samples = Samples {
+            min: u64::MAX,
+            ..Samples::default()
+        };
+        for value in values {
+            samples.count += 1;
+            samples.min = samples.min.min(value);
+            samples.max = samples.max.max(value);
+            let difference = value as f64 - samples.mean;
+            samples.mean += difference / samples.count as f64;
+            samples.squares += difference * (value as f64 - samples.mean);
+        }
+        if samples.count == 0 {
+            samples.min = 0;
+        }
+        samples
+    }
+
+    /// Rates of threads that report together add up, as fio adds them.
+    fn add(&mut self, other: &Samples) {
+        self.count += other.count;
+        self.min += other.min;
+        self.max += other.max;
+        self.mean += other.mean;
+        self.squares += other.squares;
+    }
+
+    pub(super) fn deviation(&self) -> f64 {
+        if self.count > 1 {
+            (self.squares / (self.count - 1) as f64).sqrt()
+        } else {
+            0.0
+        }
+    }
+}
+
+/// One direction of a row.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Way {
+    pub ios: u64,
+    pub bytes: u64,
+    pub errors: u64,
+    pub over: Span,
+    pub submission: Histogram,
+    pub completion: Histogram,
+    pub latency: Histogram,
+    /// KiB a second.
+    pub bandwidth: Samples,
+    pub iops: Samples,
+}
+
+impl Way {
+    fn of(measured: &Measured, thread: &ThreadOutcome, job: &Job, every: Span) -> Way {
+        let reporting = &job.reporting;
+        let keep = |histogram: &Histogram, disabled: bool| {
+            if disabled {
+                Histogram::default()
+            } else {
+                histogram.clone()
+            }
+        };
+        let (bandwidth, iops) = if reporting.disable_bw {
+            Default::default()
+        } else {
+            samples(&measured.series, thread, job, every)
+        };
+        Way {
+            ios: measured.ios,
+            bytes: measured.bytes,
+            errors: measured.errors,
+            over: if measured.ios > 0 {
+                measured.over
+            } else {
+                Span::ZERO
+            },
+            submission: keep(&measured.submission, reporting.disable_slat),
+            completion: keep(&measured.completion, reporting.disable_clat),
+            latency: keep(&measured.latency, reporting.disable_lat),
+            bandwidth,
+            iops,
+        }
+    }
+
+    fn merge(&mut self, other: &Way) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.errors += other.errors;
+        self.over = self.over.max(other.over);
+        self.submission.merge(&other.submission);
+        self.completion.merge(&other.completion);
+        self.latency.merge(&other.latency);
+        self.bandwidth.add(&other.bandwidth);
+        self.iops.add(&other.iops);
+    }
+
+    /// Milliseconds as fio shows them: at least 1 where there was I/O.
+    pub(super) fn runtime_ms(&self) -> u64 {
+        self.over.ns().div_ceil(1_000_000)
+    }
+
+    pub(super) fn bytes_per_second(&self) -> f64 {
+        per_second(self.bytes, self.over)
+    }
+
+    pub(super) fn ios_per_second(&self) -> f64 {
+        per_second(self.ios, self.over)
+    }
+}
+
+/// A count over a time; 0 over no time.
+pub(super) fn per_second(count: u64, over: Span) -> f64 {
+    if over == Span::ZERO {
+        0.0
+    } else {
+        count as f64 / over.seconds()
+    }
+}
+
+/// Bandwidth (KiB/s) and IOPS in the whole intervals in which the thread was counted.
+fn samples(
+    series: &[Interval],
+    thread: &ThreadOutcome,
+    job: &Job,
+    every: Span,
+) -> (Samples, Samples) {
+    if every == Span::ZERO {
+        return Default::default();
+    }
+    let from = (thread.started + job.ramp_time).ns().div_ceil(every.ns()) as usize;
+    let to = (thread.ended.ns() / every.ns()) as usize;
+    let empty = Interval::default();
+    let whole = || (from..to).map(|index| series.get(index).unwrap_or(&empty));
+    if series.is_empty() {
+        return Default::default();
+    }
+    let rate = |count: u64| (u128::from(count) * 1_000_000_000 / u128::from(every.ns())) as u64;
+    (
+        Samples::of(whole().map(|interval| rate(interval.bytes) / 1024)),
+        Samples::of(whole().map(|interval| rate(interval.ios))),
+    )
+}
+
+/// What fio shows as one job.
+#[derive(Clone, Debug)]
+pub(super) struct Row<'a> {
+    /// The first job in it: name, units, and how directions are told apart.
+    pub job: &'a Job,
+    /// The last job in it, whose options, percentiles, latency target and steady state fio shows.
+    pub last: &'a Job,
+    pub group: u32,
+    pub members: u32,
+    /// Reads, writes, trims; with unified reporting all is in the first.
+    pub ways: [Way; 3],
+    pub sync: Way,
+    pub user: Span,
+    pub system: Span,
+    /// Sum of the threads' times.
+    pub run: Span,
+    pub depths: [u64; 7],
+    /// Submissions and reaps by size: none, up to 4, 8, 16, 32, 64, more.
+    pub submits: [u64; 7],
+    pub completes: [u64; 7],
+    pub latency_depth: u32,
+    /// Threads in it, for what is looked up late.
+    pub threads: Vec<&'a ThreadOutcome>,
+}
+
+/// fio's class of a batch of `count`.
+fn batch_class(count: u32) -> usize {
+    match count {
+        0 => 0,
+        1..=4 => 1,
+        5..=8 => 2,
+        9..=16 => 3,
+        17..=32 => 4,
+        33..=64 => 5,
+        _ => 6,
+    }
+}
+
+impl<'a> Row<'a> {
+    fn new(job: &'a Job, thread: &'a ThreadOutcome, every: Span) -> Row<'a> {
+        let mut ways =
+            [&thread.read, &thread.write, &thread.trim].map(|way| Way::of(way, thread, job, every));
+        if job.reporting.unified == Unified::Mixed {
+            ways = [mixed(&ways), Way::default(), Way::default()];
+        }
+        let total: u64 = ways.iter().map(|way| way.ios).sum();
+        let refill = job
+            .iodepth_batch_complete_min
+            .max(job.iodepth.saturating_sub(job.iodepth_low));
+        let mut submits = [0; 7];
+        submits[batch_class(refill.clamp(1, job.iodepth_batch.max(1)))] = total;
+        let mut completes = [0; 7];
+        completes[batch_class(job.iodepth_batch_complete_min.clamp(1, job.iodepth))] = total;
+        Row {
+            job,
+            last: job,
+            group: thread.group,
+            members: 1,
+            ways,
+            sync: Way::of(&thread.sync, thread, job, Span::ZERO),
+            user: thread.cpu[0],
+            system: thread.cpu[1],
+            run: thread.ended.since(thread.started),
+            depths: thread.depths,
+            submits,
+            completes,
+            latency_depth: thread.latency_depth.unwrap_or(job.iodepth),
+            threads: vec![thread],
+        }
+    }
+
+    fn merge(&mut self, other: &Row<'a>) {
+        self.members += 1;
+        self.last = other.last;
+        for (mine, theirs) in self.ways.iter_mut().zip(&other.ways) {
+            mine.merge(theirs);
+        }
+        self.sync.merge(&other.sync);
+        self.user += other.user;
+        self.system += other.system;
+        self.run += other.run;
+        for (mine, theirs) in [
+            (&mut self.depths, &other.depths),
+            (&mut self.submits, &other.submits),
+            (&mut self.completes, &other.completes),
+        ] {
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine += theirs;
+            }
+        }
+        self.latency_depth = other.latency_depth;
+        self.threads.extend(&other.threads);
+    }
+
+    /// I/Os in all directions.
+    pub(super) fn ios(&self) -> u64 {
+        self.ways.iter().map(|way| way.ios).sum()
+    }
+
+    /// Failed I/Os in all directions.
+    pub(super) fn errors(&self) -> u64 {
+        self.ways.iter().map(|way| way.errors).sum()
+    }
+
+    /// All directions as one.
+    pub(super) fn mixed(&self) -> Way {
+        mixed(&self.ways)
+    }
+}
+
+fn mixed(ways: &[Way; 3]) -> Way {
+    let mut all = Way::default();
+    for way in ways {
+        all.merge(way);
+    }
+    all
+}
+
+/// The rows of a run, in fio's order.
+pub(super) fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row> = Vec::new();
+    for thread in &report.outcome.threads {
+        let job = &report.jobs[thread.job];
+        let row = Row::new(job, thread, report.series_every);
+        match rows.last_mut() {
+            Some(last) if job.group_reporting && last.group == thread.group => last.merge(&row),
+            _ => rows.push(row),
+        }
+    }
+    rows
+}
+
+/// One direction of all rows of a reporting group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct GroupWay {
+    pub bytes: u64,
+    pub shortest: Span,
+    pub longest: Span,
+    pub slowest: u64,
+    pub fastest: u64,
+}
+
+impl GroupWay {
+    fn add(&mut self, way: &Way) {
+        if way.over == Span::ZERO {
+            return;
+        }
+        let rate = way.bytes_per_second() as u64;
+        let first = self.longest == Span::ZERO;
+        self.bytes += way.bytes;
+        self.shortest = if first {
+            way.over
+        } else {
+            self.shortest.min(way.over)
+        };
+        self.longest = self.longest.max(way.over);
+        self.slowest = if first { rate } else { self.slowest.min(rate) };
+        self.fastest = self.fastest.max(rate);
+    }
+
+    /// Bytes a second of the group.
+    pub(super) fn rate(&self) -> f64 {
+        per_second(self.bytes, self.longest)
+    }
+}
+
+/// Directions of each reporting group, by its number.
+pub(super) fn groups(rows: &[Row]) -> Vec<[GroupWay; 3]> {
+    let mut groups: Vec<[GroupWay; 3]> = Vec::new();
+    for row in rows {
+        let index = row.group as usize;
+        if groups.len() <= index {
+            groups.resize(index + 1, Default::default());
+        }
+        for (group, way) in groups[index].iter_mut().zip(&row.ways) {
+            group.add(way);
+        }
+    }
+    groups
+}
+
+/// What the disk saw: by reads and writes, I/Os and milliseconds in queue; and the share of time in use, percent.
+pub(super) struct Disk {
+    pub ios: [u64; 2],
+    pub ticks_ms: [u64; 2],
+    pub util: f64,
+}
+
+/// The disk's figures over the run.
+pub(super) fn disk(report: &Report) -> Disk {
+    let mut disk = Disk {
+        ios: [0; 2],
+        ticks_ms: [0; 2],
+        util: 0.0,
+    };
+    let mut ns = [0.0; 2];
+    for thread in &report.outcome.threads {
+        for (index, way) in [&thread.read, &thread.write].into_iter().enumerate() {
+            disk.ios[index] += way.ios;
+            ns[index] += way.latency.mean_ns() * way.latency.count() as f64;
+        }
+    }
+    disk.ticks_ms = ns.map(|ns| (ns / 1e6) as u64);
+    let over = report.outcome.counted.ns() as f64;
+    if over > 0.0 {
+        disk.util = (100.0 * (ns[0] + ns[1]) / over).min(100.0);
+    }
+    disk
+}

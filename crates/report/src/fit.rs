@@ -1,0 +1,204 @@
+//! What came of a fit, as tables for a terminal.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::reproduce::figure;
+use study::fit::{Fitted, Refit, Sensitivity, median_error};
+
+fn plain(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    table
+}
+
+fn right(table: &mut Table, columns: std::ops::Range<usize>) {
+    for column in table
+        .column_iter_mut()
+        .skip(columns.start)
+        .take(columns.len())
+    {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+/// A user's drive: parameters, every measured figure, and how well the fit holds where it did not look.
+pub fn drive(fitted: &Fitted) -> String {
+    let mut parameters = plain(&["parameter", "base", "fitted", "95 % interval"]);
+    for one in &fitted.parameters {
+        parameters.add_row([
+            one.parameter.key.clone(),
+            one.parameter.moved(0.0),
+            one.fitted.clone(),
+            format!("{} to {}", one.interval.0, one.interval.1),
+        ]);
+    }
+    right(&mut parameters, 1..3);
+    let mut residuals = plain(&["run", "figure", "measured", "base", "fitted", "error", ""]);
+    for one in &fitted.residuals {
+        residuals.add_row([
+            one.run.clone(),
+            one.figure.clone(),
+            figure(one.measured),
+            known(one.before, figure),
+            known(one.after, figure),
+            known(one.error(), |error| format!("{:+.1} %", error * 100.0)),
+            if one.held_out { "held out" } else { "" }.to_owned(),
+        ]);
+    }
+    right(&mut residuals, 2..6);
+    let percent = |held_out| match median_error(&fitted.residuals, held_out) {
+        Some(error) => format!("{:.1} %", error * 100.0),
+        None => "none to tell by".into(),
+    };
+    let mut text = format!(
+        "{}\n\n{}\n\nMedian absolute error: {} of the figures fitted to, {} of those held out.",
+        parameters.trim_fmt(),
+        residuals.trim_fmt(),
+        percent(false),
+        percent(true)
+    );
+    for one in &fitted.left_out {
+        text.push_str(&format!("\nNot fitted: {one}."));
+    }
+    let at_bound = fitted.parameters.iter().filter(|one| one.at_bound);
+    let at_bound: Vec<&str> = at_bound.map(|one| &*one.parameter.key).collect();
+    if !at_bound.is_empty() {
+        text.push_str(&format!(
+            "\nEnded at a factor of five, the most that it may move: {}. Either the base drive is of another kind, or \
+             nothing that was measured depends on it.",
+            at_bound.join(", ")
+        ));
+    }
+    text
+}
+
+/// A figure, or a dash where the model has none: too few samples of a tail.
+fn known(value: f64, shown: impl Fn(f64) -> String) -> String {
+    if value.is_finite() {
+        shown(value)
+    } else {
+        "-".into()
+    }
+}
+
+/// The catalogue's fits, made again, in one table.
+pub fn ledger(refits: &[Refit]) -> String {
+    let mut table = plain(&[
+        "figure",
+        "file",
+        "catalogue",
+        "fitted",
+        "difference",
+        "interval",
+        "misfit",
+        "fitted",
+        "tried",
+        "",
+        "rows",
+    ]);
+    for refit in refits {
+        for (index, one) in refit.figures.iter().enumerate() {
+            let only_first = |text: String| if index == 0 { text } else { String::new() };
+            let file = one.spot.file.strip_prefix("catalogue/");
+            table.add_row([
+                one.spot.key.clone(),
+                file.unwrap_or(&one.spot.file)
+                    .trim_end_matches(".toml")
+                    .into(),
+                one.catalogue.clone(),
+                one.fitted.clone(),
+                one.difference
+                    .map_or_else(String::new, |share| format!("{:+.1} %", share * 100.0)),
+                only_first(interval(refit)),
+                only_first(format!("{:.2}", refit.misfit[0])),
+                only_first(format!("{:.2}", refit.misfit[1])),
+                only_first(refit.tried.to_string()),
+                only_first(if refit.stands { "stands" } else { "OFF" }.into()),
+                only_first(ids(refit)),
+            ]);
+        }
+    }
+    right(&mut table, 2..5);
+    right(&mut table, 6..9);
+    let off = refits.iter().filter(|refit| !refit.stands).count();
+    format!(
+        "{}\n\nFits: {}, off: {off}. A fit is off where the catalogue's value is not within its interval: one tolerance of \
+         its rows either way, with all else held.",
+        table.trim_fmt(),
+        refits.len()
+    )
+}
+
+/// From where to where a figure does as well within a tolerance; an end at a bound of the recipe is none of the rows'.
+fn interval(refit: &Refit) -> String {
+    match (&refit.interval[..], refit.open) {
+        ([], _) => "not searched".into(),
+        ([_, _], (true, true)) => "any".into(),
+        ([_, high], (true, false)) => format!("up to {high}"),
+        ([low, _], (false, true)) => format!("from {low}"),
+        ([low, high], (false, false)) if refit.misfit[0].is_finite() => format!("{low} to {high}"),
+        (words, _) => words.join(", "),
+    }
+}
+
+fn ids(refit: &Refit) -> String {
+    let mut ids: Vec<&str> = refit.rows.iter().map(|row| &*row.id).collect();
+    ids.dedup();
+    ids.join(", ")
+}
+
+/// One fit's rows.
+pub fn rows(refit: &Refit) -> String {
+    let figure_of = |one: &study::fit::Moved| format!("{} {}", one.spot.file, one.spot.key);
+    let heads: Vec<String> = refit.figures.iter().map(figure_of).collect();
+    let mut rows = plain(&["row", "what", "published", "catalogue", "fitted"]);
+    for row in &refit.rows {
+        rows.add_row([
+            row.id.clone(),
+            row.what.clone(),
+            row.wanted.clone(),
+            known(row.before, figure),
+            known(row.after, figure),
+        ]);
+    }
+    right(&mut rows, 3..5);
+    format!("{}\n{}", heads.join("\n"), rows.trim_fmt())
+}
+
+/// How much the rows that could set a parameter depend on it.
+pub fn sensitivity(rows: &[Sensitivity]) -> String {
+    let Some(first) = rows.first() else {
+        return String::new();
+    };
+    let mut table = plain(&[
+        "row",
+        "what",
+        "from",
+        "to",
+        "figure from",
+        "to",
+        "dependence",
+        "",
+    ]);
+    for row in rows {
+        let ([low, high], [less, more]) = (&row.values, row.figures);
+        table.add_row([
+            row.id.clone(),
+            row.what.clone(),
+            low.clone(),
+            high.clone(),
+            known(less, figure),
+            known(more, figure),
+            known(row.slope, |slope| format!("{slope:.3}")),
+            if row.sets { "sets it" } else { "" }.to_owned(),
+        ]);
+    }
+    right(&mut table, 2..7);
+    format!(
+        "{} {}\n{}",
+        first.spot.file,
+        first.spot.key,
+        table.trim_fmt()
+    )
+}

@@ -1,0 +1,484 @@
+//! What a replay found, as tables for a terminal and as JSON.
+//!
+//! A percentile with fewer than ten samples beyond it is not shown; a band of percentiles with fewer than ten samples
+//! is not taken apart. Latencies are in microseconds and count from the moment a request arrives.
+
+use std::fmt::Write as _;
+
+use comfy_table::{CellAlignment, Table, presets};
+use model::{Gauge, Part, Span};
+use serde_json::{Map, Value, json};
+
+use lab::Measured;
+use lab::replay::Replayed;
+use statistics::{Band, Histogram};
+use workload::replay::Pace;
+use workload::trace::{Totals, Trace};
+
+/// Percentiles shown, and their names.
+const PERCENTILES: [(f64, &str); 5] = [
+    (50.0, "p50"),
+    (99.0, "p99"),
+    (99.9, "p99.9"),
+    (99.99, "p99.99"),
+    (99.999, "p99.999"),
+];
+
+/// Edges of the bands in which latency is taken apart, percent.
+const EDGES: [f64; 8] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+
+/// Fewest samples of a band that is shown.
+const FEWEST: u64 = 10;
+
+/// A drive and what the trace did on it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Short name.
+    pub drive: String,
+    /// The result.
+    pub replayed: Replayed,
+}
+
+impl Row {
+    /// Kinds of requests that there are, with what was recorded of them in the trace.
+    pub(super) fn kinds(
+        &self,
+    ) -> impl Iterator<Item = (&'static str, &Measured, Option<&Histogram>)> {
+        let recorded = &self.replayed.recorded;
+        self.replayed
+            .outcome
+            .threads
+            .iter()
+            .flat_map(move |thread| {
+                [
+                    ("read", &thread.read, Some(&recorded[0])),
+                    ("write", &thread.write, Some(&recorded[1])),
+                    ("trim", &thread.trim, None),
+                    ("flush", &thread.sync, None),
+                ]
+                .into_iter()
+                .filter(|(_, measured, _)| measured.ios + measured.errors > 0)
+            })
+    }
+}
+
+/// What the file holds, in a few lines.
+pub fn trace_lines(trace: &Trace) -> String {
+    let summary = trace.summary();
+    let mut text = format!(
+        "{}: {}, {} requests over {}",
+        trace.origin,
+        trace.format.title,
+        grouped(trace.records.len() as u64),
+        duration(summary.duration),
+    );
+    let mut line = |name: &str, totals: &Totals| {
+        if totals.requests == 0 {
+            return;
+        }
+        let mean = totals.bytes as f64 / totals.requests as f64;
+        let _ = write!(
+            text,
+            "\n  {} {name}, mean {} B",
+            grouped(totals.requests),
+            mean.round()
+        );
+        if let Some(latency) = totals.mean_latency() {
+            let _ = write!(text, ", recorded response {} us", significant(latency.us()));
+        }
+    };
+    line("reads", &summary.read);
+    line("writes", &summary.write);
+    line("others (flush, trim)", &summary.other);
+    let touched: Vec<u64> = summary
+        .ends
+        .iter()
+        .copied()
+        .filter(|&end| end > 0)
+        .collect();
+    let reach = touched.iter().sum::<u64>();
+    let volumes = match touched.len() {
+        0 | 1 => String::from("one volume"),
+        many => format!("{many} volumes side by side"),
+    };
+    let _ = write!(text, "\n  {volumes}, reaching to byte {}", grouped(reach));
+    for (what, count) in &trace.notes {
+        let _ = write!(text, "\n  {} {what}", grouped(*count));
+    }
+    text
+}
+
+/// Throughput and latency by drive and kind of request, with what was recorded next to it.
+pub fn table(rows: &[Row]) -> String {
+    let mut table = plain();
+    let mut header = vec!["drive", "what", "requests", "IOPS", "MB/s", "mean us"];
+    header.extend(PERCENTILES.map(|(_, name)| name));
+    table.set_header(header);
+    for row in rows {
+        for (kind, measured, recorded) in row.kinds() {
+            let mut cells = vec![
+                row.drive.clone(),
+                kind.into(),
+                grouped(measured.ios),
+                significant(measured.iops()),
+                significant(measured.bytes_per_second() / 1e6),
+            ];
+            cells.extend(latencies(&measured.latency));
+            table.add_row(cells);
+            if let Some(recorded) = recorded.filter(|recorded| recorded.count() > 0) {
+                let mut cells = vec![
+                    String::new(),
+                    String::from("  as recorded"),
+                    grouped(recorded.count()),
+                    String::new(),
+                    String::new(),
+                ];
+                cells.extend(latencies(recorded));
+                table.add_row(cells);
+            }
+        }
+    }
+    align(&mut table, 2);
+    table.trim_fmt()
+}
+
+pub(super) fn latencies(histogram: &Histogram) -> Vec<String> {
+    let us = |span: Option<Span>| span.map_or(String::from("-"), |span| significant(span.us()));
+    let mut cells = vec![if histogram.count() == 0 {
+        String::from("-")
+    } else {
+        significant(histogram.mean_ns() / 1e3)
+    }];
+    cells.extend(PERCENTILES.map(|(percent, _)| us(histogram.percentile(percent))));
+    cells
+}
+
+/// How busy each drive was, and what it cost.
+pub fn drives_table(rows: &[Row]) -> String {
+    let mut table = plain();
+    table.set_header([
+        "drive",
+        "seconds",
+        "controller",
+        "link",
+        "medium",
+        "host cores",
+        "write amp",
+        "watts",
+    ]);
+    for row in rows {
+        let outcome = &row.replayed.outcome;
+        let percent = |gauge| {
+            let share = outcome.utilisation(gauge);
+            share.map_or(String::from("-"), |share| {
+                format!("{} %", significant(share * 100.0))
+            })
+        };
+        let number = |value: Option<f64>| value.map_or(String::from("-"), significant);
+        table.add_row([
+            row.drive.clone(),
+            significant(outcome.counted.seconds()),
+            percent(Gauge::ControllerBusySeconds),
+            percent(Gauge::LinkBusySeconds),
+            percent(Gauge::MediumBusySeconds),
+            number(outcome.utilisation(Gauge::HostCpuSeconds)),
+            number(outcome.write_amplification()),
+            number(outcome.watts()),
+        ]);
+    }
+    align(&mut table, 1);
+    table.trim_fmt()
+}
+
+/// Bands of percentiles, each with enough samples. The last is the slowest of which that can be said: a thousand
+/// requests have a slowest percent, and no slowest thousandth.
+fn bands(measured: &Measured) -> Vec<Band> {
+    if measured.ios < FEWEST {
+        return Vec::new();
+    }
+    let beyond = |edge: f64| measured.latency.samples_beyond(edge) > FEWEST as f64 - 0.5;
+    let mut edges = EDGES.to_vec();
+    edges.retain(|&edge| edge <= 0.0 || edge >= 100.0 || beyond(edge));
+    measured.bands.between(&edges)
+}
+
+/// Where the time went by band of percentiles, for one kind of request of one drive; `None` if there is no band with
+/// enough samples.
+fn anatomy_table(measured: &Measured) -> Option<String> {
+    let bands = bands(measured);
+    if bands.is_empty() {
+        return None;
+    }
+    let mut table = plain();
+    let mut header = vec![String::from("us")];
+    header.extend(bands.iter().map(|band| match band.to {
+        to if to >= 100.0 && band.from <= 0.0 => String::from("all requests"),
+        to if to >= 100.0 => format!("slowest {} %", short(100.0 - band.from)),
+        to => format!("p{} to p{}", short(band.from), short(to)),
+    }));
+    table.set_header(header);
+    let mut counts = vec![String::from("requests")];
+    counts.extend(bands.iter().map(|band| grouped(band.count)));
+    table.add_row(counts);
+    let sums: Vec<f64> = bands.iter().map(|band| band.mean_ns.iter().sum()).collect();
+    for (index, part) in Part::ALL.iter().enumerate() {
+        // What is nowhere a half percent of the latency is left out.
+        let matters = bands
+            .iter()
+            .zip(&sums)
+            .any(|(band, &sum)| band.mean_ns[index] > sum * 0.005);
+        if matters {
+            let mut cells = vec![part.name().to_owned()];
+            cells.extend(bands.iter().zip(&sums).map(|(band, &sum)| {
+                let mean = band.mean_ns[index];
+                format!("{} ({:.0} %)", significant(mean / 1e3), mean / sum * 100.0)
+            }));
+            table.add_row(cells);
+        }
+    }
+    let mut cells = vec![String::from("all")];
+    cells.extend(sums.iter().map(|sum| significant(sum / 1e3)));
+    table.add_row(cells);
+    align(&mut table, 1);
+    Some(table.trim_fmt())
+}
+
+/// Where the time went, by drive and direction.
+pub fn anatomy(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        for (kind, measured, _) in row.kinds() {
+            if let Some(table) = anatomy_table(measured) {
+                let _ = write!(
+                    text,
+                    "\n{}: where the time of a {kind} went, by percentile\n{table}\n",
+                    row.drive
+                );
+            }
+        }
+    }
+    text
+}
+
+/// What a reader should know about the replays, one a line.
+pub fn notes(rows: &[Row], trace: &Trace) -> Vec<String> {
+    let all = grouped(trace.records.len() as u64);
+    let mut notes = Vec::new();
+    if trace.other_volumes > 0 {
+        let others = grouped(trace.other_volumes);
+        notes.push(format!("{others} requests to other volumes were not read"));
+    }
+    if !trace.timed {
+        let what =
+            "the trace has an order and no times: it is replayed as fast as the depth allows";
+        notes.push(what.to_owned());
+    }
+    if rows.iter().any(|row| row.replayed.outcome.stopped) {
+        notes.push("the replay was stopped before the end of the trace".to_owned());
+    }
+    for row in rows {
+        let replayed = &row.replayed;
+        let mut note = |count: u64, what: &str| {
+            if count > 0 {
+                notes.push(format!(
+                    "{}: {} of {all} requests {what}",
+                    row.drive,
+                    grouped(count)
+                ));
+            }
+        };
+        note(
+            replayed.wrapped,
+            "lay beyond the drive and were folded into it",
+        );
+        note(replayed.widened, "were widened to whole blocks");
+        note(replayed.empty, "had no length and were left out");
+        let errors: u64 = row.kinds().map(|(_, measured, _)| measured.errors).sum();
+        note(errors, "failed");
+    }
+    notes
+}
+
+/// Everything as JSON; described in `docs/traces.md`.
+pub fn json(rows: &[Row], trace: &Trace, pace: Pace, seed: u64) -> Value {
+    let summary = trace.summary();
+    let totals = |totals: &Totals| {
+        json!({
+            "requests": totals.requests,
+            "bytes": totals.bytes,
+            "recorded_mean_us": totals.mean_latency().map(Span::us),
+        })
+    };
+    let pace = match pace {
+        Pace::Recorded(speed) => json!({ "speed": speed }),
+        Pace::Depth(depth) => json!({ "depth": depth }),
+    };
+    json!({
+        "schema": "drivelab replay",
+        "version": 1,
+        "trace": {
+            "file": trace.origin,
+            "format": trace.format.name,
+            "requests": trace.records.len(),
+            "seconds": summary.duration.seconds(),
+            "read": totals(&summary.read),
+            "write": totals(&summary.write),
+            "other": totals(&summary.other),
+            "volumes": trace.volumes,
+        },
+        "pace": pace,
+        "seed": seed,
+        "notes": notes(rows, trace),
+        "drives": rows.iter().map(drive_json).collect::<Vec<_>>(),
+    })
+}
+
+fn drive_json(row: &Row) -> Value {
+    let outcome = &row.replayed.outcome;
+    let mut drive = Map::new();
+    drive.insert("drive".into(), json!(row.drive));
+    drive.insert("seconds".into(), json!(outcome.counted.seconds()));
+    for (kind, measured, recorded) in row.kinds() {
+        let mut figures = json!({
+            "requests": measured.ios,
+            "errors": measured.errors,
+            "iops": measured.iops(),
+            "mb_s": measured.bytes_per_second() / 1e6,
+            "latency_us": latency_json(&measured.latency),
+            "anatomy": anatomy_json(measured),
+        });
+        if let Some(recorded) = recorded.filter(|recorded| recorded.count() > 0) {
+            figures["recorded_us"] = latency_json(recorded);
+        }
+        drive.insert(kind.into(), figures);
+    }
+    for (name, gauge) in [
+        ("controller_busy", Gauge::ControllerBusySeconds),
+        ("link_busy", Gauge::LinkBusySeconds),
+        ("medium_busy", Gauge::MediumBusySeconds),
+        ("host_cores", Gauge::HostCpuSeconds),
+    ] {
+        drive.insert(name.into(), json!(outcome.utilisation(gauge)));
+    }
+    drive.insert("watts".into(), json!(outcome.watts()));
+    drive.insert(
+        "write_amplification".into(),
+        json!(outcome.write_amplification()),
+    );
+    Value::Object(drive)
+}
+
+fn latency_json(histogram: &Histogram) -> Value {
+    let mut object = Map::new();
+    object.insert("mean".into(), json!(histogram.mean_ns() / 1e3));
+    object.insert("min".into(), json!(histogram.min().map(Span::us)));
+    object.insert("max".into(), json!(histogram.max().map(Span::us)));
+    for (percent, name) in PERCENTILES {
+        object.insert(
+            name.into(),
+            json!(histogram.percentile(percent).map(Span::us)),
+        );
+    }
+    Value::Object(object)
+}
+
+fn anatomy_json(measured: &Measured) -> Value {
+    let bands: Vec<Value> = bands(measured)
+        .iter()
+        .map(|band| {
+            let parts = Part::ALL
+                .iter()
+                .zip(band.mean_ns)
+                .filter(|(_, ns)| *ns > 0.0);
+            let parts: Map<String, Value> = parts
+                .map(|(part, ns)| (part.name().into(), json!(ns / 1e3)))
+                .collect();
+            json!({ "from": band.from, "to": band.to, "requests": band.count, "parts_us": parts })
+        })
+        .collect();
+    Value::Array(bands)
+}
+
+pub(super) fn plain() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+pub(super) fn align(table: &mut Table, from: usize) {
+    for column in table.column_iter_mut().skip(from) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+/// Three significant digits or more, without an exponent.
+pub(super) fn significant(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 || v == 0.0 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.decimals$}");
+    match text.split_once('.') {
+        None => text.parse().map_or(text, grouped),
+        Some(_) => text,
+    }
+}
+
+/// A percentile without needless zeros, whatever binary fractions make of it.
+fn short(percent: f64) -> String {
+    let text = format!("{percent:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn duration(span: Span) -> String {
+    let seconds = span.seconds();
+    match seconds {
+        s if s >= 7_200.0 => format!("{} h", significant(s / 3_600.0)),
+        s if s >= 120.0 => format!("{} min", significant(s / 60.0)),
+        s => format!("{} s", significant(s)),
+    }
+}
+
+/// Digits in groups of three.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_plain() {
+        let shown: Vec<String> = [0.0, 0.012_34, 1.0, 9.876, 55.93, 99.97, 123.4, 1_234_567.8]
+            .map(significant)
+            .into();
+        assert_eq!(
+            shown,
+            [
+                "0.00",
+                "0.012",
+                "1.00",
+                "9.88",
+                "55.9",
+                "100",
+                "123",
+                "1,234,568"
+            ]
+        );
+        assert_eq!(
+            [100.0 - 99.999, 99.9, 50.0].map(short),
+            ["0.001", "99.9", "50"]
+        );
+    }
+}

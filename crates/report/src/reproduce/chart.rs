@@ -1,0 +1,279 @@
+//! The charts of the reproduction's page, as SVG text.
+
+use std::fmt::Write as _;
+
+use super::{error, figure};
+use crate::page::markup::escape;
+use study::ledger::{Published, Result, Verdict};
+
+const WIDTH: f64 = 1040.0;
+/// Room for names on the left and errors on the right.
+const LEFT: f64 = 400.0;
+const RIGHT: f64 = 70.0;
+const LINE: f64 = 22.0;
+const TOP: f64 = 26.0;
+/// Longest name that fits on the left.
+const LONGEST: usize = 50;
+
+/// A logarithmic axis with some room at both ends.
+struct Axis {
+    low: f64,
+    high: f64,
+}
+
+impl Axis {
+    fn over(values: &[f64]) -> Axis {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(0.0, f64::max);
+        // Rows that are close together still have two round values beside them.
+        let room = libm::fmax(1.3, libm::sqrt(3.0 * low / high));
+        Axis {
+            low: libm::log10(low / room),
+            high: libm::log10(high * room),
+        }
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        let share = (libm::log10(value) - self.low) / (self.high - self.low);
+        LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
+    }
+
+    /// Round values on it: one, two and five times a power of ten, fewer where there are many decades.
+    fn ticks(&self) -> Vec<f64> {
+        let steps: &[f64] = match self.high - self.low {
+            decades if decades > 3.0 => &[1.0],
+            decades if decades > 1.2 => &[1.0, 3.0],
+            _ => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+        };
+        let decades = libm::floor(self.low) as i32..=libm::ceil(self.high) as i32;
+        let ticks = decades.flat_map(|decade| {
+            steps
+                .iter()
+                .map(move |step| step * libm::exp10(f64::from(decade)))
+        });
+        ticks
+            .filter(|tick| (self.low..=self.high).contains(&libm::log10(*tick)))
+            .collect()
+    }
+}
+
+/// Thousands apart, as a reader of an axis wants them.
+fn grouped(digits: &str) -> String {
+    const NARROW_SPACE: char = '\u{202f}';
+    if digits.len() < 5 || digits.contains('.') {
+        return digits.to_owned();
+    }
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(NARROW_SPACE);
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn number(published: &Published) -> Option<f64> {
+    match published {
+        Published::Number(number) if *number > 0.0 => Some(*number),
+        _ => None,
+    }
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(LONGEST - 1).collect();
+    format!("{}\u{2026}", kept.trim_end())
+}
+
+/// Published figure and model's on one logarithmic axis, a row each.
+pub(super) fn side_by_side(rows: &[&Result]) -> String {
+    let pairs: Vec<(&Result, f64, f64)> = rows
+        .iter()
+        .filter_map(|result| {
+            Some((
+                *result,
+                number(&result.row.published)?,
+                result.model.as_ref().ok()?.value,
+            ))
+        })
+        .filter(|(_, _, model)| *model > 0.0)
+        .collect();
+    let values: Vec<f64> = pairs
+        .iter()
+        .flat_map(|&(_, published, model)| [published, model])
+        .collect();
+    if values.is_empty() {
+        return String::new();
+    }
+    let axis = Axis::over(&values);
+    let bottom = TOP + LINE * pairs.len() as f64;
+    let mut svg = format!(
+        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-label=\"Published figures and the model's\">",
+        bottom + 10.0
+    );
+    for tick in axis.ticks() {
+        let x = axis.at(tick);
+        let _ = write!(
+            svg,
+            "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom:.0}\"/>\
+             <text class=\"soft\" x=\"{x:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
+            TOP - 9.0,
+            grouped(&figure(tick))
+        );
+    }
+    for (index, (result, published, model)) in pairs.iter().enumerate() {
+        row(
+            &mut svg,
+            &axis,
+            TOP + LINE * (index as f64 + 0.5),
+            result,
+            *published,
+            *model,
+        );
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+fn row(svg: &mut String, axis: &Axis, y: f64, result: &Result, published: f64, model: f64) {
+    let (at, is) = (axis.at(published), axis.at(model));
+    let class = result.row.evidence.name();
+    let off = if result.verdict == Verdict::Holds {
+        "soft"
+    } else {
+        "off"
+    };
+    let _ = write!(
+        svg,
+        "<g><title>{}: {} ({})\npublished {}, model {}</title>\
+         <text x=\"0\" y=\"{:.1}\"><tspan class=\"soft\">{}</tspan> {}</text>\
+         <line class=\"gap\" x1=\"{at:.1}\" x2=\"{is:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>",
+        escape(&result.row.id),
+        escape(&result.row.what),
+        escape(&result.row.conditions),
+        figure(published),
+        figure(model),
+        y + 4.0,
+        escape(&result.row.id),
+        escape(&shortened(&result.row.what)),
+    );
+    if let Some((low, high)) = result.model.as_ref().ok().and_then(|model| model.interval) {
+        let (from, to) = (axis.at(low.max(f64::MIN_POSITIVE)), axis.at(high));
+        let _ = write!(
+            svg,
+            "<line class=\"{class}\" x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
+        );
+    }
+    let _ = writeln!(
+        svg,
+        "<rect class=\"published\" x=\"-4.5\" y=\"-4.5\" width=\"9\" height=\"9\" \
+         transform=\"translate({at:.1} {y:.1}) rotate(45)\"/>\
+         <circle class=\"{class}\" cx=\"{is:.1}\" cy=\"{y:.1}\" r=\"3.6\"/>\
+         <text class=\"{off}\" x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">{}</text></g>",
+        y + 4.0,
+        error(result)
+    );
+}
+
+/// The share of figures that are off by at most so much, as steps; errors as shares of the published figure.
+pub(super) fn distribution(errors: &[f64]) -> String {
+    const HEIGHT: f64 = 280.0;
+    const MARGIN: f64 = 46.0;
+    let mut sorted: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let most = sorted.last().copied().unwrap_or_default().clamp(0.2, 1.0);
+    let x = |error: f64| MARGIN + error.min(most) / most * (WIDTH - 2.0 * MARGIN);
+    let y = |share: f64| HEIGHT - 30.0 - share * (HEIGHT - 66.0);
+    let mut svg = format!(
+        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Distribution of errors\">"
+    );
+    for share in [0.0, 0.25, 0.5, 0.75, 0.9, 1.0] {
+        let at = y(share);
+        let _ = write!(
+            svg,
+            "<line class=\"grid\" x1=\"{MARGIN}\" x2=\"{:.0}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+             <text class=\"soft\" x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{:.0} %</text>",
+            WIDTH - MARGIN,
+            MARGIN - 6.0,
+            at + 4.0,
+            share * 100.0
+        );
+    }
+    // One above the other: the limits are nearer to each other than their names are long.
+    for (limit, top, of) in [
+        (0.05, 0.0, "median within 5 %"),
+        (0.15, 15.0, "nine of ten within 15 %"),
+    ] {
+        let at = x(limit);
+        let _ = write!(
+            svg,
+            "<line class=\"limit\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{top}\" y2=\"{:.1}\"/>\
+             <text class=\"soft\" x=\"{:.1}\" y=\"{:.0}\">{of}</text>",
+            y(0.0),
+            at + 4.0,
+            top + 12.0
+        );
+    }
+    let count = sorted.len() as f64;
+    let mut path = format!("M{:.1} {:.1}", x(0.0), y(0.0));
+    for (index, error) in sorted.iter().enumerate() {
+        let _ = write!(
+            path,
+            " H{:.1} V{:.1}",
+            x(*error),
+            y((index as f64 + 1.0) / count)
+        );
+    }
+    let _ = write!(path, " H{:.1}", WIDTH - MARGIN);
+    let _ = write!(svg, "<path class=\"step\" d=\"{path}\"/>");
+    let step = if most > 0.5 { 0.1 } else { 0.05 };
+    let ticks = (0..=20).map(|index| f64::from(index) * step);
+    for error in ticks.take_while(|error| *error <= most + 1e-9) {
+        let _ = write!(
+            svg,
+            "<text class=\"soft\" x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{:.0} %</text>",
+            x(error),
+            HEIGHT - 10.0,
+            error * 100.0
+        );
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_not_too_many() {
+        for (low, high) in [
+            (1.0, 1.1),
+            (728_025.0, 750_000.0),
+            (30.0, 900.0),
+            (0.3, 146_000.0),
+        ] {
+            let ticks = Axis::over(&[low, high]).ticks();
+            assert!(
+                (2..=14).contains(&ticks.len()),
+                "{low} to {high}: {ticks:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(grouped("300000"), "300\u{202f}000");
+        assert_eq!(grouped("1000"), "1000");
+        assert_eq!(grouped("1.5"), "1.5");
+    }
+
+    #[test]
+    fn a_distribution_ends_at_all_of_it() {
+        let svg = distribution(&[0.01, -0.02, 0.5]);
+        assert!(svg.contains("class=\"step\"") && svg.ends_with("</svg>"));
+    }
+}

@@ -1,0 +1,219 @@
+//! Drives of the catalogue as tables for a terminal.
+
+use comfy_table::CellAlignment;
+use model::media::Medium;
+
+use catalogue::{DriveSheet, Figure, Kind, Spare};
+use model::management::LbaFormat;
+use study::ledger::support;
+use text::digits::digits;
+use text::quantity::{Quantity, decimal};
+use text::terminal::{self, Width, paragraph};
+
+/// From so many columns on a terminal has room for the media, and for the figures by kind.
+const ROOM_FOR_MEDIA: u16 = 110;
+const ROOM_FOR_KINDS: u16 = 150;
+
+/// The drives as a table, one a line; on a narrow terminal without their media, and without how many of their figures
+/// are of which kind.
+pub fn table(drives: &[DriveSheet], width: Width) -> String {
+    let has = |least: u16| width.is_none_or(|width| width >= least);
+    let mut table = terminal::table(width);
+    let mut header = vec!["drive", "capacity", "endurance"];
+    if has(ROOM_FOR_KINDS) {
+        header.extend(Kind::ALL.map(Kind::name));
+    }
+    let figures = 1..header.len();
+    header.extend(["name", "model"]);
+    if has(ROOM_FOR_MEDIA) {
+        header.push("medium");
+    }
+    table.set_header(header);
+    for drive in drives {
+        let mut row = vec![
+            drive.id.clone(),
+            decimal(drive.capacity),
+            drive.endurance_bytes.map_or(String::from("-"), decimal),
+        ];
+        if has(ROOM_FOR_KINDS) {
+            row.extend(Kind::ALL.map(|kind| count(&drive.figures, kind).to_string()));
+        }
+        row.push(drive.name.clone());
+        row.push(support::statement(drive).grade.name().to_owned());
+        if has(ROOM_FOR_MEDIA) {
+            row.push(drive.medium.clone());
+        }
+        table.add_row(row);
+    }
+    for column in figures.clone() {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    terminal::unbroken(&mut table, 0..figures.end);
+    table.trim_fmt()
+}
+
+/// One drive with every figure, its kind and its source.
+pub fn sheet(drive: &DriveSheet, width: Width) -> String {
+    let mut lines = vec![
+        format!("{}  ({})", drive.name, drive.id),
+        format!(
+            "{}, {}, {}, {}",
+            drive.maker, drive.medium, drive.form_factor, drive.interface
+        ),
+    ];
+    if let Some(family) = &drive.family {
+        lines.push(format!("Family {family}."));
+    }
+    lines.push(String::from(
+        "Figures marked * come from a file that it shares with other drives.",
+    ));
+    lines.push(String::new());
+    lines.push(summary(drive, width));
+    lines.push(String::new());
+    let mut table = terminal::table(width);
+    table.set_header(["figure", "value", "kind", "source"]);
+    for figure in &drive.figures {
+        let mark = if figure.inherited { "*" } else { "" };
+        let date = figure.date.as_deref().map(|date| format!(" ({date})"));
+        let note = figure.note.as_deref().map(|note| format!("; {note}"));
+        table.add_row([
+            format!("{}{mark}", figure.key),
+            format!("{}{}", figure.value, date.unwrap_or_default()),
+            figure.kind.name().to_owned(),
+            format!("{}{}", figure.source, note.unwrap_or_default()),
+        ]);
+    }
+    lines.push(table.trim_fmt());
+    lines.push(String::new());
+    let counts = Kind::ALL.map(|kind| format!("{} {}", count(&drive.figures, kind), kind.name()));
+    lines.push(format!(
+        "{} figures: {}.",
+        drive.figures.len(),
+        counts.join(", ")
+    ));
+    let mut files: Vec<&str> = drive.figures.iter().map(|figure| &*figure.file).collect();
+    files.sort_unstable();
+    files.dedup();
+    lines.push(format!("From {}.", files.join(" and ")));
+    lines.join("\n")
+}
+
+/// What follows from the figures: formats, spare area, endurance both ways, what an administrator finds.
+fn summary(drive: &DriveSheet, width: Width) -> String {
+    let mut rows = vec![(
+        "capacity",
+        format!("{} ({} bytes)", decimal(drive.capacity), drive.capacity),
+    )];
+    if let Some(spare) = drive.spare() {
+        rows.push(("spare area", spare_area(&spare)));
+    }
+    if let Some(bytes) = drive.endurance_bytes {
+        let daily = drive.drive_writes_per_day();
+        let daily = daily.map(|daily| format!(", {} drive writes a day", digits(daily)));
+        rows.push((
+            "endurance",
+            format!("{} written{}", decimal(bytes), daily.unwrap_or_default()),
+        ));
+    }
+    if let Some(percent) = drive.config.write_protect_percent() {
+        let at = format!("writes are throttled for good at {percent} % of endurance used");
+        rows.push(("end of life", at));
+    }
+    if let Some(retention) = drive.management.retention {
+        let kept = format!("{} without power at the end of endurance", retention.show());
+        rows.push(("retention", kept));
+    }
+    if let Some(years) = drive.warranty_years {
+        rows.push(("warranty", format!("{years} years")));
+    }
+    if let (Some(price), Some(per_gb)) = (drive.price_usd, drive.usd_per_gb()) {
+        let date = drive.price_date.as_deref().unwrap_or("date unknown");
+        rows.push(("price", format!("{price} USD ({date}), {per_gb:.2} USD/GB")));
+    }
+    rows.extend(administration(drive));
+    let known = support::statement(drive);
+    rows.push(("model", format!("{}: {}", known.grade.name(), known.text)));
+    let lines: Vec<String> = rows
+        .into_iter()
+        .map(|(name, value)| paragraph(&format!("{name:<15} "), &value, width))
+        .collect();
+    lines.join("\n")
+}
+
+fn spare_area(spare: &Spare) -> String {
+    let (raw, rest) = spare.nominal_gb();
+    format!(
+        "{} of {} raw ({:.1} %); with 2^30 bytes for a GB of dies: {rest:.0} of {raw:.0} GB ({:.1} %)",
+        decimal(spare.bytes()),
+        decimal(spare.raw_bytes),
+        spare.share() * 100.0,
+        rest / raw * 100.0,
+    )
+}
+
+/// What Identify, FORMAT and the governor show.
+fn administration(drive: &DriveSheet) -> Vec<(&'static str, String)> {
+    let management = &drive.management;
+    let formats: Vec<String> = management.lba_formats.iter().map(format_name).collect();
+    let cache = if drive.config.volatile_write_cache() {
+        "volatile: what is not flushed is lost with power"
+    } else {
+        "not volatile: what is acknowledged is durable"
+    };
+    let protection = match drive.power_loss_protection {
+        Some(true) => "; rated with power-loss protection",
+        Some(false) => "; rated without power-loss protection",
+        None => "",
+    };
+    let transfer = drive.config.max_transfer();
+    let transfer = transfer.map_or(String::from("any"), |bytes| format!("{} KiB", bytes / 1024));
+    let nvme = &drive.nvme;
+    let mut rows = vec![
+        (
+            "LBA formats",
+            format!("{} (the first is in use)", formats.join(", ")),
+        ),
+        ("FORMAT takes", drive.config.format_duration().show()),
+        ("I/O queues", drive.io_queues.to_string()),
+        ("largest command", transfer),
+        ("write cache", format!("{cache}{protection}")),
+        (
+            "NVMe identity",
+            format!("{}, firmware {}", nvme.model_number, nvme.firmware),
+        ),
+    ];
+    if let Some(limit) = drive.config.power_limit_watts() {
+        let settings = management.power_limits_watts.iter();
+        let others = settings.filter(|&&watts| (watts - limit).abs() > 1e-9);
+        let others: Vec<String> = others
+            .map(|watts| format!(", can be set to {watts} W"))
+            .collect();
+        rows.push(("power governor", format!("{limit} W{}", others.concat())));
+    }
+    rows.push(("heat", heat(drive)));
+    rows
+}
+
+/// What the drive does about heat, and whether that slows it.
+fn heat(drive: &DriveSheet) -> String {
+    let thermal = &drive.management.thermal;
+    let (warning, critical) = (thermal.warning_celsius, thermal.critical_celsius);
+    match drive.config.power_limit_watts() {
+        Some(_) => format!(
+            "warns from {warning} C; from {critical} C its power governor leaves writes a quarter of what its limit does"
+        ),
+        None => format!(
+            "warns from {warning} C; its model has no power governor, so heat does not slow it"
+        ),
+    }
+}
+
+fn format_name(format: &LbaFormat) -> String {
+    format!("{format} B {}", format.performance.name())
+}
+
+fn count(figures: &[Figure], kind: Kind) -> usize {
+    figures.iter().filter(|figure| figure.kind == kind).count()
+}

@@ -1,0 +1,425 @@
+//! The ledger against the published figures, and what its readers say about a file with mistakes.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+
+use report::reproduce as report;
+use study::ledger::{self, Published};
+
+/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+macro_rules! skip {
+    ($($what:tt)*) => {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
+    };
+}
+
+fn built_in() -> Vec<ledger::File> {
+    ledger::built_in().unwrap_or_else(|problems| panic!("{}", problems.render(false)))
+}
+
+/// The rows of `figures.csv`: id to value and unit; `None` where the file is not there.
+fn published() -> Option<BTreeMap<String, (String, String)>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published/figures.csv");
+    if !path.is_file() {
+        skip!("there is no {}", path.display());
+        return None;
+    }
+    let mut reader = csv::Reader::from_path(&path).expect("the file opens");
+    let records = reader.records().map(|record| record.expect("a CSV record"));
+    let rows: BTreeMap<_, _> = records
+        .map(|record| {
+            (
+                record[0].to_owned(),
+                (record[5].to_owned(), record[6].to_owned()),
+            )
+        })
+        .collect();
+    assert!(rows.len() > 400, "only {} rows", rows.len());
+    Some(rows)
+}
+
+/// Prefix of rows that are the ledger's own: makers' ratings, and figures of `measured.csv`.
+const RATINGS: &str = "S5-";
+
+#[test]
+fn every_published_row_stands_once_in_the_ledger() {
+    let files = built_in();
+    let Some(published) = published() else { return };
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for file in &files {
+        let rows = file.rows.iter().map(|row| &row.id);
+        let rows = rows.chain(file.not_reproduced.iter().map(|(id, _)| id));
+        for id in rows.filter(|id| !id.starts_with(RATINGS)) {
+            *places.entry(id).or_default() += 1;
+        }
+    }
+    let pending: Vec<&str> = files
+        .iter()
+        .flat_map(|file| &file.pending)
+        .map(String::as_str)
+        .collect();
+    let unknown: Vec<&&str> = places
+        .keys()
+        .chain(&pending)
+        .filter(|id| !published.contains_key(**id))
+        .collect();
+    assert!(unknown.is_empty(), "not in figures.csv: {unknown:?}");
+    let twice: Vec<_> = places.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(twice.is_empty(), "more than once in the ledger: {twice:?}");
+    let nowhere: Vec<&String> = published
+        .keys()
+        .filter(|id| !places.contains_key(id.as_str()) && !pending.contains(&id.as_str()))
+        .collect();
+    assert!(
+        nowhere.is_empty(),
+        "neither in the ledger nor pending: {nowhere:?}"
+    );
+    let still = pending
+        .iter()
+        .filter(|id| !places.contains_key(**id))
+        .count();
+    if still > 0 {
+        skip!("{still} rows of the ledger are pending");
+    }
+}
+
+#[test]
+fn published_values_are_those_of_the_sources() {
+    let files = built_in();
+    let Some(published) = published() else { return };
+    let mut wrong = Vec::new();
+    for row in files.iter().flat_map(|file| &file.rows) {
+        let Some((value, unit)) = published.get(&row.id) else {
+            continue;
+        };
+        if let Ok(number) = value.parse::<f64>()
+            && row.published != Published::Number(number)
+        {
+            wrong.push(format!(
+                "{}: {:?}, published is {value}",
+                row.id, row.published
+            ));
+        }
+        if row.unit != *unit {
+            wrong.push(format!(
+                "{}: unit `{}`, published is `{unit}`",
+                row.id, row.unit
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn ratings_are_those_of_the_measured_figures_they_name() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published/measured.csv");
+    let Ok(mut reader) = csv::Reader::from_path(&path) else {
+        skip!("there is no {}", path.display());
+        return;
+    };
+    let figures: BTreeMap<String, (f64, String)> = reader
+        .records()
+        .map(|record| record.expect("a CSV record"))
+        .filter_map(|record| {
+            let value = record[10].parse().ok()?;
+            Some((record[0].to_owned(), (value, record[11].to_owned())))
+        })
+        .collect();
+    let mut named = 0;
+    let mut wrong = Vec::new();
+    let files = built_in();
+    let rows = files.iter().flat_map(|file| &file.rows);
+    for row in rows.filter(|row| row.id.starts_with(RATINGS)) {
+        let words = row.conditions.split(|c: char| !c.is_ascii_alphanumeric());
+        for word in words.filter(|word| word.len() == 5 && word.starts_with('M')) {
+            named += 1;
+            match figures.get(word) {
+                Some((value, unit))
+                    if row.published == Published::Number(*value) && row.unit == *unit => {}
+                other => wrong.push(format!("{} names {word}: {other:?}", row.id)),
+            }
+        }
+    }
+    assert!(named > 10, "only {named} rows name a figure");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A small ledger on the RAM disk, whose times are known.
+const SMALL: &str = r#"
+[drives]
+ram = "ram-disk"
+optane = "p4800x-375"
+
+[common]
+state = "fresh"
+host = "xeon-2017"
+fio = ["--ioengine=libaio", "--direct=1"]
+
+[measure.by_depth]
+drive = "ram-disk"
+fio = ["--rw=randread", "--bs=4k"]
+sweep = { iodepth = [1, 2, 4, 8] }
+
+[measure.writes]
+drive = "ram-disk"
+fio = ["--rw=randwrite", "--bs=4k", "--iodepth=4"]
+
+[[row]]
+id = "S0-001"
+what = "reads and writes at depth 4"
+conditions = "4 KiB random"
+published = 1
+unit = "x"
+metric = "at(by_depth.read.iops, 4) / writes.write.iops"
+evidence = "predicted"
+
+[[row]]
+id = "S0-002"
+what = "depth at which reads saturate"
+conditions = "4 KiB random"
+published = "a depth of 2 to 8"
+unit = "QD"
+metric = "knee(by_depth.read.iops)"
+is = "2 to 8"
+evidence = "predicted"
+
+[[row]]
+id = "S0-003"
+what = "a mean that no RAM disk has"
+conditions = "4 KiB random"
+published = 1000
+unit = "us"
+metric = "writes.write.mean_us"
+evidence = "predicted"
+note = "made up to miss"
+
+[[row]]
+id = "S0-004"
+what = "reads overtake what nothing overtakes"
+conditions = "4 KiB random"
+published = "somewhere"
+unit = "QD"
+metric = "crossing(by_depth.read.iops, 1_000_000_000)"
+is = "< 9"
+evidence = "predicted"
+
+[[row]]
+id = "S0-005"
+what = "P4800X, writes a day"
+conditions = "rated"
+published = 30
+unit = "DWPD"
+metric = "optane.dwpd"
+evidence = "catalogue"
+
+[[not-reproduced]]
+reason = "a price"
+rows = ["S0-009 to S0-010"]
+"#;
+
+fn small() -> Vec<ledger::File> {
+    let file = ledger::file("small.toml", SMALL);
+    vec![file.unwrap_or_else(|problems| panic!("{}", problems.render(false)))]
+}
+
+fn run(selection: &ledger::Selection) -> ledger::Reproduction {
+    ledger::reproduce(&small(), selection, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn a_run_is_a_table_with_a_summary() {
+    let all = run(&ledger::Selection::default());
+    insta::assert_snapshot!(report::text(&all, Some(140)));
+    // Three seeds of four depths and of the writes.
+    assert_eq!(all.runs, 15);
+    let verdicts: Vec<ledger::Verdict> = all.results.iter().map(|result| result.verdict).collect();
+    use ledger::Verdict::{Holds, Misses, NoFigure};
+    assert_eq!(verdicts, [Holds, Holds, Misses, NoFigure, Holds]);
+}
+
+#[test]
+fn a_row_has_the_same_figure_whichever_others_are_run() {
+    let all = run(&ledger::Selection::default());
+    let one = run(&ledger::Selection {
+        rows: vec!["S0-003".into()],
+        ..ledger::Selection::default()
+    });
+    assert_eq!(one.results[..], all.results[2..3]);
+    assert_eq!(one.runs, 3);
+}
+
+#[test]
+fn rows_that_are_not_there_are_refused() {
+    let selection = |id: &str| ledger::Selection {
+        rows: vec![id.into()],
+        ..ledger::Selection::default()
+    };
+    let said = |id: &str| {
+        let refused = ledger::reproduce(&small(), &selection(id), &|_| {});
+        refused.expect_err("it is not there").to_string()
+    };
+    assert!(said("S0-009").contains("S0-009 is not reproduced: a price"));
+    assert!(said("S0-006").contains("the ledger has no row S0-006"));
+}
+
+#[test]
+fn the_page_shows_every_row_and_nothing_a_file_says_becomes_markup() {
+    let page = report::page::html(&run(&ledger::Selection::default()));
+    for id in ["S0-001", "S0-005", "S0-009 to S0-010"] {
+        assert!(page.contains(id), "{id}");
+    }
+    assert!(
+        !page.contains("http://") && !page.contains("https://"),
+        "it loads nothing"
+    );
+    let trap = SMALL.replace("made up to miss", "<script>alert(1)</script>");
+    let file = ledger::file("small.toml", &trap).expect("it is well formed");
+    let trapped =
+        ledger::reproduce(&[file], &ledger::Selection::default(), &|_| {}).expect("it runs");
+    assert!(!report::page::html(&trapped).contains("<script>alert"));
+}
+
+#[test]
+fn wide_charts_scroll_by_themselves_and_not_the_page() {
+    let third = "[[row]]\nid = \"S0-007\"\nwhat = \"a mean\"\nconditions = \"4 KiB\"\npublished = 9\nunit = \"us\"\n\
+                 metric = \"writes.write.mean_us\"\nevidence = \"predicted\"\n";
+    let file = ledger::file("small.toml", &format!("{SMALL}\n{third}")).expect("well formed");
+    let found =
+        ledger::reproduce(&[file], &ledger::Selection::default(), &|_| {}).expect("it runs");
+    let page = report::page::html(&found);
+    let charts = page.matches("<svg class=\"chart\"").count();
+    let scrolling = page
+        .matches("<div class=\"scroll wide\"><svg class=\"chart\"")
+        .count();
+    assert!(
+        page.contains("id=\"errors\""),
+        "the distribution of errors is there"
+    );
+    assert_eq!(charts, scrolling);
+}
+
+#[test]
+fn all_problems_of_a_file_come_at_once() {
+    let text = r#"
+[drives]
+optane = "p4800x-357"
+
+[measure.reads]
+drive = "p4800x-375"
+state = "stady"
+host = "xeon-2017"
+fio = ["--rw=randread", "--bs=4z"]
+sweep = { iodepth = [4, 2] }
+
+[measure.writes]
+drive = "p4800x-375"
+state = "steady"
+host = "xeon-2017"
+fio = ["--rw=randwrite"]
+set = { "xpoint.power.limits" = "12 W" }
+seed = 4
+
+[measure.good]
+drive = "p4800x-375"
+state = "steady"
+host = "xeon-2017"
+fio = ["--rw=randwrite", "--bs=4k"]
+
+[[row]]
+id = "S4-1"
+what = "a row"
+conditions = "none"
+published = "fast"
+unit = "us"
+metric = "good.write.p99"
+evidence = "predicted"
+
+[[row]]
+id = "S4-002"
+what = "another"
+conditions = "none"
+published = 5
+unit = "us"
+metric = "godo.write.p99_us"
+is = "about"
+tolerance = "5"
+evidence = "fitted"
+
+[[row]]
+id = "S4-128"
+what = "a fit that is not admitted"
+conditions = "none"
+published = 5
+unit = "us"
+metric = "good.write.iops +"
+evidence = "guessed"
+
+[[row]]
+id = "S4-109"
+what = "a row that a parameter was set from"
+conditions = "none"
+published = 5
+unit = "us"
+metric = "good.write.p99_us"
+evidence = "predicted"
+
+[[not-reproduced]]
+rows = ["S4-010 to S4-009"]
+"#;
+    let problems = ledger::file("wrong.toml", text).expect_err("it is full of mistakes");
+    insta::assert_snapshot!(problems.render(false));
+}
+
+#[test]
+fn a_load_that_is_looked_for_is_set_from_the_row_that_has_its_share() {
+    let problems = |act: &str, published: f64, metric: &str, evidence: &str| {
+        let text = format!(
+            "[measure.one]\ndrive = \"p4800x-375\"\nhost = \"xeon-2017\"\nstate = \"steady\"\n\
+             act = {{ version = 3, {act} }}\n\n[[row]]\nid = \"S4-151\"\nwhat = \"reads over 1 ms\"\n\
+             conditions = \"ACT\"\npublished = {published}\nunit = \"%\"\nmetric = \"one.{metric}\"\n\
+             evidence = {evidence}\n"
+        );
+        match ledger::file("mine.toml", &text) {
+            Ok(_) => String::new(),
+            Err(problems) => problems.render(false),
+        }
+    };
+    let fitted = "\"fitted\"\nfixes = \"act.load\"";
+    let share = "over_1ms_percent = 0.82";
+    let over = "act_over_1ms_percent";
+    assert_eq!(problems(share, 0.82, over, fitted), "");
+    assert_eq!(
+        problems(share, 0.16, "act_over_2ms_percent", "\"predicted\""),
+        ""
+    );
+    for (act, published, metric, evidence, expected) in [
+        (
+            share,
+            0.82,
+            over,
+            "\"predicted\"",
+            "is the one at which 0.82 %",
+        ),
+        (share, 0.9, over, fitted, "is the one at which 0.82 %"),
+        (share, 0.16, "act_over_2ms_percent", fitted, "no share"),
+        ("load = 50", 0.82, over, fitted, "no share"),
+        (
+            "over_1ms_percent = 0.0",
+            0.82,
+            over,
+            "\"predicted\"",
+            "0.01 to 50.0",
+        ),
+        (
+            "load = 50, over_1ms_percent = 0.82",
+            0.82,
+            over,
+            fitted,
+            "asks for a load",
+        ),
+    ] {
+        let found = problems(act, published, metric, evidence);
+        assert!(found.contains(expected), "{act}, {metric}: {found}");
+    }
+}

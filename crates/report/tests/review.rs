@@ -1,0 +1,252 @@
+//! A review of modelled drives, small.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use lab::replay::ReplayPlan;
+use lab::{Outcome, Plan};
+use model::media::{DriveConfig, Medium, Precondition};
+use rayon::ThreadPoolBuilder;
+use report::page;
+use study::review::results::Figures;
+use study::review::{
+    OnBench, Request, Review, Simulator, Suite, Virtual, Workload, Yours, check, review,
+};
+use text::problem::Problems;
+use workload::job::{Extent, Job};
+use workload::trace::Trace;
+
+/// I/Os of a point.
+const IOS: u64 = 200;
+
+/// An XPoint and a NAND drive, the latter shrunk so that it is prepared at once.
+fn request() -> Request {
+    let drives = ["p4800x-375", "p3700-1600"].map(|name| {
+        let mut sheet = catalogue::drive(name).unwrap();
+        sheet.config = sheet.config.shrunk(8 << 30);
+        sheet.capacity = sheet.config.capacity_bytes();
+        sheet
+    });
+    // fio reports a and b by themselves, c and d as one.
+    let job = |name: &str| Job {
+        name: name.into(),
+        number_ios: Some(500),
+        new_group: name == "c",
+        group_reporting: name > "b",
+        ..Job::default()
+    };
+    Request {
+        drives: drives.to_vec(),
+        settings: Default::default(),
+        host: catalogue::host("xeon-2017").unwrap(),
+        suite: Suite::Quick,
+        effort: Suite::Quick.effort().with_ios(IOS),
+        seed: 7,
+        only_yours: false,
+        yours: vec![Yours {
+            source: "mine.fio".into(),
+            text: "[a]\nrw=read\n".into(),
+            workload: Workload::Jobs(["a", "b", "c", "d"].map(job).to_vec()),
+        }],
+    }
+}
+
+fn on_threads(threads: usize) -> Review {
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .unwrap();
+    pool.install(|| review(&request(), &Virtual, &|_| {}).unwrap())
+}
+
+/// The review that most tests look at.
+static FOUND: LazyLock<Review> = LazyLock::new(|| on_threads(5));
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let alone = on_threads(1);
+    assert_eq!(alone.to_json(), FOUND.to_json());
+    assert_eq!(page::html(&alone), page::html(&FOUND));
+}
+
+#[test]
+fn all_chapters_are_there_and_hold_what_they_promise() {
+    let found = &*FOUND;
+    let counts: Vec<(&str, usize)> = found
+        .chapters
+        .iter()
+        .map(|chapter| (chapter.id, chapter.points.len()))
+        .collect();
+    // 12 sizes, 2 patterns, 2 directions, 2 alignments; 29 depths and 2 directions; 10 depths, 6 depths; 11 mixes.
+    assert_eq!(
+        counts[..5],
+        [
+            ("block-size", 96),
+            ("queue-depth", 58),
+            ("sequential", 20),
+            ("sequential-filled", 12),
+            ("mix", 11)
+        ]
+    );
+    assert_eq!(
+        counts[5..].iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+        ["paced", "sustained", "yours"]
+    );
+    let names: std::collections::BTreeSet<&str> = found
+        .chapters
+        .iter()
+        .flat_map(|chapter| &chapter.points)
+        .map(|point| point.name.as_str())
+        .collect();
+    let points: usize = counts.iter().map(|(_, count)| count).sum();
+    assert_eq!(names.len(), points, "names of points are unique");
+    let yours = found.chapter("yours").unwrap().points.iter();
+    let yours: Vec<(&str, u64)> = yours
+        .map(|point| {
+            let result = point.results[0].as_ref().unwrap();
+            (&*point.name, result.read.as_ref().unwrap().ios)
+        })
+        .collect();
+    let wanted = [
+        ("yours/mine.fio/a", 500),
+        ("yours/mine.fio/b", 500),
+        ("yours/mine.fio/c", 1000),
+    ];
+    assert_eq!(yours, wanted);
+    for point in found.chapters.iter().flat_map(|chapter| &chapter.points) {
+        for result in point.results.iter().flatten() {
+            for figures in [&result.read, &result.write].into_iter().flatten() {
+                assert!(figures.ios > 0 && figures.errors == 0, "{}", point.name);
+                // Ten samples beyond, or nothing.
+                let latency = &figures.latency;
+                assert_eq!(
+                    latency.p99_us.is_some(),
+                    figures.ios >= 950,
+                    "{}",
+                    point.name
+                );
+                assert!(latency.min_us <= latency.mean_us && latency.mean_us <= latency.max_us);
+            }
+            assert!(result.job.contains("randseed") || point.name.starts_with("yours"));
+        }
+    }
+}
+
+/// With so few I/Os hardly any drive shows its mean: it runs for longer, or the review says that it is not known.
+#[test]
+fn a_mean_is_known_or_said_not_to_be() {
+    let found = &*FOUND;
+    let mut open = 0;
+    for point in found.chapters.iter().flat_map(|chapter| &chapter.points) {
+        if point.name.starts_with("yours") || point.name.starts_with("sustained") {
+            continue;
+        }
+        for result in point.results.iter().flatten() {
+            let name = &point.name;
+            let known = result
+                .converged
+                .expect("every point of the suite is judged");
+            let told = result.notes.iter().any(|note| note.contains("converged"));
+            assert_eq!(told, !known, "{name}: {:?}", result.notes);
+            if known {
+                assert!(
+                    result.mean_error.is_some_and(|error| error <= 0.05),
+                    "{name}"
+                );
+                let least = if result.write.is_some() { 0.1 } else { 0.02 };
+                assert!(result.seconds >= least, "{name}: {} s", result.seconds);
+                continue;
+            }
+            open += 1;
+            let ios = |figures: &Option<Figures>| figures.as_ref().map_or(0, |one| one.ios);
+            let counted = ios(&result.read) + ios(&result.write);
+            assert!(
+                counted >= 4 * IOS * 95 / 100,
+                "{name} ended after {counted}"
+            );
+        }
+    }
+    assert!(open > 0);
+    let said = found
+        .verdict
+        .iter()
+        .find(|finding| finding.chapter == "method");
+    assert!(
+        said.is_some_and(|finding| finding.text.contains("P3700")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn seeds_differ_within_the_ends_that_are_told() {
+    let found = &*FOUND;
+    let points = found.chapters.iter().flat_map(|chapter| &chapter.points);
+    let mut different = 0;
+    for result in points.flat_map(|point| point.results.iter().flatten()) {
+        for one in result.each.iter().filter_map(|one| one.read.as_ref()) {
+            let read = result.read.as_ref().expect("each seed reads");
+            let across = read.across_seeds.as_ref().expect("there are three seeds");
+            assert!(across.iops[0] <= one.iops && one.iops <= across.iops[1]);
+            different += usize::from(across.iops[0] < across.iops[1]);
+        }
+    }
+    assert!(different > 100, "seeds do not differ: {different}");
+}
+
+#[test]
+fn what_does_not_fit_is_said_before_anything_runs() {
+    let mut request = request();
+    let Workload::Jobs(jobs) = &mut request.yours[0].workload else {
+        unreachable!()
+    };
+    jobs[0].offset = Extent::Bytes(1 << 50);
+    let problems = check(&request).unwrap_err();
+    assert_eq!(problems.0.len(), 2, "one for each drive: {problems}");
+    assert!(
+        problems.to_string().contains("mine.fio")
+            && problems.to_string().contains("on p3700-1600: job a: ")
+    );
+}
+
+/// Modelled drives, with the seeds that each bench has met.
+struct Remembering;
+
+struct Remembered {
+    bench: Box<dyn OnBench>,
+    seeds: BTreeSet<u64>,
+}
+
+impl Simulator for Remembering {
+    fn bench(&self, drive: &DriveConfig, state: Precondition, seed: u64) -> Box<dyn OnBench> {
+        Box::new(Remembered {
+            bench: Virtual.bench(drive, state, seed),
+            seeds: BTreeSet::new(),
+        })
+    }
+
+    fn replay(&self, trace: &Trace, plan: &ReplayPlan) -> Result<Outcome, Problems> {
+        Virtual.replay(trace, plan)
+    }
+}
+
+impl OnBench for Remembered {
+    fn simulate(&mut self, plan: &Plan) -> Result<Outcome, Problems> {
+        let told = plan.jobs.iter().filter_map(|job| job.randseed);
+        let seeds: BTreeSet<u64> = told.chain([plan.seed]).collect();
+        let again: Vec<_> = self.seeds.intersection(&seeds).collect();
+        let names: Vec<&str> = plan.jobs.iter().map(|job| &*job.name).collect();
+        assert!(
+            again.is_empty(),
+            "{names:?} goes where a run before it went"
+        );
+        self.seeds.extend(seeds);
+        self.bench.simulate(plan)
+    }
+}
+
+/// Writing to the places of the run before, in its order, would empty whole blocks of flash: collection would find them
+/// free, and the drive would look faster than it is.
+#[test]
+fn no_run_on_a_bench_repeats_the_accesses_of_one_before_it() {
+    review(&request(), &Remembering, &|_| {}).unwrap();
+}

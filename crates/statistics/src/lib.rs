@@ -1,0 +1,20 @@
+//! Statistics that can be trusted: histograms that merge, percentiles with the ten-sample rule and their intervals,
+//! anatomy by band of percentiles, figures over time, steady state by the SNIA rule.
+
+mod bands;
+mod confidence;
+mod histogram;
+mod measured;
+pub mod series;
+mod slices;
+mod steady;
+mod totals;
+
+#[cfg(test)]
+mod laws;
+
+pub use bands::{AnatomyBands, Band};
+pub use confidence::PercentileInterval;
+pub use histogram::Histogram;
+pub use measured::{Interval, Measured, Outcome, ThreadOutcome};
+pub use steady::{EXCURSION, ROUNDS, SLOPE, SteadyWindow, steady_state};

@@ -1,0 +1,90 @@
+//! The sources of the catalogue's figures: every row that is named exists.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use catalogue::{DriveSheet, Figure};
+
+/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+macro_rules! skip {
+    ($($what:tt)*) => {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
+    };
+}
+
+/// All figures of the built-in catalogue, with the name of their drive or host.
+fn built_in_figures() -> Vec<(String, Figure)> {
+    let drives = catalogue::drives().expect("the built-in drives load");
+    let of_drives = drives
+        .into_iter()
+        .flat_map(|DriveSheet { id, figures, .. }| {
+            figures.into_iter().map(move |f| (id.clone(), f))
+        });
+    let of_hosts = catalogue::host_names().into_iter().flat_map(|name| {
+        let host = catalogue::host(name).expect("the built-in hosts load");
+        host.figures.into_iter().map(move |f| (name.to_owned(), f))
+    });
+    of_drives.chain(of_hosts).collect()
+}
+
+/// Ids of rows of figures.csv in a text: `S4-016`.
+fn row_ids(text: &str) -> Vec<&str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .filter(|word| {
+            let Some((seed, row)) = word.split_once('-') else {
+                return false;
+            };
+            seed.len() == 2
+                && seed.starts_with('S')
+                && seed.as_bytes()[1].is_ascii_digit()
+                && !row.is_empty()
+                && row.bytes().all(|byte| byte.is_ascii_digit())
+        })
+        .collect()
+}
+
+#[test]
+fn every_row_named_as_a_source_exists() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published/figures.csv");
+    let Ok(csv) = fs::read_to_string(&path) else {
+        skip!("there is no {}", path.display());
+        return;
+    };
+    let rows: BTreeSet<&str> = csv
+        .lines()
+        .filter_map(|line| line.split(',').next())
+        .collect();
+    let files = study::ledger::built_in().expect("the ledger loads");
+    let ratings: BTreeSet<&str> = files
+        .iter()
+        .flat_map(|file| &file.rows)
+        .map(|row| row.id.as_str())
+        .filter(|id| id.starts_with("S5-"))
+        .collect();
+    let mut seen = 0;
+    let mut unknown = Vec::new();
+    for (owner, figure) in built_in_figures() {
+        for id in row_ids(&figure.source) {
+            seen += 1;
+            if !rows.contains(id) && !ratings.contains(id) {
+                unknown.push(format!("{owner}: {} names {id}", figure.key));
+            }
+        }
+    }
+    assert!(seen > 0, "no figure names a row");
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+#[test]
+fn what_the_model_is_set_by_names_its_rows() {
+    use catalogue::Kind;
+    let without: Vec<String> = built_in_figures()
+        .into_iter()
+        .filter(|(_, figure)| matches!(figure.kind, Kind::Fitted | Kind::Measured))
+        .filter(|(_, figure)| row_ids(&figure.source).is_empty())
+        .map(|(owner, figure)| format!("{owner}: {} from {:?}", figure.key, figure.source))
+        .collect();
+    assert!(without.is_empty(), "{}", without.join("\n"));
+}

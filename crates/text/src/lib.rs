@@ -1,0 +1,8 @@
+//! What people write and what they read: problems with their places, tables of TOML, quantities with units, digits that
+//! say enough, tables and sentences that fit a terminal.
+
+pub mod digits;
+pub mod problem;
+pub mod quantity;
+pub mod terminal;
+pub mod toml;

@@ -1,0 +1,285 @@
+//! Files of TOML: their text with places, and a cursor over one table, which gathers every problem instead of stopping
+//! at the first, and reports keys that nobody asked for. Values here are plain; the catalogue's, which have kinds and
+//! sources and may come from a family's file, have a cursor of their own.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml_edit::{Document, Item, TableLike, Value};
+
+use crate::problem::{Place, Problem, Problems, nearest};
+
+/// One file at hand.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    /// Its path, as messages name it.
+    pub origin: String,
+    /// Its text.
+    pub text: Arc<str>,
+}
+
+impl SourceFile {
+    /// A problem at these bytes of the file, or with the whole of it.
+    pub fn problem(&self, at: Option<Range<usize>>, what: String, help: Option<String>) -> Problem {
+        let place = at.map_or(Place::Whole, |range| Place::Text {
+            text: Arc::clone(&self.text),
+            range,
+        });
+        Problem {
+            origin: self.origin.clone(),
+            place,
+            what,
+            help,
+        }
+    }
+}
+
+/// The document of a file.
+///
+/// # Errors
+/// It is not TOML.
+pub fn parse(file: &SourceFile) -> Result<Document<&str>, Problems> {
+    Document::parse(&*file.text).map_err(|error| {
+        let message = error.message().trim().replace('\n', "; ");
+        Problems(vec![file.problem(
+            error.span(),
+            format!("not TOML: {message}"),
+            None,
+        )])
+    })
+}
+
+/// Where an item is: its value's place, or its key's (a table made by dotted keys has no place of its own).
+pub fn span_of(table: &dyn TableLike, key: &str, item: &Item) -> Option<Range<usize>> {
+    item.span().or_else(|| key_span(table, key))
+}
+
+/// Words in backquotes, with commas.
+pub fn quoted(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    words.join(", ")
+}
+
+/// Where a key is.
+pub fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
+    table.get_key_value(key).and_then(|(key, _)| key.span())
+}
+
+/// One file at hand, with what is wrong with it.
+pub struct Page<'a> {
+    /// The file.
+    pub file: &'a SourceFile,
+    /// What is wrong with it.
+    pub problems: RefCell<Vec<Problem>>,
+}
+
+impl<'a> Page<'a> {
+    /// A file with which nothing is wrong yet.
+    pub fn new(file: &'a SourceFile) -> Page<'a> {
+        Page {
+            file,
+            problems: RefCell::default(),
+        }
+    }
+
+    /// Records a problem at these bytes.
+    pub fn wrong(
+        &self,
+        at: Option<Range<usize>>,
+        what: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let help: String = help.into();
+        let help = (!help.is_empty()).then_some(help);
+        let problem = self.file.problem(at, what.into(), help);
+        self.problems.borrow_mut().push(problem);
+    }
+}
+
+/// Tables of a list of them, each with where it stands.
+pub type Tables<'a> = Vec<(&'a dyn TableLike, Option<Range<usize>>)>;
+
+/// A cursor over one table. See the head of this file.
+pub struct Cursor<'a> {
+    page: &'a Page<'a>,
+    table: &'a dyn TableLike,
+    /// What messages call the table.
+    name: String,
+    at: Option<Range<usize>>,
+    asked: BTreeSet<&'static str>,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor over a table, which messages call `name`; `at` is its place.
+    pub fn new(
+        page: &'a Page<'a>,
+        name: impl Into<String>,
+        table: &'a dyn TableLike,
+        at: Option<Range<usize>>,
+    ) -> Cursor<'a> {
+        Cursor {
+            page,
+            table,
+            name: name.into(),
+            at,
+            asked: BTreeSet::new(),
+        }
+    }
+
+    /// Where the value of a key is, or the table if there is no such key.
+    pub fn place(&self, key: &str) -> Option<Range<usize>> {
+        self.table
+            .get(key)
+            .and_then(|item| span_of(self.table, key, item))
+            .or_else(|| self.at.clone())
+    }
+
+    /// Records a problem with a key's value.
+    pub fn wrong(&self, key: &str, what: impl Into<String>, help: impl Into<String>) {
+        let what = format!("{}: {}", self.name, what.into());
+        self.page.wrong(self.place(key), what, help);
+    }
+
+    /// Whether the key is there.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// The item of a key, if it is there.
+    pub fn item(&mut self, key: &'static str) -> Option<&'a Item> {
+        self.asked.insert(key);
+        self.table.get(key)
+    }
+
+    /// The value of a key, if it is there and a value.
+    pub fn value(&mut self, key: &'static str) -> Option<&'a Value> {
+        let item = self.item(key)?;
+        if item.as_value().is_none() {
+            self.wrong(key, format!("`{key}` is a table, not a value"), "");
+        }
+        item.as_value()
+    }
+
+    /// A text, if the key is there.
+    pub fn maybe_text(&mut self, key: &'static str) -> Option<String> {
+        let value = self.value(key)?;
+        match value.as_str() {
+            Some(text) if !text.trim().is_empty() => Some(text.to_owned()),
+            _ => {
+                let what = format!("`{key}` must be a text in quotes");
+                self.wrong(key, what, "");
+                None
+            }
+        }
+    }
+
+    /// A text that must be there.
+    pub fn text(&mut self, key: &'static str) -> String {
+        if !self.table.contains_key(key) {
+            self.asked.insert(key);
+            self.wrong(key, format!("`{key}` is missing"), "write a text in quotes");
+        }
+        self.maybe_text(key).unwrap_or_default()
+    }
+
+    /// A list of texts, or one text for a list of one; empty if the key is absent.
+    pub fn texts(&mut self, key: &'static str) -> Vec<String> {
+        let Some(value) = self.value(key) else {
+            return Vec::new();
+        };
+        let list: Option<Vec<String>> = match value {
+            Value::String(text) => Some(vec![text.value().clone()]),
+            Value::Array(array) => array
+                .iter()
+                .map(|value| value.as_str().map(str::to_owned))
+                .collect(),
+            _ => None,
+        };
+        list.unwrap_or_else(|| {
+            let what = format!("`{key}` must be a list of texts");
+            self.wrong(key, what, "such as [\"--rw=randread\", \"--bs=4k\"]");
+            Vec::new()
+        })
+    }
+
+    /// A whole number within `range`, if the key is there.
+    pub fn count(
+        &mut self,
+        key: &'static str,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Option<u64> {
+        let value = self.value(key)?;
+        let number = value
+            .as_integer()
+            .and_then(|whole| u64::try_from(whole).ok());
+        let number = number.filter(|number| range.contains(number));
+        if number.is_none() {
+            let help = format!("from {} to {}, without quotes", range.start(), range.end());
+            self.wrong(key, format!("`{key}` must be a whole number"), help);
+        }
+        number
+    }
+
+    /// The tables of `[[key]]`; none if the key is absent.
+    pub fn tables(&mut self, key: &'static str) -> Tables<'a> {
+        let Some(item) = self.item(key) else {
+            return Vec::new();
+        };
+        let Some(tables) = item.as_array_of_tables() else {
+            let what = format!("`{key}` is not a list of tables");
+            self.page
+                .wrong(item.span(), what, format!("write [[{key}]]"));
+            return Vec::new();
+        };
+        let tables = tables.iter();
+        tables
+            .map(|table| (table as &dyn TableLike, table.span()))
+            .collect()
+    }
+
+    /// Keys and values of a table of values, if the key is there.
+    pub fn pairs(&mut self, key: &'static str) -> Vec<(String, &'a Value)> {
+        let Some(item) = self.item(key) else {
+            return Vec::new();
+        };
+        let Some(table) = item.as_table_like() else {
+            let help = format!("such as {key} = {{ \"xpoint.power.limit\" = \"12 W\" }}");
+            self.wrong(key, format!("`{key}` must be a table"), help);
+            return Vec::new();
+        };
+        let mut pairs = Vec::new();
+        for (name, item) in table.iter() {
+            match item.as_value() {
+                Some(value) => pairs.push((name.to_owned(), value)),
+                None => {
+                    let what = format!("`{key}.{name}` is a table, not a value");
+                    self.wrong(key, what, "put dotted keys in quotes");
+                }
+            }
+        }
+        pairs
+    }
+}
+
+impl Drop for Cursor<'_> {
+    /// Reports the keys that nobody asked for.
+    fn drop(&mut self) {
+        for (key, item) in self.table.iter() {
+            if self.asked.contains(key) {
+                continue;
+            }
+            let help = match nearest(key, self.asked.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    let asked: Vec<&str> = self.asked.iter().copied().collect();
+                    format!("the keys here are {}", quoted(&asked))
+                }
+            };
+            let at = key_span(self.table, key).or_else(|| item.span());
+            let what = format!("{}: unknown key `{key}`", self.name);
+            self.page.wrong(at, what, help);
+        }
+    }
+}

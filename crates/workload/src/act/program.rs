@@ -1,0 +1,506 @@
+//! The program at work: its threads as seats, each with at most one I/O outstanding, so that a thread's number is also
+//! the id of its command.
+
+use std::collections::VecDeque;
+
+use model::engine::{Events, Workload};
+use model::host::ProgramCosts;
+use model::{Command, Completion, Op, Part, Span, Status, Stream, Time};
+
+use super::config::{Config, Generation};
+use super::counts::{Interval, Kind};
+use statistics::{AnatomyBands, Histogram};
+
+/// Requests that version 3 lets wait before it gives up.
+const MOST_QUEUED: u32 = 100_000;
+
+/// Why a test ended before its time, in ACT's own terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// More than 100,000 requests waited in the queues (version 3).
+    TooManyQueued,
+    /// A service thread was later than the largest lag (version 6).
+    RequestsLag,
+    /// The thread of large reads was.
+    LargeReadsLag,
+    /// The thread of large writes was.
+    LargeWritesLag,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    /// Takes requests from this queue.
+    Queue(u16),
+    /// Makes its own.
+    Service,
+    LargeReads,
+    LargeWrites {
+        /// The buffer has been filled: the next step is the write.
+        filled: bool,
+    },
+}
+
+/// A thread and its I/O.
+#[derive(Clone, Debug)]
+struct Seat {
+    role: Role,
+    /// I/Os completed.
+    count: u64,
+    /// When it took up the I/O; when the request was put into its queue.
+    issued: Time,
+    enqueued: Time,
+    writes: bool,
+    stream: Stream,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    at: Time,
+    offset: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    requests: VecDeque<Request>,
+    /// Threads that sleep, the longest first.
+    idle: VecDeque<u32>,
+}
+
+/// Where I/Os go, and how long they are.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    /// Bytes of the drive in whole large blocks.
+    large_blocks: u64,
+    large_bytes: u32,
+    /// Smallest I/O of the drive, bytes.
+    unit: u32,
+    smallest: u32,
+    sizes: u32,
+    offsets: u64,
+}
+
+/// A run of ACT as a workload. Everything starts at [`Time::ZERO`]; what completes from `count_from` on is counted.
+#[derive(Clone, Debug)]
+pub struct Act<'a> {
+    config: &'a Config,
+    costs: ProgramCosts,
+    places: Places,
+    seats: Vec<Seat>,
+    queues: Vec<Queue>,
+    queued: u32,
+    /// Requests put into queues so far, and the stream that chooses queues.
+    generated: u64,
+    generator: Stream,
+    timers: Events,
+    ready: Vec<u32>,
+    now: Time,
+    count_from: Time,
+    end: Time,
+    outstanding: u32,
+    /// Why it ended early, and when.
+    pub stopped: Option<(Time, Stop)>,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// Requests generated, or service I/Os begun, in the counted part.
+    pub requests: u64,
+    /// Report intervals.
+    pub intervals: Vec<Interval>,
+    /// By kind of I/O.
+    pub latencies: [Histogram; super::KINDS],
+    /// Where the time of reads went.
+    pub bands: AnatomyBands,
+}
+
+impl<'a> Act<'a> {
+    /// A run on a drive of `capacity` bytes whose smallest I/O has `block` bytes. The drive must hold at least one large
+    /// block.
+    pub fn new(
+        config: &'a Config,
+        costs: ProgramCosts,
+        capacity: u64,
+        block: u32,
+        warm_up: Span,
+        seed: u64,
+    ) -> Act<'a> {
+        let count_from = Time::ZERO + warm_up;
+        let mut act = Act {
+            config,
+            costs,
+            places: Places::of(config, capacity, block.max(512)),
+            seats: seats(config, seed),
+            queues: Vec::new(),
+            queued: 0,
+            generated: 0,
+            generator: Stream::new(seed, "act requests"),
+            timers: Events::default(),
+            ready: Vec::new(),
+            now: Time::ZERO,
+            count_from,
+            end: count_from + config.duration,
+            outstanding: 0,
+            stopped: None,
+            errors: 0,
+            requests: 0,
+            intervals: Vec::new(),
+            latencies: Default::default(),
+            bands: AnatomyBands::default(),
+        };
+        act.start();
+        act
+    }
+
+    fn start(&mut self) {
+        if let Generation::Queues { queues, .. } = self.config.generation {
+            self.queues = vec![Queue::default(); usize::from(queues)];
+            if self.config.reads_per_second > 0 {
+                self.timers.push(Time::ZERO, self.seats.len() as u32);
+            }
+        }
+        for (index, seat) in self.seats.iter().enumerate() {
+            match seat.role {
+                Role::Queue(queue) => self.queues[usize::from(queue)].idle.push_back(index as u32),
+                _ => self.timers.push(Time::ZERO, index as u32),
+            }
+        }
+    }
+
+    /// Threads that do I/O.
+    pub fn threads(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// Share of the time that has passed, 0 to 1.
+    pub fn share(&self, now: Time) -> f64 {
+        (now.seconds() / self.end.seconds().max(1e-9)).min(1.0)
+    }
+
+    /// Length of the counted part.
+    pub fn counted(&self) -> Span {
+        self.end.since(self.count_from.min(self.end))
+    }
+
+    fn stop(&mut self, now: Time, why: Stop) {
+        if self.stopped.is_none() {
+            self.stopped = Some((now, why));
+            self.end = now;
+        }
+    }
+
+    /// Makes requests until the next is not due, then sleeps.
+    fn generate(&mut self, now: Time) {
+        let rate = u64::from(self.config.reads_per_second);
+        loop {
+            if now >= self.end {
+                return;
+            }
+            if self.queued >= MOST_QUEUED {
+                return self.stop(now, Stop::TooManyQueued);
+            }
+            let queue = self.generator.below(self.queues.len() as u64) as usize;
+            let offset = self.places.record(&mut self.generator);
+            self.queues[queue]
+                .requests
+                .push_back(Request { at: now, offset });
+            self.queued += 1;
+            self.generated += 1;
+            self.requests += u64::from(now >= self.count_from);
+            let mut next = now + self.costs.generate;
+            if let Some(thread) = self.queues[queue].idle.pop_front() {
+                next += self.costs.signal;
+                self.timers.push(next + self.costs.wake, thread);
+            }
+            let at = self.sleep(next, due(self.generated, rate as f64));
+            if at > now {
+                return self.timers.push(at, self.seats.len() as u32);
+            }
+        }
+    }
+
+    /// When a thread that has finished at `now` begins what is due at `due`.
+    fn sleep(&self, now: Time, due: Time) -> Time {
+        if due > now {
+            due + self.costs.timer_slack
+        } else {
+            now
+        }
+    }
+
+    /// A thread looks for work.
+    fn call(&mut self, index: u32, now: Time, submit: &mut impl FnMut(Command)) {
+        if now >= self.end {
+            return;
+        }
+        match self.seats[index as usize].role {
+            Role::Queue(queue) => {
+                let queue = &mut self.queues[usize::from(queue)];
+                match queue.requests.pop_front() {
+                    None => queue.idle.push_back(index),
+                    Some(request) => {
+                        self.queued -= 1;
+                        self.seats[index as usize].enqueued = request.at;
+                        let bytes = self.places.smallest;
+                        self.issue(index, now, Op::Read, request.offset, bytes, submit);
+                    }
+                }
+            }
+            Role::Service => self.serve(index, now, submit),
+            Role::LargeReads => self.large(index, now, Op::Read, submit),
+            Role::LargeWrites { filled: true } => self.large(index, now, Op::Write, submit),
+            Role::LargeWrites { filled: false } => {
+                let picoseconds = self.costs.fill_picoseconds_per_byte;
+                let fill = Span::per_bytes(picoseconds, u64::from(self.places.large_bytes));
+                self.seats[index as usize].role = Role::LargeWrites { filled: true };
+                if fill == Span::ZERO {
+                    self.large(index, now, Op::Write, submit);
+                } else {
+                    self.timers.push(now + fill, index);
+                }
+            }
+        }
+    }
+
+    /// A service thread begins its next read or write.
+    fn serve(&mut self, index: u32, now: Time, submit: &mut impl FnMut(Command)) {
+        let reads = u64::from(self.config.record_reads_per_second());
+        let writes = u64::from(self.config.record_writes_per_second());
+        let stream = &mut self.seats[index as usize].stream;
+        let op = if writes > 0 && stream.below(reads + writes) >= reads {
+            Op::Write
+        } else {
+            Op::Read
+        };
+        let offset = self.places.record(stream);
+        let bytes = self.places.record_bytes(stream);
+        self.requests += u64::from(now >= self.count_from);
+        self.seats[index as usize].enqueued = now;
+        self.issue(index, now, op, offset, bytes, submit);
+    }
+
+    fn large(&mut self, index: u32, now: Time, op: Op, submit: &mut impl FnMut(Command)) {
+        let bytes = self.places.large_bytes;
+        let seat = &mut self.seats[index as usize];
+        let offset = seat.stream.below(self.places.large_blocks) * u64::from(bytes);
+        seat.enqueued = now;
+        if op == Op::Write {
+            seat.role = Role::LargeWrites { filled: false };
+        }
+        self.issue(index, now, op, offset, bytes, submit);
+    }
+
+    fn issue(
+        &mut self,
+        index: u32,
+        now: Time,
+        op: Op,
+        offset: u64,
+        bytes: u32,
+        submit: &mut impl FnMut(Command),
+    ) {
+        let seat = &mut self.seats[index as usize];
+        seat.issued = now;
+        seat.writes = op == Op::Write;
+        self.outstanding += 1;
+        let mut command = Command::new(index, op, offset, bytes);
+        command.queue = index as u16;
+        command.fua = op == Op::Write && !self.config.has_queues() && !self.config.disable_odsync;
+        submit(command);
+    }
+
+    /// The rate of a paced thread, I/Os a second, and what it means when it is late.
+    fn pace(&self, role: Role) -> (f64, Stop) {
+        match role {
+            Role::LargeReads => (self.config.large_reads_per_second(), Stop::LargeReadsLag),
+            Role::LargeWrites { .. } => {
+                (self.config.large_writes_per_second(), Stop::LargeWritesLag)
+            }
+            Role::Queue(_) | Role::Service => {
+                let each =
+                    self.config.requests_per_second() / self.config.generation.readers().max(1);
+                (f64::from(each.max(1)), Stop::RequestsLag)
+            }
+        }
+    }
+
+    /// Makes the next I/O of a paced thread due after one has completed.
+    fn go_on(&mut self, index: u32, now: Time) {
+        let seat = &mut self.seats[index as usize];
+        seat.count += 1;
+        let (count, role) = (seat.count, seat.role);
+        let (rate, why) = self.pace(role);
+        let due = due(count, rate);
+        let lag = now.since(due.min(now));
+        let most = self.config.max_lag;
+        if !self.config.has_queues() && most != Span::ZERO && lag > most {
+            return self.stop(now, why);
+        }
+        match self.sleep(now, due) {
+            at if at > now => self.timers.push(at, index),
+            _ => self.ready.push(index),
+        }
+    }
+
+    fn count(&mut self, now: Time, index: u32, completion: &Completion) {
+        if completion.status != Status::Success {
+            self.errors += 1;
+            return;
+        }
+        if now < self.count_from || now > self.end {
+            return;
+        }
+        let seat = &self.seats[index as usize];
+        // A thread's clock starts when it runs, not when it could.
+        let from_issue = now.since(seat.issued) - completion.anatomy.get(Part::ThreadBusy);
+        let (kind, latency) = match (seat.role, seat.writes) {
+            (Role::Queue(_), _) => (Kind::Read, now.since(seat.enqueued)),
+            (Role::Service, false) => (Kind::Read, from_issue),
+            (Role::Service, true) => (Kind::Write, from_issue),
+            (Role::LargeReads, _) => (Kind::LargeRead, from_issue),
+            (Role::LargeWrites { .. }, _) => (Kind::LargeWrite, from_issue),
+        };
+        let waited = seat.issued.since(seat.enqueued);
+        let every = self.config.report_interval.ns().max(1);
+        let interval = (now.since(self.count_from).ns() / every) as usize;
+        if self.intervals.len() <= interval {
+            let queued = self.queued;
+            let new = Interval {
+                queued,
+                ..Interval::default()
+            };
+            self.intervals.resize(interval + 1, new);
+        }
+        let into = &mut self.intervals[interval];
+        into.queued = self.queued;
+        into.kinds[kind as usize].record(latency);
+        self.latencies[kind as usize].record_at(latency, now);
+        if kind == Kind::Read {
+            into.kinds[Kind::RawRead as usize].record(from_issue);
+            self.latencies[Kind::RawRead as usize].record_at(from_issue, now);
+            let mut anatomy = completion.anatomy;
+            anatomy.add(Part::QueueSlot, waited);
+            self.bands.record(latency, &anatomy);
+        }
+    }
+}
+
+impl Places {
+    fn of(config: &Config, capacity: u64, unit: u32) -> Places {
+        let large_bytes = config.large_block_bytes;
+        let large_blocks = (capacity / u64::from(large_bytes)).max(1);
+        // Version 3 reads records as they are, version 6 as they are stored.
+        let (smallest, largest) = if config.has_queues() {
+            (config.record_bytes, config.record_bytes)
+        } else {
+            config.stored_bytes()
+        };
+        let (smallest, largest) = (
+            smallest.next_multiple_of(unit),
+            largest.next_multiple_of(unit),
+        );
+        let units = large_blocks * u64::from(large_bytes) / u64::from(unit);
+        Places {
+            large_blocks,
+            large_bytes,
+            unit,
+            smallest,
+            sizes: (largest - smallest) / unit + 1,
+            offsets: (units + 1).saturating_sub(u64::from(largest / unit)).max(1),
+        }
+    }
+
+    /// Where a record begins: at any multiple of the smallest I/O.
+    fn record(&self, stream: &mut Stream) -> u64 {
+        stream.below(self.offsets) * u64::from(self.unit)
+    }
+
+    fn record_bytes(&self, stream: &mut Stream) -> u32 {
+        if self.sizes == 1 {
+            return self.smallest;
+        }
+        self.smallest + stream.below(u64::from(self.sizes)) as u32 * self.unit
+    }
+}
+
+/// When the I/O after `count` of them is due, in whole microseconds as the program counts.
+fn due(count: u64, rate: f64) -> Time {
+    Time::from_ns((count as f64 * 1e6 / rate) as u64 * 1_000)
+}
+
+fn seats(config: &Config, seed: u64) -> Vec<Seat> {
+    let mut roles = Vec::new();
+    match config.generation {
+        Generation::Queues {
+            queues,
+            threads_per_queue,
+        } => roles.extend(
+            (0..queues).flat_map(|queue| (0..threads_per_queue).map(move |_| Role::Queue(queue))),
+        ),
+        Generation::Service { threads } => {
+            if config.record_reads_per_second() + config.record_writes_per_second() > 0 {
+                roles.extend((0..threads).map(|_| Role::Service));
+            }
+        }
+    }
+    if config.large_reads_per_second() > 0.0 {
+        roles.push(Role::LargeReads);
+    }
+    if config.large_writes_per_second() > 0.0 {
+        roles.push(Role::LargeWrites { filled: false });
+    }
+    let seat = |(index, role)| Seat {
+        role,
+        count: 0,
+        issued: Time::ZERO,
+        enqueued: Time::ZERO,
+        writes: false,
+        stream: Stream::numbered(seed, "act thread", index as u64),
+    };
+    roles.into_iter().enumerate().map(seat).collect()
+}
+
+impl Workload for Act<'_> {
+    #[inline]
+    fn next_arrival(&self) -> Time {
+        if self.ready.is_empty() {
+            self.timers.next()
+        } else {
+            self.now
+        }
+    }
+
+    fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
+        self.now = now;
+        loop {
+            while let Some(index) = self.timers.pop_due(now) {
+                if index as usize == self.seats.len() {
+                    self.generate(now);
+                } else {
+                    self.call(index, now, submit);
+                }
+            }
+            let mut next = 0;
+            while next < self.ready.len() {
+                self.call(self.ready[next], now, submit);
+                next += 1;
+            }
+            self.ready.clear();
+            // Where waking and generating cost nothing, a thread is due at once.
+            if self.timers.next() != now {
+                return;
+            }
+        }
+    }
+
+    fn complete(&mut self, now: Time, completion: &Completion) {
+        self.now = now;
+        self.outstanding -= 1;
+        self.count(now, completion.id, completion);
+        match self.seats[completion.id as usize].role {
+            Role::Queue(_) => self.ready.push(completion.id),
+            _ => self.go_on(completion.id, now),
+        }
+    }
+
+    fn finished(&self) -> bool {
+        self.now >= self.end && self.outstanding == 0 && self.ready.is_empty()
+    }
+}

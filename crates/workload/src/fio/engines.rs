@@ -1,0 +1,224 @@
+//! fio's I/O engines: the host path each one takes, and why the others have none.
+
+use model::host::Engine;
+
+/// An I/O engine that has a model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct FioEngine {
+    /// fio's name.
+    pub name: &'static str,
+    /// The host path.
+    pub engine: Engine,
+    /// One I/O at a time, whatever `iodepth` says.
+    pub synchronous: bool,
+    /// Nothing buffers its I/O, whatever `direct` says.
+    pub unbuffered: bool,
+    /// Said of every job that has it: whose way to the drive is taken in place of its own.
+    pub stands_in: Option<&'static str>,
+}
+
+const fn engine(name: &'static str, engine: Engine, synchronous: bool) -> FioEngine {
+    FioEngine {
+        name,
+        engine,
+        synchronous,
+        unbuffered: false,
+        stands_in: None,
+    }
+}
+
+impl FioEngine {
+    const fn unbuffered(mut self) -> FioEngine {
+        self.unbuffered = true;
+        self
+    }
+
+    const fn as_if(mut self, note: &'static str) -> FioEngine {
+        self.stands_in = Some(note);
+        self
+    }
+}
+
+/// Engines with a model.
+pub(super) const ENGINES: &[FioEngine] = &[
+    engine("sync", Engine::Sync, true),
+    engine("psync", Engine::Sync, true),
+    engine("vsync", Engine::Sync, true),
+    engine("pvsync", Engine::Sync, true),
+    engine("pvsync2", Engine::Pvsync2, true),
+    engine("sg", Engine::Sync, true).unbuffered(),
+    engine("libaio", Engine::Libaio, false),
+    engine("posixaio", Engine::PosixAio, false),
+    engine("io_uring", Engine::IoUring, false),
+    engine("io_uring_cmd", Engine::IoUring, false).unbuffered(),
+    engine("spdk", Engine::UserSpace, false).unbuffered(),
+    engine("spdk_nvme", Engine::UserSpace, false).unbuffered(),
+    // fio's manual calls it synchronous, but it keeps `iodepth` requests with the server.
+    engine("nbd", Engine::Libaio, false).unbuffered().as_if(
+        "ioengine=nbd is taken as libaio on a drive of the host's own: what network and server add has no model",
+    ),
+    engine("xnvme", Engine::IoUring, false)
+        .unbuffered()
+        .as_if("ioengine=xnvme is taken as io_uring, whatever its options name"),
+    engine("libblkio", Engine::IoUring, false)
+        .unbuffered()
+        .as_if("ioengine=libblkio is taken as io_uring, whatever driver its options name"),
+    engine("windowsaio", Engine::Libaio, false)
+        .as_if("ioengine=windowsaio is taken as libaio: there is no model of Windows' own way to a drive"),
+    engine("solarisaio", Engine::Libaio, false)
+        .as_if("ioengine=solarisaio is taken as libaio: there is no model of Solaris' own way to a drive"),
+];
+
+/// Engines of fio that have no model, by the reason for it.
+const WITHOUT_MODEL: &[(&str, &[&str])] = &[
+    (
+        "reads and writes memory, so the kernel decides what reaches a drive and when",
+        &["mmap", "pmemblk", "dev-dax", "libpmem"],
+    ),
+    (
+        "asks no drive for anything",
+        &[
+            "null",
+            "cpuio",
+            "exec",
+            "net",
+            "netsplice",
+            "rdma",
+            "librpma_apm_client",
+            "librpma_apm_server",
+            "librpma_gpspm_client",
+            "librpma_gpspm_server",
+        ],
+    ),
+    (
+        "exercises a file system, not a drive",
+        &[
+            "falloc",
+            "ftruncate",
+            "filecreate",
+            "filestat",
+            "filedelete",
+            "dircreate",
+            "dirstat",
+            "dirdelete",
+            "e4defrag",
+        ],
+    ),
+    (
+        "talks to a storage service, and there is no model of one",
+        &[
+            "rbd",
+            "rados",
+            "http",
+            "gfapi",
+            "gfapi_async",
+            "libhdfs",
+            "nfs",
+            "dfs",
+            "ime_psync",
+            "ime_psyncv",
+            "ime_aio",
+            "libiscsi",
+        ],
+    ),
+    (
+        "is for drives of a kind that has no model",
+        &["mtd", "libzbc"],
+    ),
+    (
+        "has no model of its way to a drive",
+        &["splice", "libcufile"],
+    ),
+];
+
+/// Why there is no model of the engine of this name, if fio has it.
+pub(super) fn without_model(name: &str) -> Option<&'static str> {
+    let known = WITHOUT_MODEL
+        .iter()
+        .find(|(_, engines)| engines.contains(&name));
+    match known {
+        Some((why, _)) => Some(why),
+        None if name.starts_with("external:") => {
+            Some("is not known: only SPDK's external engine is")
+        }
+        None => None,
+    }
+}
+
+/// The engine of this name. `external:PATH` is known if the path is SPDK's.
+pub(super) fn find(name: &str) -> Option<&'static FioEngine> {
+    let name = match name.strip_prefix("external:") {
+        Some(path) if path.contains("spdk") => "spdk",
+        Some(_) => return None,
+        None => name,
+    };
+    ENGINES.iter().find(|engine| engine.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::host::Engine;
+
+    use crate::fio::{JobSet, Surroundings, read_text};
+    use text::problem::Problems;
+
+    fn read(text: &str) -> Result<JobSet, Problems> {
+        let here = Surroundings {
+            environment: &|_| None,
+            read: &|_| Err(std::io::Error::other("no files here")),
+            processors: 4,
+        };
+        read_text("a.fio", text, &here)
+    }
+
+    fn jobs(text: &str) -> JobSet {
+        read(text).unwrap_or_else(|wrong| panic!("{wrong}"))
+    }
+
+    /// fio's NBD client and others have no host path of their own: they are taken for their nearest kin, and that is said.
+    #[test]
+    fn engines_that_stand_for_others_say_so() {
+        let set = jobs("[a]\nioengine=nbd\nuri=nbd+unix:///?socket=p\niodepth=16\nsize=1m\n");
+        assert_eq!(
+            (set.jobs[0].engine, set.jobs[0].iodepth),
+            (Engine::Libaio, 16)
+        );
+        insta::assert_snapshot!(set.warnings.join("\n"), @r"
+        ignored, as it means nothing to a simulated drive: uri
+        ioengine=nbd is taken as libaio on a drive of the host's own: what network and server add has no model
+        ");
+        for (options, wanted) in [
+            ("ioengine=xnvme\nxnvme_async=io_uring", Engine::IoUring),
+            (
+                "ioengine=libblkio\nlibblkio_driver=nvme-io_uring\nhipri",
+                Engine::IoUring,
+            ),
+            ("ioengine=windowsaio\ndirect=1", Engine::Libaio),
+        ] {
+            let set = jobs(&format!("[a]\nsize=1m\n{options}\n"));
+            assert_eq!(set.jobs[0].engine, wanted, "{options}");
+            assert_eq!(set.warnings.len(), 1, "{:?}", set.warnings);
+        }
+        let spdk = jobs("[a]\nioengine=spdk\nsize=1m\n");
+        assert!(spdk.warnings.is_empty(), "{:?}", spdk.warnings);
+    }
+
+    /// Why an engine is not taken depends on what it does.
+    #[test]
+    fn engines_without_a_model_are_refused_with_the_reason() {
+        for (engine, why) in [
+            ("libpmem", "reads and writes memory"),
+            ("null", "asks no drive for anything"),
+            ("http", "talks to a storage service"),
+            ("libiscsi", "talks to a storage service"),
+            ("filestat", "exercises a file system"),
+            ("external:/tmp/mine.o", "only SPDK's external engine"),
+        ] {
+            let text = format!("[a]\nsize=1m\nioengine={engine}\n");
+            let wrong = read(&text).expect_err(engine);
+            assert!(wrong.0[0].what.contains(why), "{wrong}");
+            let help = wrong.0[0].help.as_deref().unwrap_or_default();
+            assert!(help.contains("libaio"), "{wrong}");
+        }
+    }
+}

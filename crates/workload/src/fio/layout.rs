@@ -1,0 +1,128 @@
+//! Where a job's files lie on the drive.
+//!
+//! A device (`filename=/dev/nvme0n1`) is the drive. Regular files are laid out one after the other from the drive's
+//! start, as on a fresh file system: a job without `filename` has a file of its own for each copy, so copies do not touch
+//! each other's blocks; jobs that name the same file share it. A file without a size is the whole drive.
+//! Left out: the file system's own I/O, fragmentation, several files to one job.
+
+use crate::job::{Extent, Job};
+
+use super::settings::Settings;
+
+/// Files begin at multiples of this.
+const ALIGN: u64 = 4096;
+
+/// Gives every job's range its place; what is worth saying about it.
+pub(super) fn lay_out(jobs: &mut [(Settings, Job)]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut shared: Vec<(String, u64)> = shared_lengths(jobs);
+    let mut starts: Vec<(String, u64)> = Vec::new();
+    let mut free = 0;
+    for (name, length) in shared.drain(..) {
+        starts.push((name, free));
+        free += length;
+    }
+    for (settings, job) in jobs {
+        if let Some(names) = &settings.filename {
+            if names.replace("\\:", "").contains(':') && !is_device(names) {
+                notes.push(format!(
+                    "filename={names}: several files are one range of the drive here"
+                ));
+            } else if is_device(names) && names.matches("/dev/").count() > 1 {
+                notes.push(format!(
+                    "filename={names}: several devices are one drive here"
+                ));
+            }
+        }
+        let Some(length) = length_of(settings, job) else {
+            continue;
+        };
+        let (start, step) = match &settings.filename {
+            Some(name) => {
+                let start = starts
+                    .iter()
+                    .find(|(known, _)| known == name)
+                    .map_or(0, |&(_, start)| start);
+                (start, 0)
+            }
+            None => {
+                let start = free;
+                free = free.saturating_add(length.saturating_mul(job.numjobs.into()));
+                (start, length)
+            }
+        };
+        if start == 0 && step == 0 {
+            continue;
+        }
+        limit_by_file(job);
+        job.offset = Extent::Bytes(start.saturating_add(bytes_of(job.offset, length)));
+        if job.numjobs > 1 {
+            let increment = bytes_of(job.offset_increment, length);
+            job.offset_increment = Extent::Bytes(step.saturating_add(increment));
+        }
+    }
+    notes
+}
+
+/// Says how long the range is by `size` alone, as the end of a file that begins elsewhere is not at `filesize`. What
+/// does not fit the file is left to be refused.
+fn limit_by_file(job: &mut Job) {
+    let Some(file) = job.filesize else { return };
+    let rest = file.saturating_sub(bytes_of(job.offset, file));
+    let size = job.size.map_or(rest, |size| bytes_of(size, file));
+    if size <= rest {
+        job.size = Some(Extent::Bytes(size));
+        job.filesize = None;
+    }
+}
+
+/// The lengths of files that jobs name, in the order they appear: the longest of what the jobs say.
+fn shared_lengths(jobs: &[(Settings, Job)]) -> Vec<(String, u64)> {
+    let mut shared: Vec<(String, u64)> = Vec::new();
+    for (settings, job) in jobs {
+        let (Some(name), Some(length)) = (&settings.filename, length_of(settings, job)) else {
+            continue;
+        };
+        match shared.iter_mut().find(|(known, _)| known == name) {
+            Some((_, longest)) => *longest = (*longest).max(length),
+            None => shared.push((name.clone(), length)),
+        }
+    }
+    shared
+}
+
+/// The length of a job's file in bytes; `None` if it has the whole drive.
+fn length_of(settings: &Settings, job: &Job) -> Option<u64> {
+    if settings.filename.as_deref().is_some_and(is_device) || job.iolog.is_some() {
+        return None;
+    }
+    let Some(Extent::Bytes(size)) = job.size else {
+        return job.filesize.map(|length| length.next_multiple_of(ALIGN));
+    };
+    let offset = match job.offset {
+        Extent::Bytes(offset) => offset,
+        Extent::Percent(_) => 0,
+    };
+    let increments = match job.offset_increment {
+        Extent::Bytes(step) if settings.filename.is_some() => {
+            step.saturating_mul(u64::from(job.numjobs) - 1)
+        }
+        _ => 0,
+    };
+    let length = size.saturating_add(offset).saturating_add(increments);
+    let length = job.filesize.unwrap_or(0).max(length);
+    length.checked_next_multiple_of(ALIGN)
+}
+
+fn bytes_of(extent: Extent, length: u64) -> u64 {
+    match extent {
+        Extent::Bytes(bytes) => bytes,
+        Extent::Percent(percent) => (percent / 100.0 * length as f64) as u64,
+    }
+}
+
+/// Whether a `filename` names a block device rather than a file on one: `/dev/...`, `\\.\PhysicalDrive1`, or SPDK's
+/// `trtype=PCIe traddr=...`.
+fn is_device(name: &str) -> bool {
+    name.starts_with("/dev/") || name.starts_with("\\\\.\\") || name.contains("traddr=")
+}

@@ -1,0 +1,447 @@
+//! fio's job files and command lines, as users have them, read into [`Job`]s.
+//!
+//! The source of all rules is fio 3.33: its HOWTO, and its behaviour where that is silent. Every option of fio is in one
+//! table ([`options`]). Those that mean nothing to a model (processor affinity, buffers' contents, logs) are accepted with
+//! one warning that lists them; those that would change what fio does but are not simulated are listed in another; an
+//! unknown option is an error with its line and the nearest name. All problems of all files are reported at once.
+//!
+//! Left out: client and server, profiles, and zoned devices.
+
+mod apply;
+mod command_line;
+mod engines;
+mod expression;
+mod ini;
+mod layout;
+mod options;
+mod settings;
+mod split;
+mod value;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::job::Job;
+use text::problem::{Place, Problem, Problems, nearest};
+
+pub use command_line::{option_names, takes_value};
+
+use ini::Substituted;
+use options::Meaning;
+use settings::Settings;
+use value::{Given, Wrong};
+
+/// What job files may ask of the system they are read on.
+pub struct Surroundings<'a> {
+    /// The value of an environment variable (`${NAME}`).
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// The bytes of a file (job files and what they include).
+    pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    /// Processors (`$ncpus`): those of the simulated host.
+    pub processors: u32,
+}
+
+/// Jobs, and what a user should know about how they were read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobSet {
+    /// The jobs in order; never empty.
+    pub jobs: Vec<Job>,
+    /// Options of the global sections, by fio's first names, for its JSON.
+    pub globals: Vec<(String, String)>,
+    /// What is ignored, not simulated, or done otherwise than fio would: one sentence each.
+    pub warnings: Vec<String>,
+    /// Those of the warnings that say that fio, on a real drive, would measure something else than is simulated.
+    pub unlike: Vec<String>,
+}
+
+/// Reads a command line's options (`--rw=randread --name=a ...`) and then job files, in fio's order.
+///
+/// Options before the first `--name` are global and hold for the first file too. Without any `--name` and without files,
+/// they make one job. If `sections` are named, only those are read (`--section`). The first job of every further file waits for the jobs before it.
+///
+/// # Errors
+/// Everything wrong with all of them.
+pub fn read(
+    arguments: &[String],
+    files: &[PathBuf],
+    sections: &[String],
+    surroundings: &Surroundings,
+) -> Result<JobSet, Problems> {
+    read_overridden(arguments, files, &[], sections, surroundings)
+}
+
+/// [`read`] in which the options `overriding` (`--runtime=5`) are added to each job of the files and count above what they
+/// say. (fio has no such thing: what stands behind a job file on its command line is a default too.)
+///
+/// # Errors
+/// As [`read`].
+pub fn read_overridden(
+    arguments: &[String],
+    files: &[PathBuf],
+    overriding: &[String],
+    sections: &[String],
+    surroundings: &Surroundings,
+) -> Result<JobSet, Problems> {
+    let mut reader = Reader::new(surroundings);
+    reader.sections = sections.to_vec();
+    reader.command_line(arguments, files.is_empty());
+    reader.overriding = command_line::options(overriding, true);
+    for (index, path) in files.iter().enumerate() {
+        if index > 0 {
+            reader.base = Settings::default();
+        }
+        let origin = path.display().to_string();
+        reader.files.push(origin.clone());
+        match (surroundings.read)(path) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                reader.file(&origin, &text, index > 0);
+            }
+            Err(error) => reader.problem(
+                &origin,
+                Place::Whole,
+                format!("cannot be read: {error}"),
+                None,
+            ),
+        }
+    }
+    reader.finish()
+}
+
+/// Reads one job file that is at hand as text; `origin` names it in problems.
+///
+/// # Errors
+/// Everything wrong with it.
+pub fn read_text(
+    origin: &str,
+    text: &str,
+    surroundings: &Surroundings,
+) -> Result<JobSet, Problems> {
+    let mut reader = Reader::new(surroundings);
+    reader.files.push(origin.into());
+    reader.file(origin, text, false);
+    reader.finish()
+}
+
+/// One option as written: `key=value` or `key`, and where.
+#[derive(Clone, Debug)]
+struct Line {
+    origin: Arc<str>,
+    text: Arc<str>,
+    range: std::ops::Range<usize>,
+    /// Whether it counts above whatever the section says.
+    overriding: bool,
+}
+
+impl Line {
+    fn place(&self) -> Place {
+        Place::Text {
+            text: self.text.clone(),
+            range: self.range.clone(),
+        }
+    }
+
+    fn written(&self) -> &str {
+        &self.text[self.range.clone()]
+    }
+}
+
+/// What is known while files are read one after the other.
+struct Reader<'a> {
+    surroundings: &'a Surroundings<'a>,
+    /// What global sections have set so far.
+    base: Settings,
+    jobs: Vec<(Settings, Job)>,
+    globals: Vec<(String, String)>,
+    problems: Problems,
+    /// Files included so far.
+    includes: u32,
+    /// Options without meaning, in the order they were met.
+    ignored: Vec<&'static str>,
+    /// Options that are not simulated, as written.
+    not_simulated: Vec<String>,
+    /// Sections to read; all if empty (`--section`).
+    sections: Vec<String>,
+    /// Sections that were not to be read.
+    passed_over: Vec<String>,
+    /// Files that were given, as the user named them; those they include are not among them.
+    files: Vec<String>,
+    /// Options that count above those of the files' jobs.
+    overriding: Vec<Line>,
+    /// Other remarks, each with the jobs it is about.
+    notes: Vec<(String, Vec<String>)>,
+    /// Those of the remarks that say what fio would measure otherwise.
+    unlike: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(surroundings: &'a Surroundings<'a>) -> Reader<'a> {
+        Reader {
+            surroundings,
+            base: Settings::default(),
+            jobs: Vec::new(),
+            globals: Vec::new(),
+            problems: Problems::default(),
+            includes: 0,
+            ignored: Vec::new(),
+            not_simulated: Vec::new(),
+            sections: Vec::new(),
+            passed_over: Vec::new(),
+            files: Vec::new(),
+            overriding: Vec::new(),
+            notes: Vec::new(),
+            unlike: Vec::new(),
+        }
+    }
+
+    fn problem(&mut self, origin: &str, place: Place, what: String, help: Option<String>) {
+        self.problems.0.push(Problem {
+            origin: origin.into(),
+            place,
+            what,
+            help,
+        });
+    }
+
+    fn note(&mut self, what: String, job: &str) {
+        match self.notes.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, jobs)) if jobs.iter().any(|known| known == job) => {}
+            Some((_, jobs)) => jobs.push(job.into()),
+            None => self.notes.push((what, vec![job.into()])),
+        }
+    }
+
+    fn wants(&mut self, section: &str) -> bool {
+        let wanted = self.sections.is_empty() || self.sections.iter().any(|one| one == section);
+        if !wanted {
+            self.passed_over.push(section.into());
+        }
+        wanted
+    }
+
+    /// Takes a global section.
+    fn global(&mut self, lines: &[Line]) {
+        let mut base = self.base.clone();
+        let written = self.apply(&mut base, lines, "global");
+        base.engine_options.clear();
+        self.base = base;
+        for option in written {
+            remember(&mut self.globals, option);
+        }
+    }
+
+    /// Takes a section that is a job; `header` is where it begins.
+    fn job(&mut self, name: &str, header: &Line, lines: &[Line], stonewall: bool) {
+        let mut settings = self.base.clone();
+        settings.job.name = name.into();
+        settings.job.stonewall |= stonewall;
+        let mut written = Vec::new();
+        for option in self.apply(&mut settings, lines, name) {
+            remember(&mut written, option);
+        }
+        settings.job.as_written = written;
+        let finished = settings.clone().finish();
+        for about in finished.wrong {
+            let line = lines.iter().rev().find(|line| {
+                let key = line.written().split('=').next().unwrap_or("").trim();
+                options::find(key).is_some_and(|option| option.name == about.option)
+            });
+            let line = line.unwrap_or(header);
+            let what = format!("{}: {}", about.option, about.what.what);
+            self.problem(&line.origin.clone(), line.place(), what, about.what.help);
+        }
+        for note in finished.unlike {
+            self.note(note.clone(), name);
+            if !self.unlike.contains(&note) {
+                self.unlike.push(note);
+            }
+        }
+        for note in finished.notes {
+            self.note(note, name);
+        }
+        let mut job = finished.job;
+        if let Some(awaited) = &settings.wait_for {
+            if self
+                .jobs
+                .iter()
+                .any(|(_, earlier)| earlier.name == *awaited)
+            {
+                job.stonewall = true;
+                let note =
+                    format!("wait_for={awaited} waits for all earlier jobs, as stonewall does");
+                self.note(note, name);
+            } else {
+                let help = Some("the name of a job further up".to_string());
+                self.problem(
+                    &header.origin,
+                    header.place(),
+                    format!("wait_for: there is no job `{awaited}` to wait for"),
+                    help,
+                );
+            }
+        }
+        self.jobs.push((settings, job));
+    }
+
+    /// Applies options to `settings`; the options as fio would dump them.
+    fn apply(
+        &mut self,
+        settings: &mut Settings,
+        lines: &[Line],
+        job: &str,
+    ) -> Vec<(String, Option<String>)> {
+        let mut lines: Vec<(&Line, Substituted)> = lines
+            .iter()
+            .map(|line| (line, self.substitute(line, job)))
+            .collect();
+        // What `k` means must be known before any size is read.
+        lines.sort_by_key(|(_, option)| !option.text.starts_with("kb_base"));
+        let mut written = Vec::new();
+        for (line, Substituted { text, unset }) in lines {
+            let (key, value) = match text.split_once('=') {
+                Some((key, value)) => (key.trim(), Some(value.trim())),
+                None => (text.trim(), None),
+            };
+            let given = Given {
+                text: value,
+                kb_base: settings.job.reporting.kb_base,
+            };
+            if line.overriding {
+                settings.give_way_to(key);
+            }
+            match self.apply_one(settings, key, &given) {
+                Ok(name) => {
+                    for variable in unset {
+                        self.note(
+                            format!("${{{variable}}} is not set and reads as nothing"),
+                            job,
+                        );
+                    }
+                    written.push((name.to_string(), value.map(String::from)));
+                }
+                Err(_) if !unset.is_empty() => {
+                    let what = format!("{key}: ${{{}}} is not set", unset.join("} or ${"));
+                    let help = format!("set it, such as {}=... drivelab run ...", unset[0]);
+                    self.problem(&line.origin, line.place(), what, Some(help));
+                }
+                Err(wrong) => {
+                    let what = format!("{key}: {}", wrong.what);
+                    self.problem(&line.origin, line.place(), what, wrong.help);
+                }
+            }
+        }
+        written
+    }
+
+    fn apply_one(
+        &mut self,
+        settings: &mut Settings,
+        key: &str,
+        given: &Given,
+    ) -> Result<&'static str, Wrong> {
+        let Some(option) = options::find(key) else {
+            let help = nearest(key, options::names()).map(|near| format!("did you mean `{near}`?"));
+            return Err(Wrong {
+                what: "fio has no such option".into(),
+                help,
+            });
+        };
+        if given.text.is_none() && !option.bare {
+            return Err(Wrong::new("needs a value", format!("{key}=...")));
+        }
+        if !option.engines.is_empty() {
+            settings.engine_options.push((option.name, option.engines));
+        }
+        match option.meaning {
+            Meaning::Modelled(apply) => apply(settings, given)?,
+            Meaning::Nothing if self.ignored.contains(&option.name) => {}
+            Meaning::Nothing => self.ignored.push(option.name),
+            Meaning::NotSimulated(neutral) => {
+                let value = given.text.unwrap_or("1");
+                if !neutral.contains(&value) {
+                    let written = format!("{}={value}", option.name);
+                    if !self.not_simulated.contains(&written) {
+                        self.not_simulated.push(written);
+                    }
+                }
+            }
+            Meaning::Withdrawn => {
+                return Err(Wrong {
+                    what: "fio no longer has this option".into(),
+                    help: None,
+                });
+            }
+        }
+        Ok(option.name)
+    }
+
+    /// Why there is no job, and what would make one.
+    fn no_job(&self) -> Problems {
+        let (what, help) = if self.passed_over.is_empty() {
+            let help = "a section such as [name]; options in [global] alone run nothing";
+            ("holds no job".to_owned(), help.to_owned())
+        } else {
+            let asked = self.sections.join(", ");
+            let help = format!("the sections are {}", self.passed_over.join(", "));
+            (format!("--section {asked}: there is no such section"), help)
+        };
+        Problems(vec![Problem {
+            origin: match self.files.is_empty() {
+                true => "command line".into(),
+                false => self.files.join(", "),
+            },
+            place: Place::Whole,
+            what,
+            help: Some(help),
+        }])
+    }
+
+    fn finish(mut self) -> Result<JobSet, Problems> {
+        if self.jobs.is_empty() && self.problems.0.is_empty() {
+            self.problems = self.no_job();
+        }
+        let mut warnings = Vec::new();
+        if !self.ignored.is_empty() {
+            warnings.push(format!(
+                "ignored, as it means nothing to a simulated drive: {}",
+                self.ignored.join(", ")
+            ));
+        }
+        if !self.not_simulated.is_empty() {
+            let options = self.not_simulated.join(", ");
+            let what = format!("not simulated, though it would change what fio does: {options}");
+            warnings.push(what.clone());
+            self.unlike.push(what);
+        }
+        for note in layout::lay_out(&mut self.jobs) {
+            self.notes.push((note, Vec::new()));
+        }
+        let all = self.jobs.len();
+        for (note, jobs) in &self.notes {
+            if all > 1 && !jobs.is_empty() && jobs.len() < all {
+                warnings.push(format!("{note} ({})", jobs.join(", ")));
+            } else {
+                warnings.push(note.clone());
+            }
+        }
+        self.problems.or(JobSet {
+            jobs: self.jobs.into_iter().map(|(_, job)| job).collect(),
+            globals: self.globals,
+            warnings,
+            unlike: self.unlike,
+        })
+    }
+}
+
+/// Adds an option to those fio would dump: the last value of a name counts, and what has no value is left out.
+fn remember(written: &mut Vec<(String, String)>, (name, value): (String, Option<String>)) {
+    let Some(value) = value else { return };
+    match written.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, known)) => *known = value,
+        None => written.push((name, value)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

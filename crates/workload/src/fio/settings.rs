@@ -1,0 +1,405 @@
+//! A job while it is being read: what fio's options have set so far, before they are put together into a
+//! [`Job`](crate::job::Job).
+//!
+//! Options may come in any order and depend on each other (`bs` gives way to `bsrange`, `ba` to the smallest block,
+//! `rate` excludes `rate_iops`), so the rules that join them are applied once, in [`Settings::finish`], as fio does after
+//! reading a section.
+
+use model::Span;
+
+use crate::job::{
+    BlockSizes, Distribution, IoLog, Job, LatencyTarget, Mix, PAGE, Rate, SteadyMetric,
+    SteadyState, ThinkTime,
+};
+
+use super::engines;
+use super::value::Wrong;
+use crate::blocks::limits;
+
+/// fio's view of a job.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    /// What needs no joining is set here directly.
+    pub job: Job,
+    pub bs: [u64; 3],
+    pub min_bs: [Option<u64>; 3],
+    pub max_bs: [Option<u64>; 3],
+    pub split: [Option<Vec<(u64, f64)>>; 3],
+    pub align: [Option<u64>; 3],
+    pub unaligned: bool,
+    pub sizes_by_pattern: bool,
+    pub rate_bytes: [Option<u64>; 3],
+    pub rate_iops: [Option<u64>; 3],
+    pub think: ThinkTime,
+    pub latency_target: Span,
+    pub latency_window: Span,
+    pub latency_percentile: f64,
+    pub latency_run: bool,
+    pub steady: (SteadyMetric, bool, f64, bool),
+    pub steady_duration: Span,
+    pub steady_ramp: Span,
+    pub iolog: IoLog,
+    pub filename: Option<String>,
+    pub directory: Option<String>,
+    pub wait_for: Option<String>,
+    /// What an option is taken for, where that is not all of what it says.
+    pub notes: Vec<String>,
+    /// Options of one engine only that the job's own section sets, with the engines that have them.
+    pub engine_options: Vec<(&'static str, &'static [&'static str])>,
+}
+
+impl Default for Settings {
+    /// fio's defaults.
+    fn default() -> Settings {
+        let mut job = Job::default();
+        let psync = engines::find("psync").expect("fio's default engine is known");
+        job.engine = psync.engine;
+        job.engine_name = psync.name.into();
+        job.direct = false;
+        Settings {
+            job,
+            bs: [4096; 3],
+            min_bs: [None; 3],
+            max_bs: [None; 3],
+            split: [None, None, None],
+            align: [None; 3],
+            unaligned: false,
+            sizes_by_pattern: false,
+            rate_bytes: [None; 3],
+            rate_iops: [None; 3],
+            think: ThinkTime {
+                blocks: 1,
+                ..ThinkTime::default()
+            },
+            latency_target: Span::ZERO,
+            latency_window: Span::ZERO,
+            latency_percentile: 100.0,
+            latency_run: false,
+            steady: (SteadyMetric::Iops, true, 0.01, true),
+            steady_duration: Span::ZERO,
+            steady_ramp: Span::ZERO,
+            iolog: IoLog {
+                path: std::path::PathBuf::new(),
+                no_stall: false,
+                time_scale: 100,
+            },
+            filename: None,
+            directory: None,
+            wait_for: None,
+            notes: Vec::new(),
+            engine_options: Vec::new(),
+        }
+    }
+}
+
+/// Something that only shows when options are put together: the option it is about, and what is wrong or worth saying.
+#[derive(PartialEq)]
+pub(super) struct About<T> {
+    pub option: &'static str,
+    pub what: T,
+}
+
+/// What came of putting a job's options together.
+pub(super) struct Finished {
+    pub job: Job,
+    pub wrong: Vec<About<Wrong>>,
+    /// What is done otherwise than fio would, in words that begin with the job.
+    pub notes: Vec<String>,
+    /// The same where fio would measure something else by that.
+    pub unlike: Vec<String>,
+}
+
+impl Settings {
+    /// Forgets what would stand above an option that is to override it, wherever either is written.
+    pub(super) fn give_way_to(&mut self, option: &str) {
+        match option {
+            "bs" | "blocksize" => {
+                (self.min_bs, self.max_bs) = ([None; 3], [None; 3]);
+                self.split = [None, None, None];
+            }
+            "bsrange" | "blocksize_range" => self.split = [None, None, None],
+            "rate" => self.rate_iops = [None; 3],
+            "rate_iops" => self.rate_bytes = [None; 3],
+            _ => {}
+        }
+    }
+
+    /// Joins what belongs together.
+    pub(super) fn finish(mut self) -> Finished {
+        let mut wrong = Vec::new();
+        let mut notes = std::mem::take(&mut self.notes);
+        let mut unlike = Vec::new();
+        self.finish_blocks(&mut wrong, &mut notes);
+        self.finish_rates(&mut wrong);
+        self.finish_times(&mut notes);
+        self.finish_engine(&mut wrong, &mut unlike);
+        self.finish_depth(&mut notes);
+        if self
+            .job
+            .distribution
+            .iter()
+            .any(|by| *by != Distribution::Random)
+        {
+            self.job.norandommap = true;
+        }
+        if self.latency_target > Span::ZERO {
+            self.job.latency_target = Some(LatencyTarget {
+                target: self.latency_target,
+                window: self.latency_window,
+                percentile: self.latency_percentile,
+                run: self.latency_run,
+            });
+        }
+        if self.steady_duration >= Span::from_seconds(1.0) {
+            let (metric, slope, limit, percent) = self.steady;
+            self.job.steady_state = Some(SteadyState {
+                metric,
+                slope,
+                limit,
+                percent,
+                duration: self.steady_duration,
+                ramp: self.steady_ramp,
+            });
+        }
+        if !self.iolog.path.as_os_str().is_empty() {
+            self.job.iolog = Some(self.iolog);
+        }
+        Finished {
+            job: self.job,
+            wrong,
+            notes,
+            unlike,
+        }
+    }
+
+    fn finish_blocks(&mut self, wrong: &mut Vec<About<Wrong>>, notes: &mut Vec<String>) {
+        let random = self.job.random;
+        if self.sizes_by_pattern {
+            // Reads' sizes are those of sequential I/O then, writes' those of random I/O.
+            let from = usize::from(random);
+            for direction in 0..3 {
+                self.bs[direction] = self.bs[from];
+                self.min_bs[direction] = self.min_bs[from];
+                self.max_bs[direction] = self.max_bs[from];
+                self.split[direction] = self.split[from].clone();
+            }
+            if random && self.job.percentage_random != [100; 3] {
+                notes.push(
+                    "bs_is_seq_rand: all I/O of a random job has the random size here".into(),
+                );
+            }
+        }
+        let cached = self.is_cached();
+        let mut pages = false;
+        for direction in 0..3 {
+            let fixed = self.bs[direction];
+            let min = self.min_bs[direction].unwrap_or(fixed);
+            let max = self.max_bs[direction].unwrap_or(fixed).max(min);
+            let from = match (&self.split[direction], self.min_bs[direction]) {
+                (Some(_), _) => "bssplit",
+                (None, Some(_)) => "bsrange",
+                (None, None) => "bs",
+            };
+            let mut block = |bytes: u64| {
+                if cached && !bytes.is_multiple_of(512) && (1..=LARGEST).contains(&bytes) {
+                    pages = true;
+                    return bytes as u32;
+                }
+                block(bytes, from, wrong)
+            };
+            let sizes = match &self.split[direction] {
+                _ if min == max => BlockSizes::Fixed(block(min)),
+                Some(split) => BlockSizes::Split(
+                    split
+                        .iter()
+                        .map(|&(size, share)| (block(size), share))
+                        .collect(),
+                ),
+                None if self.unaligned => BlockSizes::Range {
+                    min: block(min),
+                    max: block(max),
+                    step: 512,
+                },
+                None => BlockSizes::Range {
+                    min: block(min),
+                    max: block(max),
+                    step: block(min),
+                },
+            };
+            self.job.block_sizes[direction] = sizes;
+            self.finish_alignment(direction, min, cached, wrong);
+        }
+        self.job.whole_pages |= pages;
+        let mut seen: Vec<About<Wrong>> = Vec::new();
+        for about in wrong.drain(..) {
+            if !seen.contains(&about) {
+                seen.push(about);
+            }
+        }
+        *wrong = seen;
+    }
+
+    /// Where blocks of a direction begin: at multiples of `ba`, or of its smallest block.
+    fn finish_alignment(
+        &mut self,
+        direction: usize,
+        smallest: u64,
+        cached: bool,
+        wrong: &mut Vec<About<Wrong>>,
+    ) {
+        let given = self.align[direction].filter(|_| self.job.random);
+        let align = given.unwrap_or(smallest);
+        if align != smallest {
+            self.job.norandommap = true;
+            if !align.is_multiple_of(512) && !cached {
+                wrong.push(About {
+                    option: "ba",
+                    what: Wrong::new(
+                        format!("{align} is not a multiple of 512"),
+                        "a multiple of 512 bytes",
+                    ),
+                });
+            }
+        }
+        self.job.whole_pages |= cached && !align.is_multiple_of(512);
+        let least = if cached { 1 } else { 512 };
+        self.job.block_align[direction] = u32::try_from(align).unwrap_or(512).max(least);
+    }
+
+    /// Whether the page cache stands before the drive, so that blocks may have any size.
+    fn is_cached(&self) -> bool {
+        let engine = engines::find(&self.job.engine_name);
+        let data = matches!(self.job.mix, Mix::Read | Mix::Write | Mix::ReadWrite);
+        data && !self.job.direct && engine.is_some_and(|engine| !engine.unbuffered)
+    }
+
+    fn finish_rates(&mut self, wrong: &mut Vec<About<Wrong>>) {
+        let given = |rates: &[Option<u64>; 3]| rates.iter().flatten().any(|&rate| rate > 0);
+        if given(&self.rate_bytes) && given(&self.rate_iops) {
+            wrong.push(About {
+                option: "rate_iops",
+                what: Wrong::new("rate and rate_iops exclude each other", "one of the two"),
+            });
+        }
+        for direction in 0..3 {
+            let bytes = self.rate_bytes[direction].filter(|&rate| rate > 0);
+            let iops = self.rate_iops[direction].filter(|&rate| rate > 0);
+            self.job.rate[direction] = bytes.map(Rate::Bytes).or(iops.map(Rate::Iops));
+        }
+    }
+
+    fn finish_times(&mut self, notes: &mut Vec<String>) {
+        if self.job.runtime == Some(Span::ZERO) {
+            self.job.runtime = None;
+        }
+        let ends = self.job.runtime.is_some()
+            || self.job.size.is_some()
+            || self.job.io_size.is_some()
+            || self.job.filesize.is_some()
+            || self.job.number_ios.is_some()
+            || !self.iolog.path.as_os_str().is_empty();
+        if !ends {
+            notes.push(
+                "neither size nor runtime: the whole drive is covered once, as fio would".into(),
+            );
+        }
+        if self.job.time_based && self.job.runtime.is_none() {
+            notes.push("time_based needs a runtime and is ignored without, as in fio".into());
+            self.job.time_based = false;
+        }
+        self.job.loops = self.job.loops.max(1);
+        self.job.numjobs = self.job.numjobs.max(1);
+        self.think.spin = self.think.spin.min(self.think.pause);
+        self.think.blocks = self.think.blocks.max(1);
+        if self.think.pause > Span::ZERO {
+            self.job.think = Some(self.think);
+        }
+    }
+
+    fn finish_engine(&mut self, wrong: &mut Vec<About<Wrong>>, unlike: &mut Vec<String>) {
+        let Some(engine) = engines::find(&self.job.engine_name) else {
+            return;
+        };
+        for &(option, engines) in &self.engine_options {
+            if !engines.contains(&self.job.engine_name.as_str()) {
+                wrong.push(About {
+                    option,
+                    what: Wrong::new(
+                        format!("is no option of ioengine={}", self.job.engine_name),
+                        format!("ioengine={}", engines.join(" or ioengine=")),
+                    ),
+                });
+            }
+        }
+        unlike.extend(engine.stands_in.map(String::from));
+        if !self.job.direct && !engine.unbuffered {
+            unlike.push(
+                "buffered I/O (direct=0, fio's default) has no model and is run as direct=1".into(),
+            );
+        }
+        if self.job.whole_pages {
+            let sizes = self.job.block_sizes.iter().map(|sizes| limits(sizes).0);
+            let odd = sizes.clone().find(|bytes| !bytes.is_multiple_of(512));
+            let bytes = odd.or_else(|| sizes.max()).unwrap_or(0);
+            let round = match bytes % 1000 {
+                0 => " (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)",
+                _ => "",
+            };
+            unlike.push(format!(
+                "blocks that are no multiple of 512 B (of {bytes}) move whole pages of {PAGE} B on the drive, as the page cache makes them{round}"
+            ));
+        }
+        self.job.direct = true;
+    }
+
+    fn finish_depth(&mut self, notes: &mut Vec<String>) {
+        let job = &mut self.job;
+        let synchronous = engines::find(&job.engine_name).is_some_and(|engine| engine.synchronous);
+        if synchronous && job.iodepth > 1 {
+            notes.push(format!(
+                "ioengine={} is synchronous: iodepth={} is capped at 1, as in fio",
+                job.engine_name, job.iodepth
+            ));
+            job.iodepth = 1;
+        }
+        if job.iodepth_low > job.iodepth || job.iodepth_low == 0 {
+            job.iodepth_low = job.iodepth;
+        }
+        if job.iodepth_batch > job.iodepth || job.iodepth_batch == 0 {
+            job.iodepth_batch = job.iodepth;
+        }
+        if job.iodepth_batch_complete_max < job.iodepth_batch_complete_min {
+            job.iodepth_batch_complete_max = job.iodepth_batch_complete_min;
+        }
+        if job.mix == Mix::Read && (job.fsync > 0 || job.fdatasync > 0) {
+            notes.push("fsync and fdatasync count writes, and this job has none".into());
+        }
+    }
+}
+
+/// The largest block, bytes.
+const LARGEST: u64 = 1 << 30;
+
+/// A block size of `option` that a drive can take; 512 in place of one that it cannot, which is noted in `wrong`.
+fn block(bytes: u64, option: &'static str, wrong: &mut Vec<About<Wrong>>) -> u32 {
+    let problem = if !bytes.is_multiple_of(512) {
+        Wrong::new(
+            format!("blocks of {bytes} bytes are no multiple of 512"),
+            "a multiple of 512 with direct=1, such as 4096 or 4k (to fio `4kib` is 4000, and with kb_base=1000 `4k` is)",
+        )
+    } else if bytes > LARGEST {
+        Wrong::new(
+            format!("blocks of {bytes} bytes are too large"),
+            "at most 1g",
+        )
+    } else if bytes == 0 {
+        Wrong::new("blocks of no bytes", "at least 512")
+    } else {
+        return bytes as u32;
+    };
+    wrong.push(About {
+        option,
+        what: problem,
+    });
+    512
+}

@@ -1,0 +1,396 @@
+//! The values of fio's options: sizes, times, percentages, lists by direction, ranges.
+//!
+//! As fio 3.33 reads them (its HOWTO, "Parameter types", and its behaviour where that is silent), with one difference:
+//! what fio cuts short without a word (`1.5k` is one byte to it, `60sec` 60 microseconds) is an error here.
+
+use model::Span;
+
+use super::expression;
+
+/// Why a value is not what its option takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// What is wrong, without the option's name.
+    pub what: String,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+impl Wrong {
+    /// A reason and what would be right.
+    pub(super) fn new(what: impl Into<String>, help: impl Into<String>) -> Wrong {
+        Wrong {
+            what: what.into(),
+            help: Some(help.into()),
+        }
+    }
+}
+
+/// What a size or place may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Quantity {
+    /// A plain number, suffix applied.
+    Count(u64),
+    /// `n%`.
+    Percent(u64),
+}
+
+/// The value of one option, as written, with what `k` means there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Given<'a> {
+    /// What stands after `=`; `None` if there is no `=`.
+    pub text: Option<&'a str>,
+    /// 1024 or 1000.
+    pub kb_base: u64,
+}
+
+/// The examples that help texts give.
+const SIZE_HELP: &str = "a whole number, with a suffix if need be, such as 4096, 4k or 10g";
+/// No time may be longer: sums of a few still fit, and no simulation goes on for so long.
+const LONGEST: Span = Span::from_ms(100 * 86_400 * 1_000);
+
+impl<'a> Given<'a> {
+    /// The text; options that need one are refused without.
+    pub(super) fn text(&self) -> Result<&'a str, Wrong> {
+        match self.text {
+            Some(text) if !text.is_empty() => Ok(text),
+            _ => Err(Wrong {
+                what: "needs a value".into(),
+                help: None,
+            }),
+        }
+    }
+
+    /// `0` or `1`; any other whole number is out of range.
+    pub(super) fn boolean(&self) -> Result<bool, Wrong> {
+        match self.text()? {
+            "0" => Ok(false),
+            "1" => Ok(true),
+            other => Err(Wrong::new(
+                format!("`{other}` is neither on nor off"),
+                "0 or 1",
+            )),
+        }
+    }
+
+    /// Like [`Given::boolean`], but on when there is no value.
+    pub(super) fn set(&self) -> Result<bool, Wrong> {
+        match self.text {
+            None => Ok(true),
+            Some(_) => self.boolean(),
+        }
+    }
+
+    /// A count or size with an optional suffix, `min..=max`.
+    pub(super) fn number(&self, min: u64, max: u64) -> Result<u64, Wrong> {
+        let text = self.text()?;
+        let value = self.count(text)?;
+        within(text, value, min, max)
+    }
+
+    /// [`Given::number`] that fits 32 bits.
+    pub(super) fn number32(&self, min: u32, max: u32) -> Result<u32, Wrong> {
+        let value = self.number(min.into(), max.into())?;
+        Ok(value.try_into().unwrap_or(u32::MAX))
+    }
+
+    /// A size or a percentage.
+    pub(super) fn quantity(&self) -> Result<Quantity, Wrong> {
+        self.quantity_of(self.text()?)
+    }
+
+    /// Up to three numbers for reads, writes and trims: `a`, `a,b`, `a,b,c`, with `,b` leaving reads as they were and
+    /// `a,` leaving the others. The last one given stands for all that follow.
+    pub(super) fn by_direction(&self, min: u64, max: u64) -> Result<[Option<u64>; 3], Wrong> {
+        let text = self.text()?;
+        let separator = [',', ':', '-']
+            .into_iter()
+            .find(|&separator| text.contains(separator));
+        let parts: Vec<&str> = match separator {
+            Some(separator) => text.split(separator).collect(),
+            None => vec![text],
+        };
+        by_direction(&parts, |part| within(part, self.count(part)?, min, max))
+    }
+
+    /// Up to three ranges `min-max`, by direction.
+    pub(super) fn ranges(&self) -> Result<[Option<(u64, u64)>; 3], Wrong> {
+        let parts: Vec<&str> = self.text()?.split(',').collect();
+        by_direction(&parts, |part| {
+            let (low, high) = part
+                .split_once('-')
+                .or_else(|| part.split_once(':'))
+                .ok_or_else(|| {
+                    Wrong::new(
+                        format!("`{part}` is not a range"),
+                        "min-max, such as 4k-64k",
+                    )
+                })?;
+            let (low, high) = (self.count(low)?, self.count(high)?);
+            let (low, high) = (low.min(high), low.max(high));
+            Ok((within(part, low, 1, u64::MAX)?, high))
+        })
+    }
+
+    /// A time; a bare number counts seconds.
+    pub(super) fn seconds(&self) -> Result<Span, Wrong> {
+        self.time(1_000_000, "seconds")
+    }
+
+    /// A time; a bare number counts microseconds.
+    pub(super) fn microseconds(&self) -> Result<Span, Wrong> {
+        self.time(1, "microseconds")
+    }
+
+    fn time(&self, bare_us: u64, counts: &str) -> Result<Span, Wrong> {
+        let text = self.text()?;
+        match time(text, bare_us) {
+            Some(span) if span <= LONGEST => Ok(span),
+            Some(_) => Err(Wrong::new(format!("{text} is too long"), "at most 100d")),
+            None => Err(Wrong::new(
+                format!("`{text}` is not a time"),
+                format!(
+                    "a whole number and us, ms, s, m (minutes), h or d, such as 500ms or 5m; a bare one counts {counts}"
+                ),
+            )),
+        }
+    }
+
+    /// Numbers separated by `:`, each in `min..=max`; at most `most` of them.
+    pub(super) fn floats(&self, min: f64, max: f64, most: usize) -> Result<Vec<f64>, Wrong> {
+        let text = self.text()?;
+        let parts: Vec<&str> = text.split(':').filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() || parts.len() > most {
+            return Err(Wrong::new(
+                format!("{} numbers", parts.len()),
+                format!("1 to {most} numbers with colons between them"),
+            ));
+        }
+        parts
+            .into_iter()
+            .map(|part| float(part, min, max))
+            .collect()
+    }
+
+    /// One of `words`, by itself or before a colon or comma: its value, and what stands after the colon.
+    pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Result<(T, Option<&'a str>), Wrong> {
+        let text = self.text()?;
+        let end = text.find([',', ':']).unwrap_or(text.len());
+        let written = &text[..end];
+        let rest = text[end..].strip_prefix(':').map(str::trim);
+        match words.iter().find(|(word, _)| *word == written) {
+            Some(&(_, value)) => Ok((value, rest)),
+            None => Err(one_of(written, words.iter().map(|&(word, _)| word))),
+        }
+    }
+
+    /// One number with suffix.
+    pub(super) fn count(&self, text: &str) -> Result<u64, Wrong> {
+        match self.quantity_of(text)? {
+            Quantity::Count(count) => Ok(count),
+            Quantity::Percent(_) => Err(Wrong::new(
+                format!("`{text}` is a percentage"),
+                "a number; percent has no meaning here",
+            )),
+        }
+    }
+
+    fn quantity_of(&self, written: &str) -> Result<Quantity, Wrong> {
+        let text = written.trim();
+        let wrong = || Wrong::new(format!("`{text}` is not a number"), SIZE_HELP);
+        if text.starts_with('(') {
+            let value =
+                expression::evaluate(text, &|suffix| self.multiplier(suffix).map(|by| by as f64));
+            return value
+                .map(|value| Quantity::Count(value as u64))
+                .ok_or_else(wrong);
+        }
+        let (digits, suffix) = split_number(text).ok_or_else(wrong)?;
+        if percent(suffix) == Some("") {
+            return Ok(Quantity::Percent(digits));
+        }
+        if suffix.eq_ignore_ascii_case("z") {
+            return Err(Wrong::new(
+                format!("`{text}` counts zones, and the drives here have none"),
+                SIZE_HELP,
+            ));
+        }
+        let by = self.multiplier(suffix).ok_or_else(|| {
+            Wrong::new(
+                format!("`{suffix}` in `{text}` is not a suffix of a size"),
+                "a whole number and k, m, g, t or p, alone or with b (see kb_base)",
+            )
+        })?;
+        digits
+            .checked_mul(by)
+            .map(Quantity::Count)
+            .ok_or_else(|| Wrong::new(format!("`{text}` is too large"), SIZE_HELP))
+    }
+
+    /// What a suffix multiplies by. With `kb_base=1024` fio's `kib` is 1000, by its own documentation.
+    fn multiplier(&self, suffix: &str) -> Option<u64> {
+        let suffix = suffix.to_ascii_lowercase();
+        let (letter, unit) = match suffix.chars().next() {
+            None => return Some(1),
+            Some(letter) => (letter, &suffix[letter.len_utf8()..]),
+        };
+        let power = match letter {
+            'b' if unit.is_empty() => return Some(1),
+            'k' => 1,
+            'm' => 2,
+            'g' => 3,
+            't' => 4,
+            'p' => 5,
+            _ => return None,
+        };
+        let base: u64 = match unit {
+            "" | "b" | "i" => self.kb_base,
+            "ib" if self.kb_base == 1024 => 1000,
+            "ib" => 1024,
+            _ => return None,
+        };
+        base.checked_pow(power)
+    }
+}
+
+/// What stands before the `%` of a percentage. `%%` counts too, as in fio: templates have it that go through a formatter.
+pub(super) fn percent(text: &str) -> Option<&str> {
+    let bare = text.trim_end_matches('%');
+    (bare.len() < text.len()).then_some(bare)
+}
+
+/// `written` is none of `words`.
+pub(super) fn one_of<'a>(written: &str, words: impl IntoIterator<Item = &'a str>) -> Wrong {
+    let words: Vec<&str> = words.into_iter().collect();
+    let near = text::problem::nearest(written, words.iter().copied());
+    let all = words.join(", ");
+    let help = match near {
+        Some(near) => format!("did you mean `{near}`? There are: {all}"),
+        None => format!("one of {all}"),
+    };
+    Wrong::new(format!("there is no `{written}`"), help)
+}
+
+/// A floating-point number in `min..=max`.
+pub(super) fn float(text: &str, min: f64, max: f64) -> Result<f64, Wrong> {
+    let text = text.trim();
+    let value: f64 = text
+        .parse()
+        .map_err(|_| Wrong::new(format!("`{text}` is not a number"), float_range(min, max)))?;
+    if value >= min && value <= max {
+        Ok(value)
+    } else {
+        Err(Wrong::new(
+            format!("{text} is out of range"),
+            float_range(min, max),
+        ))
+    }
+}
+
+/// A range in words; the least and the greatest of all numbers have hundreds of digits.
+fn float_range(min: f64, max: f64) -> String {
+    let from = match min {
+        f64::MIN_POSITIVE => "a number above 0".to_owned(),
+        min => format!("a number from {min}"),
+    };
+    match max {
+        f64::MAX => format!("{from} on, such as 1.2"),
+        max => format!("{from} to {max}"),
+    }
+}
+
+fn within(text: &str, value: u64, min: u64, max: u64) -> Result<u64, Wrong> {
+    if value < min {
+        Err(Wrong::new(
+            format!("{text} is too small"),
+            format!("at least {min}"),
+        ))
+    } else if value > max {
+        Err(Wrong::new(
+            format!("{text} is too large"),
+            format!("at most {max}"),
+        ))
+    } else {
+        Ok(value)
+    }
+}
+
+fn by_direction<T: Copy>(
+    parts: &[&str],
+    parse: impl Fn(&str) -> Result<T, Wrong>,
+) -> Result<[Option<T>; 3], Wrong> {
+    if parts.len() > 3 {
+        return Err(Wrong::new(
+            format!("{} values", parts.len()),
+            "at most three: reads,writes,trims",
+        ));
+    }
+    let mut values = [None; 3];
+    for (value, part) in values.iter_mut().zip(parts) {
+        if !part.trim().is_empty() {
+            *value = Some(parse(part)?);
+        }
+    }
+    if values.iter().all(Option::is_none) {
+        return Err(Wrong::new(
+            "has no value in its list",
+            "reads,writes,trims, such as 4k,8k",
+        ));
+    }
+    // A list that stops (rather than ending in a comma) gives its last value to what follows.
+    if let Some(last) = parts.len().checked_sub(1).and_then(|last| values[last]) {
+        for value in &mut values[parts.len()..] {
+            *value = Some(last);
+        }
+    }
+    Ok(values)
+}
+
+/// A whole number (decimal or 0x...) and what follows it. A leading `+` is allowed, as in fio.
+fn split_number(text: &str) -> Option<(u64, &str)> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let end = hex
+            .find(|letter: char| !letter.is_ascii_hexdigit())
+            .unwrap_or(hex.len());
+        return Some((u64::from_str_radix(&hex[..end], 16).ok()?, &hex[end..]));
+    }
+    let end = text
+        .find(|letter: char| !letter.is_ascii_digit())
+        .unwrap_or(text.len());
+    Some((text[..end].parse().ok()?, &text[end..]))
+}
+
+/// A time in units of which a bare number counts `bare_us` microseconds.
+fn time(text: &str, bare_us: u64) -> Option<Span> {
+    let text = text.trim();
+    let unit_us = |unit: &str| {
+        Some(match unit.to_ascii_lowercase().as_str() {
+            "us" | "usec" => 1,
+            "ms" | "msec" => 1_000,
+            "s" => 1_000_000,
+            "m" => 60_000_000,
+            "h" => 3_600_000_000,
+            "d" => 86_400_000_000,
+            _ => return None,
+        })
+    };
+    let us = if text.starts_with('(') {
+        let bare = if text.contains(|letter: char| letter.is_ascii_alphabetic()) {
+            1
+        } else {
+            bare_us
+        };
+        let value = expression::evaluate(text, &|unit| unit_us(unit).map(|us: u64| us as f64))?;
+        (value as u64).checked_mul(bare)?
+    } else {
+        let (number, unit) = split_number(text)?;
+        let by = if unit.is_empty() {
+            bare_us
+        } else {
+            unit_us(unit)?
+        };
+        number.checked_mul(by)?
+    };
+    us.checked_mul(1_000).map(Span::from_ns)
+}

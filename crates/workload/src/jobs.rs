@@ -1,0 +1,303 @@
+//! All jobs of a run as one [`model::engine::Workload`]: phases parted by stonewalls, their threads, and what each
+//! completed.
+//!
+//! Threads that completed something are due at once and wait in a list; the queue of timed events holds only starts,
+//! paced I/Os and pauses, so a closed loop never touches it.
+//!
+//! Threads of a phase start one after the other, [`START_GAP`] apart at most: fio wakes each when all are made, and each
+//! then opens its files and has its buffers made. Threads that started at the same nanosecond would issue paced I/Os at
+//! the same nanoseconds for ever (`docs/decisions/0049-threads-start-apart.md`).
+
+use model::engine::{Events, Workload};
+use model::{Capacity, Command, Completion, Part, Span, Stream, Time};
+
+use super::job::Job;
+use super::settings::{Settings, resolve};
+use super::thread::{Kind, Next, Slot, Stage, Thread};
+use statistics::{Measured, ThreadOutcome};
+use text::problem::Problems;
+
+/// Most that lies between the starts of two threads that start one after the other; all times up to it are as likely.
+const START_GAP: Span = Span::from_us(100);
+
+/// How long after the first of its phase each thread starts.
+fn lags(settings: &[Settings], seed: u64) -> Vec<Span> {
+    let mut random = Stream::new(seed, "thread starts");
+    let (mut phase, mut lag) = (None, Span::ZERO);
+    settings
+        .iter()
+        .map(|one| {
+            let gap = Span::from_ns(random.below(START_GAP.ns()));
+            lag = if phase == Some(one.phase) {
+                lag + gap
+            } else {
+                Span::ZERO
+            };
+            phase = Some(one.phase);
+            lag
+        })
+        .collect()
+}
+
+/// The jobs of a plan at work.
+#[derive(Clone, Debug)]
+pub struct Jobs<'a> {
+    jobs: &'a [Job],
+    settings: Vec<Settings>,
+    /// By thread: when it starts after its phase and its `startdelay`.
+    lags: Vec<Span>,
+    threads: Vec<Thread>,
+    /// By thread: reads, writes, trims, syncs.
+    measured: Vec<[Measured; 4]>,
+    /// By thread: whether submission is told apart (asynchronous engines).
+    asynchronous: Vec<bool>,
+    slots: Vec<Slot>,
+    ready: Vec<u32>,
+    is_ready: Vec<bool>,
+    ready_at: Time,
+    timers: Events,
+    armed: Vec<Time>,
+    phase: u32,
+    running: u32,
+    series_every: Span,
+}
+
+impl<'a> Jobs<'a> {
+    /// Jobs on a drive of this capacity; the first thread starts at [`Time::ZERO`]. `series_every` is the interval of
+    /// [`Measured::series`], zero for none.
+    ///
+    /// # Errors
+    /// All that does not fit, for all jobs.
+    pub fn new(
+        jobs: &'a [Job],
+        capacity: Capacity,
+        seed: u64,
+        series_every: Span,
+    ) -> Result<Jobs<'a>, Problems> {
+        let settings = resolve(jobs, capacity)?;
+        let mut threads = Vec::with_capacity(settings.len());
+        let mut next_id = 0;
+        for (index, one) in settings.iter().enumerate() {
+            let job = &jobs[one.job];
+            threads.push(Thread::new(index as u32, one, job, next_id, seed));
+            next_id += one.depth + 1;
+        }
+        let count = threads.len();
+        let mut all = Jobs {
+            jobs,
+            measured: (0..count).map(|_| Default::default()).collect(),
+            asynchronous: settings
+                .iter()
+                .map(|one| jobs[one.job].engine.asynchronous())
+                .collect(),
+            threads,
+            lags: lags(&settings, seed),
+            settings,
+            slots: vec![Slot::default(); next_id as usize],
+            ready: Vec::with_capacity(count),
+            is_ready: vec![false; count],
+            ready_at: Time::ZERO,
+            timers: Events::with_capacity(count * 2),
+            armed: vec![Time::NEVER; count],
+            phase: 0,
+            running: 0,
+            series_every,
+        };
+        all.start_phase(Time::ZERO);
+        Ok(all)
+    }
+
+    /// The job of each thread.
+    pub fn threads(&self) -> impl Iterator<Item = &'a Job> {
+        self.settings.iter().map(|one| &self.jobs[one.job])
+    }
+
+    /// The moment at which the first thread begins to count.
+    pub fn counts_from(&self) -> Time {
+        self.settings
+            .iter()
+            .zip(&self.lags)
+            .filter(|(one, _)| one.phase == 0)
+            .map(|(one, &lag)| {
+                let job = &self.jobs[one.job];
+                Time::ZERO + job.startdelay + lag + job.ramp_time
+            })
+            .min()
+            .unwrap_or(Time::ZERO)
+    }
+
+    /// Share of the work done, 0 to 1.
+    pub fn share(&self, now: Time) -> f64 {
+        let sum: f64 = self
+            .threads
+            .iter()
+            .zip(&self.settings)
+            .map(|(thread, one)| thread.share(now, one, &self.jobs[one.job]))
+            .sum();
+        sum / self.threads.len() as f64
+    }
+
+    fn start_phase(&mut self, now: Time) {
+        for (index, one) in self.settings.iter().enumerate() {
+            if one.phase == self.phase {
+                let at = now + self.jobs[one.job].startdelay + self.lags[index];
+                self.running += 1;
+                self.armed[index] = at;
+                self.timers.push(at, index as u32);
+            }
+        }
+    }
+
+    fn call(&mut self, index: u32, now: Time, submit: &mut impl FnMut(Command)) {
+        let thread = &mut self.threads[index as usize];
+        let one = &self.settings[index as usize];
+        let job = &self.jobs[one.job];
+        if thread.stage == Stage::Waiting {
+            thread.start(now, job);
+        }
+        match thread.issue(now, one, job, &mut self.slots, submit) {
+            Next::Completion => {}
+            Next::At(at) => {
+                if self.armed[index as usize] != at {
+                    self.armed[index as usize] = at;
+                    self.timers.push(at, index);
+                }
+            }
+            Next::Finished => {
+                self.running -= 1;
+                if self.running == 0 {
+                    self.phase += 1;
+                    self.start_phase(now);
+                }
+            }
+        }
+    }
+
+    /// The thread has reaped a completion.
+    #[inline]
+    fn take(&mut self, now: Time, completion: &Completion, slot: Slot) {
+        let index = slot.thread as usize;
+        let thread = &mut self.threads[index];
+        let anatomy = &completion.anatomy;
+        let latency = now.since(slot.submitted) - anatomy.get(Part::ThreadBusy);
+        debug_assert_eq!(anatomy.total(), now.since(slot.submitted));
+        if now >= thread.count_from {
+            let measured = &mut self.measured[index][slot.kind as usize];
+            let submission = self.asynchronous[index].then(|| anatomy.get(Part::HostSubmission));
+            measured.count(
+                completion,
+                slot.bytes,
+                latency,
+                submission,
+                self.series_every,
+            );
+        }
+        if thread.is_watched() && slot.kind != Kind::Sync {
+            thread.watch(now, &slot, latency);
+        }
+        if thread.complete(now, completion.id, slot.kind) {
+            self.make_ready(slot.thread, now);
+        }
+    }
+
+    #[inline]
+    fn make_ready(&mut self, index: u32, now: Time) {
+        self.ready_at = now;
+        if !self.is_ready[index as usize] {
+            self.is_ready[index as usize] = true;
+            self.ready.push(index);
+        }
+    }
+
+    /// What each thread did, in the order of jobs and copies.
+    pub fn outcomes(self) -> Vec<ThreadOutcome> {
+        self.threads
+            .into_iter()
+            .zip(self.settings)
+            .zip(self.measured)
+            .map(|((thread, one), measured)| {
+                let over = thread.ended.since(thread.count_from);
+                let [read, write, trim, sync] = measured.map(|mut one| {
+                    one.over = over;
+                    one
+                });
+                ThreadOutcome {
+                    job: one.job,
+                    copy: one.copy,
+                    group: one.group,
+                    started: thread.started,
+                    ended: thread.ended,
+                    read,
+                    write,
+                    trim,
+                    sync,
+                    depths: thread.depths,
+                    cpu: [thread.spun, Span::ZERO],
+                    latency_depth: thread.latency_depth(),
+                    steady_at: thread.steady_at,
+                }
+            })
+            .collect()
+    }
+}
+
+impl Workload for Jobs<'_> {
+    #[inline]
+    fn next_arrival(&self) -> Time {
+        if self.ready.is_empty() {
+            self.timers.next()
+        } else {
+            self.ready_at
+        }
+    }
+
+    #[inline]
+    fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
+        while let Some(index) = self.timers.pop_due(now) {
+            if self.armed[index as usize] == now {
+                self.armed[index as usize] = Time::NEVER;
+                self.make_ready(index, now);
+            }
+        }
+        let mut next = 0;
+        while next < self.ready.len() {
+            let index = self.ready[next];
+            next += 1;
+            self.is_ready[index as usize] = false;
+            self.call(index, now, submit);
+        }
+        self.ready.clear();
+        // A stonewall may have let the next phase start at this very moment.
+        if self.timers.next() == now {
+            self.arrive(now, submit);
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Time, completion: &Completion) {
+        let slot = self.slots[completion.id as usize];
+        let thread = &mut self.threads[slot.thread as usize];
+        if !thread.reaps_batches() || slot.kind == Kind::Sync {
+            self.take(now, completion, slot);
+            return;
+        }
+        // The thread sleeps until the batch is full, and then sees all of it at once.
+        thread.held.push(*completion);
+        if thread.batch_is_full() {
+            let mut held = std::mem::take(&mut thread.held);
+            for mut completion in held.drain(..) {
+                let slot = self.slots[completion.id as usize];
+                let waited = now.since(completion.at);
+                completion.anatomy.add(Part::HostCompletion, waited);
+                completion.at = now;
+                self.take(now, &completion, slot);
+            }
+            self.threads[slot.thread as usize].held = held;
+        }
+    }
+
+    #[inline]
+    fn finished(&self) -> bool {
+        self.running == 0
+    }
+}

@@ -1,0 +1,19 @@
+//! Workloads: what is asked of a drive, by fio job, by trace, or by ACT.
+
+pub mod act;
+mod blocks;
+mod distributions;
+pub mod fio;
+pub mod job;
+mod jobs;
+mod offsets;
+mod pacing;
+mod permutation;
+pub mod replay;
+mod settings;
+mod thread;
+pub mod trace;
+mod watch;
+
+pub use jobs::Jobs;
+pub use settings::check;

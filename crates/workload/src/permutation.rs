@@ -1,0 +1,97 @@
+//! fio's random map (no block comes again before all have come) as a keyed bijection walked in order: no memory, and the
+//! next epoch takes a new key.
+
+use model::Stream;
+
+/// A random order of `0..n`, by three rounds of multiply and xor-shift on the next power of two.
+#[derive(Clone, Debug)]
+pub(crate) struct Permutation {
+    n: u64,
+    mask: u64,
+    shift: u32,
+    xor: u64,
+    multipliers: [u64; 3],
+    counter: u64,
+}
+
+impl Permutation {
+    /// `n` is at least 1.
+    pub(crate) fn new(n: u64, stream: &mut Stream) -> Permutation {
+        let bits = (u64::BITS - (n - 1).leading_zeros()).max(1);
+        let mut permutation = Permutation {
+            n,
+            mask: u64::MAX >> (u64::BITS - bits),
+            shift: bits.div_ceil(2),
+            xor: 0,
+            multipliers: [1; 3],
+            counter: 0,
+        };
+        permutation.rekey(stream);
+        permutation
+    }
+
+    fn rekey(&mut self, stream: &mut Stream) {
+        self.xor = stream.bits() & self.mask;
+        for multiplier in &mut self.multipliers {
+            *multiplier = stream.bits() | 1;
+        }
+        self.counter = 0;
+    }
+
+    #[inline]
+    fn mix(&self, index: u64) -> u64 {
+        let mut x = index ^ self.xor;
+        for multiplier in self.multipliers {
+            x = x.wrapping_mul(multiplier) & self.mask;
+            x ^= x >> self.shift;
+        }
+        x
+    }
+
+    /// The image of `index`; both below `n`.
+    #[inline]
+    pub(crate) fn at(&self, index: u64) -> u64 {
+        let mut x = self.mix(index);
+        while x >= self.n {
+            x = self.mix(x);
+        }
+        x
+    }
+
+    /// The next of the order; after the last, a new order begins.
+    #[inline]
+    pub(crate) fn next(&mut self, stream: &mut Stream) -> u64 {
+        loop {
+            if self.counter > self.mask {
+                self.rekey(stream);
+            }
+            let x = self.mix(self.counter);
+            self.counter += 1;
+            if x < self.n {
+                return x;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_permutation_gives_each_number_once_an_epoch(n in 1u64..3000, seed: u64) {
+            let mut stream = Stream::new(seed, "test");
+            let mut permutation = Permutation::new(n, &mut stream);
+            for _epoch in 0..2 {
+                let mut seen: Vec<u64> = (0..n).map(|_| permutation.next(&mut stream)).collect();
+                seen.sort_unstable();
+                prop_assert_eq!(seen, (0..n).collect::<Vec<_>>());
+            }
+            let mut images: Vec<u64> = (0..n).map(|index| permutation.at(index)).collect();
+            images.sort_unstable();
+            prop_assert_eq!(images, (0..n).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! A trace as a workload: as recorded, scaled in time, or as fast as a queue depth allows.
+//!
+//! As recorded (open loop) a request arrives at its own time whatever the drive does, and its latency counts from that
+//! time, so a drive that cannot follow shows it. At most [`OUTSTANDING`] requests are inside host and drive at once;
+//! later ones wait before it, and that wait is part of their latency ([`Part::QueueSlot`]). At a queue depth (closed
+//! loop) recorded times mean nothing: the next request starts when one ends.
+//!
+//! The order of the trace is kept, and nothing else of it: which requests waited for which others is not recorded.
+
+use std::sync::Arc;
+
+use model::{Capacity, Command, Completion, Op, Part, Span, Time};
+
+use super::job::{Job, TimedIo};
+use super::trace::{self, Options, Record, Request, Trace};
+use statistics::Histogram;
+use statistics::Measured;
+use text::problem::{Problem, Problems};
+
+/// Most requests inside host and drive: about what Linux gives a drive of 31 queues (1,023 tags each).
+pub const OUTSTANDING: u32 = 32_768;
+
+/// Volumes side by side begin at multiples of this, bytes.
+const VOLUME_ALIGN: u64 = 1 << 20;
+
+/// When requests are issued.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pace {
+    /// At their recorded times divided by this factor (1: as recorded).
+    Recorded(f64),
+    /// As fast as this many outstanding at once allow.
+    Depth(u32),
+}
+
+impl Pace {
+    /// As recorded; or, where a trace has an order and no times, one request after the other, as fio plays such a log
+    /// unless `iodepth` says otherwise.
+    pub fn of(trace: &Trace) -> Pace {
+        if trace.timed {
+            Pace::Recorded(1.0)
+        } else {
+            Pace::Depth(1)
+        }
+    }
+}
+
+/// What is done with addresses beyond the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Beyond {
+    /// The replay is refused. The default, because folding changes what a trace asks for.
+    #[default]
+    Refuse,
+    /// They are folded into the drive (modulo its size).
+    Wrap,
+}
+
+/// A trace fitted to a drive.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// First byte of each volume.
+    bases: Vec<u64>,
+    /// Bytes of the drive, and its block.
+    capacity: Capacity,
+    /// Requests whose addresses were folded.
+    pub wrapped: u64,
+    /// Reads and writes of no bytes, which are left out.
+    pub empty: u64,
+    /// Requests that were widened to whole blocks of the drive.
+    pub widened: u64,
+}
+
+impl Layout {
+    /// Puts the volumes of `trace` side by side from byte 0, each from a whole MiB on, and checks every request.
+    ///
+    /// # Errors
+    /// Requests beyond the end of the drive (`drive` names it) with [`Beyond::Refuse`]: how many, and where the first
+    /// is. Requests longer than the drive, always.
+    pub fn new(
+        trace: &Trace,
+        drive: &str,
+        capacity: Capacity,
+        beyond: Beyond,
+    ) -> Result<Layout, Problems> {
+        let mut layout = Layout::of(trace, capacity);
+        let mut too_long = (0, None);
+        let mut out = (0, None);
+        for record in &trace.records {
+            let request = record.request();
+            if request.op == Op::Flush {
+                continue;
+            }
+            if request.bytes == 0 {
+                layout.empty += 1;
+                continue;
+            }
+            let (start, bytes) = layout.extent(&request);
+            layout.widened += u64::from(bytes != u64::from(request.bytes));
+            if bytes > capacity.bytes || bytes > u64::from(u32::MAX) {
+                too_long.0 += 1;
+                too_long.1.get_or_insert(*record);
+            } else if start + bytes > capacity.bytes {
+                out.0 += 1;
+                out.1.get_or_insert(*record);
+            }
+        }
+        if let (count, Some(first)) = too_long {
+            let (of, end) = (trace.records.len(), capacity.bytes);
+            let what =
+                format!("{count} of {of} requests: longer than all of {drive} ({end} bytes)");
+            return Err(layout.refusal(trace, &first, what, None));
+        }
+        if let (count, Some(first)) = out {
+            if beyond == Beyond::Refuse {
+                let of = trace.records.len();
+                let end = capacity.bytes;
+                let what =
+                    format!("{count} of {of} requests: beyond the end of {drive} ({end} bytes)");
+                let help = if trace.volumes.len() > 1 {
+                    "--beyond wrap folds addresses into the drive; --volume NAME replays one volume alone"
+                } else {
+                    "--beyond wrap folds addresses into the drive"
+                };
+                return Err(layout.refusal(trace, &first, what, Some(help)));
+            }
+            layout.wrapped = count;
+        }
+        Ok(layout)
+    }
+
+    /// Puts the volumes side by side, and checks nothing.
+    fn of(trace: &Trace, capacity: Capacity) -> Layout {
+        let mut next = 0;
+        let ends = trace.summary().ends;
+        let bases = ends.iter().map(|end| {
+            let base = next;
+            next += end.next_multiple_of(VOLUME_ALIGN);
+            base
+        });
+        Layout {
+            bases: bases.collect(),
+            capacity,
+            wrapped: 0,
+            empty: 0,
+            widened: 0,
+        }
+    }
+
+    fn refusal(&self, trace: &Trace, first: &Record, what: String, help: Option<&str>) -> Problems {
+        let request = first.request();
+        let (start, _) = self.extent(&request);
+        let volume = &trace.volumes[usize::from(request.volume)];
+        let mut what = format!(
+            "{what}; the first is {} bytes at {}",
+            request.bytes, request.offset
+        );
+        if trace.volumes.len() > 1 {
+            what.push_str(&format!(
+                " of volume {volume}, which is byte {start} of the drive"
+            ));
+        }
+        Problems(vec![Problem {
+            origin: trace.origin.clone(),
+            place: trace.locate(first),
+            what,
+            help: help.map(String::from),
+        }])
+    }
+
+    /// First byte and length in whole blocks, before folding.
+    #[inline]
+    fn extent(&self, request: &Request) -> (u64, u64) {
+        let block = u64::from(self.capacity.block.max(512));
+        let from = self.bases[usize::from(request.volume)] + request.offset;
+        let start = from - from % block;
+        let end = (from + u64::from(request.bytes)).next_multiple_of(block);
+        (start, end - start)
+    }
+
+    /// First byte and length on the drive.
+    #[inline]
+    fn place(&self, request: &Request) -> (u64, u32) {
+        let (mut start, bytes) = self.extent(request);
+        if start + bytes > self.capacity.bytes {
+            let block = u64::from(self.capacity.block.max(512));
+            let whole = self.capacity.bytes - self.capacity.bytes % block;
+            start %= whole;
+            start = start.min(whole - bytes);
+        }
+        (start, u32::try_from(bytes).unwrap_or(u32::MAX - 4_095))
+    }
+}
+
+/// Reads the recorded I/Os of every job that plays some (fio's `read_iolog`), in any format of a trace, into
+/// [`Job::records`]. Files of a log lie side by side; lengths are widened to 512 B; what has no length is left out.
+///
+/// # Errors
+/// All logs that cannot be read, with what is wrong in each.
+pub fn read_iologs(jobs: &mut [Job]) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    for job in jobs.iter_mut().filter(|job| job.records.is_none()) {
+        let Some(log) = &job.iolog else { continue };
+        match trace::read(&log.path, &Options::default()) {
+            Ok(trace) => job.records = Some(timed_ios(&trace)),
+            Err(more) => problems.0.extend(more.0),
+        }
+    }
+    problems.or(())
+}
+
+/// A trace as a job plays it.
+fn timed_ios(trace: &Trace) -> Arc<[TimedIo]> {
+    let anywhere = Capacity {
+        bytes: u64::MAX,
+        block: 512,
+    };
+    let layout = Layout::of(trace, anywhere);
+    let requests = trace.records.iter().map(Record::request);
+    let kept = requests.filter(|request| request.bytes > 0 || request.op == Op::Flush);
+    kept.map(|request| {
+        let (offset, bytes) = match request.op {
+            Op::Flush => (0, 0),
+            _ => layout.place(&request),
+        };
+        TimedIo {
+            at: Span::from_ns(request.arrival_ns),
+            op: request.op,
+            offset,
+            bytes,
+        }
+    })
+    .collect()
+}
+
+/// What an outstanding command is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    due: Time,
+    submitted: Time,
+    bytes: u32,
+    kind: u8,
+}
+
+/// A trace at work.
+#[derive(Clone, Debug)]
+pub struct Replay<'a> {
+    records: &'a [Record],
+    layout: &'a Layout,
+    /// Recorded nanoseconds times this, shifted right by [`SCALE_BITS`], are nanoseconds of the run; 0 at a depth.
+    scale: u64,
+    most: u32,
+    threads: u16,
+    next: usize,
+    /// When the next one arrives; never if there is none.
+    due: Time,
+    now: Time,
+    free: Vec<u32>,
+    slots: Vec<Slot>,
+    /// Reads, writes, trims, flushes.
+    pub measured: [Measured; 4],
+    /// Requests issued at each depth, in fio's classes.
+    pub depths: [u64; 7],
+    /// Response times as recorded, of reads and of writes.
+    pub recorded: [Histogram; 2],
+    series_every: Span,
+}
+
+/// Bits after the point of [`Replay::scale`].
+const SCALE_BITS: u32 = 32;
+
+impl<'a> Replay<'a> {
+    /// `trace` on a drive it has been fitted to, issued in turn by this many threads (at least one). A speed must be
+    /// from 1e-6 to 1e6; a depth at least 1.
+    pub fn new(
+        trace: &'a Trace,
+        layout: &'a Layout,
+        pace: Pace,
+        threads: u16,
+        series_every: Span,
+    ) -> Replay<'a> {
+        let (scale, most) = match pace {
+            Pace::Recorded(speed) => {
+                let scale = libm::round((1u64 << SCALE_BITS) as f64 / speed);
+                (scale.clamp(1.0, u64::MAX as f64) as u64, OUTSTANDING)
+            }
+            Pace::Depth(depth) => (0, depth.max(1)),
+        };
+        let mut replay = Replay {
+            records: &trace.records,
+            layout,
+            scale,
+            most,
+            threads: threads.max(1),
+            next: 0,
+            due: Time::ZERO,
+            now: Time::ZERO,
+            free: Vec::new(),
+            slots: Vec::new(),
+            measured: Default::default(),
+            depths: [0; 7],
+            recorded: Default::default(),
+            series_every,
+        };
+        replay.look_ahead();
+        replay
+    }
+
+    /// When the last request arrives as recorded and scaled; the start at a depth.
+    pub fn last_arrival(&self) -> Time {
+        self.records
+            .last()
+            .map_or(Time::ZERO, |last| self.scaled(last.arrival_ns()))
+    }
+
+    #[inline]
+    fn scaled(&self, recorded_ns: u64) -> Time {
+        let fine = u128::from(recorded_ns) * u128::from(self.scale);
+        Time::from_ns(u64::try_from(fine >> SCALE_BITS).unwrap_or(u64::MAX - 1))
+    }
+
+    /// Share of the requests issued, 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.next as f64 / self.records.len().max(1) as f64
+    }
+
+    fn outstanding(&self) -> u32 {
+        (self.slots.len() - self.free.len()) as u32
+    }
+
+    /// Passes over what is left out and finds when the next request is due.
+    fn look_ahead(&mut self) {
+        while let Some(record) = self.records.get(self.next) {
+            let request = record.request();
+            if request.bytes > 0 || request.op == Op::Flush {
+                self.due = self.scaled(request.arrival_ns);
+                return;
+            }
+            self.next += 1;
+        }
+        self.due = Time::NEVER;
+    }
+
+    fn issue(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
+        let request = self.records[self.next].request();
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
+        });
+        let (offset, bytes) = match request.op {
+            Op::Flush => (0, 0),
+            _ => self.layout.place(&request),
+        };
+        let kind = match request.op {
+            Op::Read => 0,
+            Op::Write => 1,
+            Op::Deallocate | Op::WriteZeroes => 2,
+            Op::Flush => 3,
+        };
+        if let (Some(latency), Some(recorded)) =
+            (request.latency, self.recorded.get_mut(usize::from(kind)))
+        {
+            recorded.record(latency);
+        }
+        // In a closed loop a request begins when it may.
+        let due = if self.scale == 0 { now } else { self.due };
+        self.slots[id as usize] = Slot {
+            due,
+            submitted: now,
+            bytes,
+            kind,
+        };
+        let class = u32::BITS - 1 - self.outstanding().leading_zeros();
+        self.depths[class.min(6) as usize] += 1;
+        let mut command = Command::new(id, request.op, offset, bytes);
+        command.fua = request.fua;
+        command.queue = (self.next % usize::from(self.threads)) as u16;
+        self.next += 1;
+        self.look_ahead();
+        submit(command);
+    }
+}
+
+impl model::engine::Workload for Replay<'_> {
+    #[inline]
+    fn next_arrival(&self) -> Time {
+        if self.outstanding() >= self.most {
+            Time::NEVER
+        } else {
+            // Overdue, because there was no place, is due now.
+            self.due.max(self.now)
+        }
+    }
+
+    #[inline]
+    fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
+        self.now = now;
+        while self.due <= now && self.outstanding() < self.most {
+            self.issue(now, submit);
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Time, completion: &Completion) {
+        self.now = now;
+        let slot = self.slots[completion.id as usize];
+        self.free.push(completion.id);
+        let mut completion = *completion;
+        completion
+            .anatomy
+            .add(Part::QueueSlot, slot.submitted.since(slot.due));
+        let latency = now.since(slot.due);
+        let measured = &mut self.measured[usize::from(slot.kind)];
+        measured.count(&completion, slot.bytes, latency, None, self.series_every);
+    }
+
+    #[inline]
+    fn finished(&self) -> bool {
+        self.due == Time::NEVER && self.free.len() == self.slots.len()
+    }
+}

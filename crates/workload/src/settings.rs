@@ -1,0 +1,401 @@
+//! From jobs to threads: what each copy of each job does on a drive of a given size, or everything that does not fit.
+
+use model::Capacity;
+
+use super::blocks::limits;
+use super::job::{BlockSizes, Direction, Distribution, Extent, Job, Mix, PAGE};
+use text::problem::{Place, Problem, Problems};
+
+/// One copy of one job, resolved against a drive.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Index of the job.
+    pub(crate) job: usize,
+    /// Which copy, from 0.
+    pub(crate) copy: u32,
+    /// Reporting group.
+    pub(crate) group: u32,
+    /// Jobs of one phase run together; a stonewall begins the next.
+    pub(crate) phase: u32,
+    /// First byte of the range.
+    pub(crate) start: u64,
+    /// Length of the range.
+    pub(crate) len: u64,
+    /// Bytes of one pass.
+    pub(crate) io_size: u64,
+    /// Smallest block by direction.
+    pub(crate) smallest: [u32; 3],
+    /// I/Os in flight: a synchronous interface has one, whatever `iodepth` says.
+    pub(crate) depth: u32,
+}
+
+/// The directions a mix uses.
+pub(crate) fn directions(mix: Mix) -> &'static [Direction] {
+    match mix {
+        Mix::Read => &[Direction::Read],
+        Mix::Write => &[Direction::Write],
+        Mix::Trim => &[Direction::Trim],
+        Mix::ReadWrite => &[Direction::Read, Direction::Write],
+        Mix::TrimWrite => &[Direction::Trim, Direction::Write],
+    }
+}
+
+const KEYS: [&str; 3] = ["read", "write", "trim"];
+
+/// Gathers the problems of one job.
+struct Check<'a> {
+    job: &'a Job,
+    problems: &'a mut Problems,
+}
+
+impl Check<'_> {
+    fn add(&mut self, what: String, help: impl Into<String>) {
+        self.problems.0.push(Problem {
+            origin: format!("job {}", self.job.name),
+            place: Place::Whole,
+            what,
+            help: Some(help.into()),
+        });
+    }
+
+    fn numbers(&mut self) {
+        let job = self.job;
+        for (name, value) in [
+            ("numjobs", job.numjobs),
+            ("iodepth", job.iodepth),
+            ("loops", job.loops),
+        ] {
+            if value == 0 {
+                self.add(format!("{name} is 0"), format!("{name} is at least 1"));
+            }
+        }
+        if job.iodepth > 65_535 {
+            self.add(
+                format!("iodepth {} is more than a queue holds", job.iodepth),
+                "at most 65535 (NVMe's largest queue)",
+            );
+        }
+        if job.read_percent > 100 {
+            self.add(
+                format!("rwmixread {} is above 100", job.read_percent),
+                "0 to 100",
+            );
+        }
+        if job.numjobs > 1024 {
+            self.add(
+                format!("numjobs {} is too large", job.numjobs),
+                "at most 1024",
+            );
+        }
+        if job.time_based && job.runtime.is_none() && job.records.is_none() {
+            self.add(
+                String::from("time_based without runtime would never end"),
+                "give runtime, such as runtime=60",
+            );
+        }
+    }
+
+    fn blocks(&mut self, block: u32, len: Option<u64>) {
+        for &direction in directions(self.job.mix) {
+            let d = direction as usize;
+            let sizes = &self.job.block_sizes[d];
+            let mut all = match sizes {
+                BlockSizes::Fixed(bytes) => vec![*bytes],
+                BlockSizes::Range { min, max, step } => vec![*min, *max, *step],
+                BlockSizes::Split(shares) => shares.iter().map(|share| share.0).collect(),
+            };
+            all.dedup();
+            for bytes in all {
+                if bytes == 0 || !bytes.is_multiple_of(block) && !self.job.whole_pages {
+                    self.add(
+                        format!("a {} block of {bytes} B is not a multiple of the drive's {block} B sectors", KEYS[d]),
+                        format!("direct I/O moves whole sectors: bs is a multiple of {block}"),
+                    );
+                }
+            }
+            if let BlockSizes::Range { min, max, .. } = sizes
+                && min > max
+            {
+                self.add(
+                    format!("the {} block range {min}-{max} is empty", KEYS[d]),
+                    "smallest first",
+                );
+            }
+            if let BlockSizes::Split(shares) = sizes
+                && !(99.0..=101.0).contains(&shares.iter().map(|share| share.1).sum::<f64>())
+            {
+                self.add(
+                    format!("the shares of the {} bssplit do not sum to 100", KEYS[d]),
+                    "percent of I/Os, such as 4k/70:64k/30",
+                );
+            }
+            let align = self.job.block_align[d];
+            if align == 0 || !align.is_multiple_of(block) && !self.job.whole_pages {
+                self.add(
+                    format!(
+                        "blockalign {align} is not a multiple of the drive's {block} B sectors"
+                    ),
+                    format!("a multiple of {block}"),
+                );
+            }
+            let largest = limits(sizes).1;
+            if let Some(len) = len
+                && u64::from(largest) > len
+            {
+                self.add(
+                    format!(
+                        "a {} block of {largest} B is larger than the range of {len} B",
+                        KEYS[d]
+                    ),
+                    "a larger size or a smaller bs",
+                );
+            }
+        }
+    }
+
+    fn distribution(&mut self, distribution: &Distribution) {
+        let centre = match distribution {
+            Distribution::Zipf { theta, centre } => {
+                if !(*theta > 0.0 && theta.is_finite()) {
+                    self.add(
+                        format!("zipf theta {theta} is not above 0"),
+                        "such as zipf:1.2",
+                    );
+                }
+                *centre
+            }
+            Distribution::Pareto { power, centre } => {
+                if !(*power > 0.0 && *power < 1.0) {
+                    self.add(
+                        format!("pareto power {power} is not between 0 and 1"),
+                        "such as pareto:0.2",
+                    );
+                }
+                *centre
+            }
+            Distribution::Normal { deviation, centre } => {
+                if !(*deviation > 0.0 && *deviation <= 100.0) {
+                    self.add(
+                        format!(
+                            "normal deviation {deviation} is not above 0 and at most 100 percent"
+                        ),
+                        "such as normal:10",
+                    );
+                }
+                *centre
+            }
+            Distribution::Zoned(zones) => {
+                self.shares(zones.iter().map(|zone| zone.0).sum(), "accesses");
+                self.shares(zones.iter().map(|zone| zone.1).sum(), "the range");
+                None
+            }
+            Distribution::ZonedAbsolute(zones) => {
+                self.shares(zones.iter().map(|zone| zone.0).sum(), "accesses");
+                None
+            }
+            Distribution::Random => None,
+        };
+        if let Some(centre) = centre
+            && !(0.0..=1.0).contains(&centre)
+        {
+            self.add(
+                format!("the distribution's centre {centre} is outside 0 to 1"),
+                "a share of the range",
+            );
+        }
+    }
+
+    fn shares(&mut self, sum: f64, of: &str) {
+        if !(99.0..=101.0).contains(&sum) {
+            self.add(
+                format!("the zones' shares of {of} sum to {sum}, not 100"),
+                "such as zoned:60/10:30/20:8/30:2/40",
+            );
+        }
+    }
+}
+
+fn bytes_of(extent: Extent, drive: u64, unit: u64) -> u64 {
+    match extent {
+        Extent::Bytes(bytes) => bytes,
+        Extent::Percent(percent) => {
+            let bytes = (drive as f64 * percent / 100.0) as u64;
+            bytes.min(drive) / unit * unit
+        }
+    }
+}
+
+/// Whether these jobs fit a drive of this capacity.
+///
+/// # Errors
+/// All that does not fit, for all jobs.
+pub fn check(jobs: &[Job], capacity: Capacity) -> Result<(), Problems> {
+    resolve(jobs, capacity).map(|_| ())
+}
+
+/// All threads of these jobs on a drive of this capacity.
+///
+/// # Errors
+/// All that does not fit, for all jobs.
+pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<Settings>, Problems> {
+    let mut problems = Problems::default();
+    let mut threads = Vec::new();
+    let (mut group, mut phase) = (0, 0);
+    if jobs.is_empty() {
+        return Err(Problems::whole("jobs", "there are no jobs to run"));
+    }
+    for (index, job) in jobs.iter().enumerate() {
+        if index > 0 {
+            group += u32::from(job.stonewall || job.new_group);
+            phase += u32::from(job.stonewall);
+        }
+        let before = problems.0.len();
+        let mut check = Check {
+            job,
+            problems: &mut problems,
+        };
+        check.numbers();
+        for &direction in directions(job.mix) {
+            check.distribution(&job.distribution[direction as usize]);
+        }
+        if let Some(records) = &job.records {
+            for record in records.iter() {
+                let out = record.op != model::Op::Flush
+                    && record.offset + u64::from(record.bytes) > capacity.bytes;
+                if out {
+                    check.add(
+                        format!(
+                            "the recorded I/O at byte {} ends beyond the drive's {} B",
+                            record.offset, capacity.bytes
+                        ),
+                        "wrap or refuse addresses when the trace is read",
+                    );
+                    break;
+                }
+            }
+        }
+        let unit = unit_of(job, capacity);
+        let first = extent(&mut check, job, 0, capacity, unit);
+        check.blocks(capacity.block, first.map(|(_, len)| len));
+        for copy in 0..job.numjobs.min(1024) {
+            let here = if copy == 0 {
+                first
+            } else if first.is_some() {
+                extent(&mut check, job, copy, capacity, unit)
+            } else {
+                None
+            };
+            let Some((start, len)) = here else { break };
+            threads.push(Settings {
+                job: index,
+                copy,
+                group,
+                phase,
+                start,
+                len,
+                io_size: job.io_size.map_or(len - rest(job, len), |extent| {
+                    bytes_of(extent, capacity.bytes, unit)
+                }),
+                depth: if job.engine.asynchronous() {
+                    job.iodepth
+                } else {
+                    1
+                },
+                smallest: std::array::from_fn(|d| limits(&job.block_sizes[d]).0),
+            });
+        }
+        debug_assert!(problems.0.len() >= before);
+    }
+    problems.or(threads)
+}
+
+/// What is left of a range after its last whole block, where all blocks have one size: fio does not go there.
+fn rest(job: &Job, len: u64) -> u64 {
+    let sizes = |direction: &Direction| limits(&job.block_sizes[*direction as usize]);
+    let mut sizes = directions(job.mix).iter().map(sizes);
+    match sizes.next() {
+        Some((min, max)) if min == max && min > 0 && sizes.all(|other| other == (min, max)) => {
+            len % u64::from(min)
+        }
+        _ => 0,
+    }
+}
+
+/// Percentages are rounded down to multiples of the smallest block in use.
+fn unit_of(job: &Job, capacity: Capacity) -> u64 {
+    directions(job.mix)
+        .iter()
+        .map(|&direction| limits(&job.block_sizes[direction as usize]).0)
+        .min()
+        .map_or(u64::from(capacity.block), |bytes| {
+            u64::from(bytes.max(capacity.block))
+        })
+}
+
+/// First byte and length of the range of one copy.
+fn extent(
+    check: &mut Check<'_>,
+    job: &Job,
+    copy: u32,
+    capacity: Capacity,
+    unit: u64,
+) -> Option<(u64, u64)> {
+    let drive = if job.whole_pages {
+        capacity.bytes - capacity.bytes % PAGE
+    } else {
+        capacity.bytes
+    };
+    let start = bytes_of(job.offset, drive, unit).saturating_add(
+        bytes_of(job.offset_increment, drive, unit).saturating_mul(u64::from(copy)),
+    );
+    if start >= drive {
+        check.add(
+            format!("offset {start} of copy {copy} lies beyond the drive's {drive} B"),
+            "a smaller offset, offset_increment or numjobs",
+        );
+        return None;
+    }
+    if !start.is_multiple_of(u64::from(capacity.block)) && !job.whole_pages {
+        check.add(
+            format!(
+                "offset {start} is not a multiple of the drive's {} B sectors",
+                capacity.block
+            ),
+            format!("a multiple of {}", capacity.block),
+        );
+        return None;
+    }
+    let end = job.filesize.map_or(drive, |filesize| filesize.min(drive));
+    let len = match job.size {
+        Some(size) => bytes_of(size, drive, unit),
+        None => end.saturating_sub(start),
+    };
+    if let Some(filesize) = job.filesize
+        && filesize > drive
+    {
+        check.add(
+            format!("filesize {filesize} is larger than the drive's {drive} B"),
+            "at most the drive",
+        );
+        return None;
+    }
+    if len == 0 {
+        check.add(
+            format!("copy {copy} has a range of 0 B"),
+            "a larger size, or an offset before filesize",
+        );
+        return None;
+    }
+    if start + len > end {
+        let limit = if end == drive { "drive" } else { "filesize" };
+        check.add(
+            format!(
+                "copy {copy} reaches to byte {}, beyond the {limit}'s {end} B",
+                start + len
+            ),
+            "a smaller size, offset or offset_increment",
+        );
+        return None;
+    }
+    Some((start, len))
+}

@@ -1,0 +1,239 @@
+//! Any text of one request a line, by columns that the user names: `--columns time=1,op=3,offset=4,size=5`.
+//!
+//! Columns are separated by commas, semicolons or blanks, as the first line has them. A first line whose sizes are no
+//! numbers names the columns and is passed over. Nothing is guessed: units and codes are given, or words that say it.
+
+use model::Op;
+
+use super::fields::{self, Fields};
+use super::lines::each_line;
+use super::requests::{Found, Requests};
+use super::{Fault, Format, input::Input};
+use text::problem::{Place, Problem, Problems, nearest};
+
+pub(super) const FORMAT: Format = Format {
+    name: "csv",
+    title: "text by columns",
+    about: "any text of one request a line, by --columns and --time-unit",
+    looks: |_| false,
+    read,
+};
+
+/// Which column of a line is what. Columns count from 0 here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// Time, if there is one, and response time.
+    time: Option<usize>,
+    latency: Option<usize>,
+    unit_ns: u64,
+    op: usize,
+    /// What stands for a read, where the words do not say it.
+    read: Option<Vec<u8>>,
+    /// With what it counts in bytes.
+    offset: (usize, u64),
+    size: (usize, u64),
+    volume: Option<usize>,
+}
+
+const KEYS: [&str; 9] = [
+    "time", "op", "offset", "size", "sector", "sectors", "volume", "latency", "read",
+];
+const HELP: &str = "such as time=1,op=3,offset=4,size=5 (sector and sectors count 512 B; also volume and latency; read=0 says what stands for a read)";
+
+/// A list of columns while it is read: what stands for each key, and what is wrong.
+struct List<'a> {
+    given: [Option<&'a str>; KEYS.len()],
+    problems: Problems,
+}
+
+impl<'a> List<'a> {
+    fn wrong(&mut self, what: String, help: &str) {
+        self.problems.0.push(Problem {
+            origin: "command line".into(),
+            place: Place::Whole,
+            what,
+            help: Some(help.into()),
+        });
+    }
+
+    fn new(text: &'a str) -> List<'a> {
+        let mut list = List {
+            given: [None; KEYS.len()],
+            problems: Problems::default(),
+        };
+        for part in text.split(',') {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            let (key, value) = (key.trim(), value.trim());
+            match KEYS.iter().position(|known| *known == key) {
+                Some(index) if list.given[index].is_some() => {
+                    list.wrong(format!("--columns: {key} is given twice"), "each once");
+                }
+                Some(index) => list.given[index] = Some(value),
+                None => {
+                    let near = nearest(key, KEYS).map(|near| format!("did you mean `{near}`?"));
+                    let help = near.as_deref().unwrap_or(HELP);
+                    list.wrong(format!("--columns: there is no `{key}`"), help);
+                }
+            }
+        }
+        list
+    }
+
+    fn text(&self, key: &str) -> Option<&'a str> {
+        self.given[KEYS.iter().position(|known| *known == key)?]
+    }
+
+    fn column(&mut self, key: &str) -> Option<usize> {
+        let value = self.text(key)?;
+        match value.parse::<usize>() {
+            Ok(number @ 1..=fields::MOST) => Some(number - 1),
+            _ => {
+                let help = format!("a number from 1 to {}", fields::MOST);
+                self.wrong(format!("--columns: {key}={value} is no column"), &help);
+                Some(0)
+            }
+        }
+    }
+
+    /// The column that counts bytes or the one that counts sectors, with what it counts in bytes.
+    fn place(&mut self, bytes: &str, sectors: &str) -> (usize, u64) {
+        match (self.column(bytes), self.column(sectors)) {
+            (Some(column), None) => (column, 1),
+            (None, Some(column)) => (column, 512),
+            _ => {
+                let what = format!("--columns wants one of {bytes} and {sectors}");
+                self.wrong(what, HELP);
+                (0, 1)
+            }
+        }
+    }
+
+    fn unit_ns(&mut self, unit: Option<&str>, has_times: bool) -> u64 {
+        const UNITS: &str = "s, ms, us or ns";
+        match unit {
+            Some("s") => 1_000_000_000,
+            Some("ms") => 1_000_000,
+            Some("us") => 1_000,
+            Some("ns") => 1,
+            Some(other) => {
+                self.wrong(format!("--time-unit: there is no `{other}`"), UNITS);
+                1
+            }
+            None if has_times => {
+                let what = "--columns has times, and --time-unit is not given";
+                self.wrong(what.into(), UNITS);
+                1
+            }
+            None => 1,
+        }
+    }
+}
+
+impl Columns {
+    /// Reads `time=1,op=3,offset=4,size=5`, columns counted from 1, with the unit of times (`s`, `ms`, `us` or `ns`).
+    ///
+    /// # Errors
+    /// All that is wrong with either.
+    pub fn new(list: &str, time_unit: Option<&str>) -> Result<Columns, Problems> {
+        let mut list = List::new(list);
+        let (time, latency) = (list.column("time"), list.column("latency"));
+        let (op, volume) = (list.column("op"), list.column("volume"));
+        if op.is_none() {
+            list.wrong("--columns wants op".into(), HELP);
+        }
+        let columns = Columns {
+            time,
+            latency,
+            unit_ns: list.unit_ns(time_unit, time.or(latency).is_some()),
+            op: op.unwrap_or(0),
+            read: list.text("read").map(|word| word.as_bytes().to_vec()),
+            offset: list.place("offset", "sector"),
+            size: list.place("size", "sectors"),
+            volume,
+        };
+        list.problems.or(columns)
+    }
+
+    fn operation(&self, fields: &Fields) -> Result<Op, Fault> {
+        let word = fields.text(self.op);
+        if let Some(read) = &self.read {
+            return Ok(if word == read { Op::Read } else { Op::Write });
+        }
+        match word.first().map(u8::to_ascii_lowercase) {
+            Some(b'r') => Ok(Op::Read),
+            Some(b'w') => Ok(Op::Write),
+            Some(b'f' | b's') => Ok(Op::Flush),
+            Some(b't' | b'd' | b'u') => Ok(Op::Deallocate),
+            _ => Err(fields
+                .wrong(self.op, "op", "a word such as R, write, trim or flush")
+                .help("read=0 in --columns says that 0 is a read, and all else a write")),
+        }
+    }
+
+    fn bytes(fields: &Fields, (column, by): (usize, u64), name: &str) -> Result<u64, Fault> {
+        if by == 1 {
+            fields.number(column, name)
+        } else {
+            fields.sectors(column, name)
+        }
+    }
+
+    fn request(&self, fields: &Fields) -> Result<Found, Fault> {
+        let at_ns = match self.time {
+            Some(column) => fields.time(column, "time", self.unit_ns)?,
+            None => 0,
+        };
+        let op = self.operation(fields)?;
+        let (offset, bytes) = if op == Op::Flush {
+            (0, 0)
+        } else {
+            (
+                Columns::bytes(fields, self.offset, "offset")?,
+                Columns::bytes(fields, self.size, "size")?,
+            )
+        };
+        let mut found = Found::new(at_ns, op, offset, bytes);
+        if let Some(column) = self.latency {
+            let latency_ns = fields.time(column, "latency", self.unit_ns)?;
+            found.latency_ns = u64::try_from(latency_ns).ok();
+        }
+        Ok(found)
+    }
+}
+
+fn split(line: usize, text: &[u8]) -> Fields<'_> {
+    if text.contains(&b',') {
+        Fields::commas(line, text)
+    } else if text.contains(&b';') {
+        Fields::semicolons(line, text)
+    } else {
+        Fields::blanks(line, text)
+    }
+}
+
+fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
+    let Some(columns) = requests.columns().cloned() else {
+        let what = "is text by columns, and which column is what has not been said";
+        return Err(Fault::whole(what).help(format!("--columns {HELP}")));
+    };
+    if columns.time.is_none() {
+        requests.untimed();
+    }
+    each_line(input, requests, split, |fields, volume, _| {
+        let heads = fields.line() == 1 && fields::whole(fields.text(columns.size.0)).is_none();
+        if heads
+            && fields
+                .text(columns.size.0)
+                .first()
+                .is_some_and(u8::is_ascii_alphabetic)
+        {
+            return Ok(None);
+        }
+        volume.extend_from_slice(
+            columns
+                .volume
+                .map_or(b"volume", |column| fields.text(column)),
+        );
+        columns.request(fields).map(Some)
+    })
+}

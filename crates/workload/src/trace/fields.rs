@@ -1,0 +1,241 @@
+//! The columns of one line, and what each must be.
+
+use super::Fault;
+use text::problem::Place;
+
+/// Most columns that any format looks at.
+pub(super) const MOST: usize = 24;
+
+/// One line taken apart.
+pub(super) struct Fields<'a> {
+    line: usize,
+    whole: &'a [u8],
+    columns: [&'a [u8]; MOST],
+    count: usize,
+}
+
+/// Shows bytes of a file in a message: as text, short.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut short: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+    if text.chars().count() > 40 {
+        short.push('…');
+    }
+    format!("`{short}`")
+}
+
+/// What stands between blanks or tabs.
+fn blanks(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let columns = text.split(u8::is_ascii_whitespace);
+    columns.filter(|column| !column.is_empty())
+}
+
+impl<'a> Fields<'a> {
+    /// Columns between commas, without blanks around them.
+    pub(super) fn commas(line: usize, text: &'a [u8]) -> Fields<'a> {
+        let columns = text.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+        Fields::from(line, text, columns)
+    }
+
+    /// Columns between semicolons, without blanks around them.
+    pub(super) fn semicolons(line: usize, text: &'a [u8]) -> Fields<'a> {
+        let columns = text.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+        Fields::from(line, text, columns)
+    }
+
+    /// Columns between blanks or tabs.
+    pub(super) fn blanks(line: usize, text: &'a [u8]) -> Fields<'a> {
+        Fields::from(line, text, blanks(text))
+    }
+
+    /// Columns between blanks, of which the one after the first `before` and ahead of the last `after` may have blanks in
+    /// it.
+    pub(super) fn around(line: usize, text: &'a [u8], before: usize, after: usize) -> Fields<'a> {
+        let count = blanks(text).count();
+        let Some(more) = count
+            .checked_sub(before + after + 1)
+            .filter(|&more| more > 0)
+        else {
+            return Fields::blanks(line, text);
+        };
+        let start = |column: &[u8]| column.as_ptr() as usize - text.as_ptr() as usize;
+        let named = |index: usize| blanks(text).nth(index).unwrap_or(&[]);
+        let (first, last) = (named(before), named(before + more));
+        let middle = &text[start(first)..start(last) + last.len()];
+        let ahead = blanks(text).take(before);
+        let behind = blanks(text).skip(before + more + 1);
+        Fields::from(line, text, ahead.chain([middle]).chain(behind))
+    }
+
+    fn from(line: usize, whole: &'a [u8], columns: impl Iterator<Item = &'a [u8]>) -> Fields<'a> {
+        let mut fields = Fields {
+            line,
+            whole: whole.trim_ascii(),
+            columns: [&[]; MOST],
+            count: 0,
+        };
+        for column in columns {
+            if let Some(slot) = fields.columns.get_mut(fields.count) {
+                *slot = column;
+            }
+            fields.count += 1;
+        }
+        fields
+    }
+
+    /// The number of the line.
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The whole line, without blanks around it.
+    pub(super) fn line_text(&self) -> &'a [u8] {
+        self.whole
+    }
+
+    /// The column that holds this name.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        let held = &self.columns[..self.count.min(MOST)];
+        held.iter().position(|column| *column == name.as_bytes())
+    }
+
+    /// How many columns the line has.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The text of a column, from 0; empty if there is none.
+    pub(super) fn text(&self, column: usize) -> &'a [u8] {
+        self.columns.get(column).copied().unwrap_or(&[])
+    }
+
+    /// An error unless the line has this many columns.
+    pub(super) fn expect(&self, count: usize, what: &str) -> Result<(), Fault> {
+        if self.count == count {
+            return Ok(());
+        }
+        let has = if self.count == 1 { "column" } else { "columns" };
+        Err(self.fault(format!("has {} {has}, not {count}: {what}", self.count)))
+    }
+
+    /// A whole number from 0 to 2^64 - 1.
+    pub(super) fn number(&self, column: usize, name: &str) -> Result<u64, Fault> {
+        whole(self.text(column)).ok_or_else(|| self.wrong(column, name, "a whole number"))
+    }
+
+    /// A whole number of sectors, in bytes.
+    pub(super) fn sectors(&self, column: usize, name: &str) -> Result<u64, Fault> {
+        let sectors = self.number(column, name)?;
+        let wrong = || self.wrong(column, name, "a number of 512 B sectors below 2^55");
+        sectors.checked_mul(512).ok_or_else(wrong)
+    }
+
+    /// A decimal number in units of `unit_ns` nanoseconds, in whole nanoseconds.
+    pub(super) fn time(&self, column: usize, name: &str, unit_ns: u64) -> Result<u128, Fault> {
+        decimal(self.text(column), unit_ns)
+            .ok_or_else(|| self.wrong(column, name, "a decimal number that is not negative"))
+    }
+
+    /// What is wrong with a column.
+    pub(super) fn wrong(&self, column: usize, name: &str, right: &str) -> Fault {
+        let found = shown(self.text(column));
+        self.fault(format!(
+            "column {} ({name}) is {found}, not {right}",
+            column + 1
+        ))
+    }
+
+    /// Something wrong with the line.
+    pub(super) fn fault(&self, what: impl Into<String>) -> Fault {
+        Fault::at(Place::Line(self.line), what)
+    }
+
+    /// Where the line is.
+    pub(super) fn place(&self) -> Place {
+        Place::Line(self.line)
+    }
+}
+
+/// A whole number in decimal digits, or `None`.
+pub(super) fn whole(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |value, &byte| {
+        let digit = byte.wrapping_sub(b'0');
+        let value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        (digit < 10).then_some(value)
+    })
+}
+
+/// A decimal number such as `12.34` times `unit`, rounded to the nearest whole; `None` if it is anything else.
+/// (Exact: a double has too few digits for the nanoseconds of a Unix time.)
+pub(super) fn decimal(text: &[u8], unit: u64) -> Option<u128> {
+    let point = text.iter().position(|&byte| byte == b'.');
+    let (before, after) = match point {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, &[][..]),
+    };
+    if before.is_empty() && after.is_empty() || !after.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let seconds = if before.is_empty() { 0 } else { whole(before)? };
+    // 18 digits are more than any unit here has; the rest cannot change the rounded result but by half a unit.
+    let after = &after[..after.len().min(18)];
+    let fraction = u128::from(if after.is_empty() { 0 } else { whole(after)? });
+    let scale = 10u128.pow(after.len() as u32);
+    let fraction = (fraction * u128::from(unit) + scale / 2) / scale;
+    Some(u128::from(seconds) * u128::from(unit) + fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_name_with_blanks_is_one_column() {
+        let columns = |text: &str| {
+            let fields = Fields::around(1, text.as_bytes(), 1, 2);
+            let texts = (0..fields.count()).map(|column| shown(fields.text(column)));
+            texts.collect::<Vec<_>>().join("")
+        };
+        assert_eq!(columns(" 1 tmux: server  2 3 "), "`1``tmux: server``2``3`");
+        assert_eq!(columns("1 a 2 3"), "`1``a``2``3`");
+        assert_eq!(columns("1 2 3"), "`1``2``3`");
+        assert_eq!(columns("1 a  b c 2 3"), "`1``a  b c``2``3`");
+    }
+
+    #[test]
+    fn decimals_are_exact() {
+        let second = 1_000_000_000;
+        assert_eq!(
+            decimal(b"1456095145.133076000", second),
+            Some(1_456_095_145_133_076_000)
+        );
+        assert_eq!(decimal(b"5265.313", 1_000_000), Some(5_265_313_000));
+        assert_eq!(decimal(b".5", second), Some(500_000_000));
+        assert_eq!(decimal(b"7.", second), Some(7_000_000_000));
+        assert_eq!(decimal(b"0.0000000005", second), Some(1));
+        for wrong in [
+            "",
+            ".",
+            "-1",
+            "1e3",
+            "1.2.3",
+            "nan",
+            "1.x",
+            "99999999999999999999",
+        ] {
+            assert_eq!(decimal(wrong.as_bytes(), second), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whole_numbers_are_as_the_standard_library_reads_them(text in "[0-9]{1,22}|[0-9a+ -]{0,4}") {
+            let expected = if text.starts_with('+') { None } else { text.parse::<u64>().ok() };
+            prop_assert_eq!(whole(text.as_bytes()), expected);
+        }
+    }
+}

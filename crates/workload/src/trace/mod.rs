@@ -1,0 +1,455 @@
+//! Block traces: readers for the formats found in the field, and a compact form of what they hold.
+//!
+//! One file a format; to add one, write it and add a line to [`FORMATS`]. Content is told by looking at its first
+//! 64 KiB: a format is taken only if it alone fits. Where two formats look alike and mean different things the reader
+//! refuses and names both (see [`Format::detect`]). Sources are plain, gzip or xz. What it leaves out: data, thread and
+//! process ids, and everything that is not a request to a drive.
+
+mod alicloud;
+mod biosnoop;
+mod blkparse;
+mod blktrace;
+mod csv;
+mod disksim;
+mod extents;
+mod fields;
+mod fiu;
+mod google;
+mod input;
+mod iolog;
+mod issued;
+mod lines;
+mod meta;
+mod mqsim;
+mod msr;
+mod record;
+mod requests;
+mod spc;
+mod systor;
+mod tencent;
+mod vscsi;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use model::{Op, Span};
+
+pub use csv::Columns;
+pub use record::{Record, Request};
+
+use input::Input;
+use requests::Requests;
+use text::problem::{Place, Problem, Problems};
+
+/// How to read a trace.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The format; told by content if `None`.
+    pub format: Option<&'static Format>,
+    /// Which column is what, for a text whose format does not say it; without a format, it is that of columns.
+    pub columns: Option<Columns>,
+    /// Only the requests of the volume of this name.
+    pub volume: Option<String>,
+    /// Only so many requests from the beginning of the file.
+    pub first: Option<u64>,
+    /// Refuse a trace with more requests than this (24 bytes of memory each).
+    pub most_records: usize,
+}
+
+impl Default for Options {
+    /// Everything, up to 500 million requests (12 GB).
+    fn default() -> Options {
+        Options {
+            format: None,
+            columns: None,
+            volume: None,
+            first: None,
+            most_records: 500_000_000,
+        }
+    }
+}
+
+/// What a file holds: requests sorted by arrival.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The file, as the user named it.
+    pub origin: String,
+    /// Its format.
+    pub format: &'static Format,
+    /// The requests, by arrival; those that arrive together in the order of the file. The first arrives at 0.
+    pub records: Vec<Record>,
+    /// Names of the volumes (devices, disks, files) in the order of their first appearance in the file.
+    pub volumes: Vec<String>,
+    /// Whether the file says when requests arrive, and not only in which order.
+    pub timed: bool,
+    /// Whether the file had them in order of arrival.
+    pub in_order: bool,
+    /// Requests to volumes other than the one asked for.
+    pub other_volumes: u64,
+    /// What else was seen, and how often.
+    pub notes: Vec<(&'static str, u64)>,
+    /// For finding a record in its file again.
+    source: Option<Box<(PathBuf, Options)>>,
+    /// Arrival of the first request while reading.
+    first_arrival: u64,
+}
+
+/// One format of traces.
+pub struct Format {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Its name in sentences.
+    pub title: &'static str,
+    /// What a list of formats says of it: at most 80 characters.
+    pub about: &'static str,
+    /// Whether the beginning of a file looks like it.
+    looks: fn(&Head) -> bool,
+    /// Reads to the end.
+    read: fn(&mut Input, &mut Requests) -> Result<(), Fault>,
+}
+
+impl std::fmt::Debug for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Format) -> bool {
+        self.name == other.name
+    }
+}
+
+/// Every format.
+pub static FORMATS: &[Format] = &[
+    vscsi::FORMAT,
+    mqsim::MQSIM,
+    mqsim::SSDSIM,
+    disksim::FORMAT,
+    msr::FORMAT,
+    systor::FORMAT,
+    tencent::FORMAT,
+    alicloud::FORMAT,
+    fiu::FORMAT,
+    meta::FORMAT,
+    google::FORMAT,
+    spc::FORMAT,
+    blktrace::FORMAT,
+    blkparse::FORMAT,
+    biosnoop::FORMAT,
+    iolog::FORMAT,
+    csv::FORMAT,
+];
+
+impl Format {
+    /// The format of this name.
+    pub fn named(name: &str) -> Option<&'static Format> {
+        FORMATS.iter().find(|format| format.name == name)
+    }
+
+    /// Tells the format by the first bytes of the content.
+    fn detect(input: &Input) -> Result<&'static Format, Fault> {
+        let head = Head::new(input.head(), input.head_is_all());
+        let mut fit = FORMATS.iter().filter(|format| (format.looks)(&head));
+        let names = FORMATS
+            .iter()
+            .map(|format| format.name)
+            .collect::<Vec<_>>()
+            .join(", ");
+        match (fit.next(), fit.next()) {
+            (Some(format), None) => Ok(format),
+            (None, _) => {
+                if head.bytes.is_empty() {
+                    return Err(Fault::whole("is empty"));
+                }
+                let start = match head.lines.first() {
+                    Some(line) => format!("its first line is {}", fields::shown(line)),
+                    None => format!(
+                        "it begins with {}",
+                        fields::shown(&head.bytes[..head.bytes.len().min(16)])
+                    ),
+                };
+                let help = format!(
+                    "name the format with --format: {names}; or say by --columns which column is what"
+                );
+                Err(Fault::whole(format!("is in no format that is known; {start}")).help(help))
+            }
+            (Some(one), Some(two)) => {
+                let mut both = vec![one.name, two.name];
+                both.extend(fit.map(|format| format.name));
+                let choices = both.join(" or ");
+                Err(Fault::whole(format!(
+                    "could be {choices}: the content cannot tell, and they mean different things"
+                ))
+                .help(format!(
+                    "say which with --format {}",
+                    both.join(" or --format ")
+                )))
+            }
+        }
+    }
+}
+
+/// The beginning of a file, for telling its format.
+struct Head<'a> {
+    bytes: &'a [u8],
+    /// Whole lines that are not blank, at most 1,000; none if the bytes are not text.
+    lines: Vec<&'a [u8]>,
+    /// Whether `bytes` are the whole content.
+    all: bool,
+}
+
+impl Head<'_> {
+    fn new(bytes: &[u8], all: bool) -> Head<'_> {
+        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let whole = match text.iter().rposition(|&byte| byte == b'\n') {
+            Some(last) if !all => &text[..last],
+            _ => text,
+        };
+        let mut lines = Vec::new();
+        if !text.contains(&0) {
+            let split = whole.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+            lines.extend(split.filter(|line| !line.is_empty()).take(1_000));
+        }
+        Head { bytes, lines, all }
+    }
+
+    /// The first line that is not the header `header`.
+    fn after_header(&self, header: &str) -> Option<&[u8]> {
+        let first = self.lines.first()?;
+        if is_header(first, header) {
+            self.lines.get(1).copied()
+        } else {
+            Some(first)
+        }
+    }
+}
+
+/// Whether a line is this header, whatever the case of its letters.
+fn is_header(line: &[u8], header: &str) -> bool {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    line.trim_ascii().eq_ignore_ascii_case(header.as_bytes())
+}
+
+/// Something wrong with a trace, before the file's name is known.
+#[derive(Debug)]
+struct Fault {
+    place: Place,
+    what: String,
+    help: Option<String>,
+}
+
+impl Fault {
+    fn at(place: Place, what: impl Into<String>) -> Fault {
+        Fault {
+            place,
+            what: what.into(),
+            help: None,
+        }
+    }
+
+    fn whole(what: impl Into<String>) -> Fault {
+        Fault::at(Place::Whole, what)
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Fault {
+        self.help = Some(help.into());
+        self
+    }
+
+    fn in_file(self, origin: &str) -> Problems {
+        Problems(vec![Problem {
+            origin: origin.into(),
+            place: self.place,
+            what: self.what,
+            help: self.help,
+        }])
+    }
+}
+
+/// Reads a trace from a file.
+///
+/// # Errors
+/// The file cannot be read, its format cannot be told, or a record is malformed (with its line or byte offset).
+pub fn read(path: &Path, options: &Options) -> Result<Trace, Problems> {
+    let origin = path.display().to_string();
+    let file = open(path)?;
+    let mut trace = read_from(file, &origin, options)?;
+    trace.source = Some(Box::new((path.to_owned(), options.clone())));
+    Ok(trace)
+}
+
+fn open(path: &Path) -> Result<File, Problems> {
+    let origin = path.display().to_string();
+    let unreadable = |error| Problems::whole(&origin, format!("cannot be read: {error}"));
+    let file = File::open(path).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.is_dir() {
+        return Err(Problems::whole(&origin, "is a directory, not a trace"));
+    }
+    Ok(file)
+}
+
+/// Reads a trace from anywhere; `origin` names it in messages.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(source: impl Read, origin: &str, options: &Options) -> Result<Trace, Problems> {
+    let mut requests = Requests::new(options);
+    let format = scan(source, options, &mut requests).map_err(|fault| fault.in_file(origin))?;
+    let finished = requests.finish();
+    let trace = Trace {
+        origin: origin.into(),
+        format,
+        records: finished.records,
+        volumes: finished.volumes,
+        timed: finished.timed,
+        in_order: finished.in_order,
+        other_volumes: finished.other_volumes,
+        notes: finished.notes,
+        source: None,
+        first_arrival: finished.first_arrival,
+    };
+    if trace.records.is_empty() {
+        return Err(trace.nothing_there(options).in_file(origin));
+    }
+    Ok(trace)
+}
+
+fn scan(
+    source: impl Read,
+    options: &Options,
+    requests: &mut Requests,
+) -> Result<&'static Format, Fault> {
+    let mut input = Input::open(source)?;
+    let format = match (options.format, &options.columns) {
+        (Some(format), _) => format,
+        (None, Some(_)) => &csv::FORMAT,
+        (None, None) => Format::detect(&input)?,
+    };
+    (format.read)(&mut input, requests)?;
+    Ok(format)
+}
+
+/// Tells the format of content by its first bytes.
+///
+/// # Errors
+/// It is in no known format, or could be in several.
+pub fn detect(source: impl Read, origin: &str) -> Result<&'static Format, Problems> {
+    let told = Input::open(source).and_then(|input| Format::detect(&input));
+    told.map_err(|fault| fault.in_file(origin))
+}
+
+/// Figures of a whole trace or of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes asked for.
+    pub bytes: u64,
+    /// Requests with a recorded response time.
+    pub timed: u64,
+    /// Sum of those times in nanoseconds.
+    pub latency_ns: u128,
+}
+
+impl Totals {
+    /// Mean recorded response time, if any was recorded.
+    pub fn mean_latency(&self) -> Option<Span> {
+        let mean = self.latency_ns.checked_div(u128::from(self.timed))?;
+        Some(Span::from_ns(mean as u64))
+    }
+}
+
+/// What a trace holds, in figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Reads.
+    pub read: Totals,
+    /// Writes.
+    pub write: Totals,
+    /// Flushes, trims and the like.
+    pub other: Totals,
+    /// From the first arrival to the last.
+    pub duration: Span,
+    /// By volume: the byte after the last one that is touched.
+    pub ends: Vec<u64>,
+    /// Reads and writes of no bytes.
+    pub empty: u64,
+    /// Requests whose offset or length is not a multiple of 512.
+    pub unaligned: u64,
+}
+
+impl Trace {
+    /// Adds everything up.
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary {
+            ends: vec![0; self.volumes.len()],
+            duration: Span::from_ns(self.records.last().map_or(0, Record::arrival_ns)),
+            ..Summary::default()
+        };
+        for record in &self.records {
+            let request = record.request();
+            let totals = match request.op {
+                Op::Read => &mut summary.read,
+                Op::Write => &mut summary.write,
+                _ => &mut summary.other,
+            };
+            totals.requests += 1;
+            totals.bytes += u64::from(request.bytes);
+            if let Some(latency) = request.latency {
+                totals.timed += 1;
+                totals.latency_ns += u128::from(latency.ns());
+            }
+            if request.op == Op::Flush {
+                continue;
+            }
+            let end = request.offset + u64::from(request.bytes);
+            summary.empty += u64::from(request.bytes == 0);
+            summary.unaligned += u64::from(request.offset % 512 != 0 || request.bytes % 512 != 0);
+            let known = &mut summary.ends[usize::from(request.volume)];
+            *known = end.max(*known);
+        }
+        summary
+    }
+
+    /// Where in its file a record is: the first like it. Reads the file again, since records do not carry their lines.
+    /// [`Place::Whole`] if it cannot be found (the trace was not read from a file, or the file has changed).
+    pub fn locate(&self, record: &Record) -> Place {
+        let Some(source) = &self.source else {
+            return Place::Whole;
+        };
+        let (path, options) = &**source;
+        let mut sought = *record;
+        sought.set_arrival(record.arrival_ns() + self.first_arrival);
+        let mut requests = Requests::new(options);
+        requests.sought = Some(sought);
+        let scanned = match open(path) {
+            Ok(file) => scan(file, options, &mut requests).is_ok(),
+            Err(_) => false,
+        };
+        requests.found.filter(|_| scanned).unwrap_or(Place::Whole)
+    }
+
+    /// Why there is not one request.
+    fn nothing_there(&self, options: &Options) -> Fault {
+        if let (Some(volume), 1..) = (&options.volume, self.other_volumes) {
+            let mut names: Vec<&str> = self.volumes.iter().map(String::as_str).take(20).collect();
+            if self.volumes.len() > 20 {
+                names.push("…");
+            }
+            let what = format!("has no volume `{volume}`");
+            return Fault::whole(what).help(format!("its volumes are {}", names.join(", ")));
+        }
+        let seen: Vec<String> = self
+            .notes
+            .iter()
+            .map(|(what, count)| format!("{count} {what}"))
+            .collect();
+        let mut what = format!("holds no request (read as {})", self.format.title);
+        if !seen.is_empty() {
+            what.push_str(&format!("; it holds {}", seen.join(", ")));
+        }
+        Fault::whole(what)
+    }
+}

@@ -1,0 +1,273 @@
+//! Where the formats put what they read: numbered volumes, times from the first request on, sorted at the end.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use model::{Op, Span};
+
+use super::csv::Columns;
+use super::record::{LAST_ARRIVAL, OFFSETS, Record, Request};
+use super::{Fault, Options};
+use text::problem::Place;
+
+/// Arrivals are kept this much too late until all are known, so that one before the first in the file has a place too.
+const BIAS: u64 = 1 << 59;
+
+/// One request as a format reads it.
+pub(super) struct Found {
+    /// Time in nanoseconds since whatever the format counts from.
+    pub at_ns: u128,
+    pub op: Op,
+    pub fua: bool,
+    /// Bytes from the start of the volume.
+    pub offset: u64,
+    pub bytes: u64,
+    pub latency_ns: Option<u64>,
+}
+
+impl Found {
+    /// A request without flags or latency.
+    pub(super) fn new(at_ns: u128, op: Op, offset: u64, bytes: u64) -> Found {
+        Found {
+            at_ns,
+            op,
+            fua: false,
+            offset,
+            bytes,
+            latency_ns: None,
+        }
+    }
+}
+
+/// A volume's number, and whether its requests are wanted.
+#[derive(Clone, Copy)]
+pub(super) struct Volume {
+    index: u16,
+    wanted: bool,
+}
+
+/// The requests of a trace while it is read.
+pub(super) struct Requests<'a> {
+    options: &'a Options,
+    records: Vec<Record>,
+    volumes: Vec<String>,
+    by_key: HashMap<Box<[u8]>, Volume>,
+    /// The volume seen last, because most traces stay on one for long.
+    last: Option<(Vec<u8>, Volume)>,
+    start: Option<u128>,
+    earliest: u64,
+    latest: u64,
+    sorted: bool,
+    other_volumes: u64,
+    notes: Vec<(&'static str, u64)>,
+    timed: bool,
+    /// A request (as in the finished trace) whose place in the file is asked for.
+    pub(super) sought: Option<Record>,
+    pub(super) found: Option<Place>,
+}
+
+impl<'a> Requests<'a> {
+    pub(super) fn new(options: &'a Options) -> Requests<'a> {
+        Requests {
+            options,
+            records: Vec::new(),
+            volumes: Vec::new(),
+            by_key: HashMap::new(),
+            last: None,
+            start: None,
+            earliest: u64::MAX,
+            latest: 0,
+            sorted: true,
+            other_volumes: 0,
+            notes: Vec::new(),
+            timed: true,
+            sought: None,
+            found: None,
+        }
+    }
+
+    /// The volume with this key in the file; `name` says what users call it.
+    pub(super) fn volume(
+        &mut self,
+        key: &[u8],
+        place: &Place,
+        name: impl FnOnce() -> String,
+    ) -> Result<Volume, Fault> {
+        if let Some((last, volume)) = &self.last
+            && *last == key
+        {
+            return Ok(*volume);
+        }
+        let volume = match self.by_key.get(key) {
+            Some(&volume) => volume,
+            None => {
+                let Ok(index) = u16::try_from(self.volumes.len()) else {
+                    let what = "the trace has more than 65,536 volumes";
+                    return Err(Fault::at(place.clone(), what));
+                };
+                let name = name();
+                let wanted = self
+                    .options
+                    .volume
+                    .as_ref()
+                    .is_none_or(|only| *only == name);
+                self.volumes.push(name);
+                let volume = Volume { index, wanted };
+                self.by_key.insert(key.into(), volume);
+                volume
+            }
+        };
+        let mut last = self.last.take().map_or_else(Vec::new, |(last, _)| last);
+        last.clear();
+        last.extend_from_slice(key);
+        self.last = Some((last, volume));
+        Ok(volume)
+    }
+
+    /// Takes a request; `Break` when enough have been read. `Continue(Some(index))` names it for [`Self::complete`].
+    pub(super) fn push(
+        &mut self,
+        volume: Volume,
+        found: &Found,
+        place: impl Fn() -> Place,
+    ) -> Result<ControlFlow<(), Option<usize>>, Fault> {
+        let fault = |what: String| Err(Fault::at(place(), what));
+        if !volume.wanted {
+            self.other_volumes += 1;
+            return Ok(ControlFlow::Continue(None));
+        }
+        let Ok(bytes) = u32::try_from(found.bytes) else {
+            return fault(format!(
+                "the request has {} bytes; at most 4,294,967,295 are possible",
+                found.bytes
+            ));
+        };
+        if found.offset >= OFFSETS {
+            let what = format!(
+                "the offset is {} bytes; volumes can have 256 TiB at most",
+                found.offset
+            );
+            return fault(what);
+        }
+        let Some(arrival_ns) = self.arrival(found.at_ns) else {
+            return fault("the time is more than 18 years from that of the first request".into());
+        };
+        let request = Request {
+            arrival_ns,
+            op: found.op,
+            fua: found.fua,
+            offset: found.offset,
+            bytes,
+            volume: volume.index,
+            latency: None,
+        };
+        let mut record = Record::new(&request);
+        if let Some(sought) = self.sought {
+            return Ok(self.compare(record, sought, place));
+        }
+        if self.records.len() >= self.options.most_records {
+            let what = format!(
+                "the trace has more than {} requests",
+                self.options.most_records
+            );
+            return Err(Fault::at(place(), what).help("read only the beginning with --first N"));
+        }
+        record.set_latency(found.latency_ns.map(Span::from_ns));
+        self.sorted &= arrival_ns >= self.latest;
+        self.latest = self.latest.max(arrival_ns);
+        self.earliest = self.earliest.min(arrival_ns);
+        self.records.push(record);
+        let enough = self
+            .options
+            .first
+            .is_some_and(|first| self.records.len() as u64 >= first);
+        Ok(if enough {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(Some(self.records.len() - 1))
+        })
+    }
+
+    /// A time after the first request's, on the scale of records; none for one that is too far from it.
+    fn arrival(&mut self, at_ns: u128) -> Option<u64> {
+        let start = *self.start.get_or_insert(at_ns);
+        let after = if at_ns >= start {
+            let later = u64::try_from(at_ns - start).ok()?;
+            later.checked_add(BIAS)?
+        } else {
+            let earlier = u64::try_from(start - at_ns).ok()?;
+            BIAS.checked_sub(earlier)?
+        };
+        (after <= LAST_ARRIVAL).then_some(after)
+    }
+
+    /// While a request is sought: stops at the first like it. Arrivals are those while reading, with their bias.
+    fn compare(
+        &mut self,
+        record: Record,
+        mut sought: Record,
+        place: impl Fn() -> Place,
+    ) -> ControlFlow<(), Option<usize>> {
+        sought.set_latency(None);
+        if record == sought {
+            self.found = Some(place());
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(None)
+    }
+
+    /// Which column is what, for a text that does not say it.
+    pub(super) fn columns(&self) -> Option<&'a Columns> {
+        self.options.columns.as_ref()
+    }
+
+    /// The trace has no times, only an order.
+    pub(super) fn untimed(&mut self) {
+        self.timed = false;
+    }
+
+    /// Sets the response time of a request taken earlier.
+    pub(super) fn complete(&mut self, index: usize, latency_ns: u64) {
+        if let Some(record) = self.records.get_mut(index) {
+            record.set_latency(Some(Span::from_ns(latency_ns)));
+        }
+    }
+
+    /// Counts something that is worth saying in the summary.
+    pub(super) fn note(&mut self, what: &'static str) {
+        match self.notes.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, count)) => *count += 1,
+            None => self.notes.push((what, 1)),
+        }
+    }
+
+    /// Everything read, sorted by arrival; requests at one time stay in the order of the file.
+    pub(super) fn finish(mut self) -> Finished {
+        for record in &mut self.records {
+            record.set_arrival(record.arrival_ns() - self.earliest);
+        }
+        if !self.sorted {
+            self.records.sort_by_key(Record::arrival_ns);
+        }
+        Finished {
+            first_arrival: self.earliest,
+            records: self.records,
+            volumes: self.volumes,
+            in_order: self.sorted,
+            other_volumes: self.other_volumes,
+            notes: self.notes,
+            timed: self.timed,
+        }
+    }
+}
+
+/// What [`Requests`] has when the file has ended.
+pub(super) struct Finished {
+    pub first_arrival: u64,
+    pub records: Vec<Record>,
+    pub volumes: Vec<String>,
+    pub in_order: bool,
+    pub other_volumes: u64,
+    pub notes: Vec<(&'static str, u64)>,
+    pub timed: bool,
+}

@@ -1,0 +1,284 @@
+//! Traces as their publishers and tools write them: example lines of their descriptions, and what only some have.
+
+use model::{Op, Span};
+use workload::replay::Pace;
+use workload::trace::{self, Columns, Format, Options, Trace};
+
+fn read(bytes: &[u8], options: &Options) -> Result<Trace, String> {
+    trace::read_from(bytes, "t", options).map_err(|problems| problems.to_string())
+}
+
+fn told(text: &str) -> Trace {
+    read(text.as_bytes(), &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Arrival in us, what, first byte, bytes, response in us.
+type Row = (u64, Op, u64, u32, Option<f64>);
+
+fn rows(trace: &Trace) -> Vec<Row> {
+    let row = |record: &trace::Record| {
+        let got = record.request();
+        let arrival_us = got.arrival_ns / 1_000;
+        let latency_us = got.latency.map(Span::us);
+        (arrival_us, got.op, got.offset, got.bytes, latency_us)
+    };
+    trace.records.iter().map(row).collect()
+}
+
+/// Written by fio 3.33 with `--rw=randrw --fsync=4 --thinktime=1000 --write_iolog`, but for the file's name.
+#[test]
+fn a_log_that_fio_wrote_is_read() {
+    let log = b"fio version 3 iolog
+18 /dev/nvme0n1 add
+119 /dev/nvme0n1 open
+122 /dev/nvme0n1 read 0 4096
+1393 /dev/nvme0n1 read 45056 4096
+3584 /dev/nvme0n1 write 28672 4096
+9840 /dev/nvme0n1 sync 61440 0
+10114 /dev/nvme0n1 read 4096 4096
+17735 /dev/nvme0n1 close
+";
+    let trace = read(log, &Options::default()).unwrap();
+    let got: Vec<_> = trace
+        .records
+        .iter()
+        .map(|record| (record.arrival_ns() / 1_000, record.op()))
+        .collect();
+    // The sync is a flush of the drive; its offset and length mean nothing.
+    let expected = [
+        (0, Op::Read),
+        (1_271, Op::Read),
+        (3_462, Op::Write),
+        (9_718, Op::Flush),
+        (9_992, Op::Read),
+    ];
+    assert_eq!(got, expected);
+}
+
+#[test]
+fn a_log_without_times_has_an_order_only() {
+    let log = "fio version 2 iolog\n/f add\n/f open\n/f read 0 4096\n/f write 8192 512\n/f close\n";
+    let trace = told(log);
+    assert!(!trace.timed);
+    assert_eq!(Pace::of(&trace), Pace::Depth(1));
+    let waits = log.replace("/f write", "/f wait 500 0\n/f write");
+    assert!(told(&waits).timed);
+    assert_eq!(Pace::of(&told(&waits)), Pace::Recorded(1.0));
+    // Version 3 has a time in each line.
+    assert!(told("fio version 3 iolog\n0 /f add\n0 /f read 0 4096\n").timed);
+}
+
+/// The examples of the README of alibaba/block-traces, in one row.
+#[test]
+fn alibabas_example_is_read() {
+    let trace = told("0,R,126703644672,4096,1577808000000626\n9,W,0,512,1577808000001626\n");
+    assert_eq!(trace.format.name, "alicloud");
+    assert_eq!(trace.volumes, ["0", "9"]);
+    let wanted = [
+        (0, Op::Read, 126_703_644_672, 4096, None),
+        (1_000, Op::Write, 0, 512, None),
+    ];
+    assert_eq!(rows(&trace), wanted);
+}
+
+/// The example that readers of FIU's traces quote.
+#[test]
+fn fius_example_is_read() {
+    let trace =
+        told("89968195792462 20782 gzip 283193184 8 R 6 0 56f11b711d91a065a2b6458eca924523\n");
+    assert_eq!(trace.format.name, "fiu");
+    assert_eq!(trace.volumes, ["6,0"]);
+    let wanted = [(0, Op::Read, 283_193_184 * 512, 4096, None)];
+    assert_eq!(rows(&trace), wanted);
+}
+
+/// The example of Baleen's README: "a request made for Block 310 starting at byte 262144 of size 4325376".
+#[test]
+fn baleens_example_is_read() {
+    let trace = told("310 262144 4325376 1572074461.57806 1 24 3 5\n");
+    assert_eq!(trace.format.name, "meta");
+    assert_eq!(rows(&trace), [(0, Op::Read, 262_144, 4_325_376, None)]);
+}
+
+/// A block is its id and its shard; each has 8 MiB where it was first touched, a host a drive of its own.
+#[test]
+fn metas_blocks_lie_in_the_order_of_their_first_touch() {
+    let text = "op_time,block_id,block_id_size,io_size,io_offset,user_name,user_namespace,op_name,op_count,host_name,rs_shard_id\n\
+                10,77,40,4096,100,u,n,getChunkData.Permanent,1,a,1\n\
+                10,77,40,4096,0,u,n,putChunk.NotInitialized,1,a,2\n\
+                11,77,40,4096,200,u,n,getChunkData.NotInitialized,3,a,1\n\
+                11,77,40,4096,8388607,u,n,getChunkData.Permanent,1,b,1\n";
+    let trace = told(text);
+    assert_eq!(trace.volumes, ["a", "b"]);
+    let wanted = [
+        (0, Op::Read, 100, 4096, None),
+        (0, Op::Write, 8 << 20, 4096, None),
+        (1_000_000, Op::Read, 200, 4096, None),
+        (1_000_000, Op::Read, (8 << 20) - 1, 4096, None),
+    ];
+    assert_eq!(rows(&trace), wanted);
+    let notes: Vec<u64> = trace.notes.iter().map(|&(_, count)| count).collect();
+    assert_eq!(notes, [1, 1], "{:?}", trace.notes);
+}
+
+/// Reads that the cache had never reach the disk.
+#[test]
+fn googles_rows_are_what_the_disk_is_asked() {
+    let names = "filename,file_offset,application,c_time,io_zone,redundancy_type,op_type,service_class,from_flash_cache,\
+                 cache_hit,request_io_size_bytes,disk_io_size_bytes,response_io_size_bytes,start_time,disk_time,\
+                 simulated_disk_start_time,simulated_latency";
+    let rest = "spanner,100,WARM,REPLICATED";
+    let text = format!(
+        "{names}\n\
+         a,0,{rest},READ,OTHER,0,1,1050624,0,0,10.0,0.0,0.0,0.001\n\
+         a,4096,{rest},WRITE,OTHER,0,-1,8192,0,0,12.0,0.0,0.0,0.002\n\
+         {names}\n\
+         b,8388608,{rest},READ,OTHER,0,0,1000,4096,1000,12.5,0.0125,12.5,0.013\n"
+    );
+    let trace = told(&text);
+    let wanted = [
+        (0, Op::Write, 4096, 8192, None),
+        (500_000, Op::Read, 8 << 20, 4096, Some(12_500.0)),
+    ];
+    assert_eq!(rows(&trace), wanted);
+    assert_eq!(
+        trace.notes,
+        [("reads that the server's cache had, left out", 1)]
+    );
+}
+
+/// As bcc prints it: times are those of completion, and what was issued first comes first.
+#[test]
+fn bccs_biosnoop_is_read() {
+    let text = "TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n\
+                0.000000    jbd2/dm-0-8    231    nvme0n1 W 1000       4096      0.50\n\
+                0.004000    tmux: server   88     nvme0n1 R 2000       512       4.20\n";
+    let trace = told(text);
+    assert_eq!(trace.format.name, "biosnoop");
+    // The read was issued at -0.2 ms, the write at -0.5 ms.
+    let wanted = [
+        (0, Op::Write, 1000 * 512, 4096, Some(500.0)),
+        (300, Op::Read, 2000 * 512, 512, Some(4_200.0)),
+    ];
+    assert_eq!(rows(&trace), wanted);
+    let bpftrace = "TIME(ms)     DISK    COMM             PID    LAT(ms)\n611          nvme0n1 bash             4179        10\n";
+    let refused = read(bpftrace.as_bytes(), &Options::default()).expect_err("no sectors");
+    insta::assert_snapshot!(refused, @r"
+    error: t:1: the output of this biosnoop does not say what was asked for (SECTOR and BYTES), as bpftrace's does not
+      help: biosnoop of bcc (biosnoop-bpfcc) or of libbpf-tools says it
+    ");
+}
+
+/// Flushes, trims, force unit access, a requeue, a command that is no I/O, and the summary, as blkparse(1) has them.
+#[test]
+fn blkparse_prints_more_than_reads_and_writes() {
+    let text = "Input file sda.blktrace.0 added\n\
+          8,0    3        1     0.000000000   697  Q   W 223490 + 8 [kjournald]\n\
+          8,0    3        2     0.000001829   697  G   W 223490 + 8 [kjournald]\n\
+          8,0    3        3     0.000002000   697  P   N [kjournald]\n\
+          8,0    3        4     0.000010000   697  D  WFS 223490 + 8 [kjournald]\n\
+          8,0    3        5     0.000020000     0  R  WFS 223490 + 8 [0]\n\
+          8,0    3        6     0.000030000   697  D  WFS 223490 + 8 [IPC I/O Parent]\n\
+          8,0    1        7     0.000050000     0  C  WFS 223490 + 8 [0]\n\
+          8,0    1        8     0.000060000    12  D  FN [kworker/1:1H]\n\
+          8,0    1        9     0.000160000     0  C  FN 0 [0]\n\
+          8,16   1       10     0.000200000    12  D   D 4096 + 2048 [fstrim]\n\
+          8,16   1       11     0.000210000    12  D   N 255 (12 00 00 00 ff 00 ..) [udevd]\n\
+          8,16   1       12     0.000300000     0  C   D 4096 + 2048 [0]\n\
+        CPU1 (sda):\n Reads Queued:           0,        0KiB\t Writes Queued:           1,        4KiB\n";
+    let trace = told(text);
+    assert_eq!(trace.format.name, "blkparse");
+    assert_eq!(trace.volumes, ["8,0", "8,16"]);
+    let wanted = [
+        (0, Op::Write, 223_490 * 512, 4096, None),
+        (20, Op::Write, 223_490 * 512, 4096, Some(20.0)),
+        (50, Op::Flush, 0, 0, Some(100.0)),
+        (190, Op::Deallocate, 4096 * 512, 1 << 20, Some(100.0)),
+    ];
+    assert_eq!(rows(&trace), wanted);
+    assert!(trace.records[0].request().fua);
+    let notes: Vec<&str> = trace.notes.iter().map(|&(what, _)| what).collect();
+    assert_eq!(
+        notes,
+        [
+            "requests queued",
+            "requests put back by the driver (each further issue counts)",
+            "pass-through commands"
+        ]
+    );
+    let refused = read(b"8,0 1 1 0.1 1 D R 8 + 8 [a]\nhello\n", &Options::default());
+    insta::assert_snapshot!(refused.expect_err("no event"), @"error: t:2: column 1 (device) is `hello`, not major and minor number, such as 8,0");
+}
+
+fn by(list: &str, unit: Option<&str>) -> Options {
+    let columns = Columns::new(list, unit).unwrap_or_else(|problems| panic!("{problems}"));
+    Options {
+        columns: Some(columns),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn any_text_is_read_by_its_columns() {
+    let csv = b"when,disk,op,offset,size,took\n1.5,a,Read,4096,512,3\n2.5,b,WRITE,0,1024,4\n3,a,trim,8,8,5\n4,a,flush,,,6\n";
+    let options = by("time=1,volume=2,op=3,offset=4,size=5,latency=6", Some("us"));
+    let trace = read(csv, &options).unwrap();
+    assert_eq!((trace.format.name, trace.timed), ("csv", true));
+    assert_eq!(trace.volumes, ["a", "b"]);
+    let wanted = [
+        (0, Op::Read, 4096, 512, Some(3.0)),
+        (1, Op::Write, 0, 1024, Some(4.0)),
+        (1, Op::Deallocate, 8, 8, Some(5.0)),
+        (2, Op::Flush, 0, 0, Some(6.0)),
+    ];
+    assert_eq!(rows(&trace), wanted);
+    // Blanks, sectors, codes, and no times.
+    let trace = read(
+        b"8 16 0\n24 8 1\n",
+        &by("sector=1,sectors=2,op=3,read=0", None),
+    )
+    .unwrap();
+    let wanted = [
+        (0, Op::Read, 4096, 8192, None),
+        (0, Op::Write, 12_288, 4096, None),
+    ];
+    assert_eq!((rows(&trace), trace.timed), (wanted.to_vec(), false));
+    // Semicolons, and a mistake further down.
+    let refused = read(
+        b"1;R;0;512\n2;R;x;512\n",
+        &by("time=1,op=2,offset=3,size=4", Some("ms")),
+    );
+    insta::assert_snapshot!(refused.expect_err("no number"), @"error: t:2: column 3 (offset) is `x`, not a whole number");
+    let refused = read(
+        b"1,7,0,512\n",
+        &by("time=1,op=2,offset=3,size=4", Some("ms")),
+    );
+    insta::assert_snapshot!(refused.expect_err("no word"), @r"
+    error: t:1: column 2 (op) is `7`, not a word such as R, write, trim or flush
+      help: read=0 in --columns says that 0 is a read, and all else a write
+    ");
+}
+
+#[test]
+fn all_that_is_wrong_with_columns_is_told() {
+    let wrong = Columns::new("tim=1,op=0,op=2,offset=3,sector=4,latency=99", Some("m"));
+    insta::assert_snapshot!(wrong.expect_err("wrong"));
+    let no_unit = Columns::new("time=1,op=2,offset=3,size=4", None).expect_err("no unit");
+    insta::assert_snapshot!(no_unit, @r"
+    error: command line: --columns has times, and --time-unit is not given
+      help: s, ms, us or ns
+    ");
+    let format = Format::named("csv");
+    let unnamed = read(
+        b"1,R,0,512\n",
+        &Options {
+            format,
+            ..Options::default()
+        },
+    );
+    assert!(
+        unnamed
+            .expect_err("no columns")
+            .contains("--columns such as time=1")
+    );
+}

@@ -43,11 +43,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// Run this multiple of 1x once, instead of looking for the score
+    /// Run this load only, a multiple of 1x, instead of looking for the score
     #[arg(long, value_name = "X", conflicts_with = "config", value_parser = load)]
     load: Option<f64>,
 
-    /// Run a configuration file of ACT once (`act_storage.conf`, or version 3's `actconfig.txt`)
+    /// Run this configuration file of ACT only (`act_storage.conf`, or version 3's `actconfig.txt`)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=31_536_000))]
     duration: Option<u32>,
 
-    /// Seconds before that which do not count
+    /// Seconds at the start that are not counted
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=86_400))]
     warm_up: u32,
 
@@ -80,34 +80,34 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = clap::value_parser!(u32).range(1..))]
     slice: u32,
 
-    /// Judge latency alone: version 3.0, of 2017, did not look whether large blocks come at their rate
+    /// Judge latency alone, as version 3.0 of 2017 did, which did not check the rate of large blocks
     #[arg(long)]
     latency_only: bool,
 
-    /// The host the drive is in: a name of the catalogue, or the path of a TOML file with an `[act]` section
+    /// The host the drives are in: a name or the path of a TOML file with an `[act]` section
     #[arg(long, default_value = "xeon-2017")]
     host: String,
 
-    /// Cores that ACT's threads are spread over [default: those of all of the host's processors]
+    /// Cores that ACT's threads run on [default: all cores of the host]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     cores: Option<u16>,
 
-    /// The drive's state at the start
+    /// The drives' state at the start
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
 
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Tables, or JSON for programs
+    /// Output format
     #[arg(long, alias = "format", value_enum, default_value_t = Format::Normal)]
     output_format: Format,
 
-    /// Write a table for pandas to this file too: a line for each drive and kind of request
+    /// Also write a CSV file: a line for each drive and kind of request
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also write the run (of the score, if that is looked for) as ACT's own log; for one drive
+    /// Also write the run, or that of the score, as a log of ACT's own; for one drive
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }

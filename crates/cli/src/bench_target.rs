@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 use live::bench_target::{Job, Measured, Pattern, Uri, measure};
+use model::Span;
 use serde_json::{Value, json};
+use text::quantity::quantity;
 
 use crate::failure::Failure;
+use crate::size::size;
 
 /// Percentiles that are shown.
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
@@ -27,23 +30,23 @@ pub(crate) struct Args {
     #[arg(value_name = "TARGET", value_parser = |text: &str| text.parse::<Uri>())]
     target: Uri,
 
-    /// Commands under way, one measurement for each
+    /// Queue depths, one measurement for each
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,32", value_parser = clap::value_parser!(u16).range(1..=512))]
     qd: Vec<u16>,
 
-    /// What is done: read, write, randread or randwrite
+    /// Access pattern: read, write, randread or randwrite
     #[arg(long, value_name = "RW", default_value = "randread", value_parser = pattern)]
     rw: Pattern,
 
-    /// Size of a command
+    /// Block size, such as 4k: suffixes are binary, as in fio
     #[arg(long, value_name = "SIZE", default_value = "4k", value_parser = block)]
     bs: u32,
 
-    /// How long each measurement takes
+    /// Duration of each measurement
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
     time: Duration,
 
-    /// Not measured before that
+    /// Time at the start that is not counted
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = time)]
     ramp: Duration,
 
@@ -68,38 +71,18 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 }
 
 fn block(text: &str) -> Result<u32, String> {
-    let lower = text.to_ascii_lowercase();
-    let digits = lower.trim_end_matches(['k', 'm', 'i', 'b']);
-    let number: u32 = digits.parse().map_err(|_| "not a whole number")?;
-    let shift = match &lower[digits.len()..] {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        _ => return Err("the units are K and M, of 1024".into()),
-    };
-    let bytes = u64::from(number) << shift;
-    u32::try_from(bytes)
+    u32::try_from(size(text)?)
         .ok()
         .filter(|bytes| bytes.is_multiple_of(512) && (512..=32 << 20).contains(bytes))
         .ok_or_else(|| "must be a multiple of 512, at most 32M".into())
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: f64 = digits
-        .parse()
-        .map_err(|_| "not a time, such as 5s or 200ms")?;
-    let unit = match &text[digits.len()..] {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        _ => return Err("the units are ms, s and min".into()),
-    };
-    let seconds = number * unit;
-    if (0.0..=86_400.0).contains(&seconds) {
-        Ok(Duration::from_secs_f64(seconds))
+    let time = Duration::from_nanos(quantity::<Span>(text)?.ns());
+    if time <= Duration::from_secs(86_400) {
+        Ok(time)
     } else {
-        Err("must be from 0 to a day".into())
+        Err("must be a day at most".into())
     }
 }
 

@@ -14,7 +14,7 @@ use crate::setting::SettingArgs;
 /// The drives of a verb besides those that are arguments, and what is set on all of them.
 #[derive(clap::Args, Clone)]
 pub(crate) struct DriveArgs {
-    /// A drive, for those who like options better than arguments; may be given several times
+    /// The same as an argument DRIVE; may be given several times
     #[arg(long = "drive", value_name = "DRIVE")]
     drives: Vec<String>,
     #[command(flatten)]
@@ -27,28 +27,26 @@ impl DriveArgs {
         [arguments, &self.drives].concat()
     }
 
-    /// The drives that load, with what is set on them; everything wrong with the others is a problem, and so is it if no
-    /// drive is named, unless an argument that is already a problem may have been one.
-    pub(crate) fn read(&self, arguments: &[String], problems: &mut Problems) -> Vec<DriveSheet> {
+    /// The names of all drives; if there is none that is a problem, unless an argument that is already one may have been
+    /// meant for a drive.
+    pub(crate) fn named(&self, arguments: &[String], problems: &mut Problems) -> Vec<String> {
         let names = self.names(arguments);
         if names.is_empty() && problems.0.is_empty() {
-            let what = "no drive is named";
             problems.0.push(on_command_line(
-                what,
+                "no drive is named",
                 "add one of those that `drivelab drives` lists, or the path of a TOML file",
             ));
         }
+        names
+    }
+
+    /// The drives that load, with what is set on them; everything wrong with the others is a problem.
+    pub(crate) fn read(&self, arguments: &[String], problems: &mut Problems) -> Vec<DriveSheet> {
         let mut drives = Vec::new();
-        for name in &names {
-            let drive = catalogue::drive(name);
+        for name in &self.named(arguments, problems) {
+            let drive = load(name);
             match drive.and_then(|mut drive| drive.set(&self.setting.into()).map(|()| drive)) {
                 Ok(drive) => drives.push(drive),
-                Err(_) if !is_drive(name) && Path::new(name).is_file() => {
-                    problems.0.push(on_command_line(
-                        format!("{name}: a file, but not a drive's: those end in .toml"),
-                        "`--help` lists the options that take other files",
-                    ));
-                }
                 Err(more) => problems.0.extend(more.0),
             }
         }
@@ -59,6 +57,22 @@ impl DriveArgs {
     pub(crate) fn setting(&self) -> SettingArgs {
         self.setting
     }
+}
+
+/// The drive of this name, or in the file at this path.
+///
+/// # Errors
+/// Everything wrong with it, or that it is a file of another kind.
+pub(crate) fn load(name: &str) -> Result<DriveSheet, Problems> {
+    catalogue::drive(name).map_err(|problems| {
+        if is_drive(name) || !Path::new(name).is_file() {
+            return problems;
+        }
+        Problems(vec![on_command_line(
+            format!("{name}: a file, but not a drive's: those end in .toml"),
+            "`--help` lists the options that take other files",
+        )])
+    })
 }
 
 /// Whether an argument names a drive and no other file.

@@ -12,7 +12,7 @@ Examples:
   drivelab drives
   drivelab drives --names | xargs drivelab review")]
 pub(crate) struct Args {
-    /// Print only the names, one a line
+    /// Print only the names, one per line
     #[arg(long)]
     names: bool,
 }

@@ -25,7 +25,7 @@ Examples:
 The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of \
 the fit, and its error tells how far the model can be trusted elsewhere.")]
 pub(crate) struct Args {
-    /// Print the standard fio jobs and stop
+    /// Print the fio jobs to measure a drive with, and exit
     #[arg(long, exclusive = true)]
     jobs: bool,
 
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(value_name = "DRIVE")]
     argument: Option<String>,
 
-    /// The drive, for those who like options better than arguments
+    /// The same as the argument DRIVE
     #[arg(long, value_name = "DRIVE", conflicts_with = "argument")]
     drive: Option<String>,
 
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEY")]
     free: Vec<String>,
 
-    /// The host it was measured in: a name, or the path of a TOML file
+    /// The host it was measured in: a name or the path of a TOML file
     #[arg(long, default_value = "xeon-2017")]
     host: String,
 
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
 
-    /// Hold every N-th run out of the fit; 0 for none
+    /// Leave every N-th run out of the fit and judge the fit by it; 0 for none
     #[arg(long, value_name = "N", default_value_t = 4)]
     hold_out: usize,
 
@@ -65,11 +65,11 @@ pub(crate) struct Args {
     #[arg(long)]
     name: Option<String>,
 
-    /// Write every measured figure beside the model's as a table for pandas to this file too
+    /// Also write measured figures beside the model's to this CSV file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Where the catalogue file goes
+    /// The TOML file to write
     #[arg(long, value_name = "FILE", required_unless_present = "jobs")]
     output: Option<PathBuf>,
 }

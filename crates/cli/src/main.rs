@@ -23,6 +23,7 @@ mod seed;
 mod serve;
 mod setting;
 mod show;
+mod size;
 mod state;
 mod stop;
 

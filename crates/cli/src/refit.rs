@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
-    /// A drive, for those who like options better than arguments; may be given several times
+    /// The same as an argument DRIVE; may be given several times
     #[arg(long = "drive", value_name = "DRIVE")]
     drives: Vec<String>,
 
@@ -43,12 +43,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEY")]
     free: Vec<String>,
 
-    /// Search only where a value of the catalogue is off its rows by more than a tolerance, and exit with code 3 if one
-    /// is not within the interval of its fit
+    /// Fit only the values that are off their rows by more than a tolerance, and exit with code 3 if one is outside the
+    /// interval of its fit
     #[arg(long)]
     check: bool,
 
-    /// Print how much the figure of each row that a parameter could be set from depends on it
+    /// Print how strongly each row that a parameter could be set from depends on it
     #[arg(long, conflicts_with_all = ["check", "write"])]
     sensitivity: bool,
 
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
 
-    /// With --write: write the values that stand too, each as the fit finds it
+    /// With --write: write every value as fitted, those that stand too
     #[arg(long, requires = "write", conflicts_with = "check")]
     all: bool,
 }

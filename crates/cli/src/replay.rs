@@ -31,12 +31,12 @@ Examples:
   drivelab replay tpcc.trace p4800x-375 --format mqsim --volume 4
   drivelab replay log p4800x-375 --output-format json | jq .drives[0].read
 
-Formats, told by content unless --format names one; plain, gzip or xz:
+Formats, recognised by content unless --format names one; plain, gzip or xz:
 ";
 
 const NOTES: &str = "
-Latency counts from the moment a request arrives in the trace, so a drive that cannot follow shows it. Several \
-volumes are put side by side on the drive. Lengths that are not whole blocks are widened; requests without length \
+Latency counts from the moment a request arrives in the trace, so a drive that cannot keep up shows it. Several \
+volumes are laid out one after the other on the drive. Lengths are rounded up to whole blocks; requests of no length \
 are left out. A percentile is shown when at least ten samples lie beyond it.";
 
 /// Replay a block trace on drives: as recorded, faster or slower, or as fast as a queue depth allows
@@ -51,27 +51,27 @@ pub(crate) struct Args {
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// The trace's format, if its content should not decide
+    /// The trace's format [default: as its content says]
     #[arg(long)]
     format: Option<String>,
 
-    /// Which column of a text is what, from 1: time, op, offset, size, and sector, sectors, volume, latency
+    /// Columns of a text, counted from 1: time, op, offset, size, and sector, sectors, volume, latency
     #[arg(long, value_name = "LIST")]
     columns: Option<String>,
 
-    /// What the times of --columns count: s, ms, us or ns
+    /// Unit of the times in --columns: s, ms, us or ns
     #[arg(long, value_name = "UNIT", requires = "columns")]
     time_unit: Option<String>,
 
-    /// Replay as recorded, but this many times as fast
+    /// Replay at recorded times, this many times as fast
     #[arg(long, value_name = "X", conflicts_with = "depth", value_parser = speed)]
     speed: Option<f64>,
 
-    /// Forget recorded times: keep this many requests outstanding
+    /// Ignore recorded times and keep this many requests in flight
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     depth: Option<u32>,
 
-    /// Requests beyond the end of the drive: refuse the trace, or fold their addresses into the drive
+    /// Requests beyond the end of the drive: refuse the trace, or wrap their addresses around
     #[arg(long, value_enum, default_value_t = BeyondArg::Refuse)]
     beyond: BeyondArg,
 
@@ -87,22 +87,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     threads: Option<u16>,
 
-    /// The host the drive is in: a name of the catalogue, or the path of a TOML file
+    /// The host the drives are in: a name or the path of a TOML file
     #[arg(long, default_value = "xeon-2017")]
     host: String,
 
-    /// The drive's state at the start
+    /// The drives' state at the start
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
 
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Tables, or JSON for programs
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Normal)]
     output_format: Format,
 
-    /// Write a table for pandas to this file too: a line for each drive and kind of request
+    /// Also write a CSV file: a line for each drive and kind of request
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 
-/// Run the ledger: published figures and claims against the models
+/// Compare the models with published figures and claims (the ledger)
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +22,7 @@ Examples:
   drivelab reproduce --ledger mine.toml               rows of your own (see docs/ledger.md)
   drivelab reproduce --csv rows.csv --html reproduction.html
 
-A row is fitted (a parameter of the model was set from it), predicted, or of the catalogue alone (no run behind it).
+A row is fitted (a parameter of the model was set from it), predicted, or taken from the catalogue without a run.
 Exit code 3 when a row is out of its tolerance or a claim does not hold.")]
 pub(crate) struct Args {
     /// Sources, such as S4 [default: all]
@@ -37,19 +37,20 @@ pub(crate) struct Args {
     #[arg(long = "ledger", value_name = "FILE")]
     ledgers: Vec<PathBuf>,
 
-    /// Write everything as JSON to this file too
+    /// Also write everything to this JSON file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Write the rows as a table for pandas to this file too
+    /// Also write the rows to this CSV file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Write a page with published figures and the model's side by side, too
+    /// Also write a page with published figures and the model's side by side
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write how well each drive's model is supported to this file; ledger/support.json is part of the program
+    /// Write how well published rows support each drive's model to this JSON file; ledger/support.json is built into
+    /// the program
     #[arg(long, value_name = "FILE", conflicts_with_all = ["sources", "rows"])]
     support: Option<PathBuf>,
 }

@@ -18,7 +18,7 @@ use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
 
-/// Put drives side by side: a page, its data, and a table
+/// Compare drives side by side: an HTML page, its data, and a summary
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     #[arg(long = "trace", value_name = "FILE")]
     traces: Vec<PathBuf>,
 
-    /// Run the jobs and traces alone, without the suite
+    /// Run only the jobs and traces, without the suite
     #[arg(long)]
     only_jobs: bool,
 
-    /// quick takes some minutes for three drives, full has every percentile to 99.999 and takes many; anandtech-2017,
+    /// quick takes minutes for three drives; full takes much longer and has every percentile to 99.999; anandtech-2017,
     /// virten-2017 and perftest are the tests of published articles
     #[arg(long, default_value = "quick", value_parser = Suite::ALL.map(Suite::name))]
     suite: String,
 
-    /// Count this many I/Os at each point instead of the suite's: a faster look, with fewer percentiles
+    /// Count this many I/Os at each point instead of the suite's: faster, with fewer percentiles
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     ios: Option<u64>,
 
@@ -67,15 +67,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
 
-    /// Also tell which assumed figures of each drive move its headlines: each is made a third less and half as much
-    /// again
+    /// Also report which assumed figures of each drive its headline results depend on: each is divided and multiplied
+    /// by 1.5
     #[arg(long)]
     sensitivity: bool,
 
     #[command(flatten)]
     seed: SeedArg,
 
-    /// Where the page goes; the data go beside it, with the endings .json and .csv
+    /// The page to write; its data go beside it, with the endings .json and .csv
     #[arg(long, short, default_value = "review.html", value_name = "FILE")]
     output: PathBuf,
 }

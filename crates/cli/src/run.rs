@@ -32,9 +32,8 @@ use crate::stop::Stop;
 
 /// Run fio jobs on a simulated drive
 ///
-/// Takes fio's job files as they are and every option of fio's command line; prints what fio would print.
-/// Options of fio: see `man fio`; those that mean nothing to a model are ignored with a warning. Those behind a job file
-/// override what it says.
+/// Reads fio's job files unchanged and takes every option of fio's jobs (see `man fio`); prints what fio would print.
+/// Options that mean nothing to a model are ignored with a warning. Options after a job file override what it says.
 #[derive(clap::Args)]
 #[command(override_usage = "drivelab run [JOBFILE]... <DRIVE>... [OPTIONS] [FIO OPTIONS]")]
 #[command(after_help = "\
@@ -53,10 +52,10 @@ pub(crate) struct Args {
     arguments: Vec<PathBuf>,
     #[command(flatten)]
     drives: DriveArgs,
-    /// Name of a host or path of a host's TOML file
+    /// The host the drives are in: a name or the path of a TOML file
     #[arg(long, default_value = "xeon-2017")]
     host: String,
-    /// What was written to the drive before
+    /// The drives' state at the start
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
     #[command(flatten)]
@@ -67,22 +66,22 @@ pub(crate) struct Args {
     /// normal, json or json+, or several with commas
     #[arg(long, value_name = "LIST", default_value = "normal")]
     output_format: Formats,
-    /// Write a table for pandas to this file too: a line for each job and direction
+    /// Also write a CSV file: a line for each drive, job and direction
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Read only this section of the job files (besides global ones); can be repeated
+    /// Run only this section of the job files (with the global ones); may be given several times
     #[arg(long, value_name = "NAME")]
     section: Vec<String>,
-    /// Read the jobs and stop
+    /// Check the jobs and exit
     #[arg(long)]
     parse_only: bool,
     /// Refuse jobs that write or trim
     #[arg(long)]
     readonly: bool,
-    /// Take warnings for errors
+    /// Treat warnings as errors
     #[arg(long)]
     warnings_fatal: bool,
-    /// Whether to show progress
+    /// When to show progress
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Eta::Auto)]
     eta: Eta,
     /// Other options of fio's program that mean nothing here

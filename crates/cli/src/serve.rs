@@ -2,7 +2,6 @@
 
 mod address;
 mod asked;
-mod command_line;
 mod connect;
 mod promise;
 mod sockets;
@@ -24,12 +23,13 @@ use live::{Clock, EventLoop, Lateness, Limits, Served, Switches, VhostUser};
 use model::{Span, Time};
 use text::problem::{Place, Problem, Problems};
 
-use crate::failure::Failure;
-use crate::setting::SettingArgs;
+use crate::drive::DriveArgs;
+use crate::failure::{Failure, on_command_line};
+use crate::seed::SeedArg;
+use crate::size;
 use crate::state::State;
 use address::Address;
 use asked::{Asked, AskedFault};
-use command_line::on_command_line;
 use connect::{connect_lines, metrics_line, nvme_lines};
 use sockets::{SocketFile, Sockets};
 
@@ -51,15 +51,18 @@ Examples:
   drivelab serve 950pro-256 --nbd unix:p.sock --control c.sock --size 8G
   echo power-cut | socat - unix:c.sock                                      (or kill -USR1)
 
-Ctrl-C lets what is in flight complete and leaves everything durable.
-There is no authentication but that of NBD by --tls-verify-peer: listen on loopback or on a trusted network only.")]
+Ctrl-C lets commands in flight complete and leaves everything durable.
+There is no authentication except for NBD with --tls-verify-peer: listen on loopback or on a trusted network only.")]
 pub(crate) struct Args {
     /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
-    #[arg(required = true, value_name = "DRIVE")]
-    drives: Vec<String>,
+    #[arg(value_name = "DRIVE")]
+    arguments: Vec<String>,
 
-    /// Serve NBD at this address: HOST:PORT, unix:PATH, or systemd (a Unix socket that is passed on); may be given
-    /// several times
+    #[command(flatten)]
+    drives: DriveArgs,
+
+    /// Serve NBD at this address: HOST:PORT, unix:PATH, or systemd (a Unix socket inherited from the parent); may be
+    /// given several times
     #[arg(long, value_name = "ADDR")]
     nbd: Vec<String>,
 
@@ -67,7 +70,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER")]
     tls: Option<PathBuf>,
 
-    /// Let only clients in whose certificate is signed by one in `ca-cert.pem` of the folder given by --tls
+    /// Accept only clients whose certificate is signed by one in `ca-cert.pem` of the folder given by --tls
     #[arg(long, requires = "tls")]
     tls_verify_peer: bool,
 
@@ -75,8 +78,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDR")]
     nvme_tcp: Vec<String>,
 
-    /// What hosts find over NVMe/TCP: what the drive has, or also what hosts and test suites like to try (namespace
-    /// management, Copy, longer guards, device self-test, persistent event log)
+    /// What the NVMe/TCP controller offers: what the drive has, or also optional features that hosts and test suites use
+    /// (namespace management, Copy, longer guards, device self-test, persistent event log)
     #[arg(long, value_name = "KIND", value_enum, default_value = "drive")]
     controller: ControllerKind,
 
@@ -84,19 +87,20 @@ pub(crate) struct Args {
     #[arg(long)]
     strip_metadata: bool,
 
-    /// Serve a drive as the disk of a guest (vhost-user-blk) at this path; a socket for each drive in order
+    /// Serve a drive as the disk of a guest (vhost-user-blk) on a Unix socket at this path; one for each drive in order
     #[arg(long, value_name = "SOCKET")]
     vhost_user: Vec<PathBuf>,
 
-    /// Where the data is: `memory`, or a file for each drive in order (made if it does not exist)
+    /// Where the data is kept: `memory`, or a file for each drive in order (created if it does not exist)
     #[arg(long, value_name = "FILE", default_value = "memory")]
     store: Vec<String>,
 
-    /// Size of each namespace, such as 8G [default: that of an existing store, or the whole drive]
+    /// Size of each namespace [default: that of an existing store, or the whole drive]: 8G and 8GiB are 8 x 2^30 bytes,
+    /// as in fio; 8GB is 8 x 10^9, as in the catalogue
     #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
 
-    /// Model seconds in a second: 0.1 is ten times slower than the drive, 0 as fast as this machine can
+    /// Speed of the model's clock: 0.1 is ten times slower than the drive, 0 as fast as this machine can
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
 
@@ -104,36 +108,32 @@ pub(crate) struct Args {
     #[arg(long)]
     allow_remote: bool,
 
-    /// Subtract what the transport adds, as measured at the start, from each deadline
+    /// Subtract the transport's latency, as measured at the start, from each deadline
     #[arg(long)]
     compensate: bool,
 
-    /// Figures for Prometheus at this address
+    /// Serve metrics for Prometheus at this address
     #[arg(long, value_name = "ADDR")]
     metrics: Vec<String>,
 
-    /// Take faults and questions, a line each, at this Unix socket (`help` lists them)
+    /// Accept faults and queries, one per line, on this Unix socket (`help` lists them)
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
 
-    /// Faults to happen: a script, a line each, such as `at 10s medium-error 2048 8`
+    /// Inject faults from this script, one per line, such as `at 10s medium-error 2048 8`
     #[arg(long, value_name = "SCRIPT")]
     fault: Option<PathBuf>,
 
-    /// End as a power cut would, instead of in order: what the drives' caches hold is lost
+    /// End as by a power cut: what the drives' volatile caches hold is lost
     #[arg(long)]
     power_cut: bool,
 
-    #[command(flatten)]
-    setting: SettingArgs,
-
-    /// The drives' state at the start [default: what an existing store remembers, or steady]
+    /// The drives' state at the start [default: that of an existing store, or steady]
     #[arg(long, value_enum)]
     state: Option<State>,
 
-    /// Seed of every random stream
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArg,
 }
 
 /// How much a controller offers.
@@ -141,25 +141,16 @@ pub(crate) struct Args {
 pub(crate) enum ControllerKind {
     /// What the drive has
     Drive,
-    /// Everything there is
+    /// Optional features too
     Full,
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: u64 = digits.parse().map_err(|_| "not a whole number")?;
-    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        "t" | "tib" => 40,
-        _ => return Err("the units are K, M, G and T, of 1024".into()),
-    };
-    number
-        .checked_mul(1 << shift)
-        .filter(|bytes| bytes % 4096 == 0 && *bytes > 0)
-        .ok_or_else(|| "must be a multiple of 4096, above zero".into())
+    let bytes = size::size(text)?;
+    match bytes % 4096 == 0 && bytes > 0 {
+        true => Ok(bytes),
+        false => Err("must be a multiple of 4096, above zero".into()),
+    }
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -232,7 +223,7 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
     for setup in asked.setups.clone() {
         let mut drive = setup.open()?;
         // What an existing store remembers gives way to what is asked for.
-        if let Some(percent) = Settings::from(args.setting).percentage_used {
+        if let Some(percent) = Settings::from(args.drives.setting()).percentage_used {
             drive
                 .suffer(Time::ZERO, &Fault::Wear(percent))
                 .map_err(|what| Problems::whole("--percentage-used", what))?;
@@ -370,7 +361,7 @@ fn promise(args: &Args, addresses: &[Address], server: &mut EventLoop) -> Result
     }
     let floors = promise::floors(&transports)
         .map_err(|error| Failure::failed("measuring the transport", error))?;
-    for line in promise::lines(server.drives(), &floors, args.seed, args.speed) {
+    for line in promise::lines(server.drives(), &floors, args.seed.seed, args.speed) {
         eprintln!("{line}");
     }
     if args.compensate {

@@ -9,16 +9,16 @@ use text::quantity::{Watts, quantity};
 /// What an administrator may have set on the drive.
 #[derive(clap::Args, Clone, Copy)]
 pub(crate) struct SettingArgs {
-    /// Limit of the drive's power governor, such as 12W
+    /// Power limit of each drive's governor, such as 12W
     #[arg(long, value_name = "WATTS", value_parser = watts)]
     power_limit: Option<f64>,
-    /// Logical block format to run in, of those that `drivelab show` lists, such as 4096 or 4096+8
+    /// LBA format, one of those that `drivelab show` lists, such as 4096 or 4096+8
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     lba_format: Option<LbaFormat>,
-    /// Rated endurance that is used up already, such as 104 (percent); some drives throttle writes past 105
+    /// Percentage Used at the start (SMART), such as 104; some drives throttle writes past 105
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     percentage_used: Option<f64>,
-    /// How long the drive has been on, such as 10min; XPoint drives refresh all data in the hours after power-on
+    /// Time since power-on, such as 10min; XPoint drives refresh all data in the hours after power-on
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     uptime: Option<Span>,
 }

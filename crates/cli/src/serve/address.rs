@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use text::problem::{Problem, Problems};
 
-use super::command_line::on_command_line;
+use crate::failure::on_command_line;
 
 /// An address as it was given.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,9 +9,11 @@ use live::{Setup, StoreChoice, Wall};
 use model::Span;
 use text::problem::{Place, Problem, Problems};
 
+use crate::drive::load;
+
 use super::address::{Address, addresses};
-use super::command_line::on_command_line;
 use super::{Args, ControllerKind};
+use crate::failure::on_command_line;
 
 /// What is to be served, and where.
 pub(super) struct Asked {
@@ -81,20 +83,17 @@ impl Asked {
 
 /// What is to be served, with a name and a store for each.
 fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
+    let names = args.drives.named(&args.arguments, problems);
     let memory = args.store.len() == 1 && args.store[0] == "memory";
-    if !memory && args.store.len() != args.drives.len() {
+    if !memory && args.store.len() != names.len() {
         problems.0.push(on_command_line(
-            format!(
-                "{} drives, and {} stores",
-                args.drives.len(),
-                args.store.len()
-            ),
+            format!("{} drives, and {} stores", names.len(), args.store.len()),
             "give --store once for each drive, or --store memory",
         ));
     }
     let mut setups: Vec<Setup> = Vec::new();
-    for (index, id) in args.drives.iter().enumerate() {
-        let found = catalogue::drive(id).and_then(|sheet| with_settings(sheet, args));
+    for (index, id) in names.iter().enumerate() {
+        let found = load(id).and_then(|sheet| with_settings(sheet, args));
         let (sheet, lba_format) = match found {
             Ok(found) => found,
             Err(all) => {
@@ -120,7 +119,7 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
             lba_format,
             added_formats: 0,
             precondition: args.state.map(Into::into),
-            seed: args.seed + index as u64,
+            seed: args.seed.seed + index as u64,
         };
         if args.controller == ControllerKind::Full {
             live::nvme::add_formats(&mut setup);
@@ -136,7 +135,7 @@ fn with_settings(
     mut sheet: DriveSheet,
     args: &Args,
 ) -> Result<(DriveSheet, Option<usize>), Problems> {
-    let settings = Settings::from(args.setting);
+    let settings = Settings::from(args.drives.setting());
     // Whether the drive has the format is found out on a copy.
     sheet.clone().set(&settings)?;
     sheet.set(&Settings {
@@ -233,7 +232,7 @@ fn tls(args: &Args, problems: &mut Problems) -> Option<Credentials> {
 
 /// A socket for each drive at most.
 fn check_sockets(args: &Args, problems: &mut Problems) {
-    if args.vhost_user.len() > args.drives.len() {
+    if args.vhost_user.len() > args.drives.names(&args.arguments).len() {
         problems.0.push(on_command_line(
             "more sockets than drives",
             "give --vhost-user at most once for each drive",

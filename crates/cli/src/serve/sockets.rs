@@ -16,8 +16,8 @@ use text::problem::{Problem, Problems};
 use super::Args;
 use super::address::{Address, shown};
 use super::asked::Asked;
-use super::command_line::on_command_line;
 use crate::failure::Failure;
+use crate::failure::on_command_line;
 
 /// A socket at its address. Who connects waits until it is listened at.
 pub(super) struct Bound {

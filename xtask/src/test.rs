@@ -61,7 +61,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "wasm",
-        what: "the model compiles for wasm32-unknown-unknown",
+        what: "model, catalogue, workload and lab compile for wasm32-unknown-unknown",
         needs: &[],
         run: wasm::check,
     },

@@ -1,4 +1,5 @@
-//! The model compiles for wasm32-unknown-unknown, by whichever way this machine has.
+//! Model, catalogue, workload and lab compile for wasm32-unknown-unknown, without files, threads and compression, by
+//! whichever way this machine has: what a page that simulates needs.
 //!
 //! 1. The target of the toolchain in use, if installed or if rustup can add it.
 //! 2. Otherwise Debian's `rustc-web` with the source of its standard library, unpacked under `target/` (nothing is
@@ -11,14 +12,16 @@ use std::path::{Path, PathBuf};
 use crate::shell::{cargo, is_there, output, program, run, target};
 
 const TARGET: &str = "wasm32-unknown-unknown";
-const MODEL: &str = "--package drivelab-model --lib --target wasm32-unknown-unknown";
+/// The lab and what it is made of.
+const LAB: &str =
+    "--package drivelab-lab --no-default-features --lib --target wasm32-unknown-unknown";
 
 pub(crate) fn check(install: bool) -> Result<(), String> {
     if has_target()? || (install && rustup_adds_target()) {
-        return run(&mut cargo(&format!("build {MODEL}")));
+        return run(&mut cargo(&format!("build {LAB}")));
     }
     let rustc = debian_rustc(install)?;
-    run(cargo(&format!("check {MODEL}"))
+    run(cargo(&format!("check {LAB}"))
         .args(["-Zbuild-std=std,panic_abort", "--target-dir"])
         .arg(target().join("wasm"))
         .env("RUSTC", rustc)

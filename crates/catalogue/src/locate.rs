@@ -17,6 +17,10 @@ pub(super) enum Home {
     /// The catalogue inside the program.
     BuiltIn,
     /// A folder on disk.
+    #[cfg_attr(
+        not(feature = "files"),
+        expect(dead_code, reason = "there are no files")
+    )]
     Folder(PathBuf),
 }
 
@@ -74,6 +78,15 @@ pub(super) fn built_in(path: &Path) -> Result<Located, Problems> {
     })
 }
 
+#[cfg(not(feature = "files"))]
+fn on_disk(path: &Path) -> Result<Located, Problems> {
+    Err(Problems::whole(
+        path.display().to_string(),
+        "cannot be read: there are no files here",
+    ))
+}
+
+#[cfg(feature = "files")]
 fn on_disk(path: &Path) -> Result<Located, Problems> {
     let origin = path.display().to_string();
     let text = std::fs::read_to_string(path)

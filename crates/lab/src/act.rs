@@ -432,15 +432,10 @@ fn highest(
             break;
         };
         let run = |load: u32| test(&plan.at_load(f64::from(load)), &|_| {});
-        let (low, high) = rayon::join(
-            || run(loads.0),
-            || (loads.1 > loads.0).then(|| run(loads.1)),
-        );
-        let mut results = vec![(loads.0, low?)];
-        if let Some(high) = high {
-            results.push((loads.1, high?));
-        }
-        for (load, tested) in results {
+        let mut loads = vec![loads.0, loads.1];
+        loads.dedup();
+        for (&load, tested) in loads.iter().zip(super::each(&loads, |_, &load| run(load))) {
+            let tested = tested?;
             let passed = holds(&tested);
             tried.push((load, passed));
             if fails.as_ref().is_some_and(|&(lowest, _)| load > lowest) {

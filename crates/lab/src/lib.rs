@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use model::host::HostConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Device, Gauge, Gauges, Span, Time};
-use rayon::prelude::*;
 
 use text::problem::Problems;
 use workload::Jobs;
@@ -136,16 +135,27 @@ pub fn in_parallel_until<T: Sync, R: Send>(
             .sum();
         go_on(sum / 1e6 / items.len() as f64)
     };
-    items
-        .par_iter()
-        .enumerate()
-        .map(|(index, item)| {
-            let result = work(item, &|share| report(index, share));
-            // What it says matters to those that are not done.
-            let _ = report(index, 1.0);
-            result
-        })
-        .collect()
+    each(items, |index, item| {
+        let result = work(item, &|share| report(index, share));
+        // What it says matters to those that are not done.
+        let _ = report(index, 1.0);
+        result
+    })
+}
+
+/// Something of each item, on all cores; in the order of the items.
+#[cfg(feature = "threads")]
+fn each<T: Sync, R: Send>(items: &[T], of: impl Fn(usize, &T) -> R + Sync) -> Vec<R> {
+    use rayon::prelude::*;
+    let items = items.par_iter().enumerate();
+    items.map(|(index, item)| of(index, item)).collect()
+}
+
+/// Something of each item, one after the other.
+#[cfg(not(feature = "threads"))]
+fn each<T: Sync, R: Send>(items: &[T], of: impl Fn(usize, &T) -> R + Sync) -> Vec<R> {
+    let items = items.iter().enumerate();
+    items.map(|(index, item)| of(index, item)).collect()
 }
 
 /// Sums and means of what devices report, in order of [`Gauge`].

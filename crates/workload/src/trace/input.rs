@@ -3,7 +3,9 @@
 //! Plain, gzip or xz, told by their first bytes. Nothing is read into memory whole: a line may have at most
 //! [`LONGEST_LINE`] bytes and xz at most [`XZ_MEMORY`] bytes of dictionary, so a hostile file cannot take more.
 
-use std::io::{self, BufReader, Read};
+#[cfg(feature = "compression")]
+use std::io::BufReader;
+use std::io::{self, Read};
 
 use super::Fault;
 use text::problem::Place;
@@ -11,6 +13,7 @@ use text::problem::Place;
 /// Most bytes of one line; the longest lines of the formats known have about 300.
 pub(super) const LONGEST_LINE: usize = 64 << 10;
 /// Most memory of the xz decoder: what its highest preset needs is 65 MiB.
+#[cfg(feature = "compression")]
 const XZ_MEMORY: u64 = 256 << 20;
 /// Bytes at the start that formats are told by.
 const HEAD: usize = 64 << 10;
@@ -50,6 +53,29 @@ pub(super) struct Input<'a> {
     offset: u64,
 }
 
+#[cfg(feature = "compression")]
+fn gunzipped(raw: Input<'_>) -> Result<Input<'_>, Fault> {
+    let decoder = flate2::bufread::MultiGzDecoder::new(BufReader::new(raw));
+    Ok(Input::plain(Box::new(decoder)))
+}
+
+#[cfg(feature = "compression")]
+fn unxzed(raw: Input<'_>) -> Result<Input<'_>, Fault> {
+    let flags = liblzma::stream::CONCATENATED;
+    let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags)
+        .map_err(|error| Fault::whole(format!("the xz decoder cannot start: {error}")))?;
+    let decoder = liblzma::bufread::XzDecoder::new_stream(BufReader::new(raw), stream);
+    Ok(Input::plain(Box::new(decoder)))
+}
+
+#[cfg(not(feature = "compression"))]
+fn gunzipped(_: Input<'_>) -> Result<Input<'_>, Fault> {
+    Err(Fault::whole("is compressed, and nothing is decompressed here").help("decompress it first"))
+}
+
+#[cfg(not(feature = "compression"))]
+use gunzipped as unxzed;
+
 impl<'a> Input<'a> {
     /// Looks at the first bytes and decompresses if they say so.
     pub(super) fn open(source: impl Read + 'a) -> Result<Input<'a>, Fault> {
@@ -66,17 +92,9 @@ impl<'a> Input<'a> {
         }
         let (gzip, xz) = (head.starts_with(GZIP), head.starts_with(XZ));
         let mut input = if gzip {
-            Input::plain(Box::new(flate2::bufread::MultiGzDecoder::new(
-                BufReader::new(raw),
-            )))
+            gunzipped(raw)?
         } else if xz {
-            let flags = liblzma::stream::CONCATENATED;
-            let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags)
-                .map_err(|error| Fault::whole(format!("the xz decoder cannot start: {error}")))?;
-            let reader = BufReader::new(raw);
-            Input::plain(Box::new(liblzma::bufread::XzDecoder::new_stream(
-                reader, stream,
-            )))
+            unxzed(raw)?
         } else {
             raw
         };

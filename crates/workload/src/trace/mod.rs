@@ -280,6 +280,13 @@ pub fn read(path: &Path, options: &Options) -> Result<Trace, Problems> {
     Ok(trace)
 }
 
+#[cfg(not(feature = "files"))]
+fn open(path: &Path) -> Result<File, Problems> {
+    let what = "cannot be read: there are no files here";
+    Err(Problems::whole(path.display().to_string(), what))
+}
+
+#[cfg(feature = "files")]
 fn open(path: &Path) -> Result<File, Problems> {
     let origin = path.display().to_string();
     let unreadable = |error| Problems::whole(&origin, format!("cannot be read: {error}"));

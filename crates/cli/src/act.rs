@@ -18,6 +18,7 @@ use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::state::State;
+use crate::stop::AtOnce;
 
 /// Aerospike's certification test (ACT): the highest load a drive passes, or whether it passes one
 #[derive(clap::Args)]
@@ -121,6 +122,7 @@ fn load(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let plans = prepare(args)?;
+    let stop = AtOnce::on_signals()?;
     let one = args.load.is_some() || args.config.is_some();
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let results: Vec<Result<(Tested, Option<Score>), Problems>> = plans
@@ -153,13 +155,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     problems.or(())?;
-    if let (Some(path), Some(row)) = (&args.log, rows.first()) {
-        write_whole(path, report::act::log(&row.plan, &row.tested).as_bytes())?;
-    }
-    if let Some(path) = &args.csv {
-        write_whole(path, csv::act(&rows).as_bytes())?;
-    }
-    print(args, &rows)?;
+    stop.results(|| {
+        if let (Some(path), Some(row)) = (&args.log, rows.first()) {
+            write_whole(path, report::act::log(&row.plan, &row.tested).as_bytes())?;
+        }
+        if let Some(path) = &args.csv {
+            write_whole(path, csv::act(&rows).as_bytes())?;
+        }
+        print(args, &rows)
+    })?;
     let failed: Vec<&str> = rows
         .iter()
         .filter(|row| row.failed())

@@ -11,6 +11,7 @@ use crate::failure::{self, Failure, on_command_line};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::state::State;
+use crate::stop::AtOnce;
 
 /// Make a model of a drive that you have measured with fio
 #[derive(clap::Args)]
@@ -96,20 +97,23 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         name: args.name.clone().unwrap_or_else(|| stem.into_owned()),
     };
     warn(&request.measured);
+    let stop = AtOnce::on_signals()?;
     let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
     let fitted = fit::drive(&request, &|evaluations| {
         bar.message(format!("{evaluations} points tried"));
     });
     bar.finish();
     let fitted = fitted?;
-    write_whole(output, fitted.toml.as_bytes())?;
-    if let Some(path) = &args.csv {
-        write_whole(path, csv::fit(&fitted).as_bytes())?;
-    }
-    let mut out = io::stdout().lock();
-    writeln!(out, "{}\n", report::fit::drive(&fitted))?;
-    writeln!(out, "The drive is {}.", output.display())?;
-    Ok(())
+    stop.results(|| {
+        write_whole(output, fitted.toml.as_bytes())?;
+        if let Some(path) = &args.csv {
+            write_whole(path, csv::fit(&fitted).as_bytes())?;
+        }
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}\n", report::fit::drive(&fitted))?;
+        writeln!(out, "The drive is {}.", output.display())?;
+        Ok(())
+    })
 }
 
 /// What was measured, if base drive and host are there too; no file that is read is where the fit goes.

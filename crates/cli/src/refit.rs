@@ -11,6 +11,7 @@ use text::problem::Problems;
 use crate::failure::{Failure, on_command_line};
 use crate::output::write_whole;
 use crate::progress::Progress;
+use crate::stop::AtOnce;
 
 /// Fit the catalogue's own figures again: for those who keep the catalogue
 ///
@@ -75,6 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let help = "the catalogue/ of a checkout";
         return Err(Problems(vec![on_command_line(what, help)]).into());
     }
+    let stop = AtOnce::on_signals()?;
     let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
     let progress = |step: Step<'_>| {
         bar.message(format!(
@@ -106,10 +108,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.finish();
     told?;
     let refits = refits?;
-    writeln!(io::stdout().lock(), "{}", report::fit::ledger(&refits))?;
-    if let Some(folder) = &args.write {
-        write_values(&refits, args.all, folder)?;
-    }
+    stop.results(|| {
+        writeln!(io::stdout().lock(), "{}", report::fit::ledger(&refits))?;
+        match &args.write {
+            Some(folder) => write_values(&refits, args.all, folder),
+            None => Ok(()),
+        }
+    })?;
     match refits.iter().filter(|refit| !refit.stands).count() {
         off if args.check && off > 0 => Err(Failure::Verdict(format!(
             "{off} of {} fits are off",

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use report::csv;
 use study::ledger::support::Supports;
-use study::ledger::{self, SOURCES, Selection, Summary};
+use study::ledger::{self, File, Reproduction, SOURCES, Selection, Summary};
 use text::problem::{Place, Problem, Problems};
 
 use crate::failure::Failure;
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
+use crate::stop::AtOnce;
 
 /// Compare the models with published figures and claims (the ledger)
 #[derive(clap::Args)]
@@ -62,35 +63,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         false => ledger::from_disk(&args.ledgers)?,
     };
     let selection = selection(args)?;
+    let stop = AtOnce::on_signals()?;
     let bar = Progress::new("reproducing [{wide_bar}] {percent:>3} % {elapsed}, {left}");
     let reproduction = ledger::reproduce(&files, &selection, &|share| {
         bar.share(share);
     });
     bar.finish();
     let reproduction = reproduction?;
-    if let Some(path) = &args.json {
-        let json = format!("{:#}\n", report::reproduce::json(&reproduction));
-        write_whole(path, json.as_bytes())?;
-    }
-    if let Some(path) = &args.csv {
-        write_whole(path, csv::reproduction(&reproduction).as_bytes())?;
-    }
-    if let Some(path) = &args.html {
-        write_whole(
-            path,
-            report::reproduce::page::html(&reproduction).as_bytes(),
-        )?;
-    }
-    if let Some(path) = &args.support {
-        let supports = Supports::of(&files, &reproduction)?;
-        let json = serde_json::to_string_pretty(&supports).map_err(io::Error::other)?;
-        write_whole(path, format!("{json}\n").as_bytes())?;
-    }
-    writeln!(
-        io::stdout().lock(),
-        "{}",
-        report::reproduce::text(&reproduction, output::width())
-    )?;
+    stop.results(|| write(args, &files, &reproduction))?;
     match Summary::of(reproduction.results.iter()).missed {
         0 => Ok(()),
         1 => Err(Failure::Verdict("1 row is out of its tolerance".into())),
@@ -98,6 +78,31 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             "{missed} rows are out of their tolerances"
         ))),
     }
+}
+
+/// The files that were asked for, and the table.
+fn write(args: &Args, files: &[File], reproduction: &Reproduction) -> Result<(), Failure> {
+    if let Some(path) = &args.json {
+        let json = format!("{:#}\n", report::reproduce::json(reproduction));
+        write_whole(path, json.as_bytes())?;
+    }
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::reproduction(reproduction).as_bytes())?;
+    }
+    if let Some(path) = &args.html {
+        write_whole(path, report::reproduce::page::html(reproduction).as_bytes())?;
+    }
+    if let Some(path) = &args.support {
+        let supports = Supports::of(files, reproduction)?;
+        let json = serde_json::to_string_pretty(&supports).map_err(io::Error::other)?;
+        write_whole(path, format!("{json}\n").as_bytes())?;
+    }
+    writeln!(
+        io::stdout().lock(),
+        "{}",
+        report::reproduce::text(reproduction, output::width())
+    )?;
+    Ok(())
 }
 
 /// What keeps the files that were asked for from being written.

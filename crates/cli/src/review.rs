@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use report::{csv, page};
 use study::review::sensitivity::sensitivity;
-use study::review::{self, Event, Request, Suite, Virtual, Workload, Yours, summary};
+use study::review::{self, Event, Request, Review, Suite, Virtual, Workload, Yours, summary};
 use text::problem::Problems;
 use text::terminal::paragraph;
 use workload::fio::{self, Surroundings};
@@ -17,6 +17,7 @@ use crate::failure::{self, Failure, on_command_line};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
+use crate::stop::AtOnce;
 
 /// Compare drives side by side: an HTML page, its data, and a summary
 #[derive(clap::Args)]
@@ -83,6 +84,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let request = read(args)?;
     review::check(&request)?;
+    let stop = AtOnce::on_signals()?;
     let bar =
         Progress::new("{elapsed_precise} [{bar:16}] {pos}/{len} measurements, {left}  {wide_msg}");
     let result = review::review(&request, &Virtual, &|event| tell(&bar, event));
@@ -98,14 +100,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(moved) = moved {
         review.tell_sensitivity(moved?);
     }
+    stop.results(|| write(args, &review))
+}
+
+/// Page, data, table and what the terminal shows.
+fn write(args: &Args, review: &Review) -> Result<(), Failure> {
     let data = args.output.with_extension("json");
     let lines = args.output.with_extension("csv");
-    write_whole(&args.output, page::html(&review).as_bytes())?;
+    write_whole(&args.output, page::html(review).as_bytes())?;
     write_whole(&data, review.to_json().as_bytes())?;
-    write_whole(&lines, csv::review(&review).as_bytes())?;
+    write_whole(&lines, csv::review(review).as_bytes())?;
     let width = output::width();
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", summary::table(&review, width))?;
+    writeln!(out, "{}", summary::table(review, width))?;
     for finding in &review.verdict {
         writeln!(out, "{}", paragraph("• ", &finding.text, width))?;
     }

@@ -1,5 +1,6 @@
-//! Ctrl-C and SIGTERM while something runs: the first asks it to end and to print what there is so far, a second one ends
-//! the program at once.
+//! Ctrl-C and SIGTERM while something runs. What has results so far is asked by the first to end and to print them
+//! ([`Stop`]); what has none is ended at once, unless it is writing its results, which are written whole ([`AtOnce`]). A
+//! second one always ends the program at once.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -54,6 +55,46 @@ impl Stop {
         match self.signal.load(Ordering::Relaxed) {
             0 => Ok(()),
             signal => Err(Failure::Stopped(exit_code(signal as i32))),
+        }
+    }
+}
+
+/// Ends the program at once, but never between two files of one result or within one.
+pub(crate) struct AtOnce {
+    /// Set unless results are being written, and by a signal that comes meanwhile.
+    ends: Arc<AtomicBool>,
+    /// The signal that came while results were being written; 0 if there was none.
+    signal: Arc<AtomicUsize>,
+}
+
+impl AtOnce {
+    /// Takes the signals from now on.
+    pub(crate) fn on_signals() -> Result<AtOnce, Failure> {
+        let ends = Arc::new(AtomicBool::new(true));
+        let signal = Arc::new(AtomicUsize::new(0));
+        let failed = |error: io::Error| Failure::failed("taking signals", error);
+        for number in [SIGINT, SIGTERM] {
+            // In the order of registration: a signal that does not end the program lets the next one do it.
+            let code = i32::from(exit_code(number));
+            flag::register_conditional_shutdown(number, code, ends.clone()).map_err(failed)?;
+            flag::register(number, ends.clone()).map_err(failed)?;
+            flag::register_usize(number, signal.clone(), number as usize).map_err(failed)?;
+        }
+        Ok(AtOnce { ends, signal })
+    }
+
+    /// Writes results: all of them, or none if the user has asked to end before. Fails as `write` does, or because the
+    /// user asked to end meanwhile.
+    pub(crate) fn results(
+        &self,
+        write: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.ends.store(false, Ordering::SeqCst);
+        let written = write();
+        self.ends.store(true, Ordering::SeqCst);
+        match self.signal.load(Ordering::SeqCst) {
+            0 => written,
+            signal => written.and(Err(Failure::Stopped(exit_code(signal as i32)))),
         }
     }
 }

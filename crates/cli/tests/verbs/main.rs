@@ -12,3 +12,4 @@ mod review;
 mod rig;
 mod run;
 mod settings;
+mod stop;

@@ -1,12 +1,8 @@
-//! `drivelab run` beyond what fio has: options behind a job file, several drives at once, and a run that is stopped.
+//! `drivelab run` beyond what fio has: options behind a job file and several drives at once.
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -207,52 +203,4 @@ fn a_drive_that_jobs_do_not_fit_does_not_stop_the_others() {
         "{}",
         text(&output.stderr)
     );
-}
-
-/// Whether this process handles SIGINT (`SigCgt` of proc(5)).
-fn handles_interrupts(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & 1 << 1 != 0)
-}
-
-#[test]
-fn ctrl_c_prints_what_there_is_and_exits_130() {
-    for more in [&[][..], &["--drive", "p4800x-375"]] {
-        let child = Command::new(cargo_bin!("drivelab"))
-            .args([
-                "run",
-                "--drive",
-                "ram-disk",
-                "--direct=1",
-                "--name=endless",
-                "--rw=randread",
-            ])
-            .args(["--size=1g", "--runtime=90d", "--time_based"])
-            .args(more)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let child = child.expect("the binary runs");
-        let begun = Instant::now();
-        while !handles_interrupts(child.id()) && begun.elapsed() < Duration::from_secs(60) {
-            sleep(Duration::from_millis(20));
-        }
-        sleep(Duration::from_millis(1_500));
-        let kill = Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status();
-        assert!(kill.expect("kill is there").success());
-        let output = child.wait_with_output().expect("it ends");
-        assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-        assert!(text(&output.stderr).contains("stopped by signal 2"));
-        let out = text(&output.stdout);
-        let shown = if more.is_empty() {
-            "read: IOPS="
-        } else {
-            "ram-disk"
-        };
-        assert!(out.contains("endless") && out.contains(shown), "{out}");
-    }
 }

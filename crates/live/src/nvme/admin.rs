@@ -1,274 +1,410 @@
-//! Commands of admin queues, and those of fabrics that any queue takes.
+//! Commands of admin queues: from what the drives, the subsystem and the controller are, to an answer.
 //!
+//! No connection is in this: what cannot be answered at once says what it waits for, and the connection keeps it.
 //! Left out: firmware download, directives, security, virtualisation.
 //! Source: NVM Express Base Specification 1.4, chapter 5.
 
-use super::connection::{Connection, Phase};
-use super::controller::EVENT_REQUESTS;
+use super::answer::{Answer, Failure, Later};
+use super::describe;
+use super::facts::Drives;
+use super::features;
+use super::format;
 use super::lba_status;
 use super::namespaces;
-use super::self_test;
-use super::slots::Stage;
+pub use super::opcode::admin as opcode;
+use super::pages::{self, Local};
+use super::self_test::{Ended, code};
+use super::target::Target;
 use super::wire::{Sqe, Status};
-use crate::faults::Fault;
-use crate::outbox::Outbox;
-use crate::port::Port;
-
-/// Opcodes of admin commands.
-pub mod opcode {
-    /// Get Log Page.
-    pub const GET_LOG: u8 = 0x02;
-    /// Identify.
-    pub const IDENTIFY: u8 = 0x06;
-    /// Abort.
-    pub const ABORT: u8 = 0x08;
-    /// Set Features.
-    pub const SET_FEATURES: u8 = 0x09;
-    /// Get Features.
-    pub const GET_FEATURES: u8 = 0x0a;
-    /// Asynchronous Event Request.
-    pub const ASYNC_EVENT: u8 = 0x0c;
-    /// Namespace Management.
-    pub const NAMESPACES: u8 = 0x0d;
-    /// Device Self-test.
-    pub const SELF_TEST: u8 = 0x14;
-    /// Namespace Attachment.
-    pub const ATTACHMENT: u8 = 0x15;
-    /// Keep Alive.
-    pub const KEEP_ALIVE: u8 = 0x18;
-    /// Format NVM.
-    pub const FORMAT: u8 = 0x80;
-    /// Sanitize.
-    pub const SANITIZE: u8 = 0x84;
-    /// Get LBA Status.
-    pub const GET_LBA_STATUS: u8 = 0x86;
-    /// Vendor specific: the power of the namespace's drive is cut.
-    pub const POWER_CUT: u8 = 0xc0;
-}
 
 /// Most bytes of data of an admin command in either direction.
-const MOST_DATA: u32 = 128 << 10;
+pub(super) const MOST_DATA: u32 = 128 << 10;
 
-/// What comes of an admin command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
-    /// Done; dwords 0 and 1.
-    Done(u64),
-    /// Done, with the data in `Connection::page`.
-    Page,
-    /// Its completion comes later.
-    Later,
+/// Carries out a command of this controller, which came with this data; `local` is where the host has connected to.
+pub(super) fn command(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    data: &[u8],
+    local: &Local,
+    drives: &mut dyn Drives,
+) -> Result<Answer, Failure> {
+    let it = target.controller(controller);
+    let it = it.ok_or((Status::INTERNAL_ERROR, 0))?;
+    if !it.ready() && sqe.opcode != opcode::KEEP_ALIVE {
+        return Err((Status::COMMAND_SEQUENCE, 0));
+    }
+    let answer = match sqe.opcode {
+        opcode::IDENTIFY => describe::identify(target, controller, sqe, drives).map(Answer::Page),
+        opcode::GET_LOG => pages::get_log(target, controller, sqe, local, drives).map(Answer::Page),
+        opcode::GET_FEATURES => features::get(target, controller, sqe, drives),
+        opcode::SET_FEATURES => features::set(target, controller, sqe, data, drives),
+        opcode::ASYNC_EVENT => Ok(Answer::Later(Later::Event)),
+        opcode::KEEP_ALIVE => Ok(Answer::Done(0)),
+        _ if it.discovery => Err(Status::INVALID_OPCODE),
+        opcode::ABORT => Ok(Answer::Abort {
+            queue: sqe.cdw10.get() as u16,
+            cid: (sqe.cdw10.get() >> 16) as u16,
+        }),
+        opcode::FORMAT => format::format(target, controller, sqe, drives),
+        opcode::SANITIZE => format::sanitize(target, controller, sqe, drives),
+        opcode::POWER_CUT => cut_power(target, controller, sqe.nsid.get(), drives),
+        opcode::GET_LBA_STATUS => lba_status(target, controller, sqe, drives),
+        _ if !target.subsystem.options.full => Err(Status::INVALID_OPCODE),
+        // What is there on request, whatever the drive has.
+        opcode::SELF_TEST => self_test(target, controller, sqe, drives),
+        opcode::NAMESPACES => namespaces::manage(target, controller, sqe, data, drives),
+        opcode::ATTACHMENT => namespaces::attach(target, sqe, data, drives),
+        _ => Err(Status::INVALID_OPCODE),
+    };
+    answer.map_err(|status| (status, 0))
 }
 
-impl Connection {
-    /// Checks a command, before its data is asked for.
-    #[inline]
-    pub(super) fn prepare(
-        &mut self,
-        slot: u16,
-        out: &mut Outbox,
-        _port: &mut Port<'_>,
-    ) -> Result<(), Status> {
-        let it = &self.slots[slot];
-        let fabrics = it.sqe.opcode == super::FABRICS;
-        if self.phase == Phase::Io && !fabrics {
-            return self.prepare_io(slot, out);
-        }
-        if it.expected > MOST_DATA {
-            return Err(Status::INVALID_FIELD);
-        }
-        if self.phase == Phase::Unconnected && !fabrics {
-            return Err(Status::COMMAND_SEQUENCE);
-        }
-        if it.sqe.fused() != 0 {
-            return Err(Status::INVALID_FIELD);
-        }
-        Ok(())
+fn lba_status(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    drives: &mut dyn Drives,
+) -> Result<Answer, Status> {
+    let most = sqe.sgl.length.get().min(MOST_DATA) as usize;
+    let namespace = target.active(controller, sqe.nsid.get())?;
+    lba_status::command(namespace, sqe, most, drives).map(Answer::Page)
+}
+
+/// Cuts the power after the answer; the connections then end.
+fn cut_power(
+    target: &mut Target,
+    controller: u16,
+    nsid: u32,
+    drives: &mut dyn Drives,
+) -> Result<Answer, Status> {
+    for nsid in target.concerned(controller, nsid)? {
+        let drive = target.namespace(nsid).map(|it| it.drive);
+        drives.cut_power(drive.ok_or(Status::INVALID_NAMESPACE)?)?;
+    }
+    Ok(Answer::Done(0))
+}
+
+fn self_test(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    drives: &mut dyn Drives,
+) -> Result<Answer, Status> {
+    let (nsid, which) = (sqe.nsid.get(), sqe.cdw10.get() as u8 & 0xf);
+    if which == code::ABORT {
+        let tests = &mut target.self_tests;
+        tests.interrupt(Ended::Aborted, &target.subsystem, drives);
+        return Ok(Answer::Done(0));
+    }
+    // The controller alone, all namespaces, or one.
+    if nsid != 0 && nsid != u32::MAX {
+        target.active(controller, nsid)?;
+    }
+    let tests = &mut target.self_tests;
+    tests.begin(which, nsid, controller, &target.subsystem, drives)?;
+    Ok(Answer::Done(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Span;
+    use model::management::OperationKind;
+
+    use super::*;
+    use crate::nvme::attend::attend;
+    use crate::nvme::controller::Notification;
+    use crate::nvme::features::feature;
+    use crate::nvme::log;
+    use crate::nvme::rack::{Fake, Host, page};
+    use crate::port::Notice;
+
+    const MIB: u64 = 1 << 20;
+
+    fn one() -> Host {
+        Host::new([Fake::new(64 * MIB)], false)
     }
 
-    /// Carries out a command whose data is complete.
-    #[inline]
-    pub(super) fn execute(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
-        let sqe = self.slots[slot].sqe;
-        let answer = if sqe.opcode == super::FABRICS {
-            self.fabrics(slot, &sqe, port)
-        } else if self.phase == Phase::Io {
-            match self.check_dataset(slot) {
-                Ok(true) => self.execute_io(slot, out, port),
-                Ok(false) => self.respond(slot, Status::SUCCESS, 0, out),
-                Err(status) => self.fail(slot, status, out),
-            }
-            return;
-        } else {
-            self.admin(slot, &sqe, out, port)
+    fn number(page: &[u8], at: usize) -> u64 {
+        u64::from_le_bytes(*page[at..].first_chunk().expect("eight bytes"))
+    }
+
+    #[test]
+    fn identify_tells_what_the_drives_are() {
+        let small = Fake::new(16 * MIB);
+        let mut host = Host::new([Fake::new(64 * MIB), small], false);
+        let controller = host.identify(1, 0);
+        assert_eq!(&controller[4..8], b"S1  ");
+        assert_eq!(controller[77], 5, "transfers of 128 KiB");
+        assert_eq!(controller[525], 7, "a volatile write cache");
+        assert_eq!(number(&controller, 280), 80 * MIB);
+        let namespace = host.identify(0, 2);
+        assert_eq!(number(&namespace, 0), 16 * MIB / 512);
+        assert_eq!(
+            host.identify(2, 0)[..12],
+            [1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]
+        );
+        let absent = host.ask(opcode::IDENTIFY, 3, 0, 0);
+        assert_eq!(absent, Err((Status::INVALID_NAMESPACE, 0)));
+        host.rack.drives[0].facts.write_cache = false;
+        host.rack.drives[1].facts.write_cache = false;
+        assert_eq!(host.identify(1, 0)[525], 6, "no volatile write cache");
+    }
+
+    #[test]
+    fn a_namespace_has_names_of_its_own() {
+        let mut other = Fake::new(64 * MIB);
+        other.facts.serial = "S2".into();
+        let mut host = Host::new([Fake::new(64 * MIB), other], false);
+        let (first, second) = (host.identify(3, 1), host.identify(3, 2));
+        assert_eq!(first[..2], [2, 16]);
+        assert_ne!(first[4..20], second[4..20]);
+        assert_eq!(first[4..20], host.identify(0, 1)[104..120]);
+    }
+
+    #[test]
+    fn health_is_that_of_the_namespaces_drive() {
+        let mut warm = Fake::new(MIB);
+        warm.health.celsius = 60.0;
+        warm.health.lifetime.power_cycles = 9;
+        let mut host = Host::new([Fake::new(MIB), warm], false);
+        let kelvin = |page: &[u8]| u16::from_le_bytes([page[1], page[2]]);
+        assert_eq!(kelvin(&host.log(log::HEALTH, 1, 512)), 303);
+        let second = host.log(log::HEALTH, 2, 512);
+        assert_eq!((kelvin(&second), number(&second, 112)), (333, 9));
+        assert_eq!(kelvin(&host.log(log::HEALTH, u32::MAX, 512)), 303);
+        let controller = host.target.controller(1).expect("it is there");
+        controller.failed(0, 1, Status::INVALID_FIELD, 1, 0);
+        assert_eq!(
+            number(&host.log(log::HEALTH, 2, 512), 176),
+            1,
+            "errors counted"
+        );
+        assert_eq!(number(&host.log(log::HEALTH, 2, 512), 176), 1, "once");
+    }
+
+    #[test]
+    fn a_log_page_is_cut_to_what_is_asked_for() {
+        let mut host = one();
+        let whole = host.log(log::SUPPORTED, 0, 1024);
+        assert_eq!(
+            (whole[usize::from(log::HEALTH) * 4], whole.len()),
+            (1, 1024)
+        );
+        let sqe = Sqe {
+            opcode: opcode::GET_LOG,
+            cdw10: (1u32 << 16).into(),
+            cdw12: (u32::from(log::HEALTH) * 4).into(),
+            ..Sqe::default()
         };
-        match answer {
-            Ok(Answer::Done(dwords)) => self.respond_wide(slot, Status::SUCCESS, dwords, out),
-            Ok(Answer::Page) => {
-                let page = std::mem::take(&mut self.page);
-                let length = (page.len() as u32).min(sqe.sgl.length.get());
-                self.respond_data(slot, length, out, |data| {
-                    data.copy_from_slice(&page[..data.len()]);
-                    Ok(())
-                });
-                self.page = page;
-            }
-            Ok(Answer::Later) => {}
-            Err((status, dw0)) => {
-                if dw0 == 0 {
-                    self.fail(slot, status, out);
-                } else {
-                    self.respond(slot, status, dw0, out);
-                }
-            }
-        }
-    }
-
-    fn admin(
-        &mut self,
-        slot: u16,
-        sqe: &Sqe,
-        out: &mut Outbox,
-        port: &mut Port<'_>,
-    ) -> Result<Answer, (Status, u32)> {
-        let discovery = {
-            let mut shared = self.shared.borrow_mut();
-            let controller = shared.controller(self.queue.controller);
-            let controller = controller.ok_or((Status::INTERNAL_ERROR, 0))?;
-            if !controller.ready() && sqe.opcode != opcode::KEEP_ALIVE {
-                return Err((Status::COMMAND_SEQUENCE, 0));
-            }
-            controller.discovery
+        assert_eq!(page(host.send(&sqe, &[])), [1, 0, 0, 0, 1, 0, 0, 0]);
+        let beyond = Sqe {
+            cdw12: 1028.into(),
+            ..sqe
         };
-        let plain = |status| (status, 0);
-        match sqe.opcode {
-            opcode::IDENTIFY => self.identify(sqe, port).map_err(plain),
-            opcode::GET_LOG => self.get_log(sqe, port).map_err(plain),
-            opcode::GET_FEATURES => self.get_features(sqe, port).map_err(plain),
-            opcode::SET_FEATURES => self.set_and_note(slot, sqe, port).map_err(plain),
-            opcode::ASYNC_EVENT => self.park(slot, out).map_err(plain),
-            opcode::KEEP_ALIVE => Ok(Answer::Done(0)),
-            opcode::ABORT if !discovery => Ok(self.abort(sqe, out)),
-            opcode::FORMAT if !discovery => self.format(slot, sqe, port).map_err(plain),
-            opcode::SANITIZE if !discovery => self.sanitize(sqe, port).map_err(plain),
-            opcode::POWER_CUT if !discovery => self.cut_power(sqe, port).map_err(plain),
-            opcode::GET_LBA_STATUS if !discovery => self.lba_status(sqe, port).map_err(plain),
-            _ if self.is_full() => self.full(slot, sqe, port).map_err(plain),
-            _ => Err((Status::INVALID_OPCODE, 0)),
-        }
+        assert_eq!(host.send(&beyond, &[]), Err((Status::INVALID_FIELD, 0)));
+        let unknown = host.ask(opcode::GET_LOG, 0, 0xc0, 0);
+        assert_eq!(unknown, Err((Status::INVALID_LOG_PAGE, 0)));
     }
 
-    /// Whether there is more than the drive has.
-    pub(super) fn is_full(&self) -> bool {
-        self.shared.borrow().options.full && !self.is_discovery()
-    }
-
-    /// Commands that are there on request, whatever the drive has.
-    fn full(&mut self, slot: u16, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Status> {
-        let controller = self.queue.controller;
-        let mut shared = self.shared.borrow_mut();
-        let data = &self.slots[slot].data;
-        let answer = match sqe.opcode {
-            opcode::SELF_TEST => {
-                self_test::command(&mut shared, controller, sqe, port).map(|()| Answer::Done(0))
-            }
-            opcode::NAMESPACES => namespaces::manage(&mut shared, controller, sqe, data, port),
-            opcode::ATTACHMENT => namespaces::attach(&mut shared, sqe, data, port),
-            _ => Err(Status::INVALID_OPCODE),
+    #[test]
+    fn features_are_set_asked_for_and_at_their_defaults_again() {
+        let mut host = one();
+        let mut set = |number: u8, value| host.ask(opcode::SET_FEATURES, 0, number.into(), value);
+        assert_eq!(set(feature::TEMPERATURE, 300), Ok(Answer::Done(0)));
+        assert_eq!(set(feature::POWER, 1), Ok(Answer::Done(0)));
+        assert_eq!(set(feature::POWER, 2), Err((Status::INVALID_FIELD, 0)));
+        assert_eq!(set(feature::WRITE_CACHE, 0), Ok(Answer::Done(0)));
+        let queues = Ok(Answer::Done(30 | 4 << 16));
+        assert_eq!(set(feature::QUEUES, 99 | 4 << 16), queues);
+        assert_eq!(set(feature::HOST_ID, 0), Err((Status::COMMAND_SEQUENCE, 0)));
+        assert_eq!(host.rack.drives[0].state, 1);
+        assert!(!host.rack.drives[0].facts.write_cache_enabled);
+        let mut get = |number: u8, select: u32| {
+            let cdw10 = u32::from(number) | select << 8;
+            host.ask(opcode::GET_FEATURES, 0, cdw10, 0)
         };
-        drop(shared);
-        if answer == Ok(Answer::Later) {
-            // A namespace whose drive has to be empty first.
-            self.slots[slot].stage = Stage::Parked;
-            self.creations.push(slot);
-            port.ring(port.me());
-        }
-        answer
+        assert_eq!(get(feature::TEMPERATURE, 0), Ok(Answer::Done(300)));
+        assert_eq!(get(feature::TEMPERATURE, 1), Ok(Answer::Done(343)));
+        assert_eq!(get(feature::WRITE_CACHE, 0), Ok(Answer::Done(0)));
+        assert_eq!(get(feature::WRITE_CACHE, 1), Ok(Answer::Done(1)));
     }
 
-    /// Creates namespaces that have waited, as far as their drives are empty now.
-    pub(super) fn create_waiting(&mut self, out: &mut Outbox, port: &mut Port<'_>) {
-        for slot in std::mem::take(&mut self.creations) {
-            let sqe = self.slots[slot].sqe;
-            let data = std::mem::take(&mut self.slots[slot].data);
-            let made = namespaces::manage(
-                &mut self.shared.borrow_mut(),
-                self.queue.controller,
-                &sqe,
-                &data,
-                port,
-            );
-            match made {
-                Ok(Answer::Later) => {
-                    self.slots[slot].data = data;
-                    self.creations.push(slot);
-                }
-                Ok(Answer::Done(dwords)) => self.respond_wide(slot, Status::SUCCESS, dwords, out),
-                Ok(Answer::Page) => self.respond(slot, Status::SUCCESS, 0, out),
-                Err(status) => self.fail(slot, status, out),
-            }
-        }
+    #[test]
+    fn a_format_waits_for_the_drive_and_says_how_far_it_is() {
+        let mut host = one();
+        host.rack.drives[0].in_flight = true;
+        let asked = host.ask(opcode::FORMAT, 1, 1, 0);
+        assert_eq!(asked, Ok(Answer::Later(Later::Format(vec![1]))));
+        let again = host.ask(opcode::FORMAT, 1, 1, 0);
+        assert_eq!(again, Err((Status::FORMAT_IN_PROGRESS, 0)));
+        assert_eq!(host.identify(0, 1)[32], 1 << 7 | 100, "all of it is left");
+        host.rack.drives[0].in_flight = false;
+        let sqe = Sqe {
+            cdw10: 1.into(),
+            ..Sqe::default()
+        };
+        let (target, rack) = (&mut host.target, &mut host.rack);
+        format::go_on(target, &sqe, &[1], rack);
+        assert!(!format::ended(target, &[1], rack));
+        rack.now += Span::from_ms(250);
+        assert_eq!(host.identify(0, 1)[32], 1 << 7 | 75);
+        let (target, rack) = (&mut host.target, &mut host.rack);
+        rack.now += Span::from_ms(750);
+        assert!(format::ended(target, &[1], rack));
+        assert_eq!(format::end(target, 1, &sqe, &[1], rack), Status::SUCCESS);
+        assert_eq!(rack.notices, [(0, Notice::Namespace)]);
+        assert_eq!(number(&host.identify(0, 1), 0), 64 * MIB / 4096);
+        let (none, bad) = (
+            host.ask(opcode::FORMAT, 1, 9, 0),
+            (Status::INVALID_FORMAT, 0),
+        );
+        assert_eq!(none, Err(bad));
+        // Metadata has to go with the data.
+        assert_eq!(host.ask(opcode::FORMAT, 1, 2, 0), Err(bad));
     }
 
-    fn lba_status(&mut self, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Status> {
-        let most = sqe.sgl.length.get().min(MOST_DATA) as usize;
-        let mut shared = self.shared.borrow_mut();
-        shared.active(self.queue.controller, sqe.nsid.get())?;
-        self.page = lba_status::command(&mut shared, sqe, most, port)?;
-        Ok(Answer::Page)
+    #[test]
+    fn a_sanitize_is_refused_to_a_busy_drive_and_its_end_is_told() {
+        let mut host = one();
+        host.rack.drives[0].in_flight = true;
+        let busy = host.ask(opcode::SANITIZE, 0, 2, 0);
+        assert_eq!(busy, Err((Status::COMMAND_SEQUENCE, 0)));
+        host.rack.drives[0].in_flight = false;
+        assert_eq!(host.ask(opcode::SANITIZE, 0, 2, 0), Ok(Answer::Done(0)));
+        let operation = host.rack.drives[0].operation.expect("it has begun");
+        assert_eq!(operation.kind, OperationKind::Sanitize);
+        let format = host.ask(opcode::FORMAT, 1, 0, 0);
+        assert_eq!(format, Err((Status::SANITIZE_IN_PROGRESS, 0)));
+        let next = |host: &mut Host| {
+            attend(&mut host.target, 1, &mut host.rack);
+            host.target.controller(1).expect("it is there").next_event()
+        };
+        assert_eq!(next(&mut host), None);
+        host.rack.now += Span::from_ms(1_000);
+        assert_eq!(next(&mut host), Some(Notification::SANITIZED));
     }
 
-    /// Cuts the power after the answer; the connections then end.
-    fn cut_power(&mut self, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Status> {
-        for nsid in self.concerned(sqe.nsid.get())? {
-            let drive = self.shared.borrow_mut().namespace(nsid).map(|it| it.drive);
-            let drive = drive.ok_or(Status::INVALID_NAMESPACE)?;
-            port.fault(drive, Fault::PowerCut)
-                .map_err(|_| Status::INTERNAL_ERROR)?;
-        }
-        Ok(Answer::Done(0))
+    #[test]
+    fn a_self_test_takes_its_time_and_finds_what_cannot_be_read() {
+        let mut host = Host::new([Fake::new(64 * MIB)], true);
+        host.rack.drives[0].unreadable = vec![(5120, 6144)];
+        let mut test = |code| host.ask(opcode::SELF_TEST, 1, code, 0);
+        assert_eq!(test(3), Err((Status::INVALID_FIELD, 0)));
+        assert_eq!(test(2), Ok(Answer::Done(0)));
+        assert_eq!(test(1), Err((Status::SELF_TEST_IN_PROGRESS, 0)));
+        host.rack.now += Span::from_ms(60_000);
+        let page = host.log(log::SELF_TEST, 0, 564);
+        assert_eq!(page[..2], [2, 50], "half of it is done");
+        host.rack.now += Span::from_ms(60_000);
+        let page = host.log(log::SELF_TEST, 0, 564);
+        assert_eq!((page[0], page[4], page[5]), (0, 0x27, 7), "it has failed");
+        assert_eq!(number(&page, 20), 10, "the first block");
+        assert_eq!(page[32], 0xf, "no result before");
+        let without = one().ask(opcode::SELF_TEST, 1, 1, 0);
+        assert_eq!(without, Err((Status::INVALID_OPCODE, 0)));
     }
 
-    /// Keeps a request until there is an event.
-    fn park(&mut self, slot: u16, out: &mut Outbox) -> Result<Answer, Status> {
-        if self.events.len() >= EVENT_REQUESTS {
-            return Err(Status::TOO_MANY_EVENTS);
-        }
-        self.slots[slot].stage = Stage::Parked;
-        self.events.push_back(slot);
-        self.tell(out);
-        Ok(Answer::Later)
-    }
-
-    /// Answers requests for events as far as there are events.
-    pub(super) fn tell(&mut self, out: &mut Outbox) {
-        while let Some(&slot) = self.events.front() {
-            let event = {
-                let mut shared = self.shared.borrow_mut();
-                let controller = shared.controller(self.queue.controller);
-                controller.and_then(|controller| controller.next_event())
+    #[test]
+    fn namespaces_are_created_attached_detached_and_deleted() {
+        let mut host = Host::new([Fake::new(64 * MIB)], true);
+        let delete = |host: &mut Host, nsid| host.ask(opcode::NAMESPACES, nsid, 1, 0);
+        let create = |host: &mut Host, blocks: u64, flbas: u8| {
+            let mut data = vec![0; 4096];
+            data[..8].copy_from_slice(&blocks.to_le_bytes());
+            data[8..16].copy_from_slice(&blocks.to_le_bytes());
+            data[26] = flbas;
+            let sqe = Sqe {
+                opcode: opcode::NAMESPACES,
+                ..Sqe::default()
             };
-            let Some(event) = event else { return };
-            self.events.pop_front();
-            self.respond(slot, Status::SUCCESS, event.0, out);
-        }
+            host.send(&sqe, &data)
+        };
+        let attach = |host: &mut Host, nsid: u32, select: u32| {
+            let mut data = vec![0; 4096];
+            (data[0], data[2]) = (1, 1);
+            let sqe = Sqe {
+                opcode: opcode::ATTACHMENT,
+                nsid: nsid.into(),
+                cdw10: select.into(),
+                ..Sqe::default()
+            };
+            host.send(&sqe, &data)
+        };
+        let full = create(&mut host, 8, 0);
+        assert_eq!(full, Err((Status::INSUFFICIENT_CAPACITY, 0)));
+        assert_eq!(delete(&mut host, 1), Ok(Answer::Done(0)));
+        assert_eq!(host.rack.drives[0].discarded, [(0, 64 * MIB)]);
+        host.rack.drives[0].in_flight = true;
+        let other_format = create(&mut host, 256, 1);
+        assert_eq!(other_format, Ok(Answer::Later(Later::EmptyDrive)));
+        host.rack.drives[0].in_flight = false;
+        assert_eq!(create(&mut host, 256, 1), Ok(Answer::Done(1)));
+        assert_eq!(
+            host.rack.drives[0].facts.shares.as_ref().map(Vec::len),
+            Some(1)
+        );
+        assert_eq!(host.identify(2, 0)[..4], [0; 4], "not attached yet");
+        assert_eq!(host.identify(0x10, 0)[..4], [1, 0, 0, 0]);
+        assert_eq!(attach(&mut host, 1, 0), Ok(Answer::Done(0)));
+        assert_eq!(attach(&mut host, 1, 0), Err((Status::ALREADY_ATTACHED, 0)));
+        assert_eq!(number(&host.identify(0, 1), 0), 256);
+        assert_eq!(attach(&mut host, 1, 1), Ok(Answer::Done(0)));
+        assert_eq!(host.identify(0, 1), vec![0; 4096]);
     }
 
-    /// Requests for events can be aborted; what is in the drive completes soon and is left to it.
-    fn abort(&mut self, sqe: &Sqe, out: &mut Outbox) -> Answer {
-        let cdw10 = sqe.cdw10.get();
-        let (queue, cid) = (cdw10 as u16, (cdw10 >> 16) as u16);
-        let found = self
-            .events
-            .iter()
-            .position(|&slot| queue == 0 && self.slots[slot].sqe.cid.get() == cid);
-        match found.and_then(|index| self.events.remove(index)) {
-            Some(slot) => {
-                self.respond(slot, Status::ABORT_REQUESTED, 0, out);
-                Answer::Done(0)
-            }
-            // Dword 0, bit 0: not aborted.
-            None => Answer::Done(1),
-        }
+    #[test]
+    fn blocks_that_cannot_be_read_are_told_of_in_the_namespace_they_are_in() {
+        let mut host = Host::new([Fake::new(MIB), Fake::new(MIB)], false);
+        host.rack.drives[1].unreadable = vec![(1024, 4096)];
+        let ask = |host: &mut Host, nsid: u32| {
+            let sqe = Sqe {
+                opcode: opcode::GET_LBA_STATUS,
+                nsid: nsid.into(),
+                cdw12: 15.into(),
+                cdw13: (0x11u32 << 24).into(),
+                sgl: crate::nvme::wire::Sgl {
+                    length: 64.into(),
+                    ..Default::default()
+                },
+                ..Sqe::default()
+            };
+            page(host.send(&sqe, &[]))
+        };
+        assert_eq!(ask(&mut host, 1)[0], 0);
+        let second = ask(&mut host, 2);
+        assert_eq!((second[0], number(&second, 8), second[16]), (1, 2, 6));
+        let log = host.log(log::LBA_STATUS, 0, 64);
+        assert_eq!((log[4], log[16]), (1, 2), "one element, of namespace 2");
+    }
+
+    #[test]
+    fn nothing_is_done_before_the_controller_is_ready_and_a_discovery_controller_does_little() {
+        let mut host = one();
+        let controller = host.target.controller(1).expect("it is there");
+        let disabled = controller.write_property(0x14, false, 0);
+        disabled.expect("it is disabled");
+        let early = host.ask(opcode::IDENTIFY, 0, 1, 0);
+        assert_eq!(early, Err((Status::COMMAND_SEQUENCE, 0)));
+        assert_eq!(host.ask(opcode::KEEP_ALIVE, 0, 0, 0), Ok(Answer::Done(0)));
+        let discovery = host.target.create(true, 0, [2; 16], "nqn.other");
+        let discovery = discovery.expect("a controller");
+        let enabled = discovery.write_property(0x14, false, 1);
+        enabled.expect("it is enabled");
+        host.id = discovery.id;
+        assert_eq!(host.identify(1, 0)[111], 2);
+        let log = host.log(log::DISCOVERY, 0, 2048);
+        assert_eq!((number(&log, 8), &log[1280..1284]), (1, &b"nqn."[..]));
+        let format = host.ask(opcode::FORMAT, 1, 0, 0);
+        assert_eq!(format, Err((Status::INVALID_OPCODE, 0)));
+    }
+
+    #[test]
+    fn power_is_cut_for_the_drives_concerned() {
+        let mut host = Host::new([Fake::new(MIB), Fake::new(MIB)], false);
+        assert_eq!(host.ask(opcode::POWER_CUT, 2, 0, 0), Ok(Answer::Done(0)));
+        assert_eq!(host.rack.notices, [(1, Notice::PowerCut)]);
+        let all = host.ask(opcode::POWER_CUT, u32::MAX, 0, 0);
+        assert_eq!((all, host.rack.notices.len()), (Ok(Answer::Done(0)), 3));
     }
 }

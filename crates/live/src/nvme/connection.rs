@@ -9,34 +9,24 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::controller::Controller;
-use super::slots::{Slots, Stage};
+use super::IN_CAPSULE;
+use super::admin;
+use super::answer::{Answer, Failure};
+use super::fabrics;
+use super::io::Io;
+use super::parked::Parked;
+use super::queue::{Phase, Queue};
+use super::slots::{Refused, Stage};
 use super::target::Target;
 use super::wire::encode::Transfer;
-use super::wire::pdu::{Data, FLAG_LAST, FLAG_SUCCESS, IcReq};
-use super::wire::{Cqe, Decoder, Encoder, Event, Fatal, Fault, Header, Sgl, Sqe, Status};
+use super::wire::pdu::{Data, FLAG_LAST, IcReq};
+use super::wire::{Decoder, Encoder, Event, Fatal, Fault, Header, Sgl, Sqe, Status};
 use crate::clock::Wall;
 use crate::outbox::Outbox;
 use crate::port::Port;
 
-/// Most bytes of data in a capsule.
-pub(super) const IN_CAPSULE: u32 = 8192;
 /// Most bytes of data in one PDU from the host.
-pub(super) const MOST_H2C: u32 = 128 << 10;
-/// Commands before a queue is connected: Connect alone.
-const BEFORE_CONNECT: u16 = 1;
-/// How far a connection has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
-    /// Nothing but ICReq may come.
-    Opening,
-    /// Nothing but Connect may come.
-    Unconnected,
-    /// The admin queue of a controller.
-    Admin,
-    /// An I/O queue of a controller.
-    Io,
-}
+const MOST_H2C: u32 = 128 << 10;
 
 /// Where the PDU that is coming in goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,89 +40,40 @@ enum Incoming {
     Term(u16),
 }
 
-/// The queue that this connection is.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Queue {
-    pub(super) id: u16,
-    pub(super) controller: u16,
-    /// Which life of the controller it belongs to.
-    pub(super) life: u64,
-    pub(super) entries: u16,
-    pub(super) head: u16,
-    /// The host wants to know how far its queue has been taken.
-    pub(super) flow_control: bool,
-}
-
 /// A connection. See the head of this file.
 #[derive(Debug)]
 pub struct Connection {
-    pub(super) shared: Rc<RefCell<Target>>,
     /// Address and port the host connected to, for the discovery log.
-    pub(super) local: (String, u16),
+    local: (String, u16),
     pub(super) decoder: Decoder,
-    pub(super) encoder: Encoder,
-    pub(super) phase: Phase,
     incoming: Incoming,
-    pub(super) slots: Slots,
     pub(super) queue: Queue,
     /// Commands that wait for room, in order.
     pub(super) waiting: VecDeque<u16>,
-    /// The first of two fused commands, whose second must come next.
-    pub(super) fused: Option<u16>,
-    /// Asynchronous event requests, the oldest first.
-    pub(super) events: VecDeque<u16>,
+    pub(super) io: Io,
+    pub(super) parked: Parked,
     /// When the host was last heard of.
     pub(super) heard: Wall,
     pub(super) opened: Option<Wall>,
-    /// What an admin command answers with.
-    pub(super) page: Vec<u8>,
-    /// Metadata of the blocks that are being moved.
-    pub(super) metadata: Vec<u8>,
-    /// Formats that are under way, with the namespaces concerned.
-    pub(super) formats: Vec<(u16, Vec<u32>)>,
-    /// Namespaces that are to be created when their drive is empty.
-    pub(super) creations: Vec<u16>,
-    /// Some namespace has metadata.
-    pub(super) with_metadata: bool,
-    /// Commands since the last tick.
+    /// Commands have come since the last tick.
     pub(super) recent: bool,
 }
 
 impl Connection {
     /// A connection that has just come in to this address.
     pub fn new(shared: Rc<RefCell<Target>>, local: (String, u16)) -> Connection {
-        let mut slots = Slots::default();
-        slots.resize(BEFORE_CONNECT);
         Connection {
-            shared,
             local,
             decoder: Decoder::new(true, IN_CAPSULE),
-            encoder: Encoder::default(),
-            phase: Phase::Opening,
             incoming: Incoming::Nothing,
-            slots,
-            queue: Queue {
-                entries: BEFORE_CONNECT,
-                ..Queue::default()
-            },
+            queue: Queue::new(shared),
             waiting: VecDeque::new(),
-            fused: None,
-            events: VecDeque::new(),
+            io: Io::default(),
+            parked: Parked::default(),
             heard: Wall::default(),
             opened: None,
-            page: Vec::new(),
-            metadata: Vec::new(),
-            formats: Vec::new(),
-            creations: Vec::new(),
-            with_metadata: false,
             recent: false,
         }
-    }
-
-    /// Looks up what holds for all commands of the queue.
-    pub(super) fn refresh(&mut self) {
-        let shared = self.shared.borrow();
-        self.with_metadata = shared.present().any(|(_, it)| it.metadata > 0);
     }
 
     pub(super) fn event(
@@ -146,7 +87,7 @@ impl Connection {
             Event::Data(data) => {
                 match self.incoming {
                     Incoming::Capsule(slot) | Incoming::Data(slot) => {
-                        self.slots[slot].data.extend_from_slice(data);
+                        self.queue.slots[slot].data.extend_from_slice(data);
                     }
                     Incoming::Nothing | Incoming::Term(_) => {}
                 }
@@ -169,7 +110,7 @@ impl Connection {
         out: &mut Outbox,
         port: &mut Port<'_>,
     ) -> Result<(), Fault> {
-        match (header, self.phase) {
+        match (header, self.queue.phase) {
             (Header::Command(capsule), Phase::Unconnected | Phase::Admin | Phase::Io) => {
                 self.capsule(&capsule.sqe, data, port)
             }
@@ -202,15 +143,16 @@ impl Connection {
         }
         let digests = request.digests & 3;
         Encoder::ic_resp(out, 0, digests, MOST_H2C);
-        self.encoder = Encoder {
+        let encoder = Encoder {
             header_digest: digests & 1 != 0,
             data_digest: digests & 2 != 0,
             alignment: (u32::from(request.alignment) + 1) * 4,
         };
-        self.decoder.rules.header_digest = self.encoder.header_digest;
-        self.decoder.rules.data_digest = self.encoder.data_digest;
+        self.queue.encoder = encoder;
+        self.decoder.rules.header_digest = encoder.header_digest;
+        self.decoder.rules.data_digest = encoder.data_digest;
         self.decoder.rules.most_data = MOST_H2C;
-        self.phase = Phase::Unconnected;
+        self.queue.phase = Phase::Unconnected;
         Ok(())
     }
 
@@ -223,29 +165,23 @@ impl Connection {
                 "more data in a capsule than was agreed",
             ));
         }
-        let slot = match self.slots.take(sqe) {
+        let slot = match self.queue.take(sqe) {
             Ok(slot) => slot,
-            Err(true) => {
+            Err(Refused::Identifier) => {
                 // Which of the two an answer is for, nobody could tell.
                 return Err(Fault::new(
                     Fatal::InvalidHeader,
                     "a command identifier that is in use",
                 ));
             }
-            Err(false) => {
+            Err(Refused::Full) => {
                 return Err(Fault::new(
                     Fatal::LimitExceeded,
                     "more commands than the queue has entries",
                 ));
             }
         };
-        let queue = &mut self.queue;
-        queue.head = if queue.head + 1 >= queue.entries {
-            0
-        } else {
-            queue.head + 1
-        };
-        let it = &mut self.slots[slot];
+        let it = &mut self.queue.slots[slot];
         match expected(sqe, inside) {
             Ok(bytes) => it.expected = bytes,
             Err(status) => it.early = status,
@@ -268,7 +204,7 @@ impl Connection {
         port: &mut Port<'_>,
     ) -> Result<(), Fault> {
         self.recent = true;
-        let it = &mut self.slots[slot];
+        let it = &mut self.queue.slots[slot];
         let inside = it.data.len();
         if inside > 0 {
             port.receiving(-(inside as i64));
@@ -280,15 +216,15 @@ impl Connection {
         }
         let early = it.early;
         let checked = if early.is_success() {
-            self.prepare(slot, out, port)
+            self.prepare(slot, out)
         } else {
-            self.unfused(slot, out);
+            self.io.unfused(&mut self.queue, slot, out);
             Err(early)
         };
         match checked {
-            Err(status) => self.fail(slot, status, out),
+            Err(status) => self.queue.fail(slot, status, out),
             Ok(()) => {
-                let it = &self.slots[slot];
+                let it = &self.queue.slots[slot];
                 let complete = it.data.len() as u32 >= it.expected;
                 self.queue_up(slot, complete, out, port);
             }
@@ -299,13 +235,13 @@ impl Connection {
     /// Lets a command go on, at once if nothing waits before it and there is room.
     #[inline]
     fn queue_up(&mut self, slot: u16, complete: bool, out: &mut Outbox, port: &mut Port<'_>) {
-        self.slots[slot].stage = if complete {
+        self.queue.slots[slot].stage = if complete {
             Stage::WantsRoom
         } else {
             Stage::WantsData
         };
         // What needs no room does not wait: connecting and administration.
-        let at_once = self.phase != Phase::Io && complete;
+        let at_once = self.queue.phase != Phase::Io && complete;
         if at_once || (self.waiting.is_empty() && port.room()) {
             self.go_on(slot, out, port);
         } else {
@@ -315,7 +251,7 @@ impl Connection {
 
     #[inline]
     fn go_on(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
-        if self.slots[slot].stage == Stage::WantsData {
+        if self.queue.slots[slot].stage == Stage::WantsData {
             self.ask(slot, out, port);
         } else {
             self.execute(slot, out, port);
@@ -323,7 +259,7 @@ impl Connection {
     }
 
     fn ask(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
-        let it = &mut self.slots[slot];
+        let it = &mut self.queue.slots[slot];
         it.stage = Stage::Receiving;
         let transfer = Transfer {
             cid: it.sqe.cid.get(),
@@ -333,13 +269,14 @@ impl Connection {
         };
         it.data.reserve(it.expected as usize);
         port.receiving(it.expected.into());
-        self.encoder.r2t(out, transfer, it.expected);
+        self.queue.encoder.r2t(out, transfer, it.expected);
     }
 
     /// Data that was asked for begins to come.
     fn data(&mut self, header: &Data) -> Result<(), Fault> {
         let slot = header.tag.get();
         let wanted = self
+            .queue
             .slots
             .get(slot)
             .filter(|slot| slot.stage == Stage::Receiving && slot.sqe.cid == header.cid);
@@ -353,7 +290,7 @@ impl Connection {
             return Err(Fault::new(Fatal::OutOfRange, "data out of range or order"));
         }
         let announced = header.common.bytes.get() - u32::from(header.common.data_offset);
-        let digest = if self.encoder.data_digest { 4 } else { 0 };
+        let digest = if self.queue.encoder.data_digest { 4 } else { 0 };
         if announced.checked_sub(digest) != Some(header.length.get()) {
             return Err(Fault::new(
                 Fatal::InvalidHeader,
@@ -378,15 +315,15 @@ impl Connection {
         out: &mut Outbox,
         port: &mut Port<'_>,
     ) -> Result<(), Fault> {
-        let it = &mut self.slots[slot];
+        let it = &mut self.queue.slots[slot];
         it.damaged |= !intact;
         if (it.data.len() as u32) < it.expected {
             return Ok(());
         }
         port.receiving(-i64::from(it.expected));
         if it.damaged {
-            self.unfused(slot, out);
-            self.fail(slot, Status::TRANSIENT_TRANSPORT, out);
+            self.io.unfused(&mut self.queue, slot, out);
+            self.queue.fail(slot, Status::TRANSIENT_TRANSPORT, out);
         } else {
             self.queue_up(slot, true, out, port);
         }
@@ -402,89 +339,91 @@ impl Connection {
         }
     }
 
-    /// Ends a command.
+    /// Checks a command, before its data is asked for.
     #[inline]
-    pub(super) fn respond(&mut self, slot: u16, status: Status, dw0: u32, out: &mut Outbox) {
-        self.respond_wide(slot, status, u64::from(dw0), out);
+    fn prepare(&mut self, slot: u16, out: &mut Outbox) -> Result<(), Status> {
+        let it = &self.queue.slots[slot];
+        let fabrics = it.sqe.opcode == super::FABRICS;
+        if self.queue.phase == Phase::Io && !fabrics {
+            return self.io.prepare(&mut self.queue, slot, out);
+        }
+        if it.expected > admin::MOST_DATA {
+            return Err(Status::INVALID_FIELD);
+        }
+        if self.queue.phase == Phase::Unconnected && !fabrics {
+            return Err(Status::COMMAND_SEQUENCE);
+        }
+        if it.sqe.fused() != 0 {
+            return Err(Status::INVALID_FIELD);
+        }
+        Ok(())
     }
 
-    /// Ends a command with dwords 0 and 1.
+    /// Carries out a command whose data is complete.
     #[inline]
-    pub(super) fn respond_wide(
+    fn execute(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
+        let sqe = self.queue.slots[slot].sqe;
+        let answer = if sqe.opcode == super::FABRICS {
+            self.fabrics(slot, &sqe, port)
+        } else if self.queue.phase == Phase::Io {
+            return self.io.execute(&mut self.queue, slot, out, port);
+        } else {
+            let data = &self.queue.slots[slot].data;
+            let target = &mut self.queue.shared.borrow_mut();
+            admin::command(target, self.queue.controller, &sqe, data, &self.local, port)
+        };
+        self.answer(slot, answer, out, port);
+    }
+
+    /// Ends a command of an admin queue or of fabrics, or keeps it.
+    fn answer(
         &mut self,
         slot: u16,
-        status: Status,
-        dwords: u64,
+        answer: Result<Answer, Failure>,
         out: &mut Outbox,
+        port: &mut Port<'_>,
     ) {
-        let cqe = Cqe {
-            dw0: (dwords as u32).into(),
-            dw1: ((dwords >> 32) as u32).into(),
-            sq_head: if self.queue.flow_control {
-                self.queue.head
-            } else {
-                u16::MAX
+        let queue = &mut self.queue;
+        match answer {
+            Ok(Answer::Done(dwords)) => queue.respond_wide(slot, Status::SUCCESS, dwords, out),
+            Ok(Answer::Page(page)) => queue.respond_page(slot, &page, out),
+            Ok(Answer::Later(later)) => {
+                if let Err(status) = self.parked.keep(slot, later, queue, out, port) {
+                    queue.fail(slot, status, out);
+                }
             }
-            .into(),
-            sq_id: 0.into(),
-            cid: self.slots[slot].sqe.cid,
-            status: (status.field() << 1).into(),
-        };
-        self.encoder.response(out, &cqe);
-        self.slots.release(slot);
-    }
-
-    /// Ends a command that failed, and notes it in the error log.
-    pub(super) fn fail(&mut self, slot: u16, status: Status, out: &mut Outbox) {
-        self.fail_with(slot, status, 0, out);
-    }
-
-    /// The same, with dword 0.
-    pub(super) fn fail_with(&mut self, slot: u16, status: Status, dw0: u32, out: &mut Outbox) {
-        if !status.is_success() && self.phase != Phase::Unconnected {
-            let sqe = self.slots[slot].sqe;
-            // The identifier may be a later controller's by now.
-            let gone = |it: &Controller| self.phase == Phase::Io && it.life != self.queue.life;
-            if let Some(controller) = self.shared.borrow_mut().controller(self.queue.controller)
-                && !gone(controller)
-            {
-                let (nsid, lba) = (sqe.nsid.get(), sqe.slba());
-                let lba = if self.phase == Phase::Io { lba } else { 0 };
-                controller.failed(self.queue.id, sqe.cid.get(), status, nsid, lba);
+            Ok(Answer::Abort { queue: of, cid }) => {
+                let dwords = self.parked.abort(of, cid, queue, out);
+                queue.respond_wide(slot, Status::SUCCESS, dwords, out);
             }
+            Err((status, 0)) => queue.fail(slot, status, out),
+            Err((status, dw0)) => queue.respond(slot, status, dw0, out),
         }
-        self.respond(slot, status, dw0, out);
     }
 
-    /// Ends a command with data of `length` bytes, which `fill` writes where they are sent from.
-    #[inline]
-    pub(super) fn respond_data(
-        &mut self,
-        slot: u16,
-        length: u32,
-        out: &mut Outbox,
-        fill: impl FnOnce(&mut [u8]) -> Result<(), Status>,
-    ) {
-        if length == 0 {
-            self.respond(slot, Status::SUCCESS, 0, out);
-            return;
+    /// A command of fabrics.
+    fn fabrics(&mut self, slot: u16, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Failure> {
+        let id = self.queue.controller;
+        let shared = Rc::clone(&self.queue.shared);
+        let target = &mut shared.borrow_mut();
+        match (sqe.nsid.get() as u8, self.queue.phase) {
+            (fabrics::kind::CONNECT, Phase::Unconnected) => {}
+            (fabrics::kind::CONNECT, _) | (_, Phase::Unconnected) => {
+                return Err((Status::COMMAND_SEQUENCE, 0));
+            }
+            (fabrics::kind::PROPERTY_GET, Phase::Admin) => {
+                return fabrics::property_get(target, id, sqe);
+            }
+            (fabrics::kind::PROPERTY_SET, Phase::Admin) => {
+                return fabrics::property_set(target, id, sqe, port);
+            }
+            _ => return Err((Status::INVALID_FIELD, 0)),
         }
-        let short = !self.queue.flow_control;
-        let transfer = Transfer {
-            cid: self.slots[slot].sqe.cid.get(),
-            tag: 0,
-            offset: 0,
-            flags: if short {
-                FLAG_LAST | FLAG_SUCCESS
-            } else {
-                FLAG_LAST
-            },
-        };
-        match self.encoder.c2h_data(out, transfer, length, fill) {
-            Ok(()) if short => self.slots.release(slot),
-            Ok(()) => self.respond(slot, Status::SUCCESS, 0, out),
-            Err(status) => self.fail(slot, status, out),
-        }
+        let data = std::mem::take(&mut self.queue.slots[slot].data);
+        let connected = fabrics::connect(target, sqe, &data, port.me())?;
+        self.queue.connected(connected);
+        self.io.refresh(target);
+        Ok(Answer::Done(connected.controller.into()))
     }
 }
 

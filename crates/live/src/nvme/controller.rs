@@ -7,7 +7,6 @@
 
 use std::collections::VecDeque;
 
-use super::features::HOST_BEHAVIOR;
 use super::log::{ErrorEntry, zeroed};
 use super::wire::Status;
 use crate::clock::Wall;
@@ -20,6 +19,10 @@ pub const ERROR_ENTRIES: usize = 64;
 pub const QUEUE_ENTRIES: u16 = 1024;
 /// What the controllers conform to: 1.4.
 pub const VERSION: u32 = 0x0001_0400;
+
+/// Bytes of Host Behavior Support that mean something: command retry, telemetry, format extension, dispersed namespaces,
+/// formats of Copy (two bytes).
+pub const HOST_BEHAVIOR: usize = 6;
 
 /// Registers that a host reads and writes as properties.
 pub mod property {

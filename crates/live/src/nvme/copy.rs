@@ -7,8 +7,10 @@
 
 use model::Op;
 
-use super::connection::Connection;
-use super::target::{Namespace, Target};
+use super::io::Io;
+use super::queue::Queue;
+use super::subsystem::Namespace;
+use super::target::Target;
 use super::wire::{Sqe, Status};
 use crate::outbox::Outbox;
 use crate::port::Port;
@@ -211,38 +213,50 @@ impl Namespace {
     }
 }
 
-impl Connection {
+impl Io {
     /// Goes on with a Copy: the next range is read.
-    pub(super) fn copy(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
-        let it = &self.slots[slot];
+    pub(super) fn copy(
+        &mut self,
+        queue: &mut Queue,
+        slot: u16,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) {
+        let it = &queue.slots[slot];
         let (sqe, index) = (it.sqe, it.range);
         if index == 0 {
-            let controller = self.queue.controller;
-            let checked = check(&mut self.shared.borrow_mut(), controller, &sqe, &it.data);
+            let checked = {
+                let target = &mut queue.shared.borrow_mut();
+                check(target, queue.controller, &sqe, &it.data)
+            };
             if let Err((status, dw0)) = checked {
-                return self.fail_with(slot, status, dw0, out);
+                return queue.fail_with(slot, status, dw0, out);
             }
         }
         if index >= ranges(&sqe) {
-            return self.respond(slot, Status::SUCCESS, 0, out);
+            return queue.respond(slot, Status::SUCCESS, 0, out);
         }
-        match self.copied_range(slot) {
+        match self.copied_range(queue, slot) {
             Ok((source, from, _)) => {
-                self.place(slot, &from, source.slba, source.blocks);
-                self.slots[slot].copied = false;
-                self.submit(slot, Op::Read, port);
+                self.place(queue, slot, &from, source.slba, source.blocks);
+                queue.slots[slot].copied = false;
+                self.submit(queue, slot, Op::Read, port);
             }
-            Err(status) => self.fail_with(slot, status, index, out),
+            Err(status) => queue.fail_with(slot, status, index, out),
         }
     }
 
     /// The range that is being copied, and both namespaces as they are now.
-    fn copied_range(&self, slot: u16) -> Result<(Source, Namespace, Namespace), Status> {
-        let it = &self.slots[slot];
+    fn copied_range(
+        &self,
+        queue: &Queue,
+        slot: u16,
+    ) -> Result<(Source, Namespace, Namespace), Status> {
+        let it = &queue.slots[slot];
         let source = Source::of(&it.sqe, &it.data, it.range);
         let source = source.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
-        let mut shared = self.shared.borrow_mut();
-        let id = self.queue.controller;
+        let mut shared = queue.shared.borrow_mut();
+        let id = queue.controller;
         let from = *shared.active(id, source.nsid)?;
         let to = *shared.active(id, it.sqe.nsid.get())?;
         let end = it.sqe.slba() + it.done_in_range;
@@ -255,25 +269,38 @@ impl Connection {
         Ok((source, from, to))
     }
 
-    fn place(&mut self, slot: u16, namespace: &Namespace, lba: u64, blocks: u32) {
-        let it = &mut self.slots[slot];
+    fn place(
+        &mut self,
+        queue: &mut Queue,
+        slot: u16,
+        namespace: &Namespace,
+        lba: u64,
+        blocks: u32,
+    ) {
+        let it = &mut queue.slots[slot];
         it.drive = namespace.drive as u16;
         it.offset = namespace.first + lba * u64::from(namespace.block);
         it.bytes = blocks * namespace.block;
     }
 
     /// A range has been read: it is written; or it has been written: its data moves.
-    pub(super) fn copied(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
-        let (sqe, index) = (self.slots[slot].sqe, self.slots[slot].range);
-        let (source, from, to) = match self.copied_range(slot) {
+    pub(super) fn copied(
+        &mut self,
+        queue: &mut Queue,
+        slot: u16,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) {
+        let (sqe, index) = (queue.slots[slot].sqe, queue.slots[slot].range);
+        let (source, from, to) = match self.copied_range(queue, slot) {
             Ok(both) => both,
-            Err(status) => return self.fail_with(slot, status, index, out),
+            Err(status) => return queue.fail_with(slot, status, index, out),
         };
-        let done = self.slots[slot].done_in_range;
+        let done = queue.slots[slot].done_in_range;
         let lba = sqe.slba() + done;
-        if !std::mem::replace(&mut self.slots[slot].copied, true) {
-            self.place(slot, &to, lba, source.blocks);
-            return self.submit(slot, Op::Write, port);
+        if !std::mem::replace(&mut queue.slots[slot].copied, true) {
+            self.place(queue, slot, &to, lba, source.blocks);
+            return self.submit(queue, slot, Op::Write, port);
         }
         let (read, write) = (source.read(&sqe), write(&sqe, &to, done as u32));
         let mut page = std::mem::take(&mut self.page);
@@ -285,12 +312,12 @@ impl Connection {
             .and_then(|()| to.write(&write, &page, fua, &mut self.metadata, port));
         self.page = page;
         if let Err(status) = moved {
-            return self.fail_with(slot, status, index, out);
+            return queue.fail_with(slot, status, index, out);
         }
-        let it = &mut self.slots[slot];
+        let it = &mut queue.slots[slot];
         it.range += 1;
         it.done_in_range += u64::from(source.blocks);
-        self.copy(slot, out, port);
+        self.copy(queue, slot, out, port);
     }
 }
 

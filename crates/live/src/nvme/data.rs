@@ -4,11 +4,12 @@
 //! then its metadata (extended logical blocks), or only its data where protection information is inserted and stripped
 //! here: by the host's wish (PRACT) or because the namespace shows plain blocks.
 
-use super::connection::Connection;
-use super::io::status_of;
+use super::facts::status_of;
+use super::io::Io;
 use super::protection::Checks;
+use super::queue::Queue;
 use super::slots::Slot;
-use super::target::Namespace;
+use super::subsystem::Namespace;
 use super::wire::{Sqe, Status};
 use crate::outbox::Outbox;
 use crate::port::Port;
@@ -58,32 +59,38 @@ impl Namespace {
     }
 }
 
-impl Connection {
+impl Io {
     /// The blocks of a command with their metadata, taken apart.
-    fn layout(&self, slot: &Slot) -> Result<Namespace, Status> {
-        let mut shared = self.shared.borrow_mut();
-        let namespace = shared.namespace(slot.sqe.nsid.get());
+    fn layout(queue: &Queue, slot: &Slot) -> Result<Namespace, Status> {
+        let mut target = queue.shared.borrow_mut();
+        let namespace = target.namespace(slot.sqe.nsid.get());
         namespace.copied().ok_or(Status::INVALID_NAMESPACE)
     }
 
     /// Data to the host.
     #[inline]
-    pub(super) fn give_data(&mut self, slot: u16, out: &mut Outbox, port: &mut Port<'_>) {
-        let it = &self.slots[slot];
+    pub(super) fn give_data(
+        &mut self,
+        queue: &mut Queue,
+        slot: u16,
+        out: &mut Outbox,
+        port: &mut Port<'_>,
+    ) {
+        let it = &queue.slots[slot];
         let (drive, offset, wire) = (usize::from(it.drive), it.offset, it.sqe.sgl.length.get());
         if !self.with_metadata {
-            self.respond_data(slot, wire, out, |data| {
+            queue.respond_data(slot, wire, out, |data| {
                 port.drive(drive).read(offset, data).map_err(unread)
             });
             return;
         }
         let sqe = it.sqe;
-        let namespace = match self.layout(it) {
+        let namespace = match Io::layout(queue, it) {
             Ok(namespace) => namespace,
-            Err(status) => return self.fail(slot, status, out),
+            Err(status) => return queue.fail(slot, status, out),
         };
         let mut metadata = std::mem::take(&mut self.metadata);
-        self.respond_data(slot, wire, out, |data| {
+        queue.respond_data(slot, wire, out, |data| {
             namespace.read(&sqe, data, &mut metadata, port)
         });
         self.metadata = metadata;
@@ -91,8 +98,13 @@ impl Connection {
 
     /// Data of a write to the store.
     #[inline]
-    pub(super) fn store(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
-        let it = &self.slots[slot];
+    pub(super) fn store(
+        &mut self,
+        queue: &Queue,
+        slot: u16,
+        port: &mut Port<'_>,
+    ) -> Result<(), Status> {
+        let it = &queue.slots[slot];
         let fua = it.sqe.cdw12.get() & 1 << 30 != 0;
         let drive = usize::from(it.drive);
         if !self.with_metadata {
@@ -101,19 +113,24 @@ impl Connection {
                 .write(it.offset, &it.data, fua)
                 .map_err(status_of);
         }
-        let namespace = self.layout(it)?;
+        let namespace = Io::layout(queue, it)?;
         namespace.write(&it.sqe, &it.data, fua, &mut self.metadata, port)
     }
 
     /// Data of a command against the store.
-    pub(super) fn compare(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
-        let it = &self.slots[slot];
-        let namespace = self.layout(it)?;
+    pub(super) fn compare(
+        &mut self,
+        queue: &Queue,
+        slot: u16,
+        port: &mut Port<'_>,
+    ) -> Result<(), Status> {
+        let it = &queue.slots[slot];
+        let namespace = Io::layout(queue, it)?;
         self.page.clear();
         self.page.resize(it.data.len(), 0);
         let sqe = it.sqe;
         namespace.read(&sqe, &mut self.page, &mut self.metadata, port)?;
-        if self.page == self.slots[slot].data {
+        if self.page == queue.slots[slot].data {
             Ok(())
         } else {
             Err(Status::COMPARE_FAILURE)
@@ -121,9 +138,14 @@ impl Connection {
     }
 
     /// The store's data can be read, and its protection information is right.
-    pub(super) fn verify(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
-        let it = &self.slots[slot];
-        let namespace = self.layout(it)?;
+    pub(super) fn verify(
+        &mut self,
+        queue: &Queue,
+        slot: u16,
+        port: &mut Port<'_>,
+    ) -> Result<(), Status> {
+        let it = &queue.slots[slot];
+        let namespace = Io::layout(queue, it)?;
         let sqe = it.sqe;
         let blocks = it.bytes / namespace.block;
         // In pieces: a Verify may be longer than any transfer.
@@ -145,16 +167,19 @@ impl Connection {
         }
         Ok(())
     }
-}
 
-impl Connection {
     /// Zeroes have been written, and metadata is gone; where the host wants it, protection information is made.
-    pub(super) fn zeroed(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
+    pub(super) fn zeroed(
+        &mut self,
+        queue: &Queue,
+        slot: u16,
+        port: &mut Port<'_>,
+    ) -> Result<(), Status> {
         if !self.with_metadata {
             return Ok(());
         }
-        let it = &self.slots[slot];
-        let namespace = self.layout(it)?;
+        let it = &queue.slots[slot];
+        let namespace = Io::layout(queue, it)?;
         let checks = namespace.checks(&it.sqe);
         if namespace.protection.kind == 0 || !checks.act {
             return Ok(());
@@ -177,8 +202,13 @@ impl Connection {
     }
 
     /// From now on the blocks cannot be read, until they are written.
-    pub(super) fn make_unreadable(&mut self, slot: u16, port: &mut Port<'_>) -> Result<(), Status> {
-        let it = &self.slots[slot];
+    pub(super) fn make_unreadable(
+        &mut self,
+        queue: &Queue,
+        slot: u16,
+        port: &mut Port<'_>,
+    ) -> Result<(), Status> {
+        let it = &queue.slots[slot];
         let drive = port.drive(usize::from(it.drive));
         drive.spoil(it.offset, it.bytes.into());
         Ok(())

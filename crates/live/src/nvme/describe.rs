@@ -6,22 +6,21 @@
 
 use zerocopy::IntoBytes;
 
-use super::admin::Answer;
-use super::connection::{Connection, IN_CAPSULE};
+use super::IN_CAPSULE;
 use super::controller::{ERROR_ENTRIES, EVENT_REQUESTS, QUEUE_ENTRIES, VERSION};
 use super::copy;
 use super::extended;
-use super::facts::{self, Facts};
+use super::facts::{Drives, Facts};
+use super::history;
 use super::identify::{
     ControllerData, IDENTIFY, IndependentNamespaceData, NamespaceData, NvmControllerData, name,
     text, wide,
 };
 use super::log::zeroed;
-use super::persistent;
 use super::self_test;
-use super::target::{DISCOVERY_NQN, Namespace, Work, transfer};
+use super::subsystem::{DISCOVERY_NQN, Namespace, Subsystem, Work, transfer};
+use super::target::Target;
 use super::wire::{Sqe, Status};
-use crate::port::Port;
 
 /// What is asked for: controller or namespace structure (CNS).
 mod cns {
@@ -50,276 +49,260 @@ fn pages_exponent(bytes: u32) -> u8 {
     (bytes / 4096).max(1).ilog2() as u8
 }
 
-impl Connection {
-    pub(super) fn identify(&mut self, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Status> {
-        let (what, nsid) = (sqe.cdw10.get() as u8, sqe.nsid.get());
-        let mut page = std::mem::take(&mut self.page);
-        page.clear();
-        page.resize(IDENTIFY, 0);
-        let discovery = self.is_discovery();
-        let result = match what {
-            cns::CONTROLLER => {
-                let data = if discovery {
-                    self.discovery_controller()
-                } else {
-                    self.controller(port)
-                };
-                page.copy_from_slice(data.as_bytes());
-                Ok(())
-            }
-            _ if discovery => Err(Status::INVALID_FIELD),
-            cns::ACTIVE | cns::NVM_ACTIVE => self.list(nsid, true, &mut page),
-            cns::ALLOCATED => self.list(nsid, false, &mut page),
-            cns::NVM_NAMESPACE => self.nvm_namespace_page(nsid, &mut page, port),
-            cns::NVM_CONTROLLER if sqe.cdw11.get() >> 24 == 0 => {
-                page.copy_from_slice(nvm_controller().as_bytes());
-                Ok(())
-            }
-            cns::NVM_CONTROLLER => Err(Status::INVALID_FIELD),
-            cns::NAMESPACE => self.namespace_page(nsid, true, &mut page, port),
-            cns::ALLOCATED_NAMESPACE => self.namespace_page(nsid, false, &mut page, port),
-            cns::INDEPENDENT => self.independent_page(nsid, &mut page),
-            cns::DESCRIPTORS => self.descriptors(nsid, &mut page, port),
-            cns::ATTACHED_CONTROLLERS => self.controllers(sqe, Some(nsid), &mut page),
-            cns::CONTROLLERS => self.controllers(sqe, None, &mut page),
-            cns::COMMAND_SETS => {
-                // The first combination: the NVM command set.
-                page[0] = 1;
-                Ok(())
-            }
-            _ => Err(Status::INVALID_FIELD),
-        };
-        self.page = page;
-        result.map(|()| Answer::Page)
-    }
-
-    pub(super) fn is_discovery(&self) -> bool {
-        let mut shared = self.shared.borrow_mut();
-        let controller = shared.controller(self.queue.controller);
-        controller.is_some_and(|controller| controller.discovery)
-    }
-
-    fn nvm_namespace_page(
-        &self,
-        nsid: u32,
-        page: &mut [u8],
-        port: &mut Port<'_>,
-    ) -> Result<(), Status> {
-        let mut shared = self.shared.borrow_mut();
-        let namespace = shared.active(self.queue.controller, nsid)?;
-        let protection = namespace.protection;
-        extended::page(port.drive(namespace.drive), protection, page);
-        Ok(())
-    }
-
-    fn controller(&self, port: &mut Port<'_>) -> ControllerData {
-        let shared = self.shared.borrow();
-        let drives = shared.options.drives.iter();
-        let all: Vec<Facts> = drives.map(|&it| Facts::of(port.drive(it))).collect();
-        let first = all.first();
-        let mut data = self.any_controller(&shared.options.nqn);
-        data.cntrltype = 1;
-        if let Some(first) = first {
-            data.vid.set(first.vendor);
-            data.ssvid.set(first.vendor);
-            text(&mut data.sn, &first.serial);
-            text(&mut data.mn, &first.model);
-            text(&mut data.fr, &first.firmware);
-            data.wctemp.set(first.warning_kelvin);
-            data.cctemp.set(first.critical_kelvin);
+/// Identify: the data structure that is asked for.
+pub(super) fn identify(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    drives: &mut dyn Drives,
+) -> Result<Vec<u8>, Status> {
+    let (what, nsid) = (sqe.cdw10.get() as u8, sqe.nsid.get());
+    let discovery = target.is_discovery(controller);
+    Ok(match what {
+        cns::CONTROLLER if discovery => discovery_controller(controller).as_bytes().to_vec(),
+        cns::CONTROLLER => {
+            let all = target.subsystem.options.drives.iter();
+            let all: Vec<Facts> = all.map(|&it| drives.facts(it)).collect();
+            let data = drive_controller(controller, &target.subsystem, &all);
+            data.as_bytes().to_vec()
         }
-        let most = all.iter().map(|it| transfer(it.max_transfer)).min();
-        data.mdts = most.map_or(0, pages_exponent);
-        // Namespaces, and unreadable blocks, change: tell.
-        data.oaes.set(1 << 8 | 1 << 13);
-        // Traffic counts as keep-alive; a host identifier of 128 bits.
-        data.ctratt.set(1 << 6 | 1);
-        // Format NVM, Get LBA Status; sanitize by erasing blocks.
-        data.oacs.set(1 << 1 | 1 << 9);
-        data.sanicap.set(1 << 1);
-        data.lpa = 1 << 1 | 1 << 2;
-        data.nn.set(shared.most());
-        data.mnan.set(shared.most());
-        // Compare, Write Uncorrectable, Dataset Management, Write Zeroes, Save/Select, Timestamp, Verify.
-        data.oncs
-            .set(1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7);
-        // Compare and write, fused.
-        data.fuses.set(1);
-        data.vwc = if all.iter().any(|it| it.write_cache) {
-            7
+        _ if discovery => return Err(Status::INVALID_FIELD),
+        cns::ACTIVE | cns::NVM_ACTIVE => list(target, controller, nsid, true)?,
+        cns::ALLOCATED => list(target, controller, nsid, false)?,
+        cns::NVM_NAMESPACE => {
+            let namespace = *target.active(controller, nsid)?;
+            nvm_namespace(&namespace, &drives.facts(namespace.drive))
+        }
+        cns::NVM_CONTROLLER if sqe.cdw11.get() >> 24 == 0 => nvm_controller().as_bytes().to_vec(),
+        cns::NVM_CONTROLLER => return Err(Status::INVALID_FIELD),
+        cns::NAMESPACE => namespace_page(target, controller, nsid, true, drives)?,
+        cns::ALLOCATED_NAMESPACE => namespace_page(target, controller, nsid, false, drives)?,
+        cns::INDEPENDENT => independent(target.active(controller, nsid)?),
+        cns::DESCRIPTORS => {
+            let namespace = *target.active(controller, nsid)?;
+            descriptors(&namespace, &drives.facts(namespace.drive))
+        }
+        cns::ATTACHED_CONTROLLERS => controllers(target, sqe, Some(nsid))?,
+        cns::CONTROLLERS => controllers(target, sqe, None)?,
+        cns::COMMAND_SETS => {
+            let mut page = vec![0; IDENTIFY];
+            // The first combination: the NVM command set.
+            page[0] = 1;
+            page
+        }
+        _ => return Err(Status::INVALID_FIELD),
+    })
+}
+
+fn nvm_namespace(namespace: &Namespace, facts: &Facts) -> Vec<u8> {
+    let mut page = vec![0; IDENTIFY];
+    let (tuples, added) = (&facts.tuples, facts.added_formats);
+    extended::page(tuples, added, namespace.protection, &mut page);
+    page
+}
+
+/// `all`: the drives of the subsystem.
+fn drive_controller(id: u16, subsystem: &Subsystem, all: &[Facts]) -> ControllerData {
+    let first = all.first();
+    let mut data = any_controller(id, &subsystem.options.nqn);
+    data.cntrltype = 1;
+    if let Some(first) = first {
+        data.vid.set(first.vendor);
+        data.ssvid.set(first.vendor);
+        text(&mut data.sn, &first.serial);
+        text(&mut data.mn, &first.model);
+        text(&mut data.fr, &first.firmware);
+        data.wctemp.set(first.warning_kelvin);
+        data.cctemp.set(first.critical_kelvin);
+    }
+    let most = all.iter().map(|it| transfer(it.max_transfer)).min();
+    data.mdts = most.map_or(0, pages_exponent);
+    // Namespaces, and unreadable blocks, change: tell.
+    data.oaes.set(1 << 8 | 1 << 13);
+    // Traffic counts as keep-alive; a host identifier of 128 bits.
+    data.ctratt.set(1 << 6 | 1);
+    // Format NVM, Get LBA Status; sanitize by erasing blocks.
+    data.oacs.set(1 << 1 | 1 << 9);
+    data.sanicap.set(1 << 1);
+    data.lpa = 1 << 1 | 1 << 2;
+    data.nn.set(subsystem.most());
+    data.mnan.set(subsystem.most());
+    // Compare, Write Uncorrectable, Dataset Management, Write Zeroes, Save/Select, Timestamp, Verify.
+    data.oncs
+        .set(1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7);
+    // Compare and write, fused.
+    data.fuses.set(1);
+    data.vwc = if all.iter().any(|it| it.write_cache) {
+        7
+    } else {
+        6
+    };
+    let bytes: u128 = all.iter().map(|it| u128::from(it.bytes)).sum();
+    data.tnvmcap = wide(bytes);
+    if subsystem.options.full {
+        full_controller(&mut data, bytes - u128::from(subsystem.layout.allocated()));
+    }
+    let limits = first.map_or(&[][..], |it| &it.power_limits_watts);
+    data.npss = limits.len().clamp(1, 32) as u8 - 1;
+    for (descriptor, (number, &watts)) in data.psd.iter_mut().zip((0u8..).zip(limits)) {
+        descriptor
+            .max_power
+            .set((watts * 100.0).clamp(0.0, 65_535.0) as u16);
+        descriptor.relative = [number; 4];
+    }
+    data
+}
+
+/// What all controllers say.
+fn any_controller(id: u16, nqn: &str) -> ControllerData {
+    let mut data: ControllerData = zeroed();
+    text(&mut data.sn, "0");
+    text(&mut data.mn, "drivelab");
+    text(&mut data.fr, env!("CARGO_PKG_VERSION"));
+    data.cntlid.set(id);
+    data.ver.set(VERSION);
+    data.rtd3r.set(1_000_000);
+    data.rtd3e.set(1_000_000);
+    // Hosts with several connections to one drive see one namespace.
+    data.cmic = 1 << 1;
+    data.acl = 3;
+    data.aerl = EVENT_REQUESTS as u8 - 1;
+    data.elpe = ERROR_ENTRIES as u8 - 1;
+    data.frmw = 1 | 1 << 1;
+    data.kas.set(1);
+    data.sqes = 0x66;
+    data.cqes = 0x44;
+    data.maxcmd.set(QUEUE_ENTRIES);
+    // SGLs; offsets within capsules; the transport moves data.
+    data.sgls.set(1 | 1 << 20 | 1 << 21);
+    name(&mut data.subnqn, nqn);
+    data.ioccsz.set((64 + IN_CAPSULE) / 16);
+    data.iorcsz.set(1);
+    data.msdbd = 1;
+    data
+}
+
+fn discovery_controller(id: u16) -> ControllerData {
+    let mut data = any_controller(id, DISCOVERY_NQN);
+    data.cntrltype = 2;
+    data.oaes.set(1 << 31);
+    data.lpa = 1 << 2;
+    data.ioccsz.set(0);
+    data.iorcsz.set(0);
+    data.sqes = 0;
+    data.cqes = 0;
+    data
+}
+
+/// Namespaces after this one: those attached to this controller, or all.
+fn list(target: &mut Target, id: u16, after: u32, attached: bool) -> Result<Vec<u8>, Status> {
+    if after >= ALL - 1 {
+        return Err(Status::INVALID_NAMESPACE);
+    }
+    let here = target.controllers.get(id).map_or(0, |it| it.attached);
+    let here = |nsid: u32| here.checked_shr(nsid - 1).is_none_or(|bits| bits & 1 != 0);
+    let present = target.subsystem.present().map(|(nsid, _)| nsid);
+    let wanted = present.filter(|&nsid| nsid > after && (!attached || here(nsid)));
+    let mut page = vec![0; IDENTIFY];
+    for (place, nsid) in page.chunks_exact_mut(4).zip(wanted) {
+        place.copy_from_slice(&nsid.to_le_bytes());
+    }
+    Ok(page)
+}
+
+/// Controllers from the one named in the command on; only those that have this namespace.
+fn controllers(target: &mut Target, sqe: &Sqe, nsid: Option<u32>) -> Result<Vec<u8>, Status> {
+    let from = (sqe.cdw10.get() >> 16) as u16;
+    if let Some(nsid) = nsid {
+        let absent = target.subsystem.absent(nsid);
+        target.namespace(nsid).ok_or(absent)?;
+    }
+    let mut count = 0;
+    let wanted = target
+        .controllers
+        .iter_mut()
+        .filter(|it| it.id >= from && nsid.is_none_or(|nsid| it.has(nsid) && !it.discovery))
+        .map(|it| it.id);
+    let mut page = vec![0; IDENTIFY];
+    for (place, id) in page[2..].chunks_exact_mut(2).zip(wanted) {
+        place.copy_from_slice(&id.to_le_bytes());
+        count += 1u16;
+    }
+    page[..2].copy_from_slice(&count.to_le_bytes());
+    Ok(page)
+}
+
+/// A namespace; zeroes if it is not attached here but could be.
+fn namespace_page(
+    target: &mut Target,
+    id: u16,
+    nsid: u32,
+    attached: bool,
+    drives: &mut dyn Drives,
+) -> Result<Vec<u8>, Status> {
+    let namespace = if nsid == ALL {
+        // What all namespaces have in common is what one of a drive's own has.
+        let drive = target.subsystem.first_drive()?;
+        Some(target.subsystem.common(drive, drives))
+    } else if attached {
+        target.active(id, nsid).ok().copied()
+    } else {
+        target.namespace(nsid).copied()
+    };
+    let Some(namespace) = namespace else {
+        let possible = nsid != 0 && nsid <= target.subsystem.most();
+        return if possible {
+            Ok(vec![0; IDENTIFY])
         } else {
-            6
+            Err(Status::INVALID_NAMESPACE)
         };
-        let bytes: u128 = all.iter().map(|it| u128::from(it.bytes)).sum();
-        data.tnvmcap = wide(bytes);
-        if shared.options.full {
-            full_controller(&mut data, bytes - u128::from(shared.layout.allocated()));
-        }
-        let limits = first.map_or(&[][..], |it| &it.power_limits_watts);
-        data.npss = limits.len().clamp(1, 32) as u8 - 1;
-        for (descriptor, (number, &watts)) in data.psd.iter_mut().zip((0u8..).zip(limits)) {
-            descriptor
-                .max_power
-                .set((watts * 100.0).clamp(0.0, 65_535.0) as u16);
-            descriptor.relative = [number; 4];
-        }
-        data
+    };
+    let left = namespace.format.map(|work| match work {
+        Work::Asked | Work::Refused => 100,
+        Work::Begun | Work::Orphaned => percent_left(namespace.drive, drives),
+    });
+    let mut data = describe(&namespace, &drives.facts(namespace.drive), left);
+    if target.subsystem.options.full {
+        full_namespace(&mut data, &namespace);
     }
+    Ok(data.as_bytes().to_vec())
+}
 
-    /// What all controllers say.
-    fn any_controller(&self, nqn: &str) -> ControllerData {
-        let mut data: ControllerData = zeroed();
-        text(&mut data.sn, "0");
-        text(&mut data.mn, "drivelab");
-        text(&mut data.fr, env!("CARGO_PKG_VERSION"));
-        data.cntlid.set(self.queue.controller);
-        data.ver.set(VERSION);
-        data.rtd3r.set(1_000_000);
-        data.rtd3e.set(1_000_000);
-        // Hosts with several connections to one drive see one namespace.
-        data.cmic = 1 << 1;
-        data.acl = 3;
-        data.aerl = EVENT_REQUESTS as u8 - 1;
-        data.elpe = ERROR_ENTRIES as u8 - 1;
-        data.frmw = 1 | 1 << 1;
-        data.kas.set(1);
-        data.sqes = 0x66;
-        data.cqes = 0x44;
-        data.maxcmd.set(QUEUE_ENTRIES);
-        // SGLs; offsets within capsules; the transport moves data.
-        data.sgls.set(1 | 1 << 20 | 1 << 21);
-        name(&mut data.subnqn, nqn);
-        data.ioccsz.set((64 + IN_CAPSULE) / 16);
-        data.iorcsz.set(1);
-        data.msdbd = 1;
-        data
-    }
+/// Percent of the operation in progress that are left to do.
+fn percent_left(drive: usize, drives: &mut dyn Drives) -> u8 {
+    let operation = drives.operation(drive);
+    let now = drives.now(drive);
+    operation.map_or(0, |it| (100.0 * (1.0 - it.progress(now))).ceil() as u8)
+}
 
-    fn discovery_controller(&self) -> ControllerData {
-        let mut data = self.any_controller(DISCOVERY_NQN);
-        data.cntrltype = 2;
-        data.oaes.set(1 << 31);
-        data.lpa = 1 << 2;
-        data.ioccsz.set(0);
-        data.iorcsz.set(0);
-        data.sqes = 0;
-        data.cqes = 0;
-        data
-    }
+fn independent(namespace: &Namespace) -> Vec<u8> {
+    let mut data: IndependentNamespaceData = zeroed();
+    data.nmic = 1;
+    data.fpi = 1 << 7;
+    data.nstat = u8::from(namespace.format.is_none());
+    data.as_bytes().to_vec()
+}
 
-    /// Namespaces after this one: those attached here, or all.
-    fn list(&self, after: u32, attached: bool, page: &mut [u8]) -> Result<(), Status> {
-        if after >= ALL - 1 {
-            return Err(Status::INVALID_NAMESPACE);
-        }
-        let mut shared = self.shared.borrow_mut();
-        let here = shared.controller(self.queue.controller);
-        let here = here.map_or(0, |it| it.attached);
-        let here = |nsid: u32| here.checked_shr(nsid - 1).is_none_or(|bits| bits & 1 != 0);
-        let wanted = shared
-            .present()
-            .map(|(nsid, _)| nsid)
-            .filter(|&nsid| nsid > after && (!attached || here(nsid)));
-        for (place, nsid) in page.chunks_exact_mut(4).zip(wanted) {
-            place.copy_from_slice(&nsid.to_le_bytes());
-        }
-        Ok(())
-    }
-
-    /// Controllers from the one named in the command on; only those that have this namespace.
-    fn controllers(&self, sqe: &Sqe, nsid: Option<u32>, page: &mut [u8]) -> Result<(), Status> {
-        let from = (sqe.cdw10.get() >> 16) as u16;
-        let mut shared = self.shared.borrow_mut();
-        if let Some(nsid) = nsid {
-            let absent = shared.absent(nsid);
-            shared.namespace(nsid).ok_or(absent)?;
-        }
-        let mut count = 0;
-        let wanted = shared
-            .controllers()
-            .filter(|it| it.id >= from && nsid.is_none_or(|nsid| it.has(nsid) && !it.discovery))
-            .map(|it| it.id);
-        for (place, id) in page[2..].chunks_exact_mut(2).zip(wanted) {
-            place.copy_from_slice(&id.to_le_bytes());
-            count += 1u16;
-        }
-        page[..2].copy_from_slice(&count.to_le_bytes());
-        Ok(())
-    }
-
-    /// A namespace; zeroes if it is not attached here but could be.
-    fn namespace_page(
-        &self,
-        nsid: u32,
-        attached: bool,
-        page: &mut [u8],
-        port: &mut Port<'_>,
-    ) -> Result<(), Status> {
-        let mut shared = self.shared.borrow_mut();
-        let full = shared.options.full;
-        let namespace = if nsid == ALL {
-            // What all namespaces have in common is what one of a drive's own has.
-            let drive = shared.first_drive()?;
-            Some(shared.common(drive, port))
-        } else if attached {
-            shared.active(self.queue.controller, nsid).ok().copied()
-        } else {
-            shared.namespace(nsid).copied()
-        };
-        let Some(namespace) = namespace else {
-            let possible = nsid != 0 && nsid <= shared.most();
-            return if possible {
-                Ok(())
-            } else {
-                Err(Status::INVALID_NAMESPACE)
-            };
-        };
-        let facts = Facts::of(port.drive(namespace.drive));
-        let left = namespace.format.map(|work| match work {
-            Work::Asked | Work::Refused => 100,
-            Work::Begun | Work::Orphaned => facts::percent_left(port, namespace.drive),
-        });
-        let mut data = describe(&namespace, &facts, left);
-        if full {
-            full_namespace(&mut data, &namespace);
-        }
-        page.copy_from_slice(data.as_bytes());
-        Ok(())
-    }
-
-    fn independent_page(&self, nsid: u32, page: &mut [u8]) -> Result<(), Status> {
-        let mut shared = self.shared.borrow_mut();
-        let namespace = shared.active(self.queue.controller, nsid)?;
-        let mut data: IndependentNamespaceData = zeroed();
-        data.nmic = 1;
-        data.fpi = 1 << 7;
-        data.nstat = u8::from(namespace.format.is_none());
-        page.copy_from_slice(data.as_bytes());
-        Ok(())
-    }
-
-    fn descriptors(&self, nsid: u32, page: &mut [u8], port: &mut Port<'_>) -> Result<(), Status> {
-        let mut shared = self.shared.borrow_mut();
-        let namespace = shared.active(self.queue.controller, nsid)?;
-        let facts = Facts::of(port.drive(namespace.drive));
-        let mut at = 0;
-        let mut put = |kind: u8, value: &[u8]| {
-            page[at] = kind;
-            page[at + 1] = value.len() as u8;
-            page[at + 4..at + 4 + value.len()].copy_from_slice(value);
-            at += 4 + value.len();
-        };
-        let nguid = facts.nguid(namespace.salt);
-        put(2, &nguid);
-        // A UUID of version 8 (made by a rule of one's own) of the same bytes.
-        let mut uuid = nguid;
-        uuid[6] = uuid[6] & 0x0f | 0x80;
-        uuid[8] = uuid[8] & 0x3f | 0x80;
-        put(3, &uuid);
-        // The NVM command set.
-        put(4, &[0]);
-        Ok(())
-    }
+/// Names that no other namespace has.
+fn descriptors(namespace: &Namespace, facts: &Facts) -> Vec<u8> {
+    let mut page = vec![0; IDENTIFY];
+    let mut at = 0;
+    let mut put = |kind: u8, value: &[u8]| {
+        page[at] = kind;
+        page[at + 1] = value.len() as u8;
+        page[at + 4..at + 4 + value.len()].copy_from_slice(value);
+        at += 4 + value.len();
+    };
+    let nguid = facts.nguid(namespace.salt);
+    put(2, &nguid);
+    // A UUID of version 8 (made by a rule of one's own) of the same bytes.
+    let mut uuid = nguid;
+    uuid[6] = uuid[6] & 0x0f | 0x80;
+    uuid[8] = uuid[8] & 0x3f | 0x80;
+    put(3, &uuid);
+    // The NVM command set.
+    put(4, &[0]);
+    page
 }
 
 /// What a controller says of itself that offers everything, and how much is left to make namespaces of.
@@ -336,7 +319,7 @@ fn full_controller(data: &mut ControllerData, unallocated: u128) {
     // One self-test at a time in the subsystem.
     data.dsto = 1;
     data.lpa |= 1 << 4;
-    data.pels.set(persistent::MOST_64K);
+    data.pels.set(history::MOST_64K);
     // Copy, and its formats.
     data.oncs.set(data.oncs.get() | 1 << 8);
     data.ocfs.set(copy::FORMATS);

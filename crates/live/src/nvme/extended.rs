@@ -8,7 +8,6 @@
 use model::management::{LbaFormat, RelativePerformance};
 
 use super::protection::{Guard, Protection, Tuple};
-use crate::served::Served;
 use crate::setup::Setup;
 
 /// What protection information the added formats have.
@@ -44,12 +43,11 @@ pub fn add_formats(setup: &mut Setup) {
     setup.added_formats = ADDED.len();
 }
 
-/// What a drive's format of this number has room for.
-pub(super) fn tuple(drive: &Served, number: usize) -> Tuple {
-    let all = drive.model().management().lba_formats.len();
-    let added = number.checked_sub(all - drive.added_formats());
-    let added = added.and_then(|index| ADDED.get(index));
-    added.copied().unwrap_or_default()
+/// What each of a drive's formats has room for, of which the last `added` are ours.
+pub(super) fn tuples(formats: usize, added: usize) -> Vec<Tuple> {
+    let own = formats.saturating_sub(added);
+    let own = std::iter::repeat_n(Tuple::default(), own);
+    own.chain(ADDED.into_iter().take(added)).collect()
 }
 
 /// How Identify tells of a format: bits 6:0 of storage tag, 8:7 guard, 12:9 guard if that is qualified.
@@ -63,19 +61,18 @@ fn told(tuple: Tuple) -> u32 {
     u32::from(tuple.storage) | guard
 }
 
-/// Identify Namespace of the NVM command set (CNS 05h).
-pub(super) fn page(drive: &Served, protection: Protection, page: &mut [u8]) {
-    if drive.added_formats() == 0 {
+/// Identify Namespace of the NVM command set (CNS 05h): nothing to tell of a drive's own formats.
+pub(super) fn page(tuples: &[Tuple], added: usize, protection: Protection, page: &mut [u8]) {
+    if added == 0 {
         return;
     }
-    let formats = drive.model().management().lba_formats.len().min(16);
     let ones = (1u64 << protection.tuple.storage) - 1;
     page[..8].copy_from_slice(&ones.to_le_bytes());
     // Storage tags are checked by reads; qualified formats.
     page[8] = 0b1100;
     // Masks of storage tags: none.
     page[9] = 2;
-    for (number, place) in page[12..].chunks_exact_mut(4).take(formats).enumerate() {
-        place.copy_from_slice(&told(tuple(drive, number)).to_le_bytes());
+    for (place, &tuple) in page[12..].chunks_exact_mut(4).take(16).zip(tuples) {
+        place.copy_from_slice(&told(tuple).to_le_bytes());
     }
 }

@@ -1,13 +1,19 @@
 //! What the controller asks of the drives: the one place that knows what a served drive can do.
+//!
+//! Admin commands ask [`Drives`] and are answered with plain values, so that they can be tested without a drive.
 
+use model::Time;
 use model::management::{Health, LbaFormat, Operation, Refusal, SanitizeStatus};
 use model::media::Medium;
 
 use super::extended;
-use super::protection::Protection;
+use super::protection::{Protection, Tuple};
 use super::wire::Status;
-use crate::port::Port;
-use crate::served::Served;
+use crate::clock::Wall;
+use crate::faults::Fault;
+use crate::port::{Notice, Port};
+use crate::served::{Outcome, Served};
+use crate::store::Share;
 
 /// What a drive is.
 #[derive(Clone, Debug)]
@@ -18,21 +24,25 @@ pub(super) struct Facts {
     pub(super) firmware: String,
     pub(super) warning_kelvin: u16,
     pub(super) critical_kelvin: u16,
+    /// Whether it has a volatile write cache.
     pub(super) write_cache: bool,
+    /// Whether it has one that is on.
+    pub(super) write_cache_enabled: bool,
     pub(super) bytes: u64,
     pub(super) read_only: bool,
     pub(super) power_limits_watts: Vec<f64>,
     pub(super) formats: Vec<LbaFormat>,
+    /// What each format has room for.
+    pub(super) tuples: Vec<Tuple>,
+    /// How many formats are not the drive's own: the last ones.
+    pub(super) added_formats: usize,
     /// Number of the one in use.
     pub(super) format: usize,
     pub(super) protection: Protection,
     pub(super) max_transfer: Option<u32>,
     pub(super) io_queues: u16,
-}
-
-fn drive_protection(drive: &Served) -> Protection {
-    let tuple = extended::tuple(drive, drive.model().lba_format_number());
-    Protection::of(drive.protection(), tuple)
+    /// How hosts have divided it into namespaces, if they have.
+    pub(super) shares: Option<Vec<Share>>,
 }
 
 fn kelvin(celsius: f64) -> u16 {
@@ -40,9 +50,14 @@ fn kelvin(celsius: f64) -> u16 {
 }
 
 impl Facts {
-    pub(super) fn of(drive: &Served) -> Facts {
+    fn of(drive: &Served) -> Facts {
         let sheet = drive.sheet();
         let management = drive.model().management();
+        let formats = management.lba_formats.clone();
+        let added_formats = drive.added_formats();
+        let tuples = extended::tuples(formats.len(), added_formats);
+        let format = drive.model().lba_format_number();
+        let tuple = tuples.get(format).copied().unwrap_or_default();
         Facts {
             vendor: sheet.nvme.vendor_id,
             model: sheet.nvme.model_number.clone(),
@@ -51,15 +66,24 @@ impl Facts {
             warning_kelvin: kelvin(management.thermal.warning_celsius),
             critical_kelvin: kelvin(management.thermal.critical_celsius),
             write_cache: drive.has_write_cache(),
+            write_cache_enabled: drive.write_cache_enabled(),
             bytes: drive.bytes(),
             read_only: drive.read_only(),
             power_limits_watts: management.power_limits_watts.clone(),
-            formats: management.lba_formats.clone(),
-            format: drive.model().lba_format_number(),
-            protection: drive_protection(drive),
+            formats,
+            tuples,
+            added_formats,
+            format,
+            protection: Protection::of(drive.protection(), tuple),
             max_transfer: sheet.config.max_transfer(),
             io_queues: sheet.io_queues,
+            shares: drive.shares().map(<[Share]>::to_vec),
         }
+    }
+
+    /// Protection information as a host wants it, of the format of this number.
+    pub(super) fn protection_of(&self, number: usize, dps: u8) -> Protection {
+        Protection::of(dps, self.tuples.get(number).copied().unwrap_or_default())
     }
 
     /// A name for a namespace that no other has: made of the drive's model and serial number and, if hosts have created
@@ -85,115 +109,207 @@ impl Facts {
     }
 }
 
-/// Health of a drive.
-pub(super) fn health(port: &mut Port<'_>, drive: usize) -> Health {
-    let now = port.model_time(drive);
-    port.drive(drive).health(now)
-}
-
-/// Ranges in bytes of a drive that cannot be read.
-pub(super) fn unreadable(port: &mut Port<'_>, drive: usize) -> Vec<(u64, u64)> {
-    port.drive(drive).unreadable()
+/// Why a drive could not, as NVMe says it.
+pub(super) fn status_of(outcome: Outcome) -> Status {
+    match outcome {
+        Outcome::Success => Status::SUCCESS,
+        Outcome::OutOfRange => Status::LBA_OUT_OF_RANGE,
+        Outcome::UnrecoveredRead => Status::UNRECOVERED_READ,
+        Outcome::WriteFault => Status::WRITE_FAULT,
+        Outcome::NoSpace => Status::CAPACITY_EXCEEDED,
+        Outcome::ReadOnly => Status::WRITE_PROTECTED,
+        Outcome::Formatting => Status::FORMAT_IN_PROGRESS,
+        Outcome::Busy => Status::COMMAND_INTERRUPTED,
+        Outcome::PowerLoss | Outcome::Failed => Status::INTERNAL_ERROR,
+    }
 }
 
 /// Whether a long operation has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Begun {
     Yes,
-    /// Commands are inside.
+    /// Commands are in flight.
     Busy,
     Refused,
 }
 
-impl Begun {
-    fn of(port: &mut Port<'_>, drive: usize, result: Result<Operation, Refusal>) -> Begun {
-        match result {
-            Ok(operation) => {
-                if port.clock().free() {
-                    // Without a clock it is over at once.
-                    port.drive(drive).operation(operation.until);
-                }
-                Begun::Yes
+/// The drives as an administrator sees them, each by its index, and the connections that are to hear of changes.
+pub(super) trait Drives {
+    /// What the drive is.
+    fn facts(&mut self, drive: usize) -> Facts;
+    /// Its health now.
+    fn health(&mut self, drive: usize) -> Health;
+    /// Ranges in bytes (start, end) that cannot be read.
+    fn unreadable(&mut self, drive: usize) -> Vec<(u64, u64)>;
+    /// Changes with [`Drives::unreadable`].
+    fn unreadable_changes(&mut self, drive: usize) -> u16;
+    /// What the sanitize log says.
+    fn sanitized(&mut self, drive: usize) -> SanitizeStatus;
+    /// Whole seconds of wall time that a format takes.
+    fn format_seconds(&mut self, drive: usize) -> u32;
+    /// The format or sanitize in progress.
+    fn operation(&mut self, drive: usize) -> Option<Operation>;
+    /// Time of its model.
+    fn now(&mut self, drive: usize) -> Time;
+    /// Wall time.
+    fn wall(&self) -> Wall;
+    /// Whether everything is done as fast as it can be, without a clock.
+    fn free(&self) -> bool;
+
+    /// Begins a format, which sets the protection information too.
+    fn begin_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun;
+    /// A drive of which nothing is in use takes another format at once.
+    fn adopt_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun;
+    /// Begins a sanitize.
+    fn begin_sanitize(&mut self, drive: usize) -> Begun;
+    /// Sets the power state of this number; refused if the drive has none such.
+    fn set_power_state(&mut self, drive: usize, state: u32) -> Result<(), Status>;
+    /// Switches the volatile write cache.
+    fn enable_write_cache(&mut self, drive: usize, on: bool) -> Result<(), Status>;
+    /// Forgets what is stored in a range of bytes.
+    fn discard(&mut self, drive: usize, first: u64, bytes: u64) -> Result<(), Status>;
+    /// The drive remembers that it is divided like this.
+    fn divide(&mut self, drive: usize, shares: Option<Vec<Share>>) -> Result<(), Status>;
+    /// Its power goes and comes back, after the answer.
+    fn cut_power(&mut self, drive: usize) -> Result<(), Status>;
+    /// Counts an entry in the error log.
+    fn count_error(&mut self, drive: usize);
+
+    /// The connection with this number is to look what has happened.
+    fn ring(&mut self, endpoint: u32);
+    /// The connection that asks is to look what has happened.
+    fn ring_back(&mut self);
+    /// All connections are told.
+    fn notify(&mut self, drive: usize, notice: Notice);
+}
+
+/// What a refusal of an operation means; without a clock an operation that has begun is over at once.
+fn begun(port: &mut Port<'_>, drive: usize, result: Result<Operation, Refusal>) -> Begun {
+    match result {
+        Ok(operation) => {
+            if port.clock().free() {
+                port.drive(drive).operation(operation.until);
             }
-            Err(Refusal::Busy) => Begun::Busy,
-            Err(_) => Begun::Refused,
+            Begun::Yes
         }
-    }
-}
-
-/// What the sanitize log says.
-pub(super) fn sanitized(port: &mut Port<'_>, drive: usize) -> SanitizeStatus {
-    let now = port.model_time(drive);
-    port.drive(drive).sanitize_status(now)
-}
-
-/// Whole seconds of wall time that a format takes.
-pub(super) fn format_seconds(port: &mut Port<'_>, drive: usize) -> u32 {
-    let span = port.drive(drive).model().format_duration();
-    port.clock().on_the_wall(span).seconds().min(4e9) as u32
-}
-
-/// Bytes of metadata in the format of this number, if there is such a format.
-pub(super) fn format_metadata(port: &mut Port<'_>, drive: usize, number: usize) -> Option<u16> {
-    let formats = &port.drive(drive).model().management().lba_formats;
-    formats.get(number).map(|format| format.metadata)
-}
-
-/// Begins a format, which sets the protection information too.
-pub(super) fn begin_format(port: &mut Port<'_>, drive: usize, number: usize, dps: u8) -> Begun {
-    let now = port.model_time(drive);
-    let result = port.drive(drive).format(now, number, dps);
-    Begun::of(port, drive, result)
-}
-
-/// Protection information as a host wants it, of a format of this number.
-pub(super) fn protection(port: &mut Port<'_>, drive: usize, number: usize, dps: u8) -> Protection {
-    Protection::of(dps, extended::tuple(port.drive(drive), number))
-}
-
-/// A drive of which nothing is in use takes another format at once.
-pub(super) fn adopt_format(port: &mut Port<'_>, drive: usize, number: usize, dps: u8) -> Begun {
-    let now = port.model_time(drive);
-    match port.drive(drive).adopt_format(now, number, dps) {
-        Ok(()) => Begun::Yes,
         Err(Refusal::Busy) => Begun::Busy,
         Err(_) => Begun::Refused,
     }
 }
 
-/// Begins a sanitize.
-pub(super) fn begin_sanitize(port: &mut Port<'_>, drive: usize) -> Begun {
-    let now = port.model_time(drive);
-    let result = port.drive(drive).sanitize(now);
-    Begun::of(port, drive, result)
-}
+impl Drives for Port<'_> {
+    fn facts(&mut self, drive: usize) -> Facts {
+        Facts::of(self.drive(drive))
+    }
 
-/// The format or sanitize in progress.
-pub(super) fn operation(port: &mut Port<'_>, drive: usize) -> Option<Operation> {
-    let now = port.model_time(drive);
-    port.drive(drive).operation(now)
-}
+    fn health(&mut self, drive: usize) -> Health {
+        let now = self.model_time(drive);
+        self.drive(drive).health(now)
+    }
 
-/// Percent of it that are left to do.
-pub(super) fn percent_left(port: &mut Port<'_>, drive: usize) -> u8 {
-    let now = port.model_time(drive);
-    let operation = port.drive(drive).operation(now);
-    operation.map_or(0, |it| (100.0 * (1.0 - it.progress(now))).ceil() as u8)
-}
+    fn unreadable(&mut self, drive: usize) -> Vec<(u64, u64)> {
+        self.drive(drive).unreadable()
+    }
 
-/// Sets the power state of this number.
-///
-/// # Errors
-/// [`Status::INVALID_FIELD`] if the drive has no such state.
-pub(super) fn set_power_state(port: &mut Port<'_>, drive: usize, state: u32) -> Result<(), Status> {
-    let served = port.drive(drive);
-    let limits = &served.model().management().power_limits_watts;
-    match limits.get(state as usize) {
-        Some(&watts) => served
-            .set_power_limit(watts)
-            .map_err(|_| Status::INVALID_FIELD),
-        // A drive without a governor has one state.
-        None if limits.is_empty() && state == 0 => Ok(()),
-        None => Err(Status::INVALID_FIELD),
+    fn unreadable_changes(&mut self, drive: usize) -> u16 {
+        self.drive(drive).unreadable_changes()
+    }
+
+    fn sanitized(&mut self, drive: usize) -> SanitizeStatus {
+        let now = self.model_time(drive);
+        self.drive(drive).sanitize_status(now)
+    }
+
+    fn format_seconds(&mut self, drive: usize) -> u32 {
+        let span = self.drive(drive).model().format_duration();
+        self.clock().on_the_wall(span).seconds().min(4e9) as u32
+    }
+
+    fn operation(&mut self, drive: usize) -> Option<Operation> {
+        let now = self.model_time(drive);
+        self.drive(drive).operation(now)
+    }
+
+    fn now(&mut self, drive: usize) -> Time {
+        self.model_time(drive)
+    }
+
+    fn wall(&self) -> Wall {
+        Port::wall(self)
+    }
+
+    fn free(&self) -> bool {
+        self.clock().free()
+    }
+
+    fn begin_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun {
+        let now = self.model_time(drive);
+        let result = self.drive(drive).format(now, number, dps);
+        begun(self, drive, result)
+    }
+
+    fn adopt_format(&mut self, drive: usize, number: usize, dps: u8) -> Begun {
+        let now = self.model_time(drive);
+        match self.drive(drive).adopt_format(now, number, dps) {
+            Ok(()) => Begun::Yes,
+            Err(Refusal::Busy) => Begun::Busy,
+            Err(_) => Begun::Refused,
+        }
+    }
+
+    fn begin_sanitize(&mut self, drive: usize) -> Begun {
+        let now = self.model_time(drive);
+        let result = self.drive(drive).sanitize(now);
+        begun(self, drive, result)
+    }
+
+    fn set_power_state(&mut self, drive: usize, state: u32) -> Result<(), Status> {
+        let served = self.drive(drive);
+        let limits = &served.model().management().power_limits_watts;
+        match limits.get(state as usize) {
+            Some(&watts) => served
+                .set_power_limit(watts)
+                .map_err(|_| Status::INVALID_FIELD),
+            // A drive without a governor has one state.
+            None if limits.is_empty() && state == 0 => Ok(()),
+            None => Err(Status::INVALID_FIELD),
+        }
+    }
+
+    fn enable_write_cache(&mut self, drive: usize, on: bool) -> Result<(), Status> {
+        let done = self.drive(drive).enable_write_cache(on);
+        done.map_err(status_of)
+    }
+
+    fn discard(&mut self, drive: usize, first: u64, bytes: u64) -> Result<(), Status> {
+        let now = self.model_time(drive);
+        let gone = self.drive(drive).discard(now, first, bytes);
+        gone.map_err(|_| Status::INTERNAL_ERROR)
+    }
+
+    fn divide(&mut self, drive: usize, shares: Option<Vec<Share>>) -> Result<(), Status> {
+        let written = self.drive(drive).divide(shares);
+        written.map_err(|_| Status::INTERNAL_ERROR)
+    }
+
+    fn cut_power(&mut self, drive: usize) -> Result<(), Status> {
+        let cut = self.fault(drive, Fault::PowerCut);
+        cut.map_err(|_| Status::INTERNAL_ERROR)
+    }
+
+    fn count_error(&mut self, drive: usize) {
+        self.drive(drive).count_error_log_entry();
+    }
+
+    fn ring(&mut self, endpoint: u32) {
+        Port::ring(self, endpoint);
+    }
+
+    fn ring_back(&mut self) {
+        Port::ring(self, self.me());
+    }
+
+    fn notify(&mut self, drive: usize, notice: Notice) {
+        Port::notify(self, drive, notice);
     }
 }

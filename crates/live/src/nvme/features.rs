@@ -4,13 +4,11 @@
 //! fabrics there are none.
 //! Source: NVM Express Base Specification 1.4, chapter 5.21; 2.0, figures 330 (interrupts) and 361 (host behavior).
 
-use super::admin::Answer;
-use super::connection::Connection;
-use super::controller::Features;
-use super::facts;
-use super::io::status_of;
+use super::answer::Answer;
+use super::controller::{Features, HOST_BEHAVIOR};
+use super::facts::Drives;
+use super::target::Target;
 use super::wire::{Sqe, Status};
-use crate::port::Port;
 
 /// Numbers of features.
 pub mod feature {
@@ -54,174 +52,156 @@ const SUPPORTED: u32 = 3;
 const CHANGEABLE: u64 = 1 << 2;
 /// Save the value.
 const SAVE: u32 = 1 << 31;
-/// Bytes of Host Behavior Support that mean something: command retry, telemetry, format extension, dispersed namespaces,
-/// formats of Copy (two bytes).
-pub(super) const HOST_BEHAVIOR: usize = 6;
 /// Most power states.
 const STATES: u32 = 32;
 
-impl Connection {
-    pub(super) fn get_features(
-        &mut self,
-        sqe: &Sqe,
-        port: &mut Port<'_>,
-    ) -> Result<Answer, Status> {
-        let number = sqe.cdw10.get() as u8;
-        let select = sqe.cdw10.get() >> 8 & 7;
-        let mut shared = self.shared.borrow_mut();
-        let write_cache = shared.write_cache;
-        let queues = u32::from(shared.io_queues()) - 1;
-        let drives = shared.options.drives.clone();
-        let controller = shared.controller(self.queue.controller);
-        let controller = controller.ok_or(Status::INTERNAL_ERROR)?;
-        let features = match select {
-            0 => controller.features,
-            DEFAULT | SAVED => *controller.defaults(),
-            SUPPORTED => return capabilities(number, write_cache).map(Answer::Done),
-            _ => return Err(Status::INVALID_FIELD),
-        };
-        let dw0 = match number {
-            feature::ARBITRATION => features.arbitration,
-            feature::POWER => features.power_state,
-            feature::TEMPERATURE => threshold(&features, sqe.cdw11.get())?,
-            feature::ERROR_RECOVERY => features.error_recovery,
-            feature::WRITE_CACHE if write_cache => {
-                // Switched on by default.
-                let on = drives.iter().all(|&it| {
-                    !port.drive(it).has_write_cache() || port.drive(it).write_cache_enabled()
-                });
-                u32::from(on || select != 0)
-            }
-            feature::QUEUES => features.queues.unwrap_or(queues | queues << 16),
-            feature::COALESCING => features.coalescing,
-            feature::VECTOR => {
-                let vector = vector(sqe.cdw11.get(), queues)?;
-                vector | u32::from(features.uncoalesced >> vector & 1 != 0) << 16
-            }
-            feature::ATOMICITY => features.atomicity,
-            feature::EVENTS => features.events,
-            feature::LBA_STATUS => features.lba_status,
-            feature::KEEP_ALIVE => features.keep_alive_ms,
-            feature::TIMESTAMP => {
-                let (stamp, origin) = timestamp(&features, port.wall().ns());
-                self.page.clear();
-                self.page.extend_from_slice(&stamp.to_le_bytes()[..6]);
-                self.page.extend_from_slice(&[origin, 0]);
-                return Ok(Answer::Page);
-            }
-            feature::HOST_BEHAVIOR => {
-                self.page.clear();
-                self.page.resize(512, 0);
-                self.page[..HOST_BEHAVIOR].copy_from_slice(&features.host_behavior);
-                return Ok(Answer::Page);
-            }
-            feature::HOST_ID => {
-                self.page.clear();
-                self.page.extend_from_slice(&controller.host_id);
-                return Ok(Answer::Page);
-            }
-            _ => return Err(Status::INVALID_FIELD),
-        };
-        Ok(Answer::Done(dw0.into()))
-    }
+/// Get Features.
+pub(super) fn get(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    drives: &mut dyn Drives,
+) -> Result<Answer, Status> {
+    let number = sqe.cdw10.get() as u8;
+    let select = sqe.cdw10.get() >> 8 & 7;
+    let subsystem = &target.subsystem;
+    let write_cache = subsystem.write_cache;
+    let queues = u32::from(subsystem.io_queues) - 1;
+    let controller = target.controllers.get(controller);
+    let controller = controller.ok_or(Status::INTERNAL_ERROR)?;
+    let features = match select {
+        0 => controller.features,
+        DEFAULT | SAVED => *controller.defaults(),
+        SUPPORTED => return capabilities(number, write_cache).map(Answer::Done),
+        _ => return Err(Status::INVALID_FIELD),
+    };
+    let dw0 = match number {
+        feature::ARBITRATION => features.arbitration,
+        feature::POWER => features.power_state,
+        feature::TEMPERATURE => threshold(&features, sqe.cdw11.get())?,
+        feature::ERROR_RECOVERY => features.error_recovery,
+        feature::WRITE_CACHE if write_cache => {
+            // Switched on by default.
+            let on = subsystem.options.drives.iter().all(|&it| {
+                let facts = drives.facts(it);
+                !facts.write_cache || facts.write_cache_enabled
+            });
+            u32::from(on || select != 0)
+        }
+        feature::QUEUES => features.queues.unwrap_or(queues | queues << 16),
+        feature::COALESCING => features.coalescing,
+        feature::VECTOR => {
+            let vector = vector(sqe.cdw11.get(), queues)?;
+            vector | u32::from(features.uncoalesced >> vector & 1 != 0) << 16
+        }
+        feature::ATOMICITY => features.atomicity,
+        feature::EVENTS => features.events,
+        feature::LBA_STATUS => features.lba_status,
+        feature::KEEP_ALIVE => features.keep_alive_ms,
+        feature::TIMESTAMP => {
+            let (stamp, origin) = timestamp(&features, drives.wall().ns());
+            let page = [&stamp.to_le_bytes()[..6], &[origin, 0]].concat();
+            return Ok(Answer::Page(page));
+        }
+        feature::HOST_BEHAVIOR => {
+            let mut page = vec![0; 512];
+            page[..HOST_BEHAVIOR].copy_from_slice(&features.host_behavior);
+            return Ok(Answer::Page(page));
+        }
+        feature::HOST_ID => return Ok(Answer::Page(controller.host_id.to_vec())),
+        _ => return Err(Status::INVALID_FIELD),
+    };
+    Ok(Answer::Done(dw0.into()))
+}
 
-    /// Set Features, noted among the persistent events.
-    pub(super) fn set_and_note(
-        &mut self,
-        slot: u16,
-        sqe: &Sqe,
-        port: &mut Port<'_>,
-    ) -> Result<Answer, Status> {
-        let (id, at) = (self.queue.controller, port.wall());
-        let before = self
-            .shared
-            .borrow_mut()
-            .controller(id)
-            .map(|it| it.features);
-        let answer = self.set_features(slot, sqe, port)?;
-        let history = &mut self.shared.borrow_mut().history;
-        let dw0 = match answer {
-            Answer::Done(dwords) => dwords as u32,
-            _ => 0,
-        };
-        match before {
-            Some(before) if sqe.cdw10.get() as u8 == feature::TIMESTAMP => {
-                history.timestamp_set(id, timestamp(&before, at.ns()).0, at);
-            }
-            _ => history.feature_set(id, sqe, dw0, at),
+/// Set Features, noted among the persistent events.
+pub(super) fn set(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    data: &[u8],
+    drives: &mut dyn Drives,
+) -> Result<Answer, Status> {
+    let at = drives.wall();
+    let before = target.controller(controller).map(|it| it.features);
+    let dw0 = set_only(target, controller, sqe, data, drives)?;
+    let history = &mut target.history;
+    match before {
+        Some(before) if sqe.cdw10.get() as u8 == feature::TIMESTAMP => {
+            history.timestamp_set(controller, timestamp(&before, at.ns()).0, at);
         }
-        Ok(answer)
+        _ => history.feature_set(controller, sqe, dw0, at),
     }
+    Ok(Answer::Done(dw0.into()))
+}
 
-    fn set_features(
-        &mut self,
-        slot: u16,
-        sqe: &Sqe,
-        port: &mut Port<'_>,
-    ) -> Result<Answer, Status> {
-        if sqe.cdw10.get() & SAVE != 0 {
-            return Err(Status::FEATURE_NOT_SAVEABLE);
-        }
-        let (number, value) = (sqe.cdw10.get() as u8, sqe.cdw11.get());
-        let data = &self.slots[slot].data;
-        let mut shared = self.shared.borrow_mut();
-        let most = u32::from(shared.io_queues()) - 1;
-        let write_cache = shared.write_cache;
-        let drives = shared.options.drives.clone();
-        let controller = shared.controller(self.queue.controller);
-        let controller = controller.ok_or(Status::INTERNAL_ERROR)?;
-        let features = &mut controller.features;
-        match number {
-            feature::ARBITRATION => features.arbitration = value,
-            feature::POWER => {
-                let state = value & (STATES - 1);
-                for drive in drives {
-                    facts::set_power_state(port, drive, state)?;
-                }
-                features.power_state = state;
-            }
-            feature::TEMPERATURE => set_threshold(features, value)?,
-            feature::ERROR_RECOVERY => features.error_recovery = value,
-            feature::WRITE_CACHE if write_cache => {
-                for drive in drives {
-                    if port.drive(drive).has_write_cache() {
-                        let done = port.drive(drive).enable_write_cache(value & 1 != 0);
-                        done.map_err(status_of)?;
-                    }
-                }
-            }
-            feature::QUEUES => {
-                let (submission, completion) = (value & 0xffff, value >> 16);
-                if submission == 0xffff || completion == 0xffff {
-                    return Err(Status::INVALID_FIELD);
-                }
-                let granted = submission.min(most) | completion.min(most) << 16;
-                features.queues = Some(granted);
-                return Ok(Answer::Done(granted.into()));
-            }
-            feature::COALESCING => features.coalescing = value & 0xffff,
-            feature::VECTOR => set_vector(features, value, most)?,
-            feature::ATOMICITY => features.atomicity = value & 1,
-            feature::EVENTS => features.events = value,
-            // How often the controller reports; how often a host should ask is the controller's.
-            feature::LBA_STATUS => features.lba_status = value & 0xffff,
-            feature::KEEP_ALIVE => features.keep_alive_ms = value,
-            feature::TIMESTAMP => {
-                let bytes = data.first_chunk::<8>();
-                let bytes = *bytes.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
-                let stamp = u64::from_le_bytes(bytes) & 0xffff_ffff_ffff;
-                features.timestamp = Some((stamp, port.wall().ns()));
-            }
-            feature::HOST_BEHAVIOR => {
-                let bytes = data.first_chunk::<HOST_BEHAVIOR>();
-                features.host_behavior = *bytes.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
-            }
-            // Over fabrics it is set by Connect.
-            feature::HOST_ID => return Err(Status::COMMAND_SEQUENCE),
-            _ => return Err(Status::INVALID_FIELD),
-        }
-        Ok(Answer::Done(0))
+/// The same, not noted: dword 0.
+fn set_only(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    data: &[u8],
+    drives: &mut dyn Drives,
+) -> Result<u32, Status> {
+    if sqe.cdw10.get() & SAVE != 0 {
+        return Err(Status::FEATURE_NOT_SAVEABLE);
     }
+    let (number, value) = (sqe.cdw10.get() as u8, sqe.cdw11.get());
+    let subsystem = &target.subsystem;
+    let most = u32::from(subsystem.io_queues) - 1;
+    let write_cache = subsystem.write_cache;
+    let controller = target.controllers.get(controller);
+    let controller = controller.ok_or(Status::INTERNAL_ERROR)?;
+    let features = &mut controller.features;
+    match number {
+        feature::ARBITRATION => features.arbitration = value,
+        feature::POWER => {
+            let state = value & (STATES - 1);
+            for &drive in &subsystem.options.drives {
+                drives.set_power_state(drive, state)?;
+            }
+            features.power_state = state;
+        }
+        feature::TEMPERATURE => set_threshold(features, value)?,
+        feature::ERROR_RECOVERY => features.error_recovery = value,
+        feature::WRITE_CACHE if write_cache => {
+            for &drive in &subsystem.options.drives {
+                if drives.facts(drive).write_cache {
+                    drives.enable_write_cache(drive, value & 1 != 0)?;
+                }
+            }
+        }
+        feature::QUEUES => {
+            let (submission, completion) = (value & 0xffff, value >> 16);
+            if submission == 0xffff || completion == 0xffff {
+                return Err(Status::INVALID_FIELD);
+            }
+            let granted = submission.min(most) | completion.min(most) << 16;
+            features.queues = Some(granted);
+            return Ok(granted);
+        }
+        feature::COALESCING => features.coalescing = value & 0xffff,
+        feature::VECTOR => set_vector(features, value, most)?,
+        feature::ATOMICITY => features.atomicity = value & 1,
+        feature::EVENTS => features.events = value,
+        // How often the controller reports; how often a host should ask is the controller's.
+        feature::LBA_STATUS => features.lba_status = value & 0xffff,
+        feature::KEEP_ALIVE => features.keep_alive_ms = value,
+        feature::TIMESTAMP => {
+            let bytes = data.first_chunk::<8>();
+            let bytes = *bytes.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
+            let stamp = u64::from_le_bytes(bytes) & 0xffff_ffff_ffff;
+            features.timestamp = Some((stamp, drives.wall().ns()));
+        }
+        feature::HOST_BEHAVIOR => {
+            let bytes = data.first_chunk::<HOST_BEHAVIOR>();
+            features.host_behavior = *bytes.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
+        }
+        // Over fabrics it is set by Connect.
+        feature::HOST_ID => return Err(Status::COMMAND_SEQUENCE),
+        _ => return Err(Status::INVALID_FIELD),
+    }
+    Ok(0)
 }
 
 fn capabilities(number: u8, write_cache: bool) -> Result<u64, Status> {

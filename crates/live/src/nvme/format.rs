@@ -1,20 +1,16 @@
-//! Format NVM and Sanitize, which take as long as they do on that drive; and what else happens by itself.
+//! Format NVM and Sanitize, which take as long as they do on that drive.
 //!
 //! A format begins when the commands that are in the drive have left it, and its completion comes when it is done.
 //! Meanwhile I/O is refused with the status that says why. Cryptographic erase is done as a user data erase.
 //! Source: NVM Express Base Specification 1.4, chapters 5.23 and 5.24.
 
-use super::admin::Answer;
-use super::connection::Connection;
-use super::controller::Notification;
-use super::facts::{self, Begun};
-use super::lba_status;
-use super::self_test::{self, Ended};
-use super::slots::Stage;
-use super::target::Work;
+use super::answer::{Answer, Later};
+use super::facts::{Begun, Drives};
+use super::self_test::Ended;
+use super::subsystem::Work;
+use super::target::Target;
 use super::wire::{Sqe, Status};
-use crate::outbox::Outbox;
-use crate::port::{Notice, Port};
+use crate::port::Notice;
 
 /// All namespaces.
 const ALL: u32 = u32::MAX;
@@ -40,226 +36,158 @@ impl Wanted {
     }
 }
 
-impl Connection {
-    /// The drives that a command for this namespace concerns.
-    pub(super) fn concerned(&self, nsid: u32) -> Result<Vec<u32>, Status> {
-        let mut shared = self.shared.borrow_mut();
-        if nsid == ALL {
-            return Ok(shared.present().map(|(nsid, _)| nsid).collect());
-        }
-        shared.active(self.queue.controller, nsid)?;
-        Ok(vec![nsid])
+/// Format NVM: begun, or to be begun when the drives are empty ([`go_on`]); [`ended`] says when it is done.
+pub(super) fn format(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    drives: &mut dyn Drives,
+) -> Result<Answer, Status> {
+    let wanted = Wanted::of(sqe.cdw10.get());
+    if wanted.erase > 2 || wanted.dps & 7 > 3 {
+        return Err(Status::INVALID_FIELD);
     }
-
-    pub(super) fn format(
-        &mut self,
-        slot: u16,
-        sqe: &Sqe,
-        port: &mut Port<'_>,
-    ) -> Result<Answer, Status> {
-        let wanted = Wanted::of(sqe.cdw10.get());
-        if wanted.erase > 2 || wanted.dps & 7 > 3 {
-            return Err(Status::INVALID_FIELD);
-        }
-        let mut concerned = self.concerned(sqe.nsid.get())?;
-        if self.is_full() {
-            // All namespaces have one format.
-            concerned = self.concerned(ALL)?;
-        }
-        {
-            let mut shared = self.shared.borrow_mut();
-            for &nsid in &concerned {
-                let namespace = shared.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
-                if namespace.format.is_some() {
-                    return Err(Status::FORMAT_IN_PROGRESS);
-                }
-                if namespace.sanitizing {
-                    return Err(Status::SANITIZE_IN_PROGRESS);
-                }
-                let metadata = facts::format_metadata(port, namespace.drive, wanted.number)
-                    .ok_or(Status::INVALID_FORMAT)?;
-                let protection =
-                    facts::protection(port, namespace.drive, wanted.number, wanted.dps);
-                if !protection.fits(metadata) {
-                    return Err(Status::INVALID_FORMAT);
-                }
-                // Metadata has no place of its own over fabrics.
-                if metadata > 0 && !wanted.extended && !namespace.strip {
-                    return Err(Status::INVALID_FORMAT);
-                }
-            }
-            for &nsid in &concerned {
-                if let Some(namespace) = shared.namespace(nsid) {
-                    namespace.format = Some(Work::Asked);
-                }
-            }
-            self_test::interrupt(&mut shared, Ended::Formatted, port);
-            let all = shared.options.full;
-            let controller = self.queue.controller;
-            shared
-                .history
-                .format_begins(controller, sqe, all, port.wall());
-        }
-        self.slots[slot].stage = Stage::Parked;
-        self.formats.push((slot, concerned));
-        self.begin_waiting(port);
-        port.ring(port.me());
-        Ok(Answer::Later)
+    let mut concerned = target.concerned(controller, sqe.nsid.get())?;
+    let all = target.subsystem.options.full;
+    if all {
+        // All namespaces have one format.
+        concerned = target.concerned(controller, ALL)?;
     }
-
-    /// Begins the formats whose drives are empty. At full speed they are then done.
-    fn begin_waiting(&mut self, port: &mut Port<'_>) {
-        let mut shared = self.shared.borrow_mut();
-        for (slot, concerned) in &self.formats {
-            // Drives whose format has begun: of several namespaces the first begins it.
-            let mut begun = Vec::new();
-            let wanted = Wanted::of(self.slots[*slot].sqe.cdw10.get());
-            for &nsid in concerned {
-                let Some(namespace) = shared.namespace(nsid) else {
-                    continue;
-                };
-                if namespace.format != Some(Work::Asked) {
-                    continue;
-                }
-                if begun.contains(&namespace.drive) {
-                    namespace.format = Some(Work::Begun);
-                    continue;
-                }
-                match facts::begin_format(port, namespace.drive, wanted.number, wanted.dps) {
-                    Begun::Yes => {
-                        namespace.format = Some(Work::Begun);
-                        begun.push(namespace.drive);
-                    }
-                    Begun::Busy => {}
-                    Begun::Refused => namespace.format = Some(Work::Refused),
-                }
-            }
-        }
-    }
-
-    pub(super) fn sanitize(&mut self, sqe: &Sqe, port: &mut Port<'_>) -> Result<Answer, Status> {
-        // 1: leave failure mode, 2: erase blocks, 3: overwrite, 4: crypto erase.
-        match sqe.cdw10.get() & 7 {
-            1 => return Ok(Answer::Done(0)),
-            2 => {}
-            _ => return Err(Status::INVALID_FIELD),
-        }
-        let mut shared = self.shared.borrow_mut();
-        if shared.present().any(|(_, it)| it.format.is_some()) {
+    for &nsid in &concerned {
+        let namespace = target.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+        if namespace.format.is_some() {
             return Err(Status::FORMAT_IN_PROGRESS);
         }
-        if shared.present().any(|(_, it)| it.sanitizing) {
+        if namespace.sanitizing {
             return Err(Status::SANITIZE_IN_PROGRESS);
         }
-        for drive in shared.options.drives.clone() {
-            match facts::begin_sanitize(port, drive) {
-                Begun::Yes => {}
-                // Commands are still inside: the host is to wait for them.
-                Begun::Busy => return Err(Status::COMMAND_SEQUENCE),
-                Begun::Refused => return Err(Status::INTERNAL_ERROR),
-            }
-            for namespace in shared.namespaces.iter_mut().flatten() {
-                namespace.sanitizing |= namespace.drive == drive;
-            }
+        let facts = drives.facts(namespace.drive);
+        let format = facts.formats.get(wanted.number);
+        let metadata = format.ok_or(Status::INVALID_FORMAT)?.metadata;
+        let protection = facts.protection_of(wanted.number, wanted.dps);
+        if !protection.fits(metadata) {
+            return Err(Status::INVALID_FORMAT);
         }
-        self_test::interrupt(&mut shared, Ended::Sanitized, port);
-        let controller = self.queue.controller;
-        shared.history.sanitize_begins(controller, sqe, port.wall());
-        drop(shared);
-        port.ring(port.me());
-        Ok(Answer::Done(0))
+        // Metadata has no place of its own over fabrics.
+        if metadata > 0 && !wanted.extended && !namespace.strip {
+            return Err(Status::INVALID_FORMAT);
+        }
     }
+    for &nsid in &concerned {
+        if let Some(namespace) = target.namespace(nsid) {
+            namespace.format = Some(Work::Asked);
+        }
+    }
+    let tests = &mut target.self_tests;
+    tests.interrupt(Ended::Formatted, &target.subsystem, drives);
+    target
+        .history
+        .format_begins(controller, sqe, all, drives.wall());
+    go_on(target, sqe, &concerned, drives);
+    drives.ring_back();
+    Ok(Answer::Later(Later::Format(concerned)))
+}
 
-    /// What happens by itself: formats and sanitizes that end, events to tell.
-    pub(super) fn attend(&mut self, out: &mut Outbox, port: &mut Port<'_>) {
-        if !self.formats.is_empty() {
-            self.begin_waiting(port);
-            self.end_formats(out, port);
+/// Begins the formats of those namespaces whose drives are empty. At full speed they are then done.
+pub(super) fn go_on(target: &mut Target, sqe: &Sqe, concerned: &[u32], drives: &mut dyn Drives) {
+    // Drives whose format has begun: of several namespaces the first begins it.
+    let mut begun = Vec::new();
+    let wanted = Wanted::of(sqe.cdw10.get());
+    for &nsid in concerned {
+        let Some(namespace) = target.namespace(nsid) else {
+            continue;
+        };
+        if namespace.format != Some(Work::Asked) {
+            continue;
         }
-        if !self.creations.is_empty() {
-            self.create_waiting(out, port);
+        if begun.contains(&namespace.drive) {
+            namespace.format = Some(Work::Begun);
+            continue;
         }
-        let mut shared = self.shared.borrow_mut();
-        self_test::settle(&mut shared, port);
-        let (mut ended, mut sanitized) = (false, None);
-        for namespace in shared.namespaces.iter_mut().flatten() {
-            let drive = namespace.drive;
-            if namespace.format == Some(Work::Orphaned) && facts::operation(port, drive).is_none() {
-                ended = true;
-                port.notify(drive, Notice::Namespace);
+        match drives.begin_format(namespace.drive, wanted.number, wanted.dps) {
+            Begun::Yes => {
+                namespace.format = Some(Work::Begun);
+                begun.push(namespace.drive);
             }
-            if namespace.sanitizing && facts::operation(port, drive).is_none() {
-                namespace.sanitizing = false;
-                sanitized = Some(drive);
-            }
+            Begun::Busy => {}
+            Begun::Refused => namespace.format = Some(Work::Refused),
         }
-        if let Some(drive) = sanitized {
-            let status = facts::sanitized(port, drive);
-            shared.history.sanitize_ends(status, port.wall());
-        }
-        let seen = lba_status::generation(&shared, port);
-        if let Some(it) = shared.controller(self.queue.controller) {
-            if sanitized.is_some() {
-                it.notify(Notification::SANITIZED);
-            }
-            if it
-                .lba_status_seen
-                .replace(seen)
-                .is_some_and(|before| before != seen)
-            {
-                it.notify(Notification::LBA_STATUS);
-            }
-        }
-        if ended {
-            shared.look(port);
-        }
-        drop(shared);
-        self.tell(out);
     }
+}
 
-    fn end_formats(&mut self, out: &mut Outbox, port: &mut Port<'_>) {
-        let mut done = Vec::new();
-        self.formats.retain(|(slot, concerned)| {
-            let mut shared = self.shared.borrow_mut();
-            let ended = concerned.iter().all(|&nsid| match shared.namespace(nsid) {
-                None => true,
-                Some(it) => match it.format {
-                    None => true,
-                    Some(Work::Asked) => false,
-                    Some(Work::Refused) => true,
-                    Some(Work::Begun | Work::Orphaned) => {
-                        facts::operation(port, it.drive).is_none()
-                    }
-                },
-            });
-            if ended {
-                done.push((*slot, concerned.clone()));
-            }
-            !ended
-        });
-        for (slot, concerned) in done {
-            let mut refused = false;
-            for nsid in concerned {
-                let mut shared = self.shared.borrow_mut();
-                if let Some(it) = shared.namespace(nsid) {
-                    refused |= it.format.take() == Some(Work::Refused);
-                    let drive = it.drive;
-                    drop(shared);
-                    port.notify(drive, Notice::Namespace);
-                }
-            }
-            let status = if refused {
-                Status::INTERNAL_ERROR
-            } else {
-                Status::SUCCESS
-            };
-            let sqe = self.slots[slot].sqe;
-            {
-                let (shared, id) = (&mut *self.shared.borrow_mut(), self.queue.controller);
-                shared.look(port);
-                shared.history.format_ends(id, &sqe, status, port.wall());
-            }
-            self.end(slot, status, out);
+/// Whether the format of these namespaces is over.
+pub(super) fn ended(target: &mut Target, concerned: &[u32], drives: &mut dyn Drives) -> bool {
+    concerned.iter().all(|&nsid| {
+        let namespace = target.namespace(nsid);
+        match namespace.and_then(|it| Some((it.drive, it.format?))) {
+            None | Some((_, Work::Refused)) => true,
+            Some((_, Work::Asked)) => false,
+            Some((drive, Work::Begun | Work::Orphaned)) => drives.operation(drive).is_none(),
+        }
+    })
+}
+
+/// Ends the format of these namespaces: the status of the command.
+pub(super) fn end(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    concerned: &[u32],
+    drives: &mut dyn Drives,
+) -> Status {
+    let mut refused = false;
+    for &nsid in concerned {
+        if let Some(it) = target.namespace(nsid) {
+            refused |= it.format.take() == Some(Work::Refused);
+            drives.notify(it.drive, Notice::Namespace);
         }
     }
+    let status = if refused {
+        Status::INTERNAL_ERROR
+    } else {
+        Status::SUCCESS
+    };
+    target.look(drives);
+    let history = &mut target.history;
+    history.format_ends(controller, sqe, status, drives.wall());
+    status
+}
+
+/// Sanitize: it is under way when the command ends.
+pub(super) fn sanitize(
+    target: &mut Target,
+    controller: u16,
+    sqe: &Sqe,
+    drives: &mut dyn Drives,
+) -> Result<Answer, Status> {
+    // 1: leave failure mode, 2: erase blocks, 3: overwrite, 4: crypto erase.
+    match sqe.cdw10.get() & 7 {
+        1 => return Ok(Answer::Done(0)),
+        2 => {}
+        _ => return Err(Status::INVALID_FIELD),
+    }
+    let subsystem = &mut target.subsystem;
+    if subsystem.present().any(|(_, it)| it.format.is_some()) {
+        return Err(Status::FORMAT_IN_PROGRESS);
+    }
+    if subsystem.present().any(|(_, it)| it.sanitizing) {
+        return Err(Status::SANITIZE_IN_PROGRESS);
+    }
+    for &drive in &subsystem.options.drives {
+        match drives.begin_sanitize(drive) {
+            Begun::Yes => {}
+            // Commands are still in flight: the host is to wait for them.
+            Begun::Busy => return Err(Status::COMMAND_SEQUENCE),
+            Begun::Refused => return Err(Status::INTERNAL_ERROR),
+        }
+        for namespace in subsystem.namespaces.iter_mut().flatten() {
+            namespace.sanitizing |= namespace.drive == drive;
+        }
+    }
+    let tests = &mut target.self_tests;
+    tests.interrupt(Ended::Sanitized, subsystem, drives);
+    let history = &mut target.history;
+    history.sanitize_begins(controller, sqe, drives.wall());
+    drives.ring_back();
+    Ok(Answer::Done(0))
 }

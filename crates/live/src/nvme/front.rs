@@ -7,7 +7,8 @@ use std::rc::Rc;
 use rustix::net::{getsockname, sockopt};
 
 use super::connection::Connection;
-use super::target::{Options, Target};
+use super::subsystem::Options;
+use super::target::Target;
 use crate::port::{Endpoint, Front, Socket};
 use crate::stream::Stream;
 

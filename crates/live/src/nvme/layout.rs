@@ -5,8 +5,7 @@
 //! Source: NVM Express Base Specification 2.0, chapter 8.11 (capacity is allocated in units of the controller's choice:
 //! 4 KiB).
 
-use super::target::Options;
-use crate::port::Port;
+use super::facts::Drives;
 use crate::store::Share;
 
 /// Capacity is allocated in multiples of this.
@@ -43,16 +42,16 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Looks at the drives for the first time: what they remember of namespaces.
-    pub(super) fn begin(&mut self, options: &Options, port: &mut Port<'_>) {
+    /// Looks at the drives for the first time: what they remember of namespaces, if hosts may divide them.
+    pub(super) fn begin(&mut self, served: &[usize], divides: bool, drives: &mut dyn Drives) {
         if std::mem::replace(&mut self.begun, true) {
             return;
         }
-        for &drive in &options.drives {
-            let served = port.drive(drive);
-            match served.shares() {
-                Some(shares) if options.full => {
-                    for share in shares {
+        for &drive in served {
+            let facts = drives.facts(drive);
+            match facts.shares {
+                Some(shares) if divides => {
+                    for share in &shares {
                         self.put(Some(share.nsid), Extent::of(drive, share));
                     }
                 }
@@ -60,7 +59,7 @@ impl Layout {
                     let whole = Extent {
                         drive,
                         first: 0,
-                        bytes: served.bytes(),
+                        bytes: facts.bytes,
                         salt: 0,
                         attached: true,
                     };

@@ -4,10 +4,9 @@
 //! actions give the same answer. Left out: which blocks are allocated (action 02h).
 //! Source: NVM Command Set Specification 1.0, chapters 4.2.1 (command) and 4.1.4.5 (log page 0Eh).
 
-use super::facts;
-use super::target::{Namespace, Target};
+use super::facts::Drives;
+use super::subsystem::{Namespace, Subsystem};
 use super::wire::{Sqe, Status};
-use crate::port::Port;
 
 /// Action: look at the medium too.
 const SCAN: u32 = 0x10;
@@ -70,22 +69,20 @@ fn answer(sqe: &Sqe, all: u64, ranges: &[(u64, u64)], most: usize) -> Result<Vec
 
 /// Get LBA Status of a namespace: at most `most` bytes.
 pub(super) fn command(
-    target: &mut Target,
+    namespace: &Namespace,
     sqe: &Sqe,
     most: usize,
-    port: &mut Port<'_>,
+    drives: &mut dyn Drives,
 ) -> Result<Vec<u8>, Status> {
-    let namespace = target.namespace(sqe.nsid.get());
-    let namespace = namespace.ok_or(Status::INVALID_NAMESPACE)?;
-    let ranges = blocks(namespace, &facts::unreadable(port, namespace.drive));
+    let ranges = blocks(namespace, &drives.unreadable(namespace.drive));
     answer(sqe, namespace.blocks, &ranges, most)
 }
 
 /// The log page: an element for each namespace that has unreadable blocks.
-pub(super) fn page(target: &Target, port: &mut Port<'_>) -> Vec<u8> {
+pub(super) fn page(subsystem: &Subsystem, drives: &mut dyn Drives) -> Vec<u8> {
     let (mut elements, mut body, mut sum) = (0u32, Vec::new(), 0u64);
-    for (nsid, namespace) in target.present() {
-        let ranges = blocks(namespace, &facts::unreadable(port, namespace.drive));
+    for (nsid, namespace) in subsystem.present() {
+        let ranges = blocks(namespace, &drives.unreadable(namespace.drive));
         if ranges.is_empty() {
             continue;
         }
@@ -105,16 +102,16 @@ pub(super) fn page(target: &Target, port: &mut Port<'_>) -> Vec<u8> {
     page.extend_from_slice(&elements.to_le_bytes());
     page.extend_from_slice(&(sum.min(u32::MAX.into()) as u32).to_le_bytes());
     page.extend_from_slice(&[0; 2]);
-    page.extend_from_slice(&generation(target, port).to_le_bytes());
+    page.extend_from_slice(&generation(subsystem, drives).to_le_bytes());
     page.extend_from_slice(&body);
     page
 }
 
 /// Changes with the log page.
-pub(super) fn generation(target: &Target, port: &mut Port<'_>) -> u16 {
-    let drives = target.options.drives.iter();
-    drives.fold(0, |sum: u16, &drive| {
-        sum.wrapping_add(port.drive(drive).unreadable_changes())
+pub(super) fn generation(subsystem: &Subsystem, drives: &mut dyn Drives) -> u16 {
+    let all = subsystem.options.drives.iter();
+    all.fold(0, |sum: u16, &drive| {
+        sum.wrapping_add(drives.unreadable_changes(drive))
     })
 }
 

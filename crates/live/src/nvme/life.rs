@@ -1,6 +1,7 @@
 //! The life of a connection: it opens, bytes and completions come, time passes, it ends.
 
-use super::connection::{Connection, Phase};
+use super::connection::Connection;
+use super::queue::Phase;
 use super::wire::{Encoder, PduType};
 use crate::clock::Wall;
 use crate::outbox::Outbox;
@@ -12,22 +13,17 @@ use crate::stream;
 const PATIENCE_MS: u64 = 10_000;
 
 impl Connection {
-    /// Whether the controller still exists and is in the life in which this queue was connected.
     fn alive(&self) -> Result<(), Ending> {
-        if !matches!(self.phase, Phase::Admin | Phase::Io) {
-            return Ok(());
-        }
-        let mut shared = self.shared.borrow_mut();
-        match shared.controller(self.queue.controller) {
-            None => Err(Ending::Left),
-            Some(it) if self.phase == Phase::Io && it.life != self.queue.life => Err(Ending::Left),
-            Some(_) => Ok(()),
+        if self.queue.is_alive() {
+            Ok(())
+        } else {
+            Err(Ending::Left)
         }
     }
 
     fn keep_alive(&self, now: Wall) -> Result<(), Ending> {
         let since = |then: Wall| now.since(then).ns() / 1_000_000;
-        match self.phase {
+        match self.queue.phase {
             Phase::Opening | Phase::Unconnected => match self.opened {
                 Some(opened) if since(opened) > PATIENCE_MS => {
                     Err(Ending::broke("no queue was connected in ten seconds"))
@@ -35,7 +31,7 @@ impl Connection {
                 _ => Ok(()),
             },
             Phase::Admin => {
-                let mut shared = self.shared.borrow_mut();
+                let mut shared = self.queue.shared.borrow_mut();
                 let Some(controller) = shared.controller(self.queue.controller) else {
                     return Ok(());
                 };
@@ -50,7 +46,7 @@ impl Connection {
                 Ok(())
             }
             Phase::Io => {
-                let mut shared = self.shared.borrow_mut();
+                let mut shared = self.queue.shared.borrow_mut();
                 if let Some(controller) = shared.controller(self.queue.controller) {
                     controller.heard = controller.heard.max(self.heard);
                 }
@@ -63,7 +59,7 @@ impl Connection {
 impl stream::Connection for Connection {
     fn open(&mut self, _out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
         self.opened = Some(port.wall());
-        self.shared.borrow_mut().look(port);
+        self.queue.shared.borrow_mut().look(port);
         Ok(())
     }
 
@@ -74,7 +70,7 @@ impl stream::Connection for Connection {
         port: &mut Port<'_>,
     ) -> Result<usize, Ending> {
         self.alive()?;
-        self.refresh();
+        self.io.refresh(&self.queue.shared.borrow());
         self.heard = port.wall();
         let mut rest = bytes;
         loop {
@@ -101,7 +97,7 @@ impl stream::Connection for Connection {
         out: &mut Outbox,
         port: &mut Port<'_>,
     ) -> Result<(), Ending> {
-        self.completed(reply, out, port);
+        self.io.completed(&mut self.queue, reply, out, port);
         if !self.waiting.is_empty() {
             self.pump(out, port);
         }
@@ -116,12 +112,12 @@ impl stream::Connection for Connection {
     fn tick(&mut self, out: &mut Outbox, port: &mut Port<'_>) -> Result<(), Ending> {
         self.alive()?;
         self.keep_alive(port.wall())?;
-        if self.phase == Phase::Admin {
-            self.attend(out, port);
+        if self.queue.phase == Phase::Admin {
+            self.parked.attend(&mut self.queue, out, port);
         }
         self.pump(out, port);
         if !self.recent {
-            self.slots.trim();
+            self.queue.slots.trim();
         }
         self.recent = false;
         Ok(())
@@ -138,12 +134,13 @@ impl stream::Connection for Connection {
         if notice == Notice::PowerCut {
             return Err(Ending::Failed("the power was cut".into()));
         }
-        if self.phase == Phase::Admin {
-            self.shared.borrow_mut().look(port);
-            self.shared
+        if self.queue.phase == Phase::Admin {
+            self.queue.shared.borrow_mut().look(port);
+            self.queue
+                .shared
                 .borrow_mut()
                 .notice(self.queue.controller, drive, notice, port);
-            self.attend(out, port);
+            self.parked.attend(&mut self.queue, out, port);
         }
         Ok(())
     }
@@ -155,22 +152,7 @@ impl stream::Connection for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut shared = self.shared.borrow_mut();
-        match self.phase {
-            Phase::Admin => {
-                shared.remove(self.queue.controller);
-                for nsid in self.formats.iter().flat_map(|(_, concerned)| concerned) {
-                    shared.abandon(*nsid);
-                }
-            }
-            Phase::Io => {
-                if let Some(controller) = shared.controller(self.queue.controller)
-                    && controller.life == self.queue.life
-                {
-                    controller.leave_queue(self.queue.id);
-                }
-            }
-            Phase::Opening | Phase::Unconnected => {}
-        }
+        self.queue.leave();
+        self.parked.abandon(&self.queue);
     }
 }

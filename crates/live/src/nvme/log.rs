@@ -3,10 +3,11 @@
 //! Source: NVM Express Base Specification 1.4, figures 192 to 196 and 239; 2.0, figure 202 (supported log pages);
 //! NVMe over Fabrics 1.1, figure 34 (discovery).
 
+use model::management::Health;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::identify::Wide;
+use super::identify::{Wide, wide};
 
 /// Supported log pages.
 pub const SUPPORTED: u8 = 0x00;
@@ -64,6 +65,36 @@ pub struct HealthPage {
     /// In kelvin; 0: no such sensor.
     pub temperature_sensors: [U16; 8],
     pub _reserved216: [u8; 296],
+}
+
+impl HealthPage {
+    /// The health of a drive.
+    pub fn of(health: &Health) -> HealthPage {
+        let it = &health.lifetime;
+        let number = |value: u64| wide(value.into());
+        let mut data: HealthPage = zeroed();
+        data.critical_warning = health.warning.bits();
+        data.composite_temperature.set(health.kelvin());
+        data.available_spare = health.available_spare;
+        data.available_spare_threshold = health.spare_threshold;
+        data.percentage_used = health.percentage_used();
+        data.data_units_read = number(health.data_units_read());
+        data.data_units_written = number(health.data_units_written());
+        data.host_reads = number(it.host_read_commands);
+        data.host_writes = number(it.host_write_commands);
+        data.controller_busy_time = number(health.busy_minutes());
+        data.power_cycles = number(it.power_cycles);
+        data.power_on_hours = number(health.power_on_hours());
+        data.unsafe_shutdowns = number(it.unsafe_shutdowns);
+        data.media_errors = number(it.media_errors);
+        data.error_log_entries = number(it.error_log_entries);
+        data.warning_temperature_time
+            .set(health.warning_minutes() as u32);
+        data.critical_temperature_time
+            .set(health.critical_minutes() as u32);
+        data.temperature_sensors[0].set(health.kelvin());
+        data
+    }
 }
 
 /// An entry of the error log.

@@ -1,11 +1,16 @@
 //! NVMe over TCP: drives as namespaces that the kernel's initiator, SPDK, ESXi and Windows connect to.
 //!
-//! `wire` knows bytes, [`Connection`] PDUs and queues, `fabrics`, `admin` and `io` the commands, [`Target`] what all
-//! connections share. None of them has a socket: [`NvmeTcp`] gives them one.
+//! `wire` knows bytes, [`Connection`] PDUs; its queue the commands that are under way, `io` what those of an I/O queue
+//! do. [`Target`] is what all connections share: the subsystem, its controllers, self-tests and history. Admin commands
+//! and those of fabrics are functions of it and of what the drives say (`facts`) to an answer. None of them has a
+//! socket: [`NvmeTcp`] gives them one.
 
 pub mod admin;
+mod answer;
+mod attend;
 mod connection;
 pub mod controller;
+mod controllers;
 mod copy;
 mod data;
 mod describe;
@@ -15,6 +20,7 @@ mod facts;
 pub mod features;
 mod format;
 mod front;
+mod history;
 pub mod identify;
 pub mod initiator;
 pub mod io;
@@ -23,18 +29,28 @@ mod lba_status;
 mod life;
 pub mod log;
 mod namespaces;
+mod opcode;
 mod pages;
+mod parked;
 mod persistent;
+mod plan;
 pub mod protection;
+mod queue;
+#[cfg(test)]
+mod rack;
 mod self_test;
 mod slots;
+mod subsystem;
 mod target;
 pub mod wire;
 
 pub use connection::Connection;
 pub use extended::add_formats;
 pub use front::NvmeTcp;
-pub use target::{DISCOVERY_NQN, Options, Target};
+pub use subsystem::{DISCOVERY_NQN, Options};
+pub use target::Target;
 
 /// Opcode of all commands of fabrics.
 pub(crate) const FABRICS: u8 = 0x7f;
+/// Most bytes of data in a capsule.
+const IN_CAPSULE: u32 = 8192;

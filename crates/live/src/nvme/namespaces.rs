@@ -7,14 +7,13 @@
 //! private namespaces, NVM sets and endurance groups.
 //! Source: NVM Express Base Specification 2.0, chapters 5.23, 5.24 and 8.11; NVM Command Set Specification 1.0, 5.8.
 
-use super::admin::Answer;
-use super::facts::{self, Begun, Facts};
+use super::answer::{Answer, Later};
+use super::facts::{Begun, Drives};
+use super::history::kind;
 use super::layout::{Extent, UNIT};
-use super::persistent::kind;
-use super::self_test;
+use super::subsystem::Subsystem;
 use super::target::Target;
 use super::wire::{Sqe, Status};
-use crate::port::Port;
 
 /// All namespaces.
 const ALL: u32 = u32::MAX;
@@ -84,44 +83,44 @@ impl Wanted {
     }
 }
 
-/// Namespace Management. [`Answer::Later`] if the drive has to be empty first: ask again.
+/// Namespace Management. [`Later::EmptyDrive`] if the drive has to be empty first: ask again.
 pub(super) fn manage(
     target: &mut Target,
     controller: u16,
     sqe: &Sqe,
     data: &[u8],
-    port: &mut Port<'_>,
+    drives: &mut dyn Drives,
 ) -> Result<Answer, Status> {
     // What cannot be written down cannot be divided in another way.
-    let mut drives = target.options.drives.iter();
-    if drives.any(|&it| port.drive(it).read_only()) {
+    let mut all = target.subsystem.options.drives.iter();
+    if all.any(|&it| drives.facts(it).read_only) {
         return Err(Status::WRITE_PROTECTED);
     }
     match sqe.cdw10.get() & 0xf {
-        select::CREATE => create(target, controller, sqe, data, port),
-        select::DELETE => delete(target, controller, sqe.nsid.get(), port),
+        select::CREATE => create(target, controller, sqe, data, drives),
+        select::DELETE => delete(target, controller, sqe.nsid.get(), drives),
         _ => Err(Status::INVALID_FIELD),
     }
 }
 
 /// Where a namespace of this kind can be, and whether its drive has to take another format for it.
 fn place(
-    target: &Target,
+    subsystem: &Subsystem,
     wanted: &Wanted,
-    port: &mut Port<'_>,
+    drives: &mut dyn Drives,
 ) -> Result<(usize, u64, u64, bool), Status> {
     let mut why = Status::INVALID_FORMAT;
-    for &drive in &target.options.drives {
-        let facts = Facts::of(port.drive(drive));
+    for &drive in &subsystem.options.drives {
+        let facts = drives.facts(drive);
         let Some(format) = facts.formats.get(wanted.format) else {
             continue;
         };
-        let protection = facts::protection(port, drive, wanted.format, wanted.dps);
+        let protection = facts.protection_of(wanted.format, wanted.dps);
         if !protection.fits(format.metadata) {
             continue;
         }
         let other = facts.format != wanted.format || facts.protection != protection;
-        if other && !target.layout.is_empty(drive) {
+        if other && !subsystem.layout.is_empty(drive) {
             continue;
         }
         why = Status::INSUFFICIENT_CAPACITY;
@@ -132,7 +131,7 @@ fn place(
         let Some(taken) = bytes.checked_next_multiple_of(UNIT) else {
             continue;
         };
-        if let Some(first) = target.layout.room(drive, facts.bytes, taken) {
+        if let Some(first) = subsystem.layout.room(drive, facts.bytes, taken) {
             return Ok((drive, first, bytes, other));
         }
     }
@@ -144,30 +143,33 @@ fn create(
     controller: u16,
     sqe: &Sqe,
     data: &[u8],
-    port: &mut Port<'_>,
+    drives: &mut dyn Drives,
 ) -> Result<Answer, Status> {
     // Of the NVM command set.
     if sqe.cdw11.get() >> 24 != 0 {
         return Err(Status::INVALID_FIELD);
     }
     let wanted = Wanted::of(data)?;
-    if target.layout.free_identifier() > target.most() {
+    if target.subsystem.layout.free_identifier() > target.subsystem.most() {
         return Err(Status::NO_NAMESPACE_ID);
     }
-    let (drive, first, bytes, other) = place(target, &wanted, port)?;
+    let (drive, first, bytes, other) = place(&target.subsystem, &wanted, drives)?;
     if other {
-        match facts::adopt_format(port, drive, wanted.format, wanted.dps) {
+        match drives.adopt_format(drive, wanted.format, wanted.dps) {
             Begun::Yes => {}
-            Begun::Busy => return Ok(Answer::Later),
+            Begun::Busy => return Ok(Answer::Later(Later::EmptyDrive)),
             Begun::Refused => return Err(Status::INTERNAL_ERROR),
         }
     }
-    let nsid = target.layout.create(drive, first, bytes);
-    remember(target, drive, port)?;
-    target
-        .history
-        .note(kind::NAMESPACE, controller, port.wall(), wanted.event(nsid));
-    for it in target.controllers() {
+    let nsid = target.subsystem.layout.create(drive, first, bytes);
+    remember(target, drive, drives)?;
+    target.history.note(
+        kind::NAMESPACE,
+        controller,
+        drives.wall(),
+        wanted.event(nsid),
+    );
+    for it in target.controllers.iter_mut() {
         it.attach(nsid, false);
     }
     Ok(Answer::Done(nsid.into()))
@@ -177,15 +179,15 @@ fn delete(
     target: &mut Target,
     controller: u16,
     nsid: u32,
-    port: &mut Port<'_>,
+    drives: &mut dyn Drives,
 ) -> Result<Answer, Status> {
     let concerned: Vec<u32> = if nsid == ALL {
-        target.present().map(|(nsid, _)| nsid).collect()
+        target.subsystem.present().map(|(nsid, _)| nsid).collect()
     } else {
         vec![nsid]
     };
     for &nsid in &concerned {
-        let absent = target.absent(nsid);
+        let absent = target.subsystem.absent(nsid);
         let namespace = target.namespace(nsid).ok_or(absent)?;
         if namespace.format.is_some() {
             return Err(Status::FORMAT_IN_PROGRESS);
@@ -195,45 +197,43 @@ fn delete(
         }
     }
     for nsid in concerned {
-        self_test::namespace_gone(target, nsid, port);
-        let Some(extent) = target.layout.delete(nsid) else {
+        target
+            .self_tests
+            .namespace_gone(nsid, &target.subsystem, drives);
+        let Some(extent) = target.subsystem.layout.delete(nsid) else {
             continue;
         };
-        forget(&extent, port)?;
-        remember(target, extent.drive, port)?;
-        for it in target.controllers().filter(|it| it.has(nsid)) {
+        forget(&extent, drives)?;
+        remember(target, extent.drive, drives)?;
+        for it in target.controllers.iter_mut().filter(|it| it.has(nsid)) {
             it.attach(nsid, false);
             it.namespace_changed(nsid);
-            port.ring(it.endpoint);
+            drives.ring(it.endpoint);
         }
         let mut event = select::DELETE.to_le_bytes().to_vec();
         event.resize(44, 0);
         event.extend_from_slice(&nsid.to_le_bytes());
         target
             .history
-            .note(kind::NAMESPACE, controller, port.wall(), event);
+            .note(kind::NAMESPACE, controller, drives.wall(), event);
     }
     Ok(Answer::Done(0))
 }
 
 /// What was in a namespace goes; the drive deallocates it.
-fn forget(extent: &Extent, port: &mut Port<'_>) -> Result<(), Status> {
-    let now = port.model_time(extent.drive);
-    let drive = port.drive(extent.drive);
-    let bytes = extent
-        .bytes
-        .next_multiple_of(UNIT)
-        .min(drive.bytes() - extent.first);
-    let gone = drive.discard(now, extent.first, bytes);
-    gone.map_err(|_| Status::INTERNAL_ERROR)
+fn forget(extent: &Extent, drives: &mut dyn Drives) -> Result<(), Status> {
+    let rest = drives.facts(extent.drive).bytes - extent.first;
+    let bytes = extent.bytes.next_multiple_of(UNIT).min(rest);
+    drives.discard(extent.drive, extent.first, bytes)
 }
 
-/// The drive remembers its namespaces, and they are looked at anew.
-fn remember(target: &mut Target, drive: usize, port: &mut Port<'_>) -> Result<(), Status> {
-    let shares = target.layout.shares(drive, port.drive(drive).bytes());
-    let written = port.drive(drive).divide(shares);
-    target.look(port);
-    written.map_err(|_| Status::INTERNAL_ERROR)
+/// The drive remembers its namespaces, and they are looked at again.
+fn remember(target: &mut Target, drive: usize, drives: &mut dyn Drives) -> Result<(), Status> {
+    let bytes = drives.facts(drive).bytes;
+    let shares = target.subsystem.layout.shares(drive, bytes);
+    let written = drives.divide(drive, shares);
+    target.look(drives);
+    written
 }
 
 /// A list of controllers: how many, then their identifiers.
@@ -258,7 +258,7 @@ pub(super) fn attach(
     target: &mut Target,
     sqe: &Sqe,
     data: &[u8],
-    port: &mut Port<'_>,
+    drives: &mut dyn Drives,
 ) -> Result<Answer, Status> {
     let nsid = sqe.nsid.get();
     let attached = match sqe.cdw10.get() & 0xf {
@@ -266,7 +266,7 @@ pub(super) fn attach(
         select::DETACH => false,
         _ => return Err(Status::INVALID_FIELD),
     };
-    let absent = target.absent(nsid);
+    let absent = target.subsystem.absent(nsid);
     let drive = target.namespace(nsid).ok_or(absent)?.drive;
     let list = controllers(data)?;
     for &id in &list {
@@ -287,11 +287,14 @@ pub(super) fn attach(
         if let Some(it) = target.controller(id) {
             it.attach(nsid, attached);
             it.namespace_changed(nsid);
-            port.ring(it.endpoint);
+            drives.ring(it.endpoint);
         }
     }
-    let any = target.controllers().any(|it| !it.discovery && it.has(nsid));
-    target.layout.attach(nsid, any);
-    remember(target, drive, port)?;
+    let any = target
+        .controllers
+        .iter_mut()
+        .any(|it| !it.discovery && it.has(nsid));
+    target.subsystem.layout.attach(nsid, any);
+    remember(target, drive, drives)?;
     Ok(Answer::Done(0))
 }

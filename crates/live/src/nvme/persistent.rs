@@ -1,57 +1,12 @@
-//! The persistent event log: what has happened to the subsystem, with times, in the order in which it is reported.
+//! The persistent event log as hosts read it.
 //!
 //! A host establishes a context, which keeps the log as it was then, reads it in as many parts as it likes, and releases
-//! it. The newest event comes first; the oldest are dropped when there is no room. Left out: events of hardware errors,
-//! firmware and temperature, and events of before the server's start.
-//! Source: NVM Express Base Specification 1.4, chapter 5.14.1.13 and figures 214 to 230.
+//! it.
+//! Source: NVM Express Base Specification 1.4, chapter 5.14.1.13.
 
-use std::collections::VecDeque;
-
-use model::management::SanitizeStatus;
-use zerocopy::IntoBytes;
-
-use super::facts::{self, Facts};
-use super::identify::{name, text};
-use super::log::PERSISTENT;
-use super::pages;
+use super::facts::Drives;
 use super::target::Target;
-use super::wire::{Sqe, Status};
-use crate::clock::Wall;
-use crate::port::Port;
-
-/// Most bytes of the log, for Identify Controller: in units of 64 KiB.
-pub(super) const MOST_64K: u32 = 1;
-/// Bytes of the log's head, and of an event's.
-const HEAD: usize = 512;
-const EVENT_HEAD: usize = 24;
-/// Most bytes of all events.
-const ROOM: usize = ((MOST_64K as usize) << 16) - HEAD;
-
-/// Kinds of events.
-pub(super) mod kind {
-    pub(in crate::nvme) const SMART: u8 = 0x01;
-    pub(in crate::nvme) const TIMESTAMP: u8 = 0x03;
-    pub(in crate::nvme) const POWER_ON: u8 = 0x04;
-    pub(in crate::nvme) const NAMESPACE: u8 = 0x06;
-    pub(in crate::nvme) const FORMAT_START: u8 = 0x07;
-    pub(in crate::nvme) const FORMAT_END: u8 = 0x08;
-    pub(in crate::nvme) const SANITIZE_START: u8 = 0x09;
-    pub(in crate::nvme) const SANITIZE_END: u8 = 0x0a;
-    pub(in crate::nvme) const FEATURE: u8 = 0x0b;
-}
-
-/// Those that there are.
-const KINDS: [u8; 9] = [
-    kind::SMART,
-    kind::TIMESTAMP,
-    kind::POWER_ON,
-    kind::NAMESPACE,
-    kind::FORMAT_START,
-    kind::FORMAT_END,
-    kind::SANITIZE_START,
-    kind::SANITIZE_END,
-    kind::FEATURE,
-];
+use super::wire::Status;
 
 /// What a command asks of the log.
 mod action {
@@ -60,180 +15,23 @@ mod action {
     pub(super) const RELEASE: u8 = 2;
 }
 
-/// One event.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Event {
-    kind: u8,
-    controller: u16,
-    /// Milliseconds of the server's clock.
-    at_ms: u64,
-    data: Vec<u8>,
-}
-
-impl Event {
-    fn put(&self, page: &mut Vec<u8>) {
-        // Type, its revision, bytes of the head after these three.
-        page.extend_from_slice(&[self.kind, 1, EVENT_HEAD as u8 - 3, 0]);
-        page.extend_from_slice(&self.controller.to_le_bytes());
-        page.extend_from_slice(&self.at_ms.to_le_bytes());
-        page.extend_from_slice(&[0; 6]);
-        // Nothing of the vendor's.
-        page.extend_from_slice(&[0; 2]);
-        page.extend_from_slice(&(self.data.len() as u16).to_le_bytes());
-        page.extend_from_slice(&self.data);
-    }
-
-    fn bytes(&self) -> usize {
-        EVENT_HEAD + self.data.len()
-    }
-}
-
-/// What has happened.
-#[derive(Debug, Default)]
-pub(super) struct History {
-    /// The newest first.
-    events: VecDeque<Event>,
-    bytes: usize,
-    /// Contexts that there have been.
-    generation: u16,
-}
-
-impl History {
-    /// Notes an event. `controller`: the one whose command it was; 0 if none.
-    pub(super) fn note(&mut self, kind: u8, controller: u16, at: Wall, data: Vec<u8>) {
-        let event = Event {
-            kind,
-            controller,
-            at_ms: at.ns() / 1_000_000,
-            data,
-        };
-        self.bytes += event.bytes();
-        self.events.push_front(event);
-        while self.bytes > ROOM {
-            let oldest = self.events.pop_back();
-            self.bytes -= oldest.map_or(self.bytes, |it| it.bytes());
-        }
-    }
-
-    /// The drives have been switched on: what they were like.
-    fn begin(&mut self, facts: &Facts, health: Vec<u8>, cycles: u64, at: Wall) {
-        let mut data = vec![0; 8];
-        text(&mut data, &facts.firmware);
-        // No controller had been connected.
-        data.extend_from_slice(&[0; 16]);
-        data.extend_from_slice(&(cycles as u32).to_le_bytes());
-        data.extend_from_slice(&[0; 8]);
-        data.extend_from_slice(&(at.ns() / 1_000_000).to_le_bytes());
-        self.note(kind::POWER_ON, 0, at, data);
-        self.note(kind::SMART, 0, at, health);
-    }
-
-    /// Format NVM begins, as asked for.
-    pub(super) fn format_begins(&mut self, controller: u16, sqe: &Sqe, all: bool, at: Wall) {
-        let mut data = sqe.nsid.get().to_le_bytes().to_vec();
-        data.extend_from_slice(&[u8::from(all), 0, 0, 0]);
-        data.extend_from_slice(&sqe.cdw10.get().to_le_bytes());
-        self.note(kind::FORMAT_START, controller, at, data);
-    }
-
-    /// It has ended.
-    pub(super) fn format_ends(&mut self, controller: u16, sqe: &Sqe, status: Status, at: Wall) {
-        let mut data = sqe.nsid.get().to_le_bytes().to_vec();
-        // Progress is not recorded; bit 0: it failed.
-        data.extend_from_slice(&[0, u8::from(!status.is_success()), 0, 0]);
-        data.extend_from_slice(&u32::from(status.field() << 1).to_le_bytes());
-        self.note(kind::FORMAT_END, controller, at, data);
-    }
-
-    /// Sanitize begins, as asked for.
-    pub(super) fn sanitize_begins(&mut self, controller: u16, sqe: &Sqe, at: Wall) {
-        let mut data = (1u32 << 1).to_le_bytes().to_vec();
-        data.extend_from_slice(&sqe.cdw10.get().to_le_bytes());
-        data.extend_from_slice(&sqe.cdw11.get().to_le_bytes());
-        self.note(kind::SANITIZE_START, controller, at, data);
-    }
-
-    /// It has ended.
-    pub(super) fn sanitize_ends(&mut self, status: SanitizeStatus, at: Wall) {
-        let mut data = u16::MAX.to_le_bytes().to_vec();
-        let well = u16::from(status == SanitizeStatus::Done);
-        data.extend_from_slice(&well.to_le_bytes());
-        data.extend_from_slice(&[0; 4]);
-        self.note(kind::SANITIZE_END, 0, at, data);
-    }
-
-    /// Set Features has succeeded: its dwords, and the first of its completion.
-    pub(super) fn feature_set(&mut self, controller: u16, sqe: &Sqe, dw0: u32, at: Wall) {
-        // Two dwords of the command; bit 3: dword 0 of the completion follows.
-        let mut data = (2u32 | 1 << 3).to_le_bytes().to_vec();
-        for dword in [sqe.cdw10.get(), sqe.cdw11.get(), dw0] {
-            data.extend_from_slice(&dword.to_le_bytes());
-        }
-        self.note(kind::FEATURE, controller, at, data);
-    }
-
-    /// The host's clock has been set.
-    pub(super) fn timestamp_set(&mut self, controller: u16, before_ms: u64, at: Wall) {
-        let mut data = before_ms.to_le_bytes().to_vec();
-        data.extend_from_slice(&(at.ns() / 1_000_000).to_le_bytes());
-        self.note(kind::TIMESTAMP, controller, at, data);
-    }
-
-    fn page(&mut self, facts: &Facts, nqn: &str, hours: u64, cycles: u64, at: Wall) -> Vec<u8> {
-        let mut page = vec![0; HEAD];
-        let all = (HEAD + self.bytes) as u64;
-        page[0] = PERSISTENT;
-        page[4..8].copy_from_slice(&(self.events.len() as u32).to_le_bytes());
-        page[8..16].copy_from_slice(&all.to_le_bytes());
-        // Revision; bytes of the head after this field.
-        page[16] = 1;
-        page[18..20].copy_from_slice(&(HEAD as u16 - 20).to_le_bytes());
-        page[20..28].copy_from_slice(&(at.ns() / 1_000_000).to_le_bytes());
-        page[28..36].copy_from_slice(&hours.to_le_bytes());
-        page[44..52].copy_from_slice(&cycles.to_le_bytes());
-        page[52..54].copy_from_slice(&facts.vendor.to_le_bytes());
-        page[54..56].copy_from_slice(&facts.vendor.to_le_bytes());
-        text(&mut page[56..76], &facts.serial);
-        text(&mut page[76..116], &facts.model);
-        name(&mut page[116..372], nqn);
-        page[372..374].copy_from_slice(&self.generation.to_le_bytes());
-        for kind in KINDS {
-            page[480 + usize::from(kind) / 8] |= 1 << (kind % 8);
-        }
-        for event in &self.events {
-            event.put(&mut page);
-        }
-        page
-    }
-}
-
-/// The first look at the drives: they have been switched on.
-pub(super) fn begin(target: &mut Target, port: &mut Port<'_>) {
-    if !target.history.events.is_empty() {
-        return;
-    }
-    let Some(&drive) = target.options.drives.first() else {
-        return;
-    };
-    let health = facts::health(port, drive);
-    let cycles = health.lifetime.power_cycles;
-    let page = pages::health_data(&health).as_bytes().to_vec();
-    let facts = Facts::of(port.drive(drive));
-    target.history.begin(&facts, page, cycles, port.wall());
-}
-
 /// The log as a command asks for it: nothing for one that only releases the context.
 pub(super) fn command(
     target: &mut Target,
     controller: u16,
     specific: u8,
-    port: &mut Port<'_>,
+    drives: &mut dyn Drives,
 ) -> Result<Vec<u8>, Status> {
     let exists = target
         .controller(controller)
         .is_some_and(|it| it.event_log.is_some());
     let log = match specific & 3 {
-        action::ESTABLISH if !exists => Some(established(target, port)?),
+        action::ESTABLISH if !exists => {
+            let drive = target.subsystem.first_drive();
+            let drive = drive.map_err(|_| Status::INTERNAL_ERROR)?;
+            let nqn = &target.subsystem.options.nqn;
+            Some(target.history.establish(nqn, drive, drives))
+        }
         action::READ if exists => None,
         action::RELEASE => {
             if let Some(it) = target.controller(controller) {
@@ -251,38 +49,4 @@ pub(super) fn command(
         it.event_log = log;
     }
     Ok(it.event_log.clone().unwrap_or_default())
-}
-
-/// The log as it is now.
-fn established(target: &mut Target, port: &mut Port<'_>) -> Result<Vec<u8>, Status> {
-    let drive = target.options.drives.first().copied();
-    let drive = drive.ok_or(Status::INTERNAL_ERROR)?;
-    let health = facts::health(port, drive);
-    let facts = Facts::of(port.drive(drive));
-    target.history.generation = target.history.generation.wrapping_add(1);
-    Ok(target.history.page(
-        &facts,
-        &target.options.nqn,
-        health.power_on_hours(),
-        health.lifetime.power_cycles,
-        port.wall(),
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_oldest_events_give_way() {
-        let mut history = History::default();
-        for number in 0..400u32 {
-            let mut data = vec![0; 512];
-            data[..4].copy_from_slice(&number.to_le_bytes());
-            history.note(kind::SMART, 1, Wall::default(), data);
-        }
-        let sum: usize = history.events.iter().map(Event::bytes).sum();
-        assert!(sum == history.bytes && sum <= ROOM && sum > ROOM - 536);
-        assert_eq!(history.events[0].data[..2], [143, 1], "the newest is kept");
-    }
 }

@@ -11,10 +11,9 @@ use std::collections::VecDeque;
 
 use model::{Span, Time};
 
-use super::facts;
-use super::target::Target;
-use super::wire::{Sqe, Status};
-use crate::port::Port;
+use super::facts::Drives;
+use super::subsystem::Subsystem;
+use super::wire::Status;
 
 /// Results that are kept.
 const RESULTS: usize = 20;
@@ -28,10 +27,10 @@ const BYTES_A_SECOND: u64 = 1 << 30;
 const ALL: u32 = u32::MAX;
 
 /// Codes of tests.
-mod code {
-    pub(super) const SHORT: u8 = 1;
-    pub(super) const EXTENDED: u8 = 2;
-    pub(super) const ABORT: u8 = 0xf;
+pub(super) mod code {
+    pub(in crate::nvme) const SHORT: u8 = 1;
+    pub(in crate::nvme) const EXTENDED: u8 = 2;
+    pub(in crate::nvme) const ABORT: u8 = 0xf;
 }
 
 /// How a test ended, as the log says it.
@@ -99,84 +98,160 @@ pub(super) fn extended_minutes(bytes: u64) -> u16 {
 }
 
 /// The drive whose clock counts.
-fn clock_of(target: &Target, port: &mut Port<'_>) -> (usize, Time) {
-    let drive = target.options.drives.first().copied().unwrap_or_default();
-    (drive, port.model_time(drive))
+fn clock_of(subsystem: &Subsystem) -> usize {
+    let first = subsystem.options.drives.first();
+    first.copied().unwrap_or_default()
 }
 
-/// Device Self-test.
-pub(super) fn command(
-    target: &mut Target,
-    controller: u16,
-    sqe: &Sqe,
-    port: &mut Port<'_>,
-) -> Result<(), Status> {
-    let nsid = sqe.nsid.get();
-    let code = sqe.cdw10.get() as u8 & 0xf;
-    if code == code::ABORT {
-        interrupt(target, Ended::Aborted, port);
-        return Ok(());
+impl SelfTests {
+    /// Device Self-test: begins a test with this code of this namespace, of all, or (0) of the controller alone.
+    ///
+    /// # Errors
+    /// The status for a test that there is not, or that cannot be now.
+    pub(super) fn begin(
+        &mut self,
+        code: u8,
+        nsid: u32,
+        controller: u16,
+        subsystem: &Subsystem,
+        drives: &mut dyn Drives,
+    ) -> Result<(), Status> {
+        if code != code::SHORT && code != code::EXTENDED {
+            return Err(Status::INVALID_FIELD);
+        }
+        self.settle(subsystem, drives);
+        if self.running.is_some() {
+            return Err(Status::SELF_TEST_IN_PROGRESS);
+        }
+        if subsystem.present().any(|(_, it)| it.format.is_some()) {
+            return Err(Status::FORMAT_IN_PROGRESS);
+        }
+        if subsystem.present().any(|(_, it)| it.sanitizing) {
+            return Err(Status::SANITIZE_IN_PROGRESS);
+        }
+        let all = subsystem.options.drives.iter();
+        let bytes: u64 = all.map(|&it| drives.facts(it).bytes).sum();
+        let takes = if code == code::SHORT {
+            SHORT
+        } else {
+            extended(bytes)
+        };
+        let now = drives.now(clock_of(subsystem));
+        self.running = Some(Running {
+            code,
+            nsid,
+            controller,
+            since: now,
+            until: now + takes,
+        });
+        self.settle(subsystem, drives);
+        Ok(())
     }
-    // The controller alone, all namespaces, or one.
-    if nsid != 0 && nsid != ALL {
-        target.active(controller, nsid)?;
-    }
-    if code != code::SHORT && code != code::EXTENDED {
-        return Err(Status::INVALID_FIELD);
-    }
-    settle(target, port);
-    if target.self_tests.running.is_some() {
-        return Err(Status::SELF_TEST_IN_PROGRESS);
-    }
-    if target.present().any(|(_, it)| it.format.is_some()) {
-        return Err(Status::FORMAT_IN_PROGRESS);
-    }
-    if target.present().any(|(_, it)| it.sanitizing) {
-        return Err(Status::SANITIZE_IN_PROGRESS);
-    }
-    let drives = target.options.drives.clone();
-    let bytes: u64 = drives.iter().map(|&it| port.drive(it).bytes()).sum();
-    let takes = if code == code::SHORT {
-        SHORT
-    } else {
-        extended(bytes)
-    };
-    let (_, now) = clock_of(target, port);
-    target.self_tests.running = Some(Running {
-        code,
-        nsid,
-        controller,
-        since: now,
-        until: now + takes,
-    });
-    settle(target, port);
-    Ok(())
-}
 
-/// Ends the test whose time has come; without a clock it has come at once.
-pub(super) fn settle(target: &mut Target, port: &mut Port<'_>) {
-    let Some(running) = target.self_tests.running else {
-        return;
-    };
-    let (_, now) = clock_of(target, port);
-    if now < running.until && !port.clock().free() {
-        return;
+    /// Ends the test whose time has come; without a clock it has come at once.
+    pub(super) fn settle(&mut self, subsystem: &Subsystem, drives: &mut dyn Drives) {
+        let Some(running) = self.running else {
+            return;
+        };
+        let now = drives.now(clock_of(subsystem));
+        if now < running.until && !drives.free() {
+            return;
+        }
+        let ended = match found(subsystem, &running, drives) {
+            Some(_) => Ended::Failed,
+            None => Ended::Well,
+        };
+        self.end(ended, subsystem, drives);
     }
-    let ended = match found(target, &running, port) {
-        Some(_) => Ended::Failed,
-        None => Ended::Well,
-    };
-    end(target, ended, port);
+
+    /// Ends the test that is under way, unless it is over by now.
+    pub(super) fn interrupt(
+        &mut self,
+        ended: Ended,
+        subsystem: &Subsystem,
+        drives: &mut dyn Drives,
+    ) {
+        self.settle(subsystem, drives);
+        self.end(ended, subsystem, drives);
+    }
+
+    /// Ends the test that is under way, if one is.
+    fn end(&mut self, ended: Ended, subsystem: &Subsystem, drives: &mut dyn Drives) {
+        let Some(running) = self.running.take() else {
+            return;
+        };
+        let failure = match ended {
+            Ended::Failed => found(subsystem, &running, drives),
+            _ => None,
+        };
+        self.results.truncate(RESULTS - 1);
+        self.results.push_front(Outcome {
+            code: running.code,
+            ended,
+            hours: drives.health(clock_of(subsystem)).power_on_hours(),
+            nsid: running.nsid,
+            failure: failure.unwrap_or_default(),
+        });
+    }
+
+    /// A controller has been reset: the short test that it began ends, the extended one goes on.
+    pub(super) fn reset(
+        &mut self,
+        controller: u16,
+        subsystem: &Subsystem,
+        drives: &mut dyn Drives,
+    ) {
+        self.settle(subsystem, drives);
+        let short = |it: Running| it.code == code::SHORT && it.controller == controller;
+        if self.running.is_some_and(short) {
+            self.end(Ended::Reset, subsystem, drives);
+        }
+    }
+
+    /// A namespace goes: a test of it ends.
+    pub(super) fn namespace_gone(
+        &mut self,
+        nsid: u32,
+        subsystem: &Subsystem,
+        drives: &mut dyn Drives,
+    ) {
+        self.settle(subsystem, drives);
+        if self.running.is_some_and(|it| it.nsid == nsid) {
+            self.end(Ended::NamespaceGone, subsystem, drives);
+        }
+    }
+
+    /// The log page.
+    pub(super) fn page(&mut self, subsystem: &Subsystem, drives: &mut dyn Drives) -> Vec<u8> {
+        self.settle(subsystem, drives);
+        let now = drives.now(clock_of(subsystem));
+        let mut page = vec![0; 4];
+        if let Some(running) = self.running {
+            let all = running.until.since(running.since).seconds();
+            page[0] = running.code;
+            page[1] = (now.since(running.since).seconds() / all * 100.0).min(99.0) as u8;
+        }
+        for outcome in &self.results {
+            page.extend_from_slice(&outcome.bytes());
+        }
+        // What is not there is marked so.
+        while page.len() < 4 + RESULTS * RESULT {
+            let mut none = [0; RESULT];
+            none[0] = 0xf;
+            page.extend_from_slice(&none);
+        }
+        page
+    }
 }
 
 /// What a test finds: the segment, and the block if it is one.
 fn found(
-    target: &Target,
+    subsystem: &Subsystem,
     running: &Running,
-    port: &mut Port<'_>,
+    drives: &mut dyn Drives,
 ) -> Option<(u8, Option<(u32, u64)>)> {
-    for &drive in &target.options.drives {
-        let warning = facts::health(port, drive).warning;
+    for &drive in &subsystem.options.drives {
+        let warning = drives.health(drive).warning;
         if warning.spare || warning.reliability || warning.read_only {
             return Some((SMART, None));
         }
@@ -184,13 +259,13 @@ fn found(
     if running.code != code::EXTENDED || running.nsid == 0 {
         return None;
     }
-    for (nsid, namespace) in target.present() {
+    for (nsid, namespace) in subsystem.present() {
         if running.nsid != ALL && running.nsid != nsid {
             continue;
         }
         let block = u64::from(namespace.block);
         let end = namespace.first + namespace.blocks * block;
-        let unreadable = facts::unreadable(port, namespace.drive);
+        let unreadable = drives.unreadable(namespace.drive);
         let first = unreadable
             .iter()
             .find(|(start, stop)| *stop > namespace.first && *start < end);
@@ -200,72 +275,6 @@ fn found(
         }
     }
     None
-}
-
-/// Ends the test that is under way, unless it is over by now.
-pub(super) fn interrupt(target: &mut Target, ended: Ended, port: &mut Port<'_>) {
-    settle(target, port);
-    end(target, ended, port);
-}
-
-/// Ends the test that is under way, if one is.
-fn end(target: &mut Target, ended: Ended, port: &mut Port<'_>) {
-    let Some(running) = target.self_tests.running.take() else {
-        return;
-    };
-    let (drive, _) = clock_of(target, port);
-    let failure = match ended {
-        Ended::Failed => found(target, &running, port),
-        _ => None,
-    };
-    let results = &mut target.self_tests.results;
-    results.truncate(RESULTS - 1);
-    results.push_front(Outcome {
-        code: running.code,
-        ended,
-        hours: facts::health(port, drive).power_on_hours(),
-        nsid: running.nsid,
-        failure: failure.unwrap_or_default(),
-    });
-}
-
-/// A controller has been reset: the short test that it began ends, the extended one goes on.
-pub(super) fn reset(target: &mut Target, controller: u16, port: &mut Port<'_>) {
-    settle(target, port);
-    let short = |it: Running| it.code == code::SHORT && it.controller == controller;
-    if target.self_tests.running.is_some_and(short) {
-        end(target, Ended::Reset, port);
-    }
-}
-
-/// A namespace goes: a test of it ends.
-pub(super) fn namespace_gone(target: &mut Target, nsid: u32, port: &mut Port<'_>) {
-    settle(target, port);
-    if target.self_tests.running.is_some_and(|it| it.nsid == nsid) {
-        end(target, Ended::NamespaceGone, port);
-    }
-}
-
-/// The log page.
-pub(super) fn page(target: &mut Target, port: &mut Port<'_>) -> Vec<u8> {
-    settle(target, port);
-    let (_, now) = clock_of(target, port);
-    let mut page = vec![0; 4];
-    if let Some(running) = target.self_tests.running {
-        let all = running.until.since(running.since).seconds();
-        page[0] = running.code;
-        page[1] = (now.since(running.since).seconds() / all * 100.0).min(99.0) as u8;
-    }
-    for outcome in &target.self_tests.results {
-        page.extend_from_slice(&outcome.bytes());
-    }
-    // What is not there is marked so.
-    while page.len() < 4 + RESULTS * RESULT {
-        let mut none = [0; RESULT];
-        none[0] = 0xf;
-        page.extend_from_slice(&none);
-    }
-    page
 }
 
 impl Outcome {

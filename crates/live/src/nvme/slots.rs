@@ -1,14 +1,14 @@
 //! The commands of a connection that are under way, in a flat table.
 
+use slab::Slab;
+
 use super::wire::{Sqe, Status};
 
 /// Where a command stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Stage {
-    /// No command is here.
-    #[default]
-    Free,
     /// Its capsule is coming in.
+    #[default]
     Arriving,
     /// It waits for room to ask for its data.
     WantsData,
@@ -78,77 +78,77 @@ pub(super) struct Slot {
     pub(super) copied: bool,
 }
 
-/// The table.
-#[derive(Debug, Default)]
+/// Why a command is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refused {
+    /// Its identifier is in use.
+    Identifier,
+    /// The queue has no more entries.
+    Full,
+}
+
+/// The table. A number that was given back is used again first, so that little memory is touched.
+#[derive(Debug)]
 pub(super) struct Slots {
-    slots: Vec<Slot>,
-    free: Vec<u16>,
+    slots: Slab<Slot>,
+    entries: u16,
     /// A bit for each identifier in use.
     identifiers: Vec<u64>,
+    /// Buffers that are not in use.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Slots {
-    /// Room for so many commands; whatever was in it must have ended.
-    pub(super) fn resize(&mut self, entries: u16) {
-        self.slots.truncate(usize::from(entries));
-        self.free.retain(|&index| index < entries);
-        self.identifiers.resize(1024, 0);
-        let have = self.slots.len() as u16;
-        self.slots.resize_with(usize::from(entries), Slot::default);
-        // The lowest numbers are used first, so that little memory is touched.
-        let mut fresh: Vec<u16> = (have..entries).rev().collect();
-        fresh.append(&mut self.free);
-        self.free = fresh;
+    /// Room for so many commands.
+    pub(super) fn new(entries: u16) -> Slots {
+        Slots {
+            slots: Slab::new(),
+            entries,
+            identifiers: vec![0; 1024],
+            spare: Vec::new(),
+        }
     }
 
-    /// Takes a free slot for this command; `Err(true)`: its identifier is in use; `Err(false)`: none is free.
+    /// Room for so many commands from now on.
+    pub(super) fn resize(&mut self, entries: u16) {
+        self.entries = entries;
+    }
+
+    /// Takes a free slot for this command.
     #[inline]
-    pub(super) fn take(&mut self, sqe: &Sqe) -> Result<u16, bool> {
-        let cid = sqe.cid.get();
-        let (word, bit) = (usize::from(cid / 64), 1 << (cid % 64));
-        if self
-            .identifiers
-            .get(word)
-            .is_some_and(|word| word & bit != 0)
-        {
-            return Err(true);
+    pub(super) fn take(&mut self, sqe: &Sqe) -> Result<u16, Refused> {
+        let cid = usize::from(sqe.cid.get());
+        let (word, bit) = (&mut self.identifiers[cid / 64], 1 << (cid % 64));
+        if *word & bit != 0 {
+            return Err(Refused::Identifier);
         }
-        let index = self.free.pop().ok_or(false)?;
-        self.identifiers[word] |= bit;
-        let slot = &mut self.slots[usize::from(index)];
-        slot.stage = Stage::Arriving;
-        slot.purpose = Purpose::Nothing;
-        slot.sqe = *sqe;
-        slot.early = Status::SUCCESS;
-        slot.data.clear();
-        slot.expected = 0;
-        slot.damaged = false;
-        slot.partner = None;
-        slot.parts = 0;
-        slot.range = 0;
-        slot.done_in_range = 0;
-        slot.copied = false;
-        Ok(index)
+        if self.slots.len() >= usize::from(self.entries) {
+            return Err(Refused::Full);
+        }
+        *word |= bit;
+        let slot = Slot {
+            sqe: *sqe,
+            data: self.spare.pop().unwrap_or_default(),
+            ..Slot::default()
+        };
+        Ok(self.slots.insert(slot) as u16)
     }
 
     /// The command has ended.
     #[inline]
     pub(super) fn release(&mut self, index: u16) {
-        let slot = &mut self.slots[usize::from(index)];
-        debug_assert_ne!(slot.stage, Stage::Free);
-        slot.stage = Stage::Free;
-        let cid = slot.sqe.cid.get();
-        self.identifiers[usize::from(cid / 64)] &= !(1 << (cid % 64));
-        self.free.push(index);
+        let mut slot = self.slots.remove(usize::from(index));
+        let cid = usize::from(slot.sqe.cid.get());
+        self.identifiers[cid / 64] &= !(1 << (cid % 64));
+        if slot.data.capacity() > 0 {
+            slot.data.clear();
+            self.spare.push(slot.data);
+        }
     }
 
     /// Gives back the memory of buffers that are not in use.
     pub(super) fn trim(&mut self) {
-        for slot in &mut self.slots {
-            if slot.stage == Stage::Free {
-                slot.data = Vec::new();
-            }
-        }
+        self.spare = Vec::new();
     }
 
     pub(super) fn get(&self, index: u16) -> Option<&Slot> {
@@ -168,5 +168,29 @@ impl std::ops::IndexMut<u16> for Slots {
     #[inline]
     fn index_mut(&mut self, index: u16) -> &mut Slot {
         &mut self.slots[usize::from(index)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identifier_is_in_use_once_and_the_queue_has_an_end() {
+        let of = |cid: u16| Sqe {
+            cid: cid.into(),
+            ..Sqe::default()
+        };
+        let mut slots = Slots::new(2);
+        assert_eq!(slots.take(&of(7)), Ok(0));
+        assert_eq!(slots.take(&of(7)), Err(Refused::Identifier));
+        assert_eq!(slots.take(&of(65_535)), Ok(1));
+        assert_eq!(slots.take(&of(3)), Err(Refused::Full));
+        slots[0].data.extend_from_slice(&[1; 100]);
+        slots.release(0);
+        assert_eq!(slots.take(&of(7)), Ok(0));
+        assert!(slots[0].data.is_empty(), "a command begins without data");
+        slots.resize(3);
+        assert_eq!(slots.take(&of(3)), Ok(2));
     }
 }

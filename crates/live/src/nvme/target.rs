@@ -1,129 +1,21 @@
-//! What all connections of an NVMe/TCP front end share: subsystems, their namespaces, controllers.
-//!
-//! Drives are namespaces of one subsystem, in order, from 1; where hosts may create namespaces, they are parts of
-//! drives. Left out: several ports, reservations.
+//! What all connections of an NVMe/TCP front end share: a subsystem, its controllers, and what it remembers.
 
-use model::management::{LbaFormat, Operation, OperationKind};
-
-use super::controller::{Controller, Features, Notification};
-use super::facts::{self, Facts};
-use super::features::HOST_BEHAVIOR;
-use super::layout::{Extent, Layout};
-use super::persistent::{self, History};
-use super::protection::Protection;
+use super::controller::{Controller, Features, HOST_BEHAVIOR, Notification};
+use super::controllers::Controllers;
+use super::facts::Drives;
+use super::history::History;
 use super::self_test::SelfTests;
+use super::subsystem::{Namespace, Options, Subsystem};
 use super::wire::Status;
-use crate::port::{Notice, Port};
-
-/// Name of the subsystem that only tells where the others are.
-pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
-
-/// Most I/O queues of a controller, whatever the drive has.
-const MOST_QUEUES: u16 = 127;
-/// Most namespaces that hosts may create, unless there are more drives.
-const MOST_NAMESPACES: u32 = 16;
-/// Most bytes of a command, whatever the drive takes.
-const MOST_TRANSFER: u32 = 1 << 20;
-
-/// How drives are offered over NVMe/TCP.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Name of the subsystem.
-    pub nqn: String,
-    /// Insert and strip protection information here, so that hosts see plain blocks on formats with metadata (Linux
-    /// refuses metadata over NVMe/TCP).
-    pub strip_metadata: bool,
-    /// Controllers at a time.
-    pub controllers: u16,
-    /// The namespaces: indices of the served drives, in order.
-    pub drives: Vec<usize>,
-    /// Offer what hosts and test suites like to try, whether the drive has it or not: namespace management, Copy,
-    /// device self-test, persistent event log. Longer guards come with the drive ([`super::add_formats`]).
-    pub full: bool,
-}
-
-impl Options {
-    /// A subsystem named after `id`, for drives 0 to `drives`.
-    pub fn new(id: &str, drives: usize) -> Options {
-        Options {
-            nqn: format!("nqn.2026-11.org.drivelab:{id}"),
-            strip_metadata: false,
-            controllers: 256,
-            drives: (0..drives).collect(),
-            full: false,
-        }
-    }
-}
-
-/// A format that a host has asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Work {
-    /// To be begun when the commands that are inside have left.
-    Asked,
-    /// In progress.
-    Begun,
-    /// In progress, and the connection that asked for it has gone.
-    Orphaned,
-    /// The drive does not do it.
-    Refused,
-}
-
-/// A namespace as hosts see it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Namespace {
-    /// Index of the drive.
-    pub(super) drive: usize,
-    /// Where it begins in the drive, in bytes: a multiple of the block.
-    pub(super) first: u64,
-    /// What makes its unique names its own; 0 for the drive's own namespace.
-    pub(super) salt: u64,
-    /// Bytes that are allocated to it.
-    pub(super) bytes: u64,
-    /// Bytes of data in a block.
-    pub(super) block: u32,
-    /// Bytes of metadata in a block as stored.
-    pub(super) metadata: u16,
-    /// Blocks.
-    pub(super) blocks: u64,
-    /// Protection information.
-    pub(super) protection: Protection,
-    /// Metadata is inserted and stripped here.
-    pub(super) strip: bool,
-    /// A format that is asked for or in progress.
-    pub(super) format: Option<Work>,
-    /// A sanitize that was in progress when last looked.
-    pub(super) sanitizing: bool,
-    /// Most bytes of one command, data only.
-    pub(super) max_transfer: u32,
-}
-
-impl Namespace {
-    /// Bytes of a block over the wire when metadata goes with the data.
-    pub(super) fn extended(&self) -> u32 {
-        self.block + u32::from(if self.strip { 0 } else { self.metadata })
-    }
-}
+use crate::port::Notice;
 
 /// What all connections share.
 #[derive(Debug)]
 pub struct Target {
-    pub(super) options: Options,
-    /// By their identifiers less one.
-    pub(super) namespaces: Vec<Option<Namespace>>,
-    /// Where they are.
-    pub(super) layout: Layout,
-    /// Whether any drive has a volatile write cache.
-    pub(super) write_cache: bool,
+    pub(super) subsystem: Subsystem,
+    pub(super) controllers: Controllers,
     pub(super) self_tests: SelfTests,
     pub(super) history: History,
-    controllers: Vec<Option<Box<Controller>>>,
-    /// The host that had each of them last.
-    hosts: Vec<([u8; 16], String)>,
-    next: usize,
-    /// Controllers that there have been.
-    created: u32,
-    io_queues: u16,
-    warning_kelvin: u16,
     /// Changes with what the discovery log says.
     pub(super) generation: u64,
 }
@@ -131,80 +23,47 @@ pub struct Target {
 impl Target {
     /// Nothing connected yet; namespaces are read when the first connection comes.
     pub fn new(options: Options) -> Target {
-        let mut controllers = Vec::new();
-        controllers.resize_with(usize::from(options.controllers), || None);
         Target {
-            namespaces: Vec::new(),
-            layout: Layout::default(),
-            write_cache: false,
+            controllers: Controllers::new(options.controllers),
+            subsystem: Subsystem::new(options),
             self_tests: SelfTests::default(),
             history: History::default(),
-            hosts: vec![Default::default(); controllers.len()],
-            options,
-            controllers,
-            next: 0,
-            created: 0,
-            io_queues: 1,
-            warning_kelvin: 0,
             generation: 1,
         }
     }
 
-    /// Creates a controller for a host; `None` when there are too many. A host that comes back is given the identifier
-    /// that it had, as long as nobody else has it; otherwise identifiers are used again as late as possible.
+    /// Controllers that are connected.
+    pub fn connected(&self) -> usize {
+        self.controllers.connected()
+    }
+
+    /// Creates a controller for a host; `None` when there are too many.
     pub(super) fn create(
         &mut self,
         discovery: bool,
-        defaults: Features,
+        keep_alive_ms: u32,
         host_id: [u8; 16],
         host_nqn: &str,
     ) -> Option<&mut Controller> {
-        let count = self.controllers.len();
-        let free = |index: &usize| self.controllers[*index].is_none();
-        let again = (0..count)
-            .filter(free)
-            .find(|&index| self.hosts[index].0 == host_id && self.hosts[index].1 == host_nqn);
-        let index = match again {
-            Some(index) => index,
-            None => {
-                let index = (0..count)
-                    .map(|step| (self.next + step) % count)
-                    .find(free)?;
-                self.next = index + 1;
-                index
-            }
+        let defaults = Features {
+            keep_alive_ms,
+            ..self.defaults()
         };
-        self.hosts[index] = (host_id, host_nqn.to_owned());
-        self.created += 1;
-        let mut fresh = Box::new(Controller::new(index as u16 + 1, discovery, defaults));
-        fresh.life = u64::from(self.created) << 32;
-        fresh.host_id = host_id;
-        host_nqn.clone_into(&mut fresh.host_nqn);
-        fresh.attached = self.layout.attached();
-        Some(self.controllers[index].insert(fresh))
+        let attached = self.subsystem.layout.attached();
+        self.controllers
+            .create(discovery, defaults, host_id, host_nqn, attached)
     }
 
     /// The controller of this identifier.
     #[inline]
     pub(super) fn controller(&mut self, id: u16) -> Option<&mut Controller> {
-        self.controllers
-            .get_mut(usize::from(id).wrapping_sub(1))?
-            .as_deref_mut()
-    }
-
-    /// Forgets a controller.
-    pub(super) fn remove(&mut self, id: u16) {
-        if let Some(place) = self.controllers.get_mut(usize::from(id).wrapping_sub(1)) {
-            *place = None;
-        }
+        self.controllers.get(id)
     }
 
     /// The namespace of this identifier.
     #[inline]
     pub(super) fn namespace(&mut self, nsid: u32) -> Option<&mut Namespace> {
-        self.namespaces
-            .get_mut((nsid as usize).wrapping_sub(1))?
-            .as_mut()
+        self.subsystem.namespace(nsid)
     }
 
     /// The namespace of this identifier, if it is attached to this controller.
@@ -213,67 +72,43 @@ impl Target {
     /// The status for an identifier that cannot be, or that no namespace has.
     #[inline]
     pub(super) fn active(&mut self, controller: u16, nsid: u32) -> Result<&mut Namespace, Status> {
-        let attached = self.controller(controller).is_some_and(|it| it.has(nsid));
-        let absent = self.absent(nsid);
-        let namespace = self.namespace(nsid).filter(|_| attached);
+        let attached = self.controllers.get(controller);
+        let attached = attached.is_some_and(|it| it.has(nsid));
+        let absent = self.subsystem.absent(nsid);
+        let namespace = self.subsystem.namespace(nsid).filter(|_| attached);
         namespace.ok_or(absent)
     }
 
-    /// The status for an identifier that no namespace has: where one could be, it is a wrong field.
-    pub(super) fn absent(&self, nsid: u32) -> Status {
-        if nsid != 0 && nsid <= self.most() && self.options.full {
-            Status::INVALID_FIELD
-        } else {
-            Status::INVALID_NAMESPACE
-        }
-    }
-
-    /// All namespaces, with their identifiers.
-    pub(super) fn present(&self) -> impl Iterator<Item = (u32, &Namespace)> {
-        let numbered = (1..).zip(&self.namespaces);
-        numbered.filter_map(|(nsid, it)| Some((nsid, it.as_ref()?)))
-    }
-
-    /// The drive that stands for all of them.
+    /// The namespaces that a command for this one concerns.
     ///
     /// # Errors
-    /// The status for a subsystem without drives.
-    pub(super) fn first_drive(&self) -> Result<usize, Status> {
-        let first = self.options.drives.first();
-        first.copied().ok_or(Status::INVALID_NAMESPACE)
-    }
-
-    /// The highest identifier that a namespace may have.
-    pub(super) fn most(&self) -> u32 {
-        let drives = self.options.drives.len() as u32;
-        if self.options.full {
-            drives.max(MOST_NAMESPACES)
-        } else {
-            drives
+    /// As [`Target::active`].
+    pub(super) fn concerned(&mut self, controller: u16, nsid: u32) -> Result<Vec<u32>, Status> {
+        if nsid == u32::MAX {
+            return Ok(self.subsystem.present().map(|(nsid, _)| nsid).collect());
         }
+        self.active(controller, nsid)?;
+        Ok(vec![nsid])
     }
 
-    /// All controllers.
-    pub(super) fn controllers(&mut self) -> impl Iterator<Item = &mut Controller> {
-        self.controllers.iter_mut().flatten().map(|it| &mut **it)
+    /// Whether this controller only tells where the others are.
+    pub(super) fn is_discovery(&mut self, controller: u16) -> bool {
+        self.controllers
+            .get(controller)
+            .is_some_and(|it| it.discovery)
     }
 
-    /// Controllers that are connected.
-    pub fn connected(&self) -> usize {
-        self.controllers.iter().flatten().count()
-    }
-
-    /// I/O queues of a controller: as many as the drive with the fewest has.
-    pub(super) fn io_queues(&self) -> u16 {
-        self.io_queues
+    /// Whether this controller offers more than the drive has.
+    pub(super) fn is_full(&mut self, controller: u16) -> bool {
+        self.subsystem.options.full && !self.is_discovery(controller)
     }
 
     /// Features as they are without a host's doing.
-    pub(super) fn defaults(&self) -> Features {
+    fn defaults(&self) -> Features {
         Features {
             arbitration: 0,
             power_state: 0,
-            temperature: self.warning_kelvin,
+            temperature: self.subsystem.warning_kelvin,
             temperature_low: 0,
             error_recovery: 0,
             queues: None,
@@ -289,78 +124,12 @@ impl Target {
     }
 
     /// Looks at the drives: what their namespaces are now.
-    pub(super) fn look(&mut self, port: &mut Port<'_>) {
-        self.layout.begin(&self.options, port);
-        persistent::begin(self, port);
-        self.io_queues = MOST_QUEUES;
-        self.write_cache = false;
-        for &drive in &self.options.drives {
-            let facts = Facts::of(port.drive(drive));
-            self.io_queues = self.io_queues.min(facts.io_queues.max(1));
-            self.warning_kelvin = facts.warning_kelvin;
-            self.write_cache |= facts.write_cache;
+    pub(super) fn look(&mut self, drives: &mut dyn Drives) {
+        self.subsystem.begin(drives);
+        if let Some(&drive) = self.subsystem.options.drives.first() {
+            self.history.begin(drive, drives);
         }
-        let before = std::mem::take(&mut self.namespaces);
-        for (index, extent) in self.layout.extents().iter().enumerate() {
-            let old = before.get(index).copied().flatten();
-            let namespace = extent.map(|extent| self.seen(&extent, old, port));
-            self.namespaces.push(namespace);
-        }
-    }
-
-    /// A namespace as it is now. What `old` says of work in progress goes on.
-    fn seen(&self, extent: &Extent, old: Option<Namespace>, port: &mut Port<'_>) -> Namespace {
-        let drive = extent.drive;
-        let facts = Facts::of(port.drive(drive));
-        let format = facts.formats.get(facts.format).copied();
-        let format = format.unwrap_or(LbaFormat::plain(512));
-        let operation = facts::operation(port, drive);
-        Namespace {
-            drive,
-            first: extent.first,
-            bytes: extent.end() - extent.first,
-            salt: extent.salt,
-            block: format.data,
-            metadata: format.metadata,
-            blocks: extent.bytes / u64::from(format.data),
-            protection: facts.protection,
-            strip: self.options.strip_metadata,
-            // What nobody waits for ends when the drive is done.
-            format: old
-                .and_then(|old| old.format)
-                .filter(|&work| work != Work::Orphaned || operation.is_some()),
-            // Whoever sees that it has ended tells the hosts.
-            sanitizing: sanitizes(operation) || old.is_some_and(|old| old.sanitizing),
-            max_transfer: transfer(facts.max_transfer),
-        }
-    }
-
-    /// What all namespaces of a drive have in common: one without a size.
-    pub(super) fn common(&self, drive: usize, port: &mut Port<'_>) -> Namespace {
-        let nowhere = Extent {
-            drive,
-            first: 0,
-            bytes: if self.options.full {
-                0
-            } else {
-                port.drive(drive).bytes()
-            },
-            salt: 0,
-            attached: false,
-        };
-        let one = self.present().find(|(_, it)| it.drive == drive);
-        self.seen(&nowhere, one.map(|(_, it)| *it), port)
-    }
-
-    /// The connection that asked for a format of this namespace has gone: what has not begun never will, and what has
-    /// goes on, for it is the drive's.
-    pub(super) fn abandon(&mut self, nsid: u32) {
-        if let Some(namespace) = self.namespace(nsid) {
-            namespace.format = match namespace.format {
-                Some(Work::Begun | Work::Orphaned) => Some(Work::Orphaned),
-                Some(Work::Asked | Work::Refused) | None => None,
-            };
-        }
+        self.subsystem.look(drives);
     }
 
     /// Something happened to a drive: this controller is told.
@@ -369,14 +138,9 @@ impl Target {
         controller: u16,
         drive: usize,
         notice: Notice,
-        port: &mut Port<'_>,
+        drives: &mut dyn Drives,
     ) {
-        let concerned: Vec<u32> = self
-            .present()
-            .filter(|(_, it)| it.drive == drive)
-            .map(|(nsid, _)| nsid)
-            .collect();
-        let Some(controller) = self.controller(controller) else {
+        let Some(controller) = self.controllers.get(controller) else {
             return;
         };
         if controller.discovery {
@@ -384,7 +148,7 @@ impl Target {
         }
         match notice {
             Notice::Health => {
-                let warning = facts::health(port, drive).warning;
+                let warning = drives.health(drive).warning;
                 for (is_so, event) in [
                     (warning.spare, Notification::SPARE),
                     (warning.temperature, Notification::TEMPERATURE),
@@ -396,22 +160,13 @@ impl Target {
                 }
             }
             Notice::Namespace => {
-                for nsid in concerned {
-                    controller.namespace_changed(nsid);
+                for (nsid, namespace) in self.subsystem.present() {
+                    if namespace.drive == drive {
+                        controller.namespace_changed(nsid);
+                    }
                 }
             }
             Notice::PowerCut => {}
         }
     }
-}
-
-/// Whether it is a sanitize.
-fn sanitizes(operation: Option<Operation>) -> bool {
-    operation.is_some_and(|it| it.kind == OperationKind::Sanitize)
-}
-
-/// Most bytes of a command: what the drive takes, as a power of two of 4 KiB, and not more than one PDU should carry.
-pub(super) fn transfer(of_drive: Option<u32>) -> u32 {
-    let most = of_drive.unwrap_or(MOST_TRANSFER).clamp(4096, MOST_TRANSFER);
-    1 << most.ilog2()
 }

@@ -13,12 +13,6 @@ type Module = Vec<String>;
 
 /// Circles that are still there, as `crate: module, module`. One that is gone must be taken from here.
 const KNOWN: &[&str] = &[
-    "live: nvme::admin, nvme::namespaces",
-    "live: nvme::controller, nvme::features",
-    "live: nvme::layout, nvme::target",
-    "live: nvme::pages, nvme::persistent",
-    "live: nvme::persistent, nvme::target",
-    "live: nvme::self_test, nvme::target",
     "model: media, tier::raid0",
     "model: media::nand::read, media::nand::spare",
     "study: review::results, review::sensitivity",

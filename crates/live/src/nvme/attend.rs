@@ -1,0 +1,42 @@
+//! What happens by itself: sanitizes and formats that nobody waits for end, self-tests end, there are events to tell.
+
+use super::controller::Notification;
+use super::facts::Drives;
+use super::lba_status;
+use super::subsystem::Work;
+use super::target::Target;
+use crate::port::Notice;
+
+/// Looks what has happened, and notes what this controller is to be told.
+pub(super) fn attend(target: &mut Target, controller: u16, drives: &mut dyn Drives) {
+    target.self_tests.settle(&target.subsystem, drives);
+    let (mut ended, mut sanitized) = (false, None);
+    for namespace in target.subsystem.namespaces.iter_mut().flatten() {
+        let drive = namespace.drive;
+        if namespace.format == Some(Work::Orphaned) && drives.operation(drive).is_none() {
+            ended = true;
+            drives.notify(drive, Notice::Namespace);
+        }
+        if namespace.sanitizing && drives.operation(drive).is_none() {
+            namespace.sanitizing = false;
+            sanitized = Some(drive);
+        }
+    }
+    if let Some(drive) = sanitized {
+        let status = drives.sanitized(drive);
+        target.history.sanitize_ends(status, drives.wall());
+    }
+    let seen = lba_status::generation(&target.subsystem, drives);
+    if let Some(it) = target.controller(controller) {
+        if sanitized.is_some() {
+            it.notify(Notification::SANITIZED);
+        }
+        let before = it.lba_status_seen.replace(seen);
+        if before.is_some_and(|before| before != seen) {
+            it.notify(Notification::LBA_STATUS);
+        }
+    }
+    if ended {
+        target.look(drives);
+    }
+}

@@ -1,0 +1,152 @@
+//! Admin commands whose completion comes later: requests for events, formats, namespaces that wait for an empty drive.
+
+use std::collections::VecDeque;
+
+use super::answer::{Answer, Later};
+use super::attend::attend;
+use super::controller::EVENT_REQUESTS;
+use super::facts::Drives;
+use super::format;
+use super::namespaces;
+use super::queue::Queue;
+use super::slots::Stage;
+use super::wire::Status;
+use crate::outbox::Outbox;
+
+/// Those of one admin queue, by their slots.
+#[derive(Debug, Default)]
+pub(super) struct Parked {
+    /// Asynchronous event requests, the oldest first.
+    events: VecDeque<u16>,
+    /// Formats that are under way, with the namespaces concerned.
+    formats: Vec<(u16, Vec<u32>)>,
+    /// Namespaces that are to be created when their drive is empty.
+    creations: Vec<u16>,
+}
+
+impl Parked {
+    /// Keeps a command until what it waits for is there.
+    ///
+    /// # Errors
+    /// The status for one request for events too many.
+    pub(super) fn keep(
+        &mut self,
+        slot: u16,
+        later: Later,
+        queue: &mut Queue,
+        out: &mut Outbox,
+        drives: &mut dyn Drives,
+    ) -> Result<(), Status> {
+        if later == Later::Event && self.events.len() >= EVENT_REQUESTS {
+            return Err(Status::TOO_MANY_EVENTS);
+        }
+        queue.slots[slot].stage = Stage::Parked;
+        match later {
+            Later::Event => {
+                self.events.push_back(slot);
+                self.tell(queue, out);
+            }
+            Later::Format(concerned) => self.formats.push((slot, concerned)),
+            Later::EmptyDrive => {
+                self.creations.push(slot);
+                drives.ring_back();
+            }
+        }
+        Ok(())
+    }
+
+    /// Requests for events can be aborted; what is in the drive completes soon and is left to it.
+    pub(super) fn abort(
+        &mut self,
+        of_queue: u16,
+        cid: u16,
+        queue: &mut Queue,
+        out: &mut Outbox,
+    ) -> u64 {
+        let found = self
+            .events
+            .iter()
+            .position(|&slot| of_queue == 0 && queue.slots[slot].sqe.cid.get() == cid);
+        match found.and_then(|index| self.events.remove(index)) {
+            Some(slot) => {
+                queue.respond(slot, Status::ABORT_REQUESTED, 0, out);
+                0
+            }
+            // Dword 0, bit 0: not aborted.
+            None => 1,
+        }
+    }
+
+    /// Lets go on what can: formats, creations, and what happens by itself.
+    pub(super) fn attend(&mut self, queue: &mut Queue, out: &mut Outbox, drives: &mut dyn Drives) {
+        self.formats(queue, out, drives);
+        self.creations(queue, out, drives);
+        attend(&mut queue.shared.borrow_mut(), queue.controller, drives);
+        self.tell(queue, out);
+    }
+
+    fn formats(&mut self, queue: &mut Queue, out: &mut Outbox, drives: &mut dyn Drives) {
+        let shared = queue.shared.clone();
+        for (slot, concerned) in &self.formats {
+            let sqe = &queue.slots[*slot].sqe;
+            format::go_on(&mut shared.borrow_mut(), sqe, concerned, drives);
+        }
+        let ended = |(_, concerned): &mut (u16, Vec<u32>)| {
+            format::ended(&mut shared.borrow_mut(), concerned, drives)
+        };
+        let over: Vec<(u16, Vec<u32>)> = self.formats.extract_if(.., ended).collect();
+        let mut done = Vec::new();
+        for (slot, concerned) in over {
+            let sqe = queue.slots[slot].sqe;
+            let target = &mut shared.borrow_mut();
+            let status = format::end(target, queue.controller, &sqe, &concerned, drives);
+            done.push((slot, status));
+        }
+        for (slot, status) in done {
+            queue.end(slot, status, out);
+        }
+    }
+
+    fn creations(&mut self, queue: &mut Queue, out: &mut Outbox, drives: &mut dyn Drives) {
+        for slot in std::mem::take(&mut self.creations) {
+            let sqe = queue.slots[slot].sqe;
+            let data = std::mem::take(&mut queue.slots[slot].data);
+            let made = {
+                let target = &mut queue.shared.borrow_mut();
+                namespaces::manage(target, queue.controller, &sqe, &data, drives)
+            };
+            match made {
+                Ok(Answer::Done(dwords)) => {
+                    queue.respond_wide(slot, Status::SUCCESS, dwords, out);
+                }
+                Ok(_) => {
+                    queue.slots[slot].data = data;
+                    self.creations.push(slot);
+                }
+                Err(status) => queue.fail(slot, status, out),
+            }
+        }
+    }
+
+    /// Answers requests for events as far as there are events.
+    fn tell(&mut self, queue: &mut Queue, out: &mut Outbox) {
+        while let Some(&slot) = self.events.front() {
+            let event = {
+                let mut target = queue.shared.borrow_mut();
+                let controller = target.controller(queue.controller);
+                controller.and_then(|controller| controller.next_event())
+            };
+            let Some(event) = event else { return };
+            self.events.pop_front();
+            queue.respond(slot, Status::SUCCESS, event.0, out);
+        }
+    }
+
+    /// The connection has gone: what its formats are to become.
+    pub(super) fn abandon(&self, queue: &Queue) {
+        let mut target = queue.shared.borrow_mut();
+        for &nsid in self.formats.iter().flat_map(|(_, concerned)| concerned) {
+            target.subsystem.abandon(nsid);
+        }
+    }
+}

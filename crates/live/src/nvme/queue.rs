@@ -1,0 +1,226 @@
+//! One queue of a controller: the commands that are under way in it, and how they end.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::controller::Controller;
+use super::fabrics::Connected;
+use super::slots::{Refused, Slots};
+use super::target::Target;
+use super::wire::encode::Transfer;
+use super::wire::pdu::{FLAG_LAST, FLAG_SUCCESS};
+use super::wire::{Cqe, Encoder, Sqe, Status};
+use crate::outbox::Outbox;
+
+/// Commands before a queue is connected: Connect alone.
+const BEFORE_CONNECT: u16 = 1;
+
+/// How far a connection has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Nothing but ICReq may come.
+    Opening,
+    /// Nothing but Connect may come.
+    Unconnected,
+    /// The admin queue of a controller.
+    Admin,
+    /// An I/O queue of a controller.
+    Io,
+}
+
+/// The queue.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) shared: Rc<RefCell<Target>>,
+    pub(super) phase: Phase,
+    pub(super) id: u16,
+    pub(super) controller: u16,
+    /// Which life of the controller it belongs to.
+    life: u64,
+    entries: u16,
+    head: u16,
+    /// The host wants to know how far its queue has been taken.
+    flow_control: bool,
+    pub(super) slots: Slots,
+    pub(super) encoder: Encoder,
+}
+
+impl Queue {
+    /// One that is not connected to a controller of this target yet.
+    pub(super) fn new(shared: Rc<RefCell<Target>>) -> Queue {
+        Queue {
+            shared,
+            phase: Phase::Opening,
+            id: 0,
+            controller: 0,
+            life: 0,
+            entries: BEFORE_CONNECT,
+            head: 0,
+            flow_control: false,
+            slots: Slots::new(BEFORE_CONNECT),
+            encoder: Encoder::default(),
+        }
+    }
+
+    /// It belongs to a controller from now on.
+    pub(super) fn connected(&mut self, to: Connected) {
+        self.id = to.queue;
+        self.controller = to.controller;
+        self.life = to.life;
+        self.entries = to.entries;
+        self.head = 1 % to.entries;
+        self.flow_control = to.flow_control;
+        self.slots.resize(to.entries);
+        self.phase = if to.queue == 0 {
+            Phase::Admin
+        } else {
+            Phase::Io
+        };
+    }
+
+    /// Whether the controller still exists and is in the life in which this queue was connected.
+    pub(super) fn is_alive(&self) -> bool {
+        if !matches!(self.phase, Phase::Admin | Phase::Io) {
+            return true;
+        }
+        let mut target = self.shared.borrow_mut();
+        let controller = target.controller(self.controller);
+        controller.is_some_and(|it| !self.outlived_by(it))
+    }
+
+    /// Whether this controller, which has the identifier, is not the one that the queue belongs to.
+    fn outlived_by(&self, controller: &Controller) -> bool {
+        self.phase == Phase::Io && controller.life != self.life
+    }
+
+    /// The connection ends: the controller, or its queue, is free.
+    pub(super) fn leave(&self) {
+        let mut target = self.shared.borrow_mut();
+        match self.phase {
+            Phase::Admin => target.controllers.remove(self.controller),
+            Phase::Io => {
+                let controller = target.controller(self.controller);
+                if let Some(controller) = controller.filter(|it| !self.outlived_by(it)) {
+                    controller.leave_queue(self.id);
+                }
+            }
+            Phase::Opening | Phase::Unconnected => {}
+        }
+    }
+
+    /// Takes a command into the queue: its slot.
+    #[inline]
+    pub(super) fn take(&mut self, sqe: &Sqe) -> Result<u16, Refused> {
+        let slot = self.slots.take(sqe)?;
+        self.head = if self.head + 1 >= self.entries {
+            0
+        } else {
+            self.head + 1
+        };
+        Ok(slot)
+    }
+
+    /// Ends a command.
+    #[inline]
+    pub(super) fn respond(&mut self, slot: u16, status: Status, dw0: u32, out: &mut Outbox) {
+        self.respond_wide(slot, status, u64::from(dw0), out);
+    }
+
+    /// Ends a command with dwords 0 and 1.
+    #[inline]
+    pub(super) fn respond_wide(
+        &mut self,
+        slot: u16,
+        status: Status,
+        dwords: u64,
+        out: &mut Outbox,
+    ) {
+        let cqe = Cqe {
+            dw0: (dwords as u32).into(),
+            dw1: ((dwords >> 32) as u32).into(),
+            sq_head: if self.flow_control {
+                self.head
+            } else {
+                u16::MAX
+            }
+            .into(),
+            sq_id: 0.into(),
+            cid: self.slots[slot].sqe.cid,
+            status: (status.field() << 1).into(),
+        };
+        self.encoder.response(out, &cqe);
+        self.slots.release(slot);
+    }
+
+    /// Ends a command that failed, and notes it in the error log.
+    pub(super) fn fail(&mut self, slot: u16, status: Status, out: &mut Outbox) {
+        self.fail_with(slot, status, 0, out);
+    }
+
+    /// The same, with dword 0.
+    pub(super) fn fail_with(&mut self, slot: u16, status: Status, dw0: u32, out: &mut Outbox) {
+        if !status.is_success() && self.phase != Phase::Unconnected {
+            let sqe = self.slots[slot].sqe;
+            let mut target = self.shared.borrow_mut();
+            let controller = target.controller(self.controller);
+            // The identifier may be a later controller's by now.
+            if let Some(controller) = controller.filter(|it| !self.outlived_by(it)) {
+                let (nsid, lba) = (sqe.nsid.get(), sqe.slba());
+                let lba = if self.phase == Phase::Io { lba } else { 0 };
+                controller.failed(self.id, sqe.cid.get(), status, nsid, lba);
+            }
+        }
+        self.respond(slot, status, dw0, out);
+    }
+
+    /// Ends a command, whether it failed or not.
+    #[inline]
+    pub(super) fn end(&mut self, slot: u16, status: Status, out: &mut Outbox) {
+        if status.is_success() {
+            self.respond(slot, status, 0, out);
+        } else {
+            self.fail(slot, status, out);
+        }
+    }
+
+    /// Ends a command with data of `length` bytes, which `fill` writes where they are sent from.
+    #[inline]
+    pub(super) fn respond_data(
+        &mut self,
+        slot: u16,
+        length: u32,
+        out: &mut Outbox,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), Status>,
+    ) {
+        if length == 0 {
+            self.respond(slot, Status::SUCCESS, 0, out);
+            return;
+        }
+        let short = !self.flow_control;
+        let transfer = Transfer {
+            cid: self.slots[slot].sqe.cid.get(),
+            tag: 0,
+            offset: 0,
+            flags: if short {
+                FLAG_LAST | FLAG_SUCCESS
+            } else {
+                FLAG_LAST
+            },
+        };
+        match self.encoder.c2h_data(out, transfer, length, fill) {
+            Ok(()) if short => self.slots.release(slot),
+            Ok(()) => self.respond(slot, Status::SUCCESS, 0, out),
+            Err(status) => self.fail(slot, status, out),
+        }
+    }
+
+    /// Ends a command with a page, of which the host takes as much as it has asked for.
+    pub(super) fn respond_page(&mut self, slot: u16, page: &[u8], out: &mut Outbox) {
+        let asked = self.slots[slot].sqe.sgl.length.get();
+        let length = (page.len() as u32).min(asked);
+        self.respond_data(slot, length, out, |data| {
+            data.copy_from_slice(&page[..data.len()]);
+            Ok(())
+        });
+    }
+}

@@ -57,10 +57,16 @@ pub fn as_value(words: &str) -> Value {
     words.parse().unwrap_or_else(|_| Value::from(words))
 }
 
-/// The text of a drive's own file.
-pub fn text_of(name_or_path: &str) -> Result<String, Problems> {
+/// Kind and source of a changed figure.
+const CHANGED: (&str, &str) = ("assumed", "changed for this run");
+
+/// The text of a drive's own file, with figures changed.
+///
+/// # Errors
+/// There is no such file, or a change is of no figure.
+pub fn text_of(name_or_path: &str, changes: &[Change]) -> Result<String, Problems> {
     let located = locate(name_or_path, "drive", &super::Home::BuiltIn)?;
-    Ok(located.file.text.to_string())
+    Ok(changed(located, changes)?.file.text.to_string())
 }
 
 /// Sets the figure of a dotted key; `None` if a part of the key is no section.
@@ -70,12 +76,16 @@ fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
     }
     if let Some(figure) = root.get_mut(key).and_then(Item::as_table_like_mut) {
         figure.insert("value", Item::Value(value));
+        // Its source said something else.
+        figure.insert("kind", Item::Value(CHANGED.0.into()));
+        figure.insert("source", Item::Value(CHANGED.1.into()));
+        figure.remove("note");
         return Some(());
     }
     let figure = Stated {
         value,
-        kind: "assumed",
-        source: "changed for this run",
+        kind: CHANGED.0,
+        source: CHANGED.1,
         note: None,
     };
     set_as(root, key, &figure)
@@ -120,7 +130,7 @@ fn section_of<'a>(root: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive;
+    use crate::{Kind, drive};
     use model::media::DriveConfig;
 
     fn limit(sheet: &DriveSheet) -> f64 {
@@ -140,6 +150,11 @@ mod tests {
         ];
         let governed = drive_with("p4800x-375", &changes).expect("fits");
         assert_eq!((limit(&plain), limit(&governed)), (18.0, 12.0));
+        for (key, value) in &changes {
+            let figure = governed.figure(key).expect("it has one");
+            assert_eq!((&figure.value, figure.kind), (value, Kind::Assumed));
+            assert_eq!(figure.source, "changed for this run");
+        }
         assert_ne!(plain.config, governed.config);
         assert_eq!(drive_with("p4800x-375", &[]).as_ref(), Ok(&plain));
     }

@@ -31,7 +31,7 @@ pub use locate::drives_like;
 use locate::{Home, Located, built_in, built_in_paths, locate, stem};
 use section::Findings;
 pub use section::Section;
-pub use setting::Settings;
+pub use setting::{Settings, drive_as};
 pub use sheet::{DriveSheet, Figure, HostSheet, Kind, Spare};
 
 use text::problem::Problems;

@@ -5,12 +5,15 @@ use model::management::{LbaFormat, Refusal};
 use model::media::Medium;
 
 use super::DriveSheet;
+use super::change::{Change, drive_with};
 use text::problem::{Place, Problem, Problems};
 use text::quantity::Quantity;
 
 /// What is set; nothing unless given.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Settings {
+    /// Figures of its file that are changed, whatever they mean.
+    pub figures: Vec<Change>,
     /// The governor's limit in watts.
     pub power_limit: Option<f64>,
     /// Logical block format, whatever its rating.
@@ -40,15 +43,26 @@ impl Settings {
         let uptime = self
             .uptime
             .map(|uptime| format!("on for {}", uptime.show()));
-        [power, format, used, uptime]
-            .into_iter()
-            .flatten()
-            .collect()
+        let figures = self.figures.iter();
+        let figures = figures.map(|(key, value)| format!("{key} = {value}"));
+        let others = [power, format, used, uptime].into_iter().flatten();
+        figures.chain(others).collect()
     }
 }
 
+/// The drive of this name, or in the file at this path, with all settings that are given.
+///
+/// # Errors
+/// As [`drive_with`] and [`DriveSheet::set`].
+pub fn drive_as(name_or_path: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
+    let mut sheet = drive_with(name_or_path, &settings.figures)?;
+    sheet.set(settings)?;
+    Ok(sheet)
+}
+
 impl DriveSheet {
-    /// Applies all settings that are given, to be called once on what the catalogue gave.
+    /// Applies all settings that are given but the changed figures, which are its file's; to be called once on what the
+    /// catalogue gave.
     ///
     /// # Errors
     /// All of them that the drive does not have, each named as the option of the command line.
@@ -103,12 +117,14 @@ mod tests {
     fn settings_are_told_in_words() {
         assert_eq!(Settings::default().words(), [""; 0]);
         let settings = Settings {
+            figures: vec![(String::from("xpoint.power.idle"), String::from("4 W"))],
             power_limit: Some(12.0),
             lba_format: crate::administration::lba_format("4096+8"),
             percentage_used: Some(104.0),
             uptime: Some(Span::from_seconds(600.0)),
         };
         let wanted = [
+            "xpoint.power.idle = 4 W",
             "power limit 12 W",
             "blocks of 4096 B with 8 B of metadata",
             "104 % of its endurance used up",

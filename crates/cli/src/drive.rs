@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use catalogue::DriveSheet;
+use catalogue::{DriveSheet, Settings};
 use text::problem::{Place, Problem, Problems, nearest};
 
 use crate::failure::on_command_line;
@@ -42,10 +42,10 @@ impl DriveArgs {
 
     /// The drives that load, with what is set on them; everything wrong with the others is a problem.
     pub(crate) fn read(&self, arguments: &[String], problems: &mut Problems) -> Vec<DriveSheet> {
+        let settings = self.settings();
         let mut drives = Vec::new();
         for name in &self.named(arguments, problems) {
-            let drive = load(name);
-            match drive.and_then(|mut drive| drive.set(&self.setting.into()).map(|()| drive)) {
+            match load(name, &settings) {
                 Ok(drive) => drives.push(drive),
                 Err(more) => problems.0.extend(more.0),
             }
@@ -54,17 +54,17 @@ impl DriveArgs {
     }
 
     /// What is set on the drives.
-    pub(crate) fn setting(&self) -> SettingArgs {
-        self.setting
+    pub(crate) fn settings(&self) -> Settings {
+        Settings::from(&self.setting)
     }
 }
 
-/// The drive of this name, or in the file at this path.
+/// The drive of this name, or in the file at this path, with what is set on it.
 ///
 /// # Errors
 /// Everything wrong with it, or that it is a file of another kind.
-pub(crate) fn load(name: &str) -> Result<DriveSheet, Problems> {
-    catalogue::drive(name).map_err(|problems| {
+pub(crate) fn load(name: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
+    catalogue::drive_as(name, settings).map_err(|problems| {
         if is_drive(name) || !Path::new(name).is_file() {
             return problems;
         }

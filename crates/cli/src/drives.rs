@@ -10,11 +10,16 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   drivelab drives
-  drivelab drives --names | xargs drivelab review")]
+  drivelab drives --names | xargs drivelab review
+  drivelab drives --json | jq -r '.drives[] | select(.maker == \"Intel\") | .id'")]
 pub(crate) struct Args {
     /// Print only the names, one per line
     #[arg(long)]
     names: bool,
+
+    /// Print JSON
+    #[arg(long, conflicts_with = "names")]
+    json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -24,6 +29,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         for drive in &drives {
             writeln!(out, "{}", drive.id)?;
         }
+        return Ok(());
+    }
+    if args.json {
+        let json = report::sheets::json(&drives, false);
+        writeln!(out, "{json:#}")?;
         return Ok(());
     }
     writeln!(out, "{}", report::sheets::table(&drives, output::width()))?;

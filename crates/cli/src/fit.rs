@@ -3,13 +3,16 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use catalogue::Settings;
 use report::csv;
 use study::fit::{self, MeasuredRun, Request, STANDARD_JOBS};
 use text::problem::Problems;
 
+use crate::drive::load;
 use crate::failure::{self, Failure, on_command_line};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
+use crate::setting::SettingArgs;
 use crate::state::State;
 use crate::stop::AtOnce;
 
@@ -37,6 +40,9 @@ pub(crate) struct Args {
     /// The same as the argument DRIVE
     #[arg(long, value_name = "DRIVE", conflicts_with = "argument")]
     drive: Option<String>,
+
+    #[command(flatten)]
+    setting: SettingArgs,
 
     /// fio's JSON output, one file or several
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "jobs")]
@@ -88,6 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     let request = Request {
         base: base.clone(),
+        settings: Settings::from(&args.setting),
         host: args.host.clone(),
         state: args.state.into(),
         free: args.free.clone(),
@@ -123,7 +130,7 @@ fn measured(args: &Args, base: &str, output: &Path) -> Result<Vec<MeasuredRun>, 
     let mut outputs = vec![("--output", output)];
     outputs.extend(output::asked([("--csv", &args.csv)]));
     let mut problems = output::problems(&outputs, &inputs);
-    let base = catalogue::drive(base).err();
+    let base = load(base, &Settings::from(&args.setting)).err();
     let host = catalogue::host(&args.host).err();
     let wrong = [base, host].into_iter().flatten();
     problems.0.extend(wrong.flat_map(|one| one.0));

@@ -170,7 +170,7 @@ fn read(args: &Args) -> Result<Request, Problems> {
     match (problems.0.is_empty(), host) {
         (true, Some(host)) => Ok(Request {
             drives,
-            settings: args.drives.setting().into(),
+            settings: args.drives.settings(),
             host,
             suite,
             effort: match args.ios {

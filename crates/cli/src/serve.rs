@@ -11,7 +11,6 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use catalogue::Settings;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use live::control::Control;
 use live::faults::Fault;
@@ -223,7 +222,7 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
     for setup in asked.setups.clone() {
         let mut drive = setup.open()?;
         // What an existing store remembers gives way to what is asked for.
-        if let Some(percent) = Settings::from(args.drives.setting()).percentage_used {
+        if let Some(percent) = args.drives.settings().percentage_used {
             drive
                 .suffer(Time::ZERO, &Fault::Wear(percent))
                 .map_err(|what| Problems::whole("--percentage-used", what))?;

@@ -1,14 +1,18 @@
-//! Settings of the drive, as arguments of the verbs that run something on it.
+//! What is set on drives, as arguments of every verb that takes drives.
 
-use catalogue::Settings;
 use catalogue::administration::lba_format;
+use catalogue::{Change, Settings};
 use model::Span;
 use model::management::LbaFormat;
 use text::quantity::{Watts, quantity};
 
-/// What an administrator may have set on the drive.
-#[derive(clap::Args, Clone, Copy)]
+/// Changed figures, and what an administrator may have set on the drive.
+#[derive(clap::Args, Clone)]
 pub(crate) struct SettingArgs {
+    /// Change a figure of the drives that `drivelab show` lists, such as xpoint.power.limit=12W; may be given several
+    /// times
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = change)]
+    figures: Vec<Change>,
     /// Power limit of each drive's governor, such as 12W
     #[arg(long, value_name = "WATTS", value_parser = watts)]
     power_limit: Option<f64>,
@@ -23,14 +27,25 @@ pub(crate) struct SettingArgs {
     uptime: Option<Span>,
 }
 
-impl From<SettingArgs> for Settings {
-    fn from(args: SettingArgs) -> Settings {
+impl From<&SettingArgs> for Settings {
+    fn from(args: &SettingArgs) -> Settings {
         Settings {
+            figures: args.figures.clone(),
             power_limit: args.power_limit,
             lba_format: args.lba_format,
             percentage_used: args.percentage_used,
             uptime: args.uptime,
         }
+    }
+}
+
+fn change(text: &str) -> Result<Change, String> {
+    let parts = text.split_once('=');
+    let (key, value) = parts.ok_or("write KEY=VALUE, such as xpoint.power.limit=12W")?;
+    match (key.trim(), value.trim()) {
+        ("", _) => Err(String::from("there is no key before the `=`")),
+        (_, "") => Err(String::from("there is no value behind the `=`")),
+        (key, value) => Ok((key.to_owned(), value.to_owned())),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `drivelab show`: one drive, with the source of every figure.
+//! `drivelab show`: drives, with the source of every figure.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,9 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   drivelab show p4800x-375
-  drivelab show ./my-drive.toml        a drive of your own, by its path")]
+  drivelab show ./my-drive.toml        a drive of your own, by its path
+  drivelab show p4800x-375 --set xpoint.power.limit=12W
+  drivelab show p3700-1600 --json | jq -r '.drives[0].figures[] | [.key, .value, .kind] | @tsv'")]
 pub(crate) struct Args {
     /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
     #[arg(value_name = "DRIVE")]
@@ -22,12 +24,21 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     drives: DriveArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     let drives = problems.or(drives)?;
+    if args.json {
+        let json = sheets::json(&drives, true);
+        writeln!(io::stdout().lock(), "{json:#}")?;
+        return Ok(());
+    }
     let sheet = |drive: &DriveSheet| sheets::sheet(drive, crate::output::width());
     let sheets: Vec<String> = drives.iter().map(sheet).collect();
     writeln!(io::stdout().lock(), "{}", sheets.join("\n\n"))?;

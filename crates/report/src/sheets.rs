@@ -1,4 +1,6 @@
-//! Drives of the catalogue as tables for a terminal.
+//! Drives of the catalogue as tables for a terminal, and as JSON.
+
+mod json;
 
 use comfy_table::CellAlignment;
 use model::media::Medium;
@@ -9,6 +11,8 @@ use study::ledger::support;
 use text::digits::digits;
 use text::quantity::{Quantity, decimal};
 use text::terminal::{self, Width, paragraph};
+
+pub use json::json;
 
 /// From so many columns on a terminal has room for the media, and for the figures by kind.
 const ROOM_FOR_MEDIA: u16 = 110;

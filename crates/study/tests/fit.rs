@@ -73,6 +73,7 @@ fn a_known_drive_is_found_again() {
         ("xpoint.controller.delay".to_owned(), "2.9 us".to_owned()),
     ];
     let request = Request {
+        settings: catalogue::Settings::default(),
         base: "p4800x-375".into(),
         host: "xeon-2017".into(),
         state: Precondition::Steady,

@@ -93,7 +93,7 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
     }
     let mut setups: Vec<Setup> = Vec::new();
     for (index, id) in names.iter().enumerate() {
-        let found = load(id).and_then(|sheet| with_settings(sheet, args));
+        let found = with_settings(id, args);
         let (sheet, lba_format) = match found {
             Ok(found) => found,
             Err(all) => {
@@ -131,21 +131,20 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
 
 /// The drive with what is set on it, and the number of its LBA format if one is asked for. The drive itself stays in
 /// its first format: serving changes formats as hosts ask.
-fn with_settings(
-    mut sheet: DriveSheet,
-    args: &Args,
-) -> Result<(DriveSheet, Option<usize>), Problems> {
-    let settings = Settings::from(args.drives.setting());
-    // Whether the drive has the format is found out on a copy.
-    sheet.clone().set(&settings)?;
-    sheet.set(&Settings {
-        lba_format: None,
-        ..settings
-    })?;
+fn with_settings(name: &str, args: &Args) -> Result<(DriveSheet, Option<usize>), Problems> {
+    let settings = args.drives.settings();
+    // Whether the drive has the format is found out on another one.
+    load(name, &settings)?;
+    let wanted = settings.lba_format;
+    let sheet = load(
+        name,
+        &Settings {
+            lba_format: None,
+            ..settings
+        },
+    )?;
     let formats = &sheet.management.lba_formats;
-    let number = settings
-        .lba_format
-        .and_then(|wanted| formats.iter().position(|it| it.same_layout(&wanted)));
+    let number = wanted.and_then(|wanted| formats.iter().position(|it| it.same_layout(&wanted)));
     Ok((sheet, number))
 }
 

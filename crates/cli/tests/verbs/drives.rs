@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
 
 use crate::rig::{drivelab, text};
 
@@ -25,6 +26,30 @@ fn show_names_the_source_of_every_figure() {
     let output = drivelab(&["show", "ram-disk"]);
     assert_eq!(output.status.code(), Some(0));
     insta::assert_snapshot!(text(&output.stdout));
+}
+
+/// One document of one shape, whether drives are listed or shown; settings and changed figures are in it.
+#[test]
+fn drives_are_told_as_json() {
+    let document = |args: &[&str]| -> Value {
+        let output = drivelab(args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let listed = document(&["drives", "--json"]);
+    let shown = document(&["show", "ram-disk", "p4800x-375", "--json"]);
+    for drive in shown["drives"].as_array().expect("drives") {
+        let mut drive = drive.as_object().expect("an object").clone();
+        assert!(drive.remove("figures").is_some());
+        let all = listed["drives"].as_array().expect("drives");
+        assert!(all.contains(&Value::Object(drive)));
+    }
+    let limit = |args: &[&str]| {
+        document(&[&["show", "p4800x-375", "--json"], args].concat())["drives"][0]["power_limit_watts"].as_f64()
+    };
+    assert_eq!(limit(&[]), Some(18.0));
+    assert_eq!(limit(&["--power-limit", "14W"]), Some(14.0));
+    assert_eq!(limit(&["--set", "xpoint.power.limit=12W"]), Some(12.0));
 }
 
 #[test]

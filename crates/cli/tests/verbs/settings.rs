@@ -90,6 +90,42 @@ fn four_kibibyte_blocks_help_a_little() {
     );
 }
 
+/// A governor's limit is a figure as any other: set as one it does what its own option does, in every verb.
+#[test]
+fn a_changed_figure_is_the_drives_own() {
+    let set = ["--set", "xpoint.power.limit=12 W"];
+    let option = ["--power-limit", "12W"];
+    let figure = job("write", "128k", "8", "1", &set);
+    assert_eq!(
+        figure["jobs"],
+        job("write", "128k", "8", "1", &option)["jobs"]
+    );
+    assert_ne!(figure["jobs"], job("write", "128k", "8", "1", &[])["jobs"]);
+    for verb in ["run", "replay", "review", "act", "serve", "show", "fit"] {
+        let output = drivelab(&[verb, "--drive", "p4800x-375", "--set", "xpoint.power.limit"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{verb}");
+        assert!(said.contains("write KEY=VALUE"), "{verb}: {said}");
+    }
+}
+
+#[test]
+fn a_figure_that_a_drive_does_not_have_is_refused() {
+    let jobs = ["run", "p4800x-375", "--name=j", "--rw=read", "--size=1g"];
+    let said = |set: &[&str]| {
+        let output = drivelab(&[&jobs[..], set].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(output.stdout.is_empty());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let all = [
+        said(&["--set", "xpoint.power.limits=12W"]),
+        said(&["--set", "xpoint.power.limit=12"]),
+        said(&["--set", "name.first=12"]),
+    ];
+    insta::assert_snapshot!(all.join("\n---\n"));
+}
+
 #[test]
 fn what_a_drive_does_not_have_is_told_at_once() {
     let jobs = ["run", "--name=j", "--rw=read", "--size=1g"];

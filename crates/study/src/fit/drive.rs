@@ -9,7 +9,7 @@ use super::parameter::changes;
 use super::{FURTHEST, MeasuredRun, Parameter, Target, loss_of, minimise};
 use crate::ledger::figure::RunFigure;
 use catalogue::change::Stated;
-use catalogue::{DriveSheet, change};
+use catalogue::{DriveSheet, Settings, change};
 use lab::{Plan, in_parallel, simulate};
 use text::problem::{Place, Problem, Problems};
 
@@ -21,6 +21,8 @@ pub const STANDARD_JOBS: &str = include_str!("standard.fio");
 pub struct Request {
     /// Name or path of the drive to begin from.
     pub base: String,
+    /// What was set on the drive when it was measured, and figures that are known to be others.
+    pub settings: Settings,
     /// Name or path of the host it was measured in.
     pub host: String,
     /// The drive's state when it was measured.
@@ -114,7 +116,9 @@ impl Bench<'_> {
     /// The model's figures by run and target; NaN for what it does not have.
     fn figures(&self, at: &[f64], runs: &[usize]) -> Result<Vec<Vec<f64>>, Problems> {
         let (of_drive, of_host) = changes(&self.parameters, at);
-        let drive = catalogue::drive_with(&self.request.base, &of_drive)?;
+        let mut settings = self.request.settings.clone();
+        settings.figures.extend(of_drive);
+        let drive = catalogue::drive_as(&self.request.base, &settings)?;
         let host = catalogue::host_with(&self.request.host, &of_host)?;
         let host = HostConfig {
             io_queues: drive.io_queues,
@@ -185,7 +189,7 @@ fn bounded(run: &MeasuredRun) -> Vec<workload::job::Job> {
 /// # Errors
 /// The base drive, host or a parameter does not exist; the measured jobs do not fit the drive; the search fails.
 pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitted, Problems> {
-    let base = catalogue::drive(&request.base)?;
+    let base = catalogue::drive_as(&request.base, &request.settings)?;
     let host = catalogue::host(&request.host)?;
     let (parameters, left_out) = parameters(request, &base, &host.figures)?;
     let all: Vec<usize> = (0..request.measured.len()).collect();
@@ -334,7 +338,7 @@ fn toml(
     freed: &[Freed],
     residuals: &[Residual],
 ) -> Result<String, Problems> {
-    let text = catalogue::change::text_of(&request.base)?;
+    let text = catalogue::change::text_of(&request.base, &request.settings.figures)?;
     let mut document: DocumentMut = text
         .parse()
         .map_err(|error| Problems::whole(&*request.base, format!("not TOML: {error}")))?;
@@ -393,6 +397,11 @@ fn head(request: &Request, base: &DriveSheet, residuals: &[Residual]) -> String 
         // Runs that were held out fixed nothing.
         head.push_str(&format!("# Held out: {held_out}.\n"));
     }
+    for set in request.settings.words() {
+        head.push_str(&format!(
+            "# Set on the drive when it was measured: {set}.\n"
+        ));
+    }
     let mut unlike: Vec<&str> = Vec::new();
     for what in request.measured.iter().flat_map(|run| &run.unlike) {
         if !unlike.contains(&&**what) {
@@ -410,7 +419,7 @@ fn head(request: &Request, base: &DriveSheet, residuals: &[Residual]) -> String 
 mod tests {
     use super::*;
 
-    /// `fit --base DRIVE` works with every drive that has figures of its own, without naming parameters: what a drive
+    /// `fit DRIVE` works with every drive that has figures of its own, without naming parameters: what a drive
     /// has at 0 (the 950 PRO's delay of reads) is left out, unless it was asked for.
     #[test]
     fn every_drive_of_the_catalogue_can_be_a_base() {
@@ -418,6 +427,7 @@ mod tests {
         for base in catalogue::drives().expect("built in") {
             let asked = |free: &[&str]| Request {
                 base: base.id.clone(),
+                settings: Settings::default(),
                 host: "xeon-2017".into(),
                 state: Precondition::Steady,
                 free: free.iter().map(|&key| key.to_owned()).collect(),

@@ -246,8 +246,9 @@ fn at(
     if words == parameter.moved(0.0) {
         return None;
     }
-    let mut sheet = catalogue::drive_with(name, &[(parameter.key.clone(), words)]).ok()?;
-    sheet.set(&request.settings).ok()?;
+    let mut settings = request.settings.clone();
+    settings.figures.push((parameter.key.clone(), words));
+    let sheet = catalogue::drive_as(name, &settings).ok()?;
     headlines(request, drive, &sheet).ok()
 }
 

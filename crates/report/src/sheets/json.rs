@@ -1,0 +1,101 @@
+//! Drives of the catalogue as JSON, with the names of fields that `review.json` has where it has them.
+
+use catalogue::{DriveSheet, Figure, Kind};
+use model::management::LbaFormat;
+use model::media::Medium;
+use serde_json::{Map, Value, json};
+use study::ledger::support;
+
+/// The drives in one document, an object each; with every figure if `figures` says so.
+pub fn json(drives: &[DriveSheet], figures: bool) -> Value {
+    let drives: Vec<Value> = drives.iter().map(|drive| object(drive, figures)).collect();
+    json!({ "schema": "drivelab drives", "version": 1, "drives": drives })
+}
+
+fn object(drive: &DriveSheet, figures: bool) -> Value {
+    let known = support::statement(drive);
+    let kinds = Kind::ALL.map(|kind| {
+        let count = super::count(&drive.figures, kind);
+        (kind.name().to_owned(), json!(count))
+    });
+    let formats = drive.management.lba_formats.iter();
+    let formats: Vec<String> = formats.map(LbaFormat::to_string).collect();
+    let mut fields = json!({
+        "id": drive.id,
+        "name": drive.name,
+        "maker": drive.maker,
+        "family": drive.family,
+        "medium": drive.medium,
+        "form_factor": drive.form_factor,
+        "interface": drive.interface,
+        "capacity_bytes": drive.capacity,
+        "raw_bytes": drive.config.raw_bytes(),
+        "io_queues": drive.io_queues,
+        "lba_formats": formats,
+        "max_transfer_bytes": drive.config.max_transfer(),
+        "volatile_write_cache": drive.config.volatile_write_cache(),
+        "power_loss_protection": drive.power_loss_protection,
+        "power_limit_watts": drive.config.power_limit_watts(),
+        "endurance_bytes": drive.endurance_bytes,
+        "warranty_years": drive.warranty_years,
+        "drive_writes_per_day": drive.drive_writes_per_day(),
+        "price_usd": drive.price_usd,
+        "price_date": drive.price_date,
+        "usd_per_gb": drive.usd_per_gb(),
+        "support": { "grade": known.grade.name(), "text": known.text },
+        "kinds": Map::from_iter(kinds),
+    });
+    if figures {
+        let all: Vec<Value> = drive.figures.iter().map(figure).collect();
+        fields["figures"] = Value::from(all);
+    }
+    fields
+}
+
+fn figure(figure: &Figure) -> Value {
+    json!({
+        "key": figure.key,
+        "value": figure.value,
+        "kind": figure.kind.name(),
+        "source": figure.source,
+        "note": figure.note,
+        "date": figure.date,
+        "file": figure.file,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the table and the sheet say is in the document, and figures are as the file writes them.
+    #[test]
+    fn a_drive_is_an_object_with_its_figures() {
+        let drive = catalogue::drive("p4800x-375").expect("built in");
+        let document = json(std::slice::from_ref(&drive), true);
+        let object = &document["drives"][0];
+        assert_eq!(object["id"], "p4800x-375");
+        assert_eq!(object["capacity_bytes"], 374_999_998_464u64);
+        assert_eq!(object["lba_formats"][0], "512");
+        let figures = object["figures"].as_array().expect("figures");
+        assert_eq!(figures.len(), drive.figures.len());
+        let limit = figures.iter().find(|it| it["key"] == "xpoint.power.limit");
+        let limit = limit.expect("it has a governor");
+        assert_eq!(
+            (&limit["value"], &limit["kind"]),
+            (&json!("18 W"), &json!("spec"))
+        );
+        let kinds = object["kinds"].as_object().expect("kinds");
+        let counted: u64 = kinds.values().filter_map(Value::as_u64).sum();
+        assert_eq!(counted, figures.len() as u64);
+    }
+
+    #[test]
+    fn the_list_has_every_drive_and_no_figures() {
+        let drives = catalogue::drives().expect("built in");
+        let document = json(&drives, false);
+        let listed = document["drives"].as_array().expect("drives");
+        assert_eq!(listed.len(), drives.len());
+        assert!(listed.iter().all(|drive| drive.get("figures").is_none()));
+    }
+}

@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Ftl, NONE, Shape};
+use super::{Block, Ftl, Page, Shape, Slot};
 
 /// Pages of host data that collection keeps a die ready for. Small, so that a drive collects as much as the host
 /// writes at every moment and not in bursts.
@@ -17,16 +17,16 @@ pub const AHEAD_PAGES: i64 = 3;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Copying {
     /// The logical page.
-    pub page: u32,
+    pub page: Page,
     /// The slot it was read from.
-    pub from: u32,
+    pub from: Slot,
 }
 
 /// Garbage collection of one die.
 #[derive(Clone, Debug)]
 pub struct Collecting {
-    /// The first slot of the block being read, or [`u32::MAX`].
-    pub victim: u32,
+    /// The block being read, if any.
+    pub victim: Option<Block>,
     /// Slots of it that have been looked at.
     scanned: u32,
     /// Slots that collecting it frees.
@@ -38,7 +38,7 @@ pub struct Collecting {
     /// Copies being programmed.
     pub programming: Vec<Copying>,
     /// Blocks that have been read to the end, in order.
-    pub emptied: Vec<u32>,
+    pub emptied: Vec<Block>,
     /// Host slots that may be programmed here before collection must get on, times the slots of a block.
     pub budget: i64,
 }
@@ -48,7 +48,7 @@ impl Collecting {
     pub fn new(shape: &Shape) -> Collecting {
         let slots = shape.page_slots as usize;
         Collecting {
-            victim: NONE,
+            victim: None,
             scanned: 0,
             gain: 0,
             sensing: 0,
@@ -72,35 +72,35 @@ impl Collecting {
     }
 
     /// Begins with a block of so many valid slots.
-    pub fn begin(&mut self, shape: &Shape, victim: u32, valid: u32) {
-        self.victim = victim;
+    pub fn begin(&mut self, shape: &Shape, victim: Block, valid: u32) {
+        self.victim = Some(victim);
         self.scanned = 0;
         self.gain = shape.block_slots - valid;
         if valid == 0 {
-            self.victim_read(shape);
+            self.victim_read(shape, victim);
         }
     }
 
     /// The victim has been looked at to its end.
-    fn victim_read(&mut self, shape: &Shape) {
+    fn victim_read(&mut self, shape: &Shape, victim: Block) {
         let rest = shape.block_slots - self.scanned;
         self.budget += i64::from(rest) * i64::from(self.gain);
-        self.emptied.push(self.victim);
-        self.victim = NONE;
+        self.emptied.push(victim);
+        self.victim = None;
     }
 
     /// Gathers what is valid in the next page of the victim that holds anything; returns that page's first slot and how
     /// many units it had, or `None` if the victim has none left. Wants [`Ftl::catch_up`] before.
-    pub fn gather(&mut self, ftl: &Ftl) -> Option<(u32, u32)> {
+    pub fn gather(&mut self, ftl: &Ftl) -> Option<(Slot, u32)> {
         let shape = ftl.shape();
-        while self.victim != NONE {
+        while let Some(victim) = self.victim {
             if self.scanned == shape.block_slots {
-                self.victim_read(shape);
+                self.victim_read(shape, victim);
                 return None;
             }
-            let first = self.victim + self.scanned;
+            let first = shape.first_slot(victim).plus(self.scanned);
             let held = self.gathered.len();
-            for from in first..first + shape.page_slots {
+            for from in (0..shape.page_slots).map(|further| first.plus(further)) {
                 if let Some(page) = ftl.valid_page(from) {
                     self.gathered.push(Copying { page, from });
                 }
@@ -117,9 +117,9 @@ impl Collecting {
         None
     }
 
-    /// Takes a block out all of whose copies are programmed, so that it may be erased; its first slot.
-    pub fn take_emptied(&mut self, ftl: &Ftl) -> Option<u32> {
-        let safe = |&slot: &u32| ftl.valid_in_block(slot) == 0;
+    /// Takes a block out all of whose copies are programmed, so that it may be erased.
+    pub fn take_emptied(&mut self, ftl: &Ftl) -> Option<Block> {
+        let safe = |&block: &Block| ftl.valid_in(block) == 0;
         let at = self.emptied.iter().position(safe)?;
         Some(self.emptied.remove(at))
     }

@@ -6,6 +6,9 @@
 
 use alloc::format;
 use alloc::string::String;
+use core::ops::Range;
+
+use super::numbers::{Block, Die, Slot};
 
 /// Bytes of one map unit.
 pub const UNIT: u32 = 4096;
@@ -48,7 +51,7 @@ impl core::error::Error for GeometryError {}
 pub struct Shape {
     /// Channels.
     pub channels: u32,
-    /// Dies; die `d` is on channel `d % channels`.
+    /// Dies.
     pub dies: u32,
     /// Slots of a multi-plane page.
     pub page_slots: u32,
@@ -150,14 +153,50 @@ impl Shape {
 
     /// The die of a physical slot.
     #[inline]
-    pub fn die_of(&self, slot: u32) -> u32 {
-        slot / self.die_slots
+    pub fn die_of(&self, slot: Slot) -> Die {
+        Die(slot.0 / self.die_slots)
     }
 
-    /// The index of a slot's block among all blocks.
+    /// The die of a block.
     #[inline]
-    pub fn block_of(&self, slot: u32) -> u32 {
-        slot / self.block_slots
+    pub fn die_of_block(&self, block: Block) -> Die {
+        Die(block.0 / self.blocks)
+    }
+
+    /// All dies.
+    pub fn every_die(&self) -> impl Iterator<Item = Die> + Clone + use<> {
+        (0..self.dies).map(Die)
+    }
+
+    /// The block of a slot.
+    #[inline]
+    pub fn block_of(&self, slot: Slot) -> Block {
+        Block(slot.0 / self.block_slots)
+    }
+
+    /// The `nth` block of a die, from 0 on.
+    #[inline]
+    pub fn block(&self, die: Die, nth: u32) -> Block {
+        Block(die.0 * self.blocks + nth)
+    }
+
+    /// The numbers of a die's blocks.
+    #[inline]
+    pub fn blocks_of(&self, die: Die) -> Range<usize> {
+        let first = self.block(die, 0).index();
+        first..first + self.blocks as usize
+    }
+
+    /// The first slot of a block.
+    #[inline]
+    pub fn first_slot(&self, block: Block) -> Slot {
+        Slot(block.0 * self.block_slots)
+    }
+
+    /// The first slot of the multi-plane page that a slot is in: it names the page.
+    #[inline]
+    pub fn page_at(&self, slot: Slot) -> Slot {
+        Slot(slot.0 - slot.0 % self.page_slots)
     }
 
     /// Usable slots over logical pages, minus one: 0.28 is 28 % over-provisioning.

@@ -14,6 +14,7 @@
 use alloc::vec::Vec;
 
 use super::geometry::Shape;
+use super::numbers::{Die, Page, Slot};
 use super::permutation::Permutation;
 use crate::random::Stream;
 
@@ -139,11 +140,11 @@ impl Layout {
 
     /// The slot of a logical page.
     #[inline]
-    pub fn slot_of(&self, page: u32) -> u32 {
+    pub fn slot_of(&self, page: Page) -> Slot {
         let shape = &self.shape;
         let place = match &self.random {
-            Some(random) => random.pages.forward(page, 0),
-            None => page,
+            Some(random) => random.pages.forward(page.0, 0),
+            None => page.0,
         };
         let (stripe, within) = (place / shape.page_slots, place % shape.page_slots);
         let die = stripe % shape.dies;
@@ -159,15 +160,15 @@ impl Layout {
             }
             _ => rank,
         };
-        die * shape.die_slots + block * shape.block_slots + slot
+        Slot(die * shape.die_slots + block * shape.block_slots + slot)
     }
 
     /// The logical page that was in a slot at the start, if any was.
     #[inline]
-    pub fn page_of(&self, slot: u32) -> Option<u32> {
+    pub fn page_of(&self, slot: Slot) -> Option<Page> {
         let shape = &self.shape;
-        let die = slot / shape.die_slots;
-        let in_die = slot % shape.die_slots;
+        let die = slot.0 / shape.die_slots;
+        let in_die = slot.0 % shape.die_slots;
         let (block, in_block) = (in_die / shape.block_slots, in_die % shape.block_slots);
         let rank = match &self.random {
             Some(random) if block != random.open_block => {
@@ -185,23 +186,23 @@ impl Layout {
         if place >= u64::from(shape.logical) {
             return None;
         }
-        Some(match &self.random {
+        Some(Page(match &self.random {
             Some(random) => random.pages.backward(place as u32, 0),
             None => place as u32,
-        })
+        }))
     }
 
-    /// Valid slots of a block at the start.
-    pub fn valid(&self, die: u32, block: u32) -> u32 {
+    /// Valid slots of the `nth` block of a die at the start.
+    pub fn valid(&self, die: Die, nth: u32) -> u32 {
         let shape = &self.shape;
-        let (from, to) = (self.first[block as usize], self.first[block as usize + 1]);
+        let (from, to) = (self.first[nth as usize], self.first[nth as usize + 1]);
         // Only the last stripe can be short, and only in its last dies.
         let data = self.first[shape.blocks as usize];
         let last_stripe = data - shape.page_slots.min(data);
         let missing = (from.max(last_stripe)..to)
             .filter(|&j| {
                 let stripe =
-                    u64::from(j / shape.page_slots) * u64::from(shape.dies) + u64::from(die);
+                    u64::from(j / shape.page_slots) * u64::from(shape.dies) + u64::from(die.0);
                 stripe * u64::from(shape.page_slots) + u64::from(j % shape.page_slots)
                     >= u64::from(shape.logical)
             })
@@ -278,20 +279,20 @@ mod tests {
 
     fn check(shape: Shape, layout: &Layout) {
         let mut valid = vec![0; (shape.dies * shape.blocks) as usize];
-        for page in 0..shape.logical {
+        for page in (0..shape.logical).map(Page) {
             let slot = layout.slot_of(page);
-            assert!(slot < shape.slots());
+            assert!(slot.0 < shape.slots());
             assert_eq!(layout.page_of(slot), Some(page));
-            valid[shape.block_of(slot) as usize] += 1;
+            valid[shape.block_of(slot).index()] += 1;
         }
-        for die in 0..shape.dies {
-            for block in 0..shape.blocks {
-                let counted = valid[(die * shape.blocks + block) as usize];
-                assert_eq!(layout.valid(die, block), counted, "die {die} block {block}");
+        for die in shape.every_die() {
+            for nth in 0..shape.blocks {
+                let counted = valid[shape.block(die, nth).index()];
+                assert_eq!(layout.valid(die, nth), counted, "{die:?}, block {nth}");
             }
         }
         let owned = (0..shape.slots())
-            .filter(|&slot| layout.page_of(slot).is_some())
+            .filter(|&slot| layout.page_of(Slot(slot)).is_some())
             .count();
         assert_eq!(owned as u32, shape.logical);
     }

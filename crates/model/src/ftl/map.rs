@@ -8,6 +8,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::numbers::{Page, Slot};
+
 /// Pages of one line: 64 bytes, a cache line.
 const LINE: u32 = 16;
 
@@ -31,28 +33,28 @@ impl Map {
     }
 
     #[inline]
-    pub(super) fn get(&self, page: u32) -> u32 {
-        match self.index[(page / LINE) as usize] {
+    pub(super) fn get(&self, page: Page) -> u32 {
+        match self.index[(page.0 / LINE) as usize] {
             0 => INITIAL,
-            line => self.lines[line as usize - 1][(page % LINE) as usize],
+            line => self.lines[line as usize - 1][(page.0 % LINE) as usize],
         }
     }
 
     /// The entry, to be read and changed. Memory grows when a line is written for the first time.
     #[inline]
-    pub(super) fn entry(&mut self, page: u32) -> &mut u32 {
-        let line = &mut self.index[(page / LINE) as usize];
+    pub(super) fn entry(&mut self, page: Page) -> &mut u32 {
+        let line = &mut self.index[(page.0 / LINE) as usize];
         if *line == 0 {
             self.lines.push([INITIAL; LINE as usize]);
             *line = self.lines.len() as u32;
         }
-        &mut self.lines[*line as usize - 1][(page % LINE) as usize]
+        &mut self.lines[*line as usize - 1][(page.0 % LINE) as usize]
     }
 
     /// Brings the entries of these pages into the cache, beside each other.
     #[inline]
-    pub(super) fn touch(&self, pages: impl Iterator<Item = u32> + Clone) {
-        let line = |page: u32| self.index[(page / LINE) as usize];
+    pub(super) fn touch(&self, pages: impl Iterator<Item = Page> + Clone) {
+        let line = |page: Page| self.index[(page.0 / LINE) as usize];
         let sum = pages
             .clone()
             .fold(0, |sum: u32, page| sum.wrapping_add(line(page)));
@@ -118,7 +120,7 @@ const LATER: usize = 32;
 #[derive(Clone, Debug)]
 pub(super) struct Stale {
     words: Vec<u64>,
-    later: [u32; LATER],
+    later: [Slot; LATER],
     count: usize,
 }
 
@@ -126,25 +128,25 @@ impl Stale {
     pub(super) fn none(slots: u32) -> Stale {
         Stale {
             words: vec![0; slots.div_ceil(64) as usize],
-            later: [0; LATER],
+            later: [Slot(0); LATER],
             count: 0,
         }
     }
 
     #[inline]
-    pub(super) fn is(&self, slot: u32) -> bool {
-        self.words[(slot / 64) as usize] >> (slot % 64) & 1 != 0
+    pub(super) fn is(&self, slot: Slot) -> bool {
+        self.words[(slot.0 / 64) as usize] >> (slot.0 % 64) & 1 != 0
             || self.later[..self.count].contains(&slot)
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, slot: u32) {
-        self.words[(slot / 64) as usize] |= 1 << (slot % 64);
+    pub(super) fn insert(&mut self, slot: Slot) {
+        self.words[(slot.0 / 64) as usize] |= 1 << (slot.0 % 64);
     }
 
     /// As [`Stale::insert`], when there are more.
     #[inline]
-    pub(super) fn insert_later(&mut self, slot: u32) {
+    pub(super) fn insert_later(&mut self, slot: Slot) {
         if self.count == LATER {
             self.catch_up();
         }
@@ -155,15 +157,15 @@ impl Stale {
     #[inline]
     pub(super) fn catch_up(&mut self) {
         for slot in &self.later[..self.count] {
-            self.words[(slot / 64) as usize] |= 1 << (slot % 64);
+            self.words[(slot.0 / 64) as usize] |= 1 << (slot.0 % 64);
         }
         self.count = 0;
     }
 
     /// The slot, whose block was erased, is being programmed again.
     #[inline]
-    pub(super) fn remove(&mut self, slot: u32) {
-        self.words[(slot / 64) as usize] &= !(1 << (slot % 64));
+    pub(super) fn remove(&mut self, slot: Slot) {
+        self.words[(slot.0 / 64) as usize] &= !(1 << (slot.0 % 64));
     }
 
     /// Forgets all of them, and keeps the memory.

@@ -9,23 +9,25 @@
 //! traffic of the map itself (whole maps are in the DRAM of these drives).
 
 mod account;
-mod again;
 mod collecting;
 mod geometry;
 mod layout;
 mod map;
+mod numbers;
 mod permutation;
 mod replay;
+mod reset;
 
 #[cfg(test)]
 mod tests;
 
-pub use again::Saved;
 pub use collecting::{AHEAD_PAGES, Collecting, page_price};
 pub use geometry::{Geometry, GeometryError, Shape, UNIT};
 pub use layout::{Layout, closed_form_write_amplification, victim_share};
+pub use numbers::{Block, BufferSlot, Die, Page, Slot};
 pub use permutation::Permutation;
 pub use replay::{Replay, brute_force, warm_up};
+pub use reset::Saved;
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -33,8 +35,8 @@ use alloc::vec::Vec;
 
 use account::Account;
 pub use account::Traffic;
-use again::Tables;
 use map::{INITIAL, Map, Stale};
+use reset::Tables;
 
 /// A page that is nowhere: never written, or deallocated.
 const UNMAPPED: u32 = u32::MAX;
@@ -42,8 +44,6 @@ const UNMAPPED: u32 = u32::MAX;
 const PADDING: u32 = u32::MAX;
 /// Bit of a block's count that says it must not be collected: free, open, or being collected.
 const BUSY: u16 = 0x8000;
-/// No block.
-const NONE: u32 = u32::MAX;
 /// Free blocks of a die that only collection may open, so that it can always finish.
 const COLLECTION_RESERVE: usize = 1;
 
@@ -53,9 +53,9 @@ pub enum Place {
     /// Nowhere: it reads as zeroes.
     Unmapped,
     /// In this slot of the write buffer.
-    Buffer(u32),
+    Buffer(BufferSlot),
     /// In this slot of the medium.
-    Flash(u32),
+    Flash(Slot),
 }
 
 /// Who writes into an open block.
@@ -72,7 +72,7 @@ pub enum Writer {
 
 #[derive(Clone, Copy, Debug)]
 struct OpenBlock {
-    block: u32,
+    block: Block,
     next: u32,
 }
 
@@ -121,7 +121,7 @@ pub struct Ftl {
     /// By block: valid slots, and [`BUSY`].
     valid: Vec<u16>,
     /// By die, oldest first: taking them in turn levels wear.
-    free: Vec<VecDeque<u32>>,
+    free: Vec<VecDeque<Block>>,
     open: Vec<[OpenBlock; 3]>,
     slc: Option<SlcPool>,
     traffic: Traffic,
@@ -144,7 +144,7 @@ impl Ftl {
     ) -> Ftl {
         let blocks = (shape.dies * shape.blocks) as usize;
         let closed = OpenBlock {
-            block: NONE,
+            block: Block(u32::MAX),
             next: shape.block_slots,
         };
         let mut ftl = Ftl {
@@ -163,19 +163,19 @@ impl Ftl {
             free_blocks: 0,
             layout: None,
         };
-        for die in 0..shape.dies {
-            for block in 0..shape.blocks {
-                let valid = layout.as_ref().map_or(0, |layout| layout.valid(die, block));
-                let index = die * shape.blocks + block;
+        for die in shape.every_die() {
+            for nth in 0..shape.blocks {
+                let valid = layout.as_ref().map_or(0, |layout| layout.valid(die, nth));
+                let block = shape.block(die, nth);
                 if valid == 0 {
-                    ftl.free[die as usize].push_back(index);
+                    ftl.free[die.index()].push_back(block);
                     ftl.free_blocks += 1;
                 } else {
-                    ftl.valid[index as usize] = valid as u16;
+                    ftl.valid[block.index()] = valid as u16;
                 }
             }
-            if let Some((block, written)) = layout.as_ref().and_then(Layout::open_block) {
-                ftl.reopen(die, die * shape.blocks + block, written);
+            if let Some((nth, written)) = layout.as_ref().and_then(Layout::open_block) {
+                ftl.reopen(die, shape.block(die, nth), written);
             }
         }
         let price = layout.as_ref().map_or(0.0, Layout::price);
@@ -205,26 +205,26 @@ impl Ftl {
     }
 
     /// Blocks of a die that hold one bit a cell.
-    pub fn slc_blocks(&self, die: u32) -> u32 {
-        self.slc.as_ref().map_or(0, |slc| slc.used[die as usize])
+    pub fn slc_blocks(&self, die: Die) -> u32 {
+        self.slc.as_ref().map_or(0, |slc| slc.used[die.index()])
     }
 
     /// Whether a slot is in a block of one bit a cell.
     #[inline]
-    pub fn is_slc(&self, slot: u32) -> bool {
-        let block = self.shape.block_of(slot) as usize;
+    pub fn is_slc(&self, slot: Slot) -> bool {
+        let block = self.shape.block_of(slot).index();
         self.slc.as_ref().is_some_and(|slc| slc.is[block])
     }
 
     /// Makes a block of the layout the one that collection goes on writing.
-    fn reopen(&mut self, die: u32, index: u32, written: u32) {
-        if self.valid[index as usize] & !BUSY == 0 || written == self.shape.block_slots {
+    fn reopen(&mut self, die: Die, block: Block, written: u32) {
+        if self.valid[block.index()] & !BUSY == 0 || written == self.shape.block_slots {
             return;
         }
-        self.valid[index as usize] |= BUSY;
-        self.opened[index as usize] = true;
-        self.open[die as usize][Writer::Collection as usize] = OpenBlock {
-            block: index,
+        self.valid[block.index()] |= BUSY;
+        self.opened[block.index()] = true;
+        self.open[die.index()][Writer::Collection as usize] = OpenBlock {
+            block,
             next: written,
         };
     }
@@ -257,12 +257,12 @@ impl Ftl {
 
     /// One more than the physical slot, a buffer slot's number, or [`UNMAPPED`].
     #[inline]
-    fn resolve(&self, entry: u32, page: u32) -> u32 {
+    fn resolve(&self, entry: u32, page: Page) -> u32 {
         if entry != INITIAL {
             return entry;
         }
         match &self.layout {
-            Some(layout) => layout.slot_of(page) + 1,
+            Some(layout) => layout.slot_of(page).0 + 1,
             None => UNMAPPED,
         }
     }
@@ -275,41 +275,41 @@ impl Ftl {
     #[inline]
     fn place(&self, resolved: u32) -> Place {
         if resolved < self.buffer_base() {
-            Place::Flash(resolved - 1)
+            Place::Flash(Slot(resolved - 1))
         } else if resolved == UNMAPPED {
             Place::Unmapped
         } else {
-            Place::Buffer(resolved - self.buffer_base())
+            Place::Buffer(BufferSlot(resolved - self.buffer_base()))
         }
     }
 
     /// Where a logical page is.
     #[inline]
-    pub fn locate(&self, page: u32) -> Place {
+    pub fn locate(&self, page: Page) -> Place {
         let resolved = self.resolve(self.map.get(page), page);
         self.place(resolved)
     }
 
     /// Brings the map's entry of a page into the cache, so that it is there when the command needs it.
     #[inline]
-    pub fn touch(&self, page: u32) {
+    pub fn touch(&self, page: Page) {
         core::hint::black_box(self.map.get(page));
     }
 
     /// Takes note that the newest version of `page` is in a slot of the write buffer; returns where the last one was.
     #[inline]
-    pub fn stage(&mut self, page: u32, buffer_slot: u32) -> Place {
-        let value = self.buffer_base() + buffer_slot;
+    pub fn stage(&mut self, page: Page, held: BufferSlot) -> Place {
+        let value = self.buffer_base() + held.0;
         self.replace(page, value)
     }
 
     /// Forgets a page; returns where it was.
-    pub fn deallocate(&mut self, page: u32) -> Place {
+    pub fn deallocate(&mut self, page: Page) -> Place {
         self.replace(page, UNMAPPED)
     }
 
     #[inline]
-    fn replace(&mut self, page: u32, value: u32) -> Place {
+    fn replace(&mut self, page: Page, value: u32) -> Place {
         let entry = core::mem::replace(self.map.entry(page), value);
         let old = self.place(self.resolve(entry, page));
         if let Place::Flash(slot) = old {
@@ -321,13 +321,13 @@ impl Ftl {
     /// Takes note that a page of the write buffer has been programmed into `slot`. False if it was overwritten or
     /// deallocated meanwhile, so that the slot is stale.
     #[inline]
-    pub fn settle(&mut self, page: u32, buffer_slot: u32, slot: u32) -> bool {
+    pub fn settle(&mut self, page: Page, held: BufferSlot, slot: Slot) -> bool {
         self.traffic.host += 1;
-        let expected = self.buffer_base() + buffer_slot;
+        let expected = self.buffer_base() + held.0;
         let entry = self.map.entry(page);
         let newest = *entry == expected;
         if newest {
-            *entry = slot + 1;
+            *entry = slot.0 + 1;
         }
         self.programmed(slot, page, newest);
         newest
@@ -335,24 +335,24 @@ impl Ftl {
 
     /// The logical page that is valid in `slot`, if one is.
     #[inline]
-    pub fn valid_page(&self, slot: u32) -> Option<u32> {
+    pub fn valid_page(&self, slot: Slot) -> Option<Page> {
         if self.stale.is(slot) {
             return None;
         }
-        match self.reverse[slot as usize] {
+        match self.reverse[slot.index()] {
             PADDING => None,
             0 => self.layout.as_ref()?.page_of(slot),
-            page => Some(page - 1),
+            page => Some(Page(page - 1)),
         }
     }
 
     /// Takes note of what was programmed into `slot`, and whether it is still the page's newest version.
     #[inline]
-    fn programmed(&mut self, slot: u32, page: u32, newest: bool) {
-        self.reverse[slot as usize] = page + 1;
+    fn programmed(&mut self, slot: Slot, page: Page, newest: bool) {
+        self.reverse[slot.index()] = page.0 + 1;
         if newest {
             self.stale.remove(slot);
-            self.valid[self.shape.block_of(slot) as usize] += 1;
+            self.valid[self.shape.block_of(slot).index()] += 1;
         } else {
             self.stale.insert(slot);
         }
@@ -360,9 +360,9 @@ impl Ftl {
 
     /// Takes note that what is in `slot` is not valid any more.
     #[inline]
-    fn invalidate(&mut self, slot: u32) {
+    fn invalidate(&mut self, slot: Slot) {
         self.stale.insert_later(slot);
-        self.valid[self.shape.block_of(slot) as usize] -= 1;
+        self.valid[self.shape.block_of(slot).index()] -= 1;
     }
 
     /// To be called before many [`Ftl::valid_page`]s: sets what [`Ftl::stage`] has put off.
@@ -374,30 +374,30 @@ impl Ftl {
     /// To be called before many [`Ftl::relocate`]s with the pages that will be moved: brings their entries into the
     /// cache.
     #[inline]
-    pub fn touch_each(&self, pages: impl Iterator<Item = u32> + Clone) {
+    pub fn touch_each(&self, pages: impl Iterator<Item = Page> + Clone) {
         self.map.touch(pages);
     }
 
     /// Where `count` logical pages from `first` on are.
     #[inline]
-    pub fn locate_each(&self, first: u32, count: u32, places: &mut Vec<Place>) {
+    pub fn locate_each(&self, first: Page, count: u32, places: &mut Vec<Place>) {
         places.clear();
-        places.extend((first..first + count).map(|page| self.locate(page)));
+        places.extend((0..count).map(|further| self.locate(first.plus(further))));
     }
 
     /// Takes note that collection has programmed the copy of `page` from slot `from` into `to`. False if the page was
     /// written or deallocated meanwhile.
     #[inline]
-    pub fn relocate(&mut self, page: u32, from: u32, to: u32) -> bool {
+    pub fn relocate(&mut self, page: Page, from: Slot, to: Slot) -> bool {
         self.traffic.moved += 1;
         self.account.copied();
         self.stale.catch_up();
         // Where all of its block was overwritten since it was read, that may hold other pages by now.
         let newest = self.valid_page(from) == Some(page);
         if newest {
-            *self.map.entry(page) = to + 1;
+            *self.map.entry(page) = to.0 + 1;
             self.stale.insert(from);
-            self.valid[self.shape.block_of(from) as usize] -= 1;
+            self.valid[self.shape.block_of(from).index()] -= 1;
         }
         self.programmed(to, page, newest);
         newest
@@ -405,36 +405,36 @@ impl Ftl {
 
     /// Takes note that a slot was programmed without data, to complete a page of the host's or of collection's.
     #[inline]
-    pub fn pad(&mut self, slot: u32, writer: Writer) {
+    pub fn pad(&mut self, slot: Slot, writer: Writer) {
         self.traffic.padded += 1;
         if writer == Writer::Collection {
             self.account.copied();
         } else {
             self.account.charge();
         }
-        self.reverse[slot as usize] = PADDING;
+        self.reverse[slot.index()] = PADDING;
     }
 
     /// The first slot of the next page of a die for this writer, opening a block if need be; `None` if the die has no
     /// block left that this writer may open.
-    pub fn take_page(&mut self, die: u32, writer: Writer) -> Option<u32> {
+    pub fn take_page(&mut self, die: Die, writer: Writer) -> Option<Slot> {
         if !self.has_page(die, writer) {
             return None;
         }
         let limit = self.block_limit(writer);
         let shape = self.shape;
-        let open = &mut self.open[die as usize][writer as usize];
+        let open = &mut self.open[die.index()][writer as usize];
         if open.next >= limit {
-            let block = self.free[die as usize].pop_front()?;
+            let block = self.free[die.index()].pop_front()?;
             self.free_blocks -= 1;
-            self.opened[block as usize] = true;
+            self.opened[block.index()] = true;
             *open = OpenBlock { block, next: 0 };
             if let (Writer::Slc, Some(slc)) = (writer, &mut self.slc) {
-                slc.used[die as usize] += 1;
-                slc.is[block as usize] = true;
+                slc.used[die.index()] += 1;
+                slc.is[block.index()] = true;
             }
         }
-        let slot = open.block * shape.block_slots + open.next;
+        let slot = shape.first_slot(open.block).plus(open.next);
         open.next += shape.page_slots;
         // The rest of a block with one bit a cell is no room.
         let last = open.next >= limit;
@@ -454,92 +454,89 @@ impl Ftl {
 
     /// Whether [`Ftl::take_page`] would give this writer a page.
     #[inline]
-    pub fn has_page(&self, die: u32, writer: Writer) -> bool {
-        let free = self.free[die as usize].len();
+    pub fn has_page(&self, die: Die, writer: Writer) -> bool {
+        let free = self.free[die.index()].len();
         let may_open = match (writer, &self.slc) {
             (Writer::Host, _) => free > COLLECTION_RESERVE,
             (Writer::Collection, _) => free > 0,
             // Only from blocks that nobody will miss soon.
             (Writer::Slc, Some(slc)) => {
-                free > self.watermark.low as usize + 1 && slc.used[die as usize] < slc.most
+                free > self.watermark.low as usize + 1 && slc.used[die.index()] < slc.most
             }
             (Writer::Slc, None) => return false,
         };
-        may_open || self.open[die as usize][writer as usize].next < self.block_limit(writer)
+        may_open || self.open[die.index()][writer as usize].next < self.block_limit(writer)
     }
 
     /// To be called when the program of the page at `slot` has ended: a block that is full may be collected from now.
     #[inline]
-    pub fn page_programmed(&mut self, slot: u32) {
+    pub fn page_programmed(&mut self, slot: Slot) {
         let block = self.shape.block_of(slot);
         let limit = match &self.slc {
-            Some(slc) if slc.is[block as usize] => slc.slots,
+            Some(slc) if slc.is[block.index()] => slc.slots,
             _ => self.shape.block_slots,
         };
-        if slot % self.shape.block_slots + self.shape.page_slots == limit {
-            self.valid[block as usize] &= !BUSY;
+        if slot.0 % self.shape.block_slots + self.shape.page_slots == limit {
+            self.valid[block.index()] &= !BUSY;
         }
     }
 
     /// Whether a die is so short of free blocks that it should collect.
     #[inline]
-    pub fn wants_collection(&self, die: u32) -> bool {
-        self.free[die as usize].len() <= self.watermark.low as usize
+    pub fn wants_collection(&self, die: Die) -> bool {
+        self.free[die.index()].len() <= self.watermark.low as usize
     }
 
     /// Free blocks of a die.
-    pub fn free_blocks(&self, die: u32) -> u32 {
-        self.free[die as usize].len() as u32
+    pub fn free_blocks(&self, die: Die) -> u32 {
+        self.free[die.index()].len() as u32
     }
 
     /// Takes the closed block of a die with the fewest valid slots, if collecting it frees at least a page; returns
-    /// its first slot and its valid count.
-    pub fn take_victim(&mut self, die: u32) -> Option<(u32, u32)> {
-        let from = (die * self.shape.blocks) as usize;
-        let counts = &mut self.valid[from..from + self.shape.blocks as usize];
+    /// it and its valid count.
+    pub fn take_victim(&mut self, die: Die) -> Option<(Block, u32)> {
+        let counts = &mut self.valid[self.shape.blocks_of(die)];
         let least = counts.iter().copied().min()?;
         if u32::from(least) + self.shape.page_slots > self.shape.block_slots {
             return None;
         }
         let at = counts.iter().position(|&count| count == least)?;
         counts[at] |= BUSY;
-        let block = from as u32 + at as u32;
-        Some((block * self.shape.block_slots, u32::from(least)))
+        Some((self.shape.block(die, at as u32), u32::from(least)))
     }
 
     /// As [`Ftl::take_victim`], but among the blocks of one bit a cell only, however full they are.
-    pub fn take_slc_victim(&mut self, die: u32) -> Option<(u32, u32)> {
+    pub fn take_slc_victim(&mut self, die: Die) -> Option<(Block, u32)> {
         let slc = self.slc.as_ref()?;
-        let from = (die * self.shape.blocks) as usize;
-        let blocks = from..from + self.shape.blocks as usize;
+        let blocks = self.shape.blocks_of(die);
         let block = blocks
             .filter(|&block| slc.is[block] && self.valid[block] & BUSY == 0)
             .min_by_key(|&block| self.valid[block])?;
         let valid = u32::from(self.valid[block]);
         self.valid[block] |= BUSY;
-        Some((block as u32 * self.shape.block_slots, valid))
+        Some((Block(block as u32), valid))
     }
 
-    /// Valid slots in the block that begins at `slot`.
+    /// Valid slots in a block.
     #[inline]
-    pub fn valid_in_block(&self, slot: u32) -> u32 {
-        u32::from(self.valid[self.shape.block_of(slot) as usize] & !BUSY)
+    pub fn valid_in(&self, block: Block) -> u32 {
+        u32::from(self.valid[block.index()] & !BUSY)
     }
 
-    /// Takes note that the block that begins at `slot`, all of whose pages have moved, has been erased.
-    pub fn erased(&mut self, slot: u32) {
-        let block = self.shape.block_of(slot);
+    /// Takes note that a block, all of whose pages have moved, has been erased.
+    pub fn erased(&mut self, block: Block) {
         debug_assert_eq!(
-            self.valid[block as usize], BUSY,
+            self.valid[block.index()],
+            BUSY,
             "erased a block with data in it"
         );
         self.traffic.erased += 1;
         self.account.erased(self.shape.block_slots);
         // Nothing put off may come true after the block's slots have been programmed again.
         self.stale.catch_up();
-        let die = self.shape.die_of(slot) as usize;
+        let die = self.shape.die_of_block(block).index();
         if let Some(slc) = &mut self.slc
-            && core::mem::take(&mut slc.is[block as usize])
+            && core::mem::take(&mut slc.is[block.index()])
         {
             slc.used[die] -= 1;
         }
@@ -553,14 +550,10 @@ impl Ftl {
     /// If a page on the medium is not where the reverse map says, or a valid count is not the number of valid slots.
     pub fn check(&self) {
         let mut counted = vec![0u16; self.valid.len()];
-        for page in 0..self.shape.logical {
+        for page in (0..self.shape.logical).map(Page) {
             if let Place::Flash(slot) = self.locate(page) {
-                assert_eq!(
-                    self.valid_page(slot),
-                    Some(page),
-                    "page {page} in slot {slot}"
-                );
-                counted[self.shape.block_of(slot) as usize] += 1;
+                assert_eq!(self.valid_page(slot), Some(page), "{page:?} in {slot:?}");
+                counted[self.shape.block_of(slot).index()] += 1;
             }
         }
         for (block, &count) in self.valid.iter().enumerate() {
@@ -573,10 +566,7 @@ impl Ftl {
         let free: usize = self.free.iter().map(VecDeque::len).sum();
         assert_eq!(free, self.free_blocks as usize);
         for &block in self.free.iter().flatten() {
-            assert_eq!(
-                self.valid[block as usize], BUSY,
-                "free block {block} holds data"
-            );
+            assert_eq!(self.valid[block.index()], BUSY, "free {block:?} holds data");
         }
     }
 }

@@ -8,13 +8,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::collecting::{Collecting, page_price};
-use super::{Ftl, NONE, PADDING, Writer};
+use super::{Die, Ftl, PADDING, Page, Slot, Writer};
 use crate::random::Stream;
 
 /// A page being filled slot by slot.
 #[derive(Clone, Copy, Debug)]
 struct Filling {
-    base: u32,
+    base: Slot,
     used: u32,
 }
 
@@ -25,7 +25,7 @@ pub struct Replay<'a> {
     host: Option<Filling>,
     /// By die.
     collecting: Vec<Collecting>,
-    next_die: u32,
+    next_die: Die,
     victims: u64,
     /// Valid slots of all victims.
     kept: u64,
@@ -47,56 +47,61 @@ impl<'a> Replay<'a> {
             ftl,
             host: None,
             collecting,
-            next_die: 0,
+            next_die: Die(0),
             victims: 0,
             kept: 0,
         }
     }
 
     /// Writes a page to the next die.
-    pub fn write(&mut self, page: u32) {
+    pub fn write(&mut self, page: Page) {
         if self.host.is_none() {
             let die = self.next_die;
-            self.next_die = (die + 1) % self.ftl.shape.dies;
+            self.next_die = self.after(die);
             self.open_page(die);
         }
         self.put(page);
     }
 
     /// Writes a page to this die, which must be able to take it.
-    fn write_to(&mut self, page: u32, die: u32) {
+    fn write_to(&mut self, page: Page, die: Die) {
         if self.host.is_none() {
             self.open_page(die);
         }
         self.put(page);
     }
 
-    fn open_page(&mut self, mut die: u32) {
+    fn open_page(&mut self, mut die: Die) {
         // A die whose blocks are all full of valid data cannot take a page until some are overwritten.
         for _ in 0..self.ftl.shape.dies {
             let price = page_price(&self.ftl.shape);
             self.earn(die, price);
             if let Some(base) = self.ftl.take_page(die, Writer::Host) {
                 if self.ftl.wants_collection(die) {
-                    self.collecting[die as usize].budget -= price;
+                    self.collecting[die.index()].budget -= price;
                 }
                 self.host = Some(Filling { base, used: 0 });
                 return;
             }
-            die = (die + 1) % self.ftl.shape.dies;
+            die = self.after(die);
         }
         unreachable!("validated geometry leaves every drive a page to write");
     }
 
-    fn put(&mut self, page: u32) {
+    /// The die whose turn is after this one's.
+    fn after(&self, die: Die) -> Die {
+        Die((die.0 + 1) % self.ftl.shape.dies)
+    }
+
+    fn put(&mut self, page: Page) {
         let Some(filling) = &mut self.host else {
             return;
         };
-        let slot = filling.base + filling.used;
+        let slot = filling.base.plus(filling.used);
         filling.used += 1;
         let full = filling.used == self.ftl.shape.page_slots;
         let base = filling.base;
-        self.ftl.replace(page, slot + 1);
+        self.ftl.replace(page, slot.0 + 1);
         self.ftl.programmed(slot, page, true);
         self.ftl.traffic.host += 1;
         self.ftl.charge();
@@ -107,10 +112,10 @@ impl<'a> Replay<'a> {
     }
 
     /// Collects on a die until the host has earned `budget` and has a block to write.
-    fn earn(&mut self, die: u32, budget: i64) {
+    fn earn(&mut self, die: Die, budget: i64) {
         loop {
             let wants = self.ftl.wants_collection(die);
-            let earned = !wants || self.collecting[die as usize].budget >= budget;
+            let earned = !wants || self.collecting[die.index()].budget >= budget;
             if (earned && self.ftl.has_page(die, Writer::Host)) || !self.collect(die) {
                 return;
             }
@@ -118,9 +123,9 @@ impl<'a> Replay<'a> {
     }
 
     /// The next step of collection on a die; false if there is none.
-    fn collect(&mut self, die: u32) -> bool {
+    fn collect(&mut self, die: Die) -> bool {
         let shape = self.ftl.shape;
-        let index = die as usize;
+        let index = die.index();
         if let Some(block) = self.collecting[index].take_emptied(self.ftl) {
             self.ftl.erased(block);
             return true;
@@ -130,7 +135,7 @@ impl<'a> Replay<'a> {
             self.program_copies(die);
             return true;
         }
-        if self.collecting[index].victim == NONE && !self.next_victim(die) {
+        if self.collecting[index].victim.is_none() && !self.next_victim(die) {
             self.program_copies(die);
             return gathered > 0;
         }
@@ -139,11 +144,11 @@ impl<'a> Replay<'a> {
         true
     }
 
-    fn next_victim(&mut self, die: u32) -> bool {
+    fn next_victim(&mut self, die: Die) -> bool {
         if !self.ftl.wants_collection(die) {
             return false;
         }
-        let collecting = &mut self.collecting[die as usize];
+        let collecting = &mut self.collecting[die.index()];
         let Some((victim, valid)) = self.ftl.take_victim(die) else {
             collecting.give_up(&self.ftl.shape);
             return false;
@@ -155,8 +160,8 @@ impl<'a> Replay<'a> {
     }
 
     /// Programs a page of copies, padded if there are too few; nothing if there are none.
-    fn program_copies(&mut self, die: u32) {
-        let gathered = &mut self.collecting[die as usize].gathered;
+    fn program_copies(&mut self, die: Die) {
+        let gathered = &mut self.collecting[die.index()].gathered;
         if gathered.is_empty() {
             return;
         }
@@ -167,14 +172,14 @@ impl<'a> Replay<'a> {
         let units = gathered.len().min(self.ftl.shape.page_slots as usize);
         for copying in gathered.drain(..units) {
             self.ftl.relocate(copying.page, copying.from, slot);
-            slot += 1;
+            slot = slot.plus(1);
         }
         self.pad(base, slot);
     }
 
     /// Completes the page at `base` from `slot` on with padding (which is not counted as traffic).
-    fn pad(&mut self, base: u32, slot: u32) {
-        for padded in slot..base + self.ftl.shape.page_slots {
+    fn pad(&mut self, base: Slot, slot: Slot) {
+        for padded in slot.0..base.0 + self.ftl.shape.page_slots {
             self.ftl.reverse[padded as usize] = PADDING;
         }
         self.ftl.page_programmed(base);
@@ -182,13 +187,13 @@ impl<'a> Replay<'a> {
 
     /// Ends with nothing under way: victims are emptied, and pages that are half full padded.
     pub fn finish(mut self) {
-        for die in 0..self.ftl.shape.dies {
-            while self.collecting[die as usize].victim != NONE {
+        for die in self.ftl.shape.every_die() {
+            while self.collecting[die.index()].victim.is_some() {
                 self.collect(die);
             }
             self.program_copies(die);
             self.program_copies(die);
-            while let Some(block) = self.collecting[die as usize].take_emptied(self.ftl) {
+            while let Some(block) = self.collecting[die.index()].take_emptied(self.ftl) {
                 self.ftl.erased(block);
             }
         }
@@ -198,7 +203,7 @@ impl<'a> Replay<'a> {
     /// Ends as at any moment of writing: each die has come somewhere between two pages of the host.
     fn stop(mut self, random: &mut Stream) -> Vec<Collecting> {
         self.end_host_page();
-        for die in 0..self.ftl.shape.dies {
+        for die in self.ftl.shape.every_die() {
             let part = random.below(page_price(&self.ftl.shape) as u64);
             self.earn(die, part as i64);
         }
@@ -207,7 +212,7 @@ impl<'a> Replay<'a> {
 
     fn end_host_page(&mut self) {
         if let Some(filling) = self.host.take() {
-            self.pad(filling.base, filling.base + filling.used);
+            self.pad(filling.base, filling.base.plus(filling.used));
         }
     }
 }
@@ -226,16 +231,17 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     let mut random = Stream::new(seed, "warm-up");
     let shape = ftl.shape;
     let logical = u64::from(shape.logical);
-    let victims: u64 = (0..shape.dies)
+    let victims: u64 = shape
+        .every_die()
         .map(|die| u64::from(least_valid(ftl, die)))
         .sum();
     let freed = u64::from(shape.block_slots).saturating_sub(victims / u64::from(shape.dies));
     let pages = freed / u64::from(shape.page_slots);
     let mut replay = Replay::new(ftl);
     let mut written = 0;
-    for die in 0..shape.dies {
+    for die in shape.every_die() {
         for _ in 0..random.below(pages.max(1)) * u64::from(shape.page_slots) {
-            replay.write_to(random.below(logical) as u32, die);
+            replay.write_to(Page(random.below(logical) as u32), die);
             written += 1;
         }
     }
@@ -243,7 +249,7 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     while written < MOST_WRITES {
         let before = (replay.victims, replay.kept);
         while replay.victims < before.0 + WINDOW && written < MOST_WRITES {
-            replay.write(random.below(logical) as u32);
+            replay.write(Page(random.below(logical) as u32));
             written += 1;
         }
         let mean = (replay.kept - before.1) as f64 / (replay.victims - before.0).max(1) as f64;
@@ -257,9 +263,8 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     replay.stop(&mut random)
 }
 
-fn least_valid(ftl: &Ftl, die: u32) -> u32 {
-    let from = (die * ftl.shape.blocks) as usize;
-    let counts = &ftl.valid[from..from + ftl.shape.blocks as usize];
+fn least_valid(ftl: &Ftl, die: Die) -> u32 {
+    let counts = &ftl.valid[ftl.shape.blocks_of(die)];
     u32::from(counts.iter().copied().min().unwrap_or(0)).min(ftl.shape.block_slots)
 }
 
@@ -269,11 +274,11 @@ pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) -> Vec<Collecting> {
     let mut random = Stream::new(seed, "brute force");
     let logical = ftl.shape.logical;
     let mut replay = Replay::new(ftl);
-    for page in 0..logical {
+    for page in (0..logical).map(Page) {
         replay.write(page);
     }
     for _ in 0..(f64::from(logical) * fills) as u64 {
-        replay.write(random.below(u64::from(logical)) as u32);
+        replay.write(Page(random.below(u64::from(logical)) as u32));
     }
     replay.stop(&mut random)
 }
@@ -307,7 +312,7 @@ mod tests {
         let logical = u64::from(ftl.shape.logical);
         let mut replay = Replay::go_on(ftl, collecting);
         for _ in 0..writes {
-            replay.write(random.below(logical) as u32);
+            replay.write(Page(random.below(logical) as u32));
         }
         replay.finish();
         ftl.traffic().write_amplification_since(&before)

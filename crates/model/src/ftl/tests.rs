@@ -26,22 +26,23 @@ fn shape() -> Shape {
 /// What a medium and a buffer with real data would hold: pages with the number of the write that put them there.
 struct Shadow {
     ftl: Ftl,
-    medium: Vec<(u32, u32)>,
-    buffer: Vec<(u32, u32)>,
+    medium: Vec<(Page, u32)>,
+    buffer: Vec<(Page, u32)>,
     newest: Vec<u32>,
     stamp: u32,
 }
 
 impl Shadow {
-    fn write(&mut self, page: u32) {
+    fn write(&mut self, page: Page) {
         self.stamp += 1;
-        self.newest[page as usize] = self.stamp;
+        self.newest[page.index()] = self.stamp;
         self.buffer.push((page, self.stamp));
-        self.ftl.stage(page, self.buffer.len() as u32 - 1);
+        let held = BufferSlot(self.buffer.len() as u32 - 1);
+        self.ftl.stage(page, held);
     }
 
     /// Programs two buffered units, collecting first if need be. Stale ones are programmed too, as a drive would.
-    fn program(&mut self, die: u32, from: usize) {
+    fn program(&mut self, die: Die, from: usize) {
         while self.ftl.wants_collection(die) && self.collect(die) {}
         let Some(base) = self.ftl.take_page(die, Writer::Host) else {
             return;
@@ -49,18 +50,20 @@ impl Shadow {
         for unit in 0..2 {
             let held = from + unit as usize;
             let (page, stamp) = self.buffer[held];
-            self.medium[(base + unit) as usize] = (page, stamp);
-            self.ftl.settle(page, held as u32, base + unit);
+            let slot = base.plus(unit);
+            self.medium[slot.index()] = (page, stamp);
+            self.ftl.settle(page, BufferSlot(held as u32), slot);
         }
         self.ftl.page_programmed(base);
     }
 
-    fn collect(&mut self, die: u32) -> bool {
+    fn collect(&mut self, die: Die) -> bool {
         let Some((victim, _)) = self.ftl.take_victim(die) else {
             return false;
         };
-        let block = victim..victim + self.ftl.shape.block_slots;
-        let copies: Vec<_> = block
+        let first = self.ftl.shape.first_slot(victim);
+        let copies: Vec<_> = (0..self.ftl.shape.block_slots)
+            .map(|further| first.plus(further))
             .filter_map(|slot| Some((self.ftl.valid_page(slot)?, slot)))
             .collect();
         for pair in copies.chunks(2) {
@@ -69,9 +72,9 @@ impl Shadow {
                 .take_page(die, Writer::Collection)
                 .expect("kept back");
             for unit in 0..2 {
-                let to = base + unit;
+                let to = base.plus(unit);
                 if let Some(&(page, from)) = pair.get(unit as usize) {
-                    self.medium[to as usize] = self.medium[from as usize];
+                    self.medium[to.index()] = self.medium[from.index()];
                     self.ftl.relocate(page, from, to);
                 } else {
                     self.ftl.pad(to, Writer::Collection);
@@ -85,12 +88,12 @@ impl Shadow {
 
     fn check(&self) {
         self.ftl.check();
-        for page in 0..self.ftl.shape.logical {
-            let newest = self.newest[page as usize];
+        for page in (0..self.ftl.shape.logical).map(Page) {
+            let newest = self.newest[page.index()];
             match self.ftl.locate(page) {
-                Place::Unmapped => assert_eq!(newest, 0, "page {page} is lost"),
-                Place::Buffer(held) => assert_eq!(self.buffer[held as usize], (page, newest)),
-                Place::Flash(slot) => assert_eq!(self.medium[slot as usize], (page, newest)),
+                Place::Unmapped => assert_eq!(newest, 0, "{page:?} is lost"),
+                Place::Buffer(held) => assert_eq!(self.buffer[held.index()], (page, newest)),
+                Place::Flash(slot) => assert_eq!(self.medium[slot.index()], (page, newest)),
             }
         }
     }
@@ -112,22 +115,23 @@ proptest! {
         let written = layout.is_some();
         let mut shadow = Shadow {
             ftl: Ftl::new(shape, LOW, layout),
-            medium: vec![(u32::MAX, 0); shape.slots() as usize],
+            medium: vec![(Page(u32::MAX), 0); shape.slots() as usize],
             buffer: Vec::new(),
             newest: vec![u32::from(written); shape.logical as usize],
             stamp: 1,
         };
-        for page in 0..shape.logical {
+        for page in (0..shape.logical).map(Page) {
             if let Place::Flash(slot) = shadow.ftl.locate(page) {
-                shadow.medium[slot as usize] = (page, 1);
+                shadow.medium[slot.index()] = (page, 1);
             }
         }
         let mut programmed = 0;
         for (action, page, die) in actions {
+            let (page, die) = (Page(page), Die(die));
             match action {
                 0 => {
                     shadow.ftl.deallocate(page);
-                    shadow.newest[page as usize] = 0;
+                    shadow.newest[page.index()] = 0;
                 }
                 1 => {
                     shadow.collect(die);
@@ -149,10 +153,11 @@ proptest! {
 fn a_copy_whose_block_has_been_used_again_is_stale() {
     let mut ftl = Ftl::new(shape(), LOW, None);
     let program = |ftl: &mut Ftl, pages: [u32; 2]| {
-        let base = ftl.take_page(0, Writer::Host).expect("there is room");
+        let base = ftl.take_page(Die(0), Writer::Host).expect("there is room");
         for (unit, page) in (0u32..).zip(pages) {
-            ftl.stage(page, unit);
-            ftl.settle(page, unit, base + unit);
+            let (page, held) = (Page(page), BufferSlot(unit));
+            ftl.stage(page, held);
+            ftl.settle(page, held, base.plus(unit));
         }
         ftl.page_programmed(base);
         base
@@ -161,29 +166,32 @@ fn a_copy_whose_block_has_been_used_again_is_stale() {
         program(&mut ftl, [page, page + 1]);
     }
     for page in 0..7 {
-        ftl.stage(page, page);
+        ftl.stage(Page(page), BufferSlot(page));
     }
-    let (victim, valid) = ftl.take_victim(0).expect("nearly empty");
-    assert_eq!((valid, ftl.valid_page(victim + 7)), (1, Some(7)));
-    ftl.stage(7, 7);
+    let (victim, valid) = ftl.take_victim(Die(0)).expect("nearly empty");
+    let first = ftl.shape.first_slot(victim);
+    assert_eq!((valid, ftl.valid_page(first.plus(7))), (1, Some(Page(7))));
+    ftl.stage(Page(7), BufferSlot(7));
     ftl.erased(victim);
     // Another block to keep back, and all others filled: then it is this one's turn.
     for page in [8, 10, 12, 14] {
         program(&mut ftl, [page, page + 1]);
     }
     for page in 8..16 {
-        ftl.stage(page, page);
+        ftl.stage(Page(page), BufferSlot(page));
     }
-    let (empty, _) = ftl.take_victim(0).expect("empty");
+    let (empty, _) = ftl.take_victim(Die(0)).expect("empty");
     ftl.erased(empty);
     let mut pages = (16..80).step_by(2).cycle();
-    let reused = pages.find(|&page| program(&mut ftl, [page, page + 1]) == victim + 6);
+    let reused = pages.find(|&page| program(&mut ftl, [page, page + 1]) == first.plus(6));
     let page = reused.expect("its turn comes");
-    let to = ftl.take_page(0, Writer::Collection).expect("kept back");
-    assert!(!ftl.relocate(7, victim + 7, to));
-    ftl.pad(to + 1, Writer::Collection);
+    let to = ftl
+        .take_page(Die(0), Writer::Collection)
+        .expect("kept back");
+    assert!(!ftl.relocate(Page(7), first.plus(7), to));
+    ftl.pad(to.plus(1), Writer::Collection);
     ftl.page_programmed(to);
-    assert_eq!(ftl.valid_page(victim + 7), Some(page + 1));
-    assert_eq!(ftl.locate(7), Place::Buffer(7));
+    assert_eq!(ftl.valid_page(first.plus(7)), Some(Page(page + 1)));
+    assert_eq!(ftl.locate(Page(7)), Place::Buffer(BufferSlot(7)));
     ftl.check();
 }

@@ -187,6 +187,17 @@ pub struct Power {
 }
 
 impl NandConfig {
+    /// The array's numbers.
+    ///
+    /// # Panics
+    /// If the configuration is impossible.
+    pub(super) fn shape(&self) -> Shape {
+        match self.check() {
+            Ok(shape) => shape,
+            Err(wrong) => panic!("impossible NAND drive: {}", wrong.join("; ")),
+        }
+    }
+
     /// Checks what the types leave open, and gives the array's numbers.
     ///
     /// # Errors

@@ -14,17 +14,108 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::Nand;
-use super::die::{Cause, Work};
-use super::write::LEFT_OVER;
-use crate::ftl::{Collecting, Place, Saved, Writer, warm_up};
+use super::array::Work;
+use super::collector::Collector;
+use super::timeline::Cause;
+use crate::ftl::{Collecting, Die, Ftl, Saved, Traffic, Writer, warm_up};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
 /// A warm-up that has been made, and what came of it once it was wanted a second time.
 #[derive(Clone, Debug)]
-pub(super) struct Warmed {
-    pub(super) seed: u64,
-    pub(super) saved: Option<Box<(Saved, Vec<Collecting>)>>,
+struct Warmed {
+    seed: u64,
+    saved: Option<Box<(Saved, Vec<Collecting>)>>,
+}
+
+/// What is left to be done before the first change to the map, and what is counted from.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    /// The seed of a warm-up of the steady state that is due.
+    cold: Option<u64>,
+    /// The seed of what random writes before time zero have left over, if that is due.
+    overwritten: Option<u64>,
+    /// The warm-up of the drive this one is made of, if that is the same.
+    warmed: Option<Warmed>,
+    /// Counters of the translation layer when the run began, and what it had charged for collection.
+    traffic: Traffic,
+    charged: f64,
+}
+
+impl Start {
+    /// With a translation layer as it is: `cold` is the seed of a steady state that has to be warmed up and of what was
+    /// written last.
+    pub(super) fn new(ftl: &Ftl, cold: Option<u64>) -> Start {
+        Start {
+            cold,
+            overwritten: cold,
+            warmed: None,
+            traffic: *ftl.traffic(),
+            charged: ftl.charged(),
+        }
+    }
+
+    /// That of a drive which has really been overwritten.
+    pub(super) fn overwritten(ftl: &Ftl, seed: u64) -> Start {
+        let mut start = Start::new(ftl, None);
+        start.overwritten = Some(seed);
+        start
+    }
+
+    /// Remembers what a used drive, which began alike with any seed, knows of the warm-up of this one.
+    pub(super) fn remember(&mut self, used: Start, seed: u64) {
+        self.warmed = used.warmed.filter(|warmed| warmed.seed == seed);
+    }
+
+    /// Settles the computed steady state, once, before the first change to the map.
+    fn warm(&mut self, ftl: &mut Ftl, collector: &mut Collector) {
+        let Some(seed) = self.cold.take() else {
+            return;
+        };
+        match &mut self.warmed {
+            Some(Warmed {
+                saved: Some(saved), ..
+            }) => {
+                ftl.restore(&saved.0);
+                collector.go_on(&saved.1);
+            }
+            Some(Warmed { saved, .. }) => {
+                let collecting = warm_up(ftl, seed);
+                collector.go_on(&collecting);
+                *saved = Some(Box::new((ftl.save(), collecting)));
+            }
+            None => {
+                collector.go_on(&warm_up(ftl, seed));
+                self.warmed = Some(Warmed { seed, saved: None });
+            }
+        }
+        self.traffic = *ftl.traffic();
+        self.charged = ftl.charged();
+    }
+
+    /// What the translation layer has done since the run began.
+    pub(super) fn traffic_since(&self, ftl: &Ftl) -> Traffic {
+        let now = ftl.traffic();
+        Traffic {
+            host: now.host - self.traffic.host,
+            moved: now.moved - self.traffic.moved,
+            padded: now.padded - self.traffic.padded,
+            erased: now.erased - self.traffic.erased,
+        }
+    }
+
+    /// Copies that had been charged to writes when the run began.
+    pub(super) fn charged_before(&self) -> f64 {
+        self.charged
+    }
+}
+
+#[cfg(test)]
+impl Start {
+    /// Whether the result of a warm-up is remembered.
+    pub(super) fn remembers(&self) -> bool {
+        self.warmed.as_ref().is_some_and(|it| it.saved.is_some())
+    }
 }
 
 /// Where the firmware bounds collection: what a page of a victim takes, nanoseconds if not said otherwise.
@@ -43,47 +134,27 @@ struct FirmwareBound {
 impl Nand {
     /// Settles the computed steady state, once, before the first change to the map.
     pub(super) fn warm(&mut self) {
-        let Some(seed) = self.cold.take() else {
-            return;
-        };
-        match &mut self.warmed {
-            Some(Warmed {
-                saved: Some(saved), ..
-            }) => {
-                self.ftl.restore(&saved.0);
-                go_on(&mut self.dies, &saved.1);
-            }
-            Some(Warmed { saved, .. }) => {
-                let collecting = warm_up(&mut self.ftl, seed);
-                go_on(&mut self.dies, &collecting);
-                *saved = Some(Box::new((self.ftl.save(), collecting)));
-            }
-            None => {
-                go_on(&mut self.dies, &warm_up(&mut self.ftl, seed));
-                self.warmed = Some(Warmed { seed, saved: None });
-            }
-        }
-        self.baseline = *self.ftl.traffic();
-        self.charged_before = self.ftl.charged();
+        self.start.warm(&mut self.shared.ftl, &mut self.collector);
     }
 
     /// Lets dies and buffer be as random writes that stopped at time zero have left them, once.
     pub(super) fn go_on_writing(&mut self, now: Time) {
-        let Some(seed) = self.overwritten.take() else {
+        let Some(seed) = self.start.overwritten.take() else {
             return;
         };
         let units = self.left_over_at(now);
+        let ftl = &mut self.shared.ftl;
         // Writes before the start take their part of what room has cost.
         for _ in 0..units {
-            self.ftl.charge();
+            ftl.charge();
         }
-        self.charged_before = self.ftl.charged();
+        self.start.charged = ftl.charged();
         let mut random = Stream::new(seed, "begun");
         let bound = self.firmware_bound();
         self.buffer
             .leave_over(units, Stream::new(seed, "left over"));
-        for die in 0..self.shape.dies {
-            if !self.dies[die as usize].vacant() {
+        for die in self.shape.every_die() {
+            if !self.shared.array.vacant(die) {
                 continue;
             }
             if units == 0 {
@@ -97,10 +168,10 @@ impl Nand {
                 continue;
             }
             // Of the pages that are programmed, those of the host are as many as the slots that a block gains.
-            let gain = self.dies[die as usize].collecting.gain();
+            let gain = self.collector.gain(die);
             let host = random.below(u64::from(self.shape.block_slots)) < gain;
             if !(host && self.go_on_programming(now, die, until)) {
-                self.begin(now, die, Work::Begun, Cause::Collection, until);
+                self.go_on_collecting(now, die, until);
             }
         }
     }
@@ -111,13 +182,8 @@ impl Nand {
         let block = u64::from(shape.block_slots);
         let slots = u64::from(shape.page_slots);
         let dies = u64::from(shape.dies);
-        let gain = self
-            .dies
-            .iter()
-            .map(|die| die.collecting.gain())
-            .sum::<u64>()
-            / dies;
-        let kept = block - gain;
+        let kept = block - self.gain_of_all() / dies;
+        let gain = block - kept;
         let service = self.config.collection.per_unit.ns() * slots * kept / block;
         let bound = FirmwareBound {
             service: Span::from_ns(service),
@@ -129,39 +195,53 @@ impl Nand {
         (bound.cycle > bound.collects + bound.programs).then_some(bound)
     }
 
+    /// Slots that collecting the last victims of all dies frees.
+    fn gain_of_all(&self) -> u64 {
+        let dies = self.shape.every_die();
+        dies.map(|die| self.collector.gain(die)).sum()
+    }
+
     /// Lets a die be in the firmware's queue, perhaps programming a page of the host meanwhile, or collecting.
     fn go_on_behind_firmware(
         &mut self,
         now: Time,
-        die: u32,
+        die: Die,
         until: Time,
         bound: &FirmwareBound,
         random: &mut Stream,
     ) {
         // The host has taken what was earned: dies wait for the firmware, and it for none.
-        let price = self.page_price();
-        self.dies[die as usize].collecting.budget %= price;
+        self.collector.spend_budget(die);
         if random.below(bound.cycle) < bound.collects {
-            self.begin(now, die, Work::Begun, Cause::Collection, until);
+            self.go_on_collecting(now, die, until);
             return;
         }
-        self.wait_for_mover(now, die, bound.service);
+        let shared = &mut self.shared;
+        self.collector
+            .wait_for_firmware(now, die, bound.service, shared);
         if random.below(bound.cycle - bound.collects) < bound.programs {
             self.go_on_programming(now, die, until);
         }
     }
 
+    /// Lets a die be collecting, until then.
+    fn go_on_collecting(&mut self, now: Time, die: Die, until: Time) {
+        let (array, events) = (&mut self.shared.array, &mut self.shared.events);
+        array.begin(now, die, Work::Begun, Cause::Collection, until, events);
+    }
+
     /// Lets a die be programming a page of host data, which will be done then; false if there is none.
-    fn go_on_programming(&mut self, now: Time, die: u32, until: Time) -> bool {
-        if !self.buffer.page_ready(self.shape.page_slots) {
+    fn go_on_programming(&mut self, now: Time, die: Die, until: Time) -> bool {
+        let shared = &mut self.shared;
+        if !self.buffer.page_ready() {
             return false;
         }
-        let Some(slot) = self.ftl.take_page(die, Writer::Host) else {
+        let Some(slot) = shared.ftl.take_page(die, Writer::Host) else {
             return false;
         };
-        self.take_units(now, die);
-        self.tally.programs += 1;
-        self.begin(now, die, Work::Program(slot), Cause::Program, until);
+        self.buffer.take_page(now, die, shared);
+        let (array, events) = (&mut shared.array, &mut shared.events);
+        array.go_on_programming(now, die, slot, until, events);
         true
     }
 
@@ -169,7 +249,7 @@ impl Nand {
     fn left_over_at(&self, now: Time) -> u64 {
         let shape = &self.shape;
         let units = self.buffer.units();
-        let gain: u64 = self.dies.iter().map(|die| die.collecting.gain()).sum();
+        let gain = self.gain_of_all();
         // Each page of host data takes the time of as many programs as a block has pages for each that it gains; or of
         // the firmware that of a page of each die.
         let programs = u128::from(units) * u128::from(shape.block_slots);
@@ -181,25 +261,5 @@ impl Nand {
             return 0;
         }
         (u128::from(units) * whole.saturating_sub(passed) / whole) as u64
-    }
-
-    /// Gives a unit that was left over, and that a die takes now, its page.
-    #[inline]
-    pub(super) fn name_left_over(&mut self, held: u32) {
-        if self.buffer.page_of(held) != LEFT_OVER {
-            return;
-        }
-        let page = self.buffer.draw_left_over(held, self.shape.logical);
-        // What has been written since is newer.
-        if !matches!(self.ftl.locate(page), Place::Buffer(_)) {
-            self.ftl.stage(page, held);
-        }
-    }
-}
-
-/// Lets each die go on collecting where the warm-up stopped.
-pub(super) fn go_on(dies: &mut [super::Die], collecting: &[Collecting]) {
-    for (die, at) in dies.iter_mut().zip(collecting) {
-        die.collecting.go_on_from(at);
     }
 }

@@ -1,10 +1,10 @@
 //! Behaviour of the whole drive, on small ones.
 
 mod ahead;
-mod anew;
 mod firmware;
 mod idle;
 mod order;
+mod reset;
 mod shrunk;
 mod start;
 mod suspend;
@@ -16,10 +16,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
+use crate::anatomy::{Anatomy, Part};
+use crate::command::CommandId;
 use crate::engine::{Workload, run};
+use crate::ftl::{Geometry, Watermark};
+use crate::time::Span;
 
 /// A small drive: 16 dies, about 600 MB at 28 % over-provisioning.
-fn small() -> NandConfig {
+pub(super) fn small() -> NandConfig {
     let mut config = NandConfig {
         geometry: Geometry {
             channels: 4,
@@ -78,6 +82,12 @@ fn small() -> NandConfig {
     };
     set_over_provisioning(&mut config, 0.28);
     config
+}
+
+/// What the parts of such a drive share, nothing written.
+pub(super) fn shared(config: &NandConfig) -> Shared {
+    let drive = Nand::new(config.clone(), Precondition::Fresh, 1);
+    drive.shared
 }
 
 fn set_over_provisioning(config: &mut NandConfig, share: f64) {
@@ -161,12 +171,12 @@ fn write_speed(drive: &mut Nand, warm: u64, count: u64) -> (f64, f64) {
     let pages = drive.config.geometry.capacity / 4096;
     let mut load = Closed::new(64, warm, random_4k(Op::Write, pages, 1));
     let start = run(drive, &mut load, Time::ZERO, Time::NEVER);
-    let before = *drive.ftl.traffic();
+    let before = *drive.ftl().traffic();
     let mut load = Closed::new(64, count, random_4k(Op::Write, pages, 2));
     load.now = start;
     let end = run(drive, &mut load, start, Time::NEVER);
     assert_eq!(load.finished, count);
-    let amplification = drive.ftl.traffic().write_amplification_since(&before);
+    let amplification = drive.ftl().traffic().write_amplification_since(&before);
     (count as f64 / end.since(start).seconds(), amplification)
 }
 
@@ -190,7 +200,7 @@ fn unmapped_reads_do_not_touch_the_medium() {
             .iter()
             .all(|(_, latency, _)| *latency < Span::from_us(20))
     );
-    assert_eq!(drive.tally.senses, 0);
+    assert_eq!(drive.shared.array.counts().senses, 0);
 }
 
 /// All features at once, on a drive small enough for the conformance suite to fill.
@@ -338,7 +348,7 @@ fn part_of_a_unit_is_merged_before_or_after_the_acknowledgement() {
             done[0].anatomy.total() > Span::from_us(60),
             merge_before_ack
         );
-        assert_eq!(drive.tally.senses, 1);
+        assert_eq!(drive.shared.array.counts().senses, 1);
     }
 }
 
@@ -355,7 +365,7 @@ fn deallocated_pages_read_without_the_medium() {
     );
     assert_eq!(done[1].anatomy.get(Part::Medium), Span::ZERO);
     assert!(done[2].anatomy.get(Part::Medium) > Span::ZERO);
-    drive.ftl.check();
+    drive.ftl().check();
 }
 
 #[test]

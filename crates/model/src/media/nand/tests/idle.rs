@@ -26,7 +26,7 @@ fn an_slc_cache_takes_bursts_and_recovers_when_idle() {
         sum / load.latencies.len() as f64
     };
     let burst = latency(&mut drive, 0, 0);
-    let left = drive.ftl.slc_blocks(0);
+    let left = drive.ftl().slc_blocks(Die(0));
     assert!(
         left <= 1,
         "only the open block stays after idle time, not {left}"
@@ -35,7 +35,7 @@ fn an_slc_cache_takes_bursts_and_recovers_when_idle() {
     assert!((burst / again - 1.0).abs() < 0.1, "{burst} {again}");
     let slow = latency(&mut Nand::new(small(), Precondition::Fresh, 1), 0, 0);
     assert!(slow > burst * 1.5, "{slow} {burst}");
-    drive.ftl.check();
+    drive.ftl().check();
 }
 
 #[test]
@@ -46,21 +46,27 @@ fn idle_time_is_used_to_collect() {
     let mut drive = Nand::new(config, Precondition::Steady, 1);
     let mut load = Closed::new(8, 2_000, random_4k(Op::Write, pages, 5));
     // The run goes on until the drive has nothing left to do.
-    let before = drive.ftl.free_share();
+    let before = drive.ftl().free_share();
     run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
-    let free = (0..drive.shape.dies).map(|die| drive.ftl.free_blocks(die));
+    let free = drive
+        .shape
+        .every_die()
+        .map(|die| drive.ftl().free_blocks(die));
     assert!(
         free.clone().all(|free| free >= 8),
         "{:?}",
         free.collect::<Vec<_>>()
     );
-    assert!(drive.ftl.free_share() > before);
-    drive.ftl.check();
+    assert!(drive.ftl().free_share() > before);
+    drive.ftl().check();
 }
 
 /// Whether each die has as many free blocks as [`tidies`] wants of idle time.
 fn tidy(drive: &Nand) -> bool {
-    (0..drive.shape.dies).all(|die| drive.ftl.free_blocks(die) >= 8)
+    drive
+        .shape
+        .every_die()
+        .all(|die| drive.ftl().free_blocks(die) >= 8)
 }
 
 fn tidies() -> NandConfig {
@@ -76,7 +82,7 @@ fn a_drive_that_waits_for_its_first_command_tidies() {
     let read = [(60 * second, Command::read(0, 0, 4096))];
     at_times_until(&mut drive, &read, Time::ZERO + Span::from_us(60 * second));
     assert!(tidy(&drive));
-    drive.ftl.check();
+    drive.ftl().check();
     // One that is busy from the start and for good does not.
     let reads: Vec<_> = (0..1000)
         .map(|read| (u64::from(read) * 10_000, Command::read(read, 0, 4096)))
@@ -107,7 +113,7 @@ fn a_drive_tidies_between_reads_though_nothing_is_written() {
     let last = Time::ZERO + Span::from_ms(59_000);
     at_times_until(&mut drive, &reads, last);
     assert!(tidy(&drive));
-    drive.ftl.check();
+    drive.ftl().check();
 }
 
 #[test]

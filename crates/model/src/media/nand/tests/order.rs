@@ -20,7 +20,7 @@ fn reads(
     let mut drive = Nand::new(config, state, 1);
     let mut load = Closed::new(depth, 20_000, make);
     let end = run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
-    (20_000.0 / end.seconds(), drive.tally.senses)
+    (20_000.0 / end.seconds(), drive.shared.array.counts().senses)
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn the_first_writes_of_a_steady_drive_wait_as_later_ones_do() {
             (0.8..1.25).contains(&(first / last)),
             "{first:.0} then {last:.0} us"
         );
-        drive.ftl.check();
+        drive.ftl().check();
     }
     let [first, last] = first_and_last(&mut Nand::new(small(), Precondition::Filled, 1), 512);
     assert!(
@@ -43,7 +43,7 @@ fn where_the_firmware_bounds_writes_it_does_from_the_first_on() {
         let mut drive = Nand::new(config.clone(), Precondition::Steady, seed);
         let [first, last] = first_and_last(&mut drive, 512);
         ratio += first / last / 8.0;
-        drive.ftl.check();
+        drive.ftl().check();
     }
     assert!((0.95..1.05).contains(&ratio), "{ratio:.3}");
 }
@@ -55,7 +55,7 @@ fn dies_of_a_steady_drive_are_each_somewhere_else_in_a_victim() {
     // What is to be read of a victim, in tenths.
     let mut tenths = [0; 10];
     let block = drive.shape.block_slots;
-    for die in drive.dies.iter().map(|die| &die.collecting) {
+    for die in drive.collector.progress() {
         tenths[(die.scanned() * 9 / block) as usize] += 1;
     }
     assert!(tenths.iter().all(|&dies| dies <= 6), "of 16: {tenths:?}");
@@ -72,7 +72,7 @@ fn a_write_alone_a_moment_after_the_start_finds_an_empty_buffer() {
     assert!(done[0].anatomy.get(Part::BufferFull) > Span::ZERO);
     // All that was left over has gone out in whole pages.
     assert!(drive.buffer.used() < drive.shape.page_slots as usize);
-    drive.ftl.check();
+    drive.ftl().check();
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_flush_does_not_wait_for_what_was_left_over() {
         let longest = done.iter().map(|done| done.anatomy.total()).max();
         // What dies have begun, a page of copies or two that they owe, and its own page.
         assert!(longest < Some(program * 6), "{longest:?}");
-        drive.ftl.check();
+        drive.ftl().check();
     }
 }
 
@@ -101,7 +101,10 @@ fn a_steady_drive_that_is_only_read_writes_nothing() {
     run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
     let done = at_times(&mut drive.clone(), &[(1_000_000, Command::flush(0))]);
     assert!(done[0].anatomy.total() < Span::from_us(20));
-    assert_eq!((drive.tally.programs, drive.buffer.used()), (0, 0));
+    assert_eq!(
+        (drive.shared.array.counts().programs, drive.buffer.used()),
+        (0, 0)
+    );
 }
 
 #[test]
@@ -115,8 +118,8 @@ fn computed_and_replayed_steady_states_write_alike() {
         let mut replayed = Nand::replayed(config, 2.0, 4);
         let (iops, amplification) = write_speed(&mut computed, 20_000, count);
         let (real_iops, real_amplification) = write_speed(&mut replayed, 20_000, count);
-        computed.ftl.check();
-        replayed.ftl.check();
+        computed.ftl().check();
+        replayed.ftl().check();
         assert!((amplification / real_amplification - 1.0).abs() < 0.02);
         assert!((iops / real_iops - 1.0).abs() < 0.03);
     }

@@ -20,7 +20,7 @@ fn what_has_been_programmed_is_read_from_the_medium() {
     let sensed =
         |(_, _, anatomy): &(CommandId, Span, Anatomy)| anatomy.get(Part::Medium) > Span::ZERO;
     assert!(load.latencies.iter().all(sensed));
-    assert_eq!(drive.tally.senses, 100);
+    assert_eq!(drive.shared.array.counts().senses, 100);
 }
 
 /// Reads of 4 KiB a second at this depth, of a drive that has been written in order.

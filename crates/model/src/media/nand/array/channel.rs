@@ -12,7 +12,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::ftl::UNIT;
+use crate::ftl::{Die, UNIT};
 use crate::time::{Span, Time};
 
 /// Transfers of reads in a row after which a page that waits gets a piece, so that writes do not starve.
@@ -20,11 +20,11 @@ const READS_IN_A_ROW: u32 = 4;
 
 /// How long transfers take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     /// Command and address cycles of each, and of going on after a read.
-    pub(super) command: Span,
+    pub(crate) command: Span,
     /// Picoseconds a byte takes.
-    pub(super) ps_per_byte: u64,
+    pub(crate) ps_per_byte: u64,
 }
 
 impl Rate {
@@ -37,7 +37,7 @@ impl Rate {
 
 /// Which way a page goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(crate) enum Way {
     /// Into the registers of a die, to be programmed.
     In,
     /// Out of them, for collection.
@@ -47,7 +47,7 @@ pub(super) enum Way {
 /// Data of a page that reads may interrupt.
 #[derive(Clone, Copy, Debug)]
 struct Bulk {
-    die: u32,
+    die: Die,
     way: Way,
     rest: Span,
     /// When the last piece has moved, once that is known.
@@ -56,16 +56,20 @@ struct Bulk {
 
 /// What the event of a channel has brought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Due {
+pub(crate) enum Due {
     /// Reads came between: look again then.
     Later(Time),
     /// The first page has moved; look again for the next one, if there is one.
-    Moved(u32, Way, Option<Time>),
+    Moved(Die, Way, Option<Time>),
 }
+
+/// The number of a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ChannelId(pub(crate) u32);
 
 /// A channel.
 #[derive(Clone, Debug)]
-pub(super) struct Channel {
+pub(crate) struct Channel {
     rate: Rate,
     /// When the last read that has joined leaves.
     reads_until: Time,
@@ -78,7 +82,7 @@ pub(super) struct Channel {
 
 impl Channel {
     /// A channel at this rate, with room for pages of so many dies.
-    pub(super) fn new(rate: Rate, dies: u32) -> Channel {
+    pub(crate) fn new(rate: Rate, dies: u32) -> Channel {
         Channel {
             rate,
             reads_until: Time::ZERO,
@@ -91,7 +95,7 @@ impl Channel {
 
     /// Data of a read join at `now`; returns when they have moved.
     #[inline]
-    pub(super) fn read(&mut self, now: Time, units: u32) -> Time {
+    pub(crate) fn read(&mut self, now: Time, units: u32) -> Time {
         let mut start = now.max(self.reads_until);
         if !self.bulks.is_empty() {
             self.account(now);
@@ -132,7 +136,7 @@ impl Channel {
     }
 
     /// A page joins at `now`; returns when to look again, if no other is before it.
-    pub(super) fn page(&mut self, now: Time, die: u32, way: Way, units: u32) -> Option<Time> {
+    pub(crate) fn page(&mut self, now: Time, die: Die, way: Way, units: u32) -> Option<Time> {
         self.bulks.push_back(Bulk {
             die,
             way,
@@ -149,7 +153,7 @@ impl Channel {
     }
 
     /// The time that was to be looked at has come.
-    pub(super) fn due(&mut self, now: Time) -> Due {
+    pub(crate) fn due(&mut self, now: Time) -> Due {
         self.account(now);
         let Some(first) = self.bulks.front() else {
             debug_assert!(false, "a channel's event without a page");
@@ -219,7 +223,7 @@ mod tests {
     fn a_read_waits_for_a_piece_and_a_page_for_the_read() {
         let unit = Span::per_bytes(1000, 4096).ns();
         let mut channel = channel();
-        let due = channel.page(at(0), 0, Way::In, 8).expect("alone");
+        let due = channel.page(at(0), Die(0), Way::In, 8).expect("alone");
         let alone = 100 + Span::per_bytes(1000, 8 * 4096).ns();
         assert_eq!(due, at(alone));
         // In the middle of a piece: the rest of it goes first.
@@ -229,7 +233,7 @@ mod tests {
         // It takes as much longer as the read took, and the cycles of going on.
         assert_eq!(moved(&mut channel, due), at(alone + unit + 200));
         assert_eq!(
-            channel.page(at(100_000), 1, Way::In, 1),
+            channel.page(at(100_000), Die(1), Way::In, 1),
             Some(at(100_100 + unit))
         );
     }
@@ -238,8 +242,8 @@ mod tests {
     fn pages_move_in_order_and_reads_never_shut_them_out() {
         let unit = Span::per_bytes(1000, 4096).ns();
         let mut channel = channel();
-        let mut due = channel.page(at(0), 0, Way::In, 8).expect("alone");
-        assert_eq!(channel.page(at(0), 1, Way::Out, 8), None);
+        let mut due = channel.page(at(0), Die(0), Way::In, 8).expect("alone");
+        assert_eq!(channel.page(at(0), Die(1), Way::Out, 8), None);
         let mut order = Vec::new();
         // Twice as many reads as the channel could carry by itself.
         let mut now = 0;
@@ -257,6 +261,6 @@ mod tests {
             }
             assert!(now < 1000 * unit, "shut out");
         }
-        assert_eq!(order, [(0, Way::In), (1, Way::Out)]);
+        assert_eq!(order, [(Die(0), Way::In), (Die(1), Way::Out)]);
     }
 }

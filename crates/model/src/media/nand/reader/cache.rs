@@ -1,7 +1,7 @@
 //! What a drive has read ahead of sequential streams, and which streams it follows.
 //!
 //! The controller's DRAM holds the units of its last streams; a read finds them there, or on their way, or not. Only
-//! their places are kept: the data are nobody's here. The senses themselves are made in `read`.
+//! their places are kept: the data are nobody's here. The senses themselves are the reader's.
 //!
 //! Each unit may be in one of a few entries, and the oldest of these gives way: streams do not push each other out as
 //! long as there are no more of them than the controller follows.
@@ -13,14 +13,18 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::config::ReadAhead;
-use super::{NONE, Segment};
+use super::super::array::SenseId;
+use super::super::config::ReadAhead;
+use super::super::front::Segment;
 use crate::command::CommandId;
-use crate::ftl::UNIT;
+use crate::ftl::{Page, Slot, UNIT};
 use crate::time::Time;
 
 /// Streams that are followed at a time; a new one takes the place of that which was longest not read.
 const STREAMS: usize = 16;
+
+/// In place of a slot that holds nothing.
+const NOTHING: Slot = Slot(u32::MAX);
 
 /// Entries in which a unit may be.
 const WAYS: usize = 8;
@@ -40,30 +44,26 @@ pub(super) struct ReadCache {
     order: [u8; STREAMS],
     /// Senses whose share of the controller is booked already: by commands that found all of their data here.
     booked: u32,
-    /// Units to be read ahead that wait for dies with time to spare.
-    put_off: u32,
-    waiters: Vec<Waiter>,
-    free_waiter: u32,
 }
 
 /// Units that have been read ahead, or are being, the youngest first.
 #[derive(Clone, Copy, Debug)]
 struct Set {
-    /// The slots whose data they are, or [`NONE`].
-    slots: [u32; WAYS],
-    /// The operations that bring them, or [`NONE`] once they are there.
-    ops: [u32; WAYS],
+    /// The slots whose data they are, or [`NOTHING`].
+    slots: [Slot; WAYS],
+    /// The senses that bring them, until they are there.
+    senses: [Option<SenseId>; WAYS],
 }
 
 impl Set {
     const EMPTY: Set = Set {
-        slots: [NONE; WAYS],
-        ops: [NONE; WAYS],
+        slots: [NOTHING; WAYS],
+        senses: [None; WAYS],
     };
 
     /// Where the data of this slot are. All are looked at, as that takes less than to stop at the first.
     #[inline]
-    fn way(&self, slot: u32) -> Option<usize> {
+    fn way(&self, slot: Slot) -> Option<usize> {
         let mut found = 0_u32;
         for (at, &held) in self.slots.iter().enumerate() {
             found |= u32::from(held == slot) << at;
@@ -77,37 +77,26 @@ struct ReadStream {
     /// Reads that went on with it after an answer.
     hits: u32,
     /// First page not read ahead yet.
-    ahead: u32,
+    ahead: Page,
     /// The read that began it or was its last evidence, and when that was submitted.
-    evidence: (CommandId, Time),
+    evidence: Option<(CommandId, Time)>,
 }
 
 impl ReadStream {
-    const fn begun_by(evidence: (CommandId, Time)) -> ReadStream {
+    const fn begun_by(evidence: Option<(CommandId, Time)>) -> ReadStream {
         ReadStream {
             hits: 0,
-            ahead: 0,
+            ahead: Page(0),
             evidence,
         }
     }
-}
-
-/// A command that waits for what is on its way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiter {
-    pub(super) id: CommandId,
-    pub(super) bytes: u32,
-    pub(super) dispatched: Time,
-    pub(super) arrived: Time,
-    /// The next that waits for the same sense.
-    pub(super) next: u32,
 }
 
 /// What a read finds in the cache.
 pub(super) enum Found {
     Nothing,
     Ready,
-    Coming(u32),
+    Coming(SenseId),
 }
 
 impl ReadCache {
@@ -123,80 +112,64 @@ impl ReadCache {
             sets: vec![Set::EMPTY; sets as usize],
             set_bits: sets.trailing_zeros(),
             next: [u64::MAX; STREAMS],
-            streams: [ReadStream::begun_by((NONE, Time::ZERO)); STREAMS],
+            streams: [ReadStream::begun_by(None); STREAMS],
             order: core::array::from_fn(|at| (STREAMS - 1 - at) as u8),
             booked: 0,
-            put_off: 0,
-            waiters: Vec::with_capacity(64),
-            free_waiter: NONE,
         }
     }
 
     /// Pages that follow one another have places that do. Streams that begin at round distances do not meet: each
     /// stretch of the drive as long as the table is turned by another part of it.
     #[inline]
-    fn place(&self, page: u32) -> usize {
-        let stretch = u64::from(page >> self.set_bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn place(&self, page: Page) -> usize {
+        let stretch = u64::from(page.0 >> self.set_bits).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let turned = (stretch >> (64 - self.set_bits)) as u32;
-        (page.wrapping_add(turned) as usize) & (self.sets.len() - 1)
+        (page.0.wrapping_add(turned) as usize) & (self.sets.len() - 1)
     }
 
     /// Whether the data of this page, which are in this slot, have been read ahead.
     #[inline]
-    pub(super) fn find(&self, page: u32, slot: u32) -> Found {
+    pub(super) fn find(&self, page: Page, slot: Slot) -> Found {
         let set = &self.sets[self.place(page)];
         match set.way(slot) {
             None => Found::Nothing,
-            Some(way) if set.ops[way] == NONE => Found::Ready,
-            Some(way) => Found::Coming(set.ops[way]),
+            Some(way) => set.senses[way].map_or(Found::Ready, Found::Coming),
         }
     }
 
-    /// This operation brings the data of this page, which are in this slot. Commands that wait for what gives way hang
-    /// on its operation and are served all the same.
+    /// This sense brings the data of this page, which are in this slot. Commands that wait for what gives way hang
+    /// on that sense and are served all the same.
     #[inline]
-    pub(super) fn expect(&mut self, page: u32, slot: u32, op: u32) {
+    pub(super) fn expect(&mut self, page: Page, slot: Slot, sense: SenseId) {
         let place = self.place(page);
         let set = &mut self.sets[place];
         set.slots.copy_within(..WAYS - 1, 1);
-        set.ops.copy_within(..WAYS - 1, 1);
+        set.senses.copy_within(..WAYS - 1, 1);
         set.slots[0] = slot;
-        set.ops[0] = op;
+        set.senses[0] = Some(sense);
     }
 
-    /// The operation has brought what it was to bring of this page.
+    /// The sense has brought what it was to bring of this page.
     #[inline]
-    pub(super) fn came(&mut self, page: u32, op: u32) {
+    pub(super) fn came(&mut self, page: Page, sense: SenseId) {
         let place = self.place(page);
-        for held in &mut self.sets[place].ops {
-            if *held == op {
-                *held = NONE;
+        for bringing in &mut self.sets[place].senses {
+            if *bringing == Some(sense) {
+                *bringing = None;
             }
         }
     }
 
-    /// Whether the operation is still to bring this page. It is not where younger streams have taken its place.
+    /// Whether the sense is still to bring this page. It is not where younger streams have taken its place.
     #[inline]
-    pub(super) fn expects(&self, page: u32, op: u32) -> bool {
-        self.sets[self.place(page)].ops.contains(&op)
+    pub(super) fn expects(&self, page: Page, sense: SenseId) -> bool {
+        self.sets[self.place(page)].senses.contains(&Some(sense))
     }
 
-    /// Whether as much as is kept for all streams waits already: dies have no time to spare, and more is no use.
+    /// Units that are kept for all streams: where as many wait already, dies have no time to spare, and more is no use.
     #[inline]
-    pub(super) fn lags(&self) -> bool {
-        self.put_off >= STREAMS as u32 * self.ahead_units
-    }
-
-    /// So many units to be read ahead wait at a die.
-    #[inline]
-    pub(super) fn put_off(&mut self, units: u32) {
-        self.put_off += units;
-    }
-
-    /// So many of them wait no longer.
-    #[inline]
-    pub(super) fn taken_up(&mut self, units: u32) {
-        self.put_off -= units;
+    pub(super) fn most_units(&self) -> u32 {
+        STREAMS as u32 * self.ahead_units
     }
 
     /// Takes note of a read, submitted then; returns the pages to read ahead, if it continues a stream. `answered` tells
@@ -208,36 +181,35 @@ impl ReadCache {
         submitted: Time,
         page_slots: u32,
         answered: impl Fn(CommandId, Time) -> bool,
-    ) -> Option<(u32, u32)> {
-        let end = segment.offset + u64::from(segment.bytes);
+    ) -> Option<(Page, Page)> {
+        let end = segment.end();
         let Some(at) = self.stream_at(segment.offset) else {
             // At random nearly every read comes here.
             let oldest = self.order[STREAMS - 1];
             self.order.copy_within(..STREAMS - 1, 1);
             self.order[0] = oldest;
             self.next[oldest as usize] = end;
-            self.streams[oldest as usize] = ReadStream::begun_by((segment.id, submitted));
+            self.streams[oldest as usize] = ReadStream::begun_by(Some((segment.id, submitted)));
             return None;
         };
         self.read_last(at);
         self.next[at] = end;
         let stream = &mut self.streams[at];
         if stream.hits < self.after {
-            let (id, at) = stream.evidence;
-            if !answered(id, at) {
+            if stream.evidence.is_some_and(|(id, at)| !answered(id, at)) {
                 return None;
             }
             stream.hits += 1;
-            stream.evidence = (segment.id, submitted);
+            stream.evidence = Some((segment.id, submitted));
             if stream.hits < self.after {
                 return None;
             }
         }
-        let behind = end.div_ceil(u64::from(UNIT)) as u32;
+        let behind = Page(end.div_ceil(u64::from(UNIT)) as u32);
         let from = stream.ahead.max(behind);
-        let to = behind + self.ahead_units;
+        let to = behind.plus(self.ahead_units);
         // In whole NAND pages where possible, so not for every unit that is read.
-        if to - from < page_slots.min(self.ahead_units) {
+        if to.0 - from.0 < page_slots.min(self.ahead_units) {
             return None;
         }
         stream.ahead = to;
@@ -261,29 +233,10 @@ impl ReadCache {
         }
     }
 
-    pub(super) fn wait(&mut self, waiter: Waiter) -> u32 {
-        if self.free_waiter == NONE {
-            self.waiters.push(waiter);
-            return self.waiters.len() as u32 - 1;
-        }
-        let at = self.free_waiter;
-        self.free_waiter = self.waiters[at as usize].next;
-        self.waiters[at as usize] = waiter;
-        at
-    }
-
-    /// Takes a waiter off its list: it, and its place is free.
-    pub(super) fn woken(&mut self, at: u32) -> Waiter {
-        let waiter = self.waiters[at as usize];
-        self.waiters[at as usize].next = self.free_waiter;
-        self.free_waiter = at;
-        waiter
-    }
-
     /// A command that found all of its data here has booked a share of the controller that a sense may use.
     #[inline]
     pub(super) fn book(&mut self) {
-        self.booked = (self.booked + 1).min(STREAMS as u32 * self.ahead_units);
+        self.booked = (self.booked + 1).min(self.most_units());
     }
 
     /// Uses such a share, if there is one.
@@ -317,11 +270,12 @@ mod tests {
             });
             let pages = |start: u32| start..start + 128 + 32;
             for page in starts.into_iter().flat_map(pages) {
-                cache.expect(page, page, 7);
-                cache.came(page, 7);
+                cache.expect(Page(page), Slot(page), SenseId::of(7));
+                cache.came(Page(page), SenseId::of(7));
             }
             let all = starts.into_iter().flat_map(pages);
-            let lost = all.filter(|&page| !matches!(cache.find(page, page), Found::Ready));
+            let lost =
+                all.filter(|&page| !matches!(cache.find(Page(page), Slot(page)), Found::Ready));
             assert!(
                 lost.count() < STREAMS * 160 / 100,
                 "round {round}: {starts:?}"
@@ -372,12 +326,16 @@ mod tests {
         };
         let mut cache = ReadCache::new(&config, 4096);
         for slot in 0..=WAYS as u32 {
-            cache.expect(5, slot, 100 + slot);
+            cache.expect(Page(5), Slot(slot), SenseId::of(100 + slot));
         }
-        assert!(matches!(cache.find(5, 0), Found::Nothing));
-        assert!(matches!(cache.find(5, 1), Found::Coming(101)));
-        cache.came(5, 101);
-        assert!(matches!(cache.find(5, 1), Found::Ready));
-        assert!(matches!(cache.find(5, 2), Found::Coming(102)));
+        assert!(matches!(cache.find(Page(5), Slot(0)), Found::Nothing));
+        assert!(
+            matches!(cache.find(Page(5), Slot(1)), Found::Coming(sense) if sense == SenseId::of(101))
+        );
+        cache.came(Page(5), SenseId::of(101));
+        assert!(matches!(cache.find(Page(5), Slot(1)), Found::Ready));
+        assert!(
+            matches!(cache.find(Page(5), Slot(2)), Found::Coming(sense) if sense == SenseId::of(102))
+        );
     }
 }

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use super::account::Account;
 use super::map::{Map, SavedMap, Stale};
-use super::{Ftl, Layout, OpenBlock, Shape, SlcPool, Traffic, Watermark};
+use super::{Block, Ftl, Layout, OpenBlock, Shape, SlcPool, Traffic, Watermark};
 
 /// The large tables of a translation layer.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct Saved {
     /// Entries of the reverse map, of the blocks that were opened, in order.
     reverse: Vec<u32>,
     valid: Vec<u16>,
-    free: Vec<VecDeque<u32>>,
+    free: Vec<VecDeque<Block>>,
     open: Vec<[OpenBlock; 3]>,
     slc: Option<SlcPool>,
     traffic: Traffic,
@@ -63,7 +63,7 @@ fn slots_of(opened: &[bool], shape: &Shape) -> impl Iterator<Item = core::ops::R
 
 impl Ftl {
     /// What [`Ftl::new`] makes, in the memory of this one where that has the right size.
-    pub fn anew(self, shape: Shape, watermark: Watermark, layout: Option<Layout>) -> Ftl {
+    pub fn reset(self, shape: Shape, watermark: Watermark, layout: Option<Layout>) -> Ftl {
         let mut tables = Tables {
             map: self.map,
             reverse: self.reverse,
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
     use crate::ftl::replay::{self, Replay};
-    use crate::ftl::{Geometry, brute_force};
+    use crate::ftl::{Geometry, Page, Slot, brute_force};
 
     const LOW: Watermark = Watermark { low: 3 };
 
@@ -167,10 +167,10 @@ mod tests {
     /// Everything that anything can ask of it.
     fn told(ftl: &Ftl) -> String {
         let places: Vec<_> = (0..ftl.shape.logical)
-            .map(|page| ftl.locate(page))
+            .map(|page| ftl.locate(Page(page)))
             .collect();
         let pages: Vec<_> = (0..ftl.shape.slots())
-            .map(|slot| ftl.valid_page(slot))
+            .map(|slot| ftl.valid_page(Slot(slot)))
             .collect();
         format!(
             "{places:?} {pages:?} {:?} {:?} {:?} {:?} {:?} {}",
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_used_one_begins_anew_as_a_new_one() {
+    fn a_reset_one_equals_a_new_one() {
         let (wide, narrow) = (shape(0.7), shape(0.5));
         let mut used = Ftl::new(wide, LOW, steady(wide, 1));
         warm_up(&mut used, 1);
@@ -193,7 +193,7 @@ mod tests {
             (wide, None),
             (narrow, steady(narrow, 3)),
         ] {
-            used = used.anew(shape, LOW, layout.clone());
+            used = used.reset(shape, LOW, layout.clone());
             let mut new = Ftl::new(shape, LOW, layout);
             assert_eq!(told(&used), told(&new));
             warm_up(&mut used, 5);
@@ -212,7 +212,7 @@ mod tests {
         let then = told(&first);
         warm_up(&mut first, 9);
         let later = told(&first);
-        let mut second = first.anew(shape, LOW, steady(shape, 4)).with_slc(4, 3);
+        let mut second = first.reset(shape, LOW, steady(shape, 4)).with_slc(4, 3);
         second.restore(&saved);
         assert_eq!(told(&second), then);
         warm_up(&mut second, 9);

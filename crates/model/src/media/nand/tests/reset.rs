@@ -30,7 +30,7 @@ fn served(drive: &mut Drive, seed: u64) -> (Vec<Completion>, String) {
     };
     let traffic: Vec<_> = nands
         .iter()
-        .map(|nand| (nand.ftl.traffic(), nand.baseline))
+        .map(|nand| (nand.ftl().traffic(), nand.start.traffic_since(nand.ftl())))
         .collect();
     (Mix::log(&mix).to_vec(), format!("{traffic:?}"))
 }
@@ -73,7 +73,7 @@ fn a_drive_in_used_memory_is_a_new_drive() {
     let mut remembered = 0;
     for (index, (config, state, seed)) in plans.into_iter().enumerate() {
         used = used.anew(config, state, seed);
-        let has = |nand: &Nand| nand.warmed.as_ref().is_some_and(|it| it.saved.is_some());
+        let has = |nand: &Nand| nand.start.remembers();
         remembered += usize::from(matches!(&used, Drive::Nand(nand) if has(nand)));
         let mut new = Drive::new(config, state, seed);
         assert_eq!(served(&mut used, 7), served(&mut new, 7), "plan {index}");

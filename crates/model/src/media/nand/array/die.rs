@@ -1,0 +1,292 @@
+//! One die: what it does now, who waits for it, and which of its busy time was whose.
+//!
+//! A die does one thing at a time. Reads go first; a program or erase can be suspended for them.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::super::timeline::{Cause, Causes};
+use super::senses::{SenseId, SenseQueue};
+use crate::ftl::{Block, Die, Slot};
+use crate::time::{Span, Time};
+
+/// What a die is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    Idle,
+    Sense(SenseId),
+    /// Holding a sense's data until they have crossed the channel.
+    Transfer(SenseId),
+    /// Its only register fills with a page that will be programmed.
+    Load,
+    /// Programming buffered units into the page at this slot.
+    Program(Slot),
+    /// Sensing a page of the victim.
+    CollectSense,
+    /// Holding that page's copies until they have crossed the channel.
+    CollectTransfer,
+    /// Programming copies into the page at this slot.
+    CollectProgram(Slot),
+    Erase(Block),
+    /// What it was doing when the run began.
+    Begun,
+    /// Stopping what is in `suspended`.
+    Suspending,
+    Refresh,
+}
+
+impl Work {
+    /// Whether it can be suspended for a read, where the drive does that.
+    fn interruptible(self) -> bool {
+        matches!(
+            self,
+            Work::Program(_) | Work::CollectProgram(_) | Work::Erase(_) | Work::Begun
+        )
+    }
+}
+
+/// An operation that a read interrupted, or came before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspended {
+    pub(super) work: Work,
+    pub(super) cause: Cause,
+    pub(super) rest: Span,
+    /// It was under way.
+    pub(super) begun: bool,
+}
+
+/// A page on its way to the registers of a die.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loading {
+    /// What follows.
+    pub(crate) work: Work,
+    pub(crate) cause: Cause,
+    /// How long that takes.
+    pub(crate) program: Span,
+}
+
+/// The state of a die.
+#[derive(Clone, Debug)]
+pub(super) struct DieState {
+    work: Work,
+    cause: Cause,
+    /// When `work` began and ends. An event of another time is stale.
+    since: Time,
+    until: Time,
+    busy: Causes,
+    /// Reads waiting.
+    pub(super) reads: SenseQueue,
+    /// Reads ahead, for which there has been no time to spare.
+    pub(super) ahead: SenseQueue,
+    /// The page whose data its register holds for reads that wait.
+    pub(super) register: Option<Slot>,
+    pub(super) suspended: Option<Suspended>,
+    suspensions: u32,
+    pub(super) loading: Option<Loading>,
+    /// When its next refresh is due.
+    pub(super) next_refresh: Time,
+}
+
+impl DieState {
+    pub(super) fn new(next_refresh: Time) -> DieState {
+        DieState {
+            work: Work::Idle,
+            cause: Cause::Read,
+            since: Time::ZERO,
+            until: Time::ZERO,
+            busy: [0; 5],
+            reads: SenseQueue::default(),
+            ahead: SenseQueue::default(),
+            register: None,
+            suspended: None,
+            suspensions: 0,
+            loading: None,
+            next_refresh,
+        }
+    }
+
+    #[inline]
+    pub(super) fn work(&self) -> Work {
+        self.work
+    }
+
+    #[inline]
+    pub(super) fn idle(&self) -> bool {
+        self.work == Work::Idle
+    }
+
+    /// Neither at work nor about to be.
+    #[inline]
+    pub(super) fn vacant(&self) -> bool {
+        self.idle() && self.loading.is_none()
+    }
+
+    /// Busy time by cause up to `now`.
+    #[inline]
+    pub(super) fn causes(&self, now: Time) -> Causes {
+        let mut causes = self.busy;
+        if self.work != Work::Idle {
+            causes[self.cause as usize] += now.since(self.since).ns();
+        }
+        causes
+    }
+
+    pub(super) fn busy_seconds(&self, now: Time) -> f64 {
+        self.causes(now).iter().sum::<u64>() as f64 * 1e-9
+    }
+
+    /// It begins, being idle, with what ends at `until`, or when something else says so.
+    #[inline]
+    pub(super) fn start(&mut self, now: Time, work: Work, cause: Cause, until: Time) {
+        debug_assert_eq!(self.work, Work::Idle);
+        self.work = work;
+        self.cause = cause;
+        self.since = now;
+        self.until = until;
+    }
+
+    /// It stops what it does, which has its place in the accounts.
+    #[inline]
+    pub(super) fn stop(&mut self, now: Time) {
+        self.busy[self.cause as usize] += now.since(self.since).ns();
+        self.work = Work::Idle;
+    }
+
+    /// What ends at `now`, if this is not a time at which something was to end that has been interrupted.
+    #[inline]
+    pub(super) fn end(&mut self, now: Time) -> Option<Work> {
+        if self.until != now || self.work == Work::Idle {
+            return None;
+        }
+        let work = self.work;
+        self.stop(now);
+        if work.interruptible() {
+            self.suspensions = 0;
+        }
+        Some(work)
+    }
+
+    /// Interrupts what it does, if that may be interrupted (at most so many times) and takes longer than `latency`;
+    /// returns whose work that is.
+    pub(super) fn suspend(&mut self, now: Time, most: u32, latency: Span) -> Option<Cause> {
+        let rest = self.until.since(now);
+        if !self.work.interruptible() || self.suspensions >= most || rest <= latency {
+            return None;
+        }
+        self.suspensions += 1;
+        self.suspended = Some(Suspended {
+            work: self.work,
+            cause: self.cause,
+            rest,
+            begun: true,
+        });
+        self.stop(now);
+        Some(self.cause)
+    }
+}
+
+/// A set of dies as bits.
+#[derive(Clone, Debug)]
+pub(crate) struct DieSet {
+    words: Vec<u64>,
+}
+
+impl DieSet {
+    pub(crate) fn empty(dies: u32) -> DieSet {
+        DieSet {
+            words: vec![0; dies.div_ceil(64) as usize],
+        }
+    }
+
+    pub(crate) fn full(dies: u32) -> DieSet {
+        let mut set = DieSet::empty(dies);
+        for die in 0..dies {
+            set.insert(Die(die));
+        }
+        set
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, die: Die) {
+        self.words[die.index() / 64] |= 1 << (die.0 % 64);
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, die: Die) {
+        self.words[die.index() / 64] &= !(1 << (die.0 % 64));
+    }
+
+    /// The first member at or after `from`, without wrapping.
+    #[inline]
+    pub(crate) fn next(&self, from: Die) -> Option<Die> {
+        let mut word = from.index() / 64;
+        let mut bits = *self.words.get(word)? & (u64::MAX << (from.0 % 64));
+        loop {
+            if bits != 0 {
+                return Some(Die(word as u32 * 64 + bits.trailing_zeros()));
+            }
+            word += 1;
+            bits = *self.words.get(word)?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    #[test]
+    fn busy_time_is_split_by_whose_work_it_was() {
+        let mut die = DieState::new(Time::NEVER);
+        die.start(at(10), Work::Erase(Block(0)), Cause::Erase, at(100));
+        assert_eq!(die.suspend(at(30), 1, Span::from_us(5)), Some(Cause::Erase));
+        die.start(at(30), Work::Suspending, Cause::Erase, at(35));
+        // What was to end then has been interrupted.
+        assert_eq!(die.end(at(100)), None);
+        assert_eq!(die.end(at(35)), Some(Work::Suspending));
+        die.start(at(35), Work::CollectSense, Cause::Read, at(95));
+        assert_eq!(die.causes(at(65)), [30_000, 0, 25_000, 0, 0]);
+        assert_eq!(die.end(at(95)), Some(Work::CollectSense));
+        assert_eq!(die.causes(at(900)), [60_000, 0, 25_000, 0, 0]);
+    }
+
+    #[test]
+    fn an_operation_is_interrupted_only_as_often_as_it_may_be_and_never_near_its_end() {
+        let mut die = DieState::new(Time::NEVER);
+        let latency = Span::from_us(5);
+        let program = Work::Program(Slot(0));
+        for _ in 0..2 {
+            die.start(at(0), program, Cause::Program, at(100));
+            assert_eq!(die.suspend(at(95), 2, latency), None);
+            assert_eq!(die.suspend(at(94), 2, latency), Some(Cause::Program));
+        }
+        die.start(at(94), program, Cause::Program, at(200));
+        assert_eq!(die.suspend(at(94), 2, latency), None);
+        // Once it has ended, the next one may be.
+        assert_eq!(die.end(at(200)), Some(program));
+        die.start(at(200), program, Cause::Program, at(300));
+        assert_eq!(die.suspend(at(210), 2, latency), Some(Cause::Program));
+        // A sense never is.
+        die.start(at(210), Work::CollectSense, Cause::Collection, at(300));
+        assert_eq!(die.suspend(at(210), 2, latency), None);
+    }
+
+    #[test]
+    fn a_set_is_walked_over_the_ends_of_its_words() {
+        let mut set = DieSet::empty(130);
+        for die in [0, 63, 64, 129] {
+            set.insert(Die(die));
+        }
+        set.remove(Die(63));
+        assert_eq!(set.next(Die(0)), Some(Die(0)));
+        assert_eq!(set.next(Die(1)), Some(Die(64)));
+        assert_eq!(set.next(Die(65)), Some(Die(129)));
+        assert_eq!(set.next(Die(130)), None);
+        assert_eq!(DieSet::full(66).next(Die(65)), Some(Die(65)));
+        assert_eq!(DieSet::full(66).next(Die(66)), None);
+    }
+}

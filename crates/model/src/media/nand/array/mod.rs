@@ -1,0 +1,511 @@
+//! The array: dies, the channels to them, and the senses that they are asked for.
+//!
+//! Reads go before everything else at a die and suspend programs and erases where the drive can. Units of one page come
+//! from one sense, if reads of them wait beside each other; a die that falls idle gives its register up. On the way
+//! between controller and die, pages share the channel with the data of reads (`channel`).
+//!
+//! What a die begins when no read wants it is not decided here: [`Array::go_on`] tells when one has time.
+//!
+//! Leaves out: the difference between sensing lower and upper pages beyond a uniform spread; loading a page while the
+//! last one is programmed (ONFI's cache program).
+
+mod channel;
+mod die;
+mod senses;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+pub(super) use channel::{ChannelId, Way};
+pub(super) use die::{DieSet, Loading, Work};
+pub(super) use senses::{Purpose, Sense, SenseId, SenseQueue, Senses, Spare};
+
+use super::config::{NandConfig, Refresh, SlcCache, Timing};
+use super::events::{Event, Events};
+use super::timeline::Cause;
+use crate::ftl::{Block, Die, Ftl, Shape, Slot, UNIT};
+use crate::random::Stream;
+use crate::time::{Span, Time};
+use channel::{Channel, Due, Rate};
+use die::{DieState, Suspended};
+
+/// What dies have done, for gauges.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ArrayCounts {
+    /// Pages sensed.
+    pub(super) senses: u64,
+    /// Pages programmed.
+    pub(super) programs: u64,
+    /// Bytes read from the medium.
+    pub(super) bytes_read: u64,
+}
+
+/// Dies and channels.
+#[derive(Clone, Debug)]
+pub(super) struct Array {
+    shape: Shape,
+    timing: Timing,
+    slc: Option<SlcCache>,
+    refresh: Option<Refresh>,
+    /// Of lower pages and of upper ones.
+    program_times: [Span; 2],
+    channels: Vec<Channel>,
+    dies: Vec<DieState>,
+    /// Dies that have reads waiting, work or a suspended operation are not idle.
+    idle: DieSet,
+    senses: Senses,
+    random: Stream,
+    counts: ArrayCounts,
+}
+
+/// When the first refresh of each die is due.
+pub(super) fn first_refreshes(
+    config: &NandConfig,
+    shape: &Shape,
+    random: &mut Stream,
+) -> Vec<Time> {
+    let mut first = || match &config.refresh {
+        Some(refresh) => Time::ZERO + random.exponential(refresh.every),
+        None => Time::NEVER,
+    };
+    shape.every_die().map(|_| first()).collect()
+}
+
+impl Array {
+    /// Dies at rest; `random` goes on with sense times and refreshes.
+    pub(super) fn new(
+        config: &NandConfig,
+        shape: &Shape,
+        refreshes: &[Time],
+        random: Stream,
+    ) -> Array {
+        let timing = &config.timing;
+        let rate = Rate {
+            command: timing.channel_command,
+            ps_per_byte: timing.channel_ps_per_byte,
+        };
+        let channel = Channel::new(rate, shape.dies / shape.channels);
+        Array {
+            shape: *shape,
+            timing: timing.clone(),
+            slc: config.slc.clone(),
+            refresh: config.refresh.clone(),
+            program_times: [-1.0, 1.0]
+                .map(|sign| timing.program.scale(1.0 + sign * timing.program_spread)),
+            channels: vec![channel; shape.channels as usize],
+            dies: refreshes.iter().map(|&at| DieState::new(at)).collect(),
+            idle: DieSet::full(shape.dies),
+            senses: Senses::default(),
+            random,
+            counts: ArrayCounts::default(),
+        }
+    }
+
+    /// Puts an idle die to work until `until`.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        now: Time,
+        die: Die,
+        work: Work,
+        cause: Cause,
+        until: Time,
+        events: &mut Events,
+    ) {
+        self.dies[die.index()].start(now, work, cause, until);
+        self.idle.remove(die);
+        events.push(until, Event::DieDone(die));
+    }
+
+    /// Puts an idle die to work until its channel has moved a page.
+    #[inline]
+    fn hold(&mut self, now: Time, die: Die, work: Work, cause: Cause) {
+        self.dies[die.index()].start(now, work, cause, Time::NEVER);
+        self.idle.remove(die);
+    }
+
+    /// Whether a die neither works nor is about to.
+    #[inline]
+    pub(super) fn vacant(&self, die: Die) -> bool {
+        self.dies[die.index()].vacant()
+    }
+
+    /// The first die from `from` on that has nothing to do.
+    #[inline]
+    pub(super) fn next_idle(&self, from: Die) -> Option<Die> {
+        self.idle.next(from)
+    }
+
+    /// A vacant die has nothing to do.
+    #[inline]
+    pub(super) fn rest(&mut self, die: Die) {
+        self.idle.insert(die);
+    }
+
+    // Pages on their way in and out.
+
+    /// Sends a page to a vacant die, which programs it when it is there. A die that can suspend a program for a read
+    /// has registers for both, so it reads meanwhile; another one is taken.
+    pub(super) fn load(
+        &mut self,
+        now: Time,
+        die: Die,
+        loading: Loading,
+        units: u32,
+        events: &mut Events,
+    ) {
+        let state = &mut self.dies[die.index()];
+        debug_assert!(state.vacant());
+        state.loading = Some(loading);
+        self.counts.programs += 1;
+        self.idle.remove(die);
+        if self.one_register() {
+            self.hold(now, die, Work::Load, loading.cause);
+        }
+        self.move_page(now, die, Way::In, units, events);
+    }
+
+    fn one_register(&self) -> bool {
+        let suspend = self.timing.suspend.as_ref();
+        suspend.is_none_or(|suspend| suspend.most == 0)
+    }
+
+    /// Lets a vacant die be programming a page that it has had for a while.
+    pub(super) fn go_on_programming(
+        &mut self,
+        now: Time,
+        die: Die,
+        slot: Slot,
+        until: Time,
+        events: &mut Events,
+    ) {
+        self.counts.programs += 1;
+        self.begin(now, die, Work::Program(slot), Cause::Program, until, events);
+    }
+
+    /// Puts a page on the channel of its die.
+    fn move_page(&mut self, now: Time, die: Die, way: Way, units: u32, events: &mut Events) {
+        let channel = self.channel_of(die);
+        let queue = &mut self.channels[channel.0 as usize];
+        if let Some(at) = queue.page(now, die, way, units) {
+            events.push(at, Event::Channel(channel));
+        }
+    }
+
+    #[inline]
+    fn channel_of(&self, die: Die) -> ChannelId {
+        ChannelId(die.0 % self.shape.channels)
+    }
+
+    /// The event of a channel: the first of its pages may have moved. Returns a die that has waited for that and has
+    /// nothing to do now.
+    pub(super) fn channel_due(
+        &mut self,
+        now: Time,
+        channel: ChannelId,
+        events: &mut Events,
+    ) -> Option<Die> {
+        let (die, way, next) = match self.channels[channel.0 as usize].due(now) {
+            Due::Later(at) => {
+                events.push(at, Event::Channel(channel));
+                return None;
+            }
+            Due::Moved(die, way, next) => (die, way, next),
+        };
+        if let Some(at) = next {
+            events.push(at, Event::Channel(channel));
+        }
+        let state = &mut self.dies[die.index()];
+        match way {
+            Way::In => self.loaded(now, die, events),
+            Way::Out if state.work() == Work::CollectTransfer => {
+                state.stop(now);
+                return Some(die);
+            }
+            // Where the next page is sensed meanwhile, nobody waits for this one.
+            Way::Out => {}
+        }
+        None
+    }
+
+    /// A page is in the registers of its die.
+    fn loaded(&mut self, now: Time, die: Die, events: &mut Events) {
+        let state = &mut self.dies[die.index()];
+        let Some(loading) = state.loading.take() else {
+            unreachable!("{die:?} was not being loaded");
+        };
+        if state.work() == Work::Load {
+            state.stop(now);
+        }
+        if state.idle() {
+            let until = now + loading.program;
+            self.begin(now, die, loading.work, loading.cause, until, events);
+            return;
+        }
+        // It reads: the program comes after that.
+        state.suspended = Some(Suspended {
+            work: loading.work,
+            cause: loading.cause,
+            rest: loading.program,
+            begun: false,
+        });
+    }
+
+    /// How long the page at this slot takes to be programmed with all the bits of its cells.
+    pub(super) fn program_time(&self, slot: Slot) -> Span {
+        let page = slot.0 % self.shape.block_slots / self.shape.page_slots;
+        self.program_times[page as usize % 2]
+    }
+
+    /// Erases a block of an idle die.
+    pub(super) fn erase(&mut self, now: Time, die: Die, block: Block, events: &mut Events) {
+        let until = now + self.timing.erase;
+        self.begin(now, die, Work::Erase(block), Cause::Erase, until, events);
+    }
+
+    // Collection's reads.
+
+    /// Has an idle die sense the page at this slot, which holds so many units to be moved.
+    pub(super) fn sense_for_collection(
+        &mut self,
+        now: Time,
+        die: Die,
+        slot: Slot,
+        units: u32,
+        ftl: &Ftl,
+        events: &mut Events,
+    ) {
+        self.counts.senses += 1;
+        self.counts.bytes_read += u64::from(units) * u64::from(UNIT);
+        let until = now + self.sense_time(slot, ftl);
+        let (work, cause) = (Work::CollectSense, Cause::Collection);
+        self.begin(now, die, work, cause, until, events);
+    }
+
+    /// The units that it has sensed cross the channel. Programming them comes later on the same channel, so after them.
+    pub(super) fn move_out(&mut self, now: Time, die: Die, units: u32, events: &mut Events) {
+        if !self.timing.cache_read {
+            self.hold(now, die, Work::CollectTransfer, Cause::Collection);
+        }
+        self.move_page(now, die, Way::Out, units, events);
+    }
+
+    // The host's reads.
+
+    /// The senses under way.
+    #[inline]
+    pub(super) fn senses(&mut self) -> &mut Senses {
+        &mut self.senses
+    }
+
+    /// A sense will come to its die.
+    #[inline]
+    pub(super) fn add_sense(&mut self, mut sense: Sense) -> SenseId {
+        sense.die = self.shape.die_of(sense.slot);
+        self.senses.insert(sense)
+    }
+
+    /// A sense ahead waits no longer for time to spare; returns where it did. At a die it has left the queue.
+    pub(super) fn take_up(&mut self, id: SenseId) -> Spare {
+        let spare = self.senses.take_up(id);
+        if spare == Spare::Die {
+            let die = self.senses[id].die;
+            let queue = &mut self.dies[die.index()].ahead;
+            queue.remove(&mut self.senses, id);
+        }
+        spare
+    }
+
+    /// A sense has come to its die: starts it if the die is idle, suspends what stands in its way if it can. What is
+    /// read ahead for nobody waits for time to spare.
+    #[inline]
+    pub(super) fn queue(&mut self, now: Time, id: SenseId, ftl: &Ftl, events: &mut Events) {
+        let die = self.senses[id].die;
+        let state = &mut self.dies[die.index()];
+        let alone = state.reads.is_empty();
+        if alone && state.idle() && state.suspended.is_none() {
+            if state.next_refresh > now {
+                self.start_sense(now, id, die, ftl, events);
+                return;
+            }
+            self.refresh_if_due(now, die, events);
+        }
+        let state = &mut self.dies[die.index()];
+        if state.idle() {
+            // The refresh that was due ended before now.
+            self.start_sense(now, id, die, ftl, events);
+            return;
+        }
+        let sense = &mut self.senses[id];
+        if sense.for_nobody() {
+            self.senses.put_off(id, Spare::Die, &mut state.ahead);
+            return;
+        }
+        sense.times.wait(state.causes(now));
+        state.reads.push(&mut self.senses, id);
+        if alone {
+            self.try_suspend(now, die, events);
+        }
+    }
+
+    /// Runs the refresh that fell due while the die was idle, or has not ended yet.
+    fn refresh_if_due(&mut self, now: Time, die: Die, events: &mut Events) {
+        let Some(refresh) = &self.refresh else {
+            return;
+        };
+        let (every, lasts) = (refresh.every, refresh.lasts);
+        let state = &mut self.dies[die.index()];
+        while state.next_refresh <= now {
+            let ends = state.next_refresh + lasts;
+            state.next_refresh = ends + self.random.exponential(every);
+            if ends > now {
+                self.begin(now, die, Work::Refresh, Cause::Refresh, ends, events);
+                return;
+            }
+        }
+    }
+
+    fn try_suspend(&mut self, now: Time, die: Die, events: &mut Events) {
+        let Some(suspend) = &self.timing.suspend else {
+            return;
+        };
+        let state = &mut self.dies[die.index()];
+        if let Some(cause) = state.suspend(now, suspend.most, suspend.latency) {
+            let until = now + suspend.latency;
+            self.begin(now, die, Work::Suspending, cause, until, events);
+        }
+    }
+
+    /// How long the next sense takes, of the page with this slot: mean, spread and retries.
+    #[inline]
+    fn sense_time(&mut self, slot: Slot, ftl: &Ftl) -> Span {
+        let timing = &self.timing;
+        let mean = match &self.slc {
+            Some(slc) if ftl.is_slc(slot) => slc.read,
+            _ => timing.read,
+        };
+        let mut time = mean;
+        if timing.read_spread > 0.0 {
+            let factor = 1.0 + timing.read_spread * (2.0 * self.random.unit() - 1.0);
+            time = Span::from_ns((time.ns() as f64 * factor) as u64);
+        }
+        if timing.retry_probability > 0.0 {
+            while self.random.chance(timing.retry_probability) {
+                time += mean;
+            }
+        }
+        time
+    }
+
+    /// Starts a sense on an idle die; what is in the die's register already need not be sensed.
+    #[inline]
+    fn start_sense(&mut self, now: Time, id: SenseId, die: Die, ftl: &Ftl, events: &mut Events) {
+        let sense = &mut self.senses[id];
+        sense.times.started = now;
+        let slot = sense.slot;
+        let page = Some(self.shape.page_at(slot));
+        let register = &mut self.dies[die.index()].register;
+        if *register == page {
+            self.sensed(now, id, die, events);
+            return;
+        }
+        *register = page;
+        self.counts.senses += 1;
+        let until = now + self.sense_time(slot, ftl);
+        self.begin(now, die, Work::Sense(id), Cause::Read, until, events);
+    }
+
+    /// A sense has ended: its data join the queue for the channel.
+    #[inline]
+    fn sensed(&mut self, now: Time, id: SenseId, die: Die, events: &mut Events) {
+        let channel = self.channel_of(die);
+        let sense = &mut self.senses[id];
+        sense.times.sensed = now;
+        self.counts.bytes_read += u64::from(sense.units * UNIT);
+        let at = self.channels[channel.0 as usize].read(now, sense.units);
+        if self.timing.cache_read {
+            events.push(at, Event::Transferred(id));
+        } else {
+            self.begin(now, die, Work::Transfer(id), Cause::Read, at, events);
+        }
+    }
+
+    /// The data of a sense are in the controller: it has ended.
+    #[inline]
+    pub(super) fn end_sense(&mut self, id: SenseId) -> &Sense {
+        self.senses.release(id)
+    }
+
+    /// The event at the end of a die's work: what that was, unless it has been interrupted.
+    #[inline]
+    pub(super) fn die_done(&mut self, now: Time, die: Die, events: &mut Events) -> Option<Work> {
+        let work = self.dies[die.index()].end(now)?;
+        if let Work::Sense(id) = work {
+            self.sensed(now, id, die, events);
+        }
+        Some(work)
+    }
+
+    /// Gives a die that may have nothing to do the reads that wait for it, or lets it go on with what they have
+    /// interrupted; false if it has time for something else. `wanted` tells of a sense ahead whether it still is.
+    #[inline]
+    pub(super) fn go_on(
+        &mut self,
+        now: Time,
+        die: Die,
+        wanted: impl Fn(SenseId, &Sense) -> bool,
+        ftl: &Ftl,
+        events: &mut Events,
+    ) -> bool {
+        if !self.dies[die.index()].idle() {
+            return true;
+        }
+        while let Some(id) = self.next_read(now, die, &wanted) {
+            self.start_sense(now, id, die, ftl, events);
+            if !self.dies[die.index()].idle() {
+                return true;
+            }
+        }
+        let state = &mut self.dies[die.index()];
+        state.register = None;
+        if let Some(suspended) = state.suspended.take() {
+            let resume = match &self.timing.suspend {
+                Some(suspend) if suspended.begun => suspend.resume,
+                _ => Span::ZERO,
+            };
+            let until = now + suspended.rest + resume;
+            let (work, cause) = (suspended.work, suspended.cause);
+            self.begin(now, die, work, cause, until, events);
+            return true;
+        }
+        state.loading.is_some()
+    }
+
+    /// Takes the read that has waited longest; if none does and nothing has been interrupted, the same of those ahead.
+    fn next_read(
+        &mut self,
+        now: Time,
+        die: Die,
+        wanted: impl Fn(SenseId, &Sense) -> bool,
+    ) -> Option<SenseId> {
+        let state = &mut self.dies[die.index()];
+        if let Some(id) = state.reads.pop(&self.senses) {
+            self.senses[id].times.waited_until(state.causes(now));
+            return Some(id);
+        }
+        if state.suspended.is_some() {
+            return None;
+        }
+        self.senses.pop_wanted(&mut state.ahead, wanted)
+    }
+
+    pub(super) fn counts(&self) -> ArrayCounts {
+        self.counts
+    }
+
+    /// Die-seconds busy, over the number of dies.
+    pub(super) fn busy_seconds(&self, now: Time) -> f64 {
+        let busy: f64 = self.dies.iter().map(|die| die.busy_seconds(now)).sum();
+        busy / f64::from(self.shape.dies)
+    }
+}

@@ -1,0 +1,292 @@
+//! Senses of pages: for a command, or ahead of one; and the queues they wait in.
+
+use core::num::NonZeroU32;
+use core::ops::{Index, IndexMut};
+
+use super::super::timeline::Timeline;
+use crate::command::CommandId;
+use crate::engine::Slab;
+use crate::ftl::{Die, Page, Slot};
+
+/// A sense under way. Its number plus one, so that an optional one is as small.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SenseId(NonZeroU32);
+
+impl SenseId {
+    /// From its number: the place where it is kept.
+    #[inline]
+    pub(crate) const fn of(number: u32) -> SenseId {
+        SenseId(NonZeroU32::MIN.saturating_add(number))
+    }
+
+    #[inline]
+    pub(crate) const fn number(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
+/// What waits for a sense.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// A command that reads.
+    Read(CommandId),
+    /// A write of part of a unit, which is acknowledged when the rest is there.
+    Merge(CommandId),
+    /// Nothing: the rest of a unit whose write has been acknowledged.
+    MergeLater,
+    /// What has come to want it since: these and the following pages are read ahead.
+    Ahead(Page),
+}
+
+/// Where an operation ahead waits for time to spare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Spare {
+    /// Nowhere: it is under way.
+    UnderWay,
+    Controller,
+    Die,
+}
+
+/// One sense of a page.
+#[derive(Clone, Debug)]
+pub(crate) struct Sense {
+    pub(crate) purpose: Purpose,
+    /// The first slot it reads.
+    pub(crate) slot: Slot,
+    /// Units of 4 KiB it brings.
+    pub(crate) units: u32,
+    /// Bytes of them that the host wants.
+    pub(crate) host_bytes: u32,
+    /// The first of the commands that wait for what is read ahead.
+    pub(crate) waiters: Option<u32>,
+    /// Whether its share of the controller is booked.
+    pub(crate) booked: bool,
+    pub(super) die: Die,
+    spare: Spare,
+    /// The next in the queue where it waits.
+    next: Option<SenseId>,
+    pub(crate) times: Timeline,
+}
+
+impl Sense {
+    /// Of the units from `slot` on, of one page, of which the host wants so many bytes.
+    #[inline]
+    pub(crate) fn new(
+        purpose: Purpose,
+        slot: Slot,
+        units: u32,
+        host_bytes: u32,
+        times: Timeline,
+    ) -> Sense {
+        Sense {
+            purpose,
+            slot,
+            units,
+            host_bytes,
+            waiters: None,
+            booked: true,
+            die: Die(0),
+            spare: Spare::UnderWay,
+            next: None,
+            times,
+        }
+    }
+
+    /// Whether it is read ahead and no command waits for it.
+    #[inline]
+    pub(crate) fn for_nobody(&self) -> bool {
+        matches!(self.purpose, Purpose::Ahead(_)) && self.waiters.is_none()
+    }
+}
+
+/// All senses under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Senses {
+    kept: Slab<Sense>,
+    /// Units to be read ahead that wait for time to spare.
+    put_off: u32,
+}
+
+impl Senses {
+    #[inline]
+    pub(super) fn insert(&mut self, sense: Sense) -> SenseId {
+        SenseId::of(self.kept.insert(sense))
+    }
+
+    /// Its number may be used again; what is returned stays until it is.
+    #[inline]
+    pub(super) fn release(&mut self, id: SenseId) -> &Sense {
+        self.kept.release(id.number());
+        &self.kept[id.number()]
+    }
+
+    /// A sense ahead waits for time to spare.
+    #[inline]
+    pub(crate) fn put_off(&mut self, id: SenseId, spare: Spare, queue: &mut SenseQueue) {
+        let sense = &mut self[id];
+        debug_assert_eq!(sense.spare, Spare::UnderWay);
+        sense.spare = spare;
+        self.put_off += self[id].units;
+        queue.push(self, id);
+    }
+
+    /// It waits no longer; returns where it did.
+    #[inline]
+    pub(crate) fn take_up(&mut self, id: SenseId) -> Spare {
+        let sense = &mut self[id];
+        let spare = core::mem::replace(&mut sense.spare, Spare::UnderWay);
+        if spare != Spare::UnderWay {
+            self.put_off -= self[id].units;
+        }
+        spare
+    }
+
+    /// Units to be read ahead that wait for time to spare.
+    #[inline]
+    pub(crate) fn units_put_off(&self) -> u32 {
+        self.put_off
+    }
+
+    /// Takes the first that is still wanted out of a queue of those put off. The others end here.
+    pub(crate) fn pop_wanted(
+        &mut self,
+        queue: &mut SenseQueue,
+        wanted: impl Fn(SenseId, &Sense) -> bool,
+    ) -> Option<SenseId> {
+        loop {
+            let id = queue.pop(self)?;
+            self.take_up(id);
+            if wanted(id, &self[id]) {
+                return Some(id);
+            }
+            self.release(id);
+        }
+    }
+}
+
+impl Index<SenseId> for Senses {
+    type Output = Sense;
+
+    #[inline]
+    fn index(&self, id: SenseId) -> &Sense {
+        &self.kept[id.number()]
+    }
+}
+
+impl IndexMut<SenseId> for Senses {
+    #[inline]
+    fn index_mut(&mut self, id: SenseId) -> &mut Sense {
+        &mut self.kept[id.number()]
+    }
+}
+
+/// Senses that wait, the first of them first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SenseQueue {
+    first: Option<SenseId>,
+    last: Option<SenseId>,
+}
+
+impl SenseQueue {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, senses: &mut Senses, id: SenseId) {
+        senses[id].next = None;
+        match self.last {
+            Some(last) if self.first.is_some() => senses[last].next = Some(id),
+            _ => self.first = Some(id),
+        }
+        self.last = Some(id);
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self, senses: &Senses) -> Option<SenseId> {
+        let id = self.first?;
+        self.first = senses[id].next;
+        Some(id)
+    }
+
+    /// Takes one out, wherever it stands: what a stream has ahead of it at one die is not much.
+    pub(crate) fn remove(&mut self, senses: &mut Senses, id: SenseId) {
+        let (mut before, mut at) = (None, self.first);
+        while let Some(other) = at
+            && other != id
+        {
+            (before, at) = (at, senses[other].next);
+        }
+        debug_assert_eq!(at, Some(id), "the sense does not wait here");
+        let next = senses[id].next;
+        match before {
+            None => self.first = next,
+            Some(before) => senses[before].next = next,
+        }
+        if self.last == Some(id) {
+            self.last = before;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::media::nand::front::Segment;
+    use crate::time::Time;
+
+    fn ahead(senses: &mut Senses, units: u32) -> SenseId {
+        let segment = Segment {
+            at: Time::ZERO,
+            id: 0,
+            offset: 0,
+            bytes: 4096,
+            dispatched: Time::ZERO,
+        };
+        let times = Timeline::of(&segment, Time::ZERO);
+        let sense = Sense::new(Purpose::Ahead(Page(0)), Slot(0), units, 0, times);
+        senses.insert(sense)
+    }
+
+    #[test]
+    fn a_queue_gives_in_order_what_was_not_taken_out_of_it() {
+        let mut senses = Senses::default();
+        let all: Vec<SenseId> = (0..5).map(|_| ahead(&mut senses, 1)).collect();
+        for taken in 0..5 {
+            let mut queue = SenseQueue::default();
+            for &id in &all {
+                queue.push(&mut senses, id);
+            }
+            queue.remove(&mut senses, all[taken]);
+            // What comes behind the last that is left is found too.
+            let mut expected = all.clone();
+            let again = expected.remove(taken);
+            queue.push(&mut senses, again);
+            expected.push(again);
+            let got: Vec<SenseId> = core::iter::from_fn(|| queue.pop(&senses)).collect();
+            assert_eq!(got, expected);
+            assert!(queue.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_nobody_wants_any_more_ends_in_the_queue() {
+        let mut senses = Senses::default();
+        let mut queue = SenseQueue::default();
+        let all: Vec<SenseId> = (1..=4).map(|units| ahead(&mut senses, units)).collect();
+        for &id in &all {
+            senses.put_off(id, Spare::Die, &mut queue);
+        }
+        assert_eq!(senses.units_put_off(), 10);
+        let wanted = |id, _: &Sense| id == all[2];
+        assert_eq!(senses.pop_wanted(&mut queue, wanted), Some(all[2]));
+        assert_eq!(senses.units_put_off(), 4);
+        assert_eq!(senses.pop_wanted(&mut queue, wanted), None);
+        assert_eq!(senses.units_put_off(), 0);
+        // The numbers of the three that ended are free again, the last first.
+        assert_eq!(ahead(&mut senses, 1), all[3]);
+    }
+}

@@ -1,0 +1,431 @@
+//! The DRAM write buffer: what is let into it, acknowledgement, and pages of its units on their way to the dies.
+//!
+//! A write is acknowledged once all its units are in the buffer. Units leave it when the page they are in has been
+//! programmed. With capacitors a flush costs nothing; without, it waits until everything acknowledged before is on the
+//! medium, in half-full pages if need be, and so does a write with force unit access. Behind that a flush has the tables
+//! saved in which the data are found (`flush`).
+//!
+//! While firmware pauses to save its tables it deals with no commands but reads; data that are on their way arrive.
+//! Commands in the queue have not been looked at when the pause ends, so a deep queue does not make up for it.
+//!
+//! Leaves out: that saving tables keeps dies; tables after a write with force unit access; that a merge must end before
+//! its unit is programmed (it nearly always does, as it is queued first).
+
+mod flush;
+
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::Shared;
+use super::array::{Purpose, Sense};
+use super::config::{Housekeeping, NandConfig};
+use super::front::Segment;
+use super::timeline::Timeline;
+use crate::command::{CommandId, Op};
+use crate::ftl::{BufferSlot, Die, Page, Place, Shape, Slot, UNIT, Writer};
+use crate::random::Stream;
+use crate::time::{Span, Time};
+use flush::Flushes;
+
+/// What a slot of the buffer holds.
+#[derive(Clone, Copy, Debug)]
+struct Buffered {
+    /// None yet: a unit that was there at the start.
+    page: Option<Page>,
+    /// The command that completes when this is on the medium.
+    owner: Option<CommandId>,
+    /// Flushes that came before this unit.
+    epoch: u32,
+    /// Whether it is being programmed.
+    leaving: bool,
+}
+
+impl Buffered {
+    const LEFT_OVER: Buffered = Buffered {
+        page: None,
+        owner: None,
+        epoch: 0,
+        leaving: false,
+    };
+}
+
+/// A segment whose units wait for room.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    segment: Segment,
+    next: Page,
+}
+
+/// Units that a die has taken to program, and since when.
+#[derive(Clone, Debug)]
+struct Taken {
+    units: Vec<BufferSlot>,
+    since: Time,
+}
+
+/// Units for gauges.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BufferCounts {
+    /// Let into the buffer, and not there already.
+    pub(super) taken_in: u64,
+    /// Programmed beside them to complete a page.
+    pub(super) padded: u64,
+}
+
+/// The DRAM write buffer.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    page_slots: u32,
+    logical: u32,
+    /// Whether capacitors keep it through a power loss.
+    protected: bool,
+    merge_before_ack: bool,
+    pauses: Option<Housekeeping>,
+    slots: Vec<Buffered>,
+    free: Vec<BufferSlot>,
+    /// Units that no die has taken yet, oldest first.
+    pending: VecDeque<BufferSlot>,
+    /// By die.
+    taken: Vec<Taken>,
+    waiting: VecDeque<Waiting>,
+    flushes: Flushes,
+    /// How many of `pending` must go even in a page that is not full.
+    drain: u32,
+    /// Units until firmware pauses.
+    until_pause: u64,
+    random: Stream,
+    /// Of `pending`, how many were there at the start; draws their pages.
+    left_over: (u32, Stream),
+    counts: BufferCounts,
+}
+
+impl Buffer {
+    pub(super) fn new(config: &NandConfig, shape: &Shape, random: &mut Stream) -> Buffer {
+        let slots = (config.buffer.bytes / u64::from(UNIT)) as u32;
+        let pauses = config.housekeeping.as_ref();
+        let taken = Taken {
+            units: Vec::with_capacity(shape.page_slots as usize),
+            since: Time::ZERO,
+        };
+        Buffer {
+            page_slots: shape.page_slots,
+            logical: shape.logical,
+            protected: config.buffer.protected,
+            merge_before_ack: config.controller.merge_before_ack,
+            pauses: config.housekeeping.clone(),
+            slots: vec![Buffered::LEFT_OVER; slots as usize],
+            free: (0..slots).rev().map(BufferSlot).collect(),
+            pending: VecDeque::with_capacity(slots as usize),
+            taken: vec![taken; shape.dies as usize],
+            waiting: VecDeque::with_capacity(256),
+            flushes: Flushes::new(config.buffer.save_tables),
+            drain: 0,
+            until_pause: pauses.map_or(u64::MAX, |pauses| 1 + random.below(pauses.every_units)),
+            random: Stream::new(random.bits(), "housekeeping"),
+            left_over: (0, Stream::new(0, "none left over")),
+            counts: BufferCounts::default(),
+        }
+    }
+
+    /// Slots.
+    pub(super) fn units(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    /// Slots in use.
+    #[inline]
+    pub(super) fn used(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    pub(super) fn protected(&self) -> bool {
+        self.protected
+    }
+
+    pub(super) fn counts(&self) -> BufferCounts {
+        self.counts
+    }
+
+    /// Whether there is a page to program.
+    #[inline]
+    pub(super) fn page_ready(&self) -> bool {
+        let full = self.pending.len() >= self.page_slots as usize;
+        full || (self.drain > 0 && !self.pending.is_empty())
+    }
+
+    /// Everything pending is to go out, in half-full pages if need be.
+    pub(super) fn drain_all(&mut self) {
+        self.drain = self.pending.len() as u32;
+    }
+
+    // What was left over from before the start.
+
+    /// Holds so many units of writes before the start, if there is room; pages come from this stream.
+    pub(super) fn leave_over(&mut self, units: u64, random: Stream) {
+        let held = (self.free.len() as u64).min(units) as u32;
+        for _ in 0..held {
+            self.pending.extend(self.free.pop());
+        }
+        self.left_over = (held, random);
+    }
+
+    /// Gives a unit that was left over, and that a die takes now, its page.
+    #[inline]
+    fn name_left_over(&mut self, held: BufferSlot, shared: &mut Shared) {
+        let buffered = &mut self.slots[held.index()];
+        if buffered.page.is_some() {
+            return;
+        }
+        let (units, random) = &mut self.left_over;
+        *units -= 1;
+        let page = Page(random.below(u64::from(self.logical)) as u32);
+        buffered.page = Some(page);
+        // What has been written since is newer.
+        if !matches!(shared.ftl.locate(page), Place::Buffer(_)) {
+            shared.ftl.stage(page, held);
+        }
+    }
+
+    /// Lets go of what was left over and no die has taken.
+    fn drop_left_over(&mut self) {
+        if self.left_over.0 == 0 {
+            return;
+        }
+        self.left_over.0 = 0;
+        let (slots, free) = (&self.slots, &mut self.free);
+        self.pending.retain(|&held| {
+            let stays = slots[held.index()].page.is_some();
+            if !stays {
+                free.push(held);
+            }
+            stays
+        });
+        self.drain = self.drain.min(self.pending.len() as u32);
+    }
+
+    // What comes in.
+
+    /// A write segment's data, or a command without data, reach the buffer; whether there may be pages to program now.
+    pub(super) fn segment_arrives(
+        &mut self,
+        now: Time,
+        segment: Segment,
+        shared: &mut Shared,
+    ) -> bool {
+        if segment.bytes == 0 {
+            return self.other_arrives(now, &segment, shared);
+        }
+        let next = segment.pages().0;
+        self.waiting.push_back(Waiting { segment, next });
+        let first = self.waiting.len() == 1;
+        if first {
+            self.admit(now, shared);
+        }
+        first
+    }
+
+    /// The same for a flush, a deallocation, or a refusal.
+    fn other_arrives(&mut self, now: Time, segment: &Segment, shared: &mut Shared) -> bool {
+        let command = *shared.front.command(segment.id);
+        if !shared.front.refuses(&command) {
+            match command.op {
+                Op::Deallocate | Op::WriteZeroes => {
+                    // Units that lie wholly in the range.
+                    let unit = u64::from(UNIT);
+                    for page in command.offset.div_ceil(unit)..command.end() / unit {
+                        shared.ftl.deallocate(Page(page as u32));
+                    }
+                }
+                Op::Flush if !self.protected => {
+                    self.drop_left_over();
+                    self.admit(now, shared);
+                    if self.flushes.any_work(self.used()) {
+                        return self.flush(now, segment, shared);
+                    }
+                }
+                _ => {}
+            }
+        }
+        shared.front.acknowledge(now, segment);
+        false
+    }
+
+    fn flush(&mut self, now: Time, segment: &Segment, shared: &mut Shared) -> bool {
+        let used = self.used() as u32;
+        let waits = self.flushes.begin(now, segment, used, shared);
+        if waits {
+            self.drain_all();
+        }
+        waits
+    }
+
+    /// Lets waiting units into the buffer while there is room.
+    fn admit(&mut self, now: Time, shared: &mut Shared) {
+        while let Some(&waiting) = self.waiting.front() {
+            let segment = waiting.segment;
+            let unit = u64::from(UNIT);
+            let last = segment.pages().1;
+            let mut page = waiting.next;
+            while page <= last {
+                let Some(slot) = self.free.pop() else {
+                    self.waiting[0].next = page;
+                    return;
+                };
+                let begins = u64::from(page.0) * unit;
+                let partial = begins < segment.offset || begins + unit > segment.end();
+                self.take_in(now, &segment, page, partial, slot, shared);
+                page = page.plus(1);
+            }
+            self.waiting.pop_front();
+            self.admitted(now, &segment, shared);
+        }
+    }
+
+    /// Whether a command is answered only when its data are on the medium.
+    #[inline]
+    fn writes_through(&self, id: CommandId, shared: &Shared) -> bool {
+        !self.protected && shared.front.command(id).fua
+    }
+
+    /// Takes a unit into this free slot of the buffer.
+    #[inline]
+    fn take_in(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        page: Page,
+        partial: bool,
+        slot: BufferSlot,
+        shared: &mut Shared,
+    ) {
+        let through = self.writes_through(segment.id, shared);
+        let old = shared.ftl.stage(page, slot);
+        if let Place::Buffer(held) = old {
+            let unit = &self.slots[held.index()];
+            if !through && unit.owner.is_none() && !unit.leaving {
+                // Overwritten where it is. It counts as before the flushes that wait for it: they wait no longer.
+                shared.ftl.stage(page, held);
+                self.free.push(slot);
+                self.count_to_pause(now, shared);
+                return;
+            }
+        }
+        self.slots[slot.index()] = Buffered {
+            page: Some(page),
+            owner: through.then_some(segment.id),
+            epoch: self.flushes.epoch(),
+            leaving: false,
+        };
+        self.pending.push_back(slot);
+        self.counts.taken_in += 1;
+        shared.ftl.charge();
+        self.flushes.tables_change();
+        if through {
+            shared.front.add_piece(segment.id);
+        }
+        if let (true, Place::Flash(from)) = (partial, old) {
+            let waits = self.merge_before_ack && !through;
+            merge(now, segment, from, waits, shared);
+        }
+        self.count_to_pause(now, shared);
+    }
+
+    #[inline]
+    fn count_to_pause(&mut self, now: Time, shared: &mut Shared) {
+        self.until_pause -= 1;
+        if self.until_pause > 0 {
+            return;
+        }
+        let Some(pauses) = &self.pauses else {
+            self.until_pause = u64::MAX;
+            return;
+        };
+        self.until_pause = pauses.every_units;
+        let length = self.random.exponential(pauses.mean) + Span::from_ns(1);
+        shared.front.pause(now, length);
+    }
+
+    /// All units of a segment are in the buffer.
+    fn admitted(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
+        let last = shared.front.piece_done(segment.id);
+        if self.writes_through(segment.id, shared) {
+            shared.front.wait_for_medium(now, segment);
+            self.drop_left_over();
+            self.drain_all();
+        } else if last {
+            shared.front.acknowledge(now, segment);
+        }
+    }
+
+    // What goes out.
+
+    /// Gives a die the units that have waited longest, a page of them if there are so many; returns how many.
+    pub(super) fn take_page(&mut self, now: Time, die: Die, shared: &mut Shared) -> u32 {
+        let units = self.pending.len().min(self.page_slots as usize);
+        let taken = &mut self.taken[die.index()];
+        debug_assert!(taken.units.is_empty(), "{die:?} programs a page already");
+        for held in self.pending.drain(..units) {
+            self.slots[held.index()].leaving = true;
+            taken.units.push(held);
+        }
+        taken.since = now;
+        if self.left_over.0 > 0 {
+            for at in 0..units {
+                self.name_left_over(self.taken[die.index()].units[at], shared);
+            }
+        }
+        self.drain = self.drain.saturating_sub(units as u32);
+        units as u32
+    }
+
+    /// The page of host data that a die has programmed at `base` is on the medium.
+    pub(super) fn programmed(&mut self, now: Time, die: Die, base: Slot, shared: &mut Shared) {
+        let since = self.taken[die.index()].since;
+        let mut units = core::mem::take(&mut self.taken[die.index()].units);
+        let mut slot = base;
+        for &held in &units {
+            let unit = self.slots[held.index()];
+            let Some(page) = unit.page else {
+                unreachable!("{held:?} was programmed without a page");
+            };
+            shared.ftl.settle(page, held, slot);
+            slot = slot.plus(1);
+            self.free.push(held);
+            if let Some(id) = unit.owner {
+                shared.front.unit_durable(now, id, since);
+            }
+            self.flushes.unit_programmed(now, unit.epoch, shared);
+        }
+        units.clear();
+        self.taken[die.index()].units = units;
+        for padded in (slot.0..base.0 + self.page_slots).map(Slot) {
+            shared.ftl.pad(padded, Writer::Host);
+            self.counts.padded += 1;
+        }
+        shared.ftl.page_programmed(base);
+        self.admit(now, shared);
+    }
+
+    /// The tables are on the medium.
+    pub(super) fn tables_saved(&mut self, now: Time, shared: &mut Shared) {
+        self.flushes.tables_saved(now, shared);
+    }
+}
+
+/// Reads the old contents of a unit that a write covers in part. The command waits for it if `waits`.
+fn merge(now: Time, segment: &Segment, from: Slot, waits: bool, shared: &mut Shared) {
+    let purpose = if waits {
+        shared.front.add_piece(segment.id);
+        Purpose::Merge(segment.id)
+    } else {
+        Purpose::MergeLater
+    };
+    let times = Timeline::of(segment, now);
+    let sense = Sense::new(purpose, from, 1, 0, times);
+    let id = shared.array.add_sense(sense);
+    shared.queue_sense(now, id);
+}
+
+#[cfg(test)]
+mod tests;

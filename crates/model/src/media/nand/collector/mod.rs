@@ -1,0 +1,417 @@
+//! Garbage collection of the dies, one page at a time: sense a page of the victim, gather its valid units, program a page
+//! of copies when one is full, erase the block when all its copies are safe.
+//!
+//! A die short of free blocks takes host pages only as fast as collection earns them ([`crate::ftl::Collecting`]), and
+//! collects no further ahead than a few pages. So the work is spread evenly, is the same at light and at heavy load, and
+//! cannot deadlock, because one block is kept back for copies.
+//!
+//! Each unit that is moved also costs the firmware time, and there is one firmware for all dies: with many dies that,
+//! and not they, bounds how much a drive can write at random (`docs/decisions/0041-what-collection-costs-firmware.md`).
+
+mod idle;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::Shared;
+use super::array::{DieSet, Loading, Work};
+use super::config::{Collection, NandConfig};
+use super::events::Event;
+use super::timeline::Cause;
+use crate::engine::Station;
+use crate::ftl::{AHEAD_PAGES, Collecting, Die, Ftl, Shape, Slot, Writer, page_price};
+use crate::time::{Span, Time};
+use idle::Idle;
+
+/// Collection of one die.
+#[derive(Clone, Debug)]
+struct DieCollection {
+    collecting: Collecting,
+    /// When the firmware has dealt with the units that were sensed last.
+    moved: Time,
+}
+
+/// Garbage collection of all dies.
+#[derive(Clone, Debug)]
+pub(super) struct Collector {
+    shape: Shape,
+    config: Collection,
+    dies: Vec<DieCollection>,
+    /// Dies that could not collect although they are short of blocks.
+    starved: DieSet,
+    /// The firmware's part.
+    mover: Station,
+    idle: Idle,
+}
+
+impl Collector {
+    pub(super) fn new(config: &NandConfig, shape: &Shape) -> Collector {
+        let die = DieCollection {
+            collecting: Collecting::new(shape),
+            moved: Time::ZERO,
+        };
+        Collector {
+            shape: *shape,
+            config: config.collection.clone(),
+            dies: vec![die; shape.dies as usize],
+            starved: DieSet::empty(shape.dies),
+            mover: Station::default(),
+            idle: Idle::new(config),
+        }
+    }
+
+    /// Lets each die go on collecting where writing without time has stopped.
+    pub(super) fn go_on(&mut self, collecting: &[Collecting]) {
+        for (die, at) in self.dies.iter_mut().zip(collecting) {
+            die.collecting.go_on_from(at);
+        }
+    }
+
+    // What the host may have.
+
+    /// What a page of host data takes from a die's budget.
+    #[inline]
+    fn page_price(&self) -> i64 {
+        page_price(&self.shape)
+    }
+
+    /// Whether a die may take a page of host data now: it has one, and if blocks are short collection has earned it.
+    #[inline]
+    pub(super) fn may_program(&self, die: Die, ftl: &Ftl) -> bool {
+        let earned = !ftl.wants_collection(die)
+            || self.dies[die.index()].collecting.budget >= self.page_price();
+        earned && (ftl.has_page(die, Writer::Host) || ftl.has_page(die, Writer::Slc))
+    }
+
+    /// A die takes a page of host data.
+    #[inline]
+    pub(super) fn pay(&mut self, die: Die, ftl: &Ftl) {
+        if ftl.wants_collection(die) {
+            self.dies[die.index()].collecting.budget -= self.page_price();
+        }
+    }
+
+    /// The host has taken what a die has earned, as it does where it waits for collection.
+    pub(super) fn spend_budget(&mut self, die: Die) {
+        let price = self.page_price();
+        self.dies[die.index()].collecting.budget %= price;
+    }
+
+    /// Slots that collecting the last victim of a die frees.
+    pub(super) fn gain(&self, die: Die) -> u64 {
+        self.dies[die.index()].collecting.gain()
+    }
+
+    // The steps of collection.
+
+    /// Does the next step on an idle die that has time, if it should collect; whether it is at work now.
+    pub(super) fn work(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
+        self.should_collect(die, &shared.ftl) && self.collect(now, die, shared)
+    }
+
+    /// Whether collection should take a step: it owes some to the host, lags behind, or has time.
+    fn should_collect(&self, die: Die, ftl: &Ftl) -> bool {
+        let budget = self.dies[die.index()].collecting.budget;
+        let owes = ftl.wants_collection(die) && budget < AHEAD_PAGES * self.page_price();
+        // What the host has earned it must also find a block for.
+        let late = !ftl.has_page(die, Writer::Host);
+        owes || late || self.idle.background()
+    }
+
+    /// Does the next step; false if there is nothing to do.
+    fn collect(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
+        loop {
+            let state = &mut self.dies[die.index()];
+            if let Some(block) = state.collecting.take_emptied(&shared.ftl) {
+                shared.array.erase(now, die, block, &mut shared.events);
+                return true;
+            }
+            if state.moved > now {
+                return false;
+            }
+            if state.collecting.gathered.len() >= self.shape.page_slots as usize {
+                return self.program_copies(now, die, shared);
+            }
+            if state.collecting.victim.is_none() && !self.next_victim(die, &mut shared.ftl) {
+                // Nothing more to read: what has been gathered goes out as a padded page.
+                if self.dies[die.index()].collecting.gathered.is_empty() {
+                    return false;
+                }
+                return self.program_copies(now, die, shared);
+            }
+            if self.sense_victim(now, die, shared) {
+                return true;
+            }
+        }
+    }
+
+    fn next_victim(&mut self, die: Die, ftl: &mut Ftl) -> bool {
+        let collecting = &mut self.dies[die.index()].collecting;
+        let free = ftl.free_blocks(die) + collecting.emptied.len() as u32;
+        let ahead = self.idle.background() && free < self.config.background_free;
+        let short = ftl.wants_collection(die) || ahead;
+        // Blocks of one bit a cell are emptied when there is time.
+        let fold = self.idle.background() && !short && ftl.slc_blocks(die) > 0;
+        if !short && !fold {
+            return false;
+        }
+        let taken = if fold {
+            ftl.take_slc_victim(die)
+        } else {
+            ftl.take_victim(die)
+        };
+        let Some((victim, valid)) = taken else {
+            if fold {
+                return false;
+            }
+            // Nothing to earn: the host may use what is left, and the die looks again when no other can take a page.
+            self.starved.insert(die);
+            collecting.give_up(&self.shape);
+            return false;
+        };
+        collecting.begin(&self.shape, victim, valid);
+        true
+    }
+
+    /// Senses the next page of the victim that holds valid units; false if the victim has none left.
+    fn sense_victim(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
+        shared.ftl.catch_up();
+        let collecting = &mut self.dies[die.index()].collecting;
+        let Some((slot, units)) = collecting.gather(&shared.ftl) else {
+            return false;
+        };
+        collecting.sensing = units;
+        let (array, ftl) = (&mut shared.array, &shared.ftl);
+        array.sense_for_collection(now, die, slot, units, ftl, &mut shared.events);
+        true
+    }
+
+    /// A page of the victim has been sensed: the firmware looks its units up and books their new places. Until then the
+    /// die collects no further; it does all else.
+    pub(super) fn sensed(&mut self, now: Time, die: Die, shared: &mut Shared) {
+        let units = self.dies[die.index()].collecting.sensing;
+        let service = self.config.per_unit * u64::from(units);
+        if service > Span::ZERO {
+            self.wait_for_firmware(now, die, service, shared);
+        }
+        let events = &mut shared.events;
+        shared.array.move_out(now, die, units, events);
+    }
+
+    /// Puts a die into the firmware's queue.
+    pub(super) fn wait_for_firmware(
+        &mut self,
+        now: Time,
+        die: Die,
+        service: Span,
+        shared: &mut Shared,
+    ) {
+        let (_, moved) = self.mover.book(now, service);
+        self.dies[die.index()].moved = moved;
+        shared.events.push(moved, Event::Moved(die));
+    }
+
+    fn program_copies(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
+        let Some(slot) = shared.ftl.take_page(die, Writer::Collection) else {
+            unreachable!("a block is kept back for copies on {die:?}");
+        };
+        let collecting = &mut self.dies[die.index()].collecting;
+        let page_slots = self.shape.page_slots as usize;
+        let units = collecting.gathered.len().min(page_slots);
+        let copies = collecting.gathered.drain(..units);
+        collecting.programming.extend(copies);
+        let loading = Loading {
+            work: Work::CollectProgram(slot),
+            cause: Cause::Collection,
+            program: shared.array.program_time(slot),
+        };
+        let (array, events) = (&mut shared.array, &mut shared.events);
+        array.load(now, die, loading, units as u32, events);
+        true
+    }
+
+    /// The page of copies that a die has programmed at `base` is on the medium.
+    pub(super) fn programmed(&mut self, die: Die, base: Slot, ftl: &mut Ftl) {
+        let collecting = &mut self.dies[die.index()].collecting;
+        let mut slot = base;
+        let pages = collecting.programming.iter().map(|copying| copying.page);
+        ftl.touch_each(pages);
+        for copying in collecting.programming.drain(..) {
+            ftl.relocate(copying.page, copying.from, slot);
+            slot = slot.plus(1);
+        }
+        for padded in (slot.0..base.0 + self.shape.page_slots).map(Slot) {
+            ftl.pad(padded, Writer::Collection);
+        }
+        ftl.page_programmed(base);
+    }
+
+    /// Lets dies that found no victim look again.
+    pub(super) fn retry_starved(&mut self, now: Time, shared: &mut Shared) {
+        let mut from = Die(0);
+        while let Some(die) = self.starved.next(from) {
+            from = Die(die.0 + 1);
+            self.starved.remove(die);
+            // It collects now or has nothing to do, as before.
+            if shared.array.vacant(die) {
+                self.collect(now, die, shared);
+            }
+        }
+    }
+
+    // Idle time.
+
+    /// A command comes.
+    #[inline]
+    pub(super) fn command_comes(&mut self) {
+        self.idle.end();
+    }
+
+    /// Sets the timer that notices idleness, if it has not been noticed since the last command. `buffered` tells whether
+    /// the buffer has a use for idle time.
+    #[inline]
+    pub(super) fn arm_timer(&mut self, now: Time, buffered: bool, shared: &mut Shared) {
+        if let Some(at) = self.idle.arm(now, buffered, &shared.front) {
+            shared.events.push(at, Event::IdleTimer);
+        }
+    }
+
+    /// The timer is due; whether the drive has been idle for long enough.
+    pub(super) fn notices_idleness(&mut self, now: Time, shared: &Shared) -> bool {
+        self.idle.notice(now, &shared.front)
+    }
+
+    /// Whether dies collect ahead of need in idle time.
+    pub(super) fn collects_ahead(&self) -> bool {
+        self.idle.collects_ahead()
+    }
+
+    /// Dies collect ahead of need until the next command.
+    pub(super) fn begin_background(&mut self) {
+        self.idle.begin_background();
+    }
+}
+
+#[cfg(test)]
+impl Collector {
+    /// How far each die has come, for tests.
+    pub(super) fn progress(&self) -> impl Iterator<Item = &Collecting> {
+        self.dies.iter().map(|die| &die.collecting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::{Page, Place};
+    use crate::media::Precondition;
+    use crate::media::nand::Nand;
+    use crate::media::nand::tests::small;
+
+    /// The collector of a steady drive whose dies are all short of blocks and have earned nothing, and what it needs.
+    fn steady() -> (Collector, Shared) {
+        let config = small();
+        let Nand { shared, .. } = Nand::new(config.clone(), Precondition::Steady, 1);
+        let mut collector = Collector::new(&config, shared.ftl.shape());
+        for die in &mut collector.dies {
+            die.collecting.budget = 0;
+        }
+        (collector, shared)
+    }
+
+    /// Lets a die that does nothing else take steps while it should; returns when it has nothing to do.
+    fn collect(collector: &mut Collector, shared: &mut Shared, die: Die, mut now: Time) -> Time {
+        loop {
+            let idle = shared.array.vacant(die) && !collector.work(now, die, shared);
+            if idle && shared.events.next() == Time::NEVER {
+                return now;
+            }
+            now = shared.events.next();
+            assert_ne!(now, Time::NEVER, "it stands still");
+            while let Some(event) = shared.events.pop_due(now) {
+                match event {
+                    Event::Channel(channel) => {
+                        shared.array.channel_due(now, channel, &mut shared.events);
+                    }
+                    Event::DieDone(die) => {
+                        match shared.array.die_done(now, die, &mut shared.events) {
+                            Some(Work::CollectSense) => collector.sensed(now, die, shared),
+                            Some(Work::CollectProgram(slot)) => {
+                                collector.programmed(die, slot, &mut shared.ftl);
+                            }
+                            Some(Work::Erase(block)) => shared.ftl.erased(block),
+                            other => panic!("{other:?} is no step of collection"),
+                        }
+                    }
+                    Event::Moved(_) => {}
+                    other => panic!("{other:?} is none of collection's"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_die_short_of_blocks_takes_no_page_that_collection_has_not_earned() {
+        let (mut collector, mut shared) = steady();
+        let die = Die(2);
+        assert!(shared.ftl.wants_collection(die));
+        assert!(!collector.may_program(die, &shared.ftl));
+        collect(&mut collector, &mut shared, die, Time::ZERO);
+        let mut taken = 0;
+        while collector.may_program(die, &shared.ftl) {
+            collector.pay(die, &shared.ftl);
+            taken += 1;
+        }
+        // A few pages are kept ready, and the page looked at last may have earned some more.
+        let ahead = AHEAD_PAGES..AHEAD_PAGES + 2;
+        assert!(ahead.contains(&taken), "{taken} pages");
+        // No other die has earned anything by that.
+        assert!(!collector.may_program(Die(3), &shared.ftl));
+    }
+
+    #[test]
+    fn what_is_collected_is_what_has_been_paid_for_and_no_page_is_lost() {
+        let (mut collector, mut shared) = steady();
+        let (die, before) = (Die(0), *shared.ftl.traffic());
+        let mut now = Time::ZERO;
+        let mut paid = 0_u64;
+        while shared.ftl.traffic().erased < before.erased + 6 {
+            now = collect(&mut collector, &mut shared, die, now);
+            assert!(collector.may_program(die, &shared.ftl), "it stands still");
+            collector.pay(die, &shared.ftl);
+            paid += 1;
+            // The host's page is one of padding here: what counts is the room it takes.
+            let page = shared.ftl.take_page(die, Writer::Host);
+            let first = page.expect("it may be programmed");
+            for further in 0..shared.ftl.shape().page_slots {
+                shared.ftl.pad(first.plus(further), Writer::Host);
+            }
+            shared.ftl.page_programmed(first);
+        }
+        let shape = *shared.ftl.shape();
+        let moved = shared.ftl.traffic().moved - before.moved;
+        let freed = 6 * u64::from(shape.block_slots) - moved;
+        let used = paid * u64::from(shape.page_slots);
+        // Both sides are ahead by no more than a block, in which the die is somewhere.
+        let apart = freed.abs_diff(used);
+        assert!(apart < u64::from(shape.block_slots), "{freed} and {used}");
+        shared.ftl.check();
+        for page in (0..shape.logical).map(Page) {
+            assert!(matches!(shared.ftl.locate(page), Place::Flash(_)));
+        }
+    }
+
+    #[test]
+    fn a_die_waits_for_the_firmware_and_others_behind_it() {
+        let (mut collector, mut shared) = steady();
+        let service = Span::from_us(100);
+        for die in [Die(0), Die(1)] {
+            collector.wait_for_firmware(Time::ZERO, die, service, &mut shared);
+        }
+        let at = Time::from_ns(150_000);
+        assert!(collector.work(at, Die(0), &mut shared));
+        assert!(!collector.work(at, Die(1), &mut shared));
+        let later = Time::from_ns(200_000);
+        assert!(collector.work(later, Die(1), &mut shared));
+    }
+}

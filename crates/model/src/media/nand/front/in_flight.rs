@@ -1,0 +1,93 @@
+//! The commands in flight, by their ids, which are small and used again.
+
+use alloc::vec::Vec;
+use core::ops::{Index, IndexMut};
+
+use crate::anatomy::Anatomy;
+use crate::command::{Command, CommandId};
+use crate::time::Time;
+
+/// A command in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) command: Command,
+    pub(super) submitted: Time,
+    /// When its last segment was admitted to the buffer; for writes that wait for the medium.
+    pub(super) admitted: Time,
+    /// Pieces that have not finished.
+    pub(super) left: u32,
+    pub(super) anatomy: Anatomy,
+}
+
+/// Commands by id. An index that is not in flight panics.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InFlight {
+    entries: Vec<Option<Entry>>,
+    depth: u32,
+}
+
+impl InFlight {
+    #[inline]
+    pub(super) fn insert(&mut self, now: Time, command: &Command) {
+        let index = command.id as usize;
+        if index >= self.entries.len() {
+            self.entries.resize(index + 1, None);
+        }
+        let entry = &mut self.entries[index];
+        assert!(entry.is_none(), "id {index} is in use");
+        *entry = Some(Entry {
+            command: *command,
+            submitted: now,
+            admitted: now,
+            left: 1,
+            anatomy: Anatomy::ZERO,
+        });
+        self.depth += 1;
+    }
+
+    pub(super) fn remove(&mut self, id: CommandId) -> Entry {
+        let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::take) else {
+            not_in_flight(id)
+        };
+        self.depth -= 1;
+        entry
+    }
+
+    #[inline]
+    pub(super) fn get(&self, id: CommandId) -> Option<&Entry> {
+        self.entries.get(id as usize)?.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn depth(&self) -> u32 {
+        self.depth
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn not_in_flight(id: CommandId) -> ! {
+    panic!("command {id} is not in flight")
+}
+
+impl Index<CommandId> for InFlight {
+    type Output = Entry;
+
+    #[inline]
+    fn index(&self, id: CommandId) -> &Entry {
+        match self.get(id) {
+            Some(entry) => entry,
+            None => not_in_flight(id),
+        }
+    }
+}
+
+impl IndexMut<CommandId> for InFlight {
+    #[inline]
+    fn index_mut(&mut self, id: CommandId) -> &mut Entry {
+        match self.entries.get_mut(id as usize) {
+            Some(Some(entry)) => entry,
+            _ => not_in_flight(id),
+        }
+    }
+}

@@ -1,0 +1,512 @@
+//! The drive's front: controller, link, commands in flight and their segments.
+//!
+//! The controller takes a command apart into segments of at most the largest transfer. Read segments go on to the
+//! reader, those of writes over the link to the buffer; a command that moves no data reaches the buffer in its turn as
+//! a write segment without bytes. What has been answered leaves in order of time.
+//!
+//! Stations are booked when something arrives at them. The link inwards is booked from the controller: its only feed is
+//! that first-in-first-out server, so order is kept. Leaves out: doorbells and fetches one by one, which are a constant.
+
+mod in_flight;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::config::{Controller, NandConfig};
+use super::timeline::Timeline;
+use crate::anatomy::Part;
+use crate::command::{Command, CommandId, Completion, Op, Status};
+use crate::device::Capacity;
+use crate::engine::Station;
+use crate::ftl::{Page, UNIT};
+use crate::time::{Span, Time};
+
+use in_flight::InFlight;
+
+/// A part of a command (at most the largest transfer) that the controller has dealt with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    /// When it is with the reader or the buffer.
+    pub(super) at: Time,
+    pub(super) id: CommandId,
+    pub(super) offset: u64,
+    pub(super) bytes: u32,
+    /// When it left the controller.
+    pub(super) dispatched: Time,
+}
+
+impl Segment {
+    /// The byte behind it.
+    #[inline]
+    pub(super) fn end(&self) -> u64 {
+        self.offset + u64::from(self.bytes)
+    }
+
+    /// The first page it touches, and the last.
+    #[inline]
+    pub(super) fn pages(&self) -> (Page, Page) {
+        let unit = u64::from(UNIT);
+        let last = (self.end() - 1) / unit;
+        (Page((self.offset / unit) as u32), Page(last as u32))
+    }
+}
+
+/// How many 4 KiB units a range touches.
+#[inline]
+fn units_touched(offset: u64, bytes: u64) -> u32 {
+    let unit = u64::from(UNIT);
+    ((offset + bytes).div_ceil(unit) - offset / unit) as u32
+}
+
+/// Bytes of the host's commands, for gauges.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HostBytes {
+    pub(super) read: u64,
+    pub(super) written: u64,
+}
+
+/// Controller and link.
+#[derive(Clone, Debug)]
+pub(super) struct Front {
+    config: Controller,
+    capacity: Capacity,
+    controller: Station,
+    /// The firmware's part in what is no read; it falls behind the controller by the firmware's pauses.
+    intake: Station,
+    link_in: Station,
+    link_out: Station,
+    /// Read segments on their way to the reader, write segments to the buffer, and completions, each in order of time.
+    reads: VecDeque<Segment>,
+    writes: VecDeque<Segment>,
+    read_done: VecDeque<(Time, CommandId)>,
+    write_done: VecDeque<(Time, CommandId)>,
+    commands: InFlight,
+    last_command: Time,
+    bytes: HostBytes,
+    /// Time the link took for data that have come in.
+    taken_in: Span,
+}
+
+impl Front {
+    pub(super) fn new(config: &NandConfig) -> Front {
+        Front {
+            config: config.controller.clone(),
+            capacity: Capacity {
+                bytes: config.geometry.capacity,
+                block: config.block,
+            },
+            controller: Station::default(),
+            intake: Station::default(),
+            link_in: Station::default(),
+            link_out: Station::default(),
+            reads: VecDeque::with_capacity(256),
+            writes: VecDeque::with_capacity(256),
+            read_done: VecDeque::with_capacity(256),
+            write_done: VecDeque::with_capacity(256),
+            commands: InFlight::default(),
+            last_command: Time::ZERO,
+            bytes: HostBytes::default(),
+            taken_in: Span::ZERO,
+        }
+    }
+
+    pub(super) fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    /// A command comes in.
+    #[inline]
+    pub(super) fn accept(&mut self, now: Time, command: &Command) {
+        self.commands.insert(now, command);
+        self.last_command = now;
+    }
+
+    /// Whether a command is out of range or not in whole blocks.
+    pub(super) fn refuses(&self, command: &Command) -> bool {
+        let block = u64::from(self.capacity.block);
+        command.op != Op::Flush
+            && (command.end() > self.capacity.bytes
+                || command.offset % block != 0
+                || u64::from(command.bytes) % block != 0)
+    }
+
+    /// Books the controller for a command whose data will move, and sends its segments on.
+    pub(super) fn dispatch(&mut self, now: Time, command: &Command) {
+        match command.op {
+            Op::Read => self.bytes.read += u64::from(command.bytes),
+            _ => self.bytes.written += u64::from(command.bytes),
+        }
+        let write = command.op == Op::Write;
+        let link = self.config.link_latency;
+        let mut offset = command.offset;
+        let mut pieces = 0;
+        while offset < command.end() {
+            // Segments end where the drive's largest transfer would end, as a driver would cut them.
+            let bytes = (command.end() - offset).min(u64::from(self.config.max_transfer));
+            let units = units_touched(offset, bytes);
+            let service = if write {
+                self.config.per_write + self.config.per_write_unit * u64::from(units - 1)
+            } else {
+                self.config.per_read
+            };
+            let (waits, mut leaves) = self.controller.book(now, service);
+            if write {
+                leaves = self.intake.book(now + waits, service).1;
+            }
+            let mut segment = Segment {
+                at: leaves + link,
+                id: command.id,
+                offset,
+                bytes: bytes as u32,
+                dispatched: leaves + link,
+            };
+            if write {
+                let transfer = Span::per_bytes(self.config.link_ps_per_byte, bytes);
+                let taken_in = self.config.write_issue_interval * u64::from(units - 1);
+                let dispatched = segment.at;
+                let came = self.link_in.book(dispatched, transfer).1;
+                segment.at = came.max(dispatched + taken_in);
+                self.push_write(segment);
+            } else {
+                self.reads.push_back(segment);
+            }
+            offset += bytes;
+            pieces += 1;
+        }
+        self.commands[command.id].left = pieces;
+    }
+
+    /// The same for a flush, a deallocation, or what will be refused.
+    pub(super) fn dispatch_without_data(&mut self, now: Time, id: CommandId) {
+        let service = self.config.per_write;
+        let (waits, _) = self.controller.book(now, service);
+        let leaves = self.intake.book(now + waits, service).1;
+        let dispatched = leaves + self.config.link_latency;
+        let (_, at) = self.link_in.book(dispatched, Span::ZERO);
+        self.push_write(Segment {
+            at,
+            id,
+            offset: 0,
+            bytes: 0,
+            dispatched,
+        });
+    }
+
+    /// Keeps the writes in order of time: a small one may pass a large one that is still being taken in.
+    fn push_write(&mut self, segment: Segment) {
+        let after = self
+            .writes
+            .iter()
+            .rposition(|before| before.at <= segment.at);
+        self.writes.insert(after.map_or(0, |at| at + 1), segment);
+    }
+
+    /// When a segment arrives or a command is answered next.
+    #[inline]
+    pub(super) fn next(&self) -> Time {
+        let mut next = Time::NEVER;
+        for segments in [&self.reads, &self.writes] {
+            if let Some(segment) = segments.front() {
+                next = next.min(segment.at);
+            }
+        }
+        for done in [&self.read_done, &self.write_done] {
+            if let Some(&(at, _)) = done.front() {
+                next = next.min(at);
+            }
+        }
+        next
+    }
+
+    /// The next read segment that arrives at `now`.
+    #[inline]
+    pub(super) fn pop_read(&mut self, now: Time) -> Option<Segment> {
+        self.reads.pop_front_if(|segment| segment.at == now)
+    }
+
+    /// The next write segment, or command without data, that arrives at `now`.
+    #[inline]
+    pub(super) fn pop_write(&mut self, now: Time) -> Option<Segment> {
+        let segment = self.writes.pop_front_if(|segment| segment.at == now)?;
+        let rate = self.config.link_ps_per_byte;
+        self.taken_in += Span::per_bytes(rate, u64::from(segment.bytes));
+        Some(segment)
+    }
+
+    /// Answers what is done at `now`.
+    #[inline]
+    pub(super) fn answer(&mut self, now: Time, done: &mut Vec<Completion>) {
+        while let Some((_, id)) = self.read_done.pop_front_if(|&mut (at, _)| at == now) {
+            done.push(self.complete(now, id));
+        }
+        while let Some((_, id)) = self.write_done.pop_front_if(|&mut (at, _)| at == now) {
+            done.push(self.complete(now, id));
+        }
+    }
+
+    fn complete(&mut self, now: Time, id: CommandId) -> Completion {
+        let entry = self.commands.remove(id);
+        debug_assert_eq!(
+            entry.anatomy.total(),
+            now.since(entry.submitted),
+            "parts of {:?}: {:?}",
+            entry.command,
+            entry.anatomy
+        );
+        Completion {
+            id,
+            at: now,
+            status: if self.refuses(&entry.command) {
+                Status::LbaOutOfRange
+            } else {
+                Status::Success
+            },
+            anatomy: entry.anatomy,
+        }
+    }
+
+    /// A command in flight.
+    #[inline]
+    pub(super) fn command(&self, id: CommandId) -> &Command {
+        &self.commands[id].command
+    }
+
+    /// When it was submitted.
+    #[inline]
+    pub(super) fn submitted(&self, id: CommandId) -> Time {
+        self.commands[id].submitted
+    }
+
+    /// Whether the command that had this id and was submitted then has been answered.
+    #[inline]
+    pub(super) fn answered(&self, id: CommandId, submitted: Time) -> bool {
+        let now = self.commands.get(id);
+        now.is_none_or(|command| command.submitted != submitted)
+    }
+
+    /// A command waits for one more piece.
+    #[inline]
+    pub(super) fn add_piece(&mut self, id: CommandId) {
+        self.commands[id].left += 1;
+    }
+
+    /// One of its pieces is done; whether it was the last.
+    #[inline]
+    pub(super) fn piece_done(&mut self, id: CommandId) -> bool {
+        let command = &mut self.commands[id];
+        debug_assert!(command.left > 0, "a piece too many of command {id}");
+        command.left -= 1;
+        command.left == 0
+    }
+
+    /// Explains a part of a command's time.
+    #[inline]
+    pub(super) fn explain(&mut self, id: CommandId, part: Part, lasted: Span) {
+        self.commands[id].anatomy.add(part, lasted);
+    }
+
+    /// Explains what a command spent before its data arrived at the dies or the buffer.
+    pub(super) fn explain_way_down(&mut self, id: CommandId, dispatched: Time, arrived: Time) {
+        let link = self.config.link_latency;
+        let command = &mut self.commands[id];
+        let anatomy = &mut command.anatomy;
+        anatomy.add(Part::Link, link);
+        let since_submission = dispatched.since(command.submitted);
+        anatomy.add(Part::Controller, since_submission - link);
+        anatomy.add(Part::Transfer, arrived.since(dispatched));
+    }
+
+    /// Sends data of a read, a piece of the command, to the host. The piece that ends last explains the command's time.
+    #[inline]
+    pub(super) fn deliver(&mut self, now: Time, id: CommandId, bytes: u32, times: &Timeline) {
+        let transfer = Span::per_bytes(self.config.link_ps_per_byte, u64::from(bytes));
+        let at = self.link_out.book(now, transfer).1;
+        if !self.piece_done(id) {
+            return;
+        }
+        self.explain_way_down(id, times.dispatched, times.dispatched);
+        let latency = self.config.read_latency;
+        let anatomy = &mut self.commands[id].anatomy;
+        times.explain(anatomy, at);
+        anatomy.add(Part::Controller, latency);
+        self.read_done.push_back((at + latency, id));
+    }
+
+    /// A command that is no read has nothing more to wait for.
+    pub(super) fn finish_write(&mut self, now: Time, id: CommandId) {
+        let latency = self.config.write_latency;
+        self.explain(id, Part::Controller, latency);
+        self.write_done.push_back((now + latency, id));
+    }
+
+    /// Explains the time of a command up to `now`, when its last segment has been let into the buffer.
+    pub(super) fn explain_admission(&mut self, now: Time, segment: &Segment) {
+        self.explain_way_down(segment.id, segment.dispatched, segment.at);
+        self.explain(segment.id, Part::BufferFull, now.since(segment.at));
+    }
+
+    /// Completes a command whose last step was to be let into the buffer.
+    pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment) {
+        self.explain_admission(now, segment);
+        self.finish_write(now, segment.id);
+    }
+
+    /// A segment of a write with force unit access is in the buffer. The last one's way down explains the time until
+    /// here; the medium's part comes later.
+    pub(super) fn wait_for_medium(&mut self, now: Time, segment: &Segment) {
+        let command = &mut self.commands[segment.id];
+        command.admitted = now;
+        command.anatomy = crate::anatomy::Anatomy::ZERO;
+        self.explain_admission(now, segment);
+    }
+
+    /// A unit of a write with force unit access, taken by a die since then, is on the medium.
+    pub(super) fn unit_durable(&mut self, now: Time, id: CommandId, since: Time) {
+        if !self.piece_done(id) {
+            return;
+        }
+        let admitted = self.commands[id].admitted;
+        let began = since.max(admitted);
+        self.explain(id, Part::BehindProgram, began.since(admitted));
+        self.explain(id, Part::Medium, now.since(began));
+        self.finish_write(now, id);
+    }
+
+    /// Old contents that a write waited for before it is acknowledged are there.
+    pub(super) fn merged(&mut self, now: Time, id: CommandId, times: &Timeline) {
+        if !self.piece_done(id) {
+            return;
+        }
+        // The unit waited for room from its arrival at the buffer until the sense was queued.
+        self.explain_way_down(id, times.dispatched, times.entered);
+        let for_room = times.arrived.since(times.entered);
+        self.explain(id, Part::BufferFull, for_room);
+        times.explain(&mut self.commands[id].anatomy, now);
+        self.finish_write(now, id);
+    }
+
+    /// Books the controller for a sense beyond a command's first; returns when that leaves it.
+    #[inline]
+    pub(super) fn book_sense(&mut self, now: Time) -> Time {
+        self.controller.book(now, self.config.per_read).1
+    }
+
+    /// When the controller has nothing to do any more.
+    #[inline]
+    pub(super) fn controller_free_at(&self) -> Time {
+        self.controller.free_at()
+    }
+
+    /// The firmware saves its tables: what has not left the controller waits, and so does what comes.
+    pub(super) fn pause(&mut self, now: Time, length: Span) {
+        self.intake.stop(now, length);
+        self.link_in.stop(now, length);
+        let left = now + self.config.link_latency;
+        for segment in &mut self.writes {
+            if segment.dispatched > left {
+                segment.dispatched += length;
+                segment.at += length;
+            }
+        }
+        // A large one that has left may now come before small ones that would have passed it.
+        let writes = self.writes.make_contiguous();
+        writes.sort_by_key(|segment| segment.at);
+    }
+
+    /// Commands in flight.
+    #[inline]
+    pub(super) fn depth(&self) -> u32 {
+        self.commands.depth()
+    }
+
+    /// When the last command came.
+    #[inline]
+    pub(super) fn last_command(&self) -> Time {
+        self.last_command
+    }
+
+    pub(super) fn host_bytes(&self) -> HostBytes {
+        self.bytes
+    }
+
+    pub(super) fn controller_busy(&self, now: Time) -> Span {
+        self.controller.busy(now)
+    }
+
+    /// Busy time of the direction of the link that was busier.
+    pub(super) fn link_busy(&self, now: Time) -> f64 {
+        let out = self.link_out.busy(now);
+        self.taken_in.seconds().max(out.seconds())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::media::nand::tests::small;
+
+    fn front() -> Front {
+        Front::new(&small())
+    }
+
+    /// All write segments that are under way, by command and when they arrive.
+    fn arrivals(front: &mut Front) -> Vec<(CommandId, u64)> {
+        let mut all = Vec::new();
+        while front.next() != Time::NEVER {
+            let next = front.next();
+            let segment = front.pop_write(next).expect("nothing else is under way");
+            all.push((segment.id, next.ns()));
+        }
+        all
+    }
+
+    #[test]
+    fn a_command_is_cut_where_the_largest_transfer_ends() {
+        let mut front = front();
+        let command = Command::read(3, 4096, 300 << 10);
+        front.accept(Time::ZERO, &command);
+        front.dispatch(Time::ZERO, &command);
+        let mut cut = Vec::new();
+        while front.next() != Time::NEVER {
+            let segment = front.pop_read(front.next()).expect("a read");
+            cut.push((segment.offset, segment.bytes));
+        }
+        let whole = 128 << 10;
+        let cuts = [
+            (4096, whole),
+            (4096 + u64::from(whole), whole),
+            (4096 + 2 * u64::from(whole), 44 << 10),
+        ];
+        assert_eq!(cut, cuts);
+        assert!(!front.piece_done(3) && !front.piece_done(3) && front.piece_done(3));
+    }
+
+    #[test]
+    fn a_pause_keeps_back_what_has_not_left_the_controller_and_no_more() {
+        let pause = Span::from_us(50);
+        let run = |paused: bool| {
+            let mut front = front();
+            for id in 0..6 {
+                let command = Command::write(id, u64::from(id) * 4096, 4096);
+                front.accept(Time::ZERO, &command);
+                front.dispatch(Time::ZERO, &command);
+            }
+            if paused {
+                // Each takes the controller 2 us: three have left it.
+                front.pause(Time::from_ns(6_500), pause);
+            }
+            arrivals(&mut front)
+        };
+        let expected = run(false).into_iter().map(|(id, at)| match id {
+            0..3 => (id, at),
+            _ => (id, at + pause.ns()),
+        });
+        assert_eq!(run(true), expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    #[should_panic(expected = "command 7 is not in flight")]
+    fn a_command_that_is_not_in_flight_is_a_broken_invariant() {
+        front().piece_done(7);
+    }
+}

@@ -1,0 +1,363 @@
+//! Reads: looking units up, and the senses that bring them; and reading ahead of sequential streams.
+//!
+//! Units of one command that lie in one multi-plane page are one sense. A unit that is in the write buffer or nowhere
+//! needs no medium. A drive that reads ahead keeps the units of its last streams in DRAM, whole NAND pages at a time
+//! where the data were written in order (`cache`).
+//!
+//! What nobody has asked for yet gives way to all else: it takes its turn at the controller when no command wants that,
+//! and at a die when no read waits there and nothing has been interrupted; it interrupts nothing itself. Once a command
+//! waits for it, it is a read like others. What younger streams have taken the place of in the cache is not read any
+//! more, and where as much as the cache is for waits already, nothing is added. On the channel it goes in its turn.
+//!
+//! Leaves out: how real firmware ranks its reads, which no maker publishes.
+
+mod cache;
+
+use alloc::vec::Vec;
+
+use super::Shared;
+use super::array::{Purpose, Sense, SenseId, SenseQueue, Spare};
+use super::config::NandConfig;
+use super::events::Event;
+use super::front::Segment;
+use super::timeline::Timeline;
+use crate::command::CommandId;
+use crate::engine::Slab;
+use crate::ftl::{Page, Place, Shape, Slot, UNIT};
+use crate::time::{Span, Time};
+use cache::{Found, ReadCache};
+
+/// A command that waits for what is on its way.
+#[derive(Clone, Copy, Debug)]
+struct Waiter {
+    id: CommandId,
+    bytes: u32,
+    dispatched: Time,
+    arrived: Time,
+    /// The next that waits for the same sense.
+    next: Option<u32>,
+}
+
+/// Consecutive slots of one page that a command or stream wants.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    purpose: Purpose,
+    first: Slot,
+    units: u32,
+    host_bytes: u32,
+}
+
+/// What reads, and reads ahead.
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
+    page_slots: u32,
+    logical: u32,
+    issue_interval: Span,
+    cache: Option<ReadCache>,
+    waiters: Slab<Waiter>,
+    /// Senses ahead for which the controller has had no time, and whether an event will look again.
+    put_off: SenseQueue,
+    turn_due: bool,
+    /// Places of the pages of the segment at hand; kept for its memory.
+    places: Vec<Place>,
+    /// Senses that the segment at hand has started.
+    issued: u32,
+}
+
+impl Reader {
+    pub(super) fn new(config: &NandConfig, shape: &Shape) -> Reader {
+        let controller = &config.controller;
+        Reader {
+            page_slots: shape.page_slots,
+            logical: shape.logical,
+            issue_interval: controller.issue_interval,
+            cache: config
+                .read_ahead
+                .as_ref()
+                .map(|ahead| ReadCache::new(ahead, controller.max_transfer)),
+            waiters: Slab::default(),
+            put_off: SenseQueue::default(),
+            turn_due: false,
+            places: Vec::with_capacity(64),
+            issued: 0,
+        }
+    }
+
+    /// A read segment reaches the translation layer.
+    pub(super) fn segment_arrives(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
+        let unit = u64::from(UNIT);
+        let (first, last) = segment.pages();
+        let purpose = Purpose::Read(segment.id);
+        self.issued = 0;
+        let mut run: Option<Run> = None;
+        let (mut ready, mut cached) = (0, false);
+        // All at once, so that one lookup need not wait for the other.
+        let mut places = core::mem::take(&mut self.places);
+        let pages = last.0 - first.0 + 1;
+        shared.ftl.locate_each(first, pages, &mut places);
+        for (page, place) in (first.0..=last.0).map(Page).zip(&places) {
+            let begins = u64::from(page.0) * unit;
+            let from = segment.offset.max(begins);
+            let host_bytes = (segment.end().min(begins + unit) - from) as u32;
+            let Place::Flash(slot) = *place else {
+                ready += host_bytes;
+                continue;
+            };
+            if let Some(cache) = &self.cache {
+                match cache.find(page, slot) {
+                    Found::Ready => {
+                        ready += host_bytes;
+                        cached = true;
+                        continue;
+                    }
+                    Found::Coming(sense) => {
+                        cached = true;
+                        self.await_ahead(now, sense, segment, host_bytes, shared);
+                        continue;
+                    }
+                    Found::Nothing => {}
+                }
+            }
+            run = Some(self.extend_run(now, segment, run, (slot, host_bytes), purpose, shared));
+        }
+        self.places = places;
+        if let Some(run) = run {
+            self.sense_run(now, segment, &run, shared);
+        }
+        if ready > 0 {
+            let times = Timeline::of(segment, now);
+            shared.front.deliver(now, segment.id, ready, &times);
+        } else {
+            // The segment itself counted as a piece; its senses do so now.
+            let last = shared.front.piece_done(segment.id);
+            debug_assert!(!last, "a read that waits for nothing");
+        }
+        let Some(cache) = &mut self.cache else { return };
+        if cached && self.issued == 0 {
+            // All streams may have as much in hand as they read ahead.
+            cache.book();
+        }
+        let front = &shared.front;
+        let submitted = front.submitted(segment.id);
+        let answered = |id, at| front.answered(id, at);
+        let window = cache.follow(segment, submitted, self.page_slots, answered);
+        let lags = shared.array.senses().units_put_off() >= cache.most_units();
+        if let (Some((from, to)), false) = (window, lags) {
+            self.read_ahead(now, segment, from.0..to.0.min(self.logical), shared);
+        }
+    }
+
+    /// Adds a slot to the run if it continues it within one page; otherwise senses the run and begins another.
+    #[inline]
+    fn extend_run(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        run: Option<Run>,
+        (slot, host_bytes): (Slot, u32),
+        purpose: Purpose,
+        shared: &mut Shared,
+    ) -> Run {
+        if let Some(mut run) = run {
+            if slot == run.first.plus(run.units) && slot.0 % self.page_slots != 0 {
+                run.units += 1;
+                run.host_bytes += host_bytes;
+                return run;
+            }
+            self.sense_run(now, segment, &run, shared);
+        }
+        Run {
+            purpose,
+            first: slot,
+            units: 1,
+            host_bytes,
+        }
+    }
+
+    /// Makes a sense of a run and sends it on its way.
+    #[inline]
+    fn sense_run(&mut self, now: Time, segment: &Segment, run: &Run, shared: &mut Shared) {
+        let times = Timeline::of(segment, now);
+        let mut sense = Sense::new(run.purpose, run.first, run.units, run.host_bytes, times);
+        // A sense's share of the controller was booked with a command: with its own, if it is the command's first, or
+        // with one that found what it wanted read ahead.
+        let mut delay = self.issue_interval * u64::from(self.issued);
+        if let Purpose::Ahead(_) = run.purpose {
+            sense.booked = self.cache.as_mut().is_some_and(ReadCache::use_booked);
+        } else {
+            shared.front.add_piece(segment.id);
+            if self.issued > 0 {
+                let leaves = shared.front.book_sense(now);
+                delay = delay.max(leaves.since(now));
+            }
+        }
+        self.issued += 1;
+        if delay > Span::ZERO {
+            sense.times.delay(delay);
+        }
+        let id = shared.array.add_sense(sense);
+        if let (Purpose::Ahead(first), Some(cache)) = (run.purpose, &mut self.cache) {
+            for unit in 0..run.units {
+                cache.expect(first.plus(unit), run.first.plus(unit), id);
+            }
+        }
+        if delay == Span::ZERO {
+            self.issue(now, id, shared);
+        } else {
+            shared.events.push(now + delay, Event::Issue(id));
+        }
+    }
+
+    /// A sense goes to its die; one ahead that has no share of the controller yet, to the controller.
+    #[inline]
+    pub(super) fn issue(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
+        let sense = &shared.array.senses()[id];
+        if sense.booked {
+            shared.queue_sense(now, id);
+        } else if sense.for_nobody() {
+            self.wait_for_controller(now, id, shared);
+        } else {
+            self.pass_controller(now, id, shared);
+        }
+    }
+
+    /// A command wants a unit that is being read ahead. If that waits for time to spare, it waits with the other reads
+    /// from now on.
+    fn await_ahead(
+        &mut self,
+        now: Time,
+        id: SenseId,
+        segment: &Segment,
+        bytes: u32,
+        shared: &mut Shared,
+    ) {
+        let sense = &mut shared.array.senses()[id];
+        let waiter = self.waiters.insert(Waiter {
+            id: segment.id,
+            bytes,
+            dispatched: segment.dispatched,
+            arrived: now,
+            next: sense.waiters,
+        });
+        sense.waiters = Some(waiter);
+        match shared.array.take_up(id) {
+            Spare::UnderWay => {}
+            Spare::Controller => {
+                self.put_off.remove(shared.array.senses(), id);
+                self.pass_controller(now, id, shared);
+            }
+            Spare::Die => shared.queue_sense(now, id),
+        }
+        shared.front.add_piece(segment.id);
+    }
+
+    fn read_ahead(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        pages: core::ops::Range<u32>,
+        shared: &mut Shared,
+    ) {
+        let mut run: Option<Run> = None;
+        for page in pages.map(Page) {
+            let Place::Flash(slot) = shared.ftl.locate(page) else {
+                continue;
+            };
+            let cache = self.cache.as_ref();
+            let known = cache.map(|cache| cache.find(page, slot));
+            if !matches!(known, Some(Found::Nothing)) {
+                if let Some(run) = run.take() {
+                    self.sense_run(now, segment, &run, shared);
+                }
+                continue;
+            }
+            let purpose = Purpose::Ahead(page);
+            run = Some(self.extend_run(now, segment, run, (slot, 0), purpose, shared));
+        }
+        if let Some(run) = run {
+            self.sense_run(now, segment, &run, shared);
+        }
+    }
+
+    /// A sense ahead takes its turn when nothing else wants the controller.
+    fn wait_for_controller(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
+        let senses = shared.array.senses();
+        senses.put_off(id, Spare::Controller, &mut self.put_off);
+        if !self.turn_due {
+            self.take_turn(now, shared);
+        }
+    }
+
+    /// The controller may be free for a sense ahead.
+    pub(super) fn take_turn(&mut self, now: Time, shared: &mut Shared) {
+        self.turn_due = false;
+        if shared.front.controller_free_at() <= now {
+            let mut waiting = self.put_off;
+            let wanted = |id, sense: &Sense| self.wants(id, sense);
+            let id = shared.array.senses().pop_wanted(&mut waiting, wanted);
+            self.put_off = waiting;
+            if let Some(id) = id {
+                self.pass_controller(now, id, shared);
+            }
+        }
+        if !self.put_off.is_empty() {
+            self.turn_due = true;
+            let free = shared.front.controller_free_at();
+            let next = free.max(now + Span::from_ns(1));
+            shared.events.push(next, Event::ReadAhead);
+        }
+    }
+
+    /// Books the controller for a sense ahead, which then goes to its die.
+    fn pass_controller(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
+        let leaves = shared.front.book_sense(now);
+        let sense = &mut shared.array.senses()[id];
+        sense.booked = true;
+        sense.times.leave_controller(leaves);
+        if leaves == now {
+            shared.queue_sense(now, id);
+        } else {
+            shared.events.push(leaves, Event::Issue(id));
+        }
+    }
+
+    /// Whether the cache still has a place for what a sense ahead brings.
+    #[inline]
+    pub(super) fn wants(&self, id: SenseId, sense: &Sense) -> bool {
+        let (Purpose::Ahead(first), Some(cache)) = (sense.purpose, &self.cache) else {
+            return true;
+        };
+        (0..sense.units).any(|unit| cache.expects(first.plus(unit), id))
+    }
+
+    /// Data of a sense are in the controller: on to the host, or they are what a write or a stream wanted.
+    #[inline]
+    pub(super) fn sense_done(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
+        let sense = shared.array.end_sense(id);
+        match sense.purpose {
+            Purpose::Read(command) => {
+                let bytes = sense.host_bytes;
+                shared.front.deliver(now, command, bytes, &sense.times);
+            }
+            Purpose::Merge(command) => shared.front.merged(now, command, &sense.times),
+            Purpose::MergeLater => {}
+            Purpose::Ahead(first) => {
+                if let Some(cache) = &mut self.cache {
+                    for unit in 0..sense.units {
+                        cache.came(first.plus(unit), id);
+                    }
+                }
+                let mut next = sense.waiters;
+                while let Some(at) = next {
+                    let waiter = self.waiters[at];
+                    self.waiters.release(at);
+                    next = waiter.next;
+                    let times = &sense.times;
+                    let times = times.joined(waiter.dispatched, waiter.arrived, now);
+                    let (command, bytes) = (waiter.id, waiter.bytes);
+                    shared.front.deliver(now, command, bytes, &times);
+                }
+            }
+        }
+    }
+}

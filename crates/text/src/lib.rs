@@ -6,3 +6,4 @@ pub mod problem;
 pub mod quantity;
 pub mod terminal;
 pub mod toml;
+pub mod words;

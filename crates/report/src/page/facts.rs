@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use super::markup::{escape, tied};
 use study::review::Review;
-use study::review::results::{DriveFacts, Figures, Point};
+use study::review::results::{DriveFacts, Point};
+use study::review::summary::{self, FirstFigures};
 use text::digits::{bytes_decimal, count, megabytes_a_second, microseconds};
+use text::words::listed;
 
 /// Short names of the drives.
 fn labels(review: &Review) -> Vec<String> {
@@ -14,15 +16,6 @@ fn labels(review: &Review) -> Vec<String> {
         .iter()
         .map(|drive| drive.label.clone())
         .collect()
-}
-
-/// `A, B and C`.
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [front @ .., last] => format!("{} and {last}", front.join(", ")),
-    }
 }
 
 pub(super) fn title(review: &Review) -> String {
@@ -75,7 +68,7 @@ pub(super) fn header(review: &Review, title: &str, lead: &str) -> String {
 
 /// The first figures of each drive.
 pub(super) fn cards(review: &Review) -> String {
-    let headlines = headlines_of_all(review);
+    let headlines = summary::cards(review);
     let mut page = String::from("<div class=\"cards\">\n");
     for (drive, headlines) in headlines.iter().enumerate() {
         page.push_str(&card(review, drive, headlines));
@@ -84,131 +77,7 @@ pub(super) fn cards(review: &Review) -> String {
     page
 }
 
-/// The figures of a chapter's points in one direction on one drive.
-fn all<'a>(
-    review: &'a Review,
-    chapter: &str,
-    drive: usize,
-    direction: &'a str,
-) -> impl Iterator<Item = (&'a Point, &'a Figures)> {
-    let points = review.chapter(chapter).into_iter();
-    points
-        .flat_map(|chapter| &chapter.points)
-        .filter(move |point| point.settings.direction == Some(direction))
-        .filter_map(move |point| {
-            let found = point.results[drive].as_ref()?;
-            let figures = match direction {
-                "read" => found.read.as_ref(),
-                _ => found.write.as_ref(),
-            };
-            Some((point, figures?))
-        })
-}
-
-/// The first figures of a drive: name and value, if it was measured.
-type Headlines = Vec<(&'static str, Option<String>)>;
-
-/// The first figures of every drive. What no drive was asked for is left out; the suites of articles have no chapters
-/// of the usual names, so that the extremes of all that was measured stand in their place.
-fn headlines_of_all(review: &Review) -> Vec<Headlines> {
-    let drives = 0..review.drives.len();
-    let mut all: Vec<Headlines> = drives
-        .clone()
-        .map(|drive| headlines(review, drive).to_vec())
-        .collect();
-    let measured = |all: &[Headlines]| all.iter().flatten().any(|(_, value)| value.is_some());
-    if !measured(&all) {
-        all = drives
-            .map(|drive| extremes(review, drive).to_vec())
-            .collect();
-    }
-    let count = all.first().map_or(0, Vec::len);
-    let kept: Vec<bool> = (0..count)
-        .map(|row| all.iter().any(|one| one[row].1.is_some()))
-        .collect();
-    for one in &mut all {
-        let mut kept = kept.iter();
-        one.retain(|_| kept.next().copied().unwrap_or(true));
-    }
-    all
-}
-
-/// The best of all chapters.
-fn extremes(review: &Review, drive: usize) -> [(&'static str, Option<String>); 6] {
-    let best = |direction: &str, of: fn(&Figures) -> f64| {
-        let points = review.chapters.iter().flat_map(|chapter| &chapter.points);
-        points
-            .filter_map(|point| {
-                let found = point.results[drive].as_ref()?;
-                let figures = match direction {
-                    "read" => found.read.as_ref(),
-                    _ => found.write.as_ref(),
-                };
-                figures.map(of)
-            })
-            .max_by(f64::total_cmp)
-    };
-    let iops =
-        |direction| best(direction, |one| one.iops).map(|most| format!("{} IOPS", count(most)));
-    let rate = |direction| best(direction, |one| one.mb_s).map(megabytes_a_second);
-    let mean = |direction| {
-        let least = best(direction, |one| -one.latency.mean_us);
-        least.map(|least| microseconds(-least))
-    };
-    [
-        ("Reads, shortest mean", mean("read")),
-        ("Writes, shortest mean", mean("write")),
-        ("Reads, peak", iops("read")),
-        ("Writes, peak", iops("write")),
-        ("Reads, fastest", rate("read")),
-        ("Writes, fastest", rate("write")),
-    ]
-}
-
-/// The first figures of a drive in the chapters of the usual suites.
-fn headlines(review: &Review, drive: usize) -> [(&'static str, Option<String>); 7] {
-    let at = |direction, depth: u32| {
-        all(review, "queue-depth", drive, direction)
-            .find(|(point, _)| point.settings.queue_depth == Some(depth))
-            .map(|(_, figures)| figures)
-    };
-    let most = |chapter, direction, of: fn(&Figures) -> f64| {
-        all(review, chapter, drive, direction)
-            .map(|(_, figures)| of(figures))
-            .max_by(f64::total_cmp)
-    };
-    let iops = |direction| {
-        most("queue-depth", direction, |figures| figures.iops)
-            .map(|most| format!("{} IOPS", count(most)))
-    };
-    let mean = |figures: &Figures| microseconds(figures.latency.mean_us);
-    let throughput = |direction| {
-        let of = |chapter| most(chapter, direction, |figures| figures.mb_s).map(megabytes_a_second);
-        let scattered = of("sequential")?;
-        Some(match of("sequential-filled") {
-            Some(filled) if filled != scattered => {
-                format!("{scattered} ({filled} filled in order)")
-            }
-            _ => scattered,
-        })
-    };
-    [
-        ("Random read, QD1", at("read", 1).map(mean)),
-        ("Random write, QD1", at("write", 1).map(mean)),
-        (
-            "99.999th of reads, QD16",
-            at("read", 16)
-                .and_then(|figures| figures.latency.p99_999_us)
-                .map(microseconds),
-        ),
-        ("Random read, peak", iops("read")),
-        ("Random write, peak", iops("write")),
-        ("Sequential read", throughput("read")),
-        ("Sequential write", throughput("write")),
-    ]
-}
-
-fn card(review: &Review, drive: usize, headlines: &Headlines) -> String {
+fn card(review: &Review, drive: usize, headlines: &FirstFigures) -> String {
     let facts = &review.drives[drive];
     let capacity = bytes_decimal(facts.capacity_bytes as f64);
     let kind = [facts.medium.as_str(), &capacity, &facts.interface];

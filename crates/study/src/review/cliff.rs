@@ -1,15 +1,82 @@
-//! The write cliff of a drive, on one with fewer blocks (see [`super::suite`]'s chapter), with each seed: the first is
-//! what is shown.
+//! The write cliff of a drive: from fresh until steady, with each seed; the first is what is shown.
+//!
+//! A large drive takes an hour of virtual time and hundreds of millions of writes to get there, so this runs on a smaller
+//! drive ([`model::media::Medium::shrunk`]: same channels, dies, planes and over-provisioning, smaller blocks). Under
+//! uniform random writes what happens depends on the share of the drive that has been written, so the time axis is
+//! stretched by the same factor; the page says by how much.
 
 use model::Span;
 use model::media::{DriveConfig, Medium};
 
-use super::measure::{Keep, measurement, series};
-use super::results::{Measurement, rounded};
+use super::measure::{measurement, series};
+use super::results::{Measurement, Series, rounded};
 use super::run::{Runner, Task, jobs, rate_of};
-use super::suite::{FILLS, sustained};
 use lab::Plan;
+use statistics::{ROUNDS, steady_state};
+use text::digits::{digits, duration};
 use text::problem::Problems;
+
+/// Capacities written until the end: a drive with much spare area needs four to be steady.
+const FILLS: f64 = 5.0;
+
+/// Rounds of SNIA's rule in one capacity written.
+const ROUNDS_PER_FILL: f64 = 4.0;
+/// Capacities written before the rule is asked: a fresh drive is steady too, until its spare area is used up.
+const FILLS_BEFORE: f64 = 2.0;
+
+/// When the writes met SNIA's rule: the end of the first steady window of five rounds, each a quarter of the capacity,
+/// after two capacities have been written. `None` if they never did.
+fn steady_at(series: &Series) -> Option<f64> {
+    let count = (FILLS * ROUNDS_PER_FILL) as usize;
+    let total: f64 = series.iops.iter().sum();
+    let mut rounds = vec![(0.0, 0.0); count];
+    let mut ends = vec![0.0; count];
+    let mut written = 0.0;
+    for (index, iops) in series.iops.iter().enumerate() {
+        // The round in which the middle of the interval lies.
+        let share = (written + iops / 2.0) / total;
+        let round = ((share * count as f64) as usize).min(count - 1);
+        rounds[round].0 += iops;
+        rounds[round].1 += 1.0;
+        ends[round] = (index + 1) as f64 * series.every_seconds;
+        written += iops;
+    }
+    let first = (FILLS_BEFORE * ROUNDS_PER_FILL) as usize;
+    let means: Vec<f64> = rounds[first..]
+        .iter()
+        .map(|(sum, intervals)| sum / intervals)
+        .collect();
+    let window = steady_state(&means)?;
+    Some(rounded(ends[first + window.first + ROUNDS - 1]))
+}
+
+/// What a reader should know of such a run, in words. (The page says it once for all drives.)
+fn notes(series: &Series) -> Vec<String> {
+    let mut notes = vec![match series.steady_at_seconds {
+        Some(at) => format!(
+            "steady by SNIA's rule after {} of writing (five rounds, each a quarter of the capacity, after two capacities)",
+            duration(at)
+        ),
+        None => format!("not steady by SNIA's rule after {FILLS:.0} capacities written"),
+    }];
+    let smaller = series.scale > 1.0;
+    notes.push(format!(
+        "maxima cover {} writes a point{}",
+        digits(series.ios_an_interval),
+        if smaller {
+            "; a full-size drive would see longer ones"
+        } else {
+            ""
+        }
+    ));
+    if smaller {
+        notes.push(format!(
+            "scaled model: 1/{:.0} of the capacity; time scaled to match; the steady rate may read up to 10 % high",
+            series.scale
+        ));
+    }
+    notes
+}
 
 /// A small drive that stands for a whole one.
 struct Scaled {
@@ -27,7 +94,7 @@ impl Scaled {
 
 impl Runner<'_> {
     /// The cliff with all seeds.
-    pub(super) fn sustained(&self, task: &Task<'_>) -> Result<Measurement, Problems> {
+    pub(super) fn until_steady(&self, task: &Task<'_>) -> Result<Measurement, Problems> {
         let whole = &self.request.drives[task.drive].config;
         let drive = whole.shrunk((self.effort.sustained_writes as f64 * 4096.0 / FILLS) as u64);
         let stretch = whole.capacity_bytes() as f64 / drive.capacity_bytes() as f64;
@@ -74,18 +141,85 @@ impl Runner<'_> {
         };
         let mut bench = self.simulator.bench(&plan.drive, plan.state, seed);
         let outcome = bench.simulate(&plan)?;
-        let mut result = measurement(&[&outcome], Keep::default());
+        let mut result = measurement(&[&outcome], task.spec.keep);
         result.job = text;
         if every > Span::ZERO {
             let threads = outcome.threads.iter().map(|thread| &thread.write);
             let mut over_time = series(threads, every, scaled.stretch, 600);
-            over_time.steady_at_seconds = sustained::steady_at(&over_time);
+            over_time.steady_at_seconds = steady_at(&over_time);
             let writes = scaled.written() / 4096.0 / over_time.iops.len().max(1) as f64;
             over_time.scale = rounded(scaled.stretch);
             over_time.ios_an_interval = rounded(writes);
-            result.notes = sustained::notes(&over_time);
+            result.notes = notes(&over_time);
             result.series = Some(over_time);
         }
         Ok((result, rate_of(&outcome)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(iops: Vec<f64>) -> Series {
+        Series {
+            every_seconds: 2.0,
+            iops,
+            ..Series::default()
+        }
+    }
+
+    #[test]
+    fn notes_say_what_a_smaller_drive_means() {
+        let small = Series {
+            scale: 76.4,
+            ios_an_interval: 30_214.0,
+            steady_at_seconds: Some(11_520.0),
+            ..Series::default()
+        };
+        assert_eq!(
+            notes(&small),
+            [
+                "steady by SNIA's rule after 3 h 12 min of writing (five rounds, each a quarter of the capacity, after two capacities)",
+                "maxima cover 30,214 writes a point; a full-size drive would see longer ones",
+                "scaled model: 1/76 of the capacity; time scaled to match; the steady rate may read up to 10 % high",
+            ]
+        );
+        let whole = Series {
+            scale: 1.0,
+            ios_an_interval: 1_234.0,
+            ..Series::default()
+        };
+        assert_eq!(
+            notes(&whole),
+            [
+                "not steady by SNIA's rule after 5 capacities written",
+                "maxima cover 1234 writes a point",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_fresh_drive_is_not_taken_for_a_steady_one() {
+        // 100 intervals of one share each would be flat throughout: steady at the end of the first window after two of
+        // five capacities, which is 8 + 5 of 20 rounds, 65 intervals.
+        assert_eq!(steady_at(&series(vec![1000.0; 100])), Some(130.0));
+    }
+
+    #[test]
+    fn a_rate_that_keeps_falling_is_not_steady() {
+        let falling = (0..200)
+            .map(|index| 1000.0 * f64::powi(0.985, index))
+            .collect();
+        assert_eq!(steady_at(&series(falling)), None);
+    }
+
+    #[test]
+    fn a_cliff_is_steady_once_it_has_ended() {
+        // Two and a half capacities at full speed, then a fifth of it.
+        let mut iops = vec![1000.0; 50];
+        iops.extend(vec![200.0; 250]);
+        let at = steady_at(&series(iops)).expect("the end is flat");
+        assert!((200.0..=400.0).contains(&at), "{at}");
     }
 }

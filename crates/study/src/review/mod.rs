@@ -1,9 +1,11 @@
 //! A review: drives side by side on standard workloads and on the user's own, and what it says about them in words.
 //!
 //! [`review`] runs everything and returns a [`Review`]; the crate `report` makes a page of it, [`summary`] a
-//! table for the terminal. To add a chapter: a file in `suite/`, a line in its `CHAPTERS`, a chart in the page's
-//! `script/charts.js`, and where it has something to say a file in `verdict/`.
+//! table for the terminal. To add a chapter: a file in `chapters/` and its line there.
 
+mod chapter;
+mod chapters;
+pub mod chart;
 mod cliff;
 pub mod measure;
 mod point;
@@ -11,10 +13,12 @@ mod published;
 pub mod results;
 mod run;
 pub mod sensitivity;
+mod shape;
 mod suite;
 pub mod summary;
 mod verdict;
 
+pub use chapters::{METHOD, sections, spreads, sweeps};
 pub use results::Review;
 pub use run::{Event, Listener, OnBench, Simulator, seed_of};
 pub use suite::{Effort, Suite};
@@ -160,7 +164,7 @@ pub fn review(
         simulator,
         listener,
     };
-    let chapters = runner.chapters()?;
+    let chapters = chapters::run(&runner)?;
     let mut review = Review {
         schema: "drivelab review",
         version: VERSION,
@@ -182,7 +186,7 @@ pub fn review(
         published: published::published(request, &chapters)?,
         chapters,
     };
-    review.verdict = verdict::findings(&review);
+    review.verdict = chapters::findings(&review);
     Ok(review)
 }
 

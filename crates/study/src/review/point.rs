@@ -22,7 +22,7 @@ const ROUNDS: u32 = 3;
 
 impl Runner<'_> {
     /// A point of fixed conditions.
-    pub(super) fn steady(
+    pub(super) fn until_known(
         &self,
         bench: &mut dyn OnBench,
         task: &Task<'_>,
@@ -32,18 +32,7 @@ impl Runner<'_> {
         let mut of_seed: Vec<Vec<Outcome>> = Vec::new();
         of_seed.resize_with(self.effort.seeds.max(1) as usize, Vec::new);
         let mut job = None;
-        let keep = Keep {
-            bands: matches!(
-                spec.chapter,
-                "queue-depth"
-                    | "one-thread"
-                    | "mix"
-                    | "paced"
-                    | "sequential"
-                    | "sequential-filled"
-                    | "virten"
-            ),
-        };
+        let keep = spec.keep;
         let mut ios = spec.ios_of_seed(self.effort);
         for round in 1..=ROUNDS {
             let mut in_full = true;
@@ -65,7 +54,7 @@ impl Runner<'_> {
                 ios *= 2;
             }
         }
-        let mut result = of_seeds(&of_seed, keep, spec.is_deep());
+        let mut result = of_seeds(&of_seed, keep, spec.is_deep);
         result.job = job.unwrap_or_default();
         self.tell_convergence(spec, &mut result);
         Ok(result)

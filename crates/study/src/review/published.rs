@@ -6,12 +6,15 @@
 use model::media::{DriveConfig, Precondition};
 
 use super::Request;
-use super::results::{Chapter, Published, Settings, rounded};
+use super::chapter::Chapter;
+use super::chapters::CHAPTERS;
+use super::results::{ChapterResults, Published, Settings, rounded};
+use super::shape::Shape;
 use crate::ledger::figure::{Clock, Direction, RunFigure, Statistic, What};
 use crate::ledger::published::Point;
 use crate::ledger::{self, SOURCES};
 use text::problem::Problems;
-use workload::job::{BlockSizes, Job, Mix};
+use workload::job::Mix;
 
 /// All that belong to the request's drives.
 ///
@@ -19,7 +22,7 @@ use workload::job::{BlockSizes, Job, Mix};
 /// The ledger does not read (a test sees to it that it does).
 pub(super) fn published(
     request: &Request,
-    chapters: &[Chapter],
+    chapters: &[ChapterResults],
 ) -> Result<Vec<Published>, Problems> {
     let has = |id: &str| chapters.iter().any(|chapter| chapter.id == id);
     let points = ledger::published::points(&ledger::built_in()?)?;
@@ -43,49 +46,53 @@ fn on_charts(
     drive: usize,
     has: &dyn Fn(&str) -> bool,
 ) -> Vec<Published> {
-    let (Some(workload), Some((of, metric, scale))) = (Workload::of(&point.jobs), quantity(point))
-    else {
+    let (Some(shape), Some((of, metric, scale))) = (Shape::of(&point.jobs), quantity(point)) else {
         return Vec::new();
     };
     let source = point.row.split('-').next().unwrap_or_default();
     let source = SOURCES.iter().find(|(id, _)| *id == source);
-    // Of sequential I/O there are two chapters, by the state of the drives.
-    let by_state = |chapter| match (chapter, point.state) {
-        ("sequential", Precondition::Filled | Precondition::Fresh) if has(FILLED) => FILLED,
-        _ => chapter,
-    };
-    let one = |(chapter, settings)| Published {
+    let one = |(chapter, settings): (&dyn Chapter, Settings)| Published {
         drive,
         row: point.row.clone(),
         source: source.map_or_else(String::new, |(id, about)| format!("{id}: {about}")),
         what: point.what.clone(),
         conditions: point.conditions.clone(),
         stands: point.evidence.name(),
-        chapter,
+        chapter: chapter.id(),
         settings,
         of,
         metric,
         value: rounded(point.value * scale),
-        differs: differences(point, chapter, request, drive),
+        differs: differences(point, chapter.state(), request, drive),
     };
-    let charts = workload.charts().into_iter();
-    let charts = charts.map(|(chapter, settings)| (by_state(chapter), settings));
-    charts
-        .filter(|(chapter, _)| has(chapter))
+    let all = CHAPTERS.iter().filter(|chapter| has(chapter.id()));
+    let all: Vec<(&dyn Chapter, Settings)> = all
+        .filter_map(|&chapter| Some((chapter, chapter.shows(&shape)?)))
+        .collect();
+    // Of chapters that run the same in different states the one whose state is nearer.
+    let nearer = |(chapter, settings): &(&dyn Chapter, Settings)| {
+        let fits = |state| like(state, point.state);
+        fits(chapter.state())
+            || !all
+                .iter()
+                .any(|(other, same)| same == settings && fits(other.state()))
+    };
+    all.iter()
+        .filter(|one| nearer(one))
+        .cloned()
         .map(one)
         .collect()
 }
 
-/// The chapter of sequential I/O on drives that were filled in order; the others begin in the steady state.
-const FILLED: &str = "sequential-filled";
+/// Whether drives in one state are as in another where what lies in order matters: a new one and one filled in order.
+fn like(here: Precondition, there: Precondition) -> bool {
+    let in_order = |state| matches!(state, Precondition::Filled | Precondition::Fresh);
+    in_order(here) == in_order(there)
+}
 
 /// What was otherwise than in the review, in words.
-fn differences(point: &Point, chapter: &str, request: &Request, drive: usize) -> Vec<String> {
+fn differences(point: &Point, here: Precondition, request: &Request, drive: usize) -> Vec<String> {
     let mut all = Vec::new();
-    let here = match chapter {
-        FILLED => Precondition::Filled,
-        _ => Precondition::Steady,
-    };
     // Memory that is written in place is the same drive in any state, and what is read at random is scattered anyway.
     let in_place = matches!(request.drives[drive].config, DriveConfig::XPoint(_));
     let scattered = point.state == Precondition::Filled
@@ -144,111 +151,13 @@ fn quantity(point: &Point) -> Option<(&'static str, &'static str, f64)> {
     Some((of, metric, scale))
 }
 
-/// What the jobs of a run come to together.
-struct Workload {
-    mix: Mix,
-    random: bool,
-    bytes: u64,
-    align: u64,
-    read_percent: u32,
-    depth: u32,
-    threads: u32,
-}
-
-/// Less of a drive than this, and it is no workload over the drive.
-const LEAST_SPAN: u64 = 64 << 20;
-
-impl Workload {
-    /// `None` where they are unlike each other, paced, or keep to a few places.
-    fn of(jobs: &[Job]) -> Option<Workload> {
-        let first = jobs.first()?;
-        let way = usize::from(first.mix == Mix::Write);
-        let BlockSizes::Fixed(bytes) = first.block_sizes[way] else {
-            return None;
-        };
-        let like = |job: &Job| {
-            let small = match job.size {
-                Some(workload::job::Extent::Bytes(size)) => size < LEAST_SPAN,
-                _ => false,
-            };
-            job.mix == first.mix
-                && job.random == first.random
-                && job.block_sizes == first.block_sizes
-                && job.rate.iter().all(Option::is_none)
-                && !small
-        };
-        jobs.iter().all(like).then(|| Workload {
-            mix: first.mix,
-            random: first.random,
-            bytes: u64::from(bytes),
-            align: u64::from(first.block_align[way]),
-            read_percent: first.read_percent,
-            depth: jobs.iter().map(|job| job.iodepth * job.numjobs).sum(),
-            threads: jobs.iter().map(|job| job.numjobs).sum(),
-        })
-    }
-
-    /// The chapters whose points run this workload, and the settings of the point.
-    fn charts(&self) -> Vec<(&'static str, Settings)> {
-        let direction = match self.mix {
-            Mix::Read => "read",
-            Mix::Write => "write",
-            Mix::ReadWrite => "mix",
-            Mix::Trim | Mix::TrimWrite => return Vec::new(),
-        };
-        let settings = Settings {
-            direction: Some(direction),
-            pattern: Some(if self.random { "random" } else { "sequential" }),
-            block_bytes: Some(self.bytes),
-            queue_depth: Some(self.depth),
-            threads: Some(self.threads),
-            ..Settings::default()
-        };
-        let small = self.random && self.bytes == 4096;
-        if self.mix == Mix::ReadWrite {
-            let read_percent = Some(self.read_percent);
-            let mix = Settings {
-                read_percent,
-                ..settings
-            };
-            return match small && self.depth == 16 {
-                true => vec![("mix", mix)],
-                false => Vec::new(),
-            };
-        }
-        let mut charts = Vec::new();
-        if self.depth == 1 && (512..=1 << 20).contains(&self.bytes) {
-            let alignment = match self.align {
-                align if align >= self.bytes => "block",
-                _ => "sector",
-            };
-            let alignment = Some(alignment);
-            charts.push((
-                "block-size",
-                Settings {
-                    alignment,
-                    ..settings.clone()
-                },
-            ));
-        }
-        if small && self.threads >= self.depth.min(4) {
-            charts.push(("queue-depth", settings.clone()));
-        }
-        if small && self.threads == 1 {
-            charts.push(("one-thread", settings.clone()));
-        }
-        if !self.random && self.bytes == 128 << 10 && self.threads == 1 {
-            charts.push(("sequential", settings));
-        }
-        charts
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::review::Suite;
     use catalogue;
+
+    const FILLED: &str = "sequential-filled";
 
     fn of(drive: &str) -> Vec<Published> {
         let request = Request {
@@ -261,7 +170,7 @@ mod tests {
             yours: Vec::new(),
             only_yours: false,
         };
-        let chapters: Vec<Chapter> = [
+        let chapters: Vec<ChapterResults> = [
             "block-size",
             "queue-depth",
             "one-thread",
@@ -269,7 +178,7 @@ mod tests {
             FILLED,
             "mix",
         ]
-        .map(|id| Chapter {
+        .map(|id| ChapterResults {
             id,
             title: "",
             points: Vec::new(),

@@ -59,7 +59,7 @@ pub struct Review {
     /// Published figures of these drives, for the charts that show the same quantity of the same workload.
     pub published: Vec<Published>,
     /// The measurements.
-    pub chapters: Vec<Chapter>,
+    pub chapters: Vec<ChapterResults>,
 }
 
 /// A published figure of the ledger, where a chart can show it.
@@ -202,7 +202,7 @@ pub struct Finding {
 
 /// Points that belong together.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Chapter {
+pub struct ChapterResults {
     /// Short name, also the anchor in the page.
     pub id: &'static str,
     /// Heading.
@@ -304,6 +304,22 @@ pub struct Measurement {
     /// The same with each seed alone, where there are several: the verdict asks them.
     #[serde(skip)]
     pub each: Vec<Measurement>,
+}
+
+impl Measurement {
+    /// The figures of one direction: `read` or `write`.
+    pub fn of(&self, direction: &str) -> Option<&Figures> {
+        match direction {
+            "read" => self.read.as_ref(),
+            _ => self.write.as_ref(),
+        }
+    }
+
+    /// Reads and writes a second.
+    pub fn iops(&self) -> f64 {
+        let of = |figures: &Option<Figures>| figures.as_ref().map_or(0.0, |figures| figures.iops);
+        of(&self.read) + of(&self.write)
+    }
 }
 
 /// One direction of a measurement.
@@ -491,8 +507,31 @@ impl Review {
     }
 
     /// The chapter of this id.
-    pub fn chapter(&self, id: &str) -> Option<&Chapter> {
+    pub fn chapter(&self, id: &str) -> Option<&ChapterResults> {
         self.chapters.iter().find(|chapter| chapter.id == id)
+    }
+
+    /// The points of a chapter, if there are any.
+    pub fn points(&self, chapter: &str) -> impl Iterator<Item = &Point> {
+        let chapter = self.chapter(chapter).into_iter();
+        chapter.flat_map(|chapter| &chapter.points)
+    }
+
+    /// The first point of a chapter that is wanted.
+    pub(crate) fn find(&self, chapter: &str, wanted: impl Fn(&Point) -> bool) -> Option<&Point> {
+        self.points(chapter).find(|point| wanted(point))
+    }
+
+    /// The most that a drive did in a direction over a chapter's points.
+    pub(crate) fn most(
+        &self,
+        (chapter, drive, direction): (&str, usize, &str),
+        figure: impl Fn(&Figures) -> f64,
+    ) -> Option<f64> {
+        let points = self.points(chapter);
+        let points = points.filter(|point| point.settings.direction == Some(direction));
+        let figures = points.filter_map(|point| point.results[drive].as_ref()?.of(direction));
+        figures.map(figure).max_by(f64::total_cmp)
     }
 }
 

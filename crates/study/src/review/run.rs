@@ -6,21 +6,18 @@
 //! which drives stand beside. All drives meet the same seeds, that is, the same accesses, but for a run that turns out
 //! too short on a drive: it is made again with another seed.
 
-use model::host::Engine;
 use model::media::{DriveConfig, Precondition};
 use model::{Span, Stream};
 use rayon::prelude::*;
 
-use super::measure::{Keep, measurement};
-use super::results::{Chapter, Measurement, Point, Settings};
-use super::suite::{self, CHAPTERS, Effort, PointSpec, Saturation, paced_points, sustained_point};
-use super::{Request, Workload, Yours};
+use super::Request;
+use super::results::{Measurement, Point};
+use super::suite::{Course, Effort, PointSpec};
 use lab::replay::ReplayPlan;
-use lab::{Outcome, Plan, ThreadOutcome};
+use lab::{Outcome, Plan};
 use text::problem::Problems;
 use workload::fio::{self, Surroundings};
 use workload::job::Job;
-use workload::replay::{Beyond, Pace};
 use workload::trace::Trace;
 
 /// What turns plans into outcomes: [`super::Virtual`], or something simpler in a test.
@@ -77,44 +74,32 @@ pub(super) struct Runner<'a> {
     pub(super) listener: Listener<'a>,
 }
 
+/// What was found so far.
+pub(super) struct Found<'a> {
+    pub(super) drives: usize,
+    /// Points, each with the id of its chapter.
+    pub(super) points: &'a [(&'static str, Point)],
+}
+
+impl<'a> Found<'a> {
+    /// The points of a chapter.
+    pub(super) fn points(&self, chapter: &str) -> impl Iterator<Item = &'a Point> {
+        let points = self.points.iter();
+        points.filter_map(move |(id, point)| (*id == chapter).then_some(point))
+    }
+}
+
 /// The seed of a point; below 2^53, so that every JSON reader keeps it.
 pub fn seed_of(review: u64, point: &str) -> u64 {
     Stream::new(review, point).bits() >> 12
 }
 
 impl Runner<'_> {
-    /// All chapters that have points.
-    pub(super) fn chapters(&self) -> Result<Vec<Chapter>, Problems> {
-        let suite = if self.request.only_yours {
-            Vec::new()
-        } else {
-            suite::points(self.request.suite, self.effort)
-        };
-        let mut points = self.run_all(&suite)?;
-        if self.request.suite.goes_on() && !self.request.only_yours {
-            let saturations: Vec<Saturation> = (0..self.request.drives.len())
-                .map(|drive| saturation(&points, drive))
-                .collect();
-            let paced = paced_points(self.effort, &saturations);
-            points.extend(self.run_all(&paced)?);
-            points.extend(self.run_all(&[sustained_point()])?);
-        }
-        points.extend(self.yours()?);
-        let chapters = CHAPTERS.map(|(id, title)| {
-            let mine = points.iter().filter(|(chapter, _)| *chapter == id);
-            Chapter {
-                id,
-                title,
-                points: mine.map(|(_, point)| point.clone()).collect(),
-            }
-        });
-        Ok(chapters
-            .into_iter()
-            .filter(|chapter| !chapter.points.is_empty())
-            .collect())
-    }
-
-    fn run_all(&self, specs: &[PointSpec]) -> Result<Vec<(&'static str, Point)>, Problems> {
+    /// The points, each with its chapter.
+    pub(super) fn run_all(
+        &self,
+        specs: &[PointSpec],
+    ) -> Result<Vec<(&'static str, Point)>, Problems> {
         let drives = self.request.drives.len();
         let series = self.series(specs);
         (self.listener)(Event::Planned(
@@ -196,12 +181,14 @@ impl Runner<'_> {
             };
             let name = format!("{} {}", sheet.id, spec.name);
             (self.listener)(Event::Begun(&name));
-            results.push(if spec.chapter == "sustained" {
-                self.sustained(&task)?
-            } else {
-                let bench = bench
-                    .get_or_insert_with(|| self.simulator.bench(&sheet.config, spec.state, seed));
-                self.steady(bench.as_mut(), &task)?
+            results.push(match spec.course {
+                Course::UntilSteady => self.until_steady(&task)?,
+                Course::UntilKnown => {
+                    let bench = bench.get_or_insert_with(|| {
+                        self.simulator.bench(&sheet.config, spec.state, seed)
+                    });
+                    self.until_known(bench.as_mut(), &task)?
+                }
             });
             (self.listener)(Event::Done(&name));
         }
@@ -232,113 +219,6 @@ impl Runner<'_> {
     pub(super) fn seed(&self, run: &str) -> u64 {
         seed_of(self.request.seed, run)
     }
-
-    /// The user's own workloads: a point for each job of each file, or for each group of jobs that report as one.
-    fn yours(&self) -> Result<Vec<(&'static str, Point)>, Problems> {
-        let drives = self.request.drives.len();
-        let tasks: Vec<(usize, usize)> = (0..self.request.yours.len())
-            .flat_map(|file| (0..drives).map(move |drive| (file, drive)))
-            .collect();
-        (self.listener)(Event::Planned(tasks.len()));
-        let outcomes: Vec<Outcome> = tasks
-            .par_iter()
-            .with_max_len(1)
-            .map(|&(file, drive)| self.one_of_yours(file, drive))
-            .collect::<Result<_, _>>()?;
-        let mut points = Vec::new();
-        for (file, yours) in self.request.yours.iter().enumerate() {
-            let by_drive = &outcomes[file * drives..(file + 1) * drives];
-            points.extend(self.points_of(yours, by_drive));
-        }
-        Ok(points)
-    }
-
-    fn one_of_yours(&self, file: usize, drive: usize) -> Result<Outcome, Problems> {
-        let yours = &self.request.yours[file];
-        let sheet = &self.request.drives[drive];
-        let seed = seed_of(self.request.seed, &yours.source);
-        let name = format!("{} {}", sheet.id, yours.source);
-        (self.listener)(Event::Begun(&name));
-        let state = Precondition::Steady;
-        let host = self.request.host_of(drive);
-        let outcome = match &yours.workload {
-            Workload::Jobs(jobs) => {
-                let plan = Plan {
-                    drive: sheet.config.clone(),
-                    state,
-                    host,
-                    jobs: jobs.clone(),
-                    seed,
-                    series_every: Span::ZERO,
-                };
-                self.simulator
-                    .bench(&plan.drive, state, seed)
-                    .simulate(&plan)
-            }
-            Workload::Trace(trace) => {
-                let plan = ReplayPlan {
-                    name: sheet.id.clone(),
-                    drive: sheet.config.clone(),
-                    state,
-                    host,
-                    engine: Engine::default(),
-                    threads: None,
-                    pace: Pace::of(trace),
-                    beyond: Beyond::Wrap,
-                    seed,
-                    series_every: Span::ZERO,
-                };
-                self.simulator.replay(trace, &plan)
-            }
-        };
-        (self.listener)(Event::Done(&name));
-        outcome
-    }
-
-    fn points_of(&self, yours: &Yours, by_drive: &[Outcome]) -> Vec<(&'static str, Point)> {
-        let Some(first) = by_drive.first() else {
-            return Vec::new();
-        };
-        // The reporting group, and which of its jobs where they are not reported as one.
-        let row_of = |thread: &ThreadOutcome| {
-            let job = match &yours.workload {
-                Workload::Jobs(jobs) if !jobs[thread.job].group_reporting => Some(thread.job),
-                Workload::Jobs(_) | Workload::Trace(_) => None,
-            };
-            (thread.group, job)
-        };
-        let mut rows: Vec<(u32, Option<usize>)> = first.threads.iter().map(row_of).collect();
-        rows.dedup();
-        let point = |row: &(u32, Option<usize>)| {
-            let job = match &yours.workload {
-                Workload::Jobs(jobs) => first
-                    .threads
-                    .iter()
-                    .find(|thread| row_of(thread) == *row)
-                    .map_or("", |thread| jobs[thread.job].name.as_str()),
-                Workload::Trace(_) => "as recorded",
-            };
-            let results = by_drive.iter().map(|outcome| {
-                let mut alone = outcome.clone();
-                alone.threads.retain(|thread| row_of(thread) == *row);
-                let mut result = measurement(&[&alone], Keep { bands: true });
-                result.job = yours.text.clone();
-                Some(result)
-            });
-            let point = Point {
-                name: format!("yours/{}/{job}", yours.source),
-                settings: Settings {
-                    source: Some(yours.source.clone()),
-                    ..Settings::default()
-                },
-                state: Precondition::Steady.name(),
-                seed: seed_of(self.request.seed, &yours.source),
-                results: results.collect(),
-            };
-            ("yours", point)
-        };
-        rows.iter().map(point).collect()
-    }
 }
 
 /// A suite's own job text, read back.
@@ -366,36 +246,6 @@ pub(super) fn rate_of(outcome: &Outcome) -> f64 {
     threads
         .map(|thread| thread.read.iops() + thread.write.iops())
         .sum()
-}
-
-/// The most that a drive did by queue depth and mix.
-fn saturation(points: &[(&'static str, Point)], drive: usize) -> Saturation {
-    let most = |direction: &str| {
-        points
-            .iter()
-            .filter(|(chapter, point)| {
-                *chapter == "queue-depth" && point.settings.direction == Some(direction)
-            })
-            .filter_map(|(_, point)| point.results[drive].as_ref())
-            .map(total_iops)
-            .max_by(f64::total_cmp)
-    };
-    let mix = points
-        .iter()
-        .find(|(chapter, point)| *chapter == "mix" && point.settings.read_percent == Some(70))
-        .and_then(|(_, point)| point.results[drive].as_ref())
-        .map(total_iops);
-    Saturation {
-        read: most("read"),
-        mix,
-        write: most("write"),
-    }
-}
-
-/// Reads and writes a second.
-pub(super) fn total_iops(result: &Measurement) -> f64 {
-    let of = |figures: &Option<super::results::Figures>| figures.as_ref().map_or(0.0, |f| f.iops);
-    of(&result.read) + of(&result.write)
 }
 
 #[cfg(test)]

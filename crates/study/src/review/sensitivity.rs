@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::Request;
 use super::measure::{Keep, measurement};
 use super::results::{Measurement, rounded};
-use super::run::{Event, Listener, total_iops};
+use super::run::{Event, Listener};
 use crate::fit::Parameter;
 use catalogue::{DriveSheet, Kind};
 use lab::{Plan, simulate};
@@ -62,14 +62,14 @@ const HEADLINES: [Headline; 7] = [
         reads: 100,
         depth: 64,
         bytes: 4096,
-        of: |found| Some(total_iops(found)),
+        of: |found| Some(found.iops()),
     },
     Headline {
         name: "4 KiB random write, QD64: IOPS",
         reads: 0,
         depth: 64,
         bytes: 4096,
-        of: |found| Some(total_iops(found)),
+        of: |found| Some(found.iops()),
     },
     Headline {
         name: "70/30 mix, QD16: 99th of reads",

@@ -1,225 +1,25 @@
-//! A review as a table on the terminal: the figures that most readers look for first.
+//! The figures that most readers look for first: a review as a table on the terminal, and on its drives' cards.
 
 use comfy_table::{Cell, CellAlignment, Table};
 
+use super::chapter::Row;
+use super::chapters::CHAPTERS;
 use super::results::{Figures, Measurement, Point, Review};
 use text::digits::{count, megabytes_a_second, microseconds};
 use text::terminal::{self, Width};
 
-/// A row: what it is, and the figure of one drive's measurement.
-struct Row {
-    name: &'static str,
-    value: fn(&Review, usize) -> Option<String>,
-}
+/// Rows that are about the drives' models.
+type Words = fn(&Review, usize) -> String;
 
-const ROWS: [Row; 17] = [
-    Row {
-        name: "4 KiB random read, QD1: mean",
-        value: |review, drive| {
-            depth(review, drive, "read", 1).map(|f| microseconds(f.latency.mean_us))
-        },
-    },
-    Row {
-        name: "4 KiB random write, QD1: mean",
-        value: |review, drive| {
-            depth(review, drive, "write", 1).map(|f| microseconds(f.latency.mean_us))
-        },
-    },
-    Row {
-        name: "4 KiB random read: peak IOPS (reached at)",
-        value: |review, drive| iops_at(review, drive, "read"),
-    },
-    Row {
-        name: "4 KiB random write: peak IOPS (reached at)",
-        value: |review, drive| iops_at(review, drive, "write"),
-    },
-    Row {
-        name: "4 KiB random read, QD16: 99th",
-        value: |review, drive| {
-            depth(review, drive, "read", 16)?
-                .latency
-                .p99_us
-                .map(microseconds)
-        },
-    },
-    Row {
-        name: "4 KiB random read, QD16: 99.999th",
-        value: |review, drive| {
-            depth(review, drive, "read", 16)?
-                .latency
-                .p99_999_us
-                .map(microseconds)
-        },
-    },
-    Row {
-        name: "4 KiB random write, QD16: 99.999th",
-        value: |review, drive| {
-            depth(review, drive, "write", 16)?
-                .latency
-                .p99_999_us
-                .map(microseconds)
-        },
-    },
-    Row {
-        name: "70/30 mix, 16 threads",
-        value: |review, drive| {
-            let point = find(review, "mix", |point| {
-                point.settings.read_percent == Some(70)
-            })?;
-            let total = super::run::total_iops(point.results[drive].as_ref()?);
-            Some(format!("{} IOPS", count(total)))
-        },
-    },
-    Row {
-        name: "70/30 mix: 99th of reads",
-        value: |review, drive| {
-            let point = find(review, "mix", |point| {
-                point.settings.read_percent == Some(70)
-            })?;
-            let read = point.results[drive].as_ref()?.read.as_ref()?;
-            read.latency.p99_us.map(microseconds)
-        },
-    },
-    Row {
-        name: "128 KiB sequential read, overwritten at random: most",
-        value: |review, drive| {
-            most(review, "sequential", drive, "read").map(|(_, best)| megabytes_a_second(best.mb_s))
-        },
-    },
-    Row {
-        name: "128 KiB sequential read, filled in order: most",
-        value: |review, drive| {
-            most(review, "sequential-filled", drive, "read")
-                .map(|(_, best)| megabytes_a_second(best.mb_s))
-        },
-    },
-    Row {
-        name: "128 KiB sequential write, overwritten at random: most",
-        value: |review, drive| {
-            most(review, "sequential", drive, "write")
-                .map(|(_, best)| megabytes_a_second(best.mb_s))
-        },
-    },
-    Row {
-        name: "128 KiB sequential write, filled in order: most",
-        value: |review, drive| {
-            most(review, "sequential-filled", drive, "write")
-                .map(|(_, best)| megabytes_a_second(best.mb_s))
-        },
-    },
-    Row {
-        name: "Random write: fresh, then steady",
-        value: cliff,
-    },
-    Row {
-        name: "Write amplification, steady",
-        value: |review, drive| {
-            let point = find(review, "queue-depth", |point| {
-                point.settings.direction == Some("write") && point.settings.queue_depth == Some(16)
-            })?;
-            let factor = point.results[drive].as_ref()?.write_amplification?;
-            Some(format!("{factor:.2}"))
-        },
-    },
-    Row {
-        name: "Model (see `drivelab show`)",
-        value: |review, drive| Some(review.drives[drive].support.grade.to_owned()),
-    },
-    Row {
-        name: "Figures of the model that are assumed",
-        value: |review, drive| {
-            let kinds = review.drives[drive].kinds;
-            Some(format!("{} of {}", kinds.assumed, kinds.all()))
-        },
-    },
+const MODEL: [(&str, Words); 2] = [
+    ("Model (see `drivelab show`)", |review, drive| {
+        review.drives[drive].support.grade.to_owned()
+    }),
+    ("Figures of the model that are assumed", |review, drive| {
+        let kinds = review.drives[drive].kinds;
+        format!("{} of {}", kinds.assumed, kinds.all())
+    }),
 ];
-
-/// The first point of a chapter that has these settings.
-pub(super) fn find<'a>(
-    review: &'a Review,
-    chapter: &str,
-    wanted: impl Fn(&Point) -> bool,
-) -> Option<&'a Point> {
-    review
-        .chapter(chapter)?
-        .points
-        .iter()
-        .find(|point| wanted(point))
-}
-
-/// The figures of one direction.
-pub(super) fn figures<'a>(result: &'a Measurement, direction: &str) -> Option<&'a Figures> {
-    match direction {
-        "read" => result.read.as_ref(),
-        _ => result.write.as_ref(),
-    }
-}
-
-/// 4 KiB random I/O at a queue depth.
-pub(super) fn depth<'a>(
-    review: &'a Review,
-    drive: usize,
-    direction: &str,
-    depth: u32,
-) -> Option<&'a Figures> {
-    let point = find(review, "queue-depth", |point| {
-        point.settings.direction == Some(direction) && point.settings.queue_depth == Some(depth)
-    })?;
-    figures(point.results[drive].as_ref()?, direction)
-}
-
-/// The depth at which a drive did most, and its figures there.
-fn most<'a>(
-    review: &'a Review,
-    chapter: &str,
-    drive: usize,
-    direction: &str,
-) -> Option<(u32, &'a Figures)> {
-    let points = &review.chapter(chapter)?.points;
-    points
-        .iter()
-        .filter(|point| point.settings.direction == Some(direction))
-        .filter_map(|point| {
-            let figures = figures(point.results[drive].as_ref()?, direction)?;
-            Some((point.settings.queue_depth?, figures))
-        })
-        .max_by(|a, b| a.1.iops.total_cmp(&b.1.iops))
-}
-
-/// The most I/Os a second, and the least depth that comes within 3 % of it.
-fn iops_at(review: &Review, drive: usize, direction: &str) -> Option<String> {
-    let (_, best) = most(review, "queue-depth", drive, direction)?;
-    let points = &review.chapter("queue-depth")?.points;
-    let enough = points.iter().find(|point| {
-        let figures = point.results[drive]
-            .as_ref()
-            .and_then(|found| figures(found, direction));
-        point.settings.direction == Some(direction)
-            && figures.is_some_and(|figures| figures.iops >= 0.97 * best.iops)
-    })?;
-    let depth = enough.settings.queue_depth?;
-    Some(format!("{} IOPS (QD{depth})", count(best.iops)))
-}
-
-/// The first and the last rate of the sustained-write chapter.
-pub(super) fn ends_of_cliff(result: &Measurement) -> Option<(f64, f64)> {
-    let series = result.series.as_ref()?;
-    let count = series.iops.len();
-    if count < 8 {
-        return None;
-    }
-    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
-    Some((
-        mean(&series.iops[..count / 8]),
-        mean(&series.iops[count - count / 4..]),
-    ))
-}
-
-fn cliff(review: &Review, drive: usize) -> Option<String> {
-    let point = find(review, "sustained", |_| true)?;
-    let (first, last) = ends_of_cliff(point.results[drive].as_ref()?)?;
-    Some(format!("{} → {} IOPS", count(first), count(last)))
-}
 
 /// The table: a column for each drive.
 pub fn table(review: &Review, width: Width) -> String {
@@ -229,7 +29,9 @@ pub fn table(review: &Review, width: Width) -> String {
         .iter()
         .map(|drive| Cell::new(&drive.id).set_alignment(CellAlignment::Right));
     table.set_header(std::iter::once(Cell::new("")).chain(names));
-    for row in &ROWS {
+    let mut rows: Vec<&Row> = CHAPTERS.iter().flat_map(|chapter| chapter.rows()).collect();
+    rows.sort_by_key(|row| row.topic);
+    for row in rows {
         let values = (0..review.drives.len()).map(|drive| (row.value)(review, drive));
         let values: Vec<Option<String>> = values.collect();
         // A suite need not have every chapter.
@@ -237,19 +39,19 @@ pub fn table(review: &Review, width: Width) -> String {
             add(&mut table, row.name, values);
         }
     }
-    for chapter in ["virten", "perftest"] {
-        for point in review
-            .chapter(chapter)
-            .into_iter()
-            .flat_map(|one| &one.points)
-        {
-            let name = point.name.split_once('/').map_or("", |(_, name)| name);
-            let values = point
-                .results
-                .iter()
-                .map(|result| headline(point, result.as_ref()?));
-            add(&mut table, name, values.collect());
+    for (name, value) in MODEL {
+        let values = (0..review.drives.len()).map(|drive| Some(value(review, drive)));
+        add(&mut table, name, values.collect());
+    }
+    for point in review.chapters.iter().flat_map(|one| &one.points) {
+        if point.settings.headline.is_empty() {
+            continue;
         }
+        let values = point
+            .results
+            .iter()
+            .map(|result| headline(point, result.as_ref()?));
+        add(&mut table, own_name(point), values.collect());
     }
     add_yours(&mut table, review);
     // The names of the rows give way, figures do not.
@@ -267,15 +69,15 @@ fn add_yours(table: &mut Table, review: &Review) {
         }),
         (": 99th", |figures| figures.latency.p99_us.map(microseconds)),
     ];
-    let chapter = review.chapter("yours");
-    for point in chapter.into_iter().flat_map(|one| &one.points) {
-        let name = point.name.split_once('/').map_or("", |(_, name)| name);
+    let points = review.chapters.iter().flat_map(|one| &one.points);
+    for point in points.filter(|point| point.settings.source.is_some()) {
+        let name = own_name(point);
         for direction in ["read", "write"] {
             for (what, value) in shown {
                 let values = point
                     .results
                     .iter()
-                    .map(|result| value(figures(result.as_ref()?, direction)?));
+                    .map(|result| value(result.as_ref()?.of(direction)?));
                 let values: Vec<Option<String>> = values.collect();
                 if values.iter().any(Option::is_some) {
                     let name = format!("{}, {direction}s{what}", shortened(name));
@@ -284,6 +86,11 @@ fn add_yours(table: &mut Table, review: &Review) {
             }
         }
     }
+}
+
+/// The name of a point within its chapter.
+fn own_name(point: &Point) -> &str {
+    point.name.split_once('/').map_or("", |(_, name)| name)
 }
 
 /// The end of a long name, where the job's own is.
@@ -307,7 +114,7 @@ fn add(table: &mut Table, name: &str, values: Vec<Option<String>>) {
 
 /// What the source of a workload prints of it.
 fn headline(point: &Point, result: &Measurement) -> Option<String> {
-    let figures = figures(result, point.settings.direction?)?;
+    let figures = result.of(point.settings.direction?)?;
     let shown = point.settings.headline.iter().map(|name| match *name {
         "mb_s" => Some(megabytes_a_second(figures.mb_s)),
         "p99_us" => figures
@@ -322,4 +129,57 @@ fn headline(point: &Point, result: &Measurement) -> Option<String> {
     });
     let shown: Vec<String> = shown.flatten().collect();
     (!shown.is_empty()).then(|| shown.join(", "))
+}
+
+/// The first figures of a drive: name and value, if it was measured.
+pub type FirstFigures = Vec<(&'static str, Option<String>)>;
+
+/// The first figures of every drive. What no drive was asked for is left out; the suites of articles have no chapters
+/// that have any, so that the extremes of all that was measured stand in their place.
+pub fn cards(review: &Review) -> Vec<FirstFigures> {
+    let drives = 0..review.drives.len();
+    let of_chapters = |drive| -> FirstFigures {
+        let chapters = CHAPTERS.iter();
+        chapters
+            .flat_map(|chapter| chapter.card(review, drive))
+            .collect()
+    };
+    let mut all: Vec<FirstFigures> = drives.clone().map(of_chapters).collect();
+    if !all.iter().flatten().any(|(_, value)| value.is_some()) {
+        all = drives.map(|drive| extremes(review, drive)).collect();
+    }
+    let count = all.first().map_or(0, Vec::len);
+    let kept: Vec<bool> = (0..count)
+        .map(|row| all.iter().any(|one| one[row].1.is_some()))
+        .collect();
+    for one in &mut all {
+        let mut kept = kept.iter();
+        one.retain(|_| kept.next().copied().unwrap_or(true));
+    }
+    all
+}
+
+/// The best of all chapters.
+fn extremes(review: &Review, drive: usize) -> FirstFigures {
+    let best = |direction: &str, of: fn(&Figures) -> f64| {
+        let points = review.chapters.iter().flat_map(|chapter| &chapter.points);
+        points
+            .filter_map(|point| point.results[drive].as_ref()?.of(direction).map(of))
+            .max_by(f64::total_cmp)
+    };
+    let iops =
+        |direction| best(direction, |one| one.iops).map(|most| format!("{} IOPS", count(most)));
+    let rate = |direction| best(direction, |one| one.mb_s).map(megabytes_a_second);
+    let mean = |direction| {
+        let least = best(direction, |one| -one.latency.mean_us);
+        least.map(|least| microseconds(-least))
+    };
+    vec![
+        ("Reads, shortest mean", mean("read")),
+        ("Writes, shortest mean", mean("write")),
+        ("Reads, peak", iops("read")),
+        ("Writes, peak", iops("write")),
+        ("Reads, fastest", rate("read")),
+        ("Writes, fastest", rate("write")),
+    ]
 }

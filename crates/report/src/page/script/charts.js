@@ -1,5 +1,6 @@
 "use strict";
-// What each chart shows: its choices, and from a choice its lines and its table.
+// What each kind of chart shows: its choices, and from a choice its lines and its table. Which charts there are, and of
+// what, the chapters of the review say.
 const charts = (() => {
   const { review, metrics, shown } = data;
   const THROUGHPUT = ["iops", "mb_s"];
@@ -22,12 +23,11 @@ const charts = (() => {
   const FEW = "Too few samples for this percentile";
   const FULL = review.suite === "full" ? "." : "; run --suite full.";
 
-  // Why a drive has no value at a metric: the ten-sample rule.
-  function absent(view, metric) {
-    if (!metric.startsWith("p")) return "";
-    const without = view.lines.filter((line) => line.points.length && line.points.every(([, y]) => y === null));
-    const some = view.lines.some((line) => line.points.some(([, y]) => y === null));
-    if (without.length) return `${FEW}: ${without.map((line) => line.name).join(", ")}${FULL}`;
+  // Why a drive has no value at a percentile: the ten-sample rule. `lines` are { name, values }, with null for too few.
+  function absent(lines) {
+    const without = lines.filter(({ values }) => values.length && values.every((y) => y === null));
+    const some = lines.some(({ values }) => values.includes(null));
+    if (without.length) return `${FEW}: ${without.map(({ name }) => name).join(", ")}${FULL}`;
     return some ? `${FEW} at some points${FULL}` : "";
   }
 
@@ -45,73 +45,93 @@ const charts = (() => {
     };
   }
 
-  const blockSize = {
-    choices: [
-      choice("pattern", "Access", ["random", "Random"], ["sequential", "Sequential"]),
-      direction,
-      choice("alignment", "Offsets", ["block", "Block-aligned"], ["sector", "512 B-aligned"]),
-      show("mb_s", "iops", "mean", "p50", "p99"),
-      scale,
-    ],
-    state: { pattern: "random", direction: "read", alignment: "block", metric: "mb_s", scale: "log10" },
-    view(state) {
-      const points = data.points("block-size", {
-        pattern: state.pattern, direction: state.direction, alignment: state.alignment,
-      });
-      const metric = metrics[state.metric];
-      const x = { kind: "log2", label: "Block size", name: "Block size", format: format.bytes };
-      const value = (point, drive, name) => data.value(point, drive, state.direction, name);
-      return {
-        x,
-        y: { kind: state.scale, label: metric.axis, format: metric.format },
-        lines: lines(points, "block_bytes", (point, drive) => value(point, drive, state.metric),
-          (point, drive) => data.band(point, drive, state.direction, state.metric)),
-        published: published.points("block-size", { pattern: state.pattern, alignment: state.alignment },
-          state.direction, state.metric, "block_bytes"),
-        table: figuresTable(`${state.pattern} ${state.direction}s at queue depth 1`, x, points, "block_bytes", value),
-      };
-    },
+  const FORMATS = {
+    bytes: format.bytes, plain: format.plain, count: format.count,
+    percent: (v) => format.percent(v), share: (v) => format.percent(v * 100),
   };
+  const axisOf = (axis) => ({ ...axis, format: FORMATS[axis.format] });
 
-  function byDepth(id, first) {
+  // `{direction}s` with what is chosen.
+  const filled = (text, chosen) => text.replace(/\{(\w+)\}/g, (_, name) => chosen[name]);
+
+  // The figure of one direction, or of both together: of percentiles there is none.
+  function figureOf(point, drive, way, name) {
+    if (way !== "total") return data.value(point, drive, way, name);
+    const [read, write] = ["read", "write"].map((one) => data.value(point, drive, one, name));
+    if (read === null || write === null) return read ?? write;
+    if (THROUGHPUT.includes(name)) return read + write;
+    if (name !== "mean") return null;
+    const [a, b] = ["read", "write"].map((one) => data.figures(point, drive, one).ios);
+    return (read * a + write * b) / (a + b);
+  }
+
+  // Rows: one a point and drive that has it.
+  function ownTable(caption, axes, points, names, value) {
     return {
-      choices: [direction, show("iops", "mb_s", ...LATENCY), scale],
-      state: { direction: "read", metric: first, scale: "linear" },
+      caption,
+      head: ["Drive", ...axes.map((axis) => axis.column), ...names.map((name) => metrics[name].label)],
+      formats: [String, ...axes.map((axis) => axis.format), ...names.map((name) => metrics[name].format)],
+      rows: points.flatMap((point) => shown().filter(({ at }) => point.results[at]).map(({ drive, at }) => [
+        drive.label, ...axes.map((axis) => point.settings[axis.setting] ?? null), ...names.map((name) => value(point, at, name)),
+      ])),
+    };
+  }
+
+  // A line for each drive over a setting of its chapter's points.
+  function overSetting(spec) {
+    const axes = spec.axes.map(axisOf);
+    const against = choice("against", "Against", ...axes.map((axis) => [axis.setting, axis.choice]));
+    const selecting = spec.choices.filter((one) => one.selects).map((one) => one.name);
+    return {
+      choices: [...spec.choices, show(...spec.metrics), ...(axes.length > 1 ? [against] : []), scale],
+      state: {
+        ...Object.fromEntries(spec.choices.map((one) => [one.name, one.options[0][0]])),
+        metric: spec.metric, ...(axes.length > 1 ? { against: axes[0].setting } : {}), scale: spec.scale,
+      },
+      published: spec.chapter,
       view(state) {
-        const points = data.points(id, { direction: state.direction });
+        const x = axes.find((axis) => axis.setting === state.against) ?? axes[0];
+        const wanted = Object.fromEntries(selecting.map((name) => [name, state[name]]));
+        const points = data.points(spec.chapter, wanted).filter((point) => point.settings[x.setting] !== undefined);
+        // Of a mix reads are looked at, unless the reader chooses whose figures.
+        const way = state.direction === "mix" ? "read" : state.direction;
         const metric = metrics[state.metric];
-        const x = { kind: "depth", label: "Queue depth", name: "Queue depth", format: format.plain };
-        const value = (point, drive, name) => data.value(point, drive, state.direction, name);
-        const chart = lines(points, "queue_depth", (point, drive) => value(point, drive, state.metric),
-          (point, drive) => data.band(point, drive, state.direction, state.metric));
+        const value = (point, drive, name) => figureOf(point, drive, way, name);
+        const one = (point, drive) => value(point, drive, state.metric);
+        const band = (point, drive) => (way === "total" ? null : data.band(point, drive, way, state.metric));
+        const chart = spec.own_points
+          ? shown().map(({ drive, at }) => ({
+            drive: at,
+            name: drive.label,
+            points: points.filter((point) => point.results[at])
+              .map((point) => [point.settings[x.setting], one(point, at), band(point, at)]).sort(([a], [b]) => a - b),
+          }))
+          : lines(points, x.setting, one, band);
+        const { direction: _, ...others } = wanted;
+        const percentile = state.metric.startsWith("p");
+        const caption = filled(spec.caption, { ...state, way });
+        const both = way === "total" && percentile;
+        const few = () => absent(shown().map(({ drive, at }) => ({
+          name: drive.label,
+          values: points.filter((point) => data.figures(point, at, way)).map((point) => one(point, at)),
+        })));
         return {
           x,
           y: { kind: state.scale, label: metric.axis, format: metric.format },
           lines: chart,
-          published: published.points(id, {}, state.direction, state.metric, "queue_depth"),
-          note: absent({ lines: chart }, state.metric),
-          empty: `${FEW}${FULL}`,
-          table: figuresTable(`${state.direction}s by queue depth`, x, points, "queue_depth", value),
+          published: published.points(spec.chapter, others, way, state.metric, x.setting),
+          note: both ? "Percentiles of reads and writes do not add up: choose one of the two." : percentile ? few() : "",
+          ...(percentile && !both ? { empty: `${FEW}${FULL}` } : {}),
+          table: spec.own_points
+            ? ownTable(caption, axes, points, LATENCY, value) : figuresTable(caption, x, points, x.setting, value),
         };
       },
     };
   }
 
   // Workloads whose latency distribution can be looked at: name, point and direction.
-  const WORKLOADS = [
-    ...data.points("queue-depth", {}).filter((point) => [1, 16, 64].includes(point.settings.queue_depth))
-      .map((point) => [`4 KiB random ${point.settings.direction}, QD${point.settings.queue_depth}`,
-        point, point.settings.direction]),
-    ...data.points("sequential", {}).filter((point) => [1, 8].includes(point.settings.queue_depth))
-      .map((point) => [`128 KiB sequential ${point.settings.direction}, QD${point.settings.queue_depth}`,
-        point, point.settings.direction]),
-    ...data.points("mix", {}).filter((point) => [70, 30].includes(point.settings.read_percent))
-      .flatMap((point) => ["read", "write"].map((way) =>
-        [`${way === "read" ? "Reads" : "Writes"} of a ${point.settings.read_percent}/${100 - point.settings.read_percent} mix`, point, way])),
-    ...data.points("yours", {}).flatMap((point) => ["read", "write"]
-      .filter((way) => point.results.some((result) => result?.[way]))
-      .map((way) => [`${point.name.replace(/^yours\//, "")}, ${way}s`, point, way])),
-  ];
+  const everywhere = new Map(review.chapters.flatMap((one) => one.points).map((point) => [point.name, point]));
+  const WORKLOADS = data.drawn.spreads.map(({ name, point, way }) => [name, everywhere.get(point), way]);
   // By name, so that an address means the same in another review.
   const keyOf = ([, point, way]) => `${point.name}:${way}`;
   const workload = choice("workload", "Workload", ...WORKLOADS.map((one) => [keyOf(one), one[0]]));
@@ -159,88 +179,6 @@ const charts = (() => {
     },
   };
 
-  const mix = {
-    choices: [
-      choice("direction", "Count", ["total", "All"], ["read", "Reads"], ["write", "Writes"]),
-      show("iops", "mb_s", ...LATENCY), scale,
-    ],
-    state: { direction: "total", metric: "iops", scale: "linear" },
-    view(state) {
-      const points = data.points("mix");
-      const value = (point, drive, name) => {
-        if (state.direction !== "total") return data.value(point, drive, state.direction, name);
-        const [read, write] = ["read", "write"].map((way) => data.value(point, drive, way, name));
-        if (read === null || write === null) return read ?? write;
-        if (THROUGHPUT.includes(name)) return read + write;
-        if (name !== "mean") return null;
-        const [a, b] = ["read", "write"].map((way) => data.figures(point, drive, way).ios);
-        return (read * a + write * b) / (a + b);
-      };
-      const metric = metrics[state.metric];
-      const x = {
-        kind: "linear", label: "Share of reads", name: "Reads", format: (v) => format.percent(v), range: [0, 100],
-      };
-      const percentiles = state.direction === "total" && state.metric.startsWith("p");
-      return {
-        x,
-        y: { kind: state.scale, label: metric.axis, format: metric.format },
-        lines: lines(points, "read_percent", (point, drive) => value(point, drive, state.metric),
-          (point, drive) => (state.direction === "total" ? null : data.band(point, drive, state.direction, state.metric))),
-        published: published.points("mix", {}, state.direction, state.metric, "read_percent"),
-        note: percentiles ? "Percentiles of reads and writes do not add up: choose one of the two." : "",
-        table: figuresTable("Mixes of 4 KiB random reads and writes", x, points, "read_percent", value),
-      };
-    },
-  };
-
-  const paced = {
-    choices: [
-      choice("direction", "Workload", ["read", "Reads"], ["mix", "70/30 mix, reads"], ["write", "Writes"]),
-      show(...LATENCY),
-      choice("against", "Against", ["offered_iops", "Rate"], ["share_of_saturation", "Share of saturation"]),
-      scale,
-    ],
-    state: { direction: "read", metric: "p99", against: "offered_iops", scale: "log10" },
-    view(state) {
-      const points = data.points("paced", { direction: state.direction })
-        .filter((point) => point.settings[state.against] !== undefined);
-      const way = state.direction === "write" ? "write" : "read";
-      const metric = metrics[state.metric];
-      const rate = state.against === "offered_iops";
-      const x = rate
-        ? { kind: "log10", label: "I/Os that arrive a second", name: "Arrivals a second:", format: format.count }
-        : {
-          kind: "linear", label: "Share of the drive's own saturation", name: "Load", range: [0, 1],
-          format: (v) => format.percent(v * 100),
-        };
-      const chart = shown().map(({ drive, at }) => ({
-        drive: at,
-        name: drive.label,
-        points: points.filter((point) => point.results[at])
-          .map((point) => [point.settings[state.against], data.value(point, at, way, state.metric), data.band(point, at, way, state.metric)])
-          .sort(([a], [b]) => a - b),
-      }));
-      const rows = points.flatMap((point) => shown().map(({ drive, at }) => [point, drive, at]))
-        .filter(([point, , at]) => point.results[at])
-        .map(([point, drive, at]) => [
-          drive.label, point.settings.offered_iops, point.settings.share_of_saturation ?? null,
-          ...LATENCY.map((name) => data.value(point, at, way, name)),
-        ]);
-      return {
-        x,
-        y: { kind: state.scale, label: metric.axis, format: metric.format },
-        lines: chart,
-        note: absent({ lines: chart }, state.metric),
-        table: {
-          caption: `Latency of ${way}s that arrive at a fixed rate`,
-          head: ["Drive", "Offered IOPS", "Load", ...LATENCY.map((name) => metrics[name].label)],
-          formats: [String, format.count, (v) => format.percent(v * 100), ...LATENCY.map((n) => metrics[n].format)],
-          rows,
-        },
-      };
-    },
-  };
-
   // What is to be known of the runs, once for all drives.
   function notes(all) {
     const steady = all.filter(({ series }) => series.steady_at_seconds !== null)
@@ -263,7 +201,7 @@ const charts = (() => {
     return said.join(" ");
   }
 
-  const sustained = {
+  const overTime = (spec) => ({
     choices: [
       choice("metric", "Show", ["iops", "IOPS"], ["mb_s", "MB/s"], ["mean_us", "Mean latency"], ["max_us", "Longest latency"]),
       choice("against", "Against", ["written", "Drive fills written"], ["time", "Time"]),
@@ -271,7 +209,7 @@ const charts = (() => {
     ],
     state: { metric: "iops", against: "written", scale: "linear" },
     view(state) {
-      const point = data.points("sustained")[0];
+      const point = data.points(spec.chapter)[0];
       const seconds = (series, at) => (at + 0.5) * series.every_seconds;
       const written = (series, drive) => {
         let bytes = 0;
@@ -304,7 +242,7 @@ const charts = (() => {
         }),
         note: notes(all),
         table: {
-          caption: "4 KiB random writes from fresh",
+          caption: spec.caption,
           head: ["Drive", "Seconds", "Written (capacities)", "IOPS", "MB/s", "Mean latency", "Longest latency"],
           formats: [String, format.plain, format.plain, format.count, format.megabytes, format.microseconds, format.microseconds],
           rows: all.flatMap(({ drive, at, series }) => {
@@ -316,7 +254,7 @@ const charts = (() => {
         },
       };
     },
-  };
+  });
 
   const COSTS = {
     watts: ["Watts", "Power", (v) => `${format.digits(v)}\u202fW`, (r) => r.watts],
@@ -329,11 +267,11 @@ const charts = (() => {
       (r) => r.write_amplification],
     host: ["Host cores", "Cores of the host kept busy", format.plain, (r) => r.host_cores],
   };
-  const costs = {
+  const costs = (spec) => ({
     choices: [direction, choice("metric", "Show", ...Object.entries(COSTS).map(([key, [name]]) => [key, name]))],
     state: { direction: "read", metric: "watts" },
     view(state) {
-      const points = data.points("queue-depth", { direction: state.direction });
+      const points = data.points(spec.chapter, { direction: state.direction });
       const [, label, write, of] = COSTS[state.metric];
       const cost = (point, drive, get) => (point.results[drive] ? get(point.results[drive]) : null);
       const x = { kind: "depth", label: "Queue depth", name: "Queue depth", format: format.plain };
@@ -343,7 +281,7 @@ const charts = (() => {
         lines: lines(points, "queue_depth", (point, drive) => cost(point, drive, of)),
         empty: "The model of these drives does not say.",
         table: {
-          caption: `4 KiB random ${state.direction}s`,
+          caption: filled(spec.caption, state),
           head: ["Queue depth", ...shown().flatMap(({ drive: d }) => Object.values(COSTS).map(([name]) => `${d.label}: ${name}`))],
           formats: [format.plain, ...shown().flatMap(() => Object.values(COSTS).map(([, , f]) => f))],
           rows: points.map((point) => [
@@ -353,11 +291,11 @@ const charts = (() => {
         },
       };
     },
-  };
+  });
 
-  return {
-    lead, "block-size": blockSize, "queue-depth": byDepth("queue-depth", "iops"), distribution, anatomy: parts,
-    "one-thread": byDepth("one-thread", "iops"), sequential: byDepth("sequential", "mb_s"),
-    "sequential-filled": byDepth("sequential-filled", "mb_s"), mix, paced, sustained, costs,
+  // By how they are drawn.
+  const KINDS = {
+    lines: overSetting, costs, over_time: overTime, distribution: () => distribution, anatomy: () => parts,
   };
+  return { lead, ...Object.fromEntries(data.drawn.charts.map((spec) => [spec.id, KINDS[spec.draws](spec)])) };
 })();

@@ -1,7 +1,10 @@
 "use strict";
 // The review, read from the page, and the figures that charts ask of it.
 const data = (() => {
-  const review = JSON.parse(document.getElementById("review-data").textContent);
+  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+  const review = read("review-data");
+  // What the chapters say of their charts.
+  const drawn = read("chart-data");
 
   const metrics = {
     iops: { label: "IOPS", axis: "I/Os a second", format: format.count, of: (f) => f.iops, across: (a) => a.iops },
@@ -50,5 +53,5 @@ const data = (() => {
   const hidden = new Set();
   const shown = () => review.drives.map((drive, at) => ({ drive, at })).filter(({ at }) => !hidden.has(at));
 
-  return { review, metrics, chapter, points, figures, value, band, hidden, shown };
+  return { review, drawn, metrics, chapter, points, figures, value, band, hidden, shown };
 })();

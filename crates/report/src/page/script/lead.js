@@ -5,30 +5,24 @@ const lead = (() => {
   const { review, shown } = data;
 
   // Of a drive: [99th percentile, I/Os a second, conditions] at each point, from the least load to the greatest.
-  const SWEEPS = {
-    read: (at) => byDepth("read", at),
-    write: (at) => byDepth("write", at),
-    mix: (at) => data.points("paced", { direction: "mix" }).filter((point) => point.results[at])
-      .sort((a, b) => a.settings.offered_iops - b.settings.offered_iops)
+  const SWEEPS = data.drawn.sweeps;
+  function along(direction, at) {
+    const sweep = SWEEPS.find((one) => one.direction === direction);
+    return data.points(sweep.chapter, { direction }).filter((point) => point.results[at])
+      .sort((a, b) => a.settings[sweep.along] - b.settings[sweep.along])
       .map((point) => {
         const { read, write } = point.results[at];
-        return [read?.latency.p99_us ?? null, (read?.iops ?? 0) + (write?.iops ?? 0),
-          `at ${format.count(point.settings.offered_iops)} arrivals a second`];
-      }),
-  };
-
-  function byDepth(direction, at) {
-    return data.points("queue-depth", { direction }).map((point) => {
-      const one = data.figures(point, at, direction);
-      return [one?.latency.p99_us ?? null, one?.iops ?? null, `QD${point.settings.queue_depth}`];
-    });
+        const load = point.settings[sweep.along];
+        return [(direction === "write" ? write : read)?.latency.p99_us ?? null, (read?.iops ?? 0) + (write?.iops ?? 0),
+          sweep.along === "queue_depth" ? `QD${load}` : `at ${format.count(load)} arrivals a second`];
+      });
   }
 
   const known = (points) => points.filter(([p99, iops]) => p99 !== null && iops !== null);
 
   // A round number near the middle of what the drives need at some depth, so that the line tells them apart.
   function middle() {
-    const all = review.drives.map((_, at) => known(SWEEPS.read(at))).filter((points) => points.length)
+    const all = review.drives.map((_, at) => known(along(SWEEPS[0].direction, at))).filter((points) => points.length)
       .map((points) => points[Math.floor(points.length / 2)][0]).sort((a, b) => a - b);
     if (all.length === 0) return 100;
     const wanted = all[Math.floor(all.length / 2)];
@@ -37,8 +31,8 @@ const lead = (() => {
     return [1, 1.5, 2, 3, 5, 7, 10].map((factor) => factor * decade).reduce((best, one) => (away(one) < away(best) ? one : best));
   }
 
-  const options = [["read", "Random reads"], ["write", "Random writes"]];
-  if (data.points("paced", { direction: "mix" }).length) options.push(["mix", "70/30 mix"]);
+  if (SWEEPS.length === 0) return null;
+  const options = SWEEPS.map(({ direction, label }) => [direction, label]);
   const what = (state) => (state.direction === "write" ? "writes" : "reads");
 
   // The most a drive does with its 99th percentile within the limit, as measured: nothing is read between points.
@@ -48,9 +42,9 @@ const lead = (() => {
 
   return {
     choices: [{ name: "direction", label: "4 KiB I/O", options }],
-    state: { direction: "read", accept: middle() },
+    state: { direction: SWEEPS[0].direction, accept: middle() },
     view(state) {
-      const lines = shown().map(({ drive, at }) => ({ drive: at, name: drive.label, points: SWEEPS[state.direction](at) }));
+      const lines = shown().map(({ drive, at }) => ({ drive: at, name: drive.label, points: along(state.direction, at) }));
       const all = lines.flatMap((line) => known(line.points).map(([p99]) => p99));
       const range = [Math.min(...all, state.accept) * 0.85, Math.max(...all, state.accept) * 1.15];
       return {
@@ -75,7 +69,7 @@ const lead = (() => {
     aside(state) {
       const body = element("tbody");
       for (const { drive, at } of shown()) {
-        const points = known(SWEEPS[state.direction](at));
+        const points = known(along(state.direction, at));
         const best = within(points, state.accept);
         const least = points.length ? Math.min(...points.map(([p99]) => p99)) : null;
         const text = best ? format.count(best[1]) : "–";

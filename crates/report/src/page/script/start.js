@@ -26,7 +26,7 @@
     const first = { ...state };
     const chapter = figure.closest("section")?.id ?? "";
     const sheet = table.details(name, () => chart.view(state).table);
-    const sources = published.any(name) ? table.details(`${name}-published`, () => {
+    const sources = chart.published && published.any(chart.published) ? table.details(`${name}-published`, () => {
       const view = chart.view(state);
       return published.table(view.published ?? [], view.y.format);
     }, "Published figures on this chart") : null;

@@ -1,17 +1,15 @@
 //! Which means are not known, after all that was run for them.
 
 use super::super::results::{Point, Review};
-use super::super::suite::CHAPTERS;
+use text::words::listed;
 
 /// A sentence where the means of some points are not known.
-pub(super) fn unknown_means(review: &Review) -> Vec<String> {
+pub(crate) fn unknown_means(review: &Review) -> Vec<String> {
     let mut clauses = Vec::new();
     for (drive, facts) in review.drives.iter().enumerate() {
         let mut places = Vec::new();
-        for (chapter, _) in CHAPTERS {
-            let points = review
-                .chapter(chapter)
-                .map_or(&[][..], |found| &found.points);
+        for chapter in &review.chapters {
+            let points = &chapter.points;
             let open: Vec<&Point> = points
                 .iter()
                 .filter(|point| is_open(point, drive))
@@ -27,13 +25,14 @@ pub(super) fn unknown_means(review: &Review) -> Vec<String> {
                 format!(" (±{:.0} % at the worst)", error * 100.0)
             });
             places.push(format!(
-                "{} of {} points of {chapter}{worst}",
+                "{} of {} points of {}{worst}",
                 open.len(),
-                points.len()
+                points.len(),
+                chapter.id
             ));
         }
         if !places.is_empty() {
-            clauses.push(format!("{}: {}", facts.label, super::listed(&places)));
+            clauses.push(format!("{}: {}", facts.label, listed(&places)));
         }
     }
     if clauses.is_empty() {

@@ -1,11 +1,11 @@
 //! Where one curve overtakes another.
 
 /// A difference smaller than this share is none.
-pub(super) const CLEAR: f64 = 0.03;
+pub(crate) const CLEAR: f64 = 0.03;
 
 /// The x from which `b` stays above `a`, having been below it: both before and after, the difference is clear at least
 /// once, and from there on it never turns. `None` if there is no such point.
-pub(super) fn overtakes(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<u64> {
+pub(crate) fn overtakes(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<u64> {
     let both: Vec<(u64, f64)> = a
         .iter()
         .filter_map(|&(x, low)| {
@@ -22,7 +22,7 @@ pub(super) fn overtakes(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<u64> {
 
 /// The x from which `curve` is within `share` of its largest value and stays there, and that value; `None` if it only
 /// gets there at its last point.
-pub(super) fn saturates(curve: &[(u64, f64)], share: f64) -> Option<(u64, f64)> {
+pub(crate) fn saturates(curve: &[(u64, f64)], share: f64) -> Option<(u64, f64)> {
     let most = curve.iter().map(|&(_, y)| y).max_by(f64::total_cmp)?;
     let reached = curve.iter().position(|&(_, y)| y >= most * share)?;
     (reached + 1 < curve.len()).then(|| (curve[reached].0, most))

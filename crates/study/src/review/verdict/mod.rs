@@ -1,51 +1,30 @@
-//! What the data say in words: who leads, by how much, and where that changes.
+//! What the chapters' sentences are made with: who leads, by how much, and where that changes.
 //!
 //! Every sentence is computed from the points of the review, once from all seeds together and once from each alone. It
 //! stands only if each seed says the same; figures that differ between them by more than a hundredth have their range.
 //! Nothing is said where points are missing, with fewer than three seeds, or where the difference is within
 //! [`crossing::CLEAR`]. What the three seeds do not meet (a pause rarer than their runs) may still be otherwise.
 
-mod convergence;
-mod crossing;
-mod latency;
-mod range;
-mod throughput;
+pub(crate) mod convergence;
+pub(crate) mod crossing;
+pub(crate) mod range;
 
-use super::results::{Figures, Finding, Measurement, Point, Review};
-use super::suite::SEEDS;
-use range::Range;
+use super::results::{Figures, Measurement, Point, Review};
+use crossing::overtakes;
+use range::{Range, ends};
+use text::words::listed;
 
-/// The sentences, in the order of the page.
-pub(super) fn findings(review: &Review) -> Vec<Finding> {
-    let mut all = Vec::new();
-    let mut say = |chapter: &'static str, sentences: Vec<String>| {
-        all.extend(sentences.into_iter().map(|text| Finding { chapter, text }));
-    };
-    if review.seeds >= SEEDS {
-        let seeds = Seeds::of(review);
-        say("block-size", latency::alone(&seeds));
-        say("block-size", throughput::block_sizes(&seeds));
-        say("block-size", throughput::unaligned(&seeds));
-        say("queue-depth", throughput::saturation(&seeds));
-        say("queue-depth", throughput::depths(&seeds));
-        say("latency", latency::tail(&seeds));
-        say("latency", latency::waits(&seeds));
-        say("sequential", throughput::sequential(&seeds));
-        say("mix", throughput::mixes(&seeds));
-        say("sustained", throughput::cliff(&seeds));
-    }
-    say("method", convergence::unknown_means(review));
-    all
-}
+/// Rising x and what a drive does there.
+pub(crate) type Curve = Vec<(u64, f64)>;
 
 /// The review as all seeds together show it, and as each does alone.
-struct Seeds<'a> {
-    all: Facts<'a>,
-    each: Vec<Facts<'a>>,
+pub(crate) struct Seeds<'a> {
+    pub(crate) all: Facts<'a>,
+    pub(crate) each: Vec<Facts<'a>>,
 }
 
 impl<'a> Seeds<'a> {
-    fn of(review: &'a Review) -> Seeds<'a> {
+    pub(crate) fn of(review: &'a Review) -> Seeds<'a> {
         let seed = |seed| Facts {
             review,
             seed: Some(seed),
@@ -57,7 +36,7 @@ impl<'a> Seeds<'a> {
     }
 
     /// A figure with its range; `None` where all together or one alone has none.
-    fn range(&self, figure: impl Fn(&Facts<'a>) -> Option<f64>) -> Option<Range> {
+    pub(crate) fn range(&self, figure: impl Fn(&Facts<'a>) -> Option<f64>) -> Option<Range> {
         let value = figure(&self.all)?;
         let each: Vec<f64> = self.each.iter().map(&figure).collect::<Option<_>>()?;
         Some(Range::of(value, &each))
@@ -65,7 +44,7 @@ impl<'a> Seeds<'a> {
 
     /// Drives by a figure, the smallest first, with its range; those without it are left out. `None` where seeds do not
     /// agree which is the smallest and which the largest, but for differences that are none.
-    fn ranked(
+    pub(crate) fn ranked(
         &self,
         figure: impl Fn(&Facts<'a>, usize) -> Option<f64>,
     ) -> Option<Vec<(usize, Range)>> {
@@ -85,13 +64,13 @@ impl<'a> Seeds<'a> {
 }
 
 /// The review as one seed shows it (or all), and short ways to ask it.
-struct Facts<'a> {
-    review: &'a Review,
+pub(crate) struct Facts<'a> {
+    pub(crate) review: &'a Review,
     seed: Option<usize>,
 }
 
 impl<'a> Facts<'a> {
-    fn drives(&self) -> usize {
+    pub(crate) fn drives(&self) -> usize {
         self.review.drives.len()
     }
 
@@ -101,7 +80,7 @@ impl<'a> Facts<'a> {
     }
 
     /// `the A`; only `mine` of a drive that its user has named.
-    fn the(&self, drive: usize) -> String {
+    pub(crate) fn the(&self, drive: usize) -> String {
         let article = match self.review.drives[drive].catalogued {
             true => "the ",
             false => "",
@@ -109,58 +88,88 @@ impl<'a> Facts<'a> {
         format!("{article}{}", self.name(drive))
     }
 
-    fn points(&self, chapter: &str) -> impl Iterator<Item = &'a Point> {
-        let points = self.review.chapter(chapter).into_iter();
-        points.flat_map(|chapter| &chapter.points)
+    pub(crate) fn figures(
+        &self,
+        point: &'a Point,
+        drive: usize,
+        direction: &str,
+    ) -> Option<&'a Figures> {
+        self.result(point, drive)?.of(direction)
     }
 
-    fn find(&self, chapter: &str, wanted: impl Fn(&Point) -> bool) -> Option<&'a Point> {
-        self.points(chapter).find(|point| wanted(point))
-    }
-
-    fn figures(&self, point: &'a Point, drive: usize, direction: &str) -> Option<&'a Figures> {
-        super::summary::figures(self.result(point, drive)?, direction)
-    }
-
-    /// 4 KiB random I/O at a depth.
-    fn at_depth(&self, drive: usize, direction: &str, depth: u32) -> Option<&'a Figures> {
-        let point = self.find("queue-depth", |point| {
-            point.settings.direction == Some(direction) && point.settings.queue_depth == Some(depth)
-        })?;
-        self.figures(point, drive, direction)
-    }
-
-    fn result(&self, point: &'a Point, drive: usize) -> Option<&'a Measurement> {
+    pub(crate) fn result(&self, point: &'a Point, drive: usize) -> Option<&'a Measurement> {
         let all = point.results[drive].as_ref()?;
         self.seed.map_or(Some(all), |seed| all.each.get(seed))
     }
 
     /// A figure of a chapter's points by one setting, rising.
-    fn curve(
+    pub(crate) fn curve(
         &self,
         (chapter, drive, direction): (&str, usize, &str),
         wanted: impl Fn(&Point) -> bool,
         x: impl Fn(&Point) -> Option<u64>,
         y: impl Fn(&Figures) -> f64,
     ) -> Vec<(u64, f64)> {
-        self.points(chapter)
+        self.review
+            .points(chapter)
             .filter(|point| point.settings.direction == Some(direction) && wanted(point))
             .filter_map(|point| Some((x(point)?, y(self.figures(point, drive, direction)?))))
             .collect()
     }
 }
 
-/// `A, B and C`.
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [front @ .., last] => format!("{} and {last}", front.join(", ")),
+/// Where one overtakes others: least and greatest place over the seeds, the drive, and those that it overtakes.
+type Overtaking = ((u64, u64), usize, Vec<String>);
+
+/// `the A overtakes the B and the C from 64 KiB`: a clause for each drive and place, in order of place; only where each
+/// seed shows it.
+pub(crate) fn overtakings<'a>(
+    seeds: &Seeds<'a>,
+    curve: impl Fn(&Facts<'a>, usize) -> Curve,
+    place: impl Fn((u64, u64)) -> String,
+) -> Vec<String> {
+    let facts = &seeds.all;
+    let of_seed = |facts: &Facts<'a>| -> Vec<Curve> {
+        (0..facts.drives())
+            .map(|drive| curve(facts, drive))
+            .collect()
+    };
+    let curves: Vec<Vec<Curve>> = seeds.each.iter().map(of_seed).collect();
+    let mut found: Vec<Overtaking> = Vec::new();
+    for b in 0..facts.drives() {
+        for a in 0..facts.drives() {
+            let crossings = curves.iter().map(|of| overtakes(&of[a], &of[b]));
+            let Some(x) = ends(crossings) else {
+                continue;
+            };
+            match found
+                .iter_mut()
+                .find(|(at, drive, _)| (*at, *drive) == (x, b))
+            {
+                Some((_, _, others)) => others.push(facts.the(a)),
+                None => found.push((x, b, vec![facts.the(a)])),
+            }
+        }
     }
+    found.sort_by_key(|&(x, b, _)| (x, b));
+    let clause = |(x, b, others): Overtaking| {
+        format!(
+            "{} overtakes {} {}",
+            facts.the(b),
+            listed(&others),
+            place(x)
+        )
+    };
+    found.into_iter().map(clause).collect()
+}
+
+/// The most of a curve.
+pub(crate) fn peak(curve: &Curve) -> Option<f64> {
+    curve.iter().map(|&(_, y)| y).max_by(f64::total_cmp)
 }
 
 /// The first letter in upper case.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut characters = text.chars();
     match characters.next() {
         Some(first) => first.to_uppercase().collect::<String>() + characters.as_str(),

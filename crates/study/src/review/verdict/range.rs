@@ -5,18 +5,18 @@ const SAME: f64 = 0.01;
 
 /// A figure with its range over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Range {
+pub(crate) struct Range {
     /// Of all seeds together.
-    pub(super) value: f64,
+    pub(crate) value: f64,
     /// The least of it and of each alone.
-    pub(super) low: f64,
+    pub(crate) low: f64,
     /// The greatest of it and of each alone.
-    pub(super) high: f64,
+    pub(crate) high: f64,
 }
 
 impl Range {
     /// The figure, and what each seed alone has.
-    pub(super) fn of(value: f64, each: &[f64]) -> Range {
+    pub(crate) fn of(value: f64, each: &[f64]) -> Range {
         Range {
             value,
             // The most of all together need not lie between those of each.
@@ -32,7 +32,7 @@ impl Range {
     }
 
     /// `80 us`, or `862 us (401 us to 1.3 ms)`.
-    pub(super) fn words(&self, write: impl Fn(f64) -> String) -> String {
+    pub(crate) fn words(&self, write: impl Fn(f64) -> String) -> String {
         let [value, low, high] = [self.value, self.low, self.high].map(write);
         if self.is_one() || low == high {
             return value;
@@ -41,7 +41,7 @@ impl Range {
     }
 
     /// `11 times`, `7 to 22 times`.
-    pub(super) fn times(&self) -> String {
+    pub(crate) fn times(&self) -> String {
         let (low, high) = (digits(self.low), digits(self.high));
         match self.is_one() || low == high {
             true => format!("{} times", digits(self.value)),
@@ -58,8 +58,18 @@ fn digits(factor: f64) -> String {
     }
 }
 
+/// `60 %`, `60 % (55 to 66 %)`.
+pub(crate) fn percent(share: Range) -> String {
+    let [value, low, high] =
+        [share.value, share.low, share.high].map(|share| format!("{:.0}", share * 100.0));
+    match low == high {
+        true => format!("{value} %"),
+        false => format!("{value} % ({low} to {high} %)"),
+    }
+}
+
 /// The ends of a setting: `QD5`, or `QD5 to QD7`.
-pub(super) fn span(ends: (u64, u64), write: impl Fn(u64) -> String) -> String {
+pub(crate) fn span(ends: (u64, u64), write: impl Fn(u64) -> String) -> String {
     match ends {
         (from, to) if from == to => write(from),
         (from, to) => format!("{} to {}", write(from), write(to)),
@@ -67,7 +77,7 @@ pub(super) fn span(ends: (u64, u64), write: impl Fn(u64) -> String) -> String {
 }
 
 /// The least and the greatest of what all have; `None` if one has none.
-pub(super) fn ends(all: impl Iterator<Item = Option<u64>>) -> Option<(u64, u64)> {
+pub(crate) fn ends(all: impl Iterator<Item = Option<u64>>) -> Option<(u64, u64)> {
     let all: Vec<u64> = all.collect::<Option<_>>()?;
     Some((*all.iter().min()?, *all.iter().max()?))
 }

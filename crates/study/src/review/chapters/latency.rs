@@ -1,43 +1,71 @@
-//! Sentences about latency.
+//! Latency to five nines, and what the slowest waited for: a chapter without points of its own, about those of others.
 
 use model::Part;
 
-use super::range::Range;
-use super::{Facts, Seeds, crossing::CLEAR, listed, sentence};
+use super::{mix, queue_depth};
+use crate::review::chapter::Chapter;
+use crate::review::chart::{Chart, Draws, Section};
+use crate::review::results::Review;
+use crate::review::verdict::crossing::CLEAR;
+use crate::review::verdict::range::percent;
+use crate::review::verdict::{Facts, Seeds, sentence};
 use text::digits::microseconds;
 
-/// Who answers first, alone.
-pub(super) fn alone(seeds: &Seeds<'_>) -> Vec<String> {
-    let facts = &seeds.all;
-    let one = |direction| {
-        let order = seeds
-            .ranked(|facts, drive| Some(facts.at_depth(drive, direction, 1)?.latency.mean_us))?;
-        let (&(best, least), others) = order.split_first()?;
-        let compared: Vec<String> = others
-            .iter()
-            .map(|&(drive, us)| format!("{} takes {}", facts.the(drive), us.words(microseconds)))
-            .collect();
-        let mut text = format!(
-            "Alone, {} answers a 4 KiB random {direction} in {}",
-            facts.the(best),
-            least.words(microseconds)
-        );
-        if !compared.is_empty() {
-            text.push_str(&format!("; {}", listed(&compared)));
+const ID: &str = "latency";
+
+/// The chapter.
+pub(crate) struct Latency;
+
+impl Chapter for Latency {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        self.section().title
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: ID,
+            title: "To five nines",
+            about: "A mean hides what users notice. Each further nine on this axis is ten times rarer; below it, every \
+                    band of percentiles is taken apart into what its I/Os spent their time on. No real drive can tell \
+                    you that; a model can.",
+            charts: &[
+                Chart {
+                    id: "distribution",
+                    title: "Latency by percentile",
+                    draws: Draws::Distribution,
+                },
+                Chart {
+                    id: "anatomy",
+                    title: "What the slowest waited for",
+                    draws: Draws::Anatomy,
+                },
+            ],
         }
-        Some(text + ".")
-    };
-    ["read", "write"].into_iter().filter_map(one).collect()
+    }
+
+    fn is_shown(&self, review: &Review) -> bool {
+        queue_depth::is_in(review)
+    }
+
+    fn sentences(&self, seeds: &Seeds<'_>) -> Vec<String> {
+        [tail(seeds), waits(seeds)].concat()
+    }
 }
 
 /// Percentiles that a sentence on the tail may be about: index among those with a name, and in words.
 const TAILS: [(usize, &str); 3] = [(4, "100,000"), (3, "10,000"), (2, "1,000")];
 
 /// The deepest percentile at QD16 that each seed knows of each drive, and how far it is between the drives.
-pub(super) fn tail(seeds: &Seeds<'_>) -> Vec<String> {
+fn tail(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let at = |facts: &Facts<'_>, drive, direction: &str, index: usize| {
-        facts.at_depth(drive, direction, 16)?.latency.named()[index]
+        queue_depth::at(facts, drive, direction, 16)?
+            .latency
+            .named()[index]
     };
     let one = |direction| {
         let (index, nines, order) = TAILS.into_iter().find_map(|(index, nines)| {
@@ -64,7 +92,7 @@ pub(super) fn tail(seeds: &Seeds<'_>) -> Vec<String> {
 }
 
 /// What the slowest band of reads among writes waited for.
-pub(super) fn waits(seeds: &Seeds<'_>) -> Vec<String> {
+fn waits(seeds: &Seeds<'_>) -> Vec<String> {
     let facts = &seeds.all;
     let bands = facts.review.band_edges.len() - 1;
     let sentences = (0..facts.drives()).filter_map(|drive| {
@@ -108,19 +136,9 @@ pub(super) fn waits(seeds: &Seeds<'_>) -> Vec<String> {
     ))]
 }
 
-/// `60 %`, `60 % (55 to 66 %)`.
-pub(super) fn percent(share: Range) -> String {
-    let [value, low, high] =
-        [share.value, share.low, share.high].map(|share| format!("{:.0}", share * 100.0));
-    match low == high {
-        true => format!("{value} %"),
-        false => format!("{value} % ({low} to {high} %)"),
-    }
-}
-
 /// Mean parts of the reads of a 70/30 mix in a band; fio's latency does not count the time before the thread issues.
 fn parts(facts: &Facts<'_>, drive: usize, band: usize) -> Option<[f64; Part::COUNT]> {
-    let point = facts.find("mix", |point| point.settings.read_percent == Some(70))?;
+    let point = mix::of_70(facts.review)?;
     let bands = facts.figures(point, drive, "read")?.bands.as_ref()?;
     let mut parts = bands[band].as_ref()?.parts_us;
     parts[Part::ThreadBusy as usize] = 0.0;

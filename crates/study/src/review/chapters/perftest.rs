@@ -8,16 +8,50 @@
 //! Source: the driver's `nvme_ns_io_test` (FreeBSD, sys/dev/nvme), S2's command lines.
 
 use model::Span;
-use model::media::Precondition;
 
-use super::{PointSpec, size};
+use crate::review::chapter::Chapter;
+use crate::review::chart::Section;
+use crate::review::measure::Keep;
 use crate::review::results::Settings;
+use crate::review::suite::{Effort, PointSpec, Suite, size};
+
+const ID: &str = "perftest";
+
+/// The chapter.
+pub(crate) struct Perftest;
+
+impl Chapter for Perftest {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "nvmecontrol perftest: 32 threads"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: ID,
+            title: "nvmecontrol perftest",
+            about: "32 threads in FreeBSD's kernel, each with one command in flight, always at the same place. No file \
+                    system, no system calls: what drive and driver can do.",
+            charts: &[],
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        match suite {
+            Suite::Perftest => points(),
+            _ => Vec::new(),
+        }
+    }
+}
 
 const THREADS: u32 = 32;
 const STRIDE: u64 = 2_048 * 512;
 const LONGEST: Span = Span::from_ms(30_000);
 
-pub(super) fn points() -> Vec<PointSpec> {
+fn points() -> Vec<PointSpec> {
     let mut points = Vec::new();
     for direction in ["read", "write"] {
         points.extend((9..=17).map(|power| point(direction, 1 << power)));
@@ -27,8 +61,8 @@ pub(super) fn points() -> Vec<PointSpec> {
 
 fn point(direction: &'static str, bytes: u64) -> PointSpec {
     PointSpec {
-        name: format!("perftest/{direction}, {}", size(bytes)),
-        chapter: "perftest",
+        name: format!("{ID}/{direction}, {}", size(bytes)),
+        chapter: ID,
         settings: Settings {
             direction: Some(direction),
             pattern: Some("one place a thread"),
@@ -38,7 +72,6 @@ fn point(direction: &'static str, bytes: u64) -> PointSpec {
             headline: &["iops", "mb_s"],
             ..Settings::default()
         },
-        state: Precondition::Steady,
         options: vec![
             ("rw", direction.into()),
             ("bs", size(bytes)),
@@ -46,8 +79,8 @@ fn point(direction: &'static str, bytes: u64) -> PointSpec {
             ("offset_increment", size(STRIDE)),
         ],
         threads: vec![(THREADS, 1)],
-        rate_iops: None,
         longest: Some(LONGEST),
-        only: None,
+        keep: Keep { bands: false },
+        ..PointSpec::default()
     }
 }

@@ -15,14 +15,49 @@
 use model::Span;
 use model::media::Precondition;
 
-use super::PointSpec;
+use crate::review::chapter::Chapter;
+use crate::review::chart::Section;
 use crate::review::results::Settings;
+use crate::review::suite::{Effort, PointSpec, Suite, size};
+
+const ID: &str = "virten";
+
+/// The chapter.
+pub(crate) struct Virten;
+
+impl Chapter for Virten {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Eight tests in a virtual machine"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: ID,
+            title: "Eight tests in a virtual machine",
+            about: "Large sequential writes and reads, random writes and reads at three depths, and latency at a fixed \
+                    pace, each as long as in the article that they are from. Its test 1 is dd through the page cache. \
+                    Writes begin on a new drive. Latency begins before the submission, which that article's fio leaves out: 8 µs in its guest.",
+            charts: &[],
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        match suite {
+            Suite::Virten2017 => points(),
+            _ => Vec::new(),
+        }
+    }
+}
 
 const USUAL: Span = Span::from_ms(30_000);
 const PACED: Span = Span::from_ms(60_000);
 const PERCENTILES: &[&str] = &["p99_us", "p99_99_us"];
 
-pub(super) fn points() -> Vec<PointSpec> {
+fn points() -> Vec<PointSpec> {
     let mut points = vec![
         large(1, "write", 1 << 20, 32, "dd of 1 MiB blocks"),
         large(2, "write", 4 << 20, 1, "4 MiB sequential write, QD1"),
@@ -44,7 +79,7 @@ fn large(test: u32, direction: &'static str, bytes: u64, depth: u32, name: &str)
     point.settings.pattern = Some("sequential");
     point.settings.block_bytes = Some(bytes);
     point.settings.headline = &["mb_s"];
-    point.options = vec![("rw", direction.into()), ("bs", super::size(bytes))];
+    point.options = vec![("rw", direction.into()), ("bs", size(bytes))];
     point
 }
 
@@ -67,8 +102,8 @@ fn paced(test: u32, direction: &'static str, rate: u64) -> PointSpec {
 /// 4 KiB random I/O from one thread.
 fn point(test: u32, name: &str, direction: &'static str, depth: u32) -> PointSpec {
     PointSpec {
-        name: format!("virten/test {test}, {name}"),
-        chapter: "virten",
+        name: format!("{ID}/test {test}, {name}"),
+        chapter: ID,
         settings: Settings {
             direction: Some(direction),
             pattern: Some("random"),
@@ -84,8 +119,7 @@ fn point(test: u32, name: &str, direction: &'static str, depth: u32) -> PointSpe
         },
         options: vec![("rw", format!("rand{direction}")), ("bs", "4k".into())],
         threads: vec![(1, depth)],
-        rate_iops: None,
         longest: Some(USUAL),
-        only: None,
+        ..PointSpec::default()
     }
 }

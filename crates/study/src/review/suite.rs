@@ -1,26 +1,15 @@
-//! The standard workloads of a review, as data: one file a chapter, each a list of [`PointSpec`]s.
+//! The standard workloads of a review, as data: how much each suite measures, and what a point of it is. Which points
+//! there are the chapters say ([`super::chapters`]).
 //!
 //! A workload is written as a fio job and read back by the same reader as a user's own file, so what the review shows
 //! is exactly what ran. How long a job runs is set for each drive from a pilot run (see [`super::run`]), because a
 //! fixed time would give a fast drive a thousand times the samples of a slow one.
 
-mod block_size;
-mod mix;
-mod one_thread;
-mod paced;
-mod perftest;
-mod queue_depth;
-mod sequential;
-pub(crate) mod sustained;
-mod virten;
-
 use model::Span;
 use model::media::Precondition;
 
+use super::measure::Keep;
 use super::results::Settings;
-
-pub(crate) use paced::{Saturation, points as paced_points};
-pub(crate) use sustained::{FILLS, point as sustained_point};
 
 /// How much is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -74,9 +63,14 @@ impl Suite {
         }
     }
 
-    /// Whether it has the chapters whose points depend on the results of others: paced and sustained.
-    pub(crate) const fn goes_on(self) -> bool {
+    /// Whether it is one of our own, which have the chapters that no article has.
+    pub(crate) const fn is_ours(self) -> bool {
         matches!(self, Suite::Quick | Suite::Full)
+    }
+
+    /// Whether it goes through sizes, depths and mixes.
+    pub(crate) const fn sweeps(self) -> bool {
+        self.is_ours() || matches!(self, Suite::Anandtech2017)
     }
 
     /// How much each point measures.
@@ -134,11 +128,6 @@ impl Suite {
 /// Seeds of each point: as many as a sentence of the verdict needs.
 pub(crate) const SEEDS: u32 = 3;
 
-/// Fewest I/Os of a seed where tails are shown: ten beyond the 99.99th percentile, and beyond the 99.999th where a
-/// sentence is made of it.
-const TAIL: u64 = 105_000;
-const DEEP_TAIL: u64 = 1_050_000;
-
 /// How much each point of a review measures.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Effort {
@@ -181,6 +170,15 @@ impl Effort {
     }
 }
 
+/// How a point is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Course {
+    /// On a prepared drive, until its mean is known ([`super::point`]).
+    UntilKnown,
+    /// On a drive with fewer blocks, from fresh until steady ([`super::cliff`]).
+    UntilSteady,
+}
+
 /// One workload of the suite.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct PointSpec {
@@ -202,49 +200,38 @@ pub(crate) struct PointSpec {
     pub(crate) longest: Option<Span>,
     /// The only drive it is for.
     pub(crate) only: Option<usize>,
+    /// How it is run.
+    pub(crate) course: Course,
+    /// What is kept of its runs.
+    pub(crate) keep: Keep,
+    /// Whether its whole distribution is shown: it counts as many I/Os as five nines need.
+    pub(crate) is_deep: bool,
+    /// Fewest I/Os of a seed, where the page shows its tail.
+    pub(crate) fewest: u64,
+    /// Whether it begins elsewhere on the drive with each seed, because what the run before it has touched may still lie
+    /// in the drive's buffer.
+    pub(crate) begins_elsewhere: bool,
 }
 
-/// Headings by chapter id, in the order of the review.
-pub(crate) const CHAPTERS: [(&str, &str); 11] = [
-    ("block-size", "One at a time: block sizes"),
-    ("queue-depth", "Many at a time: 4 KiB by queue depth"),
-    (
-        "one-thread",
-        "Many at a time from one thread: 4 KiB by queue depth",
-    ),
-    (
-        "sequential",
-        "Large and in order, overwritten at random before: 128 KiB by queue depth",
-    ),
-    (
-        "sequential-filled",
-        "Large and in order, filled in order before: 128 KiB by queue depth",
-    ),
-    ("mix", "Reads among writes"),
-    ("paced", "At a fixed pace"),
-    ("sustained", "Writing without end"),
-    ("virten", "Eight tests in a virtual machine"),
-    ("perftest", "nvmecontrol perftest: 32 threads"),
-    ("yours", "Your jobs and traces"),
-];
-
-/// All points that need no result of another, in the order of the review.
-pub(crate) fn points(suite: Suite, effort: Effort) -> Vec<PointSpec> {
-    let mut all = match suite {
-        Suite::Virten2017 => return virten::points(),
-        Suite::Perftest => return perftest::points(),
-        Suite::Quick | Suite::Full | Suite::Anandtech2017 => block_size::points(effort),
-    };
-    all.extend(queue_depth::points(effort));
-    if suite == Suite::Anandtech2017 {
-        all.extend(one_thread::points());
-        all.extend(sequential::points(queue_depth::depths()));
-    } else {
-        all.extend(sequential::points(sequential::DEPTHS));
-        all.extend(sequential::filled_points());
+impl Default for PointSpec {
+    fn default() -> PointSpec {
+        PointSpec {
+            name: String::new(),
+            chapter: "",
+            settings: Settings::default(),
+            state: Precondition::Steady,
+            options: Vec::new(),
+            threads: Vec::new(),
+            rate_iops: None,
+            longest: None,
+            only: None,
+            course: Course::UntilKnown,
+            keep: Keep { bands: true },
+            is_deep: false,
+            fewest: 0,
+            begins_elsewhere: false,
+        }
     }
-    all.extend(mix::points());
-    all
 }
 
 /// `4k`, `1m`, `512`: a size as in a job file.
@@ -261,7 +248,7 @@ fn ramp_time(ramp: Span) -> Option<String> {
 }
 
 /// A depth spread over up to `most` threads as evenly as it goes.
-fn spread(depth: u32, most: u32) -> Vec<(u32, u32)> {
+pub(crate) fn spread(depth: u32, most: u32) -> Vec<(u32, u32)> {
     let threads = depth.min(most);
     let (each, deeper) = (depth / threads, depth % threads);
     let mut sections = Vec::new();
@@ -276,7 +263,7 @@ impl PointSpec {
     /// I/Os to count: fewer where they are large and the suite is quick, more where the page shows five nines.
     pub(crate) fn ios(&self, effort: Effort) -> u64 {
         let bytes = self.settings.block_bytes.unwrap_or(4096);
-        let ios = if self.is_deep() {
+        let ios = if self.is_deep {
             effort.deep_ios
         } else {
             effort.ios
@@ -292,21 +279,8 @@ impl PointSpec {
     /// of each seed to show how far they differ.
     pub(crate) fn ios_of_seed(&self, effort: Effort) -> u64 {
         let all = self.ios(effort);
-        let fewest = match (self.chapter, self.settings.queue_depth) {
-            ("queue-depth", Some(16)) => DEEP_TAIL,
-            ("queue-depth", _) => TAIL,
-            _ => 0,
-        };
-        all.div_ceil(u64::from(effort.seeds)).max(fewest.min(all))
-    }
-
-    /// Whether its whole distribution is shown.
-    pub(crate) fn is_deep(&self) -> bool {
-        match self.chapter {
-            "queue-depth" => matches!(self.settings.queue_depth, Some(1 | 16 | 64)),
-            "mix" => self.settings.read_percent == Some(70),
-            _ => false,
-        }
+        all.div_ceil(u64::from(effort.seeds))
+            .max(self.fewest.min(all))
     }
 
     /// Run before counting begins, of a run that counts for this long.
@@ -382,13 +356,10 @@ impl PointSpec {
         lines.join("\n")
     }
 
-    /// Where a sequential run begins, in percent of the drive: elsewhere with each seed, because what the run before it
-    /// has touched may still lie in the drive's buffer.
+    /// Where a run begins, in percent of the drive, if each seed begins elsewhere.
     fn start_percent(&self, seed: u64) -> Option<u64> {
-        let chapters = ["block-size", "sequential", "sequential-filled"];
         let placed = self.options.iter().any(|(key, _)| *key == "offset");
-        let in_order = self.settings.pattern == Some("sequential");
-        (in_order && !placed && chapters.contains(&self.chapter)).then_some(seed % 90)
+        (self.begins_elsewhere && !placed).then_some(seed % 90)
     }
 
     /// The share of one thread, for reads and writes apart where there are both, as fio wants it.
@@ -405,52 +376,6 @@ impl PointSpec {
 mod tests {
     use super::*;
 
-    fn all(suite: Suite) -> Vec<PointSpec> {
-        let saturation = Saturation {
-            read: Some(5e5),
-            mix: Some(4e5),
-            write: Some(3e5),
-        };
-        let mut all = points(suite, suite.effort());
-        all.extend(paced_points(suite.effort(), &[saturation]));
-        all
-    }
-
-    #[test]
-    fn the_full_suite_has_ten_samples_beyond_five_nines_in_each_direction() {
-        for spec in all(Suite::Full) {
-            let rarer = match spec.settings.read_percent {
-                Some(percent @ 1..=99) => percent.min(100 - percent),
-                _ => 100,
-            };
-            // Runs end when 97 % of the wanted number has been counted.
-            let counted = spec.ios(Suite::Full.effort()) as f64 * 0.97 * f64::from(rarer) / 100.0;
-            assert!(counted >= 1e6, "{}: {counted}", spec.name);
-        }
-    }
-
-    #[test]
-    fn points_that_write_have_a_ramp_that_outlasts_a_buffer() {
-        let effort = Suite::Quick.effort();
-        let ramp = |direction, ms| {
-            let all = all(Suite::Quick);
-            let mut found = all
-                .iter()
-                .filter(|one| one.settings.direction == Some(direction));
-            let spec = found.next().expect(direction);
-            spec.ramp(effort, Span::from_ms(ms))
-        };
-        assert_eq!(ramp("read", 500), Span::from_ms(20));
-        assert_eq!(ramp("write", 500), Span::from_ms(100));
-        assert_eq!(ramp("mix", 200), Span::from_ms(50));
-        let dropped = Effort {
-            dropped: 1.0 / 3.0,
-            ..effort
-        };
-        let spec = &all(Suite::Quick)[0];
-        assert_eq!(spec.ramp(dropped, Span::from_ms(300)), Span::from_ms(100));
-    }
-
     #[test]
     fn depths_are_spread_over_threads() {
         for depth in 1..=64 {
@@ -460,94 +385,5 @@ mod tests {
             assert_eq!((total, threads), (depth, depth.min(4)));
         }
         assert_eq!(spread(6, 4), [(2, 2), (2, 1)]);
-    }
-
-    #[test]
-    fn tails_have_enough_of_each_seed_and_the_rest_shares() {
-        let effort = Suite::Quick.effort();
-        let all = all(Suite::Quick);
-        let each = |name: &str| {
-            let spec = all.iter().find(|spec| spec.name == name).expect("a point");
-            spec.ios_of_seed(effort)
-        };
-        assert_eq!(each("queue-depth/read/16"), 1_050_000);
-        assert_eq!(each("queue-depth/read/64"), 350_000);
-        assert_eq!(each("queue-depth/write/7"), 105_000);
-        assert_eq!(each("mix/70"), 350_000);
-        assert_eq!(each("mix/50"), 35_000);
-        let few = effort.with_ios(300);
-        let spec = |name: &str| all.iter().find(|spec| spec.name == name).expect("a point");
-        assert_eq!(spec("queue-depth/read/16").ios_of_seed(few), 300);
-        assert_eq!(spec("mix/50").ios_of_seed(few), 100);
-        // All in all no more than twice what one seed would take.
-        let sum = |seeds| -> u64 {
-            let effort = Effort { seeds, ..effort };
-            let of = |spec: &PointSpec| u64::from(seeds) * spec.ios_of_seed(effort);
-            all.iter().map(of).sum::<u64>() + u64::from(seeds) * effort.sustained_writes
-        };
-        assert!(sum(3) < 2 * sum(1), "{} of {}", sum(3), sum(1));
-    }
-
-    #[test]
-    fn seeds_together_have_five_nines_where_the_page_shows_them() {
-        for suite in [Suite::Quick, Suite::Full, Suite::Anandtech2017] {
-            let effort = suite.effort();
-            let all = all(suite);
-            let mut depths: Vec<u32> = Vec::new();
-            for spec in all.iter().filter(|spec| spec.is_deep()) {
-                let together = u64::from(effort.seeds) * spec.ios_of_seed(effort);
-                // A run may end with 3 % fewer than were asked for.
-                assert!(together * 97 / 100 >= 1_000_000, "{}", spec.name);
-                depths.extend(spec.settings.queue_depth);
-            }
-            for depth in [1, 16, 64] {
-                assert!(depths.contains(&depth), "{suite:?}: QD{depth}");
-            }
-        }
-    }
-
-    #[test]
-    fn runs_in_order_begin_elsewhere_with_each_seed() {
-        let all = all(Suite::Quick);
-        let named = |name: &str| all.iter().find(|spec| spec.name == name).expect("a point");
-        let offset = |name: &str, seed| {
-            let text = named(name).text(seed, Span::ZERO, Span::from_ms(5));
-            let line = text.lines().find_map(|line| line.strip_prefix("offset="));
-            line.map(str::to_owned)
-        };
-        let percent = |percent: &str| Some(percent.to_owned());
-        assert_eq!(offset("sequential/read/8", 97), percent("7%"));
-        assert_eq!(offset("sequential-filled/write/1", 98), percent("8%"));
-        assert_eq!(
-            offset("block-size/sequential-read/block/4k", 5),
-            percent("5%")
-        );
-        assert_eq!(
-            offset("block-size/sequential-read/sector/4k", 5),
-            percent("512")
-        );
-        assert_eq!(offset("queue-depth/read/8", 5), None);
-    }
-
-    #[test]
-    fn jobs_read_as_fio_would() {
-        let spec = &all(Suite::Quick)[0];
-        insta::assert_snapshot!(spec.text(7, Span::from_ms(20), Span::from_ms(900)), @r"
-        [global]
-        ioengine=libaio
-        direct=1
-        norandommap=1
-        rw=randread
-        bs=512
-        time_based=1
-        ramp_time=20000us
-        runtime=900000us
-        group_reporting=1
-
-        [depth-1]
-        iodepth=1
-        numjobs=1
-        randseed=7
-        ");
     }
 }

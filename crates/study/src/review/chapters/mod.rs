@@ -1,0 +1,265 @@
+//! The chapters of a review: a file each, with its points, what is kept of them, its charts and its words, and a line of
+//! the list below. Nothing else knows which chapters there are.
+
+mod block_size;
+mod latency;
+mod mix;
+mod one_thread;
+mod paced;
+mod perftest;
+mod queue_depth;
+mod sequential;
+mod sustained;
+mod virten;
+mod yours;
+
+use super::chapter::{Chapter, spreads_of};
+use super::chart::{Section, Spread, Sweep};
+use super::results::{ChapterResults, Finding, Point, Review};
+use super::run::{Found, Runner};
+use super::suite::{PointSpec, SEEDS};
+use super::verdict::{Seeds, convergence};
+use text::problem::Problems;
+
+/// All of them, in the order of the review and its page.
+pub(crate) const CHAPTERS: [&dyn Chapter; 12] = [
+    &block_size::BlockSize,
+    &queue_depth::QueueDepth,
+    &latency::Latency,
+    &one_thread::OneThread,
+    &sequential::Sequential,
+    &sequential::SequentialFilled,
+    &mix::Mix,
+    &paced::Paced,
+    &sustained::Sustained,
+    &virten::Virten,
+    &perftest::Perftest,
+    &yours::YourOwn,
+];
+
+/// What stands in a finding's place for a chapter where it is about how figures were found.
+pub const METHOD: &str = "method";
+
+/// Runs all chapters; those that have points.
+pub(super) fn run(runner: &Runner<'_>) -> Result<Vec<ChapterResults>, Problems> {
+    let (suite, effort) = (runner.request.suite, runner.effort);
+    let mut points = Vec::new();
+    if !runner.request.only_yours {
+        let specs: Vec<PointSpec> = CHAPTERS
+            .iter()
+            .flat_map(|chapter| chapter.points(suite, effort))
+            .collect();
+        points = runner.run_all(&specs)?;
+        let found = Found {
+            drives: runner.request.drives.len(),
+            points: &points,
+        };
+        let specs: Vec<PointSpec> = CHAPTERS
+            .iter()
+            .flat_map(|chapter| chapter.points_after(suite, effort, &found))
+            .collect();
+        let after = runner.run_all(&specs)?;
+        points.extend(after);
+    }
+    let mut all = Vec::new();
+    for chapter in CHAPTERS {
+        let mine = points.iter().filter(|(id, _)| *id == chapter.id());
+        let mut mine: Vec<Point> = mine.map(|(_, point)| point.clone()).collect();
+        mine.extend(chapter.other_points(runner)?);
+        if !mine.is_empty() {
+            all.push(ChapterResults {
+                id: chapter.id(),
+                title: chapter.title(),
+                points: mine,
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// The sentences of the verdict, in the order of the page.
+pub(super) fn findings(review: &Review) -> Vec<Finding> {
+    let mut all = Vec::new();
+    let mut say = |chapter: &'static str, sentences: Vec<String>| {
+        all.extend(sentences.into_iter().map(|text| Finding { chapter, text }));
+    };
+    if review.seeds >= SEEDS {
+        let seeds = Seeds::of(review);
+        for chapter in CHAPTERS {
+            say(chapter.id(), chapter.sentences(&seeds));
+        }
+    }
+    say(METHOD, convergence::unknown_means(review));
+    all
+}
+
+/// The chapters that the page of a review has.
+pub fn sections(review: &Review) -> Vec<Section> {
+    let shown = CHAPTERS.iter().filter(|chapter| chapter.is_shown(review));
+    shown.map(|chapter| chapter.section()).collect()
+}
+
+/// What its first chart can go along.
+pub fn sweeps(review: &Review) -> Vec<Sweep> {
+    let shown = CHAPTERS.iter().filter(|chapter| chapter.is_shown(review));
+    shown
+        .flat_map(|chapter| chapter.sweeps())
+        .copied()
+        .collect()
+}
+
+/// Workloads whose whole distribution of latency can be looked at.
+pub fn spreads(review: &Review) -> Vec<Spread> {
+    let of = |chapter: &&dyn Chapter| {
+        let found = review.chapter(chapter.id());
+        found.map_or(Vec::new(), |found| spreads_of(*chapter, &found.points))
+    };
+    CHAPTERS.iter().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::paced::Saturation;
+    use super::*;
+    use crate::review::suite::{Effort, Suite};
+    use model::Span;
+
+    fn all(suite: Suite) -> Vec<PointSpec> {
+        let saturation = Saturation {
+            read: Some(5e5),
+            mix: Some(4e5),
+            write: Some(3e5),
+        };
+        let effort = suite.effort();
+        let chapters = CHAPTERS.iter();
+        let mut all: Vec<PointSpec> = chapters
+            .flat_map(|chapter| chapter.points(suite, effort))
+            .collect();
+        all.extend(paced::points(effort, &[saturation]));
+        all
+    }
+
+    #[test]
+    fn the_full_suite_has_ten_samples_beyond_five_nines_in_each_direction() {
+        for spec in all(Suite::Full) {
+            let rarer = match spec.settings.read_percent {
+                Some(percent @ 1..=99) => percent.min(100 - percent),
+                _ => 100,
+            };
+            // Runs end when 97 % of the wanted number has been counted.
+            let counted = spec.ios(Suite::Full.effort()) as f64 * 0.97 * f64::from(rarer) / 100.0;
+            assert!(counted >= 1e6, "{}: {counted}", spec.name);
+        }
+    }
+
+    #[test]
+    fn points_that_write_have_a_ramp_that_outlasts_a_buffer() {
+        let effort = Suite::Quick.effort();
+        let ramp = |direction, ms| {
+            let all = all(Suite::Quick);
+            let mut found = all
+                .iter()
+                .filter(|one| one.settings.direction == Some(direction));
+            let spec = found.next().expect(direction);
+            spec.ramp(effort, Span::from_ms(ms))
+        };
+        assert_eq!(ramp("read", 500), Span::from_ms(20));
+        assert_eq!(ramp("write", 500), Span::from_ms(100));
+        assert_eq!(ramp("mix", 200), Span::from_ms(50));
+        let dropped = Effort {
+            dropped: 1.0 / 3.0,
+            ..effort
+        };
+        let spec = &all(Suite::Quick)[0];
+        assert_eq!(spec.ramp(dropped, Span::from_ms(300)), Span::from_ms(100));
+    }
+
+    #[test]
+    fn tails_have_enough_of_each_seed_and_the_rest_shares() {
+        let effort = Suite::Quick.effort();
+        let all = all(Suite::Quick);
+        let each = |name: &str| {
+            let spec = all.iter().find(|spec| spec.name == name).expect("a point");
+            spec.ios_of_seed(effort)
+        };
+        assert_eq!(each("queue-depth/read/16"), 1_050_000);
+        assert_eq!(each("queue-depth/read/64"), 350_000);
+        assert_eq!(each("queue-depth/write/7"), 105_000);
+        assert_eq!(each("mix/70"), 350_000);
+        assert_eq!(each("mix/50"), 35_000);
+        let few = effort.with_ios(300);
+        let spec = |name: &str| all.iter().find(|spec| spec.name == name).expect("a point");
+        assert_eq!(spec("queue-depth/read/16").ios_of_seed(few), 300);
+        assert_eq!(spec("mix/50").ios_of_seed(few), 100);
+        // All in all no more than twice what one seed would take.
+        let sum = |seeds| -> u64 {
+            let effort = Effort { seeds, ..effort };
+            let of = |spec: &PointSpec| u64::from(seeds) * spec.ios_of_seed(effort);
+            all.iter().map(of).sum::<u64>() + u64::from(seeds) * effort.sustained_writes
+        };
+        assert!(sum(3) < 2 * sum(1), "{} of {}", sum(3), sum(1));
+    }
+
+    #[test]
+    fn seeds_together_have_five_nines_where_the_page_shows_them() {
+        for suite in [Suite::Quick, Suite::Full, Suite::Anandtech2017] {
+            let effort = suite.effort();
+            let all = all(suite);
+            let mut depths: Vec<u32> = Vec::new();
+            for spec in all.iter().filter(|spec| spec.is_deep) {
+                let together = u64::from(effort.seeds) * spec.ios_of_seed(effort);
+                // A run may end with 3 % fewer than were asked for.
+                assert!(together * 97 / 100 >= 1_000_000, "{}", spec.name);
+                depths.extend(spec.settings.queue_depth);
+            }
+            for depth in [1, 16, 64] {
+                assert!(depths.contains(&depth), "{suite:?}: QD{depth}");
+            }
+        }
+    }
+
+    #[test]
+    fn runs_in_order_begin_elsewhere_with_each_seed() {
+        let all = all(Suite::Quick);
+        let named = |name: &str| all.iter().find(|spec| spec.name == name).expect("a point");
+        let offset = |name: &str, seed| {
+            let text = named(name).text(seed, Span::ZERO, Span::from_ms(5));
+            let line = text.lines().find_map(|line| line.strip_prefix("offset="));
+            line.map(str::to_owned)
+        };
+        let percent = |percent: &str| Some(percent.to_owned());
+        assert_eq!(offset("sequential/read/8", 97), percent("7%"));
+        assert_eq!(offset("sequential-filled/write/1", 98), percent("8%"));
+        assert_eq!(
+            offset("block-size/sequential-read/block/4k", 5),
+            percent("5%")
+        );
+        assert_eq!(
+            offset("block-size/sequential-read/sector/4k", 5),
+            percent("512")
+        );
+        assert_eq!(offset("queue-depth/read/8", 5), None);
+    }
+
+    #[test]
+    fn jobs_read_as_fio_would() {
+        let spec = &all(Suite::Quick)[0];
+        insta::assert_snapshot!(spec.text(7, Span::from_ms(20), Span::from_ms(900)), @r"
+        [global]
+        ioengine=libaio
+        direct=1
+        norandommap=1
+        rw=randread
+        bs=512
+        time_based=1
+        ramp_time=20000us
+        runtime=900000us
+        group_reporting=1
+
+        [depth-1]
+        iodepth=1
+        numjobs=1
+        randseed=7
+        ");
+    }
+}

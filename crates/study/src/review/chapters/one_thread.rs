@@ -1,0 +1,72 @@
+//! 4 KiB random reads and writes at the 29 queue depths from one thread: what one core can drive (S4).
+
+use super::queue_depth;
+use crate::review::chapter::Chapter;
+use crate::review::chart::{Chart, Section};
+use crate::review::results::Settings;
+use crate::review::shape::Shape;
+use crate::review::suite::{Effort, PointSpec, Suite};
+
+const ID: &str = "one-thread";
+
+/// The chapter.
+pub(crate) struct OneThread;
+
+impl Chapter for OneThread {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Many at a time from one thread: 4 KiB by queue depth"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: ID,
+            title: "Many from one thread",
+            about: "4 KiB random I/O from one thread, which has one core: with fast drives that core is the limit.",
+            charts: &CHARTS,
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        let mut points = Vec::new();
+        if suite != Suite::Anandtech2017 {
+            return points;
+        }
+        for direction in ["read", "write"] {
+            points.extend(queue_depth::depths().map(|depth| point(direction, depth)));
+        }
+        points
+    }
+
+    fn shows(&self, shape: &Shape) -> Option<Settings> {
+        let fits = shape.is_one_way() && shape.is_small() && shape.threads == 1;
+        fits.then(|| shape.settings())?
+    }
+}
+
+const CHARTS: [Chart; 1] = [Chart::by_depth(
+    ID,
+    "4 KiB random I/O from one thread",
+    "iops",
+)];
+
+fn point(direction: &'static str, depth: u32) -> PointSpec {
+    PointSpec {
+        name: format!("{ID}/{direction}/{depth}"),
+        chapter: ID,
+        settings: Settings {
+            direction: Some(direction),
+            pattern: Some("random"),
+            block_bytes: Some(4096),
+            queue_depth: Some(depth),
+            threads: Some(1),
+            ..Settings::default()
+        },
+        options: vec![("rw", format!("rand{direction}")), ("bs", "4k".into())],
+        threads: vec![(1, depth)],
+        ..PointSpec::default()
+    }
+}

@@ -1,0 +1,187 @@
+//! Latency at a fixed rate of arrival, as applications feel it: random 4 KiB I/O that arrives as a Poisson process,
+//! at rates common to all drives and at shares of each drive's own saturation.
+//!
+//! Up to 256 I/Os may be in flight; a rate that the drive cannot keep up with is not tried.
+
+use super::{mix, queue_depth};
+use crate::review::chapter::Chapter;
+use crate::review::chart::{Axis, Chart, Choice, Draws, LATENCIES, Lines, Section, Sweep};
+use crate::review::results::Settings;
+use crate::review::run::Found;
+use crate::review::suite::{Effort, PointSpec, Suite};
+
+const ID: &str = "paced";
+
+const SHARES: [u64; 8] = [10, 25, 50, 70, 80, 90, 95, 98];
+const RATES: [u64; 9] = [
+    1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 300_000, 500_000,
+];
+const RATES_FINE: [u64; 4] = [2_000, 30_000, 150_000, 400_000];
+const THREADS: u32 = 4;
+const DEPTH: u32 = 64;
+
+/// The chapter.
+pub(crate) struct Paced;
+
+impl Chapter for Paced {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "At a fixed pace"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: ID,
+            title: "At a fixed pace",
+            about: "Applications rarely run flat out. Here 4 KiB I/Os arrive at random moments at a fixed mean rate, and \
+                    latency is what they meet. A rate at which a drive falls behind is not shown.",
+            charts: &[CHART],
+        }
+    }
+
+    fn points_after(&self, suite: Suite, effort: Effort, found: &Found<'_>) -> Vec<PointSpec> {
+        if !suite.is_ours() {
+            return Vec::new();
+        }
+        let of_drive = |drive| Saturation {
+            read: queue_depth::saturating(found, drive, "read"),
+            mix: mix::saturating(found, drive),
+            write: queue_depth::saturating(found, drive, "write"),
+        };
+        let saturations: Vec<Saturation> = (0..found.drives).map(of_drive).collect();
+        points(effort, &saturations)
+    }
+
+    fn sweeps(&self) -> &'static [Sweep] {
+        &[Sweep {
+            chapter: ID,
+            direction: "mix",
+            label: "70/30 mix",
+            along: "offered_iops",
+        }]
+    }
+}
+
+const CHART: Chart = Chart {
+    id: ID,
+    title: "Latency against the rate of arrival",
+    draws: Draws::Lines(Lines {
+        choices: &[Choice {
+            name: "direction",
+            label: "Workload",
+            options: &[
+                ("read", "Reads"),
+                ("mix", "70/30 mix, reads"),
+                ("write", "Writes"),
+            ],
+            selects: true,
+        }],
+        metrics: LATENCIES,
+        metric: "p99",
+        scale: "log10",
+        axes: &[
+            Axis {
+                setting: "offered_iops",
+                choice: "Rate",
+                kind: "log10",
+                label: "I/Os that arrive a second",
+                name: "Arrivals a second:",
+                column: "Offered IOPS",
+                format: "count",
+                range: None,
+            },
+            Axis {
+                setting: "share_of_saturation",
+                choice: "Share of saturation",
+                kind: "linear",
+                label: "Share of the drive's own saturation",
+                name: "Load",
+                column: "Load",
+                format: "share",
+                range: Some([0.0, 1.0]),
+            },
+        ],
+        caption: "Latency of {way}s that arrive at a fixed rate",
+        own_points: true,
+    }),
+};
+
+/// The most I/Os a second that each drive did without a pace: read, 70 % read, write. `None` where nothing was
+/// measured.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Saturation {
+    pub(super) read: Option<f64>,
+    pub(super) mix: Option<f64>,
+    pub(super) write: Option<f64>,
+}
+
+/// Points for drives with these saturations.
+pub(super) fn points(effort: Effort, saturations: &[Saturation]) -> Vec<PointSpec> {
+    let mut points = Vec::new();
+    for (direction, read_percent) in [("read", 100), ("mix", 70), ("write", 0)] {
+        let of = |saturation: &Saturation| match direction {
+            "read" => saturation.read,
+            "mix" => saturation.mix,
+            _ => saturation.write,
+        };
+        let mut rates = RATES.to_vec();
+        if effort.fine {
+            rates.extend(RATES_FINE);
+            rates.sort_unstable();
+        }
+        for (drive, saturation) in saturations.iter().enumerate() {
+            let Some(most) = of(saturation) else { continue };
+            for &rate in rates.iter().filter(|&&rate| (rate as f64) < most * 0.98) {
+                let name = format!("{ID}/{direction}/{rate}/drive{drive}");
+                points.push(point(name, direction, read_percent, rate, None, drive));
+            }
+            for share in SHARES {
+                let rate = (most * share as f64 / 100.0) as u64;
+                let name = format!("{ID}/{direction}/{share}%/drive{drive}");
+                let share = Some(share as f64 / 100.0);
+                points.push(point(name, direction, read_percent, rate, share, drive));
+            }
+        }
+    }
+    points
+}
+
+fn point(
+    name: String,
+    direction: &'static str,
+    read_percent: u32,
+    rate: u64,
+    share: Option<f64>,
+    drive: usize,
+) -> PointSpec {
+    let mut options = match direction {
+        "mix" => vec![
+            ("rw", "randrw".into()),
+            ("rwmixread", read_percent.to_string()),
+        ],
+        _ => vec![("rw", format!("rand{direction}"))],
+    };
+    options.push(("bs", "4k".into()));
+    PointSpec {
+        name,
+        chapter: ID,
+        settings: Settings {
+            direction: Some(direction),
+            pattern: Some("random"),
+            block_bytes: Some(4096),
+            threads: Some(THREADS),
+            read_percent: (direction == "mix").then_some(read_percent),
+            offered_iops: Some(rate),
+            share_of_saturation: share,
+            ..Settings::default()
+        },
+        options,
+        threads: vec![(THREADS, DEPTH)],
+        rate_iops: Some(rate),
+        only: Some(drive),
+        ..PointSpec::default()
+    }
+}

@@ -1,0 +1,169 @@
+//! The user's own jobs and traces, on drives in steady state.
+
+use model::Span;
+use model::host::Engine;
+use model::media::Precondition;
+use rayon::prelude::*;
+
+use crate::review::chapter::Chapter;
+use crate::review::chart::Section;
+use crate::review::measure::{Keep, measurement};
+use crate::review::results::{Point, Settings};
+use crate::review::run::{Event, Runner, seed_of};
+use crate::review::{Workload, Yours};
+use lab::replay::ReplayPlan;
+use lab::{Outcome, Plan, ThreadOutcome};
+use text::problem::Problems;
+use workload::replay::{Beyond, Pace};
+
+const ID: &str = "yours";
+
+/// The chapter.
+pub(crate) struct YourOwn;
+
+impl Chapter for YourOwn {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Your jobs and traces"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: ID,
+            title: "Your workloads",
+            about: "The job files and traces given with the review, on drives in steady state. Their latency \
+                    distribution and anatomy are among the workloads of the charts under \u{201c}To five nines\u{201d}.",
+            charts: &[],
+        }
+    }
+
+    fn other_points(&self, runner: &Runner<'_>) -> Result<Vec<Point>, Problems> {
+        runner.yours()
+    }
+
+    fn spreads(&self, point: &Point) -> Vec<(String, &'static str)> {
+        let name = point.name.split_once('/').map_or("", |(_, name)| name);
+        let ways = ["read", "write"].into_iter();
+        let had = |way: &&str| {
+            point
+                .results
+                .iter()
+                .flatten()
+                .any(|one| one.of(way).is_some())
+        };
+        ways.filter(had)
+            .map(|way| (format!("{name}, {way}s"), way))
+            .collect()
+    }
+}
+
+impl Runner<'_> {
+    /// The user's own workloads: a point for each job of each file, or for each group of jobs that report as one.
+    fn yours(&self) -> Result<Vec<Point>, Problems> {
+        let drives = self.request.drives.len();
+        let tasks: Vec<(usize, usize)> = (0..self.request.yours.len())
+            .flat_map(|file| (0..drives).map(move |drive| (file, drive)))
+            .collect();
+        (self.listener)(Event::Planned(tasks.len()));
+        let outcomes: Vec<Outcome> = tasks
+            .par_iter()
+            .with_max_len(1)
+            .map(|&(file, drive)| self.one_of_yours(file, drive))
+            .collect::<Result<_, _>>()?;
+        let mut points = Vec::new();
+        for (file, yours) in self.request.yours.iter().enumerate() {
+            let by_drive = &outcomes[file * drives..(file + 1) * drives];
+            points.extend(self.points_of(yours, by_drive));
+        }
+        Ok(points)
+    }
+
+    fn one_of_yours(&self, file: usize, drive: usize) -> Result<Outcome, Problems> {
+        let yours = &self.request.yours[file];
+        let sheet = &self.request.drives[drive];
+        let seed = seed_of(self.request.seed, &yours.source);
+        let name = format!("{} {}", sheet.id, yours.source);
+        (self.listener)(Event::Begun(&name));
+        let state = Precondition::Steady;
+        let host = self.request.host_of(drive);
+        let outcome = match &yours.workload {
+            Workload::Jobs(jobs) => {
+                let plan = Plan {
+                    drive: sheet.config.clone(),
+                    state,
+                    host,
+                    jobs: jobs.clone(),
+                    seed,
+                    series_every: Span::ZERO,
+                };
+                self.simulator
+                    .bench(&plan.drive, state, seed)
+                    .simulate(&plan)
+            }
+            Workload::Trace(trace) => {
+                let plan = ReplayPlan {
+                    name: sheet.id.clone(),
+                    drive: sheet.config.clone(),
+                    state,
+                    host,
+                    engine: Engine::default(),
+                    threads: None,
+                    pace: Pace::of(trace),
+                    beyond: Beyond::Wrap,
+                    seed,
+                    series_every: Span::ZERO,
+                };
+                self.simulator.replay(trace, &plan)
+            }
+        };
+        (self.listener)(Event::Done(&name));
+        outcome
+    }
+
+    fn points_of(&self, yours: &Yours, by_drive: &[Outcome]) -> Vec<Point> {
+        let Some(first) = by_drive.first() else {
+            return Vec::new();
+        };
+        // The reporting group, and which of its jobs where they are not reported as one.
+        let row_of = |thread: &ThreadOutcome| {
+            let job = match &yours.workload {
+                Workload::Jobs(jobs) if !jobs[thread.job].group_reporting => Some(thread.job),
+                Workload::Jobs(_) | Workload::Trace(_) => None,
+            };
+            (thread.group, job)
+        };
+        let mut rows: Vec<(u32, Option<usize>)> = first.threads.iter().map(row_of).collect();
+        rows.dedup();
+        let point = |row: &(u32, Option<usize>)| {
+            let job = match &yours.workload {
+                Workload::Jobs(jobs) => first
+                    .threads
+                    .iter()
+                    .find(|thread| row_of(thread) == *row)
+                    .map_or("", |thread| jobs[thread.job].name.as_str()),
+                Workload::Trace(_) => "as recorded",
+            };
+            let results = by_drive.iter().map(|outcome| {
+                let mut alone = outcome.clone();
+                alone.threads.retain(|thread| row_of(thread) == *row);
+                let mut result = measurement(&[&alone], Keep { bands: true });
+                result.job = yours.text.clone();
+                Some(result)
+            });
+            Point {
+                name: format!("{ID}/{}/{job}", yours.source),
+                settings: Settings {
+                    source: Some(yours.source.clone()),
+                    ..Settings::default()
+                },
+                state: Precondition::Steady.name(),
+                seed: seed_of(self.request.seed, &yours.source),
+                results: results.collect(),
+            }
+        };
+        rows.iter().map(point).collect()
+    }
+}

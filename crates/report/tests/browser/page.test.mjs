@@ -241,7 +241,7 @@ test("without scripts the words are there", async () => {
 });
 
 test("the vendored uPlot is the package's", () => {
-  const vendored = new URL("../../src/report/page/vendor/uplot/", import.meta.url);
+  const vendored = new URL("../../src/page/vendor/uplot/", import.meta.url);
   const installed = new URL("./node_modules/uplot/", import.meta.url);
   for (const [mine, theirs] of [
     ["uPlot.iife.min.js", "dist/uPlot.iife.min.js"], ["uPlot.min.css", "dist/uPlot.min.css"], ["LICENSE", "LICENSE"],

@@ -10,6 +10,7 @@ use model::host::{HostConfig, ProgramCosts};
 use rayon::prelude::*;
 use report::csv;
 use text::problem::Problems;
+use text::terminal::paragraph;
 use workload::act::{Config, Generation, from_text};
 
 use crate::drive::DriveArgs;
@@ -182,12 +183,14 @@ fn print(args: &Args, rows: &[report::act::Row]) -> Result<(), Failure> {
         writeln!(out, "{:#}", report::act::json(rows))?;
         return Ok(());
     }
+    let width = output::width();
     if let Some(first) = rows.first() {
-        writeln!(out, "{}\n", report::act::conditions(first))?;
+        let conditions = report::act::conditions(first);
+        writeln!(out, "{}\n", paragraph("", &conditions, width))?;
     }
-    writeln!(out, "{}\n", report::act::table(rows))?;
-    writeln!(out, "{}", report::act::verdicts(rows))?;
-    write!(out, "{}", report::act::anatomy(rows))?;
+    writeln!(out, "{}\n", report::act::table(rows, width))?;
+    writeln!(out, "{}", report::act::verdicts(rows, width))?;
+    write!(out, "{}", report::act::anatomy(rows, width))?;
     Ok(())
 }
 

@@ -8,8 +8,10 @@ use live::bench_target::{Job, Measured, Pattern, Uri, measure};
 use model::Span;
 use serde_json::{Value, json};
 use text::quantity::quantity;
+use text::terminal::folded;
 
 use crate::failure::Failure;
+use crate::output;
 use crate::size::size;
 
 /// Percentiles that are shown.
@@ -106,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let rows: Vec<Value> = all.iter().map(|(depth, it)| as_json(*depth, it)).collect();
         writeln!(out, "{:#}", json!({ "measurements": rows }))?;
     } else {
-        writeln!(out, "{}", table(args, &all))?;
+        writeln!(out, "{}", folded(&table(args, &all), 1, output::width()))?;
     }
     let errors: u64 = all.iter().map(|(_, measured)| measured.errors).sum();
     if errors > 0 {

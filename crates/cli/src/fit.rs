@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             write_whole(path, csv::fit(&fitted).as_bytes())?;
         }
         let mut out = io::stdout().lock();
-        writeln!(out, "{}\n", report::fit::drive(&fitted))?;
+        writeln!(out, "{}\n", report::fit::drive(&fitted, output::width()))?;
         writeln!(out, "The drive is {}.", output.display())?;
         Ok(())
     })

@@ -9,7 +9,7 @@ use study::ledger;
 use text::problem::Problems;
 
 use crate::failure::{Failure, on_command_line};
-use crate::output::write_whole;
+use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::stop::AtOnce;
 
@@ -85,11 +85,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         ));
     };
     // Each as it comes: all of them take a while.
+    let width = output::width();
     let mut told = Ok(());
     if args.sensitivity {
         let mut done = |rows: &[fit::Sensitivity]| {
             if told.is_ok() {
-                let rows = report::fit::sensitivity(rows);
+                let rows = report::fit::sensitivity(rows, width);
                 told = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
             }
         };
@@ -98,7 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return told.map_err(Failure::from).and(Ok(rows.map(drop)?));
     }
     let mut done = |refit: &fit::Refit| {
-        let rows = report::fit::rows(refit);
+        let rows = report::fit::rows(refit, width);
         let tell = bar.aside(|| writeln!(io::stdout().lock(), "{rows}\n"));
         if told.is_ok() {
             told = tell;
@@ -109,7 +110,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     told?;
     let refits = refits?;
     stop.results(|| {
-        writeln!(io::stdout().lock(), "{}", report::fit::ledger(&refits))?;
+        writeln!(
+            io::stdout().lock(),
+            "{}",
+            report::fit::ledger(&refits, width)
+        )?;
         match &args.write {
             Some(folder) => write_values(&refits, args.all, folder),
             None => Ok(()),

@@ -226,9 +226,10 @@ fn show(
         return Ok(());
     }
     writeln!(out, "{}\n", report::replay::trace_lines(trace))?;
-    writeln!(out, "{}\n", report::replay::table(rows))?;
-    writeln!(out, "{}", report::replay::drives_table(rows))?;
-    write!(out, "{}", report::replay::anatomy(rows))?;
+    let width = output::width();
+    writeln!(out, "{}\n", report::replay::table(rows, width))?;
+    writeln!(out, "{}", report::replay::drives_table(rows, width))?;
+    write!(out, "{}", report::replay::anatomy(rows, width))?;
     for note in report::replay::notes(rows, trace) {
         writeln!(out, "\nnote: {note}")?;
     }

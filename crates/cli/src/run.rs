@@ -287,7 +287,10 @@ fn show(
     let reports: Vec<Report> = reports.collect();
     let text = match &reports[..] {
         [one] if !several => print(one, args.output_format),
-        reports => print_drives(reports, args.output_format),
+        reports => {
+            let width = output::width().filter(|_| args.output.is_none());
+            print_drives(reports, args.output_format, width)
+        }
     };
     if let Some(path) = &args.csv {
         let runs = done.iter().map(|(drive, outcome)| csv::Run {

@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::reproduce::figure;
 use study::fit::{Fitted, Refit, Sensitivity, median_error};
+use text::terminal::{Width, folded};
 
 fn plain(header: &[&str]) -> Table {
     let mut table = Table::new();
@@ -23,7 +24,7 @@ fn right(table: &mut Table, columns: std::ops::Range<usize>) {
 }
 
 /// A user's drive: parameters, every measured figure, and how well the fit holds where it did not look.
-pub fn drive(fitted: &Fitted) -> String {
+pub fn drive(fitted: &Fitted, width: Width) -> String {
     let mut parameters = plain(&["parameter", "base", "fitted", "95 % interval"]);
     for one in &fitted.parameters {
         parameters.add_row([
@@ -53,8 +54,8 @@ pub fn drive(fitted: &Fitted) -> String {
     };
     let mut text = format!(
         "{}\n\n{}\n\nMedian absolute error: {} of the figures fitted to, {} of those held out.",
-        parameters.trim_fmt(),
-        residuals.trim_fmt(),
+        folded(&parameters, 1, width),
+        folded(&residuals, 2, width),
         percent(false),
         percent(true)
     );
@@ -83,7 +84,7 @@ fn known(value: f64, shown: impl Fn(f64) -> String) -> String {
 }
 
 /// The catalogue's fits, made again, in one table.
-pub fn ledger(refits: &[Refit]) -> String {
+pub fn ledger(refits: &[Refit], width: Width) -> String {
     let mut table = plain(&[
         "figure",
         "file",
@@ -125,7 +126,7 @@ pub fn ledger(refits: &[Refit]) -> String {
     format!(
         "{}\n\nFits: {}, off: {off}. A fit is off where the catalogue's value is not within its interval: one tolerance of \
          its rows either way, with all else held.",
-        table.trim_fmt(),
+        folded(&table, 2, width),
         refits.len()
     )
 }
@@ -149,7 +150,7 @@ fn ids(refit: &Refit) -> String {
 }
 
 /// One fit's rows.
-pub fn rows(refit: &Refit) -> String {
+pub fn rows(refit: &Refit, width: Width) -> String {
     let figure_of = |one: &study::fit::Moved| format!("{} {}", one.spot.file, one.spot.key);
     let heads: Vec<String> = refit.figures.iter().map(figure_of).collect();
     let mut rows = plain(&["row", "what", "published", "catalogue", "fitted"]);
@@ -163,11 +164,11 @@ pub fn rows(refit: &Refit) -> String {
         ]);
     }
     right(&mut rows, 3..5);
-    format!("{}\n{}", heads.join("\n"), rows.trim_fmt())
+    format!("{}\n{}", heads.join("\n"), folded(&rows, 1, width))
 }
 
 /// How much the rows that could set a parameter depend on it.
-pub fn sensitivity(rows: &[Sensitivity]) -> String {
+pub fn sensitivity(rows: &[Sensitivity], width: Width) -> String {
     let Some(first) = rows.first() else {
         return String::new();
     };
@@ -199,6 +200,6 @@ pub fn sensitivity(rows: &[Sensitivity]) -> String {
         "{} {}\n{}",
         first.spot.file,
         first.spot.key,
-        table.trim_fmt()
+        folded(&table, 1, width)
     )
 }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use lab::Measured;
 use lab::replay::Replayed;
 use statistics::{Band, Histogram};
+use text::terminal::{Width, folded};
 use workload::replay::Pace;
 use workload::trace::{Totals, Trace};
 
@@ -109,7 +110,7 @@ pub fn trace_lines(trace: &Trace) -> String {
 }
 
 /// Throughput and latency by drive and kind of request, with what was recorded next to it.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[Row], width: Width) -> String {
     let mut table = plain();
     let mut header = vec!["drive", "what", "requests", "IOPS", "MB/s", "mean us"];
     header.extend(PERCENTILES.map(|(_, name)| name));
@@ -139,7 +140,7 @@ pub fn table(rows: &[Row]) -> String {
         }
     }
     align(&mut table, 2);
-    table.trim_fmt()
+    folded(&table, 2, width)
 }
 
 pub(super) fn latencies(histogram: &Histogram) -> Vec<String> {
@@ -154,7 +155,7 @@ pub(super) fn latencies(histogram: &Histogram) -> Vec<String> {
 }
 
 /// How busy each drive was, and what it cost.
-pub fn drives_table(rows: &[Row]) -> String {
+pub fn drives_table(rows: &[Row], width: Width) -> String {
     let mut table = plain();
     table.set_header([
         "drive",
@@ -187,7 +188,7 @@ pub fn drives_table(rows: &[Row]) -> String {
         ]);
     }
     align(&mut table, 1);
-    table.trim_fmt()
+    folded(&table, 1, width)
 }
 
 /// Bands of percentiles, each with enough samples. The last is the slowest of which that can be said: a thousand
@@ -204,7 +205,7 @@ fn bands(measured: &Measured) -> Vec<Band> {
 
 /// Where the time went by band of percentiles, for one kind of request of one drive; `None` if there is no band with
 /// enough samples.
-fn anatomy_table(measured: &Measured) -> Option<String> {
+fn anatomy_table(measured: &Measured, width: Width) -> Option<String> {
     let bands = bands(measured);
     if bands.is_empty() {
         return None;
@@ -240,15 +241,15 @@ fn anatomy_table(measured: &Measured) -> Option<String> {
     cells.extend(sums.iter().map(|sum| significant(sum / 1e3)));
     table.add_row(cells);
     align(&mut table, 1);
-    Some(table.trim_fmt())
+    Some(folded(&table, 1, width))
 }
 
 /// Where the time went, by drive and direction.
-pub fn anatomy(rows: &[Row]) -> String {
+pub fn anatomy(rows: &[Row], width: Width) -> String {
     let mut text = String::new();
     for row in rows {
         for (kind, measured, _) in row.kinds() {
-            if let Some(table) = anatomy_table(measured) {
+            if let Some(table) = anatomy_table(measured, width) {
                 let _ = write!(
                     text,
                     "\n{}: where the time of a {kind} went, by percentile\n{table}\n",

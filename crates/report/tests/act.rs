@@ -411,9 +411,9 @@ fn the_table_on_the_terminal() {
     let text = format!(
         "{}\n\n{}\n\n{}\n{}",
         report::conditions(&rows[0]),
-        report::table(&rows),
-        report::verdicts(&rows),
-        report::anatomy(&rows)
+        report::table(&rows, None),
+        report::verdicts(&rows, None),
+        report::anatomy(&rows, None)
     );
     insta::assert_snapshot!(text);
 }

@@ -33,6 +33,52 @@ pub fn unbroken(table: &mut Table, columns: impl IntoIterator<Item = usize>) {
     }
 }
 
+/// The table as text. What is wider than the terminal is folded between columns: several tables one below the other, each
+/// with the first `keys` columns, so that no figure is broken.
+pub fn folded(table: &Table, keys: usize, width: Width) -> String {
+    let widths = table.column_max_content_widths();
+    // A blank on either side; the last one is trimmed.
+    let room = |column: usize| usize::from(widths[column]) + 2;
+    let all: usize = (0..widths.len()).map(room).sum();
+    let Some(width) = width.filter(|&width| all > usize::from(width) + 1) else {
+        return table.trim_fmt();
+    };
+    let keys = keys.min(widths.len());
+    let kept: usize = (0..keys).map(room).sum();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut used = usize::MAX;
+    for column in keys..widths.len() {
+        used = used.saturating_add(room(column));
+        match groups.last_mut() {
+            Some(group) if used <= usize::from(width) + 1 => group.push(column),
+            _ => {
+                groups.push(vec![column]);
+                used = kept + room(column);
+            }
+        }
+    }
+    let part = |group: &Vec<usize>| {
+        let mut part = table.clone();
+        part.set_content_arrangement(ContentArrangement::Dynamic);
+        part.set_width(width);
+        for column in 0..widths.len() {
+            let constraint = match column < keys {
+                true => Some(ColumnConstraint::ContentWidth),
+                false if !group.contains(&column) => Some(ColumnConstraint::Hidden),
+                // Alone it may be a sentence, which is broken at words.
+                false if group.len() == 1 => None,
+                false => Some(ColumnConstraint::ContentWidth),
+            };
+            if let (Some(column), Some(constraint)) = (part.column_mut(column), constraint) {
+                column.set_constraint(constraint);
+            }
+        }
+        part.trim_fmt()
+    };
+    let parts: Vec<String> = groups.iter().map(part).collect();
+    parts.join("\n\n")
+}
+
 /// A sentence after `head`, broken at spaces; further lines are indented as far as the first.
 pub fn paragraph(head: &str, text: &str, width: Width) -> String {
     let indent = head.chars().count();
@@ -73,6 +119,36 @@ mod tests {
         assert_eq!(
             paragraph("at ", &format!("x {path} y"), Some(10)),
             format!("at x\n   {path}\n   y")
+        );
+    }
+
+    /// Every figure is there once and whole, each part has the keys, and no line is wider than the terminal.
+    #[test]
+    fn a_table_of_figures_is_folded_between_columns() {
+        let mut table = table(None);
+        table.set_header(["drive", "IOPS", "mean us", "p99 us", "p99.9 us"]);
+        table.add_row(["p4800x-375", "123,456", "10.1", "20.2", "30.3"]);
+        assert_eq!(folded(&table, 1, None), table.trim_fmt());
+        assert_eq!(folded(&table, 1, Some(80)), table.trim_fmt());
+        for width in [24, 30, 36] {
+            let text = folded(&table, 1, Some(width));
+            assert!(
+                text.lines()
+                    .all(|line| line.chars().count() <= width.into()),
+                "{text}"
+            );
+            for figure in ["123,456", "10.1", "20.2", "30.3", "p99.9 us"] {
+                assert_eq!(text.matches(figure).count(), 1, "{width}: {figure}\n{text}");
+            }
+            let parts: Vec<&str> = text.split("\n\n").collect();
+            assert!(parts.len() > 1 && parts.iter().all(|part| part.contains("p4800x-375")));
+        }
+        let sentence = "a sentence that is longer than the terminal is wide";
+        table.add_row(["x", sentence, "1", "2", "3"]);
+        let text = folded(&table, 1, Some(40));
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
         );
     }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use lab::act::{ActPlan, Reason, Score, Tested};
 use statistics::Histogram;
 use text::digits::digits;
+use text::terminal::{Width, folded, paragraph};
 use workload::act::{Generation, Kind};
 
 pub use log::log;
@@ -86,7 +87,7 @@ pub fn conditions(row: &Row) -> String {
 }
 
 /// A line for each drive.
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[Row], width: Width) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let scored = rows.iter().any(|row| row.score.is_some());
@@ -129,19 +130,19 @@ pub fn table(rows: &[Row]) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    table.trim_fmt()
+    folded(&table, 1, width)
 }
 
 /// The verdict on each drive, a line each.
-pub fn verdicts(rows: &[Row]) -> String {
+pub fn verdicts(rows: &[Row], width: Width) -> String {
     let lines = rows
         .iter()
-        .map(|row| format!("{}: {}", row.plan.name, row.verdict()));
+        .map(|row| paragraph(&format!("{}: ", row.plan.name), &row.verdict(), width));
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Where the time of reads went, by band of latency.
-pub fn anatomy(rows: &[Row]) -> String {
+pub fn anatomy(rows: &[Row], width: Width) -> String {
     let mut text = String::new();
     for row in rows {
         let mut table = Table::new();
@@ -168,7 +169,7 @@ pub fn anatomy(rows: &[Row]) -> String {
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        text.push_str(&format!("\n{}\n", table.trim_fmt()));
+        text.push_str(&format!("\n{}\n", folded(&table, 1, width)));
     }
     text
 }

@@ -5,14 +5,15 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use crate::replay::{align, grouped, latencies, plain, significant};
+use text::terminal::{Width, folded};
 use workload::job::Unified;
 
 use super::json::{document, print};
 use super::rows::rows;
 use super::{Formats, Report};
 
-/// The drives in these forms, JSON first.
-pub fn print_drives(reports: &[Report], formats: Formats) -> String {
+/// The drives in these forms, JSON first; the table fits a terminal of this width.
+pub fn print_drives(reports: &[Report], formats: Formats, width: Width) -> String {
     let mut out = String::new();
     if let Some(detail) = formats.json {
         let entry = |report: &Report| {
@@ -28,13 +29,13 @@ pub fn print_drives(reports: &[Report], formats: Formats) -> String {
         out.push_str(&print(&Value::Object(root)));
     }
     if formats.normal {
-        let _ = writeln!(out, "{}", table(reports));
+        let _ = writeln!(out, "{}", table(reports, width));
     }
     out
 }
 
 /// A line for each job, direction and drive, the drives of one job beneath each other.
-fn table(reports: &[Report]) -> String {
+fn table(reports: &[Report], width: Width) -> String {
     let mut table = plain();
     table.set_header([
         "job", "what", "drive", "I/Os", "IOPS", "MB/s", "mean us", "p50", "p99", "p99.9", "p99.99",
@@ -72,5 +73,5 @@ fn table(reports: &[Report]) -> String {
         }
     }
     align(&mut table, 3);
-    table.trim_fmt()
+    folded(&table, 3, width)
 }

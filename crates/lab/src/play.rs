@@ -28,7 +28,7 @@ pub(super) fn with_drive<R>(
     work: impl FnOnce(&mut Drive) -> R,
 ) -> R {
     let mut drive = match SHELF.take() {
-        Some(used) => used.anew(config, state, seed),
+        Some(used) => used.reset(config, state, seed),
         None => Drive::new(config, state, seed),
     };
     let result = work(&mut drive);

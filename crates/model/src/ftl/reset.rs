@@ -2,7 +2,7 @@
 //! saved.
 //!
 //! The tables of a large drive are address space that the operating system fills page by page as it is touched, and that
-//! costs more than most of what a short run does with them. So who runs one plan after the other keeps them. What is put
+//! costs more than most of what a short run does with them. So a caller that runs one plan after another keeps them. What is put
 //! back is only what may have been touched. Changes no result: tests compare with tables that are new.
 
 use alloc::collections::VecDeque;

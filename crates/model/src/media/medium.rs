@@ -103,9 +103,9 @@ pub trait MediumDrive: Device + Sized {
     /// What it is made of.
     type Config: Medium<Drive = Self>;
 
-    /// The drive that [`Medium::build`] makes, in the memory of one that has served: for who runs one plan after the
-    /// other. Worth it where a drive has large tables.
-    fn anew(self, config: &Self::Config, state: Precondition, seed: u64) -> Self {
+    /// The drive that [`Medium::build`] makes, in the memory of a used one: for a caller that runs one plan after
+    /// another. Worth it where a drive has large tables.
+    fn reset(self, config: &Self::Config, state: Precondition, seed: u64) -> Self {
         drop(self);
         config.build(state, seed)
     }
@@ -135,6 +135,6 @@ pub trait MediumDrive: Device + Sized {
     }
 
     /// Computes now what it would compute at its first write (a map in its steady state: up to a second of CPU time),
-    /// for who serves it against a clock. Reads before that write find another map then; nothing else changes.
+    /// for a caller that serves it against a clock. Reads before that write find another map then; nothing else changes.
     fn prepare(&mut self) {}
 }

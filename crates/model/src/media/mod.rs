@@ -84,10 +84,10 @@ macro_rules! media {
         }
 
         impl Drive {
-            fn anew_any(self, config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
+            fn reset_any(self, config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
                 match (self, config) {
                     $((Drive::$name(used), DriveConfig::$name(config)) => {
-                        Drive::$name(used.anew(config, state, seed).into())
+                        Drive::$name(used.reset(config, state, seed).into())
                     })*
                     (used, config) => {
                         drop(used);
@@ -141,8 +141,8 @@ impl Device for Drive {
 impl MediumDrive for Drive {
     type Config = DriveConfig;
 
-    fn anew(self, config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
-        self.anew_any(config, state, seed)
+    fn reset(self, config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
+        self.reset_any(config, state, seed)
     }
     fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
         each!(self, drive => drive.set_power_limit(watts))

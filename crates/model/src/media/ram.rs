@@ -30,7 +30,7 @@ pub struct Ram {
     config: RamConfig,
     server: Station,
     /// In order of completion, because one FIFO server makes them.
-    inside: VecDeque<Completion>,
+    in_flight: VecDeque<Completion>,
     read: u64,
     written: u64,
 }
@@ -41,7 +41,7 @@ impl Ram {
         Ram {
             config,
             server: Station::default(),
-            inside: VecDeque::new(),
+            in_flight: VecDeque::new(),
             read: 0,
             written: 0,
         }
@@ -77,7 +77,7 @@ impl Device for Ram {
         } else {
             Status::Success
         };
-        self.inside.push_back(Completion {
+        self.in_flight.push_back(Completion {
             id: command.id,
             at,
             status,
@@ -86,18 +86,18 @@ impl Device for Ram {
     }
 
     fn next_event(&self) -> Time {
-        self.inside
+        self.in_flight
             .front()
             .map_or(Time::NEVER, |completion| completion.at)
     }
 
     fn advance(&mut self, now: Time, _horizon: Time, done: &mut Vec<Completion>) -> Time {
         while self
-            .inside
+            .in_flight
             .front()
             .is_some_and(|completion| completion.at == now)
         {
-            done.extend(self.inside.pop_front());
+            done.extend(self.in_flight.pop_front());
         }
         now
     }
@@ -109,7 +109,7 @@ impl Device for Ram {
             Gauge::ControllerBusySeconds,
             self.server.busy(now).seconds(),
         );
-        gauges.gauge(Gauge::QueueDepth, self.inside.len() as f64);
+        gauges.gauge(Gauge::QueueDepth, self.in_flight.len() as f64);
     }
 }
 

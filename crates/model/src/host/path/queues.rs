@@ -3,32 +3,60 @@
 //! A drive has as many queue pairs as its controller offers; with more cores than that, cores share them, and take a
 //! lock to submit. Left out: queues that an administrator spreads otherwise. Source: S4, on the 31 queues of Optane drives.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::engine::Station;
 use crate::host::config::HostConfig;
+use crate::time::{Span, Time};
 
-/// By core in use: its submission queue, and the number of that queue's lock if another core in use has the same; and
-/// how many locks there are. Queues are spread over all cores evenly, as Linux does; a guest has a virtual controller's queues.
-pub(super) fn queues_of(used: &[u16], config: &HostConfig) -> (Vec<u16>, Vec<Option<u16>>, usize) {
-    let queues: Vec<u16> = used
-        .iter()
-        .map(|&core| {
-            let enough = config.io_queues == 0 || config.cores <= config.io_queues;
+/// The submission queues of the cores in use.
+#[derive(Clone, Debug)]
+pub(super) struct Queues {
+    /// By core in use: its submission queue, and the lock of that queue if another core in use has the same.
+    of: Vec<u16>,
+    locks: Vec<Option<u16>>,
+    stations: Vec<Station>,
+    /// How long a submission holds a lock.
+    held: Span,
+}
+
+impl Queues {
+    /// For these cores. Queues are spread over all cores evenly, as Linux does; a guest has a virtual controller's queues.
+    pub(super) fn new(used: &[u16], config: &HostConfig) -> Queues {
+        let enough = config.io_queues == 0 || config.cores <= config.io_queues;
+        let each = |&core: &u16| {
             if enough || config.hypervisor.is_some() {
                 core
             } else {
                 (u32::from(core) * u32::from(config.io_queues) / u32::from(config.cores)) as u16
             }
-        })
-        .collect();
-    let mut distinct = queues.clone();
-    distinct.dedup();
-    let locks = queues
-        .iter()
-        .map(|queue| {
-            let sharers = queues.iter().filter(|other| *other == queue).count();
-            (sharers > 1).then(|| distinct.partition_point(|one| one < queue) as u16)
-        })
-        .collect();
-    (queues, locks, distinct.len())
+        };
+        let of: Vec<u16> = used.iter().map(each).collect();
+        let mut distinct = of.clone();
+        distinct.dedup();
+        let lock = |queue: &u16| {
+            let sharers = of.iter().filter(|other| *other == queue).count();
+            (sharers > 1).then(|| distinct.partition_point(|other| other < queue) as u16)
+        };
+        Queues {
+            locks: of.iter().map(lock).collect(),
+            stations: vec![Station::default(); distinct.len()],
+            held: config.queue_lock,
+            of,
+        }
+    }
+
+    /// The submission queue of a core in use.
+    #[inline]
+    pub(super) fn of(&self, core: u16) -> u16 {
+        self.of[usize::from(core)]
+    }
+
+    /// A core in use submits: until when it has the lock of its queue or waits for it, if others have the same queue.
+    #[inline]
+    pub(super) fn lock(&mut self, core: usize, now: Time) -> Option<Time> {
+        let lock = self.locks[core]?;
+        Some(self.stations[usize::from(lock)].book(now, self.held).1)
+    }
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{HostPath, Timer, size_class};
+use super::{HostPath, Timer};
 use crate::anatomy::Part;
 use crate::command::{CommandId, Completion};
 use crate::device::Device;
@@ -14,16 +14,18 @@ use crate::time::{Span, Time};
 impl<D: Device> HostPath<D> {
     /// The drive has completed a command behind a bridge.
     pub(super) fn cross_up(&mut self, now: Time, completion: &Completion) {
-        let slot = &self.slots[completion.id as usize];
+        let outstanding = &self.outstanding[completion.id as usize];
         let Some(bridge) = &self.config.bridge else {
             return;
         };
-        let at = self.crossings.up(now, bridge, &slot.command);
+        let at = self.crossings.up(now, bridge, &outstanding.command);
         let mut answer = *completion;
-        answer.anatomy.add(Part::Link, slot.bridged + at.since(now));
+        answer
+            .anatomy
+            .add(Part::Link, outstanding.bridged + at.since(now));
         answer.at = at;
         self.answers[completion.id as usize] = answer;
-        self.timers.push(at, Timer::BridgedUp.of(completion.id));
+        self.timers.push(at, Timer::BridgedUp, completion.id);
     }
 
     /// The host sees that the drive has completed a command.
@@ -34,24 +36,19 @@ impl<D: Device> HostPath<D> {
         done: &mut Vec<Completion>,
     ) {
         self.answers[completion.id as usize] = *completion;
-        let slot = &self.slots[completion.id as usize];
-        let (id, thread) = (completion.id, usize::from(slot.thread));
-        if slot.mode == CompletionMode::HybridPolling {
-            let mean = &mut self.threads[thread].mean_ns[size_class(&slot.command)];
-            let took = now.since(slot.below).ns().min(u64::from(u32::MAX / 2)) as u32;
-            *mean = if *mean == 0 {
-                took
-            } else {
-                *mean - *mean / 32 + took / 32
-            };
-            if now < slot.poll_from {
-                let at = slot.poll_from;
-                return self.timers.push(at, Timer::PollBegins.of(id));
+        let outstanding = &self.outstanding[completion.id as usize];
+        let id = completion.id;
+        if outstanding.mode == CompletionMode::HybridPolling {
+            let took = now.since(outstanding.below);
+            self.learnt
+                .learn(outstanding.thread, &outstanding.command, took);
+            if now < outstanding.poll_from {
+                let at = outstanding.poll_from;
+                return self.timers.push(at, Timer::PollBegins, id);
             }
         }
         if self.config.hypervisor.is_some() {
-            let monitor = self.cores.len() - 1;
-            return self.announce(monitor, now, id, done);
+            return self.announce(self.cores.last(), now, id, done);
         }
         self.tell(now, id, done);
     }
@@ -65,48 +62,44 @@ impl<D: Device> HostPath<D> {
 
     /// Whether a helper waits for it; that takes its time to tell the job's thread.
     fn tell_helper(&mut self, now: Time, id: CommandId) -> bool {
-        let thread = usize::from(self.slots[id as usize].thread);
-        let costs = &self.config.engines[self.threads[thread].config.engine as usize];
+        let costs = self.costs(self.outstanding[id as usize].thread);
         if !costs.has_helpers() {
             return false;
         }
-        let at = now + costs.hand_off;
-        self.helper_cpu += costs.hand_off;
-        self.timers.push(at, Timer::HandedUp.of(id));
+        let hand_off = costs.hand_off;
+        self.helpers.charge(hand_off);
+        self.timers.push(now + hand_off, Timer::HandedUp, id);
         true
     }
 
     /// The monitor has a completion ready: an interrupt into the guest tells it and all that wait, or it waits itself.
     pub(super) fn tell_guest(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        self.below_guest -= 1;
-        self.untold.push(id);
-        if !self.coalescing.tells(self.below_guest) {
+        let Some(told) = self.guest.complete(id) else {
             return;
-        }
-        let mut untold = core::mem::take(&mut self.untold);
+        };
         // All are there before a core looks, so that one interrupt finds them.
-        for &id in &untold {
+        for &id in &told {
             if self.tell_helper(now, id) {
                 continue;
             }
             let core = self.core_of(id);
-            let polls = self.slots[id as usize].mode != CompletionMode::Interrupt;
-            let one = &mut self.cores[core];
+            let polls = self.outstanding[id as usize].mode != CompletionMode::Interrupt;
+            let state = &mut self.cores[core];
             if polls {
-                one.to_reap.push_back(id);
+                state.to_reap.push_back(id);
             } else {
-                one.announced.push_back(id);
+                state.announced.push_back(id);
             }
         }
-        for id in untold.drain(..) {
+        for &id in &told {
             let core = self.core_of(id);
-            let one = &self.cores[core];
-            let has_work = !(one.announced.is_empty() && one.to_reap.is_empty());
-            if has_work && one.work == Work::Idle {
+            let state = &self.cores[core];
+            let has_work = !(state.announced.is_empty() && state.to_reap.is_empty());
+            if has_work && state.work == Work::Idle {
                 self.dispatch(core, now, done);
             }
         }
-        self.untold = untold;
+        self.guest.reuse(told);
     }
 
     /// Puts a completion where the core will find it, and wakes the core.
@@ -117,56 +110,64 @@ impl<D: Device> HostPath<D> {
         id: CommandId,
         done: &mut Vec<Completion>,
     ) {
-        let interrupts =
-            self.slots[id as usize].mode == CompletionMode::Interrupt || self.is_monitor(core);
-        let one = &mut self.cores[core];
+        let interrupts = self.outstanding[id as usize].mode == CompletionMode::Interrupt
+            || self.is_monitor(core);
+        let state = &mut self.cores[core];
         if interrupts {
-            one.announced.push_back(id);
+            state.announced.push_back(id);
         } else {
-            one.to_reap.push_back(id);
+            state.to_reap.push_back(id);
         }
-        if one.work == Work::Idle {
+        if state.work == Work::Idle {
             self.dispatch(core, now, done);
         }
     }
 
-    pub(super) fn timer(&mut self, now: Time, payload: u32, done: &mut Vec<Completion>) {
-        let (id, event) = (payload >> 3, payload & 7);
+    /// What a timer was set for comes about.
+    pub(super) fn timer(
+        &mut self,
+        now: Time,
+        timer: Timer,
+        id: CommandId,
+        done: &mut Vec<Completion>,
+    ) {
+        match timer {
+            Timer::BridgedDown => self.give_to_drive(now, id),
+            Timer::BridgedUp => {
+                let answer = self.answers[id as usize];
+                self.answered(now, &answer, done);
+            }
+            Timer::HandedDown => {
+                if self.config.hypervisor.is_some() {
+                    self.guest.begin();
+                }
+                self.reach_drive(now, id);
+            }
+            Timer::HandedUp => {
+                self.release_helper(now, id);
+                self.find_result(now, id, done);
+            }
+            Timer::PollBegins => self.find_result(now, id, done),
+        }
+    }
+
+    /// The thread finds a result without an interrupt: the helper, or the poll, has it in hand.
+    fn find_result(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let core = self.core_of(id);
-        if event == Timer::BridgedDown as u32 {
-            return self.give_to_drive(now, id);
-        }
-        if event == Timer::BridgedUp as u32 {
-            let answer = self.answers[id as usize];
-            return self.answered(now, &answer, done);
-        }
-        if event == Timer::HandedDown as u32 {
-            let guest = u32::from(self.config.hypervisor.is_some());
-            self.below_guest += guest;
-            self.of_guest += guest;
-            return self.reach_drive(now, id);
-        }
-        if event == Timer::HandedUp as u32 {
-            self.release_helper(now, id);
-        }
-        // Not by an interrupt: the helper, or the poll, has the result in hand.
-        self.cores[core].to_reap.push_back(id);
-        if self.cores[core].work == Work::Idle {
+        let state = &mut self.cores[core];
+        state.to_reap.push_back(id);
+        if state.work == Work::Idle {
             self.dispatch(core, now, done);
         }
     }
 
-    pub(super) fn release_helper(&mut self, now: Time, id: CommandId) {
-        let thread = &mut self.threads[usize::from(self.slots[id as usize].thread)];
-        if thread.helpers_free == u16::MAX {
-            return;
-        }
-        thread.helpers_free += 1;
-        let hand_off = self.config.engines[thread.config.engine as usize].hand_off;
-        if let Some(next) = thread.waiting.pop_front() {
-            let slot = &mut self.slots[next as usize];
-            slot.queued += now.since(slot.below);
-            self.hand_down(now, next, hand_off);
+    /// The helper that had this command may take the next.
+    fn release_helper(&mut self, now: Time, id: CommandId) {
+        let thread = self.outstanding[id as usize].thread;
+        if let Some(next) = self.helpers.release(thread) {
+            let outstanding = &mut self.outstanding[next as usize];
+            outstanding.queued += now.since(outstanding.below);
+            self.hand_down(now, next);
         }
     }
 
@@ -179,20 +180,19 @@ impl<D: Device> HostPath<D> {
                 .config
                 .hypervisor
                 .as_ref()
-                .map_or(Span::ZERO, |one| one.up);
-            return self.begin(core, now, Work::Up(id), wake + up);
+                .map_or(Span::ZERO, |monitor| monitor.up);
+            return self.cores.begin(core, now, Work::Up(id), wake + up);
         }
-        let thread = self.slots[id as usize].thread;
-        let one = &mut self.cores[core];
-        let count = one.announced.len() as u32;
+        let thread = self.outstanding[id as usize].thread;
+        let count = self.cores[core].announced.len() as u32;
         let service = wake + self.config.interrupt + self.config.interrupt_each * u64::from(count);
         self.charge(thread, 1, service);
-        let one = &mut self.cores[core];
-        if count == 1 && one.to_submit.is_empty() && one.to_reap.is_empty() {
-            one.announced.pop_front();
+        let state = &mut self.cores[core];
+        if count == 1 && state.to_submit.is_empty() && state.to_reap.is_empty() {
+            state.announced.pop_front();
             return self.begin_reap(core, now, id, service);
         }
-        self.begin(core, now, Work::Interrupt(count), service)
+        self.cores.begin(core, now, Work::Interrupt(count), service)
     }
 
     /// A thread takes a completion, after `before` on the same core.
@@ -203,28 +203,29 @@ impl<D: Device> HostPath<D> {
         id: CommandId,
         before: Span,
     ) -> bool {
-        let slot = &self.slots[id as usize];
-        let (thread, mode) = (slot.thread, slot.mode);
-        let costs = &self.config.engines[self.threads[usize::from(thread)].config.engine as usize];
+        let outstanding = &self.outstanding[id as usize];
+        let (thread, mode) = (outstanding.thread, outstanding.mode);
+        let poll_from = outstanding.poll_from;
+        let mut service = self.costs(thread).reap;
         let polls = mode != CompletionMode::Interrupt;
-        let one = &mut self.cores[core];
-        let mut service = costs.reap;
+        let state = &mut self.cores[core];
         if polls {
             service += self.config.poll;
-        } else if one.thread != thread {
+        } else if state.thread != thread {
             service += self.config.switch;
         }
-        let waited = if polls && one.thread == NOBODY {
+        let waited = if polls && state.thread == NOBODY {
             // The core has polled since it had nothing else to do.
-            now.since(one.idle_since.max(slot.poll_from))
+            now.since(state.idle_since.max(poll_from))
         } else {
             Span::ZERO
         };
-        one.busy += waited;
-        one.thread = thread;
+        state.busy += waited;
+        state.thread = thread;
         let user = self.threads[usize::from(thread)].config.engine == Engine::UserSpace;
         self.charge(thread, usize::from(!user), service + waited);
-        self.begin(core, now, Work::Reap(id), before + service)
+        let work = Work::Reap(id);
+        self.cores.begin(core, now, work, before + service)
     }
 
     /// The thread has the result; returns whether the core goes on with the thread's own work.
@@ -235,12 +236,12 @@ impl<D: Device> HostPath<D> {
         id: CommandId,
         done: &mut Vec<Completion>,
     ) -> bool {
-        let slot = &self.slots[id as usize];
-        let thread = slot.thread;
-        let (issued, below) = (slot.issued, slot.below);
-        let (queued, bridged) = (slot.queued, slot.bridged);
-        let submitted = slot.submitted;
-        self.of_guest = self.of_guest.saturating_sub(1);
+        let outstanding = &self.outstanding[id as usize];
+        let thread = outstanding.thread;
+        let (issued, below) = (outstanding.issued, outstanding.below);
+        let (queued, bridged) = (outstanding.queued, outstanding.bridged);
+        let submitted = outstanding.submitted;
+        self.guest.end();
         // Copied before it is changed: a wide load right behind narrow stores stalls.
         done.push(self.answers[id as usize]);
         if let Some(answer) = done.last_mut() {
@@ -251,12 +252,12 @@ impl<D: Device> HostPath<D> {
             anatomy.add(Part::HostCompletion, now.since(answer.at));
             answer.at = now;
         }
-        let engine = self.threads[usize::from(thread)].config.engine;
-        let application = self.config.engines[engine as usize].application;
+        let application = self.costs(thread).application;
         if application == Span::ZERO {
             return false;
         }
         self.charge(thread, 0, application);
-        !self.begin(core, now, Work::Application(thread), application)
+        let work = Work::Application(thread);
+        !self.cores.begin(core, now, work, application)
     }
 }

@@ -107,7 +107,7 @@ impl MediumDrive for Nand {
     type Config = NandConfig;
 
     /// Where it is the same drive and seed for the third time, the warm-up of its steady state is remembered.
-    fn anew(self, config: &NandConfig, state: Precondition, seed: u64) -> Nand {
+    fn reset(self, config: &NandConfig, state: Precondition, seed: u64) -> Nand {
         Nand::made_of(Some(self), config.clone(), state, seed)
     }
 

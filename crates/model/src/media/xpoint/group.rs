@@ -374,7 +374,7 @@ impl Group {
         done
     }
 
-    /// What one waits for who arrives at `now` and is served from `start`.
+    /// What a transit that arrives at `now` waits for until it is served from `start` on.
     #[inline]
     fn attribute(&self, now: Time, start: Time) -> Waits {
         let background = self.background_until.max(now).min(start);

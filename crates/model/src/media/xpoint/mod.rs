@@ -113,7 +113,7 @@ struct Counts {
     /// By front of the controller.
     dispatched: [u64; 2],
     last_dispatch: [Time; 2],
-    inside: u32,
+    in_flight: u32,
 }
 
 impl XPoint {
@@ -402,7 +402,7 @@ impl XPoint {
         }
         let request = *request;
         self.requests.release(piece.request);
-        self.counts.inside -= 1;
+        self.counts.in_flight -= 1;
         done.push(Completion {
             id: request.id,
             at: now,
@@ -437,8 +437,8 @@ impl XPoint {
     }
 
     fn first_event(&self) -> Time {
-        let [one, other] = &self.paths;
-        let mut next = one.next().min(other.next()).min(self.medium.next());
+        let [reads, writes] = &self.paths;
+        let mut next = reads.next().min(writes.next()).min(self.medium.next());
         let [first, second] = &self.dispatching;
         for ring in [first, second, &self.fetching, &self.held] {
             next = next.min(ring.front().map_or(Time::NEVER, |it| it.0));
@@ -492,7 +492,7 @@ impl Device for XPoint {
             Work::Write => self.counts.host_written += u64::from(command.bytes),
             Work::Answer | Work::Zeroes => {}
         }
-        self.counts.inside += 1;
+        self.counts.in_flight += 1;
         let request = self.requests.insert(Request {
             id: command.id,
             left: pieces,
@@ -559,7 +559,7 @@ impl Device for XPoint {
         gauges.gauge(Gauge::ControllerBusySeconds, busy[0]);
         gauges.gauge(Gauge::LinkBusySeconds, busy[1]);
         gauges.gauge(Gauge::MediumBusySeconds, self.medium.busy_seconds(now));
-        gauges.gauge(Gauge::QueueDepth, f64::from(counts.inside));
+        gauges.gauge(Gauge::QueueDepth, f64::from(counts.in_flight));
         gauges.gauge(Gauge::PercentageUsed, self.endurance.percentage_used());
     }
 }

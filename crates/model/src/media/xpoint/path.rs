@@ -55,13 +55,13 @@ pub(super) struct Path {
 impl Path {
     /// A drive's path, and one for its writes that is used if it is duplex.
     pub(super) fn both(config: &XPointConfig, seed: u64) -> [Path; 2] {
-        let mut one = Path::new(config, seed, config.timing.table_places);
+        let mut path = Path::new(config, seed, config.timing.table_places);
         if !config.timing.duplex {
             let unused = Path::new(config, seed, 1);
-            return [one, unused];
+            return [path, unused];
         }
-        one.turnaround = Span::ZERO;
-        [one.clone(), one]
+        path.turnaround = Span::ZERO;
+        [path.clone(), path]
     }
 
     fn new(config: &XPointConfig, seed: u64, places: u32) -> Path {

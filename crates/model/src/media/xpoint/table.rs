@@ -264,7 +264,7 @@ mod tests {
 
     /// The pieces that are served, in order, with such buffers one after the other.
     fn served<const N: usize>(table: &mut Table, buffers: [Buffers; N]) -> [Option<u32>; N] {
-        buffers.map(|one| table.take(one).map(|it| it.0.piece))
+        buffers.map(|buffer| table.take(buffer).map(|it| it.0.piece))
     }
 
     #[test]

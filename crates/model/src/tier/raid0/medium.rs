@@ -17,7 +17,7 @@ fn made_of(used: Vec<Drive>, config: &Raid0Config, state: Precondition, seed: u6
     let member = |(index, config)| {
         let own = seed.wrapping_add((index as u64).wrapping_mul(0x2545_f491_4f6c_dd1d));
         match used.next() {
-            Some(drive) => drive.anew(config, state, own),
+            Some(drive) => drive.reset(config, state, own),
             None => Drive::new(config, state, own),
         }
     };
@@ -113,7 +113,7 @@ impl Medium for Raid0Config {
 impl MediumDrive for Raid0<Drive> {
     type Config = Raid0Config;
 
-    fn anew(self, config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
+    fn reset(self, config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
         made_of(self.members, config, state, seed)
     }
 

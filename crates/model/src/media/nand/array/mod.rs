@@ -300,9 +300,11 @@ impl Array {
 
     /// A sense will come to its die.
     #[inline]
-    pub(super) fn add_sense(&mut self, mut sense: Sense) -> SenseId {
-        sense.die = self.shape.die_of(sense.slot);
-        self.senses.insert(sense)
+    pub(super) fn add_sense(&mut self, sense: Sense) -> SenseId {
+        let die = self.shape.die_of(sense.slot);
+        let id = self.senses.insert(sense);
+        self.senses[id].die = die;
+        id
     }
 
     /// A sense ahead waits no longer for time to spare; returns where it did. At a die it has left the queue.

@@ -178,12 +178,18 @@ impl Reader {
     #[inline]
     fn sense_run(&mut self, now: Time, segment: &Segment, run: &Run, shared: &mut Shared) {
         let times = Timeline::of(segment, now);
-        let mut sense = Sense::new(run.purpose, run.first, run.units, run.host_bytes, times);
+        let sense = Sense::new(run.purpose, run.first, run.units, run.host_bytes, times);
+        let id = shared.array.add_sense(sense);
         // A sense's share of the controller was booked with a command: with its own, if it is the command's first, or
         // with one that found what it wanted read ahead.
         let mut delay = self.issue_interval * u64::from(self.issued);
-        if let Purpose::Ahead(_) = run.purpose {
-            sense.booked = self.cache.as_mut().is_some_and(ReadCache::use_booked);
+        if let Purpose::Ahead(first) = run.purpose {
+            if let Some(cache) = &mut self.cache {
+                for unit in 0..run.units {
+                    cache.expect(first.plus(unit), run.first.plus(unit), id);
+                }
+                shared.array.senses()[id].booked = cache.use_booked();
+            }
         } else {
             shared.front.add_piece(segment.id);
             if self.issued > 0 {
@@ -192,18 +198,10 @@ impl Reader {
             }
         }
         self.issued += 1;
-        if delay > Span::ZERO {
-            sense.times.delay(delay);
-        }
-        let id = shared.array.add_sense(sense);
-        if let (Purpose::Ahead(first), Some(cache)) = (run.purpose, &mut self.cache) {
-            for unit in 0..run.units {
-                cache.expect(first.plus(unit), run.first.plus(unit), id);
-            }
-        }
         if delay == Span::ZERO {
             self.issue(now, id, shared);
         } else {
+            shared.array.senses()[id].times.delay(delay);
             shared.events.push(now + delay, Event::Issue(id));
         }
     }

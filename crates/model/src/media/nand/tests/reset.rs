@@ -36,7 +36,7 @@ fn served(drive: &mut Drive, seed: u64) -> (Vec<Completion>, String) {
 }
 
 #[test]
-fn a_drive_in_used_memory_is_a_new_drive() {
+fn a_reset_drive_equals_a_new_one() {
     let nand = |config: NandConfig| DriveConfig::Nand(Box::new(config));
     let slower = {
         let mut config = small();
@@ -72,7 +72,7 @@ fn a_drive_in_used_memory_is_a_new_drive() {
     let mut used = Drive::new(&small, Fresh, 9);
     let mut remembered = 0;
     for (index, (config, state, seed)) in plans.into_iter().enumerate() {
-        used = used.anew(config, state, seed);
+        used = used.reset(config, state, seed);
         let has = |nand: &Nand| nand.start.remembers();
         remembered += usize::from(matches!(&used, Drive::Nand(nand) if has(nand)));
         let mut new = Drive::new(config, state, seed);

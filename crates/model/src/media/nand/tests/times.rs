@@ -116,7 +116,11 @@ fn one_large_write_is_taken_in_unit_by_unit_and_several_overlap() {
         let write = |id, n| Command::write(id, n * 131_072, 131_072);
         let mut load = Closed::new(depth, u64::from(depth), write);
         run(&mut drive, &mut load, Time::ZERO, Time::NEVER);
-        load.latencies.iter().map(|one| one.1).max().expect("some")
+        load.latencies
+            .iter()
+            .map(|latency| latency.1)
+            .max()
+            .expect("some")
     };
     let slow = Span::from_us(3);
     let alone = latency(slow, 1);

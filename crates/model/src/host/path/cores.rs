@@ -1,0 +1,154 @@
+//! The cores in use, and when the work of each ends.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::{Index, IndexMut};
+
+use crate::host::core::{Core, NOBODY, Work};
+use crate::time::{Span, Time};
+
+/// Cores by their place among those in use; the monitor's thread, if there is one, is the last.
+#[derive(Clone, Debug)]
+pub(super) struct Cores {
+    cores: Vec<Core>,
+    /// When each one's work ends, and the first of those.
+    due: Vec<Time>,
+    soonest: Time,
+}
+
+impl Cores {
+    pub(super) fn new(cores: Vec<Core>) -> Cores {
+        Cores {
+            due: vec![Time::NEVER; cores.len()],
+            cores,
+            soonest: Time::NEVER,
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.cores.len()
+    }
+
+    /// The monitor's thread, where there is one.
+    pub(super) fn last(&self) -> usize {
+        self.cores.len() - 1
+    }
+
+    /// When the first piece of work ends.
+    #[inline]
+    pub(super) fn soonest(&self) -> Time {
+        self.soonest
+    }
+
+    /// When the work of a core ends.
+    #[inline]
+    pub(super) fn due(&self, core: usize) -> Time {
+        self.due[core]
+    }
+
+    #[inline]
+    fn set_due(&mut self, core: usize, at: Time) {
+        let before = self.due[core];
+        self.due[core] = at;
+        if at <= self.soonest {
+            self.soonest = at;
+        } else if before == self.soonest {
+            self.soonest = self.due.iter().copied().min().unwrap_or(Time::NEVER);
+        }
+    }
+
+    /// Begins work on an idle core; returns whether it has ended already (it took no time).
+    #[inline]
+    pub(super) fn begin(&mut self, core: usize, now: Time, work: Work, service: Span) -> bool {
+        let state = &mut self.cores[core];
+        let end = state.end_of(now, service);
+        state.work = work;
+        state.busy += end.since(now);
+        if end == now {
+            return true;
+        }
+        self.set_due(core, end);
+        false
+    }
+
+    /// Has a core do this, busy, until then, whatever else would come up.
+    pub(super) fn spin(&mut self, core: usize, now: Time, work: Work, until: Time) {
+        let state = &mut self.cores[core];
+        state.work = work;
+        state.busy += until.since(now);
+        self.set_due(core, until);
+    }
+
+    /// A core has nothing to do from now on.
+    #[inline]
+    pub(super) fn rest(&mut self, core: usize, now: Time) {
+        let state = &mut self.cores[core];
+        state.work = Work::Idle;
+        state.thread = NOBODY;
+        state.idle_since = now;
+        self.set_due(core, Time::NEVER);
+    }
+
+    /// CPU time of all of them up to `now`, added to `seconds`.
+    pub(super) fn add_busy_seconds(&self, now: Time, mut seconds: f64) -> f64 {
+        for (core, due) in self.cores.iter().zip(&self.due) {
+            let ahead = if *due == Time::NEVER {
+                Span::ZERO
+            } else {
+                due.since(now)
+            };
+            seconds += core.busy.saturating_sub(ahead).seconds();
+        }
+        seconds
+    }
+}
+
+impl Index<usize> for Cores {
+    type Output = Core;
+
+    #[inline]
+    fn index(&self, core: usize) -> &Core {
+        &self.cores[core]
+    }
+}
+
+impl IndexMut<usize> for Cores {
+    #[inline]
+    fn index_mut(&mut self, core: usize) -> &mut Core {
+        &mut self.cores[core]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::config::Noise;
+    use crate::random::Stream;
+
+    #[test]
+    fn the_soonest_end_is_known_whichever_core_rests() {
+        let quiet = Noise {
+            every: Span::ZERO,
+            mean: Span::ZERO,
+        };
+        let core = |seed| Core::new(quiet, Stream::new(seed, "test"));
+        let mut cores = Cores::new((0..3).map(core).collect());
+        for (core, us) in [(0, 30), (1, 10), (2, 20)] {
+            assert!(!cores.begin(core, Time::ZERO, Work::Sleep, Span::from_us(us)));
+        }
+        let at = |us| Time::ZERO + Span::from_us(us);
+        assert_eq!(cores.soonest(), at(10));
+        cores.rest(1, at(10));
+        assert_eq!(cores.soonest(), at(20));
+        cores.rest(0, at(15));
+        assert_eq!(cores.soonest(), at(20));
+        cores.rest(2, at(20));
+        assert_eq!(cores.soonest(), Time::NEVER);
+        // Work that takes no time is no event.
+        assert!(cores.begin(0, at(20), Work::Sleep, Span::ZERO));
+        assert_eq!(cores.soonest(), Time::NEVER);
+        // What was booked and not done yet does not count.
+        cores.begin(1, at(20), Work::Sleep, Span::from_us(10));
+        assert!((cores.add_busy_seconds(at(24), 1.0) - 1.000_064).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,97 @@
+//! Helper threads that issue a job thread's I/O and wait for it (fio's posixaio), on cores of their own.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::command::CommandId;
+use crate::time::Span;
+
+/// The helpers of one job thread.
+#[derive(Clone, Debug)]
+struct Pool {
+    /// Commands they may still take; `None` for any number, or where there are none.
+    free: Option<u16>,
+    /// Commands that wait for one, in order.
+    waiting: VecDeque<CommandId>,
+}
+
+/// The helpers of all job threads.
+#[derive(Clone, Debug)]
+pub(super) struct Helpers {
+    /// By thread.
+    pools: Vec<Pool>,
+    cpu: Span,
+}
+
+impl Helpers {
+    /// With so many for each thread; 0 for none or any number.
+    pub(super) fn new(each: impl Iterator<Item = u16>) -> Helpers {
+        let pool = |helpers| Pool {
+            free: (helpers > 0).then_some(helpers),
+            waiting: VecDeque::new(),
+        };
+        Helpers {
+            pools: each.map(pool).collect(),
+            cpu: Span::ZERO,
+        }
+    }
+
+    /// Whether a command of this thread would have to wait for a helper.
+    #[inline]
+    pub(super) fn all_taken(&self, thread: u16) -> bool {
+        self.pools[usize::from(thread)].free == Some(0)
+    }
+
+    /// A command of this thread waits for a helper.
+    pub(super) fn wait(&mut self, thread: u16, id: CommandId) {
+        self.pools[usize::from(thread)].waiting.push_back(id);
+    }
+
+    /// A helper takes a command of this thread.
+    pub(super) fn take(&mut self, thread: u16) {
+        if let Some(free) = &mut self.pools[usize::from(thread)].free {
+            *free -= 1;
+        }
+    }
+
+    /// A helper of this thread is free again; returns the command that has waited for that longest.
+    pub(super) fn release(&mut self, thread: u16) -> Option<CommandId> {
+        let pool = &mut self.pools[usize::from(thread)];
+        *pool.free.as_mut()? += 1;
+        pool.waiting.pop_front()
+    }
+
+    /// One of them has worked for so long.
+    pub(super) fn charge(&mut self, span: Span) {
+        self.cpu += span;
+    }
+
+    /// CPU time of all of them.
+    pub(super) fn cpu(&self) -> Span {
+        self.cpu
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_waits_while_all_helpers_of_its_thread_are_taken() {
+        let mut helpers = Helpers::new([2, 0].into_iter());
+        helpers.take(0);
+        assert!(!helpers.all_taken(0));
+        helpers.take(0);
+        assert!(helpers.all_taken(0) && !helpers.all_taken(1));
+        helpers.wait(0, 7);
+        helpers.wait(0, 8);
+        assert_eq!(helpers.release(0), Some(7));
+        helpers.take(0);
+        assert_eq!(helpers.release(0), Some(8));
+        assert_eq!(helpers.release(0), None);
+        // A thread without them, or with any number, never waits.
+        helpers.take(1);
+        assert!(!helpers.all_taken(1));
+        assert_eq!(helpers.release(1), None);
+    }
+}

@@ -15,7 +15,7 @@ pub enum Kind {
     Measured,
     /// Set so that the model reproduces the source.
     Fitted,
-    /// Nobody has published it; chosen for a stated reason.
+    /// Not in our sources; chosen for a stated reason.
     Assumed,
 }
 

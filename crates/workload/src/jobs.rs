@@ -12,8 +12,8 @@ use model::engine::{Events, Workload};
 use model::{Capacity, Command, Completion, Part, Span, Stream, Time};
 
 use super::job::Job;
-use super::settings::{Settings, resolve};
-use super::thread::{Kind, Next, Slot, Stage, Thread};
+use super::settings::{JobCopy, resolve};
+use super::thread::{Counted, InFlight, Next, Stage, Thread};
 use statistics::{Measured, ThreadOutcome};
 use text::problem::Problems;
 
@@ -21,7 +21,7 @@ use text::problem::Problems;
 const START_GAP: Span = Span::from_us(100);
 
 /// How long after the first of its phase each thread starts.
-fn lags(settings: &[Settings], seed: u64) -> Vec<Span> {
+fn lags(settings: &[JobCopy], seed: u64) -> Vec<Span> {
     let mut random = Stream::new(seed, "thread starts");
     let (mut phase, mut lag) = (None, Span::ZERO);
     settings
@@ -43,7 +43,7 @@ fn lags(settings: &[Settings], seed: u64) -> Vec<Span> {
 #[derive(Clone, Debug)]
 pub struct Jobs<'a> {
     jobs: &'a [Job],
-    settings: Vec<Settings>,
+    settings: Vec<JobCopy>,
     /// By thread: when it starts after its phase and its `startdelay`.
     lags: Vec<Span>,
     threads: Vec<Thread>,
@@ -51,7 +51,7 @@ pub struct Jobs<'a> {
     measured: Vec<[Measured; 4]>,
     /// By thread: whether submission is told apart (asynchronous engines).
     asynchronous: Vec<bool>,
-    slots: Vec<Slot>,
+    slots: Vec<InFlight>,
     ready: Vec<u32>,
     is_ready: Vec<bool>,
     ready_at: Time,
@@ -93,7 +93,7 @@ impl<'a> Jobs<'a> {
             threads,
             lags: lags(&settings, seed),
             settings,
-            slots: vec![Slot::default(); next_id as usize],
+            slots: vec![InFlight::default(); next_id as usize],
             ready: Vec::with_capacity(count),
             is_ready: vec![false; count],
             ready_at: Time::ZERO,
@@ -175,7 +175,7 @@ impl<'a> Jobs<'a> {
 
     /// The thread has reaped a completion.
     #[inline]
-    fn take(&mut self, now: Time, completion: &Completion, slot: Slot) {
+    fn take(&mut self, now: Time, completion: &Completion, slot: InFlight) {
         let index = slot.thread as usize;
         let thread = &mut self.threads[index];
         let anatomy = &completion.anatomy;
@@ -192,7 +192,7 @@ impl<'a> Jobs<'a> {
                 self.series_every,
             );
         }
-        if thread.is_watched() && slot.kind != Kind::Sync {
+        if thread.is_watched() && slot.kind != Counted::Sync {
             thread.watch(now, &slot, latency);
         }
         if thread.complete(now, completion.id, slot.kind) {
@@ -277,7 +277,7 @@ impl Workload for Jobs<'_> {
     fn complete(&mut self, now: Time, completion: &Completion) {
         let slot = self.slots[completion.id as usize];
         let thread = &mut self.threads[slot.thread as usize];
-        if !thread.reaps_batches() || slot.kind == Kind::Sync {
+        if !thread.reaps_batches() || slot.kind == Counted::Sync {
             self.take(now, completion, slot);
             return;
         }

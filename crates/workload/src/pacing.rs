@@ -8,7 +8,7 @@ use super::job::{Rate, RateProcess};
 
 /// When the next I/O of one direction is due.
 #[derive(Clone, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct Pacer {
     rate: Rate,
     process: RateProcess,
     start: Time,
@@ -17,9 +17,9 @@ pub(crate) struct Pace {
     due: Time,
 }
 
-impl Pace {
-    pub(crate) fn new(rate: Rate, process: RateProcess, start: Time) -> Pace {
-        Pace {
+impl Pacer {
+    pub(crate) fn new(rate: Rate, process: RateProcess, start: Time) -> Pacer {
+        Pacer {
             rate,
             process,
             start,
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn linear_pace_is_exact_over_a_second() {
         let mut stream = Stream::new(1, "test");
-        let mut pace = Pace::new(Rate::Iops(3), RateProcess::Linear, Time::from_ns(5));
+        let mut pace = Pacer::new(Rate::Iops(3), RateProcess::Linear, Time::from_ns(5));
         for _ in 0..3_000_000 {
             pace.issue(4096, &mut stream);
         }
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn poisson_gaps_have_mean_and_deviation_alike() {
         let mut stream = Stream::new(1, "test");
-        let mut pace = Pace::new(Rate::Bytes(4_096_000_000), RateProcess::Poisson, Time::ZERO);
+        let mut pace = Pacer::new(Rate::Bytes(4_096_000_000), RateProcess::Poisson, Time::ZERO);
         let (mut sum, mut squares) = (0.0, 0.0);
         let n = 100_000;
         for _ in 0..n {

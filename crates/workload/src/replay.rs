@@ -233,7 +233,7 @@ fn timed_ios(trace: &Trace) -> Arc<[TimedIo]> {
 
 /// What an outstanding command is.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct Outstanding {
     due: Time,
     submitted: Time,
     bytes: u32,
@@ -254,7 +254,7 @@ pub struct Replay<'a> {
     due: Time,
     now: Time,
     free: Vec<u32>,
-    slots: Vec<Slot>,
+    slots: Vec<Outstanding>,
     /// Reads, writes, trims, flushes.
     pub measured: [Measured; 4],
     /// Requests issued at each depth, in fio's classes.
@@ -342,7 +342,7 @@ impl<'a> Replay<'a> {
     fn issue(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
         let request = self.records[self.next].request();
         let id = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(Outstanding::default());
             self.slots.len() as u32 - 1
         });
         let (offset, bytes) = match request.op {
@@ -362,7 +362,7 @@ impl<'a> Replay<'a> {
         }
         // In a closed loop a request begins when it may.
         let due = if self.scale == 0 { now } else { self.due };
-        self.slots[id as usize] = Slot {
+        self.slots[id as usize] = Outstanding {
             due,
             submitted: now,
             bytes,

@@ -8,7 +8,7 @@ use text::problem::{Place, Problem, Problems};
 
 /// One copy of one job, resolved against a drive.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct JobCopy {
     /// Index of the job.
     pub(crate) job: usize,
     /// Which copy, from 0.
@@ -237,7 +237,7 @@ pub fn check(jobs: &[Job], capacity: Capacity) -> Result<(), Problems> {
 ///
 /// # Errors
 /// All that does not fit, for all jobs.
-pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<Settings>, Problems> {
+pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, Problems> {
     let mut problems = Problems::default();
     let mut threads = Vec::new();
     let (mut group, mut phase) = (0, 0);
@@ -286,7 +286,7 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<Settings>,
                 None
             };
             let Some((start, len)) = here else { break };
-            threads.push(Settings {
+            threads.push(JobCopy {
                 job: index,
                 copy,
                 group,

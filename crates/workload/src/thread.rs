@@ -7,22 +7,22 @@ use model::{Command, CommandId, Completion, Op, Payload, Span, Stream, Time};
 use super::blocks::Blocks;
 use super::job::{Direction, Job, Mix, SyncMode, whole_pages};
 use super::offsets::Offsets;
-use super::pacing::Pace;
-use super::settings::Settings;
+use super::pacing::Pacer;
+use super::settings::JobCopy;
 use super::watch::{Advice, DepthSearch, SteadyWatch};
 
 /// What an outstanding command is, by its id.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Slot {
+pub(crate) struct InFlight {
     pub(crate) thread: u32,
     pub(crate) bytes: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: Counted,
     pub(crate) submitted: Time,
 }
 
 /// What a command is counted as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Kind {
+pub(crate) enum Counted {
     #[default]
     Read,
     Write,
@@ -70,7 +70,7 @@ pub(crate) struct Thread {
     read_percent: u32,
     blocks: [Blocks; 3],
     offsets: Offsets,
-    pace: [Option<Pace>; 3],
+    pace: [Option<Pacer>; 3],
     stream: Stream,
     /// Batch rules.
     batch: u32,
@@ -112,7 +112,7 @@ pub(crate) struct Thread {
 impl Thread {
     pub(crate) fn new(
         index: u32,
-        settings: &Settings,
+        settings: &JobCopy,
         job: &Job,
         first_id: CommandId,
         seed: u64,
@@ -187,7 +187,7 @@ impl Thread {
             self.until = self.count_from + runtime;
         }
         for (pace, rate) in self.pace.iter_mut().zip(job.rate) {
-            *pace = rate.map(|rate| Pace::new(rate, job.rate_process, now));
+            *pace = rate.map(|rate| Pacer::new(rate, job.rate_process, now));
         }
         if let Some(target) = job.latency_target {
             let search = DepthSearch::new(target, self.depth, self.count_from);
@@ -217,7 +217,7 @@ impl Thread {
     }
 
     /// Shows a completion to what looks on.
-    pub(crate) fn watch(&mut self, now: Time, slot: &Slot, latency: Span) {
+    pub(crate) fn watch(&mut self, now: Time, slot: &InFlight, latency: Span) {
         if self.stage != Stage::Running || now < self.count_from {
             return;
         }
@@ -244,7 +244,7 @@ impl Thread {
     }
 
     /// Share of its work done, for progress.
-    pub(crate) fn share(&self, now: Time, settings: &Settings, job: &Job) -> f64 {
+    pub(crate) fn share(&self, now: Time, settings: &JobCopy, job: &Job) -> f64 {
         match self.stage {
             Stage::Waiting => 0.0,
             Stage::Finished => 1.0,
@@ -272,10 +272,10 @@ impl Thread {
 
     /// Takes a completion; says whether the thread may have something to issue.
     #[inline]
-    pub(crate) fn complete(&mut self, now: Time, id: CommandId, kind: Kind) -> bool {
+    pub(crate) fn complete(&mut self, now: Time, id: CommandId, kind: Counted) -> bool {
         self.free.push(id);
         self.ended = now;
-        if kind == Kind::Sync {
+        if kind == Counted::Sync {
             self.sync_in_flight = false;
             return true;
         }
@@ -296,9 +296,9 @@ impl Thread {
     pub(crate) fn issue(
         &mut self,
         now: Time,
-        settings: &Settings,
+        settings: &JobCopy,
         job: &Job,
-        slots: &mut [Slot],
+        slots: &mut [InFlight],
         submit: &mut impl FnMut(Command),
     ) -> Next {
         let mut in_batch = 0;
@@ -346,7 +346,7 @@ impl Thread {
 
     /// Whether nothing more is to be issued.
     #[inline]
-    fn ends(&mut self, now: Time, settings: &Settings, job: &Job) -> bool {
+    fn ends(&mut self, now: Time, settings: &JobCopy, job: &Job) -> bool {
         if now >= self.until || self.issued >= self.limit {
             return true;
         }
@@ -374,7 +374,7 @@ impl Thread {
         &mut self,
         now: Time,
         job: &Job,
-        slots: &mut [Slot],
+        slots: &mut [InFlight],
         submit: &mut impl FnMut(Command),
     ) -> Next {
         if self.in_flight > 0 || self.sync_in_flight {
@@ -400,14 +400,14 @@ impl Thread {
             || (job.fdatasync > 0 && self.writes_since_sync[1] >= job.fdatasync)
     }
 
-    fn submit_sync(&mut self, now: Time, slots: &mut [Slot], submit: &mut impl FnMut(Command)) {
+    fn submit_sync(&mut self, now: Time, slots: &mut [InFlight], submit: &mut impl FnMut(Command)) {
         let Some(id) = self.free.pop() else { return };
         self.writes_since_sync = [0; 2];
         self.sync_in_flight = true;
-        slots[id as usize] = Slot {
+        slots[id as usize] = InFlight {
             thread: self.index,
             bytes: 0,
-            kind: Kind::Sync,
+            kind: Counted::Sync,
             submitted: now,
         };
         let mut command = Command::flush(id);
@@ -519,7 +519,7 @@ impl Thread {
 
     /// `direction` is ahead of its pace: the other one if that is behind its own, or when the first of them is due.
     fn instead(&self, direction: Direction, now: Time) -> Result<Direction, Time> {
-        let due = |direction: Direction| self.pace[direction as usize].as_ref().map(Pace::due);
+        let due = |direction: Direction| self.pace[direction as usize].as_ref().map(Pacer::due);
         let mine = due(direction).unwrap_or(now);
         let other = match (self.mix, direction) {
             (Mix::ReadWrite, Direction::Read) if self.read_percent < 100 => Direction::Write,
@@ -540,15 +540,15 @@ impl Thread {
         (op, offset, bytes): (Op, u64, u32),
         batched: bool,
         job: &Job,
-        slots: &mut [Slot],
+        slots: &mut [InFlight],
         submit: &mut impl FnMut(Command),
     ) {
         let Some(id) = self.free.pop() else { return };
         let kind = match op {
-            Op::Read => Kind::Read,
-            Op::Write => Kind::Write,
-            Op::Flush => Kind::Sync,
-            Op::Deallocate | Op::WriteZeroes => Kind::Trim,
+            Op::Read => Counted::Read,
+            Op::Write => Counted::Write,
+            Op::Flush => Counted::Sync,
+            Op::Deallocate | Op::WriteZeroes => Counted::Trim,
         };
         self.issued += 1;
         self.pass_bytes += u64::from(bytes);
@@ -563,7 +563,7 @@ impl Thread {
         }
         let class = (u32::BITS - 1 - self.in_flight.max(1).leading_zeros()).min(6);
         self.depths[class as usize] += 1;
-        slots[id as usize] = Slot {
+        slots[id as usize] = InFlight {
             thread: self.index,
             bytes,
             kind,

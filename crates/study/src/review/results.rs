@@ -156,7 +156,7 @@ pub struct Kinds {
     pub measured: usize,
     /// Set so that the model gives a published figure.
     pub fitted: usize,
-    /// Assumed: nobody has published it.
+    /// Assumed: not in our sources.
     pub assumed: usize,
 }
 

@@ -54,14 +54,14 @@ struct Seat {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Request {
+struct Transaction {
     at: Time,
     offset: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Queue {
-    requests: VecDeque<Request>,
+    requests: VecDeque<Transaction>,
     /// Threads that sleep, the longest first.
     idle: VecDeque<u32>,
 }
@@ -200,7 +200,7 @@ impl<'a> Act<'a> {
             let offset = self.places.record(&mut self.generator);
             self.queues[queue]
                 .requests
-                .push_back(Request { at: now, offset });
+                .push_back(Transaction { at: now, offset });
             self.queued += 1;
             self.generated += 1;
             self.requests += u64::from(now >= self.count_from);

@@ -54,7 +54,7 @@ struct Entry<'a> {
     value: &'a str,
 }
 
-struct Reader<'a> {
+struct ConfigReader<'a> {
     origin: &'a str,
     entries: Vec<Entry<'a>>,
     problems: Vec<Problem>,
@@ -72,7 +72,7 @@ pub fn from_text(
     generation: Option<Generation>,
     cores: u16,
 ) -> Result<Config, Problems> {
-    let mut reader = Reader {
+    let mut reader = ConfigReader {
         origin,
         entries: Vec::new(),
         problems: Vec::new(),
@@ -84,7 +84,7 @@ pub fn from_text(
     Problems(reader.problems).or(config)
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ConfigReader<'a> {
     fn problem(&mut self, line: usize, what: impl Into<String>, help: Option<String>) {
         self.problems.push(Problem {
             origin: self.origin.to_owned(),

@@ -221,7 +221,7 @@ pub(super) fn bssplit(settings: &mut Settings, given: &Given) -> Applied {
 
 pub(super) fn random_distribution(settings: &mut Settings, given: &Given) -> Applied {
     #[derive(Clone, Copy)]
-    enum Kind {
+    enum Shape {
         Random,
         Zipf,
         Pareto,
@@ -230,12 +230,12 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &Given) -> App
         ZonedAbsolute,
     }
     let kinds = [
-        ("random", Kind::Random),
-        ("zipf", Kind::Zipf),
-        ("pareto", Kind::Pareto),
-        ("normal", Kind::Normal),
-        ("zoned", Kind::Zoned),
-        ("zoned_abs", Kind::ZonedAbsolute),
+        ("random", Shape::Random),
+        ("zipf", Shape::Zipf),
+        ("pareto", Shape::Pareto),
+        ("normal", Shape::Normal),
+        ("zoned", Shape::Zoned),
+        ("zoned_abs", Shape::ZonedAbsolute),
     ];
     let (kind, rest) = given.word(&kinds)?;
     let mut parameters = rest
@@ -247,8 +247,8 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &Given) -> App
         None => Ok(default),
     };
     let distribution = match kind {
-        Kind::Random => Distribution::Random,
-        Kind::Zipf => {
+        Shape::Random => Distribution::Random,
+        Shape::Zipf => {
             let theta = parameter(1.1, 0.0, f64::MAX)?;
             if theta == 1.0 {
                 return Err(Wrong::new(
@@ -259,18 +259,18 @@ pub(super) fn random_distribution(settings: &mut Settings, given: &Given) -> App
             let centre = centre(&mut parameter)?;
             Distribution::Zipf { theta, centre }
         }
-        Kind::Pareto => {
+        Shape::Pareto => {
             let power = parameter(0.2, f64::MIN_POSITIVE, 1.0 - f64::EPSILON)?;
             let centre = centre(&mut parameter)?;
             Distribution::Pareto { power, centre }
         }
-        Kind::Normal => {
+        Shape::Normal => {
             let deviation = parameter(0.0, 0.0, 99.999_999)?;
             let centre = centre(&mut parameter)?;
             Distribution::Normal { deviation, centre }
         }
-        Kind::Zoned | Kind::ZonedAbsolute => {
-            let absolute = matches!(kind, Kind::ZonedAbsolute);
+        Shape::Zoned | Shape::ZonedAbsolute => {
+            let absolute = matches!(kind, Shape::ZonedAbsolute);
             let zones = split::zones(given, rest.unwrap_or(""), absolute)?;
             for (distribution, zones) in settings.job.distribution.iter_mut().zip(zones) {
                 *distribution = zones.unwrap_or_else(|| distribution.clone());
@@ -319,8 +319,8 @@ pub(super) fn ioengine(settings: &mut Settings, given: &Given) -> Applied {
         };
         let all = names().collect::<Vec<_>>().join(", ");
         return Err(Wrong::new(
-            format!("engine `{name}` {why}"),
-            format!("to ask the same of the drive itself, one of {all}"),
+            format!("`{name}` {why}"),
+            format!("for the same I/O on a drive, use one of {all}"),
         ));
     };
     settings.job.engine = engine.engine;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Line, Reader, options};
+use super::{JobReader, Line, options};
 
 /// Whether `name` is an option of fio's jobs, and if so whether it must have a value.
 pub fn takes_value(name: &str) -> Option<bool> {
@@ -36,7 +36,7 @@ pub(super) fn options(arguments: &[String], overriding: bool) -> Vec<Line> {
     lines.collect()
 }
 
-impl Reader<'_> {
+impl JobReader<'_> {
     /// Takes options, each `--name=value` or `--name`. Those before the first `--name` are global; if `alone` and there is
     /// no `--name`, they make one job.
     pub(super) fn command_line(&mut self, arguments: &[String], alone: bool) {

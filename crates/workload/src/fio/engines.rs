@@ -55,7 +55,7 @@ pub(super) const ENGINES: &[FioEngine] = &[
     engine("spdk_nvme", Engine::UserSpace, false).unbuffered(),
     // fio's manual calls it synchronous, but it keeps `iodepth` requests with the server.
     engine("nbd", Engine::Libaio, false).unbuffered().as_if(
-        "ioengine=nbd is taken as libaio on a drive of the host's own: what network and server add has no model",
+        "ioengine=nbd is taken as libaio on a drive of the host's own: network and server have no model",
     ),
     engine("xnvme", Engine::IoUring, false)
         .unbuffered()
@@ -64,9 +64,9 @@ pub(super) const ENGINES: &[FioEngine] = &[
         .unbuffered()
         .as_if("ioengine=libblkio is taken as io_uring, whatever driver its options name"),
     engine("windowsaio", Engine::Libaio, false)
-        .as_if("ioengine=windowsaio is taken as libaio: there is no model of Windows' own way to a drive"),
+        .as_if("ioengine=windowsaio is taken as libaio: Windows' own I/O path has no model"),
     engine("solarisaio", Engine::Libaio, false)
-        .as_if("ioengine=solarisaio is taken as libaio: there is no model of Solaris' own way to a drive"),
+        .as_if("ioengine=solarisaio is taken as libaio: Solaris' own I/O path has no model"),
 ];
 
 /// Engines of fio that have no model, by the reason for it.
@@ -76,7 +76,7 @@ const WITHOUT_MODEL: &[(&str, &[&str])] = &[
         &["mmap", "pmemblk", "dev-dax", "libpmem"],
     ),
     (
-        "asks no drive for anything",
+        "does no I/O on a drive, so there is nothing to simulate",
         &[
             "null",
             "cpuio",
@@ -105,7 +105,7 @@ const WITHOUT_MODEL: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "talks to a storage service, and there is no model of one",
+        "talks to a storage service, which has no model",
         &[
             "rbd",
             "rados",
@@ -126,7 +126,7 @@ const WITHOUT_MODEL: &[(&str, &[&str])] = &[
         &["mtd", "libzbc"],
     ),
     (
-        "has no model of its way to a drive",
+        "takes a path to the drive that has no model",
         &["splice", "libcufile"],
     ),
 ];
@@ -185,7 +185,7 @@ mod tests {
         );
         insta::assert_snapshot!(set.warnings.join("\n"), @r"
         ignored, as it means nothing to a simulated drive: uri
-        ioengine=nbd is taken as libaio on a drive of the host's own: what network and server add has no model
+        ioengine=nbd is taken as libaio on a drive of the host's own: network and server have no model
         ");
         for (options, wanted) in [
             ("ioengine=xnvme\nxnvme_async=io_uring", Engine::IoUring),
@@ -208,7 +208,10 @@ mod tests {
     fn engines_without_a_model_are_refused_with_the_reason() {
         for (engine, why) in [
             ("libpmem", "reads and writes memory"),
-            ("null", "asks no drive for anything"),
+            (
+                "null",
+                "does no I/O on a drive, so there is nothing to simulate",
+            ),
             ("http", "talks to a storage service"),
             ("libiscsi", "talks to a storage service"),
             ("filestat", "exercises a file system"),

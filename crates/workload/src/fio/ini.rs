@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::expression;
-use super::{Line, Reader};
+use super::{JobReader, Line};
 
 /// A file may include another that includes another, so many times.
 const DEEPEST_INCLUDE: u32 = 16;
@@ -28,7 +28,7 @@ struct Section {
     header: Line,
 }
 
-impl Reader<'_> {
+impl JobReader<'_> {
     /// Takes a whole job file; its first job waits for all before it if `stonewall`.
     pub(super) fn file(&mut self, origin: &str, text: &str, stonewall: bool) {
         let text: Arc<str> = text.strip_prefix('\u{feff}').unwrap_or(text).into();

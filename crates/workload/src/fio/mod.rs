@@ -83,7 +83,7 @@ pub fn read_overridden(
     sections: &[String],
     surroundings: &Surroundings,
 ) -> Result<JobSet, Problems> {
-    let mut reader = Reader::new(surroundings);
+    let mut reader = JobReader::new(surroundings);
     reader.sections = sections.to_vec();
     reader.command_line(arguments, files.is_empty());
     reader.overriding = command_line::options(overriding, true);
@@ -118,7 +118,7 @@ pub fn read_text(
     text: &str,
     surroundings: &Surroundings,
 ) -> Result<JobSet, Problems> {
-    let mut reader = Reader::new(surroundings);
+    let mut reader = JobReader::new(surroundings);
     reader.files.push(origin.into());
     reader.file(origin, text, false);
     reader.finish()
@@ -148,7 +148,7 @@ impl Line {
 }
 
 /// What is known while files are read one after the other.
-struct Reader<'a> {
+struct JobReader<'a> {
     surroundings: &'a Surroundings<'a>,
     /// What global sections have set so far.
     base: Settings,
@@ -175,9 +175,9 @@ struct Reader<'a> {
     unlike: Vec<String>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(surroundings: &'a Surroundings<'a>) -> Reader<'a> {
-        Reader {
+impl<'a> JobReader<'a> {
+    fn new(surroundings: &'a Surroundings<'a>) -> JobReader<'a> {
+        JobReader {
             surroundings,
             base: Settings::default(),
             jobs: Vec::new(),

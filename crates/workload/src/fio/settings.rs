@@ -100,7 +100,7 @@ pub(super) struct About<T> {
 }
 
 /// What came of putting a job's options together.
-pub(super) struct Finished {
+pub(super) struct Resolved {
     pub job: Job,
     pub wrong: Vec<About<Wrong>>,
     /// What is done otherwise than fio would, in words that begin with the job.
@@ -125,7 +125,7 @@ impl Settings {
     }
 
     /// Joins what belongs together.
-    pub(super) fn finish(mut self) -> Finished {
+    pub(super) fn finish(mut self) -> Resolved {
         let mut wrong = Vec::new();
         let mut notes = std::mem::take(&mut self.notes);
         let mut unlike = Vec::new();
@@ -164,7 +164,7 @@ impl Settings {
         if !self.iolog.path.as_os_str().is_empty() {
             self.job.iolog = Some(self.iolog);
         }
-        Finished {
+        Resolved {
             job: self.job,
             wrong,
             notes,

@@ -20,14 +20,14 @@ pub(super) const FORMAT: Format = Format {
     about: "Google's storage traces (Thesios): what reaches the server's disk",
     looks: |head| {
         let first = head.lines.first();
-        first.is_some_and(|line| Columns::named(&Fields::commas(1, line)).is_some())
+        first.is_some_and(|line| GoogleColumns::named(&Fields::commas(1, line)).is_some())
     },
     read,
 };
 
 const SECOND: u64 = 1_000_000_000;
 
-struct Columns {
+struct GoogleColumns {
     file: usize,
     offset: usize,
     op: usize,
@@ -38,9 +38,9 @@ struct Columns {
     disk_time: usize,
 }
 
-impl Columns {
-    fn named(names: &Fields) -> Option<Columns> {
-        Some(Columns {
+impl GoogleColumns {
+    fn named(names: &Fields) -> Option<GoogleColumns> {
+        Some(GoogleColumns {
             file: names.position("filename")?,
             offset: names.position("file_offset")?,
             op: names.position("op_type")?,
@@ -54,7 +54,7 @@ impl Columns {
 }
 
 fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-    let mut columns: Option<Columns> = None;
+    let mut columns: Option<GoogleColumns> = None;
     let mut extents = Extents::default();
     each_line(
         input,
@@ -62,7 +62,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
         |line, text| Fields::commas(line, text),
         |fields, volume, requests| {
             // Shards that were put together have their names in between.
-            if let Some(named) = Columns::named(fields) {
+            if let Some(named) = GoogleColumns::named(fields) {
                 columns = Some(named);
                 return Ok(None);
             }
@@ -85,7 +85,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
 /// What a row asks of the disk, where it does in its file.
 fn request(
     fields: &Fields,
-    columns: &Columns,
+    columns: &GoogleColumns,
     requests: &mut Requests,
 ) -> Result<Option<Found>, Fault> {
     let at_ns = fields.time(columns.start, "start_time in s", SECOND)?;

@@ -31,7 +31,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Which column is what.
 #[derive(Clone, Copy)]
-struct Columns {
+struct MetaColumns {
     block: usize,
     offset: usize,
     size: usize,
@@ -42,10 +42,10 @@ struct Columns {
     host: Option<usize>,
 }
 
-impl Columns {
+impl MetaColumns {
     /// As a line of names says; `None` if it is none.
-    fn named(names: &Fields) -> Option<Columns> {
-        Some(Columns {
+    fn named(names: &Fields) -> Option<MetaColumns> {
+        Some(MetaColumns {
             block: names.position("block_id")?,
             offset: names.position("io_offset")?,
             size: names.position("io_size")?,
@@ -58,13 +58,13 @@ impl Columns {
     }
 
     /// Of a file without names.
-    fn by_count(count: usize) -> Columns {
+    fn by_count(count: usize) -> MetaColumns {
         let (shard, op_count, host) = match count {
             9 => (None, Some(8), Some(7)),
             10 => (Some(7), Some(8), Some(9)),
             _ => (None, None, None),
         };
-        Columns {
+        MetaColumns {
             block: 0,
             offset: 1,
             size: 2,
@@ -86,9 +86,9 @@ fn split(line: usize, text: &[u8]) -> Fields<'_> {
 }
 
 /// The names in a line of them, which may be a comment.
-fn names(text: &[u8]) -> Option<Columns> {
+fn names(text: &[u8]) -> Option<MetaColumns> {
     let text = text.strip_prefix(b"#").unwrap_or(text);
-    Columns::named(&split(1, text))
+    MetaColumns::named(&split(1, text))
 }
 
 fn looks(head: &Head) -> bool {
@@ -102,7 +102,7 @@ fn looks(head: &Head) -> bool {
             let fields = Fields::blanks(1, line);
             (8..=10).contains(&fields.count())
                 && fields.text(3).contains(&b'.')
-                && request(&fields, &Columns::by_count(fields.count())).is_ok()
+                && request(&fields, &MetaColumns::by_count(fields.count())).is_ok()
         })
 }
 
@@ -117,7 +117,7 @@ fn direction(fields: &Fields, column: usize) -> Result<Op, Fault> {
 }
 
 /// A request that lies where it does in its block.
-fn request(fields: &Fields, columns: &Columns) -> Result<Found, Fault> {
+fn request(fields: &Fields, columns: &MetaColumns) -> Result<Found, Fault> {
     let at_ns = fields.time(columns.time, "op_time in s", SECOND)?;
     let op = direction(fields, columns.op)?;
     let offset = fields.number(columns.offset, "io_offset")?;
@@ -134,7 +134,7 @@ fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
             columns = names(fields.line_text()).or(columns);
             return Ok(None);
         }
-        let columns = columns.get_or_insert_with(|| Columns::by_count(fields.count()));
+        let columns = columns.get_or_insert_with(|| MetaColumns::by_count(fields.count()));
         let last = columns.time.max(columns.op).max(columns.size);
         if fields.count() <= last {
             return Err(fields.fault(format!(

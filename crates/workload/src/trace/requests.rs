@@ -242,14 +242,14 @@ impl<'a> Requests<'a> {
     }
 
     /// Everything read, sorted by arrival; requests at one time stay in the order of the file.
-    pub(super) fn finish(mut self) -> Finished {
+    pub(super) fn finish(mut self) -> AllRequests {
         for record in &mut self.records {
             record.set_arrival(record.arrival_ns() - self.earliest);
         }
         if !self.sorted {
             self.records.sort_by_key(Record::arrival_ns);
         }
-        Finished {
+        AllRequests {
             first_arrival: self.earliest,
             records: self.records,
             volumes: self.volumes,
@@ -262,7 +262,7 @@ impl<'a> Requests<'a> {
 }
 
 /// What [`Requests`] has when the file has ended.
-pub(super) struct Finished {
+pub(super) struct AllRequests {
     pub first_arrival: u64,
     pub records: Vec<Record>,
     pub volumes: Vec<String>,

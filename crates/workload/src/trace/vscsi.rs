@@ -49,7 +49,7 @@ fn scsi(code: u16) -> Option<Scsi> {
 }
 
 /// One record of either version.
-struct Line {
+struct Raw {
     code: u16,
     version: u16,
     bytes: u32,
@@ -64,8 +64,8 @@ fn number<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
     bytes
 }
 
-fn version_1(record: &[u8; 32]) -> Line {
-    Line {
+fn version_1(record: &[u8; 32]) -> Raw {
+    Raw {
         code: u16::from_le_bytes(number(record, 12)),
         version: u16::from_le_bytes(number(record, 14)),
         bytes: u32::from_le_bytes(number(record, 4)),
@@ -75,8 +75,8 @@ fn version_1(record: &[u8; 32]) -> Line {
     }
 }
 
-fn version_2(record: &[u8; 40]) -> Line {
-    Line {
+fn version_2(record: &[u8; 40]) -> Raw {
+    Raw {
         code: u16::from_le_bytes(number(record, 0)),
         version: u16::from_le_bytes(number(record, 2)),
         bytes: u32::from_le_bytes(number(record, 8)),
@@ -88,8 +88,7 @@ fn version_2(record: &[u8; 40]) -> Line {
 
 /// The version whose fields make sense in each of the first records; they have no magic number.
 fn version(head: &[u8], all: bool) -> Option<u16> {
-    let fits =
-        |line: &Line, version: u16| line.version >> 8 == version && scsi(line.code).is_some();
+    let fits = |line: &Raw, version: u16| line.version >> 8 == version && scsi(line.code).is_some();
     let (one, one_rest) = head.as_chunks::<32>();
     let (two, two_rest) = head.as_chunks::<40>();
     // A file cut within its first record is told by nothing.

@@ -103,6 +103,7 @@ impl Timeline {
     }
 
     /// Adds waiting, work and transfer up to `at`.
+    #[inline]
     pub(super) fn explain(&self, anatomy: &mut Anatomy, at: Time) {
         if self.waited {
             for (part, ns) in CAUSE_PARTS.iter().zip(self.behind) {

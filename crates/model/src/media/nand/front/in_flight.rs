@@ -45,12 +45,14 @@ impl InFlight {
         self.depth += 1;
     }
 
-    pub(super) fn remove(&mut self, id: CommandId) -> Entry {
-        let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::take) else {
-            not_in_flight(id)
-        };
+    /// It has been answered.
+    #[inline]
+    pub(super) fn remove(&mut self, id: CommandId) {
+        match self.entries.get_mut(id as usize) {
+            Some(entry) if entry.is_some() => *entry = None,
+            _ => not_in_flight(id),
+        }
         self.depth -= 1;
-        entry
     }
 
     #[inline]

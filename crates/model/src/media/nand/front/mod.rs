@@ -122,6 +122,7 @@ impl Front {
     }
 
     /// Whether a command is out of range or not in whole blocks.
+    #[inline]
     pub(super) fn refuses(&self, command: &Command) -> bool {
         let block = u64::from(self.capacity.block);
         command.op != Op::Flush
@@ -237,15 +238,15 @@ impl Front {
     #[inline]
     pub(super) fn answer(&mut self, now: Time, done: &mut Vec<Completion>) {
         while let Some((_, id)) = self.read_done.pop_front_if(|&mut (at, _)| at == now) {
-            done.push(self.complete(now, id));
+            self.complete(now, id, done);
         }
         while let Some((_, id)) = self.write_done.pop_front_if(|&mut (at, _)| at == now) {
-            done.push(self.complete(now, id));
+            self.complete(now, id, done);
         }
     }
 
-    fn complete(&mut self, now: Time, id: CommandId) -> Completion {
-        let entry = self.commands.remove(id);
+    fn complete(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        let entry = &self.commands[id];
         debug_assert_eq!(
             entry.anatomy.total(),
             now.since(entry.submitted),
@@ -253,7 +254,7 @@ impl Front {
             entry.command,
             entry.anatomy
         );
-        Completion {
+        done.push(Completion {
             id,
             at: now,
             status: if self.refuses(&entry.command) {
@@ -262,7 +263,8 @@ impl Front {
                 Status::Success
             },
             anatomy: entry.anatomy,
-        }
+        });
+        self.commands.remove(id);
     }
 
     /// A command in flight.
@@ -306,6 +308,7 @@ impl Front {
     }
 
     /// Explains what a command spent before its data arrived at the dies or the buffer.
+    #[inline]
     pub(super) fn explain_way_down(&mut self, id: CommandId, dispatched: Time, arrived: Time) {
         let link = self.config.link_latency;
         let command = &mut self.commands[id];

@@ -240,6 +240,47 @@ fn a_power_cut_ends_what_is_inside_and_empties_a_volatile_cache() {
     assert_eq!(until(&mut drive, ms(30_000))[0].outcome, Outcome::Success);
 }
 
+/// Writes so many pages of sevens, one after the other, and gives the drive their data.
+fn write_pages(drive: &mut Served, pages: std::ops::Range<u32>) {
+    for tag in pages {
+        let now = drive.now();
+        drive.submit(now, u64::from(tag), &request(tag, Op::Write));
+        while drive.in_flight() > 0 {
+            let next = drive.next_event();
+            for reply in until(drive, next) {
+                let written = drive.write(reply.offset, &[7; 4096], reply.fua);
+                written.expect("memory");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_flushed_survives_a_power_cut_and_so_does_all_where_there_are_capacitors() {
+    for (name, flushes, kept) in [("950pro-256", true, 8), ("p3700-1600", false, 16)] {
+        let mut drive = served(name);
+        write_pages(&mut drive, 0..8);
+        if flushes {
+            let now = drive.now();
+            drive.submit(now, 99, &request(99, Op::Flush));
+            while drive.in_flight() > 0 {
+                let next = drive.next_event();
+                until(&mut drive, next);
+            }
+        }
+        write_pages(&mut drive, 8..16);
+        let now = drive.now();
+        let lost = drive.power_cut(now).cached_bytes;
+        assert_eq!(lost, (16 - kept) * 4096, "{name}");
+        for page in 0..16 {
+            let mut data = [1; 4096];
+            drive.read(page * 4096, &mut data).expect("memory");
+            let expected = if page < kept { 7 } else { 0 };
+            assert_eq!(data, [expected; 4096], "{name}: page {page}");
+        }
+    }
+}
+
 #[test]
 fn a_format_takes_its_time_and_everything_with_it() {
     let mut drive = served("p4800x-375");

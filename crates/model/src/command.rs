@@ -32,9 +32,26 @@ impl Op {
     }
 }
 
-/// An opaque handle of the data: devices and tiers pass it on and never look inside.
+/// Where the data is, outside of all devices: a buffer, and the first byte in it. Devices never look inside; what cuts a
+/// command into pieces gives each its own part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
-pub struct Payload(pub u32);
+pub struct Payload {
+    /// The submitter's name for the buffer.
+    pub buffer: u32,
+    /// The command's first byte in it.
+    pub at: u32,
+}
+
+impl Payload {
+    /// The part that begins so many bytes further on.
+    #[must_use]
+    pub const fn skip(self, bytes: u32) -> Payload {
+        Payload {
+            buffer: self.buffer,
+            at: self.at + bytes,
+        }
+    }
+}
 
 /// One request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +103,7 @@ impl Command {
             batched: false,
             offset,
             bytes,
-            payload: Payload(0),
+            payload: Payload { buffer: 0, at: 0 },
         }
     }
 
@@ -102,6 +119,8 @@ impl Command {
         matches!(self.op, Op::Flush) || (aligned && self.end() <= capacity)
     }
 }
+
+const _: () = assert!(size_of::<Command>() == 32);
 
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -11,12 +11,23 @@
 //! 6. Cutting a run at any point and going on gives the unbroken run.
 //! 7. The anatomy of a completion sums to `at` minus the time of its submission.
 //! 8. A horizon only says how far one call may go: any leads to what going from event to event leads to.
+//! 9. After `power_cut` nothing of before completes; what a flush, or a write with force unit access, has acknowledged is
+//!    not among what is lost, which is what the buffer held.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::command::{Command, Completion};
 use crate::time::Time;
+
+/// Bytes of a device, whole units of its medium.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// First byte.
+    pub offset: u64,
+    /// Length.
+    pub bytes: u64,
+}
 
 /// Size and granularity of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +56,18 @@ pub trait Device {
     /// (A device that has many events for a command saves the way out to the engine and back for each of them.)
     fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time;
 
+    /// What would be lost if power went now: appends the units whose newest data, acknowledged or coming in, are in a buffer
+    /// that needs power and not on the medium. A medium without such a buffer has nothing at risk.
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        let _ = ranges;
+    }
+
+    /// Power goes at `now`, not before the last event and not after [`Device::next_event`], and comes back at once: returns
+    /// from when on the device takes commands. Appends what was lost, which is what [`Device::at_risk`] said. Commands inside
+    /// are gone: nothing of them completes, and their ids may be used again. The medium keeps what it has, and cumulative
+    /// gauges what they have counted.
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time;
+
     /// Reports figures about itself as of `now` (not earlier than the last event).
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges);
 }
@@ -61,6 +84,12 @@ impl<D: Device + ?Sized> Device for Box<D> {
     }
     fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         (**self).advance(now, horizon, done)
+    }
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        (**self).at_risk(ranges);
+    }
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        (**self).power_cut(now, lost)
     }
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         (**self).inspect(now, gauges);
@@ -79,6 +108,12 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         (**self).advance(now, horizon, done)
+    }
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        (**self).at_risk(ranges);
+    }
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        (**self).power_cut(now, lost)
     }
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         (**self).inspect(now, gauges);

@@ -27,7 +27,7 @@ pub mod time;
 
 pub use anatomy::{Anatomy, Part};
 pub use command::{Command, CommandId, Completion, Op, Payload, Status};
-pub use device::{Capacity, Device, Gauge, Gauges};
+pub use device::{Capacity, Device, Gauge, Gauges, Range};
 pub use media::Drive;
 pub use random::Stream;
 pub use time::{Span, Time};

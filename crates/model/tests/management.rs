@@ -408,9 +408,13 @@ fn after_power_on_more_reads_meet_a_refresh() {
         ..Load::new(Op::Read, 4096, 64, from, 5.0)
     };
     let settled = paced(Time::ZERO).on(&mut drive, Time::ZERO);
-    drive
-        .power_cycle(settled.end, true)
-        .expect("nothing is inside");
+    let mut lost = Vec::new();
+    let back = drive.power_cut(settled.end, &mut lost);
+    assert_eq!(
+        (back, lost),
+        (settled.end, Vec::new()),
+        "no buffer, no loss"
+    );
     let fresh = paced(settled.end).on(&mut drive, settled.end);
     let (few, many) = (settled.behind_refresh(), fresh.behind_refresh());
     assert!(many > 10 * (few + 1), "{few} before, {many} after power-on");

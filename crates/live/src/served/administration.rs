@@ -11,7 +11,7 @@ use model::{Device, Gauge, Gauges, Span, Time};
 use super::{Outcome, Served};
 use crate::faults::Fault;
 use crate::setup::StoreChoice;
-use crate::store::{State, save};
+use crate::store::{Ranges, State, save};
 
 /// What a power cut took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,12 +132,19 @@ impl Served {
     pub(crate) fn settle(&mut self, now: Time) {
         let now = self.reach(now);
         self.drive.observe(now);
-        if self.data.has_cache() {
-            let buffered = self.gauge(Gauge::BufferedBytes);
-            if let Err(error) = self.data.settle(buffered as u64) {
-                self.not_taken(&error);
-            }
+        if let Err(error) = self.settle_data() {
+            self.not_taken(&error);
         }
+    }
+
+    /// What the drive's model has in its buffer no more goes to the store.
+    pub(super) fn settle_data(&mut self) -> io::Result<()> {
+        if !self.data.has_cache() {
+            return Ok(());
+        }
+        let mut buffered = Vec::new();
+        self.drive.at_risk(&mut buffered);
+        self.data.settle(&Ranges::new(buffered))
     }
 
     /// Whether it has a volatile write cache.
@@ -251,31 +258,21 @@ impl Served {
         self.drive.count_error_log_entry();
     }
 
-    /// Power goes and comes back: commands inside end with [`Outcome::PowerLoss`], a volatile cache is empty, and the
-    /// drive does what it does after a power-on. Use [`crate::Port::fault`], which tells the
-    /// front ends.
+    /// Power goes and comes back: commands inside end with [`Outcome::PowerLoss`], what the drive's buffer held is lost,
+    /// and the drive does what it does after a power-on. Use [`crate::Port::fault`], which tells the front ends.
     pub fn power_cut(&mut self, now: Time) -> PowerLoss {
         let now = self.reach(now);
-        let buffered = self.gauge(Gauge::BufferedBytes);
-        // What the drive itself had already written is safe; a store that fails here has lost more than that.
-        let _ = self.data.settle(buffered as u64);
         let mut lost = Vec::new();
-        for (_, slot) in &mut self.slots {
-            if std::mem::take(&mut slot.inside) {
-                lost.push(*slot);
-            }
-        }
-        // The model has no way to drop commands: it finishes them, and nobody hears of it.
-        while !self.slots.is_empty() && self.drive.next_event() != Time::NEVER {
-            self.now = self.now.max(self.drive.next_event());
-            self.step(self.now);
-        }
+        self.now = self.drive.power_cut(now, &mut lost);
+        let slots = std::mem::take(&mut self.slots);
+        let inside: Vec<_> = slots.into_iter().map(|(_, slot)| slot).collect();
+        let unheard = inside.iter().filter(|slot| !slot.heard).count();
         let held = self.held.drop_all();
         let loss = PowerLoss {
-            commands: lost.len() + held.len(),
-            cached_bytes: self.data.lose_power(),
+            commands: inside.len() - unheard + held.len(),
+            cached_bytes: self.data.lose_power(&Ranges::new(lost)),
         };
-        for slot in &lost {
+        for slot in inside.iter().filter(|slot| slot.heard) {
             self.end(slot, Outcome::PowerLoss);
         }
         self.ready
@@ -283,8 +280,6 @@ impl Served {
                 outcome: Outcome::PowerLoss,
                 ..reply
             }));
-        // Nothing is inside any more, so it cannot be refused.
-        let _ = self.drive.power_cycle(self.now.max(now), true);
         loss
     }
 

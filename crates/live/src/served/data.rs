@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 
-use crate::store::{FileStore, MemoryStore, Store, WriteCache};
+use crate::store::{FileStore, Mark, MemoryStore, Ranges, Store, WriteCache};
 
 /// What a drive keeps.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub(super) struct Data {
     bytes: u64,
     /// Acknowledged and not yet in the store, on drives that lose it when power goes.
     cache: Option<WriteCache>,
+    /// The drive is asked what it still has in its buffer when the cache has more bytes than this.
+    most: u64,
     cache_enabled: bool,
     metadata: Option<Store>,
     /// Ranges in bytes, start to end, that cannot be read until they are written.
@@ -30,7 +32,8 @@ impl Data {
             store,
             file,
             bytes,
-            cache: volatile.map(WriteCache::new),
+            cache: volatile.map(|_| WriteCache::default()),
+            most: 2 * volatile.unwrap_or_default(),
             cache_enabled: true,
             metadata: None,
             unreadable: BTreeMap::new(),
@@ -79,7 +82,10 @@ impl Data {
             self.heal(offset, data.len() as u64);
         }
         match &mut self.cache {
-            Some(cache) if self.cache_enabled && !fua => cache.write(&mut self.store, offset, data),
+            Some(cache) if self.cache_enabled && !fua => {
+                cache.write(offset, data);
+                Ok(())
+            }
             Some(cache) => {
                 self.store.write(offset, data)?;
                 cache.forget(offset, data.len() as u64);
@@ -98,27 +104,43 @@ impl Data {
         Ok(())
     }
 
-    /// Everything acknowledged is in the store afterwards.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.settle(0)
+    /// The writes until now: for [`Data::flush`].
+    pub(super) fn mark(&self) -> Mark {
+        let cache = self.cache.as_ref();
+        cache.map_or(Mark::default(), WriteCache::mark)
     }
 
-    /// The cache holds at most `bytes` afterwards.
-    pub(super) fn settle(&mut self, bytes: u64) -> io::Result<()> {
+    /// What was acknowledged before this moment is in the store afterwards.
+    pub(super) fn flush(&mut self, before: Mark) -> io::Result<()> {
         match &mut self.cache {
-            Some(cache) => cache.drain(&mut self.store, bytes),
+            Some(cache) => cache.flush(&mut self.store, before),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the drive should be asked what it still has in its buffer.
+    pub(super) fn crowded(&self) -> bool {
+        self.cache.as_ref().is_some_and(|it| it.bytes() > self.most)
+    }
+
+    /// What the drive has in its buffer no more is in the store afterwards.
+    pub(super) fn settle(&mut self, buffered: &Ranges) -> io::Result<()> {
+        match &mut self.cache {
+            Some(cache) => cache.settle(&mut self.store, buffered),
             None => Ok(()),
         }
     }
 
     pub(super) fn sync(&mut self) -> io::Result<()> {
-        self.flush()?;
+        self.flush(self.mark())?;
         self.store.sync()
     }
 
-    /// Power has gone; bytes that were lost.
-    pub(super) fn lose_power(&mut self) -> u64 {
+    /// Power has gone, and with it what the drive had in its buffer; bytes that were acknowledged and lost.
+    pub(super) fn lose_power(&mut self, lost: &Ranges) -> u64 {
         self.cache_enabled = true;
+        // A store that fails here has lost more than the drive.
+        let _ = self.settle(lost);
         self.cache.as_mut().map_or(0, WriteCache::lose)
     }
 
@@ -141,16 +163,21 @@ impl Data {
 
     pub(super) fn enable_cache(&mut self, enabled: bool) -> io::Result<()> {
         if !enabled {
-            self.flush()?;
+            self.flush(self.mark())?;
         }
         self.cache_enabled = enabled;
         Ok(())
     }
 
-    pub(super) fn extent(&mut self, offset: u64, limit: u64) -> (u64, bool) {
-        // What is only in the cache is data too; if it cannot go to the store, the store's answer must do.
-        let _ = self.flush();
-        self.store.extent(offset, limit)
+    pub(super) fn extent(&self, offset: u64, limit: u64) -> (u64, bool) {
+        let (end, data) = self.store.extent(offset, limit);
+        let cached = self.cache.as_ref().and_then(|it| it.next(offset));
+        // What is only in the cache is data too.
+        match cached {
+            Some(page) if page <= offset => ((page + 4096).min(limit), true),
+            Some(page) if !data => (end.min(page), false),
+            _ => (end, data),
+        }
     }
 
     pub(super) fn read_metadata(&self, offset: u64, data: &mut [u8]) -> io::Result<()> {

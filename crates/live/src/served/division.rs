@@ -66,7 +66,8 @@ impl Served {
             fua: false,
             offset,
             bytes,
-            inside: false,
+            heard: false,
+            before: self.data.mark(),
         };
         let id = self.slots.insert(slot) as u32;
         let command = Command {

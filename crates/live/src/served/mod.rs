@@ -22,7 +22,7 @@ use statistics::Histogram;
 
 use crate::clock::Wall;
 use crate::setup::Setup;
-use crate::store::{Share, State, no_room};
+use crate::store::{Mark, Share, State, no_room};
 pub use administration::PowerLoss;
 use data::Data;
 use held::Held;
@@ -106,8 +106,10 @@ struct Slot {
     fua: bool,
     offset: u64,
     bytes: u32,
-    /// Inside; what completes without being so was lost in a power cut.
-    inside: bool,
+    /// Somebody waits for it.
+    heard: bool,
+    /// The writes before it: a flush makes these durable.
+    before: Mark,
 }
 
 /// What has been done since the start.
@@ -281,7 +283,8 @@ impl Served {
             fua: request.fua,
             offset: request.offset,
             bytes: request.bytes,
-            inside: true,
+            heard: true,
+            before: self.data.mark(),
         };
         let command = Command {
             fua: request.fua || (self.data.has_cache() && !self.data.cache_enabled()),
@@ -377,7 +380,7 @@ impl Served {
         if let Some(recording) = &mut self.recording {
             recording.completions.push(*completion);
         }
-        if !slot.inside {
+        if !slot.heard {
             return;
         }
         debug_assert_eq!(
@@ -402,7 +405,7 @@ impl Served {
                 return Outcome::UnrecoveredRead;
             }
             Op::Deallocate | Op::WriteZeroes => self.zero(slot.offset, slot.bytes.into()),
-            Op::Flush => self.data.flush(),
+            Op::Flush => self.data.flush(slot.before),
             Op::Read | Op::Write => Ok(()),
         };
         match done {
@@ -509,7 +512,10 @@ impl Served {
     /// [`Outcome::NoSpace`] if the host has no room, [`Outcome::WriteFault`] if the store fails otherwise.
     #[inline]
     pub fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), Outcome> {
-        let written = self.data.write(offset, data, fua);
+        let mut written = self.data.write(offset, data, fua);
+        if self.data.crowded() {
+            written = written.and_then(|()| self.settle_data());
+        }
         written.map_err(|error| self.failed_after_all(&error))
     }
 

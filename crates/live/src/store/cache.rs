@@ -1,11 +1,14 @@
-//! The volatile write cache of a drive without power-loss protection: acknowledged writes that a power cut loses.
+//! What a drive without power-loss protection has acknowledged and not brought to its medium: a power cut loses it.
 //!
-//! Pages of 4 KiB with a bit for each 512 B that is newer than the store. They go to the store oldest first, when the
-//! cache is full, when the drive's model says that it holds less, on a flush, and around FUA writes. Only one power cut
-//! can lose what is here: that of the modelled drive, or the death of the server, which is the same thing.
+//! Pages of 4 KiB with a bit for each 512 B that is newer than the store. Which of them are still in the drive's buffer
+//! says the drive's model, when it is asked: those that are not go to the store, and at a power cut those that are are lost.
+//! A flush brings to the store what was acknowledged before it. Of a page that is written again while an earlier version
+//! of it is on its way to the medium only the newer version is kept: a flush then makes that durable.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
+
+use model::Range;
 
 use super::Store;
 
@@ -14,23 +17,43 @@ const PAGE: u64 = 4096;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
-/// Writes that the store does not have yet.
-#[derive(Debug)]
-pub struct WriteCache {
-    /// Pages it may hold.
-    capacity: usize,
-    slots: Vec<Page>,
-    free: Vec<u32>,
-    /// Where a page is.
-    places: HashMap<u64, u32>,
-    /// Pages in the order in which they came in.
-    order: VecDeque<u64>,
+/// Parts of a drive, to be asked whether a page meets one of them.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges(Vec<Range>);
+
+impl Ranges {
+    /// These.
+    pub fn new(mut ranges: Vec<Range>) -> Ranges {
+        ranges.sort_unstable_by_key(|it| it.offset);
+        Ranges(ranges)
+    }
+
+    /// Whether one of them has a byte of these. None of them is longer than a page, or meets another.
+    fn meet(&self, offset: u64, bytes: u64) -> bool {
+        let before = self.0.partition_point(|it| it.offset < offset + bytes);
+        let last = before.checked_sub(1).map(|index| self.0[index]);
+        last.is_some_and(|it| it.offset + it.bytes > offset)
+    }
 }
+
+/// Writes that the store does not have yet.
+#[derive(Debug, Default)]
+pub struct WriteCache {
+    pages: BTreeMap<u64, Page>,
+    /// Writes so far.
+    writes: u64,
+}
+
+/// A moment in the order of writes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Mark(u64);
 
 #[derive(Debug)]
 struct Page {
     /// A bit for each sector that is newer than the store.
     newer: u8,
+    /// The first write since the store had all of it.
+    since: Mark,
     data: Box<[u8; PAGE as usize]>,
 }
 
@@ -57,72 +80,46 @@ fn bits(start: u64, bytes: u64) -> u8 {
 }
 
 impl WriteCache {
-    /// An empty cache of this many bytes.
-    pub fn new(bytes: u64) -> WriteCache {
-        WriteCache {
-            capacity: (bytes / PAGE).max(1) as usize,
-            slots: Vec::new(),
-            free: Vec::new(),
-            places: HashMap::new(),
-            order: VecDeque::new(),
-        }
-    }
-
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.pages.is_empty()
     }
 
     /// Bytes in it, in whole pages.
     pub fn bytes(&self) -> u64 {
-        self.order.len() as u64 * PAGE
+        self.pages.len() as u64 * PAGE
+    }
+
+    /// The writes until now: for [`WriteCache::flush`], when a flush begins.
+    pub fn mark(&self) -> Mark {
+        Mark(self.writes)
     }
 
     /// Takes a write.
-    ///
-    /// # Errors
-    /// Those of the store, to which older pages may have to go.
-    pub fn write(&mut self, store: &mut Store, offset: u64, data: &[u8]) -> io::Result<()> {
+    pub fn write(&mut self, offset: u64, data: &[u8]) {
+        self.writes += 1;
+        let since = Mark(self.writes);
         for (page, start, bytes, at) in pages(offset, data.len() as u64) {
-            let slot = match self.places.get(&page) {
-                Some(&slot) => slot,
-                None => {
-                    self.drain(store, (self.capacity as u64 - 1) * PAGE)?;
-                    self.insert(page)
-                }
-            };
-            let page = &mut self.slots[slot as usize];
+            let page = self.pages.entry(page).or_insert_with(|| Page {
+                newer: 0,
+                since,
+                data: Box::new([0; PAGE as usize]),
+            });
             page.newer |= bits(start, bytes);
             page.data[start as usize..(start + bytes) as usize]
                 .copy_from_slice(&data[at..at + bytes as usize]);
         }
-        Ok(())
-    }
-
-    fn insert(&mut self, page: u64) -> u32 {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Page {
-                newer: 0,
-                data: Box::new([0; PAGE as usize]),
-            });
-            (self.slots.len() - 1) as u32
-        });
-        self.slots[slot as usize].newer = 0;
-        self.places.insert(page, slot);
-        self.order.push_back(page);
-        slot
     }
 
     /// Lays what is newer over data that was read from the store.
     pub fn overlay(&self, offset: u64, data: &mut [u8]) {
-        if self.order.is_empty() {
+        if self.pages.is_empty() {
             return;
         }
         for (page, start, bytes, at) in pages(offset, data.len() as u64) {
-            let Some(&slot) = self.places.get(&page) else {
+            let Some(page) = self.pages.get(&page) else {
                 continue;
             };
-            let page = &self.slots[slot as usize];
             for sector in start / SECTOR..(start + bytes).div_ceil(SECTOR) {
                 if page.newer >> sector & 1 == 1 {
                     let from = (sector * SECTOR).max(start);
@@ -137,57 +134,55 @@ impl WriteCache {
 
     /// Forgets what is newer in a range that the store itself is given (FUA, trim, zeroes).
     pub fn forget(&mut self, offset: u64, bytes: u64) {
-        if self.order.is_empty() {
+        if bytes == 0 {
             return;
         }
-        // Over a long range it is quicker to look at what is cached than at what might be.
-        if bytes / PAGE > self.order.len() as u64 {
-            for index in 0..self.order.len() {
-                let page = self.order[index];
-                let start = (page * PAGE).max(offset);
-                let end = ((page + 1) * PAGE).min(offset + bytes);
-                if start < end {
-                    self.clear(page, start % PAGE, end - start);
-                }
-            }
-        } else {
-            for (page, start, bytes, _) in pages(offset, bytes) {
-                self.clear(page, start, bytes);
-            }
+        let end = offset + bytes;
+        for (&page, held) in self.pages.range_mut(offset / PAGE..end.div_ceil(PAGE)) {
+            let start = (page * PAGE).max(offset);
+            let stop = ((page + 1) * PAGE).min(end);
+            held.newer &= !bits(start % PAGE, stop - start);
         }
     }
 
-    fn clear(&mut self, page: u64, start: u64, bytes: u64) {
-        if let Some(&slot) = self.places.get(&page) {
-            self.slots[slot as usize].newer &= !bits(start, bytes);
-        }
+    /// Where the first page from this byte on begins, if there is one.
+    pub fn next(&self, offset: u64) -> Option<u64> {
+        let mut from = self.pages.range(offset / PAGE..);
+        from.next().map(|(page, _)| page * PAGE)
     }
 
-    /// Brings the oldest pages to the store until at most `bytes` are left; 0 is a flush.
+    /// Brings to the store what was written before this moment.
     ///
     /// # Errors
     /// Those of the store; what it did not take is still here.
-    pub fn drain(&mut self, store: &mut Store, bytes: u64) -> io::Result<()> {
-        while self.bytes() > bytes {
-            let Some(&page) = self.order.front() else {
-                break;
-            };
-            let slot = self.places[&page];
-            write_back(&self.slots[slot as usize], page * PAGE, store)?;
-            self.order.pop_front();
-            self.places.remove(&page);
-            self.free.push(slot);
-        }
-        Ok(())
+    pub fn flush(&mut self, store: &mut Store, before: Mark) -> io::Result<()> {
+        self.bring(store, |_, page| page.since <= before)
+    }
+
+    /// Brings to the store what the drive does not have in its buffer any more.
+    ///
+    /// # Errors
+    /// Those of the store; what it did not take is still here.
+    pub fn settle(&mut self, store: &mut Store, buffered: &Ranges) -> io::Result<()> {
+        self.bring(store, |number, _| !buffered.meet(number * PAGE, PAGE))
+    }
+
+    fn bring(&mut self, store: &mut Store, which: impl Fn(u64, &Page) -> bool) -> io::Result<()> {
+        let mut result = Ok(());
+        self.pages.retain(|&number, page| {
+            if result.is_err() || !which(number, page) {
+                return true;
+            }
+            result = write_back(page, number * PAGE, store);
+            result.is_err()
+        });
+        result
     }
 
     /// Power has gone: what is here is lost. Returns the bytes of the pages that were.
     pub fn lose(&mut self) -> u64 {
         let lost = self.bytes();
-        self.order.clear();
-        self.places.clear();
-        self.slots.clear();
-        self.free.clear();
+        self.pages.clear();
         lost
     }
 }
@@ -225,7 +220,7 @@ mod tests {
         Write(u64, u64, u8),
         Through(u64, u64, u8),
         Zero(u64, u64),
-        Drain(u64),
+        Settle(u64),
         Flush,
     }
 
@@ -237,7 +232,7 @@ mod tests {
             4 => (range(), 1..=255u8).prop_map(|((at, count), fill)| Step::Write(at, count, fill)),
             1 => (range(), 1..=255u8).prop_map(|((at, count), fill)| Step::Through(at, count, fill)),
             1 => range().prop_map(|(at, count)| Step::Zero(at, count)),
-            1 => (0..10u64).prop_map(Step::Drain),
+            1 => (0..16u64).prop_map(Step::Settle),
             1 => Just(Step::Flush),
         ];
         prop::collection::vec(step, 1..40)
@@ -258,14 +253,14 @@ mod tests {
         #[test]
         fn reads_see_all_and_a_power_cut_leaves_old_or_new(steps in steps()) {
             let mut store = store();
-            let mut cache = WriteCache::new(5 * PAGE);
+            let mut cache = WriteCache::default();
             let mut now = vec![0u8; SECTORS as usize];
             let mut possible: Vec<Vec<u8>> = vec![vec![0]; SECTORS as usize];
             for step in steps {
                 match step {
                     Step::Write(at, count, fill) => {
                         let data = vec![fill; (count * SECTOR) as usize];
-                        cache.write(&mut store, at * SECTOR, &data).expect("write");
+                        cache.write(at * SECTOR, &data);
                         for sector in at..at + count {
                             now[sector as usize] = fill;
                             possible[sector as usize].push(fill);
@@ -288,15 +283,26 @@ mod tests {
                             possible[sector as usize] = vec![0];
                         }
                     }
-                    Step::Drain(left) => cache.drain(&mut store, left * PAGE).expect("drain"),
+                    Step::Settle(held) => {
+                        // The drive has one page in its buffer; all others are on the medium.
+                        let held = Range { offset: held * PAGE, bytes: PAGE };
+                        let buffered = Ranges::new(vec![held]);
+                        cache.settle(&mut store, &buffered).expect("settle");
+                        for sector in 0..SECTORS {
+                            if sector * SECTOR / PAGE != held.offset / PAGE {
+                                possible[sector as usize] = vec![now[sector as usize]];
+                            }
+                        }
+                        prop_assert!(cache.bytes() <= PAGE);
+                    }
                     Step::Flush => {
-                        cache.drain(&mut store, 0).expect("flush");
+                        let mark = cache.mark();
+                        cache.flush(&mut store, mark).expect("flush");
                         for sector in 0..SECTORS as usize {
                             possible[sector] = vec![now[sector]];
                         }
                     }
                 }
-                prop_assert!(cache.bytes() <= 5 * PAGE);
             }
             let mut seen = whole(&store);
             cache.overlay(0, &mut seen);
@@ -309,5 +315,19 @@ mod tests {
                 prop_assert!(possible[sector].contains(&data[0]));
             }
         }
+    }
+
+    #[test]
+    fn a_flush_brings_what_was_written_before_it() {
+        let mut store = store();
+        let mut cache = WriteCache::default();
+        cache.write(0, &[1; 4096]);
+        cache.write(8192, &[1; 512]);
+        let mark = cache.mark();
+        cache.write(4096, &[2; 512]);
+        cache.flush(&mut store, mark).expect("memory");
+        let seen = whole(&store);
+        assert_eq!((seen[0], seen[4096], seen[8192]), (1, 0, 1));
+        assert_eq!((cache.lose(), cache.next(0)), (4096, None));
     }
 }

@@ -9,7 +9,7 @@ mod state;
 
 use std::io;
 
-pub use cache::WriteCache;
+pub use cache::{Mark, Ranges, WriteCache};
 pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use state::{Share, State, save, state_path};

@@ -7,6 +7,7 @@
 //! Each law has a planted bug in the tests below that the suite must find.
 
 mod mix;
+mod power;
 mod witness;
 
 #[cfg(test)]
@@ -47,6 +48,8 @@ pub enum Law {
     Gauges,
     /// A server is busy at most all of the time.
     Utilisation,
+    /// 9. A power cut takes what a buffer held and no flush has made durable, and the commands inside; nothing else.
+    PowerCut,
     /// Little's law: mean depth is arrival rate times mean latency, exactly over a run that begins and ends empty.
     Little,
 }
@@ -149,7 +152,16 @@ impl Suite {
                 &format!("run {attempt} from the same seed"),
             )?;
         }
-        self.cut(&watched, make(seed), mix)
+        self.cut(&watched, make(seed), mix)?;
+        power::cuts(self, seed, make(seed)).map(drop)
+    }
+
+    /// Cuts the power of a device again and again, and tells how many bytes it has lost by that.
+    ///
+    /// # Errors
+    /// The first law that is broken.
+    pub fn power_cuts<D: Device>(&self, seed: u64, device: D) -> Result<u64, Violation> {
+        power::cuts(self, seed, device)
     }
 
     /// Cuts the run at some of its completions, goes on with a clone, and lets the original run on beside it.

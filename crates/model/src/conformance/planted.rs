@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::{Law, Suite, Witness};
 use crate::anatomy::Part;
 use crate::command::{Command, Completion, Status};
-use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::media::ram::{Ram, RamConfig};
 use crate::time::{Span, Time};
 
@@ -40,6 +40,9 @@ enum Bug {
     BytesUncounted,
     TooBusy,
     DepthWrong,
+    LosesWhatWasFlushed,
+    LosesMoreThanItSays,
+    CompletesAfterPowerCut,
 }
 
 /// A RAM disk with one fault.
@@ -146,7 +149,33 @@ impl Device for Faulty {
         now
     }
 
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        if self.bug == Bug::LosesWhatWasFlushed {
+            ranges.push(Range {
+                offset: 0,
+                bytes: 1 << 20,
+            });
+        }
+    }
+
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        self.at_risk(lost);
+        if self.bug == Bug::LosesMoreThanItSays {
+            lost.push(Range {
+                offset: 0,
+                bytes: 4096,
+            });
+        }
+        if self.bug != Bug::CompletesAfterPowerCut {
+            self.inner.power_cut(now, &mut Vec::new());
+        }
+        now
+    }
+
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        if self.bug == Bug::LosesWhatWasFlushed {
+            gauges.gauge(Gauge::BufferedBytes, f64::from(1 << 20));
+        }
         let mut bent = Bent {
             bug: self.bug,
             now,
@@ -206,6 +235,9 @@ fn each_planted_bug_is_found_under_its_name() {
         (Bug::BytesUncounted, Some(Law::Gauges)),
         (Bug::TooBusy, Some(Law::Utilisation)),
         (Bug::DepthWrong, Some(Law::Little)),
+        (Bug::LosesWhatWasFlushed, Some(Law::PowerCut)),
+        (Bug::LosesMoreThanItSays, Some(Law::PowerCut)),
+        (Bug::CompletesAfterPowerCut, Some(Law::PowerCut)),
     ];
     for (bug, law) in expected {
         assert_eq!(examine(bug), law, "{bug:?}");
@@ -260,6 +292,11 @@ impl<D: Device> Device for Careless<D> {
             self.member.submit(now, command);
         }
         self.member.advance(now, horizon, done)
+    }
+
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        self.waiting.clear();
+        self.member.power_cut(now, lost)
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

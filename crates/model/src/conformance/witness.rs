@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::command::{Command, CommandId, Completion};
-use crate::device::{Capacity, Device, Gauges};
+use crate::device::{Capacity, Device, Gauges, Range};
 use crate::time::Time;
 
 /// Passes everything through and panics when the *caller* breaks the contract: time that goes back (law 1), `advance`
@@ -91,6 +91,18 @@ impl<D: Device> Device for Witness<D> {
             self.outstanding.remove(&completion.id);
         }
         now
+    }
+
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        self.device.at_risk(ranges);
+    }
+
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        self.step_to(now);
+        self.now = self.device.power_cut(now, lost);
+        self.outstanding.clear();
+        self.submitted_now = false;
+        self.now
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

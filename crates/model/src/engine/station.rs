@@ -35,6 +35,16 @@ impl Station {
         self.free_at = self.free_at.max(now) + length;
     }
 
+    /// Whoever is in its queue at `now` is gone.
+    pub fn clear(&mut self, now: Time) {
+        self.busy = self.busy(now);
+        self.free_at = self.free_at.min(now);
+        #[cfg(debug_assertions)]
+        {
+            self.last_arrival = now;
+        }
+    }
+
     /// When the last booking leaves.
     pub fn free_at(&self) -> Time {
         self.free_at

@@ -79,6 +79,17 @@ impl Core {
         core
     }
 
+    /// Whatever it does, or has to do, is gone; `rest` of the work under way was still to come. It is idle from `now` on.
+    pub(super) fn clear(&mut self, now: Time, rest: Span) {
+        self.busy = self.busy.saturating_sub(rest);
+        self.work = Work::Idle;
+        self.to_submit.clear();
+        self.announced.clear();
+        self.to_reap.clear();
+        self.idle_since = now;
+        self.thread = NOBODY;
+    }
+
     fn draw_noise(&mut self, from: Time) {
         self.noise_at = from + self.stream.exponential(self.noise.every);
         self.noise_length = self.stream.exponential(self.noise.mean);

@@ -10,7 +10,7 @@ use super::health::{CriticalWarning, Health, Lifetime};
 use super::refusal::Refusal;
 use super::{LbaFormat, Management};
 use crate::command::{Command, Completion, Op};
-use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition};
 use crate::time::{Span, Time};
 
@@ -157,7 +157,7 @@ pub struct ManagedDrive {
 
 impl ManagedDrive {
     /// A drive that has been through `lifetime` ([`Lifetime::of_new`] for a new one), in the format that it names, on
-    /// for as long as `config` says ([`ManagedDrive::power_cycle`] begins anew). `config` must be as the catalogue makes
+    /// for as long as `config` says ([`Device::power_cut`] begins again). `config` must be as the catalogue makes
     /// it, in the first format of `management`.
     ///
     /// # Errors
@@ -361,22 +361,13 @@ impl ManagedDrive {
         self.management.thermal.ambient_celsius = celsius;
     }
 
-    /// Power has gone and come back: counted, and what follows a power-on begins again. The commands that were inside
-    /// are the caller's to drop before; they must have left the drive.
-    ///
-    /// # Errors
-    /// If commands are still inside.
-    pub fn power_cycle(&mut self, now: Time, unsafe_shutdown: bool) -> Result<(), Refusal> {
-        if self.outstanding > 0 {
-            return Err(Refusal::Busy);
-        }
+    fn lost_power(&mut self, now: Time) {
         self.observe(now);
         self.operation = None;
         self.lifetime.power_cycles += 1;
-        self.lifetime.unsafe_shutdowns += u64::from(unsafe_shutdown);
+        self.lifetime.unsafe_shutdowns += 1;
         self.switched_on = Some(now);
         self.drive.power_on(now);
-        Ok(())
     }
 
     /// What the drive does after a power-on begins again, without one.
@@ -528,6 +519,21 @@ impl Device for ManagedDrive {
             }
         }
         now
+    }
+
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        self.drive.at_risk(ranges);
+    }
+
+    /// Counted as an unsafe shutdown and a power cycle; what follows a power-on begins again.
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        if self.outstanding > 0 {
+            self.lifetime.busy += now.since(self.busy_since);
+        }
+        let back = self.drive.power_cut(now, lost);
+        self.outstanding = 0;
+        self.lost_power(back);
+        back
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

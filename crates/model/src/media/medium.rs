@@ -44,8 +44,8 @@ pub trait Medium: Clone {
         None
     }
 
-    /// Bytes of buffers that lose what is acknowledged but not flushed when power goes. A medium that loses everything,
-    /// flushed or not, has none.
+    /// Bytes of buffers that lose what is acknowledged but not flushed when power goes. A medium without such buffers
+    /// has none.
     fn volatile_bytes(&self) -> u64 {
         0
     }

@@ -12,7 +12,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::command::{Command, Completion};
-use crate::device::{Capacity, Device, Gauges};
+use crate::device::{Capacity, Device, Gauges, Range};
 use crate::management::{LbaFormat, Refusal};
 use crate::tier::raid0::{Raid0, Raid0Config};
 use crate::time::{Span, Time};
@@ -132,6 +132,12 @@ impl Device for Drive {
     #[inline]
     fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         each!(self, drive => drive.advance(now, horizon, done))
+    }
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        each!(self, drive => drive.at_risk(ranges))
+    }
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        each!(self, drive => drive.power_cut(now, lost))
     }
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         each!(self, drive => drive.inspect(now, gauges))

@@ -1,13 +1,13 @@
 //! A RAM disk: a fixed time a command and a bandwidth, behind one server.
 //!
-//! Leaves out everything else. It is the yardstick for host paths and tiers (S2 measures one), and an M/D/1 queue.
+//! Its data survive a power cut, as if it had a battery. Leaves out everything else. It is the yardstick for host paths and tiers (S2 measures one), and an M/D/1 queue.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Status};
-use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::engine::Station;
 use crate::management::LbaFormat;
 use crate::media::{Medium, MediumDrive, Precondition};
@@ -99,6 +99,12 @@ impl Device for Ram {
         {
             done.extend(self.in_flight.pop_front());
         }
+        now
+    }
+
+    fn power_cut(&mut self, now: Time, _lost: &mut Vec<Range>) -> Time {
+        self.in_flight.clear();
+        self.server.clear(now);
         now
     }
 

@@ -9,7 +9,7 @@ mod medium;
 use alloc::vec::Vec;
 
 use crate::command::{Command, CommandId, Completion, Op, Status};
-use crate::device::{Capacity, Device, Gauges};
+use crate::device::{Capacity, Device, Gauges, Range};
 use crate::engine::Slab;
 use crate::media::DriveConfig;
 use crate::time::Time;
@@ -48,6 +48,22 @@ pub struct Raid0<D> {
     pieces: Slab<u32>,
     next: Time,
     finished: Vec<Completion>,
+}
+
+/// What ranges of a member of so many are in the whole.
+fn of_member(index: usize, count: usize, stripe: u64, ranges: &[Range], whole: &mut Vec<Range>) {
+    for range in ranges {
+        let (mut at, end) = (range.offset, range.offset + range.bytes);
+        while at < end {
+            let (row, within) = (at / stripe, at % stripe);
+            let until = end.min((row + 1) * stripe);
+            whole.push(Range {
+                offset: (row * count as u64 + index as u64) * stripe + within,
+                bytes: until - at,
+            });
+            at = until;
+        }
+    }
 }
 
 impl<D: Device> Raid0<D> {
@@ -105,6 +121,7 @@ impl<D: Device> Raid0<D> {
             let piece = Command {
                 offset,
                 bytes,
+                payload: command.payload.skip((at - command.offset) as u32),
                 ..command
             };
             self.send(now, request, member, piece);
@@ -251,6 +268,29 @@ impl<D: Device> Device for Raid0<D> {
         now
     }
 
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        let (count, mut of_one) = (self.members.len(), Vec::new());
+        for (index, member) in self.members.iter().enumerate() {
+            member.at_risk(&mut of_one);
+            of_member(index, count, self.stripe, &of_one, ranges);
+            of_one.clear();
+        }
+    }
+
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        let (count, mut of_one) = (self.members.len(), Vec::new());
+        let mut back = now;
+        for (index, member) in self.members.iter_mut().enumerate() {
+            back = back.max(member.power_cut(now, &mut of_one));
+            of_member(index, count, self.stripe, &of_one, lost);
+            of_one.clear();
+        }
+        self.requests = Slab::default();
+        self.pieces = Slab::default();
+        self.find_next();
+        back
+    }
+
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         for member in &self.members {
             member.inspect(now, gauges);
@@ -264,6 +304,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
+    use crate::command::Payload;
     use crate::conformance::{self, Mix, Suite, Witness};
     use crate::engine::run;
     use crate::media::ram::{Ram, RamConfig};
@@ -401,7 +442,39 @@ mod tests {
         fn advance(&mut self, now: Time, _horizon: Time, _done: &mut Vec<Completion>) -> Time {
             now
         }
+        fn power_cut(&mut self, now: Time, _lost: &mut Vec<Range>) -> Time {
+            now
+        }
         fn inspect(&self, _now: Time, _gauges: &mut dyn Gauges) {}
+    }
+
+    /// Where a write's data are: each piece has the part of the buffer that is its own.
+    #[test]
+    fn pieces_have_their_part_of_the_payload() {
+        let mut device = Raid0::new(vec![Notebook::default(), Notebook::default()], 4096);
+        let payload = Payload { buffer: 7, at: 100 };
+        let command = Command {
+            payload,
+            ..Command::write(3, 2048, 10240)
+        };
+        device.submit(Time::ZERO, command);
+        let parts = |member: usize| -> Vec<(u64, u32, u32)> {
+            let pieces = device.members()[member].0.iter();
+            assert!(pieces.clone().all(|it| it.payload.buffer == 7));
+            pieces
+                .map(|it| (it.offset, it.bytes, it.payload.at))
+                .collect()
+        };
+        assert_eq!(parts(0), [(2048, 2048, 100), (4096, 4096, 100 + 6144)]);
+        assert_eq!(parts(1), [(0, 4096, 100 + 2048)]);
+    }
+
+    #[test]
+    fn what_members_lose_is_told_where_it_is_in_the_whole() {
+        let mut whole = Vec::new();
+        let range = |offset, bytes| Range { offset, bytes };
+        of_member(1, 3, 8192, &[range(4096, 8192)], &mut whole);
+        assert_eq!(whole, [range(8192 + 4096, 4096), range(32768, 4096)]);
     }
 
     proptest! {

@@ -46,6 +46,20 @@ impl Cores {
         self.due[core]
     }
 
+    /// Whatever the cores do at `now`, or have to do, is gone; they are idle from `back` on.
+    pub(super) fn clear(&mut self, now: Time, back: Time) {
+        for (core, due) in self.cores.iter_mut().zip(&mut self.due) {
+            let ends = core::mem::replace(due, Time::NEVER);
+            let rest = if ends == Time::NEVER {
+                Span::ZERO
+            } else {
+                ends.since(now)
+            };
+            core.clear(back, rest);
+        }
+        self.soonest = Time::NEVER;
+    }
+
     #[inline]
     fn set_due(&mut self, core: usize, at: Time) {
         let before = self.due[core];

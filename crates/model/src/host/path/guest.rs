@@ -26,6 +26,12 @@ impl Guest {
         }
     }
 
+    /// It waits for nothing, and nothing is below.
+    pub(super) fn clear(&mut self) {
+        (self.waits_for, self.below) = (0, 0);
+        self.untold.clear();
+    }
+
     /// The guest waits for a command that stays above the monitor.
     pub(super) fn begin_above(&mut self) {
         self.waits_for += 1;

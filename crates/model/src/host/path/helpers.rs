@@ -36,6 +36,14 @@ impl Helpers {
         }
     }
 
+    /// All of them are free, and nothing waits; how many each thread has is as for [`Helpers::new`].
+    pub(super) fn clear(&mut self, each: impl Iterator<Item = u16>) {
+        *self = Helpers {
+            cpu: self.cpu,
+            ..Helpers::new(each)
+        };
+    }
+
     /// Whether a command of this thread would have to wait for a helper.
     #[inline]
     pub(super) fn all_taken(&self, thread: u16) -> bool {

@@ -28,7 +28,7 @@ use super::config::{CompletionMode, EngineCosts, HostConfig, ThreadConfig, exit_
 use super::core::{Core, NOBODY, Work};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Status};
-use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -85,6 +85,12 @@ pub struct HostPath<D> {
     next: Time,
 }
 
+/// How many commands the helpers of each thread may take; 0: it has none.
+fn helpers_of(threads: &[Thread], config: &HostConfig) -> impl Iterator<Item = u16> {
+    let engines = threads.iter().map(|thread| thread.config.engine as usize);
+    engines.map(|engine| config.engines[engine].helpers)
+}
+
 impl<D: Device> HostPath<D> {
     /// Puts a host with these threads in front of `device` (one default thread if there are none); `seed` feeds its
     /// scheduler noise.
@@ -121,15 +127,12 @@ impl<D: Device> HostPath<D> {
         if let Some(monitor) = monitor {
             cores.push(Core::new(monitor.noise, Stream::new(seed, "monitor noise")));
         }
-        let helpers = threads
-            .iter()
-            .map(|thread| config.engines[thread.config.engine as usize].helpers);
         let coalescing = Coalescing::new(monitor.map_or(0, |monitor| monitor.coalesce_from));
         let mut host = HostPath {
             device,
             cores: Cores::new(cores),
             queues: Queues::new(&used, &config),
-            helpers: Helpers::new(helpers),
+            helpers: Helpers::new(helpers_of(&threads, &config)),
             guest: Guest::new(coalescing),
             learnt: Learnt::new(threads.len()),
             timers: Timers::default(),
@@ -414,6 +417,23 @@ impl<D: Device> Device for HostPath<D> {
                 now = self.next;
             }
         }
+    }
+
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        self.device.at_risk(ranges);
+    }
+
+    /// Of the whole machine: whatever the host does is gone too.
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        let back = self.device.power_cut(now, lost);
+        self.cores.clear(now, back);
+        self.queues.clear(now);
+        self.helpers.clear(helpers_of(&self.threads, &self.config));
+        self.guest.clear();
+        self.timers = Timers::default();
+        self.crossings = Crossings::default();
+        self.next = self.earliest();
+        back
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

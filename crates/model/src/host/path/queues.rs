@@ -47,6 +47,13 @@ impl Queues {
         }
     }
 
+    /// Nobody holds a lock, or waits for one.
+    pub(super) fn clear(&mut self, now: Time) {
+        for station in &mut self.stations {
+            station.clear(now);
+        }
+    }
+
     /// The submission queue of a core in use.
     #[inline]
     pub(super) fn of(&self, core: u16) -> u16 {

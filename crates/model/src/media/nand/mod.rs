@@ -23,6 +23,7 @@ mod events;
 mod front;
 mod gauges;
 mod medium;
+mod power;
 mod reader;
 mod start;
 mod timeline;
@@ -38,7 +39,7 @@ pub use config::{
 use alloc::vec::Vec;
 
 use crate::command::{Command, Completion, Op};
-use crate::device::{Capacity, Device, Gauges};
+use crate::device::{Capacity, Device, Gauges, Range};
 use crate::ftl::{Die, Ftl, Layout, Page, Shape, UNIT, Writer, brute_force};
 use crate::media::Precondition;
 use crate::random::Stream;
@@ -387,6 +388,14 @@ impl Device for Nand {
                 now = next;
             }
         }
+    }
+
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        self.buffer.at_risk(&self.shared.ftl, ranges);
+    }
+
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        self.lose_power(now, lost)
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

@@ -4,6 +4,7 @@ mod ahead;
 mod firmware;
 mod idle;
 mod order;
+mod power;
 mod reset;
 mod shrunk;
 mod start;

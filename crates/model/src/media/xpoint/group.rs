@@ -215,6 +215,15 @@ impl Medium {
         }
     }
 
+    /// Whatever is in service or waits at `now` is gone.
+    pub(super) fn clear(&mut self, now: Time) {
+        for group in &mut self.groups {
+            group.clear(now);
+        }
+        self.heads.fill(Time::NEVER);
+        self.next = Time::NEVER;
+    }
+
     /// Seconds of work until `now`, as a mean over the groups.
     pub(super) fn busy_seconds(&self, now: Time) -> f64 {
         let busy: f64 = self.groups.iter().map(|it| it.busy(now).seconds()).sum();
@@ -395,6 +404,18 @@ impl Group {
             self.background_until = self.free_at;
             self.busy += self.move_time;
             self.moved_units += self.move_units;
+        }
+    }
+
+    fn clear(&mut self, now: Time) {
+        self.busy = self.busy(now);
+        self.ring.clear();
+        for until in [
+            &mut self.free_at,
+            &mut self.program_until,
+            &mut self.background_until,
+        ] {
+            *until = (*until).min(now);
         }
     }
 

@@ -17,7 +17,7 @@
 //! the dies they share.
 //!
 //! Pure delays (doorbell, fetch, completion entry) are one constant on the way in: moving a constant along a chain of
-//! stations changes no latency. Left out: data loss. Temperature and FORMAT are management's.
+//! stations changes no latency. Left out: commands cut off in their middle. Temperature and FORMAT are management's.
 //! Sources: S1, S2 and S4 of the published figures; the structure is inferred from them.
 
 mod config;
@@ -42,7 +42,7 @@ pub use config::{
 };
 
 use crate::command::{Command, Completion};
-use crate::device::{Capacity, Device, Gauge, Gauges};
+use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::engine::{Slab, Station};
 use crate::time::{Span, Time};
 use group::{Medium, Role, Transit, Waits, shuffled};
@@ -523,6 +523,28 @@ impl Device for XPoint {
                 now = self.next;
             }
         }
+    }
+
+    /// What was acknowledged is on the medium. A unit that was being written is old or new.
+    fn power_cut(&mut self, now: Time, _lost: &mut Vec<Range>) -> Time {
+        self.requests = Slab::default();
+        self.pieces = Slab::default();
+        self.held.clear();
+        for side in 0..2 {
+            self.controllers[side].clear(now);
+            self.dispatching[side].clear();
+            self.paths[side].clear(now);
+        }
+        self.working.clear();
+        self.waiting.clear();
+        self.incoming.clear(now);
+        self.fetching.clear();
+        self.medium.clear(now);
+        self.locks = Locks::new();
+        self.blocked.clear();
+        self.next = Time::NEVER;
+        self.counts.in_flight = 0;
+        now
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

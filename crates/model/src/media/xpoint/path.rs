@@ -36,9 +36,9 @@ pub(super) struct Path {
     /// When the next can begin.
     free_at: Time,
     last_was_write: bool,
-    /// Buffers left for units that are written, and half of all.
+    /// Buffers left for units that are written, and all of them.
     buffers: u32,
-    half_buffers: u32,
+    all_buffers: u32,
     /// The shortest read, and how much longer the longest is.
     read: Span,
     read_spread: Span,
@@ -75,7 +75,7 @@ impl Path {
             free_at: Time::ZERO,
             last_was_write: false,
             buffers: timing.write_buffers,
-            half_buffers: timing.write_buffers.div_ceil(2),
+            all_buffers: timing.write_buffers,
             read: unit(timing.read_path_ps_per_byte).saturating_sub(timing.read_spread),
             read_spread: timing.read_spread * 2,
             write: unit(timing.write_path_ps_per_byte),
@@ -121,7 +121,7 @@ impl Path {
     fn serve_next(&mut self, now: Time) {
         let buffers = match self.buffers {
             0 => Buffers::None,
-            few if few < self.half_buffers => Buffers::Few,
+            few if few < self.all_buffers.div_ceil(2) => Buffers::Few,
             _ => Buffers::Many,
         };
         if let Some((transit, unwanted)) = self.table.take(buffers) {
@@ -185,6 +185,16 @@ impl Path {
             self.free_at = self.free_at.max(now) + self.completion;
             self.busy += self.completion;
         }
+    }
+
+    /// Whatever is being moved or waits at `now` is gone.
+    pub(super) fn clear(&mut self, now: Time) {
+        self.busy = self.busy(now);
+        self.table = Table::new(self.places);
+        self.next = Time::NEVER;
+        self.serving = Transit::NONE;
+        self.free_at = self.free_at.min(now);
+        self.buffers = self.all_buffers;
     }
 
     /// Time spent moving units, and on completions, up to `now`.

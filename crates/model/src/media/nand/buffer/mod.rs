@@ -23,7 +23,8 @@ use super::config::{Housekeeping, NandConfig};
 use super::front::Segment;
 use super::timeline::Timeline;
 use crate::command::{CommandId, Op};
-use crate::ftl::{BufferSlot, Die, Page, Place, Shape, Slot, UNIT, Writer};
+use crate::device::Range;
+use crate::ftl::{BufferSlot, Die, Ftl, Page, Place, Shape, Slot, UNIT, Writer};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 use flush::Flushes;
@@ -39,6 +40,8 @@ struct Buffered {
     epoch: u32,
     /// Whether it is being programmed.
     leaving: bool,
+    /// Whether it was there at the start: nobody of this run waits for it.
+    left_over: bool,
 }
 
 impl Buffered {
@@ -47,6 +50,7 @@ impl Buffered {
         owner: None,
         epoch: 0,
         leaving: false,
+        left_over: true,
     };
 }
 
@@ -137,6 +141,25 @@ impl Buffer {
     #[inline]
     pub(super) fn used(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    /// What would be lost without power: units of this run whose newest data are here, if that needs power.
+    pub(super) fn at_risk(&self, ftl: &Ftl, ranges: &mut Vec<Range>) {
+        if self.protected {
+            return;
+        }
+        let unit = u64::from(UNIT);
+        for (slot, buffered) in (0..).map(BufferSlot).zip(&self.slots) {
+            if let Some(page) = buffered.page
+                && !buffered.left_over
+                && ftl.locate(page) == Place::Buffer(slot)
+            {
+                ranges.push(Range {
+                    offset: u64::from(page.0) * unit,
+                    bytes: unit,
+                });
+            }
+        }
     }
 
     pub(super) fn protected(&self) -> bool {
@@ -316,6 +339,7 @@ impl Buffer {
             owner: through.then_some(segment.id),
             epoch: self.flushes.epoch(),
             leaving: false,
+            left_over: false,
         };
         self.pending.push_back(slot);
         self.counts.taken_in += 1;

@@ -5,7 +5,7 @@
 //! own; the drive's clock goes on, which [`Shifted`] hides.
 
 use model::media::{DriveConfig, Precondition};
-use model::{Capacity, Command, Completion, Device, Drive, Gauges, Span, Time};
+use model::{Capacity, Command, Completion, Device, Drive, Gauges, Range, Span, Time};
 
 use super::{Outcome, Plan, simulate_on, to_the_end};
 use text::problem::Problems;
@@ -84,6 +84,15 @@ impl<D: Device> Device for Shifted<'_, D> {
             completion.at = now;
         }
         now
+    }
+
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        self.device.at_risk(ranges);
+    }
+
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        let back = self.device.power_cut(now + self.by, lost);
+        Time::ZERO + back.since(Time::ZERO + self.by)
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {

@@ -583,7 +583,7 @@ impl Thread {
             batched,
             offset,
             bytes,
-            payload: Payload(0),
+            payload: Payload::default(),
         });
     }
 }

@@ -14,7 +14,6 @@ type Module = Vec<String>;
 /// Circles that are still there, as `crate: module, module`. One that is gone must be taken from here.
 const KNOWN: &[&str] = &[
     "model: media, tier::raid0",
-    "model: media::nand::read, media::nand::spare",
     "study: review::results, review::sensitivity",
     "statistics: histogram, slices",
     "workload: trace::csv, trace::requests",

@@ -1,6 +1,7 @@
 //! What can fall due inside a NAND drive, and when.
 
-use super::array::{ChannelId, SenseId};
+use super::array::channel::ChannelId;
+use super::array::senses::SenseId;
 use crate::engine::Wheel;
 use crate::ftl::Die;
 use crate::time::Time;

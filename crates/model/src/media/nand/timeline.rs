@@ -3,7 +3,7 @@
 //! Dies count their busy time by whose work it was, so that a wait is split exactly: the counters at arrival are
 //! subtracted from those at the start.
 
-use super::front::Segment;
+use super::front::segment::Segment;
 use crate::anatomy::{Anatomy, Part};
 use crate::time::{Span, Time};
 

@@ -9,14 +9,15 @@
 //! Leaves out: the difference between sensing lower and upper pages beyond a uniform spread; loading a page while the
 //! last one is programmed (ONFI's cache program).
 
-mod channel;
+pub(super) mod channel;
 mod die;
-mod senses;
+pub(super) mod senses;
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-pub(super) use channel::{ChannelId, Way};
+use channel::ChannelId;
+pub(super) use channel::Way;
 pub(super) use die::{DieSet, Loading, Work};
 pub(super) use senses::{Purpose, Sense, SenseId, SenseQueue, Senses, Spare};
 

@@ -8,6 +8,7 @@
 //! that first-in-first-out server, so order is kept. Leaves out: doorbells and fetches one by one, which are a constant.
 
 mod in_flight;
+pub(super) mod segment;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -18,38 +19,11 @@ use crate::anatomy::Part;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Capacity;
 use crate::engine::Station;
-use crate::ftl::{Page, UNIT};
+use crate::ftl::UNIT;
 use crate::time::{Span, Time};
 
 use in_flight::InFlight;
-
-/// A part of a command (at most the largest transfer) that the controller has dealt with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    /// When it is with the reader or the buffer.
-    pub(super) at: Time,
-    pub(super) id: CommandId,
-    pub(super) offset: u64,
-    pub(super) bytes: u32,
-    /// When it left the controller.
-    pub(super) dispatched: Time,
-}
-
-impl Segment {
-    /// The byte behind it.
-    #[inline]
-    pub(super) fn end(&self) -> u64 {
-        self.offset + u64::from(self.bytes)
-    }
-
-    /// The first page it touches, and the last.
-    #[inline]
-    pub(super) fn pages(&self) -> (Page, Page) {
-        let unit = u64::from(UNIT);
-        let last = (self.end() - 1) / unit;
-        (Page((self.offset / unit) as u32), Page(last as u32))
-    }
-}
+pub(super) use segment::Segment;
 
 /// How many 4 KiB units a range touches.
 #[inline]

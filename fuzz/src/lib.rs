@@ -5,15 +5,16 @@ pub mod nvme;
 pub mod tls;
 pub mod vhost_user;
 
-use model::host::{Engine, HostConfig};
+use std::sync::Arc;
+
+use model::host::{HostConfig, ProgramCosts};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Op, Span};
 use serde_json::Value;
 use report::fio::{Formats, Report, print};
-use lab::act::{ActPlan, test};
-use lab::replay::{ReplayPlan, replay};
-use lab::{Plan, simulate};
+use lab::act::{ActTest, tested};
+use lab::{Lab, Machine, Scenario, TraceReplay, Work};
 use workload::act;
 use workload::fio::{JobSet, Surroundings, read_text};
 use workload::replay::{Beyond, Pace};
@@ -31,16 +32,7 @@ pub fn act_config(bytes: &[u8]) {
     };
     assert!(config.large_reads_per_second().is_finite());
     assert!(config.large_writes_per_second() >= 0.0);
-    let plan = ActPlan {
-        name: String::from("fuzz"),
-        drive: DriveConfig::Ram(RamConfig {
-            bytes: 1 << 30,
-            per_command: Span::from_us(5),
-            picoseconds_per_byte: 100,
-        }),
-        state: Precondition::Fresh,
-        host: HostConfig::default(),
-        costs: act::Costs::default(),
+    let test = ActTest {
         config: act::Config {
             duration: Span::from_ms(5),
             report_interval: Span::from_ms(1),
@@ -49,9 +41,16 @@ pub fn act_config(bytes: &[u8]) {
         warm_up: Span::ZERO,
         slice: Span::from_ms(5),
         latency_only: false,
-        seed: 1,
     };
-    let tested = test(&plan, &|_| {}).expect("a block fits");
+    let drive = DriveConfig::Ram(RamConfig {
+        bytes: 1 << 30,
+        per_command: Span::from_us(5),
+        picoseconds_per_byte: 100,
+    });
+    let machine = Machine::of("fuzz", drive, HostConfig::default());
+    let machine = machine.with_costs(ProgramCosts::default());
+    let scenario = Scenario::new(machine, Precondition::Fresh, Work::Act(test), 1);
+    let tested = tested(&Lab::new(), &scenario).expect("a block fits");
     assert_eq!(tested.errors, 0);
 }
 
@@ -153,40 +152,37 @@ pub fn trace(format: Option<&'static Format>, bytes: &[u8]) {
     replays(&trace);
 }
 
-/// A drive of 8 GiB.
-fn drive() -> DriveConfig {
-    DriveConfig::Ram(RamConfig {
+/// A drive of 8 GiB in a host that costs nothing.
+fn machine() -> Machine {
+    let drive = DriveConfig::Ram(RamConfig {
         bytes: 1 << 33,
         per_command: Span::from_us(1),
         picoseconds_per_byte: 1,
-    })
+    });
+    Machine::of("ram", drive, HostConfig::default())
 }
 
 fn replays(trace: &trace::Trace) {
-    let plan = ReplayPlan {
-        name: "ram".into(),
-        drive: drive(),
-        state: Precondition::Fresh,
-        host: HostConfig::default(),
-        engine: Engine::Libaio,
+    let replay = TraceReplay {
         threads: Some(1),
         pace: Pace::Depth(7),
         beyond: Beyond::Wrap,
-        seed: 1,
-        series_every: Span::ZERO,
+        ..TraceReplay::new(Arc::new(trace.clone()))
     };
+    let scenario = Scenario::new(machine(), Precondition::Fresh, Work::Trace(replay), 1);
     // What is longer than a command can be is refused.
-    let Ok(replayed) = replay(trace, &plan, &|_| {}) else {
+    let Ok(outcome) = Lab::new().run(&scenario) else {
         return;
     };
-    let thread = &replayed.outcome.threads[0];
+    let thread = &outcome.threads[0];
     let kinds = [&thread.read, &thread.write, &thread.trim, &thread.sync];
     let done: u64 = kinds.iter().map(|kind| kind.ios).sum();
     assert!(
         kinds.iter().all(|kind| kind.errors == 0),
         "a request was put beyond the drive"
     );
-    assert_eq!(done + replayed.empty, trace.records.len() as u64);
+    let empty = outcome.replayed().expect("a trace").empty;
+    assert_eq!(done + empty, trace.records.len() as u64);
 }
 
 /// A job file is read or refused with a reason; what is read runs or is refused, and its output is JSON.
@@ -223,23 +219,22 @@ fn runs(mut set: JobSet) {
         // Nobody has read the file it names.
         job.iolog = None;
     }
-    let plan = Plan {
-        drive: drive(),
+    let scenario = Scenario {
+        machine: machine(),
         state: Precondition::Fresh,
-        host: HostConfig::default(),
-        jobs: set.jobs,
+        work: Work::Jobs(set.jobs.clone()),
         seed: 1,
         series_every: Span::from_ms(1),
     };
-    let Ok(outcome) = simulate(&plan, &|_| {}) else {
+    let Ok(outcome) = Lab::new().run(&scenario) else {
         return;
     };
     let report = Report {
-        jobs: &plan.jobs,
+        jobs: &set.jobs,
         globals: &set.globals,
         outcome: &outcome,
         drive: "ram",
-        series_every: plan.series_every,
+        series_every: scenario.series_every,
     };
     let formats = |list: &str| list.parse::<Formats>().expect("formats that there are");
     assert!(!print(&report, formats("normal")).is_empty());

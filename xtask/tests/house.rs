@@ -154,10 +154,11 @@ fn what_decides_a_simulated_result_is_portable() {
 
 #[test]
 fn the_model_depends_on_arithmetic_only() {
-    assert_eq!(
-        dependencies_of("model"),
-        ["libm", "rand_core", "rand_xoshiro"]
-    );
+    let used = dependencies_of("model");
+    assert_eq!(used, ["libm", "rand_core", "rand_xoshiro", "serde"]);
+    // What is simulated does not need the last: it is for those who write configurations down.
+    let manifest = fs::read_to_string(root().join("crates/model/Cargo.toml")).expect("a model");
+    assert!(manifest.contains("serde = { workspace = true, optional = true }"));
 }
 
 /// The crates, each of which may use those before it. Cargo lets none use itself in a circle; the order is ours.

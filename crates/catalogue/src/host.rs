@@ -48,7 +48,7 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
         .then(|| bridge(&mut root.section("bridge")));
     HostConfig {
         cores,
-        io_queues: 0,
+        io_queues: None,
         write_through: false,
         completion,
         engines,

@@ -108,13 +108,13 @@ pub struct DriveSheet {
 }
 
 /// A host of the catalogue, checked.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HostSheet {
     /// Short name: the file's stem.
     pub id: String,
     /// Full name.
     pub name: String,
-    /// What the model is built from (with `io_queues` still to be set from the drive).
+    /// What the model is built from (how many queues it has, the drive says).
     pub config: HostConfig,
     /// Processors with as many cores each, for programs that are not bound to the drive's.
     pub sockets: u16,

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use catalogue::DriveSheet;
-use lab::act::{ActPlan, Score, Tested, score, test};
+use catalogue::{DriveSheet, HostSheet};
+use lab::act::{ActTest, Score, Tested, score, tested};
+use lab::{Lab, Machine, Scenario, Work};
 use model::Span;
-use model::host::{HostConfig, ProgramCosts};
 use rayon::prelude::*;
 use report::csv;
 use text::problem::Problems;
@@ -124,6 +124,7 @@ fn load(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let plans = prepare(args)?;
     let stop = AtOnce::on_signals()?;
+    let lab = Lab::new();
     let one = args.load.is_some() || args.config.is_some();
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let results: Vec<Result<(Tested, Option<Score>), Problems>> = plans
@@ -131,12 +132,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         .with_max_len(1)
         .map(|plan| {
             if one {
-                return test(plan, &|_| {}).map(|tested| (tested, None));
+                return tested(&lab, plan).map(|tested| (tested, None));
             }
-            let found = score(plan, &|passes, fails| {
+            let found = score(&lab, plan, &|passes, fails| {
                 bar.message(match fails {
-                    None => format!("{}: passes {passes}x", plan.name),
-                    Some(fails) => format!("{}: between {passes}x and {fails}x", plan.name),
+                    None => format!("{}: passes {passes}x", plan.machine.name()),
+                    Some(fails) => {
+                        format!("{}: between {passes}x and {fails}x", plan.machine.name())
+                    }
                 });
             })?;
             Ok((found.tested.clone(), Some(found)))
@@ -148,7 +151,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for (plan, result) in plans.into_iter().zip(results) {
         match result {
             Ok((tested, score)) => rows.push(report::act::Row {
-                plan,
+                scenario: plan,
                 tested,
                 score,
             }),
@@ -158,7 +161,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     problems.or(())?;
     stop.results(|| {
         if let (Some(path), Some(row)) = (&args.log, rows.first()) {
-            write_whole(path, report::act::log(&row.plan, &row.tested).as_bytes())?;
+            write_whole(
+                path,
+                report::act::log(&row.scenario, &row.tested).as_bytes(),
+            )?;
         }
         if let Some(path) = &args.csv {
             write_whole(path, csv::act(&rows).as_bytes())?;
@@ -168,7 +174,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let failed: Vec<&str> = rows
         .iter()
         .filter(|row| row.failed())
-        .map(|row| row.plan.name.as_str())
+        .map(|row| row.scenario.machine.name())
         .collect();
     if failed.is_empty() {
         Ok(())
@@ -195,7 +201,7 @@ fn print(args: &Args, rows: &[report::act::Row]) -> Result<(), Failure> {
 }
 
 /// A plan for each drive; all that is wrong with the arguments at once.
-fn prepare(args: &Args) -> Result<Vec<ActPlan>, Problems> {
+fn prepare(args: &Args) -> Result<Vec<Scenario>, Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     let mut wrong = |what: String, help: &str| problems.0.push(on_command_line(what, help));
@@ -224,14 +230,11 @@ fn prepare(args: &Args) -> Result<Vec<ActPlan>, Problems> {
     problems
         .0
         .extend(output::problems(&outputs, read.as_slice()).0);
-    let (host, costs) = match host(args) {
-        Ok(found) => found,
-        Err(more) => {
-            problems.0.extend(more.0);
-            Default::default()
-        }
-    };
-    let config = match config(args, host.cores) {
+    let host = host(args).unwrap_or_else(|more| {
+        problems.0.extend(more.0);
+        HostSheet::default()
+    });
+    let config = match config(args, host.config.cores) {
         Ok(config) => Some(config),
         Err(more) => {
             problems.0.extend(more.0);
@@ -239,55 +242,42 @@ fn prepare(args: &Args) -> Result<Vec<ActPlan>, Problems> {
         }
     };
     let plans = config.iter().flat_map(|config| {
-        let plan = |sheet: &DriveSheet| plan(args, sheet.clone(), config, &host, costs);
-        drives.iter().map(plan)
+        let scenario = |sheet: &DriveSheet| scenario(args, sheet, &host, config);
+        drives.iter().map(scenario)
     });
     let plans = plans.collect();
     problems.or(plans)
 }
 
-fn plan(
-    args: &Args,
-    sheet: DriveSheet,
-    config: &Config,
-    host: &HostConfig,
-    costs: ProgramCosts,
-) -> ActPlan {
-    ActPlan {
+fn scenario(args: &Args, sheet: &DriveSheet, host: &HostSheet, config: &Config) -> Scenario {
+    let test = ActTest {
         config: Config {
             device: sheet.id.clone(),
             ..config.clone()
         },
-        name: sheet.id,
-        drive: sheet.config,
-        state: args.state.into(),
-        host: HostConfig {
-            io_queues: sheet.io_queues,
-            ..host.clone()
-        },
-        costs,
         warm_up: seconds(args.warm_up),
         slice: seconds(args.slice),
         latency_only: args.latency_only,
-        seed: args.seed.seed,
-    }
+    };
+    let machine = Machine::new(sheet, host);
+    Scenario::new(machine, args.state.into(), Work::Act(test), args.seed.seed)
 }
 
 fn seconds(count: u32) -> Span {
     Span::from_ms(u64::from(count) * 1_000)
 }
 
-fn host(args: &Args) -> Result<(HostConfig, ProgramCosts), Problems> {
-    let sheet = catalogue::host(&args.host)?;
-    let Some(costs) = sheet.act else {
+fn host(args: &Args) -> Result<HostSheet, Problems> {
+    let mut sheet = catalogue::host(&args.host)?;
+    if sheet.act.is_none() {
         return Err(Problems(vec![on_command_line(
             format!("--host {}: does not say what ACT costs there", args.host),
             "a host with an [act] section, such as xeon-2017",
         )]));
-    };
-    let mut config = sheet.config;
-    config.cores = args.cores.unwrap_or(config.cores * sheet.sockets);
-    Ok((config, costs))
+    }
+    let cores = sheet.config.cores * sheet.sockets;
+    sheet.config.cores = args.cores.unwrap_or(cores);
+    Ok(sheet)
 }
 
 fn config(args: &Args, cores: u16) -> Result<Config, Problems> {

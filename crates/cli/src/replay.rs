@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use catalogue::HostSheet;
 use clap::ValueEnum;
-use lab::replay::{ReplayPlan, SPEEDS, replay_all};
-use model::Span;
-use model::host::Engine;
+use lab::{Lab, Machine, SPEEDS, Scenario, TraceReplay, Work};
 use report::csv;
 use text::problem::{Problem, Problems, nearest};
 use workload::replay::{Beyond, Pace};
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         format,
         columns,
         host,
-        mut plans,
+        machines,
     } = prepare(args)?;
     let options = Options {
         format,
@@ -151,11 +151,25 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     let bar = Progress::new("{msg:10} [{wide_bar}] {percent:>3} % {elapsed}");
     bar.message("reading".into());
-    let trace = trace::read(&trace, &options)?;
-    pace_without_times(args, &trace, &mut plans)?;
+    let trace = Arc::new(trace::read(&trace, &options)?);
+    let pace = pace(args, &trace)?;
+    let scenario = |machine: &Machine| {
+        let replay = TraceReplay {
+            threads: args.threads,
+            pace,
+            beyond: match args.beyond {
+                BeyondArg::Refuse => Beyond::Refuse,
+                BeyondArg::Wrap => Beyond::Wrap,
+            },
+            ..TraceReplay::new(Arc::clone(&trace))
+        };
+        let (state, seed) = (args.state.into(), args.seed.seed);
+        Scenario::new(machine.clone(), state, Work::Trace(replay), seed)
+    };
+    let scenarios: Vec<Scenario> = machines.iter().map(scenario).collect();
     bar.message("replaying".into());
     let stop = Stop::on_signals()?;
-    let results = replay_all(&trace, &plans, &|share| {
+    let results = Lab::new().run_all(&scenarios, &|share| {
         bar.share(share);
         stop.go_on()
     });
@@ -163,41 +177,31 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     stop.announce();
     let mut rows = Vec::new();
     let mut problems = Problems::default();
-    for (plan, result) in plans.iter().zip(results) {
+    for (machine, result) in machines.iter().zip(results) {
         match result {
-            Ok(replayed) => rows.push(report::replay::Row {
-                drive: plan.name.clone(),
-                replayed,
-            }),
+            Ok(outcome) => rows.extend(report::replay::Row::new(machine.name(), outcome)),
             Err(more) => problems.0.extend(more.0),
         }
     }
     if !rows.is_empty() {
-        show(args, &trace, &host, plans[0].pace, &rows)?;
+        show(args, &trace, &host, pace, &rows)?;
     }
     // The drives that could not replay it are told after what the others made of it.
     problems.or(())?;
     stop.finish()
 }
 
-/// A trace without times has no pace of its own.
-fn pace_without_times(
-    args: &Args,
-    trace: &Trace,
-    plans: &mut [ReplayPlan],
-) -> Result<(), Problems> {
-    if trace.timed || args.depth.is_some() {
-        return Ok(());
+/// As the arguments say; a trace without times has no pace of its own.
+fn pace(args: &Args, trace: &Trace) -> Result<Pace, Problems> {
+    match (args.depth, args.speed) {
+        (Some(depth), _) => Ok(Pace::Depth(depth)),
+        (None, Some(_)) if !trace.timed => Err(Problems::whole(
+            "command line",
+            "--speed: the trace has an order and no times; --depth says how fast it is replayed",
+        )),
+        (None, Some(speed)) => Ok(Pace::Recorded(speed)),
+        (None, None) => Ok(Pace::of(trace)),
     }
-    if args.speed.is_some() {
-        let what =
-            "--speed: the trace has an order and no times; --depth says how fast it is replayed";
-        return Err(Problems::whole("command line", what));
-    }
-    for plan in plans {
-        plan.pace = Pace::of(trace);
-    }
-    Ok(())
 }
 
 /// Prints what came out, and writes the table for pandas.
@@ -244,8 +248,8 @@ struct Prepared {
     columns: Option<Columns>,
     /// The host's name.
     host: String,
-    /// A plan for each drive.
-    plans: Vec<ReplayPlan>,
+    /// Each drive in the host.
+    machines: Vec<Machine>,
 }
 
 /// Reads the arguments; all that is wrong with the arguments at once.
@@ -272,40 +276,20 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
     });
     let outputs = output::asked([("--csv", &args.csv)]);
     problems.0.extend(output::problems(&outputs, &files).0);
-    let (id, host) = match catalogue::host(&args.host) {
-        Ok(sheet) => (sheet.id, sheet.config),
-        Err(more) => {
-            problems.0.extend(more.0);
-            Default::default()
-        }
-    };
-    let plans = drives.into_iter().map(|sheet| ReplayPlan {
-        name: sheet.id,
-        drive: sheet.config,
-        state: args.state.into(),
-        host: model::host::HostConfig {
-            io_queues: sheet.io_queues,
-            ..host.clone()
-        },
-        engine: Engine::Libaio,
-        threads: args.threads,
-        pace: args
-            .depth
-            .map_or(Pace::Recorded(args.speed.unwrap_or(1.0)), Pace::Depth),
-        beyond: match args.beyond {
-            BeyondArg::Refuse => Beyond::Refuse,
-            BeyondArg::Wrap => Beyond::Wrap,
-        },
-        seed: args.seed.seed,
-        series_every: Span::ZERO,
+    let host = catalogue::host(&args.host).unwrap_or_else(|more| {
+        problems.0.extend(more.0);
+        HostSheet::default()
     });
-    let plans = plans.collect();
+    let machines = drives
+        .iter()
+        .map(|sheet| Machine::new(sheet, &host))
+        .collect();
     problems.or(Prepared {
         trace: files.first().map(PathBuf::from).unwrap_or_default(),
         format,
         columns,
-        host: id,
-        plans,
+        host: host.id,
+        machines,
     })
 }
 

@@ -1,6 +1,7 @@
 //! `drivelab reproduce`: the published figures and claims, computed anew and judged.
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use report::csv;
@@ -67,6 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let bar = Progress::new("reproducing [{wide_bar}] {percent:>3} % {elapsed}, {left}");
     let reproduction = ledger::reproduce(&files, &selection, &|share| {
         bar.share(share);
+        ControlFlow::Continue(())
     });
     bar.finish();
     let reproduction = reproduction?;

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use lab::Lab;
 use report::{csv, page};
 use study::review::sensitivity::sensitivity;
-use study::review::{self, Event, Request, Review, Suite, Virtual, Workload, Yours, summary};
+use study::review::{self, Event, Request, Review, Suite, Workload, Yours, summary};
 use text::problem::Problems;
 use text::terminal::paragraph;
 use workload::fio::{self, Surroundings};
@@ -87,11 +88,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stop = AtOnce::on_signals()?;
     let bar =
         Progress::new("{elapsed_precise} [{bar:16}] {pos}/{len} measurements, {left}  {wide_msg}");
-    let result = review::review(&request, &Virtual, &|event| tell(&bar, event));
+    let lab = Lab::new();
+    let result = review::review(&request, &lab, &|event| tell(&bar, event));
     let moved = match args.sensitivity {
         true => {
             let names = args.drives.names(&args.arguments);
-            Some(sensitivity(&request, &names, &|event| tell(&bar, event)))
+            Some(sensitivity(&request, &names, &lab, &|event| {
+                tell(&bar, event)
+            }))
         }
         false => None,
     };
@@ -219,7 +223,7 @@ fn trace_file(path: &Path) -> Result<Yours, Problems> {
                 "one after the other, as the trace has no times"
             }
         ),
-        workload: Workload::Trace(trace),
+        workload: Workload::Trace(trace.into()),
     })
 }
 

@@ -13,9 +13,8 @@ use clap::{CommandFactory, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use catalogue::{DriveSheet, HostSheet};
-use lab::{Outcome, Plan, sweep_until};
+use lab::{Lab, Machine, Outcome, Scenario, Work};
 use model::Span;
-use model::host::HostConfig;
 use report::csv;
 use report::fio::{Formats, Report, print, print_drives};
 use text::problem::{Problem, Problems, nearest};
@@ -215,22 +214,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.parse_only {
         return Ok(());
     }
-    let plan = |drive: &DriveSheet| Plan {
-        drive: drive.config.clone(),
+    let scenario = |drive: &DriveSheet| Scenario {
+        machine: Machine::new(drive, &host),
         state: args.state.into(),
-        host: HostConfig {
-            io_queues: drive.io_queues,
-            ..host.config.clone()
-        },
-        jobs: set.jobs.clone(),
+        work: Work::Jobs(set.jobs.clone()),
         seed: args.seed.seed,
         series_every: Span::from_ms(500),
     };
-    let plans: Vec<Plan> = drives.iter().map(plan).collect();
+    let scenarios: Vec<Scenario> = drives.iter().map(scenario).collect();
     let bar = progress(args.eta);
     let begun = Once::new();
     let stop = Stop::on_signals()?;
-    let outcomes = sweep_until(&plans, &|share| {
+    let outcomes = Lab::new().run_all(&scenarios, &|share| {
         // Preparing the drive says nothing about how long the jobs take.
         begun.call_once(|| bar.reset_eta());
         bar.set_position((share * 1000.0) as u64);

@@ -7,9 +7,9 @@
 
 use std::time::Instant;
 
-use lab::{Plan, simulate};
+use lab::{Lab, Machine, Scenario};
 use model::media::Precondition;
-use model::{Command, Device, Drive, Span, Stream, Time};
+use model::{Command, Device, Drive, Stream, Time};
 use workload::job::{Job, Mix};
 
 /// I/Os simulated for each point; drives are built outside of the time taken.
@@ -92,7 +92,7 @@ fn main() {
     }
 }
 
-fn plan(load: &Load, depth: u32, ios: u64) -> Option<Plan> {
+fn plan(load: &Load, depth: u32, ios: u64) -> Option<Scenario> {
     let drive = match catalogue::drive(load.drive) {
         Ok(drive) => drive,
         Err(problems) => {
@@ -104,12 +104,11 @@ fn plan(load: &Load, depth: u32, ios: u64) -> Option<Plan> {
         Ok(host) => host.config,
         Err(problems) => panic!("{problems}"),
     };
-    host.io_queues = drive.io_queues;
-    Some(Plan {
-        drive: drive.config,
-        state: load.state,
-        host,
-        jobs: vec![Job {
+    host.io_queues = std::num::NonZeroU16::new(drive.io_queues);
+    Some(Scenario::jobs(
+        Machine::of("a drive", drive.config, host),
+        load.state,
+        vec![Job {
             random: true,
             mix: load.mix,
             read_percent: load.read_percent,
@@ -117,9 +116,8 @@ fn plan(load: &Load, depth: u32, ios: u64) -> Option<Plan> {
             number_ios: Some(ios),
             ..Job::default()
         }],
-        seed: 1,
-        series_every: Span::ZERO,
-    })
+        1,
+    ))
 }
 
 /// Times each point is run; the quickest counts, being the least disturbed by what else the machine does.
@@ -148,7 +146,7 @@ fn measure(name: &str, load: &Load, depth: u32) {
 fn timed(load: &Load, depth: u32, ios: u64) -> Option<f64> {
     let plan = plan(load, depth, ios)?;
     let start = Clock::now();
-    if let Err(problems) = simulate(&plan, &|_| {}) {
+    if let Err(problems) = Lab::new().run(&plan) {
         panic!("{problems}");
     }
     Some(start.elapsed())

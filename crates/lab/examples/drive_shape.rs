@@ -4,20 +4,22 @@
 //! `cargo run --release -p drivelab-lab --example drive_shape -- p3700-1600 [host] [fresh|filled|steady]
 //! [read|write|one|bs|seq|mix|long ...]`; the last column is simulated I/Os by wall-clock second.
 
-use lab::{Measured, Outcome, Plan, simulate};
+use lab::{Lab, Machine, Measured, Outcome, Scenario, Work};
 use model::media::Precondition;
 use model::{Gauge, Span};
 use workload::job::{BlockSizes, Job, Mix};
 
 struct Bench {
-    plan: Plan,
+    plan: Scenario,
 }
 
 impl Bench {
     fn run(&self, jobs: Vec<Job>) -> Outcome {
         let mut plan = self.plan.clone();
-        plan.jobs = jobs;
-        simulate(&plan, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"))
+        plan.work = Work::Jobs(jobs);
+        Lab::new()
+            .run(&plan)
+            .unwrap_or_else(|problems| panic!("{problems}"))
     }
 
     fn job(&self, mix: Mix, random: bool, bytes: u32, depth: u32, threads: u32, ios: u64) -> Job {
@@ -86,17 +88,19 @@ fn main() {
     let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
     let host = catalogue::host(host).unwrap_or_else(|problems| panic!("{problems}"));
     let bench = Bench {
-        plan: Plan {
-            drive: sheet.config.clone(),
+        plan: Scenario::jobs(
+            Machine::of(
+                "a drive",
+                sheet.config.clone(),
+                model::host::HostConfig {
+                    io_queues: std::num::NonZeroU16::new(sheet.io_queues),
+                    ..host.config.clone()
+                },
+            ),
             state,
-            host: model::host::HostConfig {
-                io_queues: sheet.io_queues,
-                ..host.config.clone()
-            },
-            jobs: Vec::new(),
-            seed: 1,
-            series_every: Span::ZERO,
-        },
+            Vec::new(),
+            1,
+        ),
     };
     for (name, mix) in [("read", Mix::Read), ("write", Mix::Write)] {
         sweeps(&bench, name, mix, &wanted);

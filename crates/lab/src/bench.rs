@@ -4,43 +4,71 @@
 //! leaves behind (a partly filled write buffer, moved pages) the next one finds. Each run has a clock and a host of its
 //! own; the drive's clock goes on, which [`Shifted`] hides.
 
-use model::media::{DriveConfig, Precondition};
+use model::media::Precondition;
 use model::{Capacity, Command, Completion, Device, Drive, Gauges, Range, Span, Time};
-
-use super::{Outcome, Plan, simulate_on, to_the_end};
 use text::problem::Problems;
 
-/// A drive and how far its clock has come.
+use crate::lab::Lab;
+use crate::machine::Machine;
+use crate::outcome::Outcome;
+use crate::progress::to_the_end;
+use crate::scenario::{Scenario, Work};
+use crate::work::run_on;
+
+/// A drive, and how far its clock has come.
 #[derive(Debug)]
-pub struct Bench {
-    drive: Drive,
+pub struct Bench<'a> {
+    lab: &'a Lab,
+    number: u64,
+    machine: Machine,
+    state: Precondition,
+    seed: u64,
+    /// Made when it is first needed.
+    drive: Option<Box<Drive>>,
     now: Span,
 }
 
-impl Bench {
-    /// Puts a drive in this state on the bench; `seed` feeds its random streams.
-    pub fn new(drive: &DriveConfig, state: Precondition, seed: u64) -> Bench {
+impl<'a> Bench<'a> {
+    /// Puts a drive in this state on a bench; `seed` feeds its random streams. It is made when it first runs.
+    pub fn new(lab: &'a Lab, machine: &Machine, state: Precondition, seed: u64) -> Bench<'a> {
         Bench {
-            drive: Drive::new(drive, state, seed),
+            lab,
+            number: lab.next_bench(),
+            machine: machine.clone(),
+            state,
+            seed,
+            drive: None,
             now: Span::ZERO,
         }
     }
 
-    /// Runs the plan's jobs on this drive, in the state in which the last run left it; the plan's own drive and state
-    /// mean nothing.
+    /// Does this work on the drive, in the state in which the last run left it. `seed` feeds the random streams of the
+    /// work and its host; `series_every` is as in [`Scenario::series_every`].
     ///
     /// # Errors
-    /// As [`super::simulate`].
-    pub fn simulate(
-        &mut self,
-        plan: &Plan,
-        progress: &(dyn Fn(f64) + Sync),
-    ) -> Result<Outcome, Problems> {
+    /// As [`Lab::run`].
+    pub fn run(&mut self, work: Work, seed: u64, series_every: Span) -> Result<Outcome, Problems> {
+        let scenario = Scenario {
+            machine: self.machine.clone(),
+            state: self.state,
+            work,
+            seed,
+            series_every,
+        };
+        let lab = self.lab;
+        lab.stood_in(&scenario, Some(self.number), || self.simulate(&scenario))
+    }
+
+    fn simulate(&mut self, scenario: &Scenario) -> Result<Outcome, Problems> {
+        let config = self.machine.drive();
+        let drive = self
+            .drive
+            .get_or_insert_with(|| Box::new(Drive::new(config, self.state, self.seed)));
         let shifted = Shifted {
-            device: &mut self.drive,
+            device: &mut **drive,
             by: self.now,
         };
-        let outcome = simulate_on(shifted, plan, &to_the_end(progress))?;
+        let outcome = run_on(shifted, scenario, &to_the_end)?;
         self.now += outcome.end.since(Time::ZERO);
         Ok(outcome)
     }
@@ -104,38 +132,37 @@ impl<D: Device> Device for Shifted<'_, D> {
 mod tests {
     use super::*;
     use model::host::HostConfig;
+    use model::media::DriveConfig;
     use model::media::ram::RamConfig;
     use workload::job::{Job, Mix};
 
-    fn plan(seed: u64) -> Plan {
-        Plan {
-            drive: DriveConfig::Ram(RamConfig {
-                bytes: 1 << 30,
-                per_command: Span::from_us(3),
-                picoseconds_per_byte: 300,
-            }),
-            state: Precondition::Fresh,
-            host: HostConfig::default(),
-            jobs: vec![Job {
-                mix: Mix::ReadWrite,
-                random: true,
-                norandommap: true,
-                iodepth: 4,
-                number_ios: Some(2_000),
-                ..Job::default()
-            }],
-            seed,
-            series_every: Span::ZERO,
-        }
+    fn scenario(seed: u64) -> Scenario {
+        let drive = DriveConfig::Ram(RamConfig {
+            bytes: 1 << 30,
+            per_command: Span::from_us(3),
+            picoseconds_per_byte: 300,
+        });
+        let job = Job {
+            mix: Mix::ReadWrite,
+            random: true,
+            norandommap: true,
+            iodepth: 4,
+            number_ios: Some(2_000),
+            ..Job::default()
+        };
+        let machine = Machine::of("ram", drive, HostConfig::default());
+        Scenario::jobs(machine, Precondition::Fresh, vec![job], seed)
     }
 
     #[test]
     fn a_drive_without_memory_does_the_same_again() {
-        let plan = plan(7);
-        let alone = super::super::simulate(&plan, &|_| {}).unwrap();
-        let mut bench = Bench::new(&plan.drive, plan.state, plan.seed);
-        let first = bench.simulate(&plan, &|_| {}).unwrap();
-        let second = bench.simulate(&plan, &|_| {}).unwrap();
+        let scenario = scenario(7);
+        let lab = Lab::new();
+        let alone = lab.run(&scenario).unwrap();
+        let mut bench = Bench::new(&lab, &scenario.machine, scenario.state, scenario.seed);
+        let mut run = || bench.run(scenario.work.clone(), scenario.seed, Span::ZERO);
+        let first = run().unwrap();
+        let second = run().unwrap();
         assert_eq!(alone.threads, first.threads);
         assert_eq!(first.threads, second.threads);
         assert_eq!(first.end, second.end);

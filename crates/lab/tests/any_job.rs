@@ -1,7 +1,7 @@
 //! Any job that passes the checks runs to its end, issues what it says, stays in its range, and gives the same outcome
 //! again.
 
-use lab::{Outcome, Plan, simulate};
+use lab::{Lab, Machine, Outcome, Scenario, Work};
 use model::Span;
 use model::host::{Engine, EngineCosts, HostConfig};
 use model::media::ram::RamConfig;
@@ -135,25 +135,27 @@ fn run(jobs: Vec<Job>) -> Outcome {
         reap: Span::from_ns(700),
         ..EngineCosts::default()
     };
-    let plan = Plan {
-        // Anything beyond the range of the jobs is beyond the drive.
-        drive: DriveConfig::Ram(RamConfig {
-            bytes: (64 << 10) + (1 << 20),
-            per_command: Span::from_us(5),
-            picoseconds_per_byte: 100,
-        }),
+    let plan = Scenario {
+        machine: Machine::of(
+            "a drive",
+            DriveConfig::Ram(RamConfig {
+                bytes: (64 << 10) + (1 << 20),
+                per_command: Span::from_us(5),
+                picoseconds_per_byte: 100,
+            }),
+            HostConfig {
+                cores: 2,
+                engines: [costs; Engine::COUNT],
+                interrupt: Span::from_ns(500),
+                ..HostConfig::default()
+            },
+        ),
         state: Precondition::Fresh,
-        host: HostConfig {
-            cores: 2,
-            engines: [costs; Engine::COUNT],
-            interrupt: Span::from_ns(500),
-            ..HostConfig::default()
-        },
-        jobs,
+        work: Work::Jobs(jobs),
         seed: 5,
         series_every: Span::from_ms(1),
     };
-    simulate(&plan, &|_| {}).expect("the jobs fit")
+    Lab::new().run(&plan).expect("the jobs fit")
 }
 
 proptest! {

@@ -1,7 +1,6 @@
 //! The hosts of the catalogue against the figures they were fitted to, and what follows from them unfitted.
 
-use lab::{Measured, Plan, simulate};
-use model::Span;
+use lab::{Lab, Machine, Measured, Scenario};
 use model::host::{CompletionMode, Engine};
 use model::media::Precondition;
 use workload::job::{Job, Rate};
@@ -21,21 +20,19 @@ fn reads_with(
     let mut host = catalogue::host(host)
         .expect("the host is in the catalogue")
         .config;
-    host.io_queues = drive.io_queues;
+    host.io_queues = std::num::NonZeroU16::new(drive.io_queues);
     change(&mut host);
-    let plan = Plan {
-        drive: drive.config,
-        state: Precondition::Filled,
-        host,
-        jobs: vec![Job {
+    let plan = Scenario::jobs(
+        Machine::of("a drive", drive.config, host),
+        Precondition::Filled,
+        vec![Job {
             random: true,
             number_ios: Some(50_000),
             ..job
         }],
-        seed: 1,
-        series_every: Span::ZERO,
-    };
-    let mut outcome = simulate(&plan, &|_| {}).expect("the job fits");
+        1,
+    );
+    let mut outcome = Lab::new().run(&plan).expect("the job fits");
     outcome.threads.remove(0).read
 }
 
@@ -165,22 +162,20 @@ fn more_cores_than_the_drive_has_queues_share_them_at_a_small_cost() {
     let queue_slot_ns = |drive: &str, cores: u16| {
         let drive = catalogue::drive(drive).expect("the drive is in the catalogue");
         let mut host = catalogue::host("xeon-2017").expect("it is").config;
-        host.io_queues = drive.io_queues;
+        host.io_queues = std::num::NonZeroU16::new(drive.io_queues);
         host.cores = cores;
-        let plan = Plan {
-            drive: drive.config,
-            state: Precondition::Fresh,
-            host,
-            jobs: vec![Job {
+        let plan = Scenario::jobs(
+            Machine::of("a drive", drive.config, host),
+            Precondition::Fresh,
+            vec![Job {
                 random: true,
                 numjobs: u32::from(cores),
                 number_ios: Some(1_000),
                 ..Job::default()
             }],
-            seed: 1,
-            series_every: Span::ZERO,
-        };
-        let outcome = simulate(&plan, &|_| {}).expect("the job fits");
+            1,
+        );
+        let outcome = Lab::new().run(&plan).expect("the job fits");
         let mut bands = outcome.threads[0].read.bands.clone();
         for thread in &outcome.threads[1..] {
             bands.merge(&thread.read.bands);

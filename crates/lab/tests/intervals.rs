@@ -1,7 +1,6 @@
 //! Whether the interval of a percentile holds what it promises on modelled drives, whose slow I/Os come in clusters.
 
-use lab::{Plan, simulate};
-use model::Span;
+use lab::{Lab, Machine, Scenario};
 use model::host::HostConfig;
 use model::media::{Medium, Precondition};
 use statistics::Histogram;
@@ -28,11 +27,14 @@ const OF_THOSE_THAT_FALL_SHORT: u64 = 24;
 /// Latencies of all I/Os of one seed.
 fn latencies(drive: &str, reads: u32, depth: u32, seed: u64) -> Histogram {
     let sheet = catalogue::drive(drive).expect("built in");
-    let plan = Plan {
-        drive: sheet.config.shrunk(4 << 30),
-        state: Precondition::Steady,
-        host: HostConfig::default(),
-        jobs: vec![Job {
+    let plan = Scenario::jobs(
+        Machine::of(
+            "a drive",
+            sheet.config.shrunk(4 << 30),
+            HostConfig::default(),
+        ),
+        Precondition::Steady,
+        vec![Job {
             mix: Mix::ReadWrite,
             read_percent: reads,
             random: true,
@@ -42,9 +44,8 @@ fn latencies(drive: &str, reads: u32, depth: u32, seed: u64) -> Histogram {
             ..Job::default()
         }],
         seed,
-        series_every: Span::ZERO,
-    };
-    let outcome = simulate(&plan, &|_| {}).expect("it fits");
+    );
+    let outcome = Lab::new().run(&plan).expect("it fits");
     let mut all = outcome.threads[0].read.latency.clone();
     all.merge(&outcome.threads[0].write.latency);
     all

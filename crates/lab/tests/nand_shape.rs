@@ -1,7 +1,7 @@
 //! The NAND drives of the catalogue have the shape that the sources describe. Rows are those of `figures.csv`; those
 //! that a parameter was fitted to are marked so. Tolerances are wide: what is held is the shape, not the last percent.
 
-use lab::{Measured, Outcome, Plan, simulate};
+use lab::{Lab, Machine, Measured, Outcome, Scenario};
 use model::media::Precondition;
 use model::{Gauge, Span};
 use workload::job::{BlockSizes, Job, Mix};
@@ -11,7 +11,7 @@ fn outcome(drive: &str, mix: Mix, bytes: u32, depth: u32, threads: u32, ios: u64
     let mut host = catalogue::host("xeon-2017")
         .expect("in the catalogue")
         .config;
-    host.io_queues = sheet.io_queues;
+    host.io_queues = std::num::NonZeroU16::new(sheet.io_queues);
     let job = Job {
         mix,
         random: true,
@@ -24,15 +24,15 @@ fn outcome(drive: &str, mix: Mix, bytes: u32, depth: u32, threads: u32, ios: u64
         ramp_time: Span::from_ms(20),
         ..Job::default()
     };
-    let plan = Plan {
-        drive: sheet.config,
-        state: Precondition::Steady,
-        host,
-        jobs: vec![job],
-        seed: 1,
-        series_every: Span::ZERO,
-    };
-    simulate(&plan, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"))
+    let plan = Scenario::jobs(
+        Machine::of("a drive", sheet.config, host),
+        Precondition::Steady,
+        vec![job],
+        1,
+    );
+    Lab::new()
+        .run(&plan)
+        .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 fn iops(outcome: &Outcome, pick: impl Fn(&lab::ThreadOutcome) -> &Measured) -> f64 {

@@ -1,17 +1,20 @@
 //! Jobs with a pace each do not march in step: what they ask of a drive together is as what comes at random.
 
-use lab::{Outcome, Plan, simulate};
+use lab::{Lab, Machine, Outcome, Scenario};
 use model::Span;
 use model::media::Precondition;
 use workload::job::{Job, Mix, Rate, RateProcess};
 
 /// Reads of a P4800X, 9,600 a second over all threads.
 fn reads(threads: u32, rate_process: RateProcess) -> Outcome {
-    let plan = Plan {
-        drive: catalogue::drive("p4800x-375").expect("built in").config,
-        state: Precondition::Steady,
-        host: catalogue::host("xeon-2017").expect("built in").config,
-        jobs: vec![Job {
+    let plan = Scenario::jobs(
+        Machine::of(
+            "a drive",
+            catalogue::drive("p4800x-375").expect("built in").config,
+            catalogue::host("xeon-2017").expect("built in").config,
+        ),
+        Precondition::Steady,
+        vec![Job {
             mix: Mix::Read,
             random: true,
             norandommap: true,
@@ -22,10 +25,9 @@ fn reads(threads: u32, rate_process: RateProcess) -> Outcome {
             time_based: true,
             ..Job::default()
         }],
-        seed: 1,
-        series_every: Span::ZERO,
-    };
-    simulate(&plan, &|_| {}).expect("it runs")
+        1,
+    );
+    Lab::new().run(&plan).expect("it runs")
 }
 
 fn mean_us(outcome: &Outcome) -> f64 {

@@ -3,7 +3,7 @@
 //! and not after a rest, flushes and trims that end. No published figure is needed for that. Points are few and short, so
 //! bounds are wide; what a drive does that breaks one stands in [`EXCEPTIONS`] with its reason.
 
-use lab::{Measured, Outcome, Plan, sweep};
+use lab::{Lab, Machine, Measured, Outcome, Scenario, to_the_end};
 use model::Span;
 use model::media::Precondition;
 use workload::job::{BlockSizes, Extent, Job, Mix};
@@ -216,7 +216,7 @@ const RESTED_CACHES: [(&str, f64); 2] = [("960evo-250", 5.0), ("600p-256", 1.5)]
 /// Drives that break an order, and why.
 const EXCEPTIONS: [(&str, &str, &str); 0] = [];
 
-fn plan(drive: &str, point: &Point) -> Plan {
+fn plan(drive: &str, point: &Point) -> Scenario {
     let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
     let host = catalogue::host("xeon-2017").unwrap_or_else(|problems| panic!("{problems}"));
     let writes = point.read_percent < 100 || point.extra == Extra::Writers;
@@ -270,17 +270,19 @@ fn plan(drive: &str, point: &Point) -> Plan {
             ..jobs[0].clone()
         });
     }
-    Plan {
-        drive: sheet.config,
-        state: point.state,
-        host: model::host::HostConfig {
-            io_queues: sheet.io_queues,
-            ..host.config
-        },
+    Scenario::jobs(
+        Machine::of(
+            "a drive",
+            sheet.config,
+            model::host::HostConfig {
+                io_queues: std::num::NonZeroU16::new(sheet.io_queues),
+                ..host.config
+            },
+        ),
+        point.state,
         jobs,
-        seed: 1,
-        series_every: Span::ZERO,
-    }
+        1,
+    )
 }
 
 /// What all threads did together: reads, writes, trims and flushes.
@@ -416,11 +418,11 @@ fn wrong_together(drive: &str, of: impl Fn(&Point) -> f64) -> Vec<String> {
 #[test]
 fn every_drive_does_what_any_drive_does() {
     let names = catalogue::drive_names();
-    let plans: Vec<Plan> = names
+    let plans: Vec<Scenario> = names
         .iter()
         .flat_map(|name| POINTS.iter().map(|point| plan(name, point)))
         .collect();
-    let outcomes = sweep(&plans, &|_| {});
+    let outcomes = Lab::new().run_all(&plans, &to_the_end);
     let mut wrong = Vec::new();
     if let Some((name, ..)) = EXCEPTIONS.iter().find(|(name, ..)| !names.contains(name)) {
         wrong.push(format!("an exception for {name}, which is no drive"));

@@ -1,6 +1,6 @@
 //! Closed loops, pacing, mixes, stonewalls and sweeps on a RAM disk, whose times are known in closed form.
 
-use lab::{Outcome, Plan, simulate, sweep};
+use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
 use model::host::{Engine, HostConfig};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
@@ -12,23 +12,25 @@ use workload::job::{
 
 const SERVICE_US: u64 = 10;
 
-fn plan(jobs: Vec<Job>) -> Plan {
-    Plan {
-        drive: DriveConfig::Ram(RamConfig {
-            bytes: 1 << 30,
-            per_command: Span::from_us(SERVICE_US),
-            picoseconds_per_byte: 0,
-        }),
-        state: Precondition::Fresh,
-        host: HostConfig::default(),
+fn plan(jobs: Vec<Job>) -> Scenario {
+    Scenario::jobs(
+        Machine::of(
+            "a drive",
+            DriveConfig::Ram(RamConfig {
+                bytes: 1 << 30,
+                per_command: Span::from_us(SERVICE_US),
+                picoseconds_per_byte: 0,
+            }),
+            HostConfig::default(),
+        ),
+        Precondition::Fresh,
         jobs,
-        seed: 1,
-        series_every: Span::ZERO,
-    }
+        1,
+    )
 }
 
 fn run(jobs: Vec<Job>) -> Outcome {
-    simulate(&plan(jobs), &|_| {}).expect("the jobs fit")
+    Lab::new().run(&plan(jobs)).expect("the jobs fit")
 }
 
 fn timed(seconds: u64) -> Job {
@@ -236,9 +238,10 @@ fn a_sync_takes_its_turn_in_the_depth() {
         fsync: 1,
         ..Job::default()
     }]);
-    let costs = &mut plan.host.engines[Engine::Libaio as usize];
-    costs.submit = Span::from_us(SERVICE_US);
-    let outcome = simulate(&plan, &|_| {}).expect("the jobs fit");
+    plan.machine = plan.machine.with_host(|host| {
+        host.engines[Engine::Libaio as usize].submit = Span::from_us(SERVICE_US);
+    });
+    let outcome = Lab::new().run(&plan).expect("the jobs fit");
     // 10 us to submit a write and 10 to serve it; then 10 to submit the sync, which ends there. Nothing overlaps, and
     // the last write ends the job.
     let steps = 1000 * 2 + 999;
@@ -288,7 +291,7 @@ fn all_problems_come_at_once() {
             ..Job::default()
         },
     ];
-    let problems = simulate(&plan(jobs), &|_| {}).expect_err("nothing fits");
+    let problems = Lab::new().run(&plan(jobs)).expect_err("nothing fits");
     insta::assert_snapshot!(problems, @r"
     error: job far: offset 2147483648 of copy 0 lies beyond the drive's 1073741824 B
       help: a smaller offset, offset_increment or numjobs
@@ -301,7 +304,7 @@ fn all_problems_come_at_once() {
 
 #[test]
 fn a_sweep_is_the_same_on_any_number_of_threads() {
-    let plans: Vec<Plan> = [1, 2, 3, 8, 16]
+    let plans: Vec<Scenario> = [1, 2, 3, 8, 16]
         .into_iter()
         .map(|depth| {
             plan(vec![Job {
@@ -318,12 +321,12 @@ fn a_sweep_is_the_same_on_any_number_of_threads() {
             .num_threads(threads)
             .build()
             .expect("a pool")
-            .install(|| sweep(&plans, &|_| {}))
+            .install(|| Lab::new().run_all(&plans, &to_the_end))
     };
     let one = on(1);
     assert!(one == on(2));
     assert!(one == on(5));
-    let alone: Vec<_> = plans.iter().map(|plan| simulate(plan, &|_| {})).collect();
+    let alone: Vec<_> = plans.iter().map(|plan| Lab::new().run(plan)).collect();
     assert!(one == alone);
 }
 

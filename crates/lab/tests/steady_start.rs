@@ -1,19 +1,18 @@
 //! A drive that is said to be in its steady state is in it from the first I/O on: as many random writes a second, and
 //! such a tail, as ten times later.
 
-use lab::{Measured, Plan, sweep};
+use lab::{Lab, Machine, Measured, Scenario, to_the_end};
 use model::Span;
 use model::host::HostConfig;
 use model::media::{DriveConfig, Medium, Precondition};
 use workload::job::{Job, Mix};
 
 /// The `part`-th length of random writes of so many milliseconds.
-fn writes(drive: &DriveConfig, depth: u32, ms: u64, part: u64) -> Plan {
-    Plan {
-        drive: drive.clone(),
-        state: Precondition::Steady,
-        host: HostConfig::default(),
-        jobs: vec![Job {
+fn writes(drive: &DriveConfig, depth: u32, ms: u64, part: u64) -> Scenario {
+    Scenario::jobs(
+        Machine::of("a drive", drive.clone(), HostConfig::default()),
+        Precondition::Steady,
+        vec![Job {
             mix: Mix::Write,
             random: true,
             norandommap: true,
@@ -23,9 +22,8 @@ fn writes(drive: &DriveConfig, depth: u32, ms: u64, part: u64) -> Plan {
             time_based: true,
             ..Job::default()
         }],
-        seed: 1,
-        series_every: Span::ZERO,
-    }
+        1,
+    )
 }
 
 fn has_nand(config: &DriveConfig) -> bool {
@@ -54,7 +52,7 @@ fn the_first_second_of_a_steady_drive_is_as_its_tenth() {
         drives.len()
     );
     // A second of a desktop drive has no more writes than a tenth of one of the others.
-    let plans: Vec<Plan> = drives
+    let plans: Vec<Scenario> = drives
         .iter()
         .flat_map(|(_, config)| {
             let ms = if config.volatile_write_cache() {
@@ -65,7 +63,7 @@ fn the_first_second_of_a_steady_drive_is_as_its_tenth() {
             [0, 9].map(|part| writes(config, 32, ms, part))
         })
         .collect();
-    let outcomes = sweep(&plans, &|_| {});
+    let outcomes = Lab::new().run_all(&plans, &to_the_end);
     let mut wrong = Vec::new();
     // A tenth of a second has as few as two collections of a die, and two such far from the start have tails up to 1.45
     // times apart (D7-P5510, three seeds).

@@ -7,13 +7,14 @@ mod write;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use lab::replay::{ReplayPlan, Replayed, replay};
+use lab::{Lab, Machine, Outcome, Scenario, TraceReplay, Work};
 use model::engine::Workload;
-use model::host::{Engine, HostConfig};
+use model::host::HostConfig;
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use model::{Capacity, Command, Completion, Op, Part, Span, Time};
 use proptest::prelude::*;
+use std::sync::Arc;
 use text::problem::Problems;
 use workload::replay::{Beyond, Layout, Pace, Replay};
 use workload::trace::{self, Options, Trace};
@@ -27,30 +28,48 @@ macro_rules! skip {
 }
 
 /// A RAM disk that takes 2 µs and 1 ns for 10 bytes: one FIFO server.
-fn plan(bytes: u64, pace: Pace) -> ReplayPlan {
-    ReplayPlan {
-        name: "ram".into(),
-        drive: DriveConfig::Ram(RamConfig {
-            bytes,
-            per_command: Span::from_us(2),
-            picoseconds_per_byte: 100,
-        }),
+fn machine(bytes: u64) -> Machine {
+    let drive = DriveConfig::Ram(RamConfig {
+        bytes,
+        per_command: Span::from_us(2),
+        picoseconds_per_byte: 100,
+    });
+    let host = HostConfig {
+        cores: 4,
+        ..HostConfig::default()
+    };
+    Machine::of("ram", drive, host)
+}
+
+/// How a trace is replayed, and where.
+#[derive(Clone)]
+struct Plan {
+    machine: Machine,
+    state: Precondition,
+    pace: Pace,
+    beyond: Beyond,
+    threads: Option<u16>,
+}
+
+fn plan(bytes: u64, pace: Pace) -> Plan {
+    Plan {
+        machine: machine(bytes),
         state: Precondition::Fresh,
-        host: HostConfig {
-            cores: 4,
-            ..HostConfig::default()
-        },
-        engine: Engine::Libaio,
-        threads: None,
         pace,
         beyond: Beyond::Refuse,
-        seed: 1,
-        series_every: Span::ZERO,
+        threads: None,
     }
 }
 
-fn run(trace: &Trace, plan: &ReplayPlan) -> Result<Replayed, Problems> {
-    replay(trace, plan, &|_| {})
+fn run(trace: &Trace, plan: &Plan) -> Result<Outcome, Problems> {
+    let replay = TraceReplay {
+        pace: plan.pace,
+        beyond: plan.beyond,
+        threads: plan.threads,
+        ..TraceReplay::new(Arc::new(trace.clone()))
+    };
+    let work = Work::Trace(replay);
+    Lab::new().run(&Scenario::new(plan.machine.clone(), plan.state, work, 1))
 }
 
 fn trace_of(ios: &[Io]) -> Trace {
@@ -99,13 +118,13 @@ fn samples() -> Vec<PathBuf> {
     files
 }
 
-fn replays_completely(trace: &Trace, plan: &ReplayPlan) {
+fn replays_completely(trace: &Trace, plan: &Plan) {
     let mut plan = plan.clone();
     plan.beyond = Beyond::Wrap;
     let replayed = run(trace, &plan).unwrap_or_else(|error| panic!("{error}"));
-    let thread = &replayed.outcome.threads[0];
-    let done = thread.read.ios + thread.write.ios + replayed.empty;
-    let what = format!("{} on {}", trace.origin, plan.name);
+    let thread = &replayed.threads[0];
+    let done = thread.read.ios + thread.write.ios + replayed.replayed().expect("a trace").empty;
+    let what = format!("{} on {}", trace.origin, plan.machine.name());
     assert_eq!(done, trace.records.len() as u64, "{what}");
     assert_eq!(thread.read.errors + thread.write.errors, 0, "{what}");
 }
@@ -131,10 +150,9 @@ fn every_sample_begins_on_drives_of_each_medium() {
             };
             let trace = trace::read(&file, &options).unwrap_or_else(|error| panic!("{error}"));
             for pace in [Pace::Recorded(1.0), Pace::Depth(32)] {
-                let plan = ReplayPlan {
-                    name: name.into(),
-                    drive: sheet.config.clone(),
-                    host: catalogue::host("xeon-2017").unwrap().config,
+                let host = catalogue::host("xeon-2017").unwrap();
+                let plan = Plan {
+                    machine: Machine::new(&sheet, &host),
                     ..plan(0, pace)
                 };
                 replays_completely(&trace, &plan);
@@ -222,7 +240,7 @@ proptest! {
         let trace = trace_of(&ios);
         let mut last = Time::NEVER;
         for depth in [1, 2, 4, 16, 64] {
-            let end = run(&trace, &plan(1 << 40, Pace::Depth(depth))).unwrap().outcome.end;
+            let end = run(&trace, &plan(1 << 40, Pace::Depth(depth))).unwrap().end;
             prop_assert!(end <= last);
             last = end;
         }
@@ -261,17 +279,20 @@ fn latency_counts_from_the_recorded_arrival() {
     // Ten requests at once on one server of 2 µs + 51.2 ns: the last waits for nine.
     let trace = trace_of(&[io(0, 0, 1); 10]);
     let replayed = run(&trace, &plan(1 << 20, Pace::Recorded(1.0))).unwrap();
-    let read = &replayed.outcome.threads[0].read;
+    let read = &replayed.threads[0].read;
     assert_eq!(read.latency.max(), Some(Span::from_ns(10 * 2_051)));
     assert_eq!(read.latency.min(), Some(Span::from_ns(2_051)));
-    assert_eq!(replayed.recorded[0].mean_ns(), 100_000.0);
+    assert_eq!(
+        replayed.replayed().expect("a trace").recorded[0].mean_ns(),
+        100_000.0
+    );
     // One at a time, each is alone.
     let replayed = run(&trace, &plan(1 << 20, Pace::Depth(1))).unwrap();
     assert_eq!(
-        replayed.outcome.threads[0].read.latency.max(),
+        replayed.threads[0].read.latency.max(),
         Some(Span::from_ns(2_051))
     );
-    assert_eq!(replayed.outcome.end, Time::from_ns(10 * 2_051));
+    assert_eq!(replayed.end, Time::from_ns(10 * 2_051));
 }
 
 #[test]
@@ -279,7 +300,7 @@ fn what_finds_no_place_waits_and_that_is_in_its_latency() {
     let many = 40_000;
     let trace = trace_of(&vec![io(0, 0, 1); many]);
     let replayed = run(&trace, &plan(1 << 20, Pace::Recorded(1.0))).unwrap();
-    let read = &replayed.outcome.threads[0].read;
+    let read = &replayed.threads[0].read;
     assert_eq!(read.ios, many as u64);
     assert_eq!(read.latency.max(), Some(Span::from_ns(many as u64 * 2_051)));
     let slowest = read.bands.between(&[90.0, 100.0]);
@@ -319,8 +340,9 @@ fn requests_of_no_bytes_are_left_out_and_odd_ones_widened() {
     )
     .unwrap();
     let replayed = run(&trace, &plan(1 << 20, Pace::Recorded(1.0))).unwrap();
-    let thread = &replayed.outcome.threads[0];
-    assert_eq!((replayed.empty, replayed.widened), (2, 1));
+    let thread = &replayed.threads[0];
+    let own = replayed.replayed().expect("a trace");
+    assert_eq!((own.empty, own.widened), (2, 1));
     assert_eq!(
         (thread.read.ios, thread.read.bytes, thread.write.ios),
         (1, 1_024, 0)
@@ -333,7 +355,7 @@ fn what_does_not_fit_is_refused_with_its_line() {
     let ios = [io(5, 0, 8), io(7, 3_000, 8), io(9, 2_040, 16)];
     std::fs::write(file.path(), write::msr(&ios)).unwrap();
     let trace = trace::read(file.path(), &Options::default()).unwrap();
-    let told = |trace: &Trace, plan: &ReplayPlan| {
+    let told = |trace: &Trace, plan: &Plan| {
         let message = run(trace, plan).map(|_| ()).unwrap_err().to_string();
         message.replace(&file.path().display().to_string(), "t.csv")
     };

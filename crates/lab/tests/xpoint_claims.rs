@@ -1,9 +1,9 @@
 //! Claims of the published sources that concern XPoint drives alone, computed from runs of the catalogued drives in the
 //! catalogued host. Row ids are those of the published figures.
 
-use lab::{Measured, Plan, simulate};
+use lab::{Lab, Machine, Measured, Scenario};
+use model::Part;
 use model::media::Precondition;
-use model::{Part, Span};
 use workload::job::{BlockSizes, Job, Mix};
 
 /// A job of 4 KiB random reads at depth 1 that ends after `ios`.
@@ -28,16 +28,16 @@ fn sized(bytes: u32, align: u32, job: Job) -> Job {
 fn run(drive: &str, jobs: Vec<Job>) -> [Measured; 2] {
     let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
     let mut host = catalogue::host("xeon-2017").unwrap_or_else(|problems| panic!("{problems}"));
-    host.config.io_queues = sheet.io_queues;
-    let plan = Plan {
-        drive: sheet.config,
-        state: Precondition::Steady,
-        host: host.config,
+    host.config.io_queues = std::num::NonZeroU16::new(sheet.io_queues);
+    let plan = Scenario::jobs(
+        Machine::of("a drive", sheet.config, host.config),
+        Precondition::Steady,
         jobs,
-        seed: 1,
-        series_every: Span::ZERO,
-    };
-    let outcome = simulate(&plan, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"));
+        1,
+    );
+    let outcome = Lab::new()
+        .run(&plan)
+        .unwrap_or_else(|problems| panic!("{problems}"));
     let mut sums = [Measured::default(), Measured::default()];
     for thread in &outcome.threads {
         for (sum, one) in sums.iter_mut().zip([&thread.read, &thread.write]) {
@@ -327,7 +327,7 @@ fn small_modules_are_bound_by_their_dies() {
 fn watts(drive: &str, bytes: u32, read_percent: u32) -> f64 {
     let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
     let mut host = catalogue::host("xeon-2017").unwrap_or_else(|problems| panic!("{problems}"));
-    host.config.io_queues = sheet.io_queues;
+    host.config.io_queues = std::num::NonZeroU16::new(sheet.io_queues);
     let one = Job {
         mix: Mix::ReadWrite,
         read_percent,
@@ -335,15 +335,15 @@ fn watts(drive: &str, bytes: u32, read_percent: u32) -> f64 {
         numjobs: 16,
         ..sized(bytes, bytes, job(60_000))
     };
-    let plan = Plan {
-        drive: sheet.config,
-        state: Precondition::Steady,
-        host: host.config,
-        jobs: vec![one],
-        seed: 1,
-        series_every: Span::ZERO,
-    };
-    let outcome = simulate(&plan, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"));
+    let plan = Scenario::jobs(
+        Machine::of("a drive", sheet.config, host.config),
+        Precondition::Steady,
+        vec![one],
+        1,
+    );
+    let outcome = Lab::new()
+        .run(&plan)
+        .unwrap_or_else(|problems| panic!("{problems}"));
     outcome.watts().expect("the run takes time")
 }
 

@@ -12,6 +12,7 @@ pub type CommandId = u32;
 
 /// What a command does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Op {
     /// Read `bytes` from `offset`.
     Read,

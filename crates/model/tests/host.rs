@@ -157,7 +157,7 @@ fn every_kind_of_host_keeps_the_laws() {
     }
     let shared = HostConfig {
         cores: 6,
-        io_queues: 2,
+        io_queues: std::num::NonZeroU16::new(2),
         queue_lock: ns(150),
         ..plain.clone()
     };
@@ -344,7 +344,7 @@ fn a_batch_shares_its_system_call() {
 fn cores_that_share_a_queue_wait_for_its_lock() {
     let shared = HostConfig {
         cores: 4,
-        io_queues: 2,
+        io_queues: std::num::NonZeroU16::new(2),
         queue_lock: ns(200),
         ..config()
     };

@@ -10,7 +10,7 @@ use model::{Gauge, Part, Span};
 use serde_json::{Map, Value, json};
 
 use lab::Measured;
-use lab::replay::Replayed;
+use lab::{Outcome, Replayed};
 use statistics::{Band, Histogram};
 use text::terminal::{Width, folded};
 use workload::replay::Pace;
@@ -36,30 +36,37 @@ const FEWEST: u64 = 10;
 pub struct Row {
     /// Short name.
     pub drive: String,
-    /// The result.
+    /// What came out.
+    pub outcome: Outcome,
+    /// What only a trace has of it.
     pub replayed: Replayed,
 }
 
 impl Row {
+    /// A drive's row; `None` if its work was no trace.
+    pub fn new(drive: &str, outcome: Outcome) -> Option<Row> {
+        Some(Row {
+            drive: drive.to_owned(),
+            replayed: outcome.replayed()?.clone(),
+            outcome,
+        })
+    }
+
     /// Kinds of requests that there are, with what was recorded of them in the trace.
     pub(super) fn kinds(
         &self,
     ) -> impl Iterator<Item = (&'static str, &Measured, Option<&Histogram>)> {
         let recorded = &self.replayed.recorded;
-        self.replayed
-            .outcome
-            .threads
-            .iter()
-            .flat_map(move |thread| {
-                [
-                    ("read", &thread.read, Some(&recorded[0])),
-                    ("write", &thread.write, Some(&recorded[1])),
-                    ("trim", &thread.trim, None),
-                    ("flush", &thread.sync, None),
-                ]
-                .into_iter()
-                .filter(|(_, measured, _)| measured.ios + measured.errors > 0)
-            })
+        self.outcome.threads.iter().flat_map(move |thread| {
+            [
+                ("read", &thread.read, Some(&recorded[0])),
+                ("write", &thread.write, Some(&recorded[1])),
+                ("trim", &thread.trim, None),
+                ("flush", &thread.sync, None),
+            ]
+            .into_iter()
+            .filter(|(_, measured, _)| measured.ios + measured.errors > 0)
+        })
     }
 }
 
@@ -168,7 +175,7 @@ pub fn drives_table(rows: &[Row], width: Width) -> String {
         "watts",
     ]);
     for row in rows {
-        let outcome = &row.replayed.outcome;
+        let outcome = &row.outcome;
         let percent = |gauge| {
             let share = outcome.utilisation(gauge);
             share.map_or(String::from("-"), |share| {
@@ -274,7 +281,7 @@ pub fn notes(rows: &[Row], trace: &Trace) -> Vec<String> {
             "the trace has an order and no times: it is replayed as fast as the depth allows";
         notes.push(what.to_owned());
     }
-    if rows.iter().any(|row| row.replayed.outcome.stopped) {
+    if rows.iter().any(|row| row.outcome.stopped) {
         notes.push("the replay was stopped before the end of the trace".to_owned());
     }
     for row in rows {
@@ -335,7 +342,7 @@ pub fn json(rows: &[Row], trace: &Trace, pace: Pace, seed: u64) -> Value {
 }
 
 fn drive_json(row: &Row) -> Value {
-    let outcome = &row.replayed.outcome;
+    let outcome = &row.outcome;
     let mut drive = Map::new();
     drive.insert("drive".into(), json!(row.drive));
     drive.insert("seconds".into(), json!(outcome.counted.seconds()));

@@ -1,34 +1,58 @@
 //! ACT against what can be worked out by hand: arrivals and queues on a RAM disk, rates, scores, logs.
 
-use lab::act::{ActPlan, Reason, Tested, at_share, score, test};
+use lab::act::{ActTest, Reason, Tested, at_load, at_share, score, tested};
+use lab::{Lab, Machine, Scenario, Work};
 use model::Span;
-use model::host::HostConfig;
+use model::host::{HostConfig, ProgramCosts};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
 use report::act as report;
 use workload::act::{Config, Generation, Kind, Stop};
 
 /// A RAM disk in a host that costs nothing, for ACT that costs nothing.
-fn plan(config: Config, per_command: Span, picoseconds_per_byte: u64) -> ActPlan {
-    ActPlan {
-        name: String::from("ram"),
-        drive: DriveConfig::Ram(RamConfig {
-            bytes: 1 << 30,
-            per_command,
-            picoseconds_per_byte,
-        }),
-        state: Precondition::Fresh,
-        host: HostConfig {
-            cores: 64,
-            ..HostConfig::default()
-        },
-        costs: model::host::ProgramCosts::default(),
+fn plan(config: Config, per_command: Span, picoseconds_per_byte: u64) -> Scenario {
+    let drive = DriveConfig::Ram(RamConfig {
+        bytes: 1 << 30,
+        per_command,
+        picoseconds_per_byte,
+    });
+    let host = HostConfig {
+        cores: 64,
+        ..HostConfig::default()
+    };
+    let test = ActTest {
         config,
         warm_up: Span::from_ms(100),
         slice: Span::from_ms(3_600_000),
         latency_only: false,
-        seed: 7,
+    };
+    let machine = Machine::of("ram", drive, host).with_costs(ProgramCosts::default());
+    Scenario::new(machine, Precondition::Fresh, Work::Act(test), 7)
+}
+
+/// The same with other costs of the program.
+fn costing(plan: Scenario, change: impl FnOnce(&mut ProgramCosts)) -> Scenario {
+    let mut costs = plan.machine.costs().expect("they are given");
+    change(&mut costs);
+    Scenario {
+        machine: plan.machine.with_costs(costs),
+        ..plan
     }
+}
+
+/// The same, judged otherwise.
+fn judged(mut plan: Scenario, change: impl FnOnce(&mut ActTest)) -> Scenario {
+    match &mut plan.work {
+        Work::Act(test) => change(test),
+        other => panic!("{other:?}"),
+    }
+    plan
+}
+
+/// The same where reaping an I/O takes this long.
+fn reaping(plan: Scenario, reap: Span) -> Scenario {
+    let machine = plan.machine.with_host(|host| host.engines[0].reap = reap);
+    Scenario { machine, ..plan }
 }
 
 /// Reads alone, at a rate.
@@ -40,8 +64,8 @@ fn reads(rate: u32, generation: Generation, seconds: u64) -> Config {
     }
 }
 
-fn run(plan: &ActPlan) -> Tested {
-    test(plan, &|_| {}).expect("the plan fits the drive")
+fn run(plan: &Scenario) -> Tested {
+    tested(&Lab::new(), plan).expect("the plan fits the drive")
 }
 
 const fn queues(queues: u16, threads_per_queue: u16) -> Generation {
@@ -79,7 +103,7 @@ fn requests_spread_over_queues_wait_as_a_slotted_queue_does() {
     // service and p a slot: mean wait p m (m - 1) / (2 (1 - p m)) slots.
     let (slot_us, queues_of, m) = (10.0, 4.0, 3.0);
     let mut plan = plan(reads(100_000, queues(4, 1), 20), Span::ZERO, 0);
-    plan.host.engines[0].reap = Span::from_us(30);
+    plan = reaping(plan, Span::from_us(30));
     let tested = run(&plan);
     let p = 1.0 / queues_of;
     let wait = p * m * (m - 1.0) / (2.0 * (1.0 - p * m)) * slot_us;
@@ -95,7 +119,7 @@ fn more_threads_take_more_from_a_queue() {
     // Two requests at a time need 60 us every 20 us: three threads are just enough, two are not.
     let of = |threads| {
         let mut plan = plan(reads(50_000, queues(1, threads), 3), Span::ZERO, 0);
-        plan.host.engines[0].reap = Span::from_us(59);
+        plan = reaping(plan, Span::from_us(59));
         run(&plan)
     };
     assert!(of(3).passes());
@@ -145,7 +169,7 @@ fn large_blocks_come_at_their_rate_and_a_drive_too_slow_for_them_fails() {
     };
     assert_eq!(behind(&run(&slow)), 1);
     // Version 3.0 would not have noticed.
-    slow.latency_only = true;
+    slow = judged(slow, |test| test.latency_only = true);
     assert_eq!(behind(&run(&slow)), 0);
 }
 
@@ -158,7 +182,7 @@ fn a_service_thread_reads_one_at_a_time() {
             Span::ZERO,
             0,
         );
-        plan.host.engines[0].reap = Span::from_us(900);
+        plan = reaping(plan, Span::from_us(900));
         run(&plan)
     };
     let possible = of(10_000);
@@ -191,8 +215,8 @@ fn service_threads_make_whole_requests_a_second_each() {
 #[test]
 fn timers_fire_late_by_the_slack_and_do_not_fall_behind() {
     let mut plan = plan(reads(1_000, queues(1, 1), 5), Span::from_us(10), 0);
-    plan.costs.timer_slack = Span::from_us(50);
-    plan.costs.wake = Span::from_us(3);
+    plan = costing(plan, |costs| costs.timer_slack = Span::from_us(50));
+    plan = costing(plan, |costs| costs.wake = Span::from_us(3));
     let tested = run(&plan);
     near(tested.rate(Kind::Read), 1_000.0, 1e-3, "reads a second");
     let latency = tested.latency(Kind::Read);
@@ -202,7 +226,7 @@ fn timers_fire_late_by_the_slack_and_do_not_fall_behind() {
 #[test]
 fn generating_costs_bound_the_load_and_are_told_from_the_drive() {
     let mut plan = plan(reads(200_000, queues(8, 8), 2), Span::from_us(1), 0);
-    plan.costs.generate = Span::from_us(10);
+    plan = costing(plan, |costs| costs.generate = Span::from_us(10));
     let tested = run(&plan);
     near(
         tested.rate(Kind::Read),
@@ -228,8 +252,8 @@ fn an_open_load_near_what_a_server_can_do_has_slow_reads_or_none() {
 fn a_generator_that_is_the_limit_leaves_no_read_slow() {
     // The drive can do 312,500 a second and twice as much is asked for, but 5 us a request make 200,000.
     let mut plan = plan(reads(625_000, queues(8, 8), 1), Span::from_ns(3_200), 0);
-    plan.costs.generate = Span::from_us(1);
-    plan.costs.signal = Span::from_us(4);
+    plan = costing(plan, |costs| costs.generate = Span::from_us(1));
+    plan = costing(plan, |costs| costs.signal = Span::from_us(4));
     let tested = run(&plan);
     near(tested.rate(Kind::Read), 200_000.0, 0.01, "reads a second");
     assert_eq!(tested.percent_over(0), 0.0);
@@ -241,7 +265,7 @@ fn large_blocks_are_written_no_faster_than_they_are_filled() {
     // 2 GB/s are 65.5 us for 128 KiB, 15,259 a second, of which none is left for a drive that takes no time.
     let config = Config::load(800.0, Generation::version_6(8), Span::from_ms(1_000));
     let mut plan = plan(config, Span::ZERO, 0);
-    plan.costs.fill_picoseconds_per_byte = 500;
+    plan = costing(plan, |costs| costs.fill_picoseconds_per_byte = 500);
     let tested = run(&plan);
     let possible = 1e12 / (500.0 * 131_072.0);
     near(
@@ -268,10 +292,13 @@ fn the_score_is_where_the_server_is_full() {
     for generation in [Generation::VERSION_3, Generation::version_6(8)] {
         let config = Config::load(1.0, generation, Span::from_ms(1_000));
         let plan = plan(config, Span::from_us(2), 100);
-        let found = score(&plan, &|_, _| {}).expect("the plan fits");
+        let found = score(&Lab::new(), &plan, &|_, _| {}).expect("the plan fits");
         near(f64::from(found.load), 1.0 / one, 0.02, generation.version());
         // The run shown is that of the load alone, and its neighbour fails.
-        assert_eq!(found.tested, run(&plan.at_load(f64::from(found.load))));
+        assert_eq!(
+            found.tested,
+            run(&at_load(&plan, f64::from(found.load)).expect("a test"))
+        );
         let (next, failing) = found.fails.expect("a server can be filled");
         assert_eq!(next, found.load + 1);
         assert!(found.tested.passes() && !failing.passes());
@@ -285,11 +312,11 @@ fn the_score_is_where_the_server_is_full() {
 fn a_share_of_slow_reads_has_its_load_and_the_score_lies_above() {
     let config = Config::load(1.0, Generation::VERSION_3, Span::from_ms(1_000));
     let plan = plan(config, Span::from_us(2), 100);
-    let found = score(&plan, &|_, _| {}).expect("the plan fits");
+    let found = score(&Lab::new(), &plan, &|_, _| {}).expect("the plan fits");
     let loads: Vec<f64> = [0.5, 2.0, 20.0]
         .into_iter()
         .map(|percent| {
-            let tested = at_share(&plan, percent).expect("a server can be filled");
+            let tested = at_share(&Lab::new(), &plan, percent).expect("a server can be filled");
             near(tested.percent_over(0), percent, 0.2, "percent over 1 ms");
             tested.config.load_factor()
         })
@@ -297,15 +324,19 @@ fn a_share_of_slow_reads_has_its_load_and_the_score_lies_above() {
     assert!(loads.is_sorted() && loads[0] < loads[2], "{loads:?}");
     let (passes, fails) = (f64::from(found.load), f64::from(found.load + 1));
     assert!(loads[1] < fails && loads[2] > passes, "{loads:?} {passes}");
-    assert_eq!(at_share(&plan, 2.0), at_share(&plan, 2.0));
+    assert_eq!(
+        at_share(&Lab::new(), &plan, 2.0),
+        at_share(&Lab::new(), &plan, 2.0)
+    );
 }
 
 #[test]
 fn a_share_that_no_load_has_is_told() {
     let config = Config::load(1.0, Generation::VERSION_3, Span::from_ms(50));
     let mut plan = plan(config, Span::ZERO, 0);
-    plan.costs.generate = Span::from_us(50);
-    let problems = at_share(&plan, 1.0).expect_err("the thread that makes requests is the limit");
+    plan = costing(plan, |costs| costs.generate = Span::from_us(50));
+    let problems =
+        at_share(&Lab::new(), &plan, 1.0).expect_err("the thread that makes requests is the limit");
     assert!(problems.to_string().contains("no load"), "{problems}");
 }
 
@@ -317,7 +348,7 @@ fn the_number_of_cores_that_simulate_changes_nothing() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build()
             .expect("a pool")
-            .install(|| score(&plan, &|_, _| {}).expect("the plan fits"))
+            .install(|| score(&Lab::new(), &plan, &|_, _| {}).expect("the plan fits"))
     };
     assert_eq!(on(1), on(3));
 }
@@ -329,11 +360,11 @@ fn a_slice_is_judged_by_itself() {
         Span::from_us(2),
         100,
     );
-    plan.slice = Span::from_ms(2_000);
+    plan = judged(plan, |test| test.slice = Span::from_ms(2_000));
     let tested = run(&plan);
     assert_eq!(tested.slices().len(), 3);
     assert_eq!(tested.intervals.len(), 6);
-    plan.slice = Span::from_ms(4_000);
+    plan = judged(plan, |test| test.slice = Span::from_ms(4_000));
     // An unfinished slice at the end is left out.
     assert_eq!(run(&plan).slices().len(), 1);
 }
@@ -370,7 +401,7 @@ fn records_of_several_sizes_and_committed_writes() {
 }
 
 /// Small runs whose logs are short.
-fn logged(generation: Generation) -> (ActPlan, Tested) {
+fn logged(generation: Generation) -> (Scenario, Tested) {
     let config = Config {
         duration: Span::from_ms(3_000),
         ..Config::load(1.0, generation, Span::ZERO)
@@ -395,15 +426,15 @@ fn logs_are_written_as_act_writes_them() {
 #[test]
 fn the_table_on_the_terminal() {
     let (plan, tested) = logged(Generation::VERSION_3);
-    let scored = score(&plan, &|_, _| {}).expect("the plan fits");
+    let scored = score(&Lab::new(), &plan, &|_, _| {}).expect("the plan fits");
     let rows = [
         report::Row {
-            plan: plan.clone(),
+            scenario: plan.clone(),
             tested,
             score: None,
         },
         report::Row {
-            plan,
+            scenario: plan,
             tested: scored.tested.clone(),
             score: Some(scored),
         },

@@ -224,7 +224,8 @@ fn small() -> Vec<ledger::File> {
 }
 
 fn run(selection: &ledger::Selection) -> ledger::Reproduction {
-    ledger::reproduce(&small(), selection, &|_| {}).unwrap_or_else(|problems| panic!("{problems}"))
+    ledger::reproduce(&small(), selection, &lab::to_the_end)
+        .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 #[test]
@@ -256,7 +257,7 @@ fn rows_that_are_not_there_are_refused() {
         ..ledger::Selection::default()
     };
     let said = |id: &str| {
-        let refused = ledger::reproduce(&small(), &selection(id), &|_| {});
+        let refused = ledger::reproduce(&small(), &selection(id), &lab::to_the_end);
         refused.expect_err("it is not there").to_string()
     };
     assert!(said("S0-009").contains("S0-009 is not reproduced: a price"));
@@ -275,8 +276,8 @@ fn the_page_shows_every_row_and_nothing_a_file_says_becomes_markup() {
     );
     let trap = SMALL.replace("made up to miss", "<script>alert(1)</script>");
     let file = ledger::file("small.toml", &trap).expect("it is well formed");
-    let trapped =
-        ledger::reproduce(&[file], &ledger::Selection::default(), &|_| {}).expect("it runs");
+    let trapped = ledger::reproduce(&[file], &ledger::Selection::default(), &lab::to_the_end)
+        .expect("it runs");
     assert!(!report::page::html(&trapped).contains("<script>alert"));
 }
 
@@ -285,8 +286,8 @@ fn wide_charts_scroll_by_themselves_and_not_the_page() {
     let third = "[[row]]\nid = \"S0-007\"\nwhat = \"a mean\"\nconditions = \"4 KiB\"\npublished = 9\nunit = \"us\"\n\
                  metric = \"writes.write.mean_us\"\nevidence = \"predicted\"\n";
     let file = ledger::file("small.toml", &format!("{SMALL}\n{third}")).expect("well formed");
-    let found =
-        ledger::reproduce(&[file], &ledger::Selection::default(), &|_| {}).expect("it runs");
+    let found = ledger::reproduce(&[file], &ledger::Selection::default(), &lab::to_the_end)
+        .expect("it runs");
     let page = report::page::html(&found);
     let charts = page.matches("<svg class=\"chart\"").count();
     let scrolling = page

@@ -1,20 +1,15 @@
 //! A review of modelled drives, small.
 
-use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{LazyLock, Mutex};
 
-use lab::replay::ReplayPlan;
-use lab::{Outcome, Plan};
-use model::media::{DriveConfig, Medium, Precondition};
+use lab::{Lab, Work};
+use model::media::Medium;
 use rayon::ThreadPoolBuilder;
 use report::page;
 use study::review::results::Figures;
-use study::review::{
-    OnBench, Request, Review, Simulator, Suite, Virtual, Workload, Yours, check, review,
-};
-use text::problem::Problems;
+use study::review::{Request, Review, Suite, Workload, Yours, check, review};
 use workload::job::{Extent, Job};
-use workload::trace::Trace;
 
 /// I/Os of a point.
 const IOS: u64 = 200;
@@ -56,7 +51,7 @@ fn on_threads(threads: usize) -> Review {
         .num_threads(threads)
         .build()
         .unwrap();
-    pool.install(|| review(&request(), &Virtual, &|_| {}).unwrap())
+    pool.install(|| review(&request(), &Lab::new(), &|_| {}).unwrap())
 }
 
 /// The review that most tests look at.
@@ -208,45 +203,30 @@ fn what_does_not_fit_is_said_before_anything_runs() {
     );
 }
 
-/// Modelled drives, with the seeds that each bench has met.
-struct Remembering;
-
-struct Remembered {
-    bench: Box<dyn OnBench>,
-    seeds: BTreeSet<u64>,
-}
-
-impl Simulator for Remembering {
-    fn bench(&self, drive: &DriveConfig, state: Precondition, seed: u64) -> Box<dyn OnBench> {
-        Box::new(Remembered {
-            bench: Virtual.bench(drive, state, seed),
-            seeds: BTreeSet::new(),
-        })
-    }
-
-    fn replay(&self, trace: &Trace, plan: &ReplayPlan) -> Result<Outcome, Problems> {
-        Virtual.replay(trace, plan)
-    }
-}
-
-impl OnBench for Remembered {
-    fn simulate(&mut self, plan: &Plan) -> Result<Outcome, Problems> {
-        let told = plan.jobs.iter().filter_map(|job| job.randseed);
-        let seeds: BTreeSet<u64> = told.chain([plan.seed]).collect();
-        let again: Vec<_> = self.seeds.intersection(&seeds).collect();
-        let names: Vec<&str> = plan.jobs.iter().map(|job| &*job.name).collect();
-        assert!(
-            again.is_empty(),
-            "{names:?} goes where a run before it went"
-        );
-        self.seeds.extend(seeds);
-        self.bench.simulate(plan)
-    }
+/// A laboratory of modelled drives in which no bench meets a seed twice.
+fn remembering() -> Lab {
+    let met: Mutex<BTreeMap<u64, BTreeSet<u64>>> = Mutex::default();
+    Lab::with_stand_in(move |scenario, bench, simulate| {
+        if let (Some(bench), Work::Jobs(jobs)) = (bench, &scenario.work) {
+            let told = jobs.iter().filter_map(|job| job.randseed);
+            let seeds: BTreeSet<u64> = told.chain([scenario.seed]).collect();
+            let mut met = met.lock().expect("no test has failed");
+            let before = met.entry(bench).or_default();
+            let again: Vec<_> = before.intersection(&seeds).collect();
+            let names: Vec<&str> = jobs.iter().map(|job| &*job.name).collect();
+            assert!(
+                again.is_empty(),
+                "{names:?} goes where a run before it went"
+            );
+            before.extend(seeds);
+        }
+        simulate()
+    })
 }
 
 /// Writing to the places of the run before, in its order, would empty whole blocks of flash: collection would find them
 /// free, and the drive would look faster than it is.
 #[test]
 fn no_run_on_a_bench_repeats_the_accesses_of_one_before_it() {
-    review(&request(), &Remembering, &|_| {}).unwrap();
+    review(&request(), &remembering(), &|_| {}).unwrap();
 }

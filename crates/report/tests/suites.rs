@@ -7,7 +7,7 @@ use model::host::HostConfig;
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Medium};
 use report::page;
-use study::review::{Request, Review, Suite, Virtual, review, summary};
+use study::review::{Request, Review, Suite, review, summary};
 
 /// A suite on one drive, with few I/Os: a RAM disk of known times if none is named, in a host that costs nothing, so
 /// that tables do not change with the catalogue.
@@ -37,7 +37,7 @@ fn run(suite: Suite, drive: Option<&str>, ios: u64) -> Review {
         yours: Vec::new(),
         only_yours: false,
     };
-    review(&request, &Virtual, &|_| {}).expect("the suite fits the drive")
+    review(&request, &lab::Lab::new(), &|_| {}).expect("the suite fits the drive")
 }
 
 fn points(review: &Review) -> Vec<(&str, usize)> {

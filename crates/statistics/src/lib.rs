@@ -8,7 +8,6 @@ mod measured;
 pub mod series;
 mod slices;
 mod steady;
-mod totals;
 
 #[cfg(test)]
 mod laws;
@@ -16,5 +15,5 @@ mod laws;
 pub use bands::{AnatomyBands, Band};
 pub use confidence::PercentileInterval;
 pub use histogram::Histogram;
-pub use measured::{Interval, Measured, Outcome, ThreadOutcome};
+pub use measured::{Interval, Measured, ThreadOutcome};
 pub use steady::{EXCURSION, ROUNDS, SLOPE, SteadyWindow, steady_state};

@@ -1,6 +1,6 @@
-//! What a run gives: for each thread and direction counts, latencies, anatomy and series, and the gauges of its devices.
+//! What a run gives for each thread and direction: counts, latencies, anatomy, series.
 
-use model::{Completion, Gauge, Part, Span, Status, Time};
+use model::{Completion, Part, Span, Status, Time};
 
 use crate::{AnatomyBands, Histogram};
 
@@ -70,31 +70,6 @@ pub struct ThreadOutcome {
     pub latency_depth: Option<u32>,
     /// Whether the steady-state criterion was met, and when.
     pub steady_at: Option<Time>,
-}
-
-/// What came out of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
-    /// By thread, in the order of jobs and copies.
-    pub threads: Vec<ThreadOutcome>,
-    /// When the last I/O completed.
-    pub end: Time,
-    /// Cumulative gauges: growth over the counted part of the run. Levels: at its end.
-    pub gauges: Vec<(Gauge, f64)>,
-    /// Length of the counted part of the run.
-    pub counted: Span,
-    /// Whether it was stopped before its end .
-    pub stopped: bool,
-}
-
-impl Outcome {
-    /// A gauge of the drive or host, if it was reported.
-    pub fn gauge(&self, gauge: Gauge) -> Option<f64> {
-        self.gauges
-            .iter()
-            .find(|(name, _)| *name == gauge)
-            .map(|&(_, value)| value)
-    }
 }
 
 impl Measured {

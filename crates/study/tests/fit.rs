@@ -1,7 +1,6 @@
 //! A drive whose parameters are known is measured in the model, and the fit must find them again.
 
-use lab::{Plan, simulate};
-use model::Span;
+use lab::{Lab, Machine, Scenario};
 use model::host::HostConfig;
 use model::media::Precondition;
 use study::fit::{self, MeasuredRun, Quantity, Request, Target};
@@ -14,7 +13,7 @@ fn measured(changes: &[catalogue::Change]) -> Vec<MeasuredRun> {
     let drive = catalogue::drive_with("p4800x-375", changes).expect("it is a drive");
     let host = catalogue::host("xeon-2017").expect("built in");
     let host = HostConfig {
-        io_queues: drive.io_queues,
+        io_queues: std::num::NonZeroU16::new(drive.io_queues),
         ..host.config
     };
     let run = |mix: Mix, iodepth: u32| {
@@ -25,19 +24,16 @@ fn measured(changes: &[catalogue::Change]) -> Vec<MeasuredRun> {
             norandommap: true,
             ..Job::default()
         };
-        let plan = Plan {
-            drive: drive.config.clone(),
-            state: Precondition::Steady,
-            host: host.clone(),
-            jobs: vec![Job {
+        let plan = Scenario::jobs(
+            Machine::of("a drive", drive.config.clone(), host.clone()),
+            Precondition::Steady,
+            vec![Job {
                 number_ios: Some(12_000),
                 ..job.clone()
             }],
-            // Not the seed of the fit: luck must not help.
-            seed: 77,
-            series_every: Span::ZERO,
-        };
-        let outcome = simulate(&plan, &|_| {}).expect("it fits");
+            77,
+        );
+        let outcome = Lab::new().run(&plan).expect("it fits");
         let target = |quantity| {
             let mut target = Target {
                 read: mix == Mix::Read,

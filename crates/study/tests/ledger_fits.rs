@@ -163,7 +163,7 @@ rows = "S0-001"
         let mut file = ledger::file("raid.toml", &text).expect("it is right");
         file.measurements[0].set = set.to_vec();
         let all = ledger::Selection::default();
-        let run = ledger::reproduce(&[file], &all, &|_| {}).expect("it runs");
+        let run = ledger::reproduce(&[file], &all, &lab::to_the_end).expect("it runs");
         run.results[0].model.as_ref().expect("a mean").value
     };
     let change = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];

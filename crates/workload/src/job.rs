@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use model::host::Engine;
 use model::{Op, Span};
+use serde::{Deserialize, Serialize};
 
 /// A direction of data, as fio counts them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Direction {
     /// Reads.
     Read = 0,
@@ -20,7 +21,7 @@ pub enum Direction {
 }
 
 /// Which directions a job mixes (`rw`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Mix {
     /// Only reads.
     #[default]
@@ -36,7 +37,7 @@ pub enum Mix {
 }
 
 /// What a modifier such as `rw=randread:8` (with `rw_sequencer`) does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Sequencer {
     /// A new random offset after that many I/Os, sequential in between.
     #[default]
@@ -46,7 +47,7 @@ pub enum Sequencer {
 }
 
 /// Block sizes of one direction.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum BlockSizes {
     /// Always the same.
     Fixed(u32),
@@ -64,7 +65,7 @@ pub enum BlockSizes {
 }
 
 /// Where random offsets fall (`random_distribution`).
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub enum Distribution {
     /// Uniform.
     #[default]
@@ -97,7 +98,7 @@ pub enum Distribution {
 }
 
 /// A place or length in a drive.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Extent {
     /// Bytes.
     Bytes(u64),
@@ -106,7 +107,7 @@ pub enum Extent {
 }
 
 /// How paced I/Os are spaced (`rate_process`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum RateProcess {
     /// Evenly.
     #[default]
@@ -116,7 +117,7 @@ pub enum RateProcess {
 }
 
 /// The limit of one direction's pace.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Rate {
     /// Bytes a second.
     Bytes(u64),
@@ -125,7 +126,7 @@ pub enum Rate {
 }
 
 /// `sync`: how writes are made durable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum SyncMode {
     /// Not at all.
     #[default]
@@ -137,7 +138,7 @@ pub enum SyncMode {
 }
 
 /// `thinktime` and its companions.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ThinkTime {
     /// Pause after each group of blocks.
     pub pause: Span,
@@ -150,7 +151,7 @@ pub struct ThinkTime {
 }
 
 /// `latency_target` and its companions: find the largest depth that meets it.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LatencyTarget {
     /// Latency to stay under.
     pub target: Span,
@@ -163,7 +164,7 @@ pub struct LatencyTarget {
 }
 
 /// What a `steadystate` criterion looks at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SteadyMetric {
     /// I/Os a second.
     Iops,
@@ -174,7 +175,7 @@ pub enum SteadyMetric {
 }
 
 /// `steadystate` and its companions: end the job early when it is steady.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SteadyState {
     /// The figure watched, once a second.
     pub metric: SteadyMetric,
@@ -191,7 +192,7 @@ pub struct SteadyState {
 }
 
 /// A recorded list of I/Os to play (`read_iolog`).
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct IoLog {
     /// The file.
     pub path: PathBuf,
@@ -202,7 +203,7 @@ pub struct IoLog {
 }
 
 /// One recorded I/O.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TimedIo {
     /// When it was issued, from the start of the recording.
     pub at: Span,
@@ -215,7 +216,7 @@ pub struct TimedIo {
 }
 
 /// How directions are reported (`unified_rw_reporting`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Unified {
     /// Each by itself.
     #[default]
@@ -227,7 +228,7 @@ pub enum Unified {
 }
 
 /// What only a job's report looks at, never the simulation.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Reporting {
     /// Free text shown with the job (`description`).
     pub description: Option<String>,
@@ -280,7 +281,7 @@ pub(crate) fn whole_pages(offset: u64, bytes: u32) -> (u64, u32) {
 }
 
 /// One job (all `numjobs` of it).
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// Section name.
     pub name: String,

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use model::{Capacity, Command, Completion, Op, Part, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use super::job::{Job, TimedIo};
 use super::trace::{self, Options, Record, Request, Trace};
@@ -24,7 +25,7 @@ pub const OUTSTANDING: u32 = 32_768;
 const VOLUME_ALIGN: u64 = 1 << 20;
 
 /// When requests are issued.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Pace {
     /// At their recorded times divided by this factor (1: as recorded).
     Recorded(f64),
@@ -45,7 +46,7 @@ impl Pace {
 }
 
 /// What is done with addresses beyond the drive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Beyond {
     /// The replay is refused. The default, because folding changes what a trace asks for.
     #[default]

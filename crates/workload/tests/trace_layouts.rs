@@ -143,7 +143,7 @@ fn googles_rows_are_what_the_disk_is_asked() {
     assert_eq!(rows(&trace), wanted);
     assert_eq!(
         trace.notes,
-        [("reads that the server's cache had, left out", 1)]
+        [("reads that the server's cache had, left out".into(), 1)]
     );
 }
 
@@ -197,7 +197,7 @@ fn blkparse_prints_more_than_reads_and_writes() {
     ];
     assert_eq!(rows(&trace), wanted);
     assert!(trace.records[0].request().fua);
-    let notes: Vec<&str> = trace.notes.iter().map(|&(what, _)| what).collect();
+    let notes: Vec<&str> = trace.notes.iter().map(|(what, _)| &**what).collect();
     assert_eq!(
         notes,
         [

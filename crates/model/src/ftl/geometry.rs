@@ -15,6 +15,7 @@ pub const UNIT: u32 = 4096;
 
 /// The NAND array of a drive.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Geometry {
     /// Channels of the controller.
     pub channels: u32,

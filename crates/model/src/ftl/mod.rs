@@ -78,6 +78,7 @@ struct OpenBlock {
 
 /// How many free blocks a die keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Watermark {
     /// A die with at most this many free blocks collects, as fast as the host writes; at least 2.
     pub low: u32,

@@ -8,6 +8,7 @@
 
 /// Decides for each completion whether it is told to the guest, or waits for the next that is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Coalescing {
     /// Commands in flight from which on interrupts are left out; 0 for never.
     from: u32,

@@ -1,12 +1,15 @@
 //! What a host costs: CPU time by interface and step, what sleeping and waking take, and how threads share cores and
 //! queues. All zero is a host that is not there.
 
+use core::num::NonZeroU16;
+
 use alloc::vec::Vec;
 
 use crate::time::Span;
 
 /// How an application asks for I/O; the names are fio's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Engine {
     /// read and write, one at a time (sync, psync, vsync, pvsync).
     Sync,
@@ -51,6 +54,7 @@ impl Engine {
 /// How the operating system serves those who ask for polled completions ([`crate::Command::high_priority`] through
 /// pvsync2 or io_uring). All others get interrupts, and the user-space driver always polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CompletionMode {
     /// It does not poll: they get interrupts too.
     #[default]
@@ -63,6 +67,7 @@ pub enum CompletionMode {
 
 /// One thread that issues I/O.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ThreadConfig {
     /// The core it runs on (modulo [`HostConfig::cores`]); threads on one core share its time.
     pub core: u16,
@@ -74,6 +79,7 @@ pub struct ThreadConfig {
 
 /// CPU time of one interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EngineCosts {
     /// The thread's own work between reaping one I/O and beginning to issue the next. fio's latencies leave it out.
     pub application: Span,
@@ -98,6 +104,7 @@ impl EngineCosts {
 
 /// A sleep of the core: entered after some time without work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct IdleState {
     /// Idle time after which the core is in it.
     pub after: Span,
@@ -107,6 +114,7 @@ pub struct IdleState {
 
 /// Timer ticks and other work that takes a core away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Noise {
     /// Mean time between two on one core (exponential); zero for none.
     pub every: Span,
@@ -116,6 +124,7 @@ pub struct Noise {
 
 /// A PCIe switch or bridge between host and drive, as an adapter for several drives has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bridge {
     /// What one crossing takes, either way. A read crosses four times in turn: doorbell, the drive's request for the
     /// command, the command, and data with its completion. A write fetches its data besides: six times.
@@ -127,6 +136,7 @@ pub struct Bridge {
 /// A virtual machine's monitor between guest and drive. The guest's core traps into it and carries each command down
 /// itself; but while the monitor's thread, which carries completions up, is at work anyhow, commands are left to it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hypervisor {
     /// A trap of the guest's core into the monitor and back, for a command that is not left to the monitor's thread.
     pub kick: Span,
@@ -146,11 +156,12 @@ pub struct Hypervisor {
 
 /// Costs of a host. Valid by construction, made by the catalogue from `catalogue/host/*.toml`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HostConfig {
     /// Cores that can run job threads; 0 is taken as 1.
     pub cores: u16,
-    /// I/O submission queues the drive offers (31 on the P4800X); cores beyond that share. 0 means enough.
-    pub io_queues: u16,
+    /// I/O submission queues the drive offers (31 on the P4800X); cores beyond that share. `None`: one for each core.
+    pub io_queues: Option<NonZeroU16>,
     /// The drive reports no volatile write cache, so the system has nothing to flush: a flush ends in it and never
     /// reaches the drive (Linux and FreeBSD alike).
     pub write_through: bool,

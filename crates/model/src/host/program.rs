@@ -5,6 +5,7 @@ use crate::Span;
 
 /// What a program with timers, queues and threads of its own costs on its host outside its I/O: CPU time and delays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ProgramCosts {
     /// How late a sleeping thread's timer may fire, and does.
     pub timer_slack: Span,

@@ -19,6 +19,7 @@ use crate::time::{Span, Time};
 
 /// The state a drive is in when a run begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Precondition {
     /// As it left the factory: nothing written.
     Fresh,
@@ -45,6 +46,7 @@ macro_rules! media {
     ($($(#[$doc:meta])* $name:ident: $config:ty => $drive:ty,)*) => {
         /// What a drive is made of: valid by construction, made by the catalogue.
         #[derive(Clone, PartialEq, Debug)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub enum DriveConfig {
             $($(#[$doc])* $name($config),)*
         }

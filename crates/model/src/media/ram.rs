@@ -15,6 +15,7 @@ use crate::time::{Span, Time};
 
 /// What a RAM disk is made of.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RamConfig {
     /// Bytes a host can address.
     pub bytes: u64,

@@ -16,6 +16,7 @@ use crate::time::Time;
 
 /// What a RAID-0 is made of.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Raid0Config {
     /// The members; at least one.
     pub members: Vec<DriveConfig>,

@@ -7,15 +7,16 @@ use std::fmt::Write as _;
 
 use model::Span;
 
-use lab::act::{ActPlan, Tested};
+use lab::Scenario;
+use lab::act::Tested;
 use workload::act::{Buckets, Generation, Interval, KINDS, Kind, Stop};
 
 /// The log of a run.
-pub fn log(plan: &ActPlan, tested: &Tested) -> String {
+pub fn log(scenario: &Scenario, tested: &Tested) -> String {
     let mut log = String::new();
     match tested.config.generation {
-        Generation::Queues { .. } => head_3(&mut log, plan, tested),
-        Generation::Service { .. } => head_6(&mut log, plan, tested),
+        Generation::Queues { .. } => head_3(&mut log, scenario, tested),
+        Generation::Service { .. } => head_6(&mut log, scenario, tested),
     }
     let mut sums: [Buckets; KINDS] = Default::default();
     let every = tested.config.report_interval.ns() / 1_000_000_000;
@@ -121,7 +122,7 @@ fn whole_seconds(span: Span) -> String {
     (span.ns() / 1_000_000_000).to_string()
 }
 
-fn head_3(log: &mut String, plan: &ActPlan, tested: &Tested) {
+fn head_3(log: &mut String, scenario: &Scenario, tested: &Tested) {
     let config = &tested.config;
     let (queues, threads) = match config.generation {
         Generation::Queues {
@@ -131,7 +132,7 @@ fn head_3(log: &mut String, plan: &ActPlan, tested: &Tested) {
         Generation::Service { .. } => (0, 0),
     };
     let _ = writeln!(log, "\nAerospike act version 3.0 - device IO test");
-    simulated(log, plan);
+    simulated(log, scenario);
     log.push_str("ACT CONFIGURATION\n");
     keys(
         log,
@@ -172,11 +173,11 @@ fn head_3(log: &mut String, plan: &ActPlan, tested: &Tested) {
     log.push('\n');
 }
 
-fn head_6(log: &mut String, plan: &ActPlan, tested: &Tested) {
+fn head_6(log: &mut String, scenario: &Scenario, tested: &Tested) {
     let config = &tested.config;
     let _ = writeln!(log, "\nACT version {}", config.generation.version());
     log.push_str("Storage device IO test\n");
-    simulated(log, plan);
+    simulated(log, scenario);
     log.push_str("ACT-STORAGE CONFIGURATION\n");
     keys(
         log,
@@ -250,9 +251,9 @@ fn derived_6(log: &mut String, tested: &Tested) {
     log.push('\n');
 }
 
-fn simulated(log: &mut String, plan: &ActPlan) {
+fn simulated(log: &mut String, scenario: &Scenario) {
     let version = env!("CARGO_PKG_VERSION");
-    let (name, seed) = (&plan.name, plan.seed);
+    let (name, seed) = (scenario.machine.name(), scenario.seed);
     let _ = writeln!(
         log,
         "Simulated by drivelab {version}: {name}, seed {seed}.\n"

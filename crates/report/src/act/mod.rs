@@ -8,7 +8,8 @@ mod log;
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
-use lab::act::{ActPlan, Reason, Score, Tested};
+use lab::Scenario;
+use lab::act::{Reason, Score, Tested};
 use statistics::Histogram;
 use text::digits::digits;
 use text::terminal::{Width, folded, paragraph};
@@ -23,7 +24,7 @@ const EDGES: [f64; 5] = [0.0, 50.0, 95.0, 99.0, 100.0];
 #[derive(Clone, Debug)]
 pub struct Row {
     /// What ran.
-    pub plan: ActPlan,
+    pub scenario: Scenario,
     /// A run at one load, or the run at the score.
     pub tested: Tested,
     /// The score, where that was asked for.
@@ -80,9 +81,9 @@ pub fn conditions(row: &Row) -> String {
     format!(
         "ACT {}: {threads}; {} cores; {} s simulated after {} s of warm-up.",
         config.generation.version(),
-        row.plan.host.cores,
+        row.scenario.machine.host().cores,
         digits(config.duration.seconds()),
-        digits(row.plan.warm_up.seconds()),
+        digits(row.tested.warm_up.seconds()),
     )
 }
 
@@ -107,7 +108,7 @@ pub fn table(rows: &[Row], width: Width) -> String {
     ]);
     for row in rows {
         let worst = row.tested.worst();
-        let mut cells = vec![row.plan.name.clone()];
+        let mut cells = vec![row.scenario.machine.name().to_owned()];
         cells.push(match &row.score {
             Some(score) if score.load == 0 => String::from("< 1x"),
             _ => format!("{}x", trimmed(row.load())),
@@ -135,9 +136,10 @@ pub fn table(rows: &[Row], width: Width) -> String {
 
 /// The verdict on each drive, a line each.
 pub fn verdicts(rows: &[Row], width: Width) -> String {
-    let lines = rows
-        .iter()
-        .map(|row| paragraph(&format!("{}: ", row.plan.name), &row.verdict(), width));
+    let lines = rows.iter().map(|row| {
+        let head = format!("{}: ", row.scenario.machine.name());
+        paragraph(&head, &row.verdict(), width)
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -148,7 +150,7 @@ pub fn anatomy(rows: &[Row], width: Width) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
         let bands = row.tested.bands.between(&EDGES);
-        let mut header = vec![format!("{}, us", row.plan.name)];
+        let mut header = vec![format!("{}, us", row.scenario.machine.name())];
         header.extend(
             bands
                 .iter()
@@ -199,11 +201,11 @@ fn drive(row: &Row) -> Value {
     let (at, reasons) = row.reasons();
     let reasons: Vec<String> = reasons.iter().map(Reason::to_string).collect();
     json!({
-        "drive": row.plan.name,
+        "drive": row.scenario.machine.name(),
         "act_version": config.generation.version(),
-        "seed": row.plan.seed,
-        "host_cores": row.plan.host.cores,
-        "warm_up_seconds": row.plan.warm_up.seconds(),
+        "seed": row.scenario.seed,
+        "host_cores": row.scenario.machine.host().cores,
+        "warm_up_seconds": row.tested.warm_up.seconds(),
         "seconds": row.tested.counted.seconds(),
         "load": row.load(),
         "passes": row.tested.passes(),

@@ -50,10 +50,10 @@ pub fn act(rows: &[Row]) -> String {
             }
             let over = |power: usize| (kind == Kind::Read).then(|| rounded(worst[power]));
             let columns = Columns {
-                drive: row.plan.name.clone(),
+                drive: row.scenario.machine.name().to_owned(),
                 act_version: row.tested.config.generation.version(),
-                state: row.plan.state.name(),
-                seed: row.plan.seed,
+                state: row.scenario.state.name(),
+                seed: row.scenario.seed,
                 load: rounded(row.load()),
                 passes: row.tested.passes(),
                 score: row.score.as_ref().map(|score| score.load),

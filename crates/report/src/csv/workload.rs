@@ -332,7 +332,7 @@ pub fn replay(replay: &Replay<'_>) -> String {
     };
     let mut rows = Vec::new();
     for (index, one) in replay.rows.iter().enumerate() {
-        let outcome = &one.replayed.outcome;
+        let outcome = &one.outcome;
         let whole = measurement(&[outcome], Keep::default());
         for (direction, measured, recorded) in one.kinds() {
             let conditions = Conditions {

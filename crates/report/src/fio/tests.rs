@@ -86,6 +86,7 @@ fn two_jobs() -> (Vec<Job>, Outcome) {
         gauges: Vec::new(),
         counted: Span::from_seconds(4.0),
         stopped: false,
+        of: lab::Of::Jobs,
     };
     (vec![first, second], outcome)
 }

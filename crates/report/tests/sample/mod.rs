@@ -9,16 +9,14 @@
 use std::sync::LazyLock;
 
 use catalogue::{DriveSheet, Figure, HostSheet, Kind, NvmeIdentity};
-use lab::replay::ReplayPlan;
-use lab::{Interval, Measured, Outcome, Plan, ThreadOutcome};
+use lab::{Interval, Lab, Measured, Outcome, Scenario, ThreadOutcome, Work};
 use model::management::{Management, Thermal};
+use model::media::DriveConfig;
 use model::media::ram::RamConfig;
-use model::media::{DriveConfig, Precondition};
 use model::{Anatomy, Gauge, Part, Span, Stream, Time};
-use study::review::{Effort, OnBench, Request, Review, Simulator, Suite, Workload, Yours, review};
+use study::review::{Effort, Request, Review, Suite, Workload, Yours, review};
 use text::problem::Problems;
 use workload::job::{BlockSizes, Job, Mix, Rate};
-use workload::trace::Trace;
 
 /// Base latency, parallelism, tail and cliff of a paper drive, for reads and writes.
 #[derive(Clone, Copy)]
@@ -62,10 +60,18 @@ const PAPERS: [Paper; 3] = [
     },
 ];
 
-pub(crate) struct PaperDrives;
+/// A laboratory of paper drives.
+pub(crate) fn paper_drives() -> Lab {
+    Lab::with_stand_in(|scenario, _, _| match &scenario.work {
+        Work::Jobs(jobs) => Ok(written_down(scenario, jobs)),
+        Work::Trace(_) | Work::Act(_) => {
+            Err(Problems::whole("paper", "drives of paper replay nothing"))
+        }
+    })
+}
 
-fn paper_of(plan: &Plan) -> (usize, Paper) {
-    let DriveConfig::Ram(config) = &plan.drive else {
+fn paper_of(scenario: &Scenario) -> (usize, Paper) {
+    let DriveConfig::Ram(config) = scenario.machine.drive() else {
         panic!("paper drives only")
     };
     let index = config.per_command.ns() as usize;
@@ -79,16 +85,6 @@ fn block(job: &Job, direction: usize) -> f64 {
     }
 }
 
-impl Simulator for PaperDrives {
-    fn bench(&self, _: &DriveConfig, _: Precondition, _: u64) -> Box<dyn OnBench> {
-        Box::new(PaperDrives)
-    }
-
-    fn replay(&self, _: &Trace, _: &ReplayPlan) -> Result<Outcome, Problems> {
-        Err(Problems::whole("paper", "drives of paper replay nothing"))
-    }
-}
-
 /// What the drive took while it ran.
 #[derive(Default)]
 struct Spent {
@@ -97,47 +93,54 @@ struct Spent {
     busy: f64,
 }
 
-impl OnBench for PaperDrives {
-    fn simulate(&mut self, plan: &Plan) -> Result<Outcome, Problems> {
-        let (index, paper) = paper_of(plan);
-        let mut stream = Stream::new(plan.seed, &format!("paper {index}"));
-        let mut outcome = Outcome::default();
-        let mut spent = Spent::default();
-        for (number, job) in plan.jobs.iter().enumerate() {
-            let counted = paper.counted(plan, job);
-            let [read, write] =
-                [0, 1].map(|way| paper.run(plan, job, way, &mut stream, &mut spent));
-            outcome.counted = counted;
-            outcome.threads.push(ThreadOutcome {
-                job: number,
-                copy: 0,
-                group: if job.group_reporting {
-                    0
-                } else {
-                    number as u32
-                },
-                started: Time::ZERO,
-                ended: Time::ZERO + counted,
-                read,
-                write,
-                trim: Measured::default(),
-                sync: Measured::default(),
-                depths: [0; 7],
-                cpu: [Span::ZERO; 2],
-                latency_depth: None,
-                steady_at: None,
-            });
-        }
-        outcome.gauges = vec![
-            (Gauge::EnergyJoules, spent.joules),
-            (Gauge::HostBytesWritten, spent.written),
-            (Gauge::CausedBytesWritten, spent.written * paper.fresh),
-            (Gauge::ControllerBusySeconds, spent.busy * 0.4),
-            (Gauge::LinkBusySeconds, spent.busy * 0.2),
-            (Gauge::MediumBusySeconds, spent.busy),
-        ];
-        Ok(outcome)
+/// What is asked of a paper drive.
+struct Asked<'a> {
+    jobs: &'a [Job],
+    series_every: Span,
+}
+
+fn written_down(scenario: &Scenario, jobs: &[Job]) -> Outcome {
+    let asked = Asked {
+        jobs,
+        series_every: scenario.series_every,
+    };
+    let (index, paper) = paper_of(scenario);
+    let mut stream = Stream::new(scenario.seed, &format!("paper {index}"));
+    let mut outcome = Outcome::default();
+    let mut spent = Spent::default();
+    for (number, job) in jobs.iter().enumerate() {
+        let counted = paper.counted(&asked, job);
+        let [read, write] = [0, 1].map(|way| paper.run(&asked, job, way, &mut stream, &mut spent));
+        outcome.counted = counted;
+        outcome.threads.push(ThreadOutcome {
+            job: number,
+            copy: 0,
+            group: if job.group_reporting {
+                0
+            } else {
+                number as u32
+            },
+            started: Time::ZERO,
+            ended: Time::ZERO + counted,
+            read,
+            write,
+            trim: Measured::default(),
+            sync: Measured::default(),
+            depths: [0; 7],
+            cpu: [Span::ZERO; 2],
+            latency_depth: None,
+            steady_at: None,
+        });
     }
+    outcome.gauges = vec![
+        (Gauge::EnergyJoules, spent.joules),
+        (Gauge::HostBytesWritten, spent.written),
+        (Gauge::CausedBytesWritten, spent.written * paper.fresh),
+        (Gauge::ControllerBusySeconds, spent.busy * 0.4),
+        (Gauge::LinkBusySeconds, spent.busy * 0.2),
+        (Gauge::MediumBusySeconds, spent.busy),
+    ];
+    outcome
 }
 
 /// Shares of reads and writes in a job.
@@ -167,19 +170,19 @@ impl Paper {
     }
 
     /// I/Os a second of all jobs together: asymptotic bounds of a closed network, joined smoothly.
-    fn total(&self, plan: &Plan, job: &Job, way: usize) -> f64 {
+    fn total(&self, asked: &Asked<'_>, job: &Job, way: usize) -> f64 {
         let (alone_us, most) = self.limits(job, way);
-        let free = depth(plan) * 1e6 / alone_us;
+        let free = depth(asked) * 1e6 / alone_us;
         free / (1.0 + (free / most).powi(4)).powf(0.25)
     }
 
     /// How long a job is counted: its time, or that of as many I/Os as it does.
-    fn counted(&self, plan: &Plan, job: &Job) -> Span {
+    fn counted(&self, asked: &Asked<'_>, job: &Job) -> Span {
         match (job.runtime, job.number_ios) {
             (Some(runtime), _) => runtime,
-            (None, Some(each)) if plan.series_every == Span::ZERO => {
+            (None, Some(each)) if asked.series_every == Span::ZERO => {
                 let way = usize::from(shares(job)[0] == 0.0);
-                let whole = each as f64 * f64::from(job.numjobs) / self.total(plan, job, way);
+                let whole = each as f64 * f64::from(job.numjobs) / self.total(asked, job, way);
                 Span::from_seconds((whole - job.ramp_time.seconds()).max(1e-3))
             }
             _ => Span::from_ms(200),
@@ -189,7 +192,7 @@ impl Paper {
     /// One direction of a job.
     fn run(
         &self,
-        plan: &Plan,
+        asked: &Asked<'_>,
         job: &Job,
         way: usize,
         stream: &mut Stream,
@@ -199,9 +202,9 @@ impl Paper {
         if share == 0.0 {
             return Measured::default();
         }
-        let depth = depth(plan);
+        let depth = depth(asked);
         let (alone_us, most) = self.limits(job, way);
-        let total = self.total(plan, job, way);
+        let total = self.total(asked, job, way);
         let mine = f64::from(job.iodepth * job.numjobs) / depth * share;
         let (iops, mean_us) = match job.rate[way] {
             Some(Rate::Iops(rate)) => {
@@ -210,13 +213,13 @@ impl Paper {
             }
             _ => (total * mine, depth * 1e6 / total),
         };
-        let counted = self.counted(plan, job);
+        let counted = self.counted(asked, job);
         let ios = (iops * counted.seconds()) as u64;
         let bytes = block(job, way);
         let mut result = measured(stream, ios, bytes, counted, mean_us, self.tail, way);
-        if plan.series_every > Span::ZERO {
+        if asked.series_every > Span::ZERO {
             let length = job.number_ios.unwrap_or(0) * u64::from(job.numjobs);
-            result.series = cliff(plan.series_every, total, self.fresh, length);
+            result.series = cliff(asked.series_every, total, self.fresh, length);
         }
         let seconds = mine * counted.seconds();
         spent.joules += seconds * (self.watts[way] * total / most + 4.0);
@@ -227,8 +230,8 @@ impl Paper {
 }
 
 /// I/Os in flight at a time, over all jobs.
-fn depth(plan: &Plan) -> f64 {
-    let depth: u32 = plan.jobs.iter().map(|job| job.iodepth * job.numjobs).sum();
+fn depth(asked: &Asked<'_>) -> f64 {
+    let depth: u32 = asked.jobs.iter().map(|job| job.iodepth * job.numjobs).sum();
     f64::from(depth)
 }
 
@@ -425,7 +428,7 @@ pub(crate) fn request(ios: u64) -> Request {
 /// The review of [`request`] with 4,000 I/Os a point, made once for all tests of a file.
 pub(crate) fn paper_review() -> &'static Review {
     static MADE: LazyLock<Review> = LazyLock::new(|| {
-        review(&request(4_000), &PaperDrives, &|_| {}).expect("paper drives take every job")
+        review(&request(4_000), &paper_drives(), &|_| {}).expect("paper drives take every job")
     });
     &MADE
 }

@@ -1,7 +1,5 @@
 //! A catalogue file for a drive that somebody has measured: a base drive with its free parameters fitted.
 
-use model::Span;
-use model::host::HostConfig;
 use model::media::Precondition;
 use toml_edit::DocumentMut;
 
@@ -10,7 +8,7 @@ use super::{FURTHEST, MeasuredRun, Parameter, Target, loss_of, minimise};
 use crate::ledger::figure::RunFigure;
 use catalogue::change::Stated;
 use catalogue::{DriveSheet, Settings, change};
-use lab::{Plan, in_parallel, simulate};
+use lab::{Lab, Machine, Scenario, in_parallel, to_the_end};
 use text::problem::{Place, Problem, Problems};
 
 /// fio jobs whose results fix what a drive's model can be fitted in: latency, depth, size, mixes.
@@ -110,6 +108,7 @@ const BYTES: u64 = 300_000_000;
 struct Bench<'a> {
     request: &'a Request,
     parameters: Vec<Parameter>,
+    lab: Lab,
 }
 
 impl Bench<'_> {
@@ -120,21 +119,11 @@ impl Bench<'_> {
         settings.figures.extend(of_drive);
         let drive = catalogue::drive_as(&self.request.base, &settings)?;
         let host = catalogue::host_with(&self.request.host, &of_host)?;
-        let host = HostConfig {
-            io_queues: drive.io_queues,
-            ..host.config
-        };
-        let results = in_parallel(runs, &|_| {}, |run, _| {
+        let machine = Machine::new(&drive, &host);
+        let results = in_parallel(runs, &to_the_end, |run, _| {
             let run = &self.request.measured[*run];
-            let plan = Plan {
-                drive: drive.config.clone(),
-                state: self.request.state,
-                host: host.clone(),
-                jobs: bounded(run),
-                seed: 1,
-                series_every: Span::ZERO,
-            };
-            let outcome = simulate(&plan, &|_| {})?;
+            let scenario = Scenario::jobs(machine.clone(), self.request.state, bounded(run), 1);
+            let outcome = self.lab.run(&scenario)?;
             let figure = |target: &Target| {
                 let figure = RunFigure::named(&target.figure()).ok();
                 figure
@@ -201,6 +190,7 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
     }
     let bench = Bench {
         request,
+        lab: Lab::new(),
         parameters,
     };
     let origin = vec![0.0; bench.parameters.len()];

@@ -345,7 +345,13 @@ impl<'a> Bench<'a> {
             }
             change(measurement, &changes)?;
         }
-        Ok(reproduce_with(&files, &Selection::default(), &self.memory, &|_| {})?.results)
+        Ok(reproduce_with(
+            &files,
+            &Selection::default(),
+            &self.memory,
+            &lab::to_the_end,
+        )?
+        .results)
     }
 
     /// The figures of all `rows` with these words: none where they contradict each other and are no drive at all.

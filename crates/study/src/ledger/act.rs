@@ -1,11 +1,12 @@
 //! Aerospike's certification test as a measurement of the ledger: its key, and its plan.
 
 use model::Span;
-use model::host::HostConfig;
+use model::host::ProgramCosts;
 use toml_edit::Value;
 
 use super::{Act, Measurement};
-use lab::act::ActPlan;
+use lab::act::ActTest;
+use lab::{Machine, Scenario, Work};
 use text::problem::Problems;
 use text::toml::Cursor;
 use workload::act::{Config, Generation};
@@ -59,37 +60,52 @@ fn share(value: &Value) -> Option<f64> {
 
 const ACT: &str = "such as act = { version = 3, load = 50, seconds = 3 }: version 3 or 6; load or over_1ms_percent (0.01 to 50.0), seconds and latency_only optional";
 
-/// The plan of a run of Aerospike's test, at its load or at 1x, on all cores of the host's processors.
+/// Whether a measurement's drive and host load, and the host says what the test costs there.
 ///
 /// # Errors
-/// The drive or host does not load, or the host does not say what the test costs there.
-pub(super) fn plan(measurement: &Measurement, act: &Act, seed: u64) -> Result<ActPlan, Problems> {
+/// Why not.
+pub(super) fn check(measurement: &Measurement) -> Result<(), Problems> {
     let drive = catalogue::drive_with(&measurement.drive, &measurement.set)?;
     let host = catalogue::host_with(&measurement.host, &measurement.host_set)?;
-    let Some(costs) = host.act else {
+    costs(&Machine::new(&drive, &host), measurement).map(drop)
+}
+
+fn costs(machine: &Machine, measurement: &Measurement) -> Result<ProgramCosts, Problems> {
+    machine.costs().ok_or_else(|| {
         let what = "has no [act] section, so it does not say what ACT costs there";
-        return Err(Problems::whole(&*measurement.host, what));
-    };
-    let cores = host.config.cores * host.sockets;
+        Problems::whole(&*measurement.host, what)
+    })
+}
+
+/// A run of Aerospike's test, at its load or at 1x, on all cores of the host's processors.
+///
+/// # Errors
+/// The host does not say what the test costs there.
+pub(super) fn scenario(
+    machine: &Machine,
+    sockets: u16,
+    measurement: &Measurement,
+    act: &Act,
+    seed: u64,
+) -> Result<Scenario, Problems> {
+    costs(machine, measurement)?;
+    let cores = machine.host().cores * sockets;
     let generation = match act.version {
         3 => Generation::VERSION_3,
         _ => Generation::version_6(cores),
     };
     let length = Span::from_ms(u64::from(act.seconds) * 1_000);
-    Ok(ActPlan {
-        name: drive.id,
-        drive: drive.config,
-        state: measurement.state,
-        host: HostConfig {
-            io_queues: drive.io_queues,
-            cores,
-            ..host.config
-        },
-        costs,
+    let test = ActTest {
         config: Config::load(f64::from(act.load.unwrap_or(1)), generation, length),
         warm_up: Span::from_ns(length.ns() / 3),
         slice: length,
         latency_only: act.latency_only,
+    };
+    let machine = machine.clone().with_host(|host| host.cores = cores);
+    Ok(Scenario::new(
+        machine,
+        measurement.state,
+        Work::Act(test),
         seed,
-    })
+    ))
 }

@@ -2,12 +2,9 @@
 
 use std::path::Path;
 
-use model::Span;
-use model::host::HostConfig;
-
 use super::figure::RunFigure;
 use super::{Measurement, Work};
-use lab::Plan;
+use lab::{Machine, Scenario};
 use text::problem::Problems;
 use workload::fio::{self, Surroundings};
 use workload::job::{BlockSizes, Job, Mix};
@@ -105,29 +102,15 @@ fn spread_depth(jobs: Vec<Job>, threads: u32) -> Result<Vec<Job>, Problems> {
     Ok((0..threads).map(copy).collect())
 }
 
-/// The plan of one point with one seed, with `number_ios` where the jobs have no bound of their own.
-///
-/// # Errors
-/// The drive or host does not load.
-pub(super) fn plan(
+/// One point with one seed, with `number_ios` where the jobs have no bound of their own.
+pub(super) fn scenario(
+    machine: &Machine,
     measurement: &Measurement,
     jobs: &[Job],
     ios: u64,
     seed: u64,
-) -> Result<Plan, Problems> {
-    let drive = catalogue::drive_with(&measurement.drive, &measurement.set)?;
-    let host = catalogue::host_with(&measurement.host, &measurement.host_set)?;
-    Ok(Plan {
-        drive: drive.config,
-        state: measurement.state,
-        host: HostConfig {
-            io_queues: drive.io_queues,
-            ..host.config
-        },
-        jobs: bounded(jobs, ios),
-        seed,
-        series_every: Span::ZERO,
-    })
+) -> Scenario {
+    Scenario::jobs(machine.clone(), measurement.state, bounded(jobs, ios), seed)
 }
 
 /// How many of a point's jobs run before what is measured.

@@ -249,7 +249,7 @@ fn measurement(
         seeds,
     };
     let (key, runs) = match &measurement.work {
-        Work::Act(act) => ("act", act::plan(&measurement, act, 1).map(drop)),
+        Work::Act(_) => ("act", act::check(&measurement)),
         Work::Fio { .. } => ("fio", measure::jobs_of_points(&measurement).map(drop)),
     };
     if let Err(problems) = runs {

@@ -1,15 +1,16 @@
 //! Runs the ledger: every run that any row needs once, all of them on all cores, then each row's metric and verdict.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::{Mutex, PoisonError};
 
 use super::expression::{Value, Wrong};
 use super::figure::{RunFigure, of_drive};
-use super::measure::{ios_for, jobs_of_points, plan, uncounted};
+use super::measure::{self, ios_for, jobs_of_points};
 use super::{Class, Errors, Evidence, File, Measurement, Row, Verdict, Work, act, judge_spread};
-use catalogue::DriveSheet;
-use lab::act::{ActPlan, at_share, score, test};
-use lab::{Plan, ThreadOutcome, in_parallel, simulate};
+use catalogue::{Change, DriveSheet};
+use lab::act::{at_share, score};
+use lab::{GoOn, Key, Lab, Machine, Scenario, ThreadOutcome, in_parallel};
 use text::problem::{Problems, nearest};
 use workload::job::Job;
 
@@ -143,68 +144,80 @@ impl Summary {
     }
 }
 
-/// What a task runs.
-enum Run {
-    Jobs(Box<Plan>),
-    Act(Box<ActPlan>),
-    /// As [`Run::Act`], looking for the score.
-    Score(Box<ActPlan>),
-    /// As [`Run::Act`], looking for the load at which this many percent of the reads take 1 ms.
-    AtShare(Box<ActPlan>, f64),
+/// What is looked for with a scenario.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Goal {
+    /// Its outcome.
+    Outcome,
+    /// Of Aerospike's test: the score.
+    Score,
+    /// Of Aerospike's test: the load at which this many percent of the reads take 1 ms.
+    AtShare(f64),
 }
 
-/// A run and the figures that are wanted of it. To add a kind of work: a variant of [`Work`], and what it runs here.
+/// A run and the figures that are wanted of it. To add a kind of work: a variant of [`Work`], and its scenario here.
 struct Task {
-    run: Run,
-    /// Two tasks with one key are the same run.
-    key: String,
+    scenario: Scenario,
+    goal: Goal,
     /// Jobs at its beginning whose I/Os do not count.
     uncounted: usize,
     wanted: BTreeMap<String, RunFigure>,
 }
 
+/// Two tasks with one key are the same run.
+type TaskKey = (Key, String);
+
 type Figures = BTreeMap<String, std::result::Result<f64, Wrong>>;
 
-/// Figures of runs that were made before, for those who change one thing and run all again.
+/// A laboratory, and figures of runs that were made in it before, for those who change one thing and run all again.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<BTreeMap<String, Figures>>);
+pub(crate) struct Memory {
+    lab: Lab,
+    known: Mutex<BTreeMap<TaskKey, Figures>>,
+}
 
 impl Memory {
     /// What the task comes to: remembered, or run now.
-    fn of(&self, task: &Task, progress: &(dyn Fn(f64) + Sync)) -> Figures {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let remembered = known().get(&task.key).cloned();
+    fn of(&self, task: &Task, go_on: GoOn<'_>) -> Figures {
+        let key = task.key();
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = known().get(&key).cloned();
         let enough = |known: &Figures| task.wanted.keys().all(|name| known.contains_key(name));
         remembered.filter(enough).unwrap_or_else(|| {
-            let figures = task.run(progress);
-            known().insert(task.key.clone(), figures.clone());
+            let figures = task.run(&self.lab, go_on);
+            known().insert(key, figures.clone());
             figures
         })
     }
 }
 
 impl Task {
+    fn key(&self) -> TaskKey {
+        key(&self.scenario, self.goal, self.uncounted)
+    }
+
     /// Only the figures are kept: histograms of thousands of runs would not fit.
-    fn run(&self, progress: &(dyn Fn(f64) + Sync)) -> Figures {
+    fn run(&self, lab: &Lab, go_on: GoOn<'_>) -> Figures {
         let all = |of: &dyn Fn(RunFigure) -> std::result::Result<f64, Wrong>| {
             let figures = self.wanted.iter();
             figures
                 .map(|(name, figure)| (name.clone(), of(*figure)))
                 .collect()
         };
-        let figures = match &self.run {
-            Run::Jobs(plan) => simulate(plan, progress).map(|mut outcome| {
+        let scenario = &self.scenario;
+        let figures = match self.goal {
+            Goal::Outcome => lab.run_until(scenario, go_on).map(|mut outcome| {
                 let counts = |thread: &ThreadOutcome| thread.job >= self.uncounted;
                 outcome.threads.retain(counts);
-                all(&|one| one.of(&outcome))
+                all(&|one| match outcome.tested() {
+                    Some(tested) => one.of_act(tested, None),
+                    None => one.of(&outcome),
+                })
             }),
-            Run::Act(plan) => {
-                test(plan, progress).map(|tested| all(&|one| one.of_act(&tested, None)))
-            }
-            Run::Score(plan) => score(plan, &|_, _| {})
+            Goal::Score => score(lab, scenario, &|_, _| {})
                 .map(|found| all(&|one| one.of_act(&found.tested, Some(found.load)))),
-            Run::AtShare(plan, percent) => {
-                at_share(plan, *percent).map(|tested| all(&|one| one.of_act(&tested, None)))
+            Goal::AtShare(percent) => {
+                at_share(lab, scenario, percent).map(|tested| all(&|one| one.of_act(&tested, None)))
             }
         };
         figures.unwrap_or_else(|problems| {
@@ -216,39 +229,80 @@ impl Task {
 
 /// All runs that rows need, each once.
 #[derive(Default)]
-struct Bench {
+struct Runs {
     tasks: Vec<Task>,
-    by_key: BTreeMap<String, usize>,
+    by_key: BTreeMap<TaskKey, usize>,
+}
+
+/// Machines of measurements, each read once: by drive, host and what is changed of them, with the host's sockets.
+#[derive(Default)]
+struct Machines(BTreeMap<(Changed, Changed), (Machine, u16)>);
+
+/// A drive or host by its name, and what is changed of it.
+type Changed = (String, Vec<Change>);
+
+impl Machines {
+    /// The machine of a measurement, and how many processors its host has.
+    fn of(&mut self, measurement: &Measurement) -> std::result::Result<&(Machine, u16), Problems> {
+        let key = (
+            (measurement.drive.clone(), measurement.set.clone()),
+            (measurement.host.clone(), measurement.host_set.clone()),
+        );
+        Ok(match self.0.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let drive = catalogue::drive_with(&measurement.drive, &measurement.set)?;
+                let host = catalogue::host_with(&measurement.host, &measurement.host_set)?;
+                place.insert((Machine::new(&drive, &host), host.sockets))
+            }
+        })
+    }
+
+    /// A point of a measurement as a scenario, with so many I/Os where its jobs have no bound.
+    fn scenario(
+        &mut self,
+        measurement: &Measurement,
+        jobs: &[Job],
+        ios: u64,
+        seed: u64,
+    ) -> std::result::Result<(Scenario, Goal), Problems> {
+        let (machine, sockets) = self.of(measurement)?;
+        Ok(match &measurement.work {
+            Work::Fio { .. } => {
+                let scenario = measure::scenario(machine, measurement, jobs, ios, seed);
+                (scenario, Goal::Outcome)
+            }
+            Work::Act(act) => {
+                let scenario = act::scenario(machine, *sockets, measurement, act, seed)?;
+                let goal = match (act.load, act.over_1ms_percent) {
+                    (Some(_), _) => Goal::Outcome,
+                    (None, Some(percent)) => Goal::AtShare(percent),
+                    (None, None) => Goal::Score,
+                };
+                (scenario, goal)
+            }
+        })
+    }
+
+    /// What makes two points the same run but for seed and number of I/Os.
+    fn point(
+        &mut self,
+        measurement: &Measurement,
+        jobs: &[Job],
+    ) -> std::result::Result<TaskKey, Problems> {
+        let (scenario, goal) = self.scenario(measurement, jobs, 1, 0)?;
+        Ok(key(&scenario, goal, measure::uncounted(measurement)))
+    }
 }
 
 /// The tasks of a measurement: for each seed, for each point, its value on the sweep and the task's index.
 type Taken = Vec<Vec<(Option<f64>, usize)>>;
 
 /// What the rows of the whole ledger ask of a point, so that a row's figure does not depend on which others are run.
-type Demand = BTreeMap<String, u64>;
+type Demand = BTreeMap<TaskKey, u64>;
 
-/// What makes two points the same run: all but seed and number of I/Os, and no names.
-fn key(measurement: &Measurement, jobs: &[Job]) -> String {
-    let jobs: Vec<Job> = jobs
-        .iter()
-        .map(|job| Job {
-            name: String::new(),
-            as_written: Vec::new(),
-            ..job.clone()
-        })
-        .collect();
-    let act = match &measurement.work {
-        Work::Act(act) => Some(act),
-        Work::Fio { .. } => None,
-    };
-    format!(
-        "{} {:?} {:?} {} {:?} {jobs:?} {act:?}",
-        measurement.drive,
-        measurement.set,
-        measurement.state,
-        measurement.host,
-        measurement.host_set
-    )
+fn key(scenario: &Scenario, goal: Goal, uncounted: usize) -> TaskKey {
+    (scenario.key(), format!("{goal:?} {uncounted}"))
 }
 
 /// The figures that rows ask of each measurement of a file.
@@ -262,7 +316,7 @@ fn wanted<'a>(rows: impl Iterator<Item = &'a Row>) -> BTreeMap<&'a str, BTreeSet
     wanted
 }
 
-fn demand(files: &[File]) -> std::result::Result<Demand, Problems> {
+fn demand(files: &[File], machines: &mut Machines) -> std::result::Result<Demand, Problems> {
     let mut demand = Demand::new();
     for file in files {
         let wanted = wanted(file.rows.iter());
@@ -275,7 +329,9 @@ fn demand(files: &[File]) -> std::result::Result<Demand, Problems> {
                 .filter_map(|name| RunFigure::named(name).ok())
                 .collect();
             for (_, jobs) in jobs_of_points(measurement)? {
-                let ios = demand.entry(key(measurement, &jobs)).or_default();
+                let ios = demand
+                    .entry(machines.point(measurement, &jobs)?)
+                    .or_default();
                 *ios = (*ios).max(ios_for(measurement, &jobs, &figures));
             }
         }
@@ -283,20 +339,23 @@ fn demand(files: &[File]) -> std::result::Result<Demand, Problems> {
     Ok(demand)
 }
 
-impl Bench {
+impl Runs {
     /// Plans a measurement for each seed and point.
     fn take(
         &mut self,
         measurement: &Measurement,
         names: &BTreeSet<&str>,
-        demand: &Demand,
+        (machines, demand): (&mut Machines, &Demand),
     ) -> std::result::Result<Taken, Problems> {
         let points = jobs_of_points(measurement)?;
         let mut taken = Taken::new();
         for seed in 1..=measurement.seeds {
             let mut of_seed = Vec::new();
             for (x, jobs) in &points {
-                of_seed.push((*x, self.task(measurement, jobs, seed, names, demand)?));
+                of_seed.push((
+                    *x,
+                    self.task(measurement, jobs, seed, names, (machines, demand))?,
+                ));
             }
             taken.push(of_seed);
         }
@@ -309,31 +368,22 @@ impl Bench {
         jobs: &[Job],
         seed: u64,
         names: &BTreeSet<&str>,
-        demand: &Demand,
+        (machines, demand): (&mut Machines, &Demand),
     ) -> std::result::Result<usize, Problems> {
-        let key = key(measurement, jobs);
-        let ios = demand.get(&key).copied().unwrap_or(1);
-        let key = format!("{key} {ios} {seed}");
+        let point = machines.point(measurement, jobs)?;
+        let ios = demand.get(&point).copied().unwrap_or(1);
+        let (scenario, goal) = machines.scenario(measurement, jobs, ios, seed)?;
+        let task = Task {
+            scenario,
+            goal,
+            uncounted: measure::uncounted(measurement),
+            wanted: BTreeMap::new(),
+        };
+        let key = task.key();
         let index = match self.by_key.get(&key) {
             Some(&index) => index,
             None => {
-                let run = match &measurement.work {
-                    Work::Fio { .. } => Run::Jobs(plan(measurement, jobs, ios, seed)?.into()),
-                    Work::Act(act) => {
-                        let plan = act::plan(measurement, act, seed)?.into();
-                        match (act.load, act.over_1ms_percent) {
-                            (Some(_), _) => Run::Act(plan),
-                            (None, Some(percent)) => Run::AtShare(plan, percent),
-                            (None, None) => Run::Score(plan),
-                        }
-                    }
-                };
-                self.tasks.push(Task {
-                    run,
-                    key: key.clone(),
-                    uncounted: uncounted(measurement),
-                    wanted: BTreeMap::new(),
-                });
+                self.tasks.push(task);
                 self.by_key.insert(key, self.tasks.len() - 1);
                 self.tasks.len() - 1
             }
@@ -347,16 +397,17 @@ impl Bench {
     }
 }
 
-/// Runs the selected rows; `progress` is called now and then with the share of all that is done.
+/// Runs the selected rows; `go_on` is told the share of all that is done, now and then; rows of runs that are
+/// stopped are of what there is.
 ///
 /// # Errors
 /// The selection names rows that are not there, or a measurement does not load.
 pub fn reproduce(
     files: &[File],
     selection: &Selection,
-    progress: &(dyn Fn(f64) + Sync),
+    go_on: GoOn<'_>,
 ) -> std::result::Result<Reproduction, Problems> {
-    reproduce_with(files, selection, &Memory::default(), progress)
+    reproduce_with(files, selection, &Memory::default(), go_on)
 }
 
 /// As [`reproduce`], without the runs that are remembered.
@@ -367,11 +418,12 @@ pub(crate) fn reproduce_with(
     files: &[File],
     selection: &Selection,
     memory: &Memory,
-    progress: &(dyn Fn(f64) + Sync),
+    go_on: GoOn<'_>,
 ) -> std::result::Result<Reproduction, Problems> {
     selection.problems(files).or(())?;
-    let demand = demand(files)?;
-    let mut bench = Bench::default();
+    let mut machines = Machines::default();
+    let demand = demand(files, &mut machines)?;
+    let mut runs = Runs::default();
     let mut taken: Vec<BTreeMap<&str, Taken>> = Vec::new();
     for file in files {
         let rows = file.rows.iter().filter(|row| selection.takes(&row.id));
@@ -379,15 +431,13 @@ pub(crate) fn reproduce_with(
         let mut of_file = BTreeMap::new();
         for measurement in &file.measurements {
             if let Some(names) = wanted.get(&*measurement.name) {
-                let tasks = bench.take(measurement, names, &demand)?;
+                let tasks = runs.take(measurement, names, (&mut machines, &demand))?;
                 of_file.insert(&*measurement.name, tasks);
             }
         }
         taken.push(of_file);
     }
-    let figures = in_parallel(&bench.tasks, progress, |task, progress| {
-        memory.of(task, progress)
-    });
+    let figures = in_parallel(&runs.tasks, go_on, |task, go_on| memory.of(task, go_on));
     let mut results = Vec::new();
     for (file, taken) in files.iter().zip(&taken) {
         let drives = sheets(file)?;
@@ -400,7 +450,7 @@ pub(crate) fn reproduce_with(
         results,
         not_reproduced,
         pending,
-        runs: bench.tasks.len(),
+        runs: runs.tasks.len(),
     })
 }
 

@@ -11,7 +11,7 @@ use model::media::{DriveConfig, Medium};
 use super::measure::{measurement, series};
 use super::results::{Measurement, Series, rounded};
 use super::run::{Runner, Task, jobs, rate_of};
-use lab::Plan;
+use lab::{Bench, Work};
 use statistics::{ROUNDS, steady_state};
 use text::digits::{digits, duration};
 use text::problem::Problems;
@@ -131,16 +131,11 @@ impl Runner<'_> {
         seed: u64,
         (text, every): (String, Span),
     ) -> Result<(Measurement, f64), Problems> {
-        let plan = Plan {
-            drive: scaled.drive.clone(),
-            state: task.spec.state,
-            host: self.request.host_of(task.drive),
-            jobs: jobs(&task.spec.name, &text)?,
-            seed,
-            series_every: every,
-        };
-        let mut bench = self.simulator.bench(&plan.drive, plan.state, seed);
-        let outcome = bench.simulate(&plan)?;
+        let machine = self.request.machine_of(task.drive);
+        let machine = machine.with_drive(scaled.drive.clone());
+        let work = Work::Jobs(jobs(&task.spec.name, &text)?);
+        let mut bench = Bench::new(self.lab, &machine, task.spec.state, seed);
+        let outcome = bench.run(work, seed, every)?;
         let mut result = measurement(&[&outcome], task.spec.keep);
         result.job = text;
         if every > Span::ZERO {

@@ -20,14 +20,13 @@ mod verdict;
 
 pub use chapters::{METHOD, sections, spreads, sweeps};
 pub use results::Review;
-pub use run::{Event, Listener, OnBench, Simulator, seed_of};
+pub use run::{Event, Listener, seed_of};
 pub use suite::{Effort, Suite};
 
-use model::media::{DriveConfig, Precondition};
+use std::sync::Arc;
 
 use catalogue::{DriveSheet, Figure, HostSheet, Kind, Settings};
-use lab::replay::{ReplayPlan, replay};
-use lab::{Bench, Outcome, Plan};
+use lab::{Lab, Machine};
 use results::{BAND_EDGES, DriveFacts, HostFacts, VERSION, percentile_grid, rounded};
 use text::problem::{Problem, Problems};
 use workload::job::Job;
@@ -72,7 +71,7 @@ pub enum Workload {
     /// Jobs of a job file.
     Jobs(Vec<Job>),
     /// A trace, replayed as recorded; addresses beyond a drive are folded into it.
-    Trace(Trace),
+    Trace(Arc<Trace>),
 }
 
 impl Request {
@@ -83,31 +82,9 @@ impl Request {
         format.map_or(512, |format| format.data)
     }
 
-    /// The host as this drive sees it: it has as many queue pairs as the drive offers.
-    fn host_of(&self, drive: usize) -> model::host::HostConfig {
-        let mut host = self.host.config.clone();
-        host.io_queues = self.drives[drive].io_queues;
-        host
-    }
-}
-
-/// The real simulator.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Virtual;
-
-impl Simulator for Virtual {
-    fn bench(&self, drive: &DriveConfig, state: Precondition, seed: u64) -> Box<dyn OnBench> {
-        Box::new(Bench::new(drive, state, seed))
-    }
-
-    fn replay(&self, trace: &Trace, plan: &ReplayPlan) -> Result<Outcome, Problems> {
-        replay(trace, plan, &|_| {}).map(|replayed| replayed.outcome)
-    }
-}
-
-impl OnBench for Bench {
-    fn simulate(&mut self, plan: &Plan) -> Result<Outcome, Problems> {
-        Bench::simulate(self, plan, &|_| {})
+    /// The drive in its host.
+    fn machine_of(&self, drive: usize) -> Machine {
+        Machine::new(&self.drives[drive], &self.host)
     }
 }
 
@@ -148,20 +125,16 @@ pub fn check(request: &Request) -> Result<(), Problems> {
     problems.or(())
 }
 
-/// Runs the review on all cores.
+/// Runs the review in a laboratory, on all cores.
 ///
 /// # Errors
 /// As [`check`], which comes first.
-pub fn review(
-    request: &Request,
-    simulator: &dyn Simulator,
-    listener: Listener<'_>,
-) -> Result<Review, Problems> {
+pub fn review(request: &Request, lab: &Lab, listener: Listener<'_>) -> Result<Review, Problems> {
     check(request)?;
     let runner = run::Runner {
         request,
         effort: request.effort,
-        simulator,
+        lab,
         listener,
     };
     let chapters = chapters::run(&runner)?;

@@ -8,9 +8,9 @@
 
 use super::measure::{Keep, measurement};
 use super::results::{Across, Figures, Measurement};
-use super::run::{OnBench, Runner, Task, rate_of, time_for};
+use super::run::{Runner, Task, rate_of, time_for};
 use super::suite::PointSpec;
-use lab::Outcome;
+use lab::{Bench, Outcome};
 use model::Span;
 use text::problem::Problems;
 
@@ -24,7 +24,7 @@ impl Runner<'_> {
     /// A point of fixed conditions.
     pub(super) fn until_known(
         &self,
-        bench: &mut dyn OnBench,
+        bench: &mut Bench<'_>,
         task: &Task<'_>,
     ) -> Result<Measurement, Problems> {
         let spec = task.spec;
@@ -84,7 +84,7 @@ impl Runner<'_> {
     }
 
     /// I/Os a second, from a pilot where nobody sets them.
-    fn first_rate(&self, bench: &mut dyn OnBench, task: &Task<'_>) -> Result<f64, Problems> {
+    fn first_rate(&self, bench: &mut Bench<'_>, task: &Task<'_>) -> Result<f64, Problems> {
         if let Some(rate) = task.spec.rate_iops {
             return Ok(rate as f64);
         }
@@ -96,7 +96,7 @@ impl Runner<'_> {
     /// A run of so many I/Os; again with another seed where the rate had been taken for a lower one.
     fn counted(
         &self,
-        bench: &mut dyn OnBench,
+        bench: &mut Bench<'_>,
         task: &Task<'_>,
         name: &str,
         ios: u64,

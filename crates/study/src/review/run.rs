@@ -6,40 +6,16 @@
 //! which drives stand beside. All drives meet the same seeds, that is, the same accesses, but for a run that turns out
 //! too short on a drive: it is made again with another seed.
 
-use model::media::{DriveConfig, Precondition};
 use model::{Span, Stream};
 use rayon::prelude::*;
 
 use super::Request;
 use super::results::{Measurement, Point};
 use super::suite::{Course, Effort, PointSpec};
-use lab::replay::ReplayPlan;
-use lab::{Outcome, Plan};
+use lab::{Bench, Lab, Outcome, Work};
 use text::problem::Problems;
 use workload::fio::{self, Surroundings};
 use workload::job::Job;
-use workload::trace::Trace;
-
-/// What turns plans into outcomes: [`super::Virtual`], or something simpler in a test.
-pub trait Simulator: Sync {
-    /// Prepares a drive, to be put through plans one after the other.
-    fn bench(&self, drive: &DriveConfig, state: Precondition, seed: u64) -> Box<dyn OnBench>;
-
-    /// Replays a trace on a drive.
-    ///
-    /// # Errors
-    /// The trace does not fit the drive.
-    fn replay(&self, trace: &Trace, plan: &ReplayPlan) -> Result<Outcome, Problems>;
-}
-
-/// A prepared drive.
-pub trait OnBench {
-    /// Runs the plan's jobs in the state in which the last run left the drive.
-    ///
-    /// # Errors
-    /// A job does not fit the drive.
-    fn simulate(&mut self, plan: &Plan) -> Result<Outcome, Problems>;
-}
 
 /// What a review tells while it works.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -70,7 +46,7 @@ pub(super) struct Task<'a> {
 pub(super) struct Runner<'a> {
     pub(super) request: &'a Request,
     pub(super) effort: Effort,
-    pub(super) simulator: &'a dyn Simulator,
+    pub(super) lab: &'a Lab,
     pub(super) listener: Listener<'a>,
 }
 
@@ -185,9 +161,10 @@ impl Runner<'_> {
                 Course::UntilSteady => self.until_steady(&task)?,
                 Course::UntilKnown => {
                     let bench = bench.get_or_insert_with(|| {
-                        self.simulator.bench(&sheet.config, spec.state, seed)
+                        let machine = self.request.machine_of(series.drive);
+                        Bench::new(self.lab, &machine, spec.state, seed)
                     });
-                    self.until_known(bench.as_mut(), &task)?
+                    self.until_known(bench, &task)?
                 }
             });
             (self.listener)(Event::Done(&name));
@@ -199,21 +176,14 @@ impl Runner<'_> {
     /// whole blocks of flash without valid pages, and collection would look cheaper than it is.
     pub(super) fn once(
         &self,
-        bench: &mut dyn OnBench,
+        bench: &mut Bench<'_>,
         task: &Task,
         seed: u64,
         text: impl Fn(u64) -> String,
     ) -> Result<(String, Outcome), Problems> {
         let text = text(seed);
-        let plan = Plan {
-            drive: self.request.drives[task.drive].config.clone(),
-            state: task.spec.state,
-            host: self.request.host_of(task.drive),
-            jobs: jobs(&task.spec.name, &text)?,
-            seed,
-            series_every: Span::ZERO,
-        };
-        Ok((text, bench.simulate(&plan)?))
+        let work = Work::Jobs(jobs(&task.spec.name, &text)?);
+        Ok((text, bench.run(work, seed, Span::ZERO)?))
     }
 
     pub(super) fn seed(&self, run: &str) -> u64 {

@@ -6,7 +6,6 @@
 //! more than [`TOLD`] of what the drive has as it is. Left out: figures that are words or zero, values that make no drive,
 //! figures that matter only together, figures of the host.
 
-use model::Span;
 use model::media::{Medium, Precondition};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -17,7 +16,7 @@ use super::results::{Measurement, rounded};
 use super::run::{Event, Listener};
 use crate::fit::Parameter;
 use catalogue::{DriveSheet, Kind};
-use lab::{Plan, simulate};
+use lab::{Lab, Scenario};
 use text::problem::Problems;
 use workload::job::{BlockSizes, Job, Mix};
 
@@ -95,7 +94,7 @@ const HEADLINES: [Headline; 7] = [
 ];
 
 impl Headline {
-    fn plan(&self, request: &Request, drive: usize, sheet: &DriveSheet) -> Plan {
+    fn scenario(&self, request: &Request, drive: usize, sheet: &DriveSheet) -> Scenario {
         let large = self.bytes > 4096;
         let threads = if large { 1 } else { self.depth.min(4) };
         let ios = if large { IOS / 8 } else { IOS };
@@ -115,14 +114,9 @@ impl Headline {
             loops: 1000,
             ..Job::default()
         };
-        Plan {
-            drive: sheet.config.shrunk(BYTES),
-            state: Precondition::Steady,
-            host: request.host_of(drive),
-            jobs: vec![job],
-            seed: request.seed,
-            series_every: Span::ZERO,
-        }
+        let machine = request.machine_of(drive);
+        let machine = machine.with_drive(sheet.config.shrunk(BYTES));
+        Scenario::jobs(machine, Precondition::Steady, vec![job], request.seed)
     }
 }
 
@@ -151,12 +145,13 @@ pub struct Moved {
 pub fn sensitivity(
     request: &Request,
     names: &[String],
+    lab: &Lab,
     listener: Listener<'_>,
 ) -> Result<Vec<Vec<Moved>>, Problems> {
     let labels = super::labels(&request.drives);
     let bases: Vec<[f64; HEADLINES.len()]> = (0..names.len())
         .into_par_iter()
-        .map(|drive| headlines(request, drive, &request.drives[drive]))
+        .map(|drive| headlines(lab, request, drive, &request.drives[drive]))
         .collect::<Result<_, _>>()?;
     let of_drive = |drive: usize| {
         let sheet = &request.drives[drive];
@@ -174,7 +169,7 @@ pub fn sensitivity(
                 let name = format!("{} {}", sheet.id, parameter.key);
                 listener(Event::Begun(&name));
                 let ends = [1.0 / FACTOR, FACTOR]
-                    .map(|factor| at(request, drive, &names[drive], parameter, factor));
+                    .map(|factor| at((lab, request), drive, &names[drive], parameter, factor));
                 listener(Event::Done(&name));
                 moved(&bases, drive, parameter, ends, &labels)
             })
@@ -236,7 +231,7 @@ pub(super) fn words(label: &str, assumed: usize, moved: &[Moved]) -> String {
 
 /// The headlines with a parameter moved; `None` where that is no drive, or the same one.
 fn at(
-    request: &Request,
+    (lab, request): (&Lab, &Request),
     drive: usize,
     name: &str,
     parameter: &Parameter,
@@ -249,18 +244,18 @@ fn at(
     let mut settings = request.settings.clone();
     settings.figures.push((parameter.key.clone(), words));
     let sheet = catalogue::drive_as(name, &settings).ok()?;
-    headlines(request, drive, &sheet).ok()
+    headlines(lab, request, drive, &sheet).ok()
 }
 
 fn headlines(
+    lab: &Lab,
     request: &Request,
     drive: usize,
     sheet: &DriveSheet,
 ) -> Result<[f64; HEADLINES.len()], Problems> {
     let mut found = [f64::NAN; HEADLINES.len()];
     for (found, headline) in found.iter_mut().zip(&HEADLINES) {
-        let plan = headline.plan(request, drive, sheet);
-        let outcome = simulate(&plan, &|_| {})?;
+        let outcome = lab.run(&headline.scenario(request, drive, sheet))?;
         *found = (headline.of)(&measurement(&[&outcome], Keep::default())).unwrap_or(f64::NAN);
     }
     Ok(found)

@@ -1,6 +1,7 @@
 //! What a run of ACT is told, and what follows from it.
 
 use model::Span;
+use serde::{Deserialize, Serialize};
 
 /// Bytes that the rounding of records is counted in: version 3, version 6.
 const RECORD_UNIT: [u32; 2] = [128, 16];
@@ -9,7 +10,7 @@ const RECORD_UNIT: [u32; 2] = [128, 16];
 pub const LARGEST_RATE: u32 = 20_000_000;
 
 /// Whose threads read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Generation {
     /// Version 3: transaction queues with threads of their own.
     Queues {
@@ -61,7 +62,7 @@ impl Generation {
 
 /// A configuration file's content. Valid when made by [`super::from_text`] or [`Config::load`]; a rate of reads may be
 /// zero only if there are writes.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Config {
     /// What the log calls the drive.
     pub device: String,

@@ -29,11 +29,13 @@ mod systor;
 mod tencent;
 mod vscsi;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use model::{Op, Span};
+use serde::{Deserialize, Serialize};
 
 pub use csv::Columns;
 pub use record::{Record, Request};
@@ -71,11 +73,12 @@ impl Default for Options {
 }
 
 /// What a file holds: requests sorted by arrival.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trace {
     /// The file, as the user named it.
     pub origin: String,
     /// Its format.
+    #[serde(with = "by_name")]
     pub format: &'static Format,
     /// The requests, by arrival; those that arrive together in the order of the file. The first arrives at 0.
     pub records: Vec<Record>,
@@ -88,11 +91,44 @@ pub struct Trace {
     /// Requests to volumes other than the one asked for.
     pub other_volumes: u64,
     /// What else was seen, and how often.
-    pub notes: Vec<(&'static str, u64)>,
+    pub notes: Vec<(Cow<'static, str>, u64)>,
     /// For finding a record in its file again.
+    #[serde(skip)]
     source: Option<Box<(PathBuf, Options)>>,
     /// Arrival of the first request while reading.
     first_arrival: u64,
+}
+
+/// Two traces are the same if they ask the same and say the same of themselves, wherever they were read.
+impl PartialEq for Trace {
+    fn eq(&self, other: &Trace) -> bool {
+        let own = |trace: &Trace| (trace.timed, trace.in_order, trace.other_volumes);
+        own(self) == own(other)
+            && self.origin == other.origin
+            && self.format == other.format
+            && self.volumes == other.volumes
+            && self.notes == other.notes
+            && self.records == other.records
+    }
+}
+
+/// A format written down as its name.
+mod by_name {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Format;
+
+    pub(super) fn serialize<S: Serializer>(format: &&Format, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(format.name)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<&'static Format, D::Error> {
+        let name = String::deserialize(from)?;
+        Format::named(&name).ok_or_else(|| D::Error::custom(format!("no format of traces: {name}")))
+    }
 }
 
 /// One format of traces.

@@ -1,6 +1,7 @@
 //! One request of a trace, in 24 bytes, so that hundreds of millions fit in memory.
 
 use model::{Op, Span};
+use serde::{Deserialize, Serialize};
 
 /// Bits of a record's arrival: 36 years in nanoseconds.
 const ARRIVAL_BITS: u32 = 60;
@@ -16,7 +17,7 @@ const NO_LATENCY: u32 = u32::MAX;
 const COARSE: u32 = 1 << 31;
 
 /// One request.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Operation in 3 bits, force unit access in 1, arrival in 60.
     when: u64,

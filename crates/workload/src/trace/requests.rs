@@ -1,5 +1,6 @@
 //! Where the formats put what they read: numbered volumes, times from the first request on, sorted at the end.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -59,7 +60,7 @@ pub(super) struct Requests<'a> {
     latest: u64,
     sorted: bool,
     other_volumes: u64,
-    notes: Vec<(&'static str, u64)>,
+    notes: Vec<(Cow<'static, str>, u64)>,
     timed: bool,
     /// A request (as in the finished trace) whose place in the file is asked for.
     pub(super) sought: Option<Record>,
@@ -237,7 +238,7 @@ impl<'a> Requests<'a> {
     pub(super) fn note(&mut self, what: &'static str) {
         match self.notes.iter_mut().find(|(known, _)| *known == what) {
             Some((_, count)) => *count += 1,
-            None => self.notes.push((what, 1)),
+            None => self.notes.push((Cow::Borrowed(what), 1)),
         }
     }
 
@@ -268,6 +269,6 @@ pub(super) struct AllRequests {
     pub volumes: Vec<String>,
     pub in_order: bool,
     pub other_volumes: u64,
-    pub notes: Vec<(&'static str, u64)>,
+    pub notes: Vec<(Cow<'static, str>, u64)>,
     pub timed: bool,
 }

@@ -24,13 +24,11 @@ pub(super) struct Queues {
 impl Queues {
     /// For these cores. Queues are spread over all cores evenly, as Linux does; a guest has a virtual controller's queues.
     pub(super) fn new(used: &[u16], config: &HostConfig) -> Queues {
-        let enough = config.io_queues == 0 || config.cores <= config.io_queues;
-        let each = |&core: &u16| {
-            if enough || config.hypervisor.is_some() {
-                core
-            } else {
-                (u32::from(core) * u32::from(config.io_queues) / u32::from(config.cores)) as u16
+        let each = |&core: &u16| match config.io_queues.map(u16::from) {
+            Some(queues) if config.cores > queues && config.hypervisor.is_none() => {
+                (u32::from(core) * u32::from(queues) / u32::from(config.cores)) as u16
             }
+            Some(_) | None => core,
         };
         let of: Vec<u16> = used.iter().map(each).collect();
         let mut distinct = of.clone();

@@ -8,6 +8,7 @@ use crate::time::Span;
 
 /// A NAND drive. [`NandConfig::check`] says whether it can be.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NandConfig {
     /// The array.
     pub geometry: Geometry,
@@ -39,6 +40,7 @@ pub struct NandConfig {
 
 /// Times of the medium.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timing {
     /// Sensing a page into the die's register (tR), mean over the pages of a block.
     pub read: Span,
@@ -66,6 +68,7 @@ pub struct Timing {
 
 /// Suspension of a program or erase so that a read need not wait for its end.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Suspend {
     /// From the wish to read until the die can sense.
     pub latency: Span,
@@ -77,6 +80,7 @@ pub struct Suspend {
 
 /// Controller and link.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Controller {
     /// Time the controller is taken by each read command, and by each sense beyond a command's first. A command that
     /// finds all it wants read ahead has paid for a sense of the reading ahead.
@@ -107,6 +111,7 @@ pub struct Controller {
 
 /// DRAM write buffer.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WriteBuffer {
     /// Bytes of host data it can hold, on their way to the medium included.
     pub bytes: u64,
@@ -118,6 +123,7 @@ pub struct WriteBuffer {
 
 /// Garbage collection.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Collection {
     /// Free blocks of a die from which on it collects.
     pub watermark: Watermark,
@@ -132,6 +138,7 @@ pub struct Collection {
 
 /// Reading ahead.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReadAhead {
     /// How far ahead of a stream to read, bytes.
     pub bytes: u32,
@@ -142,6 +149,7 @@ pub struct ReadAhead {
 /// Pseudo-SLC write cache: free blocks that the host writes with one bit a cell while there are plenty. Idle time moves
 /// their data to ordinary blocks.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SlcCache {
     /// Most blocks of each die at a time.
     pub blocks_per_die: u32,
@@ -155,6 +163,7 @@ pub struct SlcCache {
 
 /// Patrol reads, refresh and other duties of one die, at random times.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Refresh {
     /// Mean time between two on one die.
     pub every: Span,
@@ -164,6 +173,7 @@ pub struct Refresh {
 
 /// Pauses in taking writes while firmware saves its tables.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Housekeeping {
     /// 4 KiB units written between two pauses.
     pub every_units: u64,
@@ -173,6 +183,7 @@ pub struct Housekeeping {
 
 /// Power and energy.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Power {
     /// Watts without work.
     pub idle: f64,

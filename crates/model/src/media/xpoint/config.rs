@@ -16,6 +16,7 @@ pub const MAX_TABLE_PLACES: u32 = 1 << 16;
 
 /// What an XPoint drive is made of. The catalogue makes it; [`XPointConfig::problems`] names what cannot be.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct XPointConfig {
     /// Bytes a host can address.
     pub bytes: u64,
@@ -47,6 +48,7 @@ pub struct XPointConfig {
 
 /// Times and rates of an XPoint drive.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timing {
     /// Doorbell, fetch of the command and posting of its completion: constant, so it is all counted on the way in.
     pub link: Span,
@@ -89,6 +91,7 @@ pub struct Timing {
 
 /// Background reads and rewrites that keep data from fading.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Refresh {
     /// Units refreshed at a time, during which their group of dies serves nobody else.
     pub batch_units: u32,
@@ -102,6 +105,7 @@ pub struct Refresh {
 
 /// Moving data that stays in place, so that all of the medium wears alike.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Levelling {
     /// Mean number of unit writes to a group of dies between two moves in it; 0 for never.
     pub writes_per_move: u32,
@@ -111,6 +115,7 @@ pub struct Levelling {
 
 /// Correction of errors beyond what is done in passing. It always succeeds: lost data is not modelled.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Recovery {
     /// Mean number of unit reads between two that need it; 0 for never.
     pub reads_per_recovery: u32,
@@ -120,6 +125,7 @@ pub struct Recovery {
 
 /// Power.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Power {
     /// Watts without work.
     pub idle_watts: f64,
@@ -135,6 +141,7 @@ pub struct Power {
 
 /// Endurance.
 #[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Wear {
     /// Bytes the host may write in the drive's life.
     pub endurance_bytes: u64,

@@ -1,6 +1,7 @@
 //! The user's own jobs and traces, on drives in steady state.
 
-use model::Span;
+use std::sync::Arc;
+
 use model::host::Engine;
 use model::media::Precondition;
 use rayon::prelude::*;
@@ -11,10 +12,9 @@ use crate::review::measure::{Keep, measurement};
 use crate::review::results::{Point, Settings};
 use crate::review::run::{Event, Runner, seed_of};
 use crate::review::{Workload, Yours};
-use lab::replay::ReplayPlan;
-use lab::{Outcome, Plan, ThreadOutcome};
+use lab::{Outcome, Scenario, ThreadOutcome, TraceReplay, Work};
 use text::problem::Problems;
-use workload::replay::{Beyond, Pace};
+use workload::replay::Beyond;
 
 const ID: &str = "yours";
 
@@ -87,38 +87,17 @@ impl Runner<'_> {
         let seed = seed_of(self.request.seed, &yours.source);
         let name = format!("{} {}", sheet.id, yours.source);
         (self.listener)(Event::Begun(&name));
-        let state = Precondition::Steady;
-        let host = self.request.host_of(drive);
-        let outcome = match &yours.workload {
-            Workload::Jobs(jobs) => {
-                let plan = Plan {
-                    drive: sheet.config.clone(),
-                    state,
-                    host,
-                    jobs: jobs.clone(),
-                    seed,
-                    series_every: Span::ZERO,
-                };
-                self.simulator
-                    .bench(&plan.drive, state, seed)
-                    .simulate(&plan)
-            }
-            Workload::Trace(trace) => {
-                let plan = ReplayPlan {
-                    name: sheet.id.clone(),
-                    drive: sheet.config.clone(),
-                    state,
-                    host,
-                    engine: Engine::default(),
-                    threads: None,
-                    pace: Pace::of(trace),
-                    beyond: Beyond::Wrap,
-                    seed,
-                    series_every: Span::ZERO,
-                };
-                self.simulator.replay(trace, &plan)
-            }
+        let work = match &yours.workload {
+            Workload::Jobs(jobs) => Work::Jobs(jobs.clone()),
+            Workload::Trace(trace) => Work::Trace(TraceReplay {
+                beyond: Beyond::Wrap,
+                engine: Engine::default(),
+                ..TraceReplay::new(Arc::clone(trace))
+            }),
         };
+        let machine = self.request.machine_of(drive);
+        let scenario = Scenario::new(machine, Precondition::Steady, work, seed);
+        let outcome = self.lab.run(&scenario);
         (self.listener)(Event::Done(&name));
         outcome
     }

@@ -1,0 +1,7 @@
+//! Aerospike's certification test: what it is, its verdict, and its score.
+
+mod score;
+pub(crate) mod tested;
+
+pub use score::{Score, at_load, at_share, score, tested};
+pub use tested::{ActTest, LIMITS, Reason, Tested};

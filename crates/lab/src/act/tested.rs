@@ -1,0 +1,250 @@
+//! What Aerospike's test is, what came out of a run of it, and its verdict by the test's rules.
+//!
+//! 0.1 % take 64 ms. Beside these a run fails if it does not do the work it stands for: large reads, large writes or
+//! requests at less than 99 % of their rate. The program itself sees that only when a thread is ten seconds late, which
+//! a run of seconds never is; version 3.0 did not look at all.
+
+use std::fmt;
+
+use model::Span;
+use serde::{Deserialize, Serialize};
+use statistics::{AnatomyBands, Histogram};
+use text::digits::digits;
+use workload::act::{Buckets, Config, Interval, KINDS, Kind, Stop};
+
+/// Most reads, in percent, that may take 2^n milliseconds or more: (n, percent).
+pub const LIMITS: [(usize, f64); 3] = [(0, 5.0), (3, 1.0), (6, 0.1)];
+
+/// The part of a rate that counts as keeping it up.
+const KEPT_UP: f64 = 0.99;
+
+/// The test, and by what it is judged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ActTest {
+    /// The test.
+    pub config: Config,
+    /// Run before counting begins.
+    pub warm_up: Span,
+    /// The verdict looks at slices of this length; the whole run where that is shorter.
+    pub slice: Span,
+    /// Whether large blocks may come at less than their rate: version 3.0, of 2017, did not look.
+    pub latency_only: bool,
+}
+
+/// What only this test has of an [`Outcome`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tested {
+    /// The test.
+    pub config: Config,
+    /// By [`Kind`].
+    pub latencies: [Histogram; KINDS],
+    /// Where the time of reads went, by band of latency; time in ACT's queues is [`model::Part::QueueSlot`].
+    pub bands: AnatomyBands,
+    /// Report intervals, the last perhaps unfinished.
+    pub intervals: Vec<Interval>,
+    /// Requests made in the counted time.
+    pub requests: u64,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// Length of the counted time.
+    pub counted: Span,
+    /// Why the test ended itself early, and when after counting began.
+    pub stopped: Option<(Span, Stop)>,
+    /// Run before counting began.
+    pub warm_up: Span,
+    /// Length of a slice.
+    pub slice: Span,
+    /// As in [`ActTest`].
+    pub latency_only: bool,
+}
+
+/// Why a run fails.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Reason {
+    /// In some slice too many reads were this slow.
+    Slow {
+        /// Milliseconds.
+        ms: u64,
+        /// Percent that took as long or longer.
+        percent: f64,
+    },
+    /// I/Os of this kind came at less than their rate.
+    Behind {
+        /// Which.
+        kind: Kind,
+        /// A second.
+        achieved: f64,
+        /// A second.
+        asked: f64,
+    },
+    /// Fewer requests were made than asked for: ACT's host is too slow, not the drive.
+    Generator {
+        /// A second.
+        achieved: f64,
+        /// A second.
+        asked: f64,
+    },
+    /// ACT ended the test.
+    Stopped(Stop),
+    /// I/Os failed.
+    Errors(u64),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Slow { ms, percent } => write!(f, "{percent:.2} % of reads over {ms} ms"),
+            Reason::Behind {
+                kind,
+                achieved,
+                asked,
+            } => {
+                let what = match kind {
+                    Kind::LargeRead => "large reads",
+                    Kind::LargeWrite => "large writes",
+                    Kind::Write => "writes",
+                    Kind::Read | Kind::RawRead => "reads",
+                };
+                let (achieved, asked) = (digits(*achieved), digits(*asked));
+                write!(f, "{achieved} {what}/s of {asked}")
+            }
+            Reason::Generator { achieved, asked } => {
+                let (achieved, asked) = (digits(*achieved), digits(*asked));
+                write!(
+                    f,
+                    "ACT made {achieved} requests/s of {asked}: the host is the limit"
+                )
+            }
+            Reason::Stopped(Stop::TooManyQueued) => write!(f, "too many requests in queues"),
+            Reason::Stopped(Stop::RequestsLag) => write!(f, "service threads cannot keep up"),
+            Reason::Stopped(Stop::LargeReadsLag) => write!(f, "large reads cannot keep up"),
+            Reason::Stopped(Stop::LargeWritesLag) => write!(f, "large writes cannot keep up"),
+            Reason::Errors(count) => write!(f, "{count} I/Os failed"),
+        }
+    }
+}
+
+impl Tested {
+    /// Latencies of one kind.
+    pub fn latency(&self, kind: Kind) -> &Histogram {
+        &self.latencies[kind as usize]
+    }
+
+    /// I/Os of one kind a second.
+    pub fn rate(&self, kind: Kind) -> f64 {
+        self.latency(kind).count() as f64 / self.counted.seconds().max(1e-9)
+    }
+
+    /// I/Os of one kind that the configuration asks for, a second.
+    pub fn asked(&self, kind: Kind) -> f64 {
+        match kind {
+            Kind::Read | Kind::RawRead => f64::from(self.config.record_reads_per_second()),
+            Kind::LargeRead => self.config.large_reads_per_second(),
+            Kind::LargeWrite => self.config.large_writes_per_second(),
+            Kind::Write => f64::from(self.config.record_writes_per_second()),
+        }
+    }
+
+    /// Percent of all reads that took 2^`power` milliseconds or more.
+    pub fn percent_over(&self, power: usize) -> f64 {
+        let mut all = Buckets::default();
+        for interval in &self.intervals {
+            all.merge(&interval.kinds[Kind::Read as usize]);
+        }
+        percent(&all, power)
+    }
+
+    /// By whole slice: percent of reads that took 2^n milliseconds or more, for n from 0 to 6.
+    pub fn slices(&self) -> Vec<[f64; 7]> {
+        let every = self.config.report_interval.ns().max(1);
+        let whole = (self.counted.ns() / every).max(1) as usize;
+        let in_slice = (self.slice.ns().div_ceil(every) as usize).clamp(1, whole);
+        let intervals = &self.intervals[..self.intervals.len().min(whole)];
+        let slices = intervals.chunks(in_slice);
+        // As ACT's analysis does, an unfinished slice at the end is left out.
+        let slices = slices.filter(|slice| slice.len() == in_slice || whole < in_slice);
+        slices
+            .map(|slice| {
+                let mut sum = Buckets::default();
+                for interval in slice {
+                    sum.merge(&interval.kinds[Kind::Read as usize]);
+                }
+                std::array::from_fn(|power| percent(&sum, power))
+            })
+            .collect()
+    }
+
+    /// The worst of all slices.
+    pub fn worst(&self) -> [f64; 7] {
+        let mut worst = [0.0; 7];
+        for slice in self.slices() {
+            for (worst, percent) in worst.iter_mut().zip(slice) {
+                *worst = f64::max(*worst, percent);
+            }
+        }
+        worst
+    }
+
+    /// Why it fails; it passes if there is no reason.
+    pub fn fails(&self) -> Vec<Reason> {
+        let mut reasons = Vec::new();
+        if let Some((_, stop)) = self.stopped {
+            reasons.push(Reason::Stopped(stop));
+        }
+        let worst = self.worst();
+        for (power, limit) in LIMITS {
+            if worst[power] >= limit {
+                reasons.push(Reason::Slow {
+                    ms: 1 << power,
+                    percent: worst[power],
+                });
+            }
+        }
+        let seconds = self.counted.seconds().max(1e-9);
+        // One I/O more or less at each end does not count.
+        let behind =
+            |achieved: f64, asked: f64| (achieved * seconds + 2.0) < KEPT_UP * asked * seconds;
+        for kind in [Kind::LargeRead, Kind::LargeWrite] {
+            let (achieved, asked) = (self.rate(kind), self.asked(kind));
+            if !self.latency_only && behind(achieved, asked) {
+                reasons.push(Reason::Behind {
+                    kind,
+                    achieved,
+                    asked,
+                });
+            }
+        }
+        let asked = f64::from(self.config.requests_per_second());
+        let made = self.requests as f64 / seconds;
+        if behind(made, asked) {
+            reasons.push(if self.config.has_queues() {
+                Reason::Generator {
+                    achieved: made,
+                    asked,
+                }
+            } else {
+                Reason::Behind {
+                    kind: Kind::Read,
+                    achieved: made,
+                    asked,
+                }
+            });
+        }
+        if self.errors > 0 {
+            reasons.push(Reason::Errors(self.errors));
+        }
+        reasons
+    }
+
+    /// Whether it passes.
+    pub fn passes(&self) -> bool {
+        self.fails().is_empty()
+    }
+}
+
+fn percent(buckets: &Buckets, power: usize) -> f64 {
+    match buckets.total() {
+        0 => 0.0,
+        total => buckets.over(power) as f64 * 100.0 / total as f64,
+    }
+}

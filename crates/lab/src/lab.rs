@@ -1,0 +1,226 @@
+//! The laboratory: runs scenarios, alone, many on all cores, or one after the other on a drive on a bench; tells how far
+//! it is; stops when told to.
+//!
+//! It keeps drives that have served, for their memory: what large tables ask of the operating system would take longer
+//! than many a run. Never more at a time, with those in use, than it was made for. Which drive a run is given changes
+//! no outcome.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use model::Drive;
+use model::media::{DriveConfig, MediumDrive};
+use text::problem::Problems;
+
+use crate::outcome::Outcome;
+use crate::progress::{GoOn, cores, in_parallel, to_the_end};
+use crate::scenario::Scenario;
+use crate::work::run_on;
+
+/// What stands in for the simulation: is told the scenario, on which bench if it is on one, and how to simulate it.
+pub type StandIn = dyn Fn(
+        &Scenario,
+        Option<u64>,
+        &mut dyn FnMut() -> Result<Outcome, Problems>,
+    ) -> Result<Outcome, Problems>
+    + Send
+    + Sync;
+
+/// A laboratory.
+pub struct Lab {
+    pool: Mutex<Pool>,
+    /// Drives at a time, in use or kept.
+    most: usize,
+    stand_in: Option<Box<StandIn>>,
+    benches: AtomicU64,
+}
+
+/// Drives that have served.
+#[derive(Default)]
+struct Pool {
+    /// The last one used last, each with what it was made of.
+    kept: Vec<(DriveConfig, Drive)>,
+    in_use: usize,
+}
+
+impl Default for Lab {
+    fn default() -> Lab {
+        Lab::new()
+    }
+}
+
+impl std::fmt::Debug for Lab {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lab")
+            .field("most", &self.most)
+            .field("kept", &self.kept())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lab {
+    /// A laboratory that has a drive for each core.
+    pub fn new() -> Lab {
+        Lab::with_drives(cores())
+    }
+
+    /// A laboratory that keeps drives only while it has no more than so many, in use or kept.
+    pub fn with_drives(most: usize) -> Lab {
+        Lab {
+            pool: Mutex::default(),
+            most,
+            stand_in: None,
+            benches: AtomicU64::new(0),
+        }
+    }
+
+    /// A laboratory where something else stands in for the simulation, or looks on: for tests of what uses one.
+    pub fn with_stand_in(
+        stand_in: impl Fn(
+            &Scenario,
+            Option<u64>,
+            &mut dyn FnMut() -> Result<Outcome, Problems>,
+        ) -> Result<Outcome, Problems>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Lab {
+        Lab {
+            stand_in: Some(Box::new(stand_in)),
+            ..Lab::new()
+        }
+    }
+
+    /// Drives that are kept for their memory now.
+    pub fn kept(&self) -> usize {
+        self.pool().kept.len()
+    }
+
+    /// Runs a scenario to its end.
+    ///
+    /// # Errors
+    /// Work that does not fit the drive (offset beyond its end, block larger than the range, ...), all of it at once.
+    pub fn run(&self, scenario: &Scenario) -> Result<Outcome, Problems> {
+        self.run_until(scenario, &to_the_end)
+    }
+
+    /// Runs a scenario until it ends or is stopped.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_until(&self, scenario: &Scenario, go_on: GoOn<'_>) -> Result<Outcome, Problems> {
+        self.stood_in(scenario, None, || {
+            self.with_drive(scenario, |drive| run_on(drive, scenario, go_on))
+        })
+    }
+
+    /// Runs scenarios on all cores; each outcome is that of [`Lab::run_until`], in the order of the scenarios. `go_on`
+    /// is told the share of all that is done.
+    pub fn run_all(
+        &self,
+        scenarios: &[Scenario],
+        go_on: GoOn<'_>,
+    ) -> Vec<Result<Outcome, Problems>> {
+        in_parallel(scenarios, go_on, |scenario, go_on| {
+            self.run_until(scenario, go_on)
+        })
+    }
+
+    /// A number for a bench.
+    pub(crate) fn next_bench(&self) -> u64 {
+        self.benches.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What simulates, or what stands in for it.
+    pub(crate) fn stood_in(
+        &self,
+        scenario: &Scenario,
+        bench: Option<u64>,
+        mut simulate: impl FnMut() -> Result<Outcome, Problems>,
+    ) -> Result<Outcome, Problems> {
+        match &self.stand_in {
+            Some(stand_in) => stand_in(scenario, bench, &mut simulate),
+            None => simulate(),
+        }
+    }
+
+    /// Does something with a drive that is as [`Drive::new`] makes it.
+    fn with_drive<R>(&self, scenario: &Scenario, work: impl FnOnce(&mut Drive) -> R) -> R {
+        let config = scenario.machine.drive();
+        let mut drive = match self.take(config) {
+            Some(used) => used.reset(config, scenario.state, scenario.seed),
+            None => Drive::new(config, scenario.state, scenario.seed),
+        };
+        let result = work(&mut drive);
+        self.put_back(config, drive);
+        result
+    }
+
+    /// A drive that has served: one of this make, or, where no other may be made, the one that nobody has used for the
+    /// longest time.
+    fn take(&self, config: &DriveConfig) -> Option<Drive> {
+        let mut pool = self.pool();
+        pool.in_use += 1;
+        let same = pool.kept.iter().rposition(|(made_of, _)| made_of == config);
+        let full = pool.kept.len() + pool.in_use > self.most && !pool.kept.is_empty();
+        let at = same.or(full.then_some(0))?;
+        Some(pool.kept.remove(at).1)
+    }
+
+    fn put_back(&self, config: &DriveConfig, drive: Drive) {
+        let mut pool = self.pool();
+        pool.in_use -= 1;
+        if pool.kept.len() + pool.in_use < self.most {
+            pool.kept.push((config.clone(), drive));
+        }
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        // Nothing that could panic is done while it is locked.
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+    use model::host::HostConfig;
+    use model::media::Precondition;
+    use workload::job::{Job, Mix};
+
+    /// Scenarios after each other in a laboratory of one drive, which is made of the last one, and each in one of its own.
+    #[test]
+    fn a_run_does_not_depend_on_the_one_before() {
+        let plan = |drive: &str, mix, state, seed| {
+            let drive = catalogue::drive(drive).expect("built in").config;
+            let job = Job {
+                mix,
+                random: true,
+                norandommap: true,
+                iodepth: 4,
+                number_ios: Some(300),
+                ..Job::default()
+            };
+            let machine = Machine::of("", drive, HostConfig::default());
+            Scenario::jobs(machine, state, vec![job], seed)
+        };
+        let steady = Precondition::Steady;
+        let plans = [
+            plan("950pro-256", Mix::Write, steady, 1),
+            plan("950pro-256", Mix::ReadWrite, steady, 1),
+            plan("950pro-256", Mix::Read, steady, 1),
+            plan("950pro-256", Mix::Write, steady, 1),
+            plan("950pro-256", Mix::Write, Precondition::Fresh, 1),
+            plan("optane-memory-16", Mix::Write, steady, 1),
+            plan("950pro-256", Mix::Write, steady, 2),
+        ];
+        let lab = Lab::with_drives(1);
+        for (index, plan) in plans.iter().enumerate() {
+            let together = lab.run(plan).expect("it runs");
+            let alone = Lab::new().run(plan).expect("it runs");
+            assert!(alone == together, "plan {index}");
+        }
+        assert_eq!(lab.kept(), 1);
+    }
+}

@@ -1,0 +1,76 @@
+//! A run of Aerospike's test.
+
+use model::host::Engine;
+use model::{Device, Time};
+use text::problem::Problems;
+use workload::act::Act;
+
+use crate::act::tested::{ActTest, Tested};
+use crate::outcome::{Of, Outcome};
+use crate::play::{on_cores, play};
+use crate::progress::GoOn;
+use crate::scenario::Scenario;
+
+/// Runs the test on a device whose clock begins at zero.
+///
+/// # Errors
+/// The drive is too small for a large block, or has larger sectors than a record may be placed at; or nobody has said
+/// what the test costs on the host.
+pub(crate) fn run(
+    device: impl Device,
+    scenario: &Scenario,
+    test: &ActTest,
+    go_on: GoOn<'_>,
+) -> Result<Outcome, Problems> {
+    let (config, machine) = (&test.config, &scenario.machine);
+    let capacity = device.capacity();
+    if capacity.bytes < 2 * u64::from(config.large_block_bytes) {
+        let what = format!("{} bytes hold no large blocks", capacity.bytes);
+        return Err(Problems::whole(machine.name(), what));
+    }
+    let Some(costs) = machine.costs() else {
+        let what = "the host does not say what Aerospike's test costs there";
+        return Err(Problems::whole(machine.name(), what));
+    };
+    let act = Act::new(
+        config,
+        costs,
+        capacity.bytes,
+        capacity.block,
+        test.warm_up,
+        scenario.seed,
+    );
+    let mut host = machine.host().clone();
+    host.engines[Engine::Sync as usize].application = costs.transaction;
+    let threads = on_cores(&host, (0..act.threads()).map(|_| (Engine::Sync, false)));
+    let count_from = Time::ZERO + test.warm_up;
+    let host = (&host, &*threads, scenario.seed);
+    let played = play(device, host, act, count_from, &|act, now| {
+        go_on(act.share(now))
+    })?;
+    let act = played.workload;
+    let counted = act.counted();
+    let tested = Tested {
+        config: config.clone(),
+        latencies: act.latencies,
+        bands: act.bands,
+        intervals: act.intervals,
+        requests: act.requests,
+        errors: act.errors,
+        counted,
+        stopped: act
+            .stopped
+            .map(|(at, why)| (at.since(count_from.min(at)), why)),
+        warm_up: test.warm_up,
+        slice: test.slice,
+        latency_only: test.latency_only,
+    };
+    Ok(Outcome {
+        threads: Vec::new(),
+        end: played.end,
+        gauges: played.gauges,
+        counted,
+        stopped: played.stopped,
+        of: Of::Act(Box::new(tested)),
+    })
+}

@@ -1,0 +1,30 @@
+//! Each kind of work on a device: one file a kind.
+
+mod act;
+mod jobs;
+mod trace;
+
+use model::Device;
+use text::problem::Problems;
+
+use crate::outcome::Outcome;
+use crate::progress::GoOn;
+use crate::scenario::{Scenario, Work};
+
+pub use trace::SPEEDS;
+
+/// Runs the work of a scenario on a device that is at hand, whose clock begins at zero.
+///
+/// # Errors
+/// All of the work that does not fit it.
+pub(crate) fn run_on(
+    device: impl Device,
+    scenario: &Scenario,
+    go_on: GoOn<'_>,
+) -> Result<Outcome, Problems> {
+    match &scenario.work {
+        Work::Jobs(jobs) => jobs::run(device, scenario, jobs, go_on),
+        Work::Trace(trace) => trace::run(device, scenario, trace, go_on),
+        Work::Act(test) => act::run(device, scenario, test, go_on),
+    }
+}

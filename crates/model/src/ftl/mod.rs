@@ -334,8 +334,8 @@ impl Ftl {
         newest
     }
 
-    /// The logical page that is valid in `slot`, if one is.
-    #[inline]
+    /// The logical page that is valid in `slot`, if one is. Collection asks for every slot of a victim.
+    #[inline(always)]
     pub fn valid_page(&self, slot: Slot) -> Option<Page> {
         if self.stale.is(slot) {
             return None;

@@ -293,14 +293,16 @@ impl Front {
         anatomy.add(Part::Transfer, arrived.since(dispatched));
     }
 
-    /// Sends data of a read, a piece of the command, to the host. The piece that ends last explains the command's time.
+    /// Sends data of a read, a piece of the command, to the host; returns when the last of the command's data are there.
     #[inline]
-    pub(super) fn deliver(&mut self, now: Time, id: CommandId, bytes: u32, times: &Timeline) {
+    pub(super) fn deliver(&mut self, now: Time, id: CommandId, bytes: u32) -> Option<Time> {
         let transfer = Span::per_bytes(self.config.link_ps_per_byte, u64::from(bytes));
         let at = self.link_out.book(now, transfer).1;
-        if !self.piece_done(id) {
-            return;
-        }
+        self.piece_done(id).then_some(at)
+    }
+
+    /// All data of a read are with the host at `at`; the piece that ended last explains the command's time.
+    pub(super) fn delivered(&mut self, at: Time, id: CommandId, times: &Timeline) {
         self.explain_way_down(id, times.dispatched, times.dispatched);
         let latency = self.config.read_latency;
         let anatomy = &mut self.commands[id].anatomy;

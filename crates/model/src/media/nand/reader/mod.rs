@@ -125,8 +125,10 @@ impl Reader {
             self.sense_run(now, segment, &run, shared);
         }
         if ready > 0 {
-            let times = Timeline::of(segment, now);
-            shared.front.deliver(now, segment.id, ready, &times);
+            let front = &mut shared.front;
+            if let Some(at) = front.deliver(now, segment.id, ready) {
+                front.delivered(at, segment.id, &Timeline::of(segment, now));
+            }
         } else {
             // The segment itself counted as a piece; its senses do so now.
             let last = shared.front.piece_done(segment.id);
@@ -334,8 +336,10 @@ impl Reader {
         let sense = shared.array.end_sense(id);
         match sense.purpose {
             Purpose::Read(command) => {
-                let bytes = sense.host_bytes;
-                shared.front.deliver(now, command, bytes, &sense.times);
+                let front = &mut shared.front;
+                if let Some(at) = front.deliver(now, command, sense.host_bytes) {
+                    front.delivered(at, command, &sense.times);
+                }
             }
             Purpose::Merge(command) => shared.front.merged(now, command, &sense.times),
             Purpose::MergeLater => {}
@@ -350,10 +354,12 @@ impl Reader {
                     let waiter = self.waiters[at];
                     self.waiters.release(at);
                     next = waiter.next;
-                    let times = &sense.times;
-                    let times = times.joined(waiter.dispatched, waiter.arrived, now);
-                    let (command, bytes) = (waiter.id, waiter.bytes);
-                    shared.front.deliver(now, command, bytes, &times);
+                    let front = &mut shared.front;
+                    if let Some(at) = front.deliver(now, waiter.id, waiter.bytes) {
+                        let times = &sense.times;
+                        let times = times.joined(waiter.dispatched, waiter.arrived, now);
+                        front.delivered(at, waiter.id, &times);
+                    }
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 mod address;
 mod asked;
-mod connect;
+mod listen;
 mod promise;
 mod sockets;
 mod watch;
@@ -12,25 +12,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
-use live::control::Control;
 use live::faults::Fault;
 use live::floor::Transport;
-use live::metrics::Metrics;
-use live::nbd::Nbd;
-use live::nvme::{self, NvmeTcp};
-use live::{Clock, EventLoop, Lateness, Limits, Served, Switches, VhostUser};
+use live::protocol::{Address, Clients};
+use live::{Clock, EventLoop, Lateness, Limits, Served, Switches};
 use model::{Span, Time};
 use text::problem::{Place, Problem, Problems};
 
 use crate::drive::DriveArgs;
-use crate::failure::{Failure, on_command_line};
+use crate::failure::Failure;
 use crate::seed::SeedArg;
 use crate::size;
 use crate::state::State;
-use address::Address;
 use asked::{Asked, AskedFault};
-use connect::{connect_lines, metrics_line, nvme_lines};
-use sockets::{SocketFile, Sockets};
+use listen::Listen;
+use sockets::{Bound, SocketFile};
 
 /// Serve drives against the wall clock, with data, to real clients
 #[derive(clap::Args)]
@@ -60,35 +56,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// Serve NBD at this address: HOST:PORT, unix:PATH, or systemd (a Unix socket inherited from the parent); may be
-    /// given several times
-    #[arg(long, value_name = "ADDR")]
-    nbd: Vec<String>,
-
-    /// Serve NBD inside TLS only, with `server-cert.pem` and `server-key.pem` of this folder
-    #[arg(long, value_name = "FOLDER")]
-    tls: Option<PathBuf>,
-
-    /// Accept only clients whose certificate is signed by one in `ca-cert.pem` of the folder given by --tls
-    #[arg(long, requires = "tls")]
-    tls_verify_peer: bool,
-
-    /// Serve NVMe/TCP at this address: HOST:PORT; may be given several times
-    #[arg(long, value_name = "ADDR")]
-    nvme_tcp: Vec<String>,
-
-    /// What the NVMe/TCP controller offers: what the drive has, or also optional features that hosts and test suites use
-    /// (namespace management, Copy, longer guards, device self-test, persistent event log)
-    #[arg(long, value_name = "KIND", value_enum, default_value = "drive")]
-    controller: ControllerKind,
-
-    /// Insert and strip metadata in the server, so that hosts see plain blocks on formats with protection information
-    #[arg(long)]
-    strip_metadata: bool,
-
-    /// Serve a drive as the disk of a guest (vhost-user-blk) on a Unix socket at this path; one for each drive in order
-    #[arg(long, value_name = "SOCKET")]
-    vhost_user: Vec<PathBuf>,
+    #[command(flatten)]
+    listen: Listen,
 
     /// Where the data is kept: `memory`, or a file for each drive in order (created if it does not exist)
     #[arg(long, value_name = "FILE", default_value = "memory")]
@@ -111,14 +80,6 @@ pub(crate) struct Args {
     #[arg(long)]
     compensate: bool,
 
-    /// Serve metrics for Prometheus at this address
-    #[arg(long, value_name = "ADDR")]
-    metrics: Vec<String>,
-
-    /// Accept faults and queries, one per line, on this Unix socket (`help` lists them)
-    #[arg(long, value_name = "SOCKET")]
-    control: Option<PathBuf>,
-
     /// Inject faults from this script, one per line, such as `at 10s medium-error 2048 8`
     #[arg(long, value_name = "SCRIPT")]
     fault: Option<PathBuf>,
@@ -133,15 +94,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     seed: SeedArg,
-}
-
-/// How much a controller offers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum ControllerKind {
-    /// What the drive has
-    Drive,
-    /// Optional features too
-    Full,
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -165,7 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let asked = Asked::read(args)?;
     // A socket has a file from now on, and a map may take a second: who ends this meanwhile ends it in order.
     let switches = stop_on_signals().map_err(|error| Failure::failed("signals", error))?;
-    let sockets = Sockets::bind(args, &asked)?;
+    let sockets = sockets::bind_all(&asked)?;
     let mut drives = opened(args, &asked)?;
     check_faults(args, &asked, &mut drives)?;
     drives.iter_mut().for_each(Served::prepare);
@@ -180,10 +132,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Box::new(move |line| above.suspend(|| eprintln!("{line}"))),
     )
     .map_err(|error| Failure::failed("starting", error))?;
-    let addresses = [&asked.nbd[..], &asked.nvme].concat();
-    promise(args, &addresses, &mut server)?;
+    promise(args, &asked, &mut server)?;
     // Kept until the end: their files are then removed.
-    let _files = listen_at_all(args, &asked, sockets, &mut server)?;
+    let _files = listen_at_all(&asked, sockets, &mut server)?;
     let faults = asked.faults.into_iter();
     server.plan(faults.map(|one| (one.at, one.drive, one.fault)).collect());
     if io::stderr().is_terminal() {
@@ -233,16 +184,9 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
                 "warning: {name}: {file}: no room beside it for what the drive remembers: served read-only"
             );
         }
-        // Hosts would find one namespace, with whatever lies where the others were.
-        if drive.shares().is_some() && args.controller == ControllerKind::Drive {
-            let what = format!(
-                "{}: hosts have divided its store into namespaces",
-                drive.name()
-            );
-            return Err(Problems(vec![on_command_line(
-                what,
-                "serve it with --controller full, or with another --store",
-            )]));
+        for front in &asked.fronts {
+            let accepts = front.service.accepts(&drive);
+            accepts.map_err(|problem| Problems(vec![problem]))?;
         }
         drives.push(drive);
     }
@@ -276,43 +220,30 @@ fn check_faults(args: &Args, asked: &Asked, drives: &mut [Served]) -> Result<(),
 
 /// Listens at all sockets, and says how to connect.
 fn listen_at_all(
-    args: &Args,
     asked: &Asked,
-    sockets: Sockets,
+    sockets: Vec<Vec<Bound>>,
     server: &mut EventLoop,
 ) -> Result<Vec<SocketFile>, Failure> {
+    let at =
+        |bound: &[Bound]| -> Vec<Address> { bound.iter().map(|it| it.address.clone()).collect() };
+    let places: Vec<Vec<Address>> = sockets.iter().map(|it| at(it)).collect();
+    let fronts = || asked.fronts.iter().zip(&places);
+    let mut lines = Vec::new();
+    for (index, drive) in server.drives().iter().enumerate() {
+        let (name, sheet, size) = (drive.name(), drive.sheet(), drive.bytes() as f64 * 1e-9);
+        lines.push(format!("{name}: {}, {size:.3} GB", sheet.name));
+        for (front, at) in fronts() {
+            lines.extend(front.service.drive_lines(index, drive, at));
+        }
+    }
+    for (front, at) in fronts() {
+        lines.extend(at.iter().flat_map(|address| front.service.lines(address)));
+    }
     let mut files = Vec::new();
-    let names: Vec<String> = asked.setups.iter().map(|it| it.name.clone()).collect();
-    let subsystem = nvme_options(args, &names);
-    let nqn = subsystem.nqn.clone();
-    let nbd: Vec<Address> = sockets.nbd.iter().map(|it| it.address.clone()).collect();
-    let mut lines = connect_lines(server.drives(), &nbd, args.tls.as_deref(), &args.vhost_user);
-    for socket in &sockets.nvme {
-        lines.extend(nvme_lines(&socket.address, &nqn));
-    }
-    for socket in &sockets.metrics {
-        lines.extend(metrics_line(&socket.address));
-    }
-    for socket in sockets.metrics {
-        socket.listen(server, Box::new(Metrics), &mut files)?;
-    }
-    for socket in sockets.control {
-        socket.listen(server, Box::new(Control), &mut files)?;
-    }
-    for socket in sockets.nbd {
-        let front = Box::new(match &asked.tls {
-            None => Nbd::new(names.clone()),
-            Some(credentials) => Nbd::encrypted(names.clone(), credentials.clone()),
-        });
-        socket.listen(server, front, &mut files)?;
-    }
-    let target = NvmeTcp::new(subsystem);
-    for socket in sockets.nvme {
-        socket.listen(server, Box::new(target.again()), &mut files)?;
-    }
-    // The drives in order, a socket each.
-    for (drive, socket) in sockets.guests.into_iter().enumerate() {
-        socket.listen(server, Box::new(VhostUser::new(drive)), &mut files)?;
+    for (front, bound) in asked.fronts.iter().zip(sockets) {
+        for (number, socket) in bound.into_iter().enumerate() {
+            socket.listen(server, front.service.front(number), &mut files)?;
+        }
     }
     say(asked, &lines)?;
     Ok(files)
@@ -320,7 +251,8 @@ fn listen_at_all(
 
 /// Says how to connect, on the output unless that is of the program which has started this one.
 fn say(asked: &Asked, lines: &[String]) -> Result<(), Failure> {
-    let passed = asked.nbd.iter().any(|it| matches!(it, Address::Passed(_)));
+    let addresses = asked.fronts.iter().flat_map(|front| &front.addresses);
+    let passed = { addresses }.any(|it| matches!(it, Address::Passed(_)));
     let mut out: Box<dyn Write> = if passed {
         Box::new(io::stderr())
     } else {
@@ -333,30 +265,23 @@ fn say(asked: &Asked, lines: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One subsystem, named after the first drive, with all drives as its namespaces.
-fn nvme_options(args: &Args, names: &[String]) -> nvme::Options {
-    let id = names.first().map_or("drives", String::as_str);
-    nvme::Options {
-        strip_metadata: args.strip_metadata,
-        full: args.controller == ControllerKind::Full,
-        ..nvme::Options::new(id, names.len())
-    }
-}
-
 /// Says what this machine can keep of what the drives promise, and compensates if that is asked for.
-fn promise(args: &Args, addresses: &[Address], server: &mut EventLoop) -> Result<(), Failure> {
+fn promise(args: &Args, asked: &Asked, server: &mut EventLoop) -> Result<(), Failure> {
     if args.speed == 0.0 {
         return Ok(());
     }
-    let mut transports: Vec<Transport> = addresses
-        .iter()
-        .map(|address| match address {
-            Address::Tcp(_) => Transport::Tcp,
-            Address::Unix(_) | Address::Passed(_) => Transport::Unix,
-        })
-        .collect();
-    if !args.vhost_user.is_empty() {
-        transports.push(Transport::Memory);
+    let mut transports = Vec::new();
+    for front in &asked.fronts {
+        transports.extend(front.addresses.iter().filter_map(|address| {
+            match (front.protocol.clients, address) {
+                (Clients::Watchers, _) => None,
+                (Clients::OverMemory, _) => Some(Transport::Memory),
+                (Clients::OverSocket, Address::Tcp(_)) => Some(Transport::Tcp),
+                (Clients::OverSocket, Address::Unix(_) | Address::Passed(_)) => {
+                    Some(Transport::Unix)
+                }
+            }
+        }));
     }
     let floors = promise::floors(&transports)
         .map_err(|error| Failure::failed("measuring the transport", error))?;

@@ -9,15 +9,33 @@ use crate::faults::{Planned, SYNTAX};
 use crate::metrics;
 use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Port, Socket};
+use crate::protocol::{Clients, Places, Protocol, Service};
 use crate::served::Reply;
 use crate::stream::{Connection, Stream};
 
 /// Longest line.
 const LONGEST: usize = 4096;
 
+/// Lines of those who control.
+pub const PROTOCOL: Protocol = Protocol {
+    option: "control",
+    value: "SOCKET",
+    help: "Accept faults and queries, one per line, on this Unix socket (`help` lists them)",
+    places: Places::File,
+    clients: Clients::Watchers,
+    settings: &[],
+    read: |_| Ok(Box::new(Control)),
+};
+
 /// Listens for those who control.
 #[derive(Debug, Default)]
 pub struct Control;
+
+impl Service for Control {
+    fn front(&self, _: usize) -> Box<dyn Front> {
+        Box::new(Control)
+    }
+}
 
 impl Front for Control {
     fn name(&self) -> &'static str {

@@ -18,23 +18,19 @@
 
 pub mod bench_target;
 pub mod clock;
-pub mod control;
 pub mod event_loop;
 pub mod faults;
 pub mod floor;
 mod lateness;
 mod limits;
-pub mod metrics;
-pub mod nbd;
-pub mod nvme;
 pub mod offline;
 pub mod outbox;
 pub mod port;
+pub mod protocol;
 pub mod served;
 pub mod setup;
 pub mod store;
 pub mod stream;
-pub mod vhost_user;
 
 pub use clock::{Clock, Wall};
 pub use event_loop::{EventLoop, Stop, Switches};
@@ -47,3 +43,15 @@ pub use setup::{Setup, StoreChoice};
 pub use store::Store;
 pub use stream::{Connection, Stream};
 pub use vhost_user::VhostUser;
+
+/// The front ends: modules with a `PROTOCOL`.
+macro_rules! protocols {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        $($(#[$doc])* pub mod $name;)*
+
+        /// All front ends, in the order of the command line.
+        pub const PROTOCOLS: &[protocol::Protocol] = &[$($name::PROTOCOL),*];
+    };
+}
+
+protocols!(nbd, nvme, vhost_user, metrics, control);

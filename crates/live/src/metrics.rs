@@ -10,15 +10,40 @@ use statistics::Histogram;
 
 use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Port, Socket};
+use crate::protocol::{Address, Clients, Places, Protocol, Service};
 use crate::served::{Reply, Served};
 use crate::stream::{Connection, Stream};
 
 /// Longest request.
 const LONGEST: usize = 8192;
 
+/// Figures for Prometheus.
+pub const PROTOCOL: Protocol = Protocol {
+    option: "metrics",
+    value: "ADDR",
+    help: "Serve metrics for Prometheus at this address",
+    places: Places::Addresses { passed: false },
+    clients: Clients::Watchers,
+    settings: &[],
+    read: |_| Ok(Box::new(Metrics)),
+};
+
 /// Listens for those who scrape.
 #[derive(Debug, Default)]
 pub struct Metrics;
+
+impl Service for Metrics {
+    fn front(&self, _: usize) -> Box<dyn Front> {
+        Box::new(Metrics)
+    }
+
+    fn lines(&self, at: &Address) -> Vec<String> {
+        match at {
+            Address::Tcp(address) => vec![format!("  figures: http://{address}/metrics")],
+            Address::Unix(_) | Address::Passed(_) => Vec::new(),
+        }
+    }
+}
 
 impl Front for Metrics {
     fn name(&self) -> &'static str {

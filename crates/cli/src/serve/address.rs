@@ -1,34 +1,36 @@
 //! Addresses: read, and shown.
 
+use live::protocol::{Address, Places, Protocol};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
 
 use text::problem::{Problem, Problems};
 
 use crate::failure::on_command_line;
 
-/// An address as it was given.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Address {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-    /// A Unix socket that listens already and was passed on by systemd's protocol: the first, the second, ...
-    Passed(usize),
-}
-
+/// The addresses of a front end, as its kind of them is read.
 pub(super) fn addresses(
-    option: &str,
+    protocol: &Protocol,
     texts: &[String],
     remote: bool,
     problems: &mut Problems,
 ) -> Vec<Address> {
+    let option = &format!("--{}", protocol.option);
+    let passes = match protocol.places {
+        Places::EachDrive | Places::File => {
+            return texts
+                .iter()
+                .map(|path| Address::Unix(path.into()))
+                .collect();
+        }
+        Places::Addresses { passed } => passed,
+    };
     let mut addresses = Vec::new();
     for text in texts {
         if let Some(path) = text.strip_prefix("unix:") {
             addresses.push(Address::Unix(path.into()));
             continue;
         }
-        if option == "--nbd" && text == "systemd" {
+        if passes && text == "systemd" {
             let before = addresses
                 .iter()
                 .filter(|it| matches!(it, Address::Passed(_)));

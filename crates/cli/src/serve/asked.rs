@@ -4,24 +4,29 @@ use std::fs;
 
 use catalogue::{DriveSheet, Settings};
 use live::faults::Fault;
-use live::nbd::tls::Credentials;
+use live::protocol::{Address, Places, Protocol, Service};
 use live::{Setup, StoreChoice, Wall};
 use model::Span;
 use text::problem::{Place, Problem, Problems};
 
 use crate::drive::load;
 
-use super::address::{Address, addresses};
-use super::{Args, ControllerKind};
+use super::Args;
+use super::address::addresses;
+use super::listen::Said;
 use crate::failure::on_command_line;
+
+/// A front end as it was asked for.
+pub(super) struct AskedFront {
+    pub(super) protocol: &'static Protocol,
+    pub(super) addresses: Vec<Address>,
+    pub(super) service: Box<dyn Service>,
+}
 
 /// What is to be served, and where.
 pub(super) struct Asked {
-    pub(super) nbd: Vec<Address>,
-    /// What NBD is encrypted with.
-    pub(super) tls: Option<Credentials>,
-    pub(super) nvme: Vec<Address>,
-    pub(super) metrics: Vec<Address>,
+    /// All front ends, those too that nobody can reach.
+    pub(super) fronts: Vec<AskedFront>,
     pub(super) setups: Vec<Setup>,
     /// The faults of the script.
     pub(super) faults: Vec<AskedFault>,
@@ -47,23 +52,40 @@ impl Asked {
     /// Everything wrong with them.
     pub(super) fn read(args: &Args) -> Result<Asked, Problems> {
         let mut problems = Problems::default();
-        let mut at =
-            |option, texts: &[String]| addresses(option, texts, args.allow_remote, &mut problems);
-        let nbd = at("--nbd", &args.nbd);
-        let nvme = at("--nvme-tcp", &args.nvme_tcp);
-        let metrics = at("--metrics", &args.metrics);
-        let setups = setups(args, &mut problems);
-        let names: Vec<&str> = setups.iter().map(|setup| setup.name.as_str()).collect();
+        let mut setups = setups(args, &mut problems);
+        let names: Vec<String> = setups.iter().map(|setup| setup.name.clone()).collect();
         let faults = faults(args, &names, &mut problems);
-        check_sockets(args, &mut problems);
         if args.compensate && args.speed == 0.0 {
             problems.0.push(on_command_line(
                 "--compensate with --speed 0: there are no deadlines to be earlier",
                 "leave one of them out",
             ));
         }
-        let tls = tls(args, &mut problems);
-        let none = nbd.is_empty() && nvme.is_empty() && args.vhost_user.is_empty();
+        let mut fronts = Vec::new();
+        for said in &args.listen.0 {
+            let protocol = said.protocol;
+            let (texts, remote) = (&said.addresses, args.allow_remote);
+            let addresses = addresses(protocol, texts, remote, &mut problems);
+            if protocol.places == Places::EachDrive
+                && addresses.len() > args.drives.names(&args.arguments).len()
+            {
+                let help = format!("give --{} at most once for each drive", protocol.option);
+                let problem = on_command_line("more sockets than drives", help);
+                problems.0.push(problem);
+            }
+            match (protocol.read)(&said.asked(&names)) {
+                Err(all) => problems.0.extend(all.0),
+                Ok(service) => {
+                    setups.iter_mut().for_each(|setup| service.set_up(setup));
+                    fronts.push(AskedFront {
+                        protocol,
+                        addresses,
+                        service,
+                    });
+                }
+            }
+        }
+        let none = !args.listen.0.iter().any(Said::serves);
         if none && problems.0.is_empty() {
             problems.0.push(on_command_line(
                 "no address to serve at",
@@ -71,10 +93,7 @@ impl Asked {
             ));
         }
         problems.or(Asked {
-            nbd,
-            tls,
-            nvme,
-            metrics,
+            fronts,
             setups,
             faults,
         })
@@ -107,7 +126,7 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
             _ => format!("{}-{}", sheet.id, before + 1),
         };
         let store = args.store.get(index).map_or("memory", String::as_str);
-        let mut setup = Setup {
+        let setup = Setup {
             serial: sheet.nvme.serial(u64::from(sum_of(&name))),
             sheet,
             name,
@@ -121,9 +140,6 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
             precondition: args.state.map(Into::into),
             seed: args.seed.seed + index as u64,
         };
-        if args.controller == ControllerKind::Full {
-            live::nvme::add_formats(&mut setup);
-        }
         setups.push(setup);
     }
     setups
@@ -156,7 +172,7 @@ fn sum_of(name: &str) -> u32 {
 }
 
 /// The faults of the script, with the wall time and the drive of each.
-fn faults(args: &Args, names: &[&str], problems: &mut Problems) -> Vec<AskedFault> {
+fn faults(args: &Args, names: &[String], problems: &mut Problems) -> Vec<AskedFault> {
     let Some(path) = &args.fault else {
         return Vec::new();
     };
@@ -188,7 +204,7 @@ fn faults(args: &Args, names: &[&str], problems: &mut Problems) -> Vec<AskedFaul
     for (line, planned) in planned {
         let drive = match &planned.drive {
             None => Some(0),
-            Some(name) => names.iter().position(|known| *known == name),
+            Some(name) => names.iter().position(|known| known == name),
         };
         let at = Wall::default().plus(planned.at.unwrap_or(Span::ZERO));
         match drive {
@@ -209,32 +225,4 @@ fn faults(args: &Args, names: &[&str], problems: &mut Problems) -> Vec<AskedFaul
         }
     }
     faults
-}
-
-/// Certificates and key, if there is to be TLS.
-fn tls(args: &Args, problems: &mut Problems) -> Option<Credentials> {
-    let folder = args.tls.as_ref()?;
-    if args.nbd.is_empty() {
-        problems.0.push(on_command_line(
-            "--tls, and nothing that is served inside TLS",
-            "add --nbd 127.0.0.1:10809; NVMe/TCP has no TLS here",
-        ));
-    }
-    match Credentials::read(folder, args.tls_verify_peer) {
-        Ok(credentials) => Some(credentials),
-        Err(all) => {
-            problems.0.extend(all.0);
-            None
-        }
-    }
-}
-
-/// A socket for each drive at most.
-fn check_sockets(args: &Args, problems: &mut Problems) {
-    if args.vhost_user.len() > args.drives.names(&args.arguments).len() {
-        problems.0.push(on_command_line(
-            "more sockets than drives",
-            "give --vhost-user at most once for each drive",
-        ));
-    }
 }

@@ -10,11 +10,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use listenfd::ListenFd;
+use live::protocol::Address;
 use live::{EventLoop, Front};
 use text::problem::{Problem, Problems};
 
-use super::Args;
-use super::address::{Address, shown};
+use super::address::shown;
 use super::asked::Asked;
 use crate::failure::Failure;
 use crate::failure::on_command_line;
@@ -28,44 +28,24 @@ pub(super) struct Bound {
     file: Option<SocketFile>,
 }
 
-/// All sockets of a server, in the order of the options.
-pub(super) struct Sockets {
-    pub(super) metrics: Vec<Bound>,
-    pub(super) control: Vec<Bound>,
-    pub(super) nbd: Vec<Bound>,
-    pub(super) nvme: Vec<Bound>,
-    pub(super) guests: Vec<Bound>,
-}
-
-impl Sockets {
-    /// Binds wherever that is asked for.
-    ///
-    /// # Errors
-    /// Every address that cannot be had, why, and what would be right.
-    pub(super) fn bind(args: &Args, asked: &Asked) -> Result<Sockets, Problems> {
-        let mut problems = Problems::default();
-        let unix = |path: &PathBuf| Address::Unix(path.clone());
-        let control: Vec<Address> = args.control.iter().map(unix).collect();
-        let guests: Vec<Address> = args.vhost_user.iter().map(unix).collect();
-        let mut all = |option, addresses: &[Address]| {
-            let mut bound = Vec::new();
-            for address in addresses {
-                match bind(option, address) {
-                    Ok(socket) => bound.push(socket),
-                    Err(error) => problems.0.push(problem(option, address, &error)),
+/// The sockets of each front end, in their order.
+pub(super) fn bind_all(asked: &Asked) -> Result<Vec<Vec<Bound>>, Problems> {
+    let mut problems = Problems::default();
+    let mut all = Vec::new();
+    for front in &asked.fronts {
+        let mut bound = Vec::new();
+        for address in &front.addresses {
+            match bind(front.protocol.option, address) {
+                Ok(socket) => bound.push(socket),
+                Err(error) => {
+                    let option = format!("--{}", front.protocol.option);
+                    problems.0.push(problem(&option, address, &error));
                 }
             }
-            bound
-        };
-        let sockets = Sockets {
-            metrics: all("--metrics", &asked.metrics),
-            control: all("--control", &control),
-            nbd: all("--nbd", &asked.nbd),
-            nvme: all("--nvme-tcp", &asked.nvme),
-            guests: all("--vhost-user", &guests),
-        };
-        problems.or(sockets)
+        }
+        all.push(bound);
     }
+    problems.or(all)
 }
 
 impl Bound {
@@ -77,7 +57,7 @@ impl Bound {
         files: &mut Vec<SocketFile>,
     ) -> Result<(), Failure> {
         files.extend(self.file);
-        let at = format!("{} {}", self.option, shown(&self.address));
+        let at = format!("--{} {}", self.option, shown(&self.address));
         server
             .listen(self.socket, front)
             .map_err(|error| Failure::failed(at, error))

@@ -8,7 +8,9 @@
 mod handshake;
 pub mod tls;
 pub mod wire;
+mod service;
 
+pub use service::PROTOCOL;
 use model::Op;
 use slab::Slab;
 

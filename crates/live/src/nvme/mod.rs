@@ -39,6 +39,7 @@ mod queue;
 #[cfg(test)]
 mod rack;
 mod self_test;
+mod service;
 mod slots;
 mod subsystem;
 mod target;
@@ -47,6 +48,7 @@ pub mod wire;
 pub use connection::Connection;
 pub use extended::add_formats;
 pub use front::NvmeTcp;
+pub use service::PROTOCOL;
 pub use subsystem::{DISCOVERY_NQN, Options};
 pub use target::Target;
 

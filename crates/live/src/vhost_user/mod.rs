@@ -18,7 +18,9 @@ mod guard;
 mod inflight;
 mod ring;
 mod table;
+mod service;
 
+pub use service::PROTOCOL;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

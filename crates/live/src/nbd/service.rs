@@ -1,0 +1,138 @@
+//! NBD as it is asked for, and how to reach what is served.
+
+use std::path::{Path, PathBuf};
+
+use text::problem::Problems;
+
+use super::Nbd;
+use super::tls::Credentials;
+use crate::port::Front;
+use crate::protocol::{
+    Address, Asked, Clients, Places, Protocol, Service, Setting, on_command_line,
+};
+use crate::served::Served;
+
+/// NBD.
+pub const PROTOCOL: Protocol = Protocol {
+    option: "nbd",
+    value: "ADDR",
+    help: "Serve NBD at this address: HOST:PORT, unix:PATH, or systemd (a Unix socket inherited from the parent); \
+           may be given several times",
+    places: Places::Addresses { passed: true },
+    clients: Clients::OverSocket,
+    settings: &[
+        Setting {
+            name: "tls",
+            value: Some("FOLDER"),
+            values: &[],
+            requires: None,
+            help: "Serve NBD inside TLS only, with `server-cert.pem` and `server-key.pem` of this folder",
+        },
+        Setting {
+            name: "tls-verify-peer",
+            value: None,
+            values: &[],
+            requires: Some("tls"),
+            help: "Accept only clients whose certificate is signed by one in `ca-cert.pem` of the folder given by --tls",
+        },
+    ],
+    read,
+};
+
+/// Exports, one for each drive.
+struct Exports {
+    names: Vec<String>,
+    /// The folder of the certificates, and what is in it.
+    tls: Option<(PathBuf, Credentials)>,
+}
+
+fn read(asked: &Asked) -> Result<Box<dyn Service>, Problems> {
+    let mut problems = Problems::default();
+    let tls = asked.value("tls").and_then(|folder| {
+        if asked.addresses == 0 {
+            problems.0.push(on_command_line(
+                "--tls, and nothing that is served inside TLS",
+                "add --nbd 127.0.0.1:10809; NVMe/TCP has no TLS here",
+            ));
+        }
+        match Credentials::read(Path::new(folder), asked.has("tls-verify-peer")) {
+            Ok(credentials) => Some((PathBuf::from(folder), credentials)),
+            Err(all) => {
+                problems.0.extend(all.0);
+                None
+            }
+        }
+    });
+    problems.or(())?;
+    Ok(Box::new(Exports {
+        names: asked.names.clone(),
+        tls,
+    }))
+}
+
+impl Service for Exports {
+    fn front(&self, _: usize) -> Box<dyn Front> {
+        let names = self.names.clone();
+        Box::new(match &self.tls {
+            None => Nbd::new(names),
+            Some((_, credentials)) => Nbd::encrypted(names, credentials.clone()),
+        })
+    }
+
+    fn drive_lines(&self, _: usize, drive: &Served, at: &[Address]) -> Vec<String> {
+        let folder = self.tls.as_ref().map(|(folder, _)| folder.as_path());
+        at.iter()
+            .flat_map(|address| lines(drive.name(), address, folder))
+            .collect()
+    }
+}
+
+/// How to reach an export over NBD.
+fn lines(name: &str, address: &Address, tls: Option<&Path>) -> Vec<String> {
+    let whole = |path: &Path| {
+        path.canonicalize()
+            .unwrap_or(path.into())
+            .display()
+            .to_string()
+    };
+    let scheme = if tls.is_some() { "nbds" } else { "nbd" };
+    let (uri, server) = match address {
+        Address::Tcp(it) => (
+            format!("{scheme}://{it}/{name}"),
+            format!(
+                "server.type=inet,server.host={},server.port={}",
+                it.ip(),
+                it.port()
+            ),
+        ),
+        Address::Unix(socket) => {
+            let socket = whole(socket);
+            (
+                format!("{scheme}+unix:///{name}?socket={socket}"),
+                format!("server.type=unix,server.path={socket}"),
+            )
+        }
+        // Whoever passed it on knows where it is.
+        Address::Passed(_) => return Vec::new(),
+    };
+    let Some(folder) = tls else {
+        return vec![
+            format!("  nbdinfo '{uri}'"),
+            format!(
+                "  fio --name=job --ioengine=nbd --uri='{uri}' --rw=randread --bs=4k --iodepth=1 --time_based --runtime=10"
+            ),
+            format!("  qemu-system-x86_64 ... -drive if=virtio,format=raw,file='{uri}'"),
+        ];
+    };
+    // fio cannot be told where the certificates are.
+    let folder = whole(folder);
+    let joint = if uri.contains('?') { '&' } else { '?' };
+    vec![
+        format!("  nbdinfo '{uri}{joint}tls-certificates={folder}'"),
+        format!(
+            "  qemu-system-x86_64 ... -object tls-creds-x509,id=tls0,endpoint=client,dir={folder} \
+             -drive if=virtio,format=raw,file.driver=nbd,file.{},file.export={name},file.tls-creds=tls0",
+            server.replace(",", ",file.")
+        ),
+    ]
+}

@@ -1,0 +1,102 @@
+//! NVMe/TCP as it is asked for, and how to reach what is served.
+
+use text::problem::{Problem, Problems};
+
+use super::extended::add_formats;
+use super::front::NvmeTcp;
+use super::subsystem::Options;
+use crate::port::Front;
+use crate::protocol::{
+    Address, Asked, Clients, Places, Protocol, Service, Setting, on_command_line,
+};
+use crate::served::Served;
+use crate::setup::Setup;
+
+/// NVMe/TCP.
+pub const PROTOCOL: Protocol = Protocol {
+    option: "nvme-tcp",
+    value: "ADDR",
+    help: "Serve NVMe/TCP at this address: HOST:PORT; may be given several times",
+    places: Places::Addresses { passed: false },
+    clients: Clients::OverSocket,
+    settings: &[
+        Setting {
+            name: "controller",
+            value: Some("KIND"),
+            values: &[
+                ("drive", "What the drive has"),
+                ("full", "Optional features too"),
+            ],
+            requires: None,
+            help: "What the NVMe/TCP controller offers: what the drive has, or also optional features that hosts and \
+                   test suites use (namespace management, Copy, longer guards, device self-test, persistent event log)",
+        },
+        Setting {
+            name: "strip-metadata",
+            value: None,
+            values: &[],
+            requires: None,
+            help: "Insert and strip metadata in the server, so that hosts see plain blocks on formats with protection \
+                   information",
+        },
+    ],
+    read,
+};
+
+/// One subsystem, named after the first drive, with all drives as its namespaces.
+struct AsSubsystem {
+    options: Options,
+    target: NvmeTcp,
+}
+
+fn read(asked: &Asked) -> Result<Box<dyn Service>, Problems> {
+    let id = asked.names.first().map_or("drives", String::as_str);
+    let options = Options {
+        strip_metadata: asked.has("strip-metadata"),
+        full: asked.value("controller") == Some("full"),
+        ..Options::new(id, asked.names.len())
+    };
+    let target = NvmeTcp::new(options.clone());
+    Ok(Box::new(AsSubsystem { options, target }))
+}
+
+impl Service for AsSubsystem {
+    fn set_up(&self, setup: &mut Setup) {
+        if self.options.full {
+            add_formats(setup);
+        }
+    }
+
+    fn accepts(&self, drive: &Served) -> Result<(), Problem> {
+        // Hosts would find one namespace, with whatever lies where the others were.
+        if drive.shares().is_none() || self.options.full {
+            return Ok(());
+        }
+        let name = drive.name();
+        Err(on_command_line(
+            format!("{name}: hosts have divided its store into namespaces"),
+            "serve it with --controller full, or with another --store",
+        ))
+    }
+
+    fn front(&self, _: usize) -> Box<dyn Front> {
+        Box::new(self.target.again())
+    }
+
+    fn lines(&self, at: &Address) -> Vec<String> {
+        let nqn = &self.options.nqn;
+        match at {
+            Address::Tcp(address) => {
+                let (host, port) = (address.ip(), address.port());
+                vec![
+                    format!("  nvme discover -t tcp -a {host} -s {port}"),
+                    format!("  nvme connect -t tcp -a {host} -s {port} -n {nqn}"),
+                    format!("  drivelab bench-target nvme-tcp://{address}"),
+                ]
+            }
+            // For programs that bring their own socket.
+            Address::Unix(path) => vec![format!("  {nqn} at unix:{}", path.display())],
+            Address::Passed(_) => Vec::new(),
+        }
+    }
+}

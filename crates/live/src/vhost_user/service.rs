@@ -1,0 +1,43 @@
+//! vhost-user-blk as it is asked for, and how to give a guest what is served.
+
+use text::problem::Problems;
+
+use super::VhostUser;
+use crate::port::Front;
+use crate::protocol::{Address, Asked, Clients, Places, Protocol, Service};
+use crate::served::Served;
+
+/// vhost-user-blk.
+pub const PROTOCOL: Protocol = Protocol {
+    option: "vhost-user",
+    value: "SOCKET",
+    help: "Serve a drive as the disk of a guest (vhost-user-blk) on a Unix socket at this path; one for each drive in order",
+    places: Places::EachDrive,
+    clients: Clients::OverMemory,
+    settings: &[],
+    read,
+};
+
+/// A disk for each drive.
+struct Disks;
+
+fn read(_: &Asked) -> Result<Box<dyn Service>, Problems> {
+    Ok(Box::new(Disks))
+}
+
+impl Service for Disks {
+    fn front(&self, number: usize) -> Box<dyn Front> {
+        Box::new(VhostUser::new(number))
+    }
+
+    fn drive_lines(&self, index: usize, _: &Served, at: &[Address]) -> Vec<String> {
+        let Some(Address::Unix(path)) = at.get(index) else {
+            return Vec::new();
+        };
+        vec![format!(
+            "  qemu-system-x86_64 ... -object memory-backend-memfd,id=mem,size=4G,share=on -numa node,memdev=mem \
+             -chardev socket,id=disk{index},path={},reconnect=1 -device vhost-user-blk-pci,chardev=disk{index}",
+            path.canonicalize().unwrap_or(path.clone()).display()
+        )]
+    }
+}

@@ -35,7 +35,7 @@ fn writes_page_and_data_and_prints_a_table() {
     assert!(table.contains("4 KiB random read, QD1: mean") && table.contains("optane-memory-16"));
     assert!(table.contains("out.html") && table.contains("out.json"));
     // A drive of the catalogue has an article, one that its user has named has none (`study`'s test of the verdict).
-    assert!(table.contains("Alone, the RAM disk answers"), "{table}");
+    assert!(table.contains("At QD1 the RAM disk answers"), "{table}");
     let mine = table
         .lines()
         .find(|line| line.contains("log.fio/log, writes"));

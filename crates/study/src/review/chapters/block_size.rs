@@ -166,7 +166,7 @@ fn alone(seeds: &Seeds<'_>) -> Vec<String> {
             .map(|&(drive, us)| format!("{} takes {}", facts.the(drive), us.words(microseconds)))
             .collect();
         let mut text = format!(
-            "Alone, {} answers a 4 KiB random {direction} in {}",
+            "At QD1 {} answers a 4 KiB random {direction} in {}",
             facts.the(best),
             least.words(microseconds)
         );
@@ -238,7 +238,7 @@ fn unaligned(seeds: &Seeds<'_>) -> Vec<String> {
         return Vec::new();
     }
     vec![format!(
-        "Aligned to 512 B instead of 4 KiB, {} of the aligned rate (4 KiB random, QD1).",
+        "With offsets aligned to 512 B instead of 4 KiB, {} of the aligned rate (4 KiB random, QD1).",
         all.join("; ")
     )]
 }

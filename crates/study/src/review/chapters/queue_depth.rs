@@ -362,11 +362,11 @@ fn leader(seeds: &Seeds<'_>, direction: &str) -> Option<String> {
     });
     let from = ends(from).filter(|&(_, last)| last <= 32)?;
     let best = match order.len() {
-        2 => format!("{} does", facts.the(second)),
-        _ => "the others do".to_owned(),
+        2 => format!("{}'s", facts.the(second)),
+        _ => "the others'".to_owned(),
     };
     Some(format!(
-        "From {} {} does more random {direction}s than {best} at any depth.",
+        "From {} {} beats {best} best at any depth in random {direction}s.",
         at_depth(from),
         facts.the(leader)
     ))

@@ -37,7 +37,7 @@ impl Chapter for Sequential {
     }
 
     fn title(&self) -> &'static str {
-        "Large and in order, overwritten at random before: 128 KiB by queue depth"
+        "Sequential, on drives overwritten at random: 128 KiB by queue depth"
     }
 
     fn section(&self) -> Section {
@@ -48,7 +48,7 @@ impl Chapter for Sequential {
         )];
         Section {
             id: SCATTERED,
-            title: "Large and in order",
+            title: "Sequential",
             about: "128 KiB sequential I/O from one thread: copies, scans, backups, logs. The drives were overwritten at \
                     random before, as in the chapters above, so what lies in order for the host is scattered over a flash \
                     drive.",
@@ -75,12 +75,12 @@ impl Chapter for Sequential {
         &[
             Row {
                 topic: Topic::LargeReads,
-                name: "128 KiB sequential read, overwritten at random: most",
+                name: "128 KiB sequential read, overwritten at random: peak",
                 value: |review, drive| most(review, SCATTERED, drive, "read"),
             },
             Row {
                 topic: Topic::LargeWrites,
-                name: "128 KiB sequential write, overwritten at random: most",
+                name: "128 KiB sequential write, overwritten at random: peak",
                 value: |review, drive| most(review, SCATTERED, drive, "write"),
             },
         ]
@@ -126,7 +126,7 @@ impl Chapter for SequentialFilled {
     }
 
     fn title(&self) -> &'static str {
-        "Large and in order, filled in order before: 128 KiB by queue depth"
+        "Sequential, on drives filled in order: 128 KiB by queue depth"
     }
 
     fn section(&self) -> Section {
@@ -137,7 +137,7 @@ impl Chapter for SequentialFilled {
         )];
         Section {
             id: IN_ORDER,
-            title: "Large and in order, filled in order",
+            title: "Sequential, filled in order",
             about: "The same on drives that were filled in order, which is what data sheets mean by sequential.",
             charts: &CHARTS,
         }
@@ -155,12 +155,12 @@ impl Chapter for SequentialFilled {
         &[
             Row {
                 topic: Topic::LargeReads,
-                name: "128 KiB sequential read, filled in order: most",
+                name: "128 KiB sequential read, filled in order: peak",
                 value: |review, drive| most(review, IN_ORDER, drive, "read"),
             },
             Row {
                 topic: Topic::LargeWrites,
-                name: "128 KiB sequential write, filled in order: most",
+                name: "128 KiB sequential write, filled in order: peak",
                 value: |review, drive| most(review, IN_ORDER, drive, "write"),
             },
         ]
@@ -254,7 +254,7 @@ fn rates(seeds: &Seeds<'_>) -> Vec<String> {
         return Vec::new();
     }
     vec![format!(
-        "In order, 128 KiB at a time, on drives overwritten at random before: {}.",
+        "128 KiB sequential, on drives overwritten at random: {}.",
         clauses.join("; ")
     )]
 }

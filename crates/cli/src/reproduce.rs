@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use report::csv;
 use study::ledger::support::Supports;
-use study::ledger::{self, File, Reproduction, SOURCES, Selection, Summary};
+use study::ledger::{self, LedgerFile, Reproduction, SOURCES, Selection, Summary};
 use text::problem::{Place, Problem, Problems};
 
 use crate::failure::Failure;
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The files that were asked for, and the table.
-fn write(args: &Args, files: &[File], reproduction: &Reproduction) -> Result<(), Failure> {
+fn write(args: &Args, files: &[LedgerFile], reproduction: &Reproduction) -> Result<(), Failure> {
     if let Some(path) = &args.json {
         let json = format!("{:#}\n", report::reproduce::json(reproduction));
         write_whole(path, json.as_bytes())?;

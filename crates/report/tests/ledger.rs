@@ -14,7 +14,7 @@ macro_rules! skip {
     };
 }
 
-fn built_in() -> Vec<ledger::File> {
+fn built_in() -> Vec<ledger::LedgerFile> {
     ledger::built_in().unwrap_or_else(|problems| panic!("{}", problems.render(false)))
 }
 
@@ -218,7 +218,7 @@ reason = "a price"
 rows = ["S0-009 to S0-010"]
 "#;
 
-fn small() -> Vec<ledger::File> {
+fn small() -> Vec<ledger::LedgerFile> {
     let file = ledger::file("small.toml", SMALL);
     vec![file.unwrap_or_else(|problems| panic!("{}", problems.render(false)))]
 }

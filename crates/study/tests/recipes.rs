@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use catalogue::Kind;
 use study::fit::{self, Recipe, Spot};
-use study::ledger::{self, Evidence, File, Row};
+use study::ledger::{self, Evidence, LedgerFile, Row};
 
 fn recipes() -> Vec<Recipe> {
     fit::recipes().unwrap_or_else(|problems| panic!("{}", problems.render(false)))
 }
 
 /// Each row with its file.
-fn rows(files: &[File]) -> BTreeMap<&str, (&File, &Row)> {
+fn rows(files: &[LedgerFile]) -> BTreeMap<&str, (&LedgerFile, &Row)> {
     let rows = files
         .iter()
         .flat_map(|file| file.rows.iter().map(move |row| (&*row.id, (file, row))));
@@ -19,7 +19,7 @@ fn rows(files: &[File]) -> BTreeMap<&str, (&File, &Row)> {
 }
 
 /// The figures behind the measurements that a metric of this file uses.
-fn reached(file: &File, expression: &ledger::expression::Expression) -> BTreeSet<Spot> {
+fn reached(file: &LedgerFile, expression: &ledger::expression::Expression) -> BTreeSet<Spot> {
     let mut names = BTreeSet::new();
     expression.figures(&mut |owner, _| {
         names.insert(owner);

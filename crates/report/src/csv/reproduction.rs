@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::table;
-use study::ledger::{Published, Reproduction, Result, Verdict};
+use study::ledger::{Published, Reproduction, RowResult, Verdict};
 use study::review::results::rounded;
 
 /// A published row and what the model makes of it. A number that was published has its own value as both ends.
@@ -37,7 +37,7 @@ pub fn reproduction(reproduction: &Reproduction) -> String {
     table(reproduction.results.iter().map(columns))
 }
 
-fn columns(result: &Result) -> Columns<'_> {
+fn columns(result: &RowResult) -> Columns<'_> {
     let row = &result.row;
     let model = result.model.as_ref().ok();
     let interval = model.and_then(|model| model.interval);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{error, figure};
 use crate::page::markup::escape;
-use study::ledger::{Published, Result, Verdict};
+use study::ledger::{Published, RowResult, Verdict};
 
 const WIDTH: f64 = 1040.0;
 /// Room for names on the left and errors on the right.
@@ -89,8 +89,8 @@ fn shortened(text: &str) -> String {
 }
 
 /// Published figure and model's on one logarithmic axis, a row each.
-pub(super) fn side_by_side(rows: &[&Result]) -> String {
-    let pairs: Vec<(&Result, f64, f64)> = rows
+pub(super) fn side_by_side(rows: &[&RowResult]) -> String {
+    let pairs: Vec<(&RowResult, f64, f64)> = rows
         .iter()
         .filter_map(|result| {
             Some((
@@ -138,7 +138,7 @@ pub(super) fn side_by_side(rows: &[&Result]) -> String {
     svg
 }
 
-fn row(svg: &mut String, axis: &Axis, y: f64, result: &Result, published: f64, model: f64) {
+fn row(svg: &mut String, axis: &Axis, y: f64, result: &RowResult, published: f64, model: f64) {
     let (at, is) = (axis.at(published), axis.at(model));
     let class = result.row.evidence.name();
     let off = if result.verdict == Verdict::Holds {

@@ -6,7 +6,7 @@ pub mod page;
 use comfy_table::CellAlignment;
 use serde::Serialize;
 
-use study::ledger::{Class, Errors, Published, Reproduction, Result, SOURCES, Summary, Verdict};
+use study::ledger::{Class, Errors, Published, Reproduction, RowResult, SOURCES, Summary, Verdict};
 use study::review::results::rounded;
 use text::terminal::{self, Width, paragraph};
 
@@ -30,12 +30,12 @@ pub fn text(reproduction: &Reproduction, width: Width) -> String {
 }
 
 /// The results of one source.
-fn rows_of<'a>(reproduction: &'a Reproduction, source: &str) -> Vec<&'a Result> {
-    let of = |result: &&Result| result.row.id.split('-').next() == Some(source);
+fn rows_of<'a>(reproduction: &'a Reproduction, source: &str) -> Vec<&'a RowResult> {
+    let of = |result: &&RowResult| result.row.id.split('-').next() == Some(source);
     reproduction.results.iter().filter(of).collect()
 }
 
-fn table(rows: &[&Result], width: Width) -> String {
+fn table(rows: &[&RowResult], width: Width) -> String {
     let mut table = terminal::table(width);
     table.set_header([
         "row",
@@ -67,7 +67,7 @@ fn table(rows: &[&Result], width: Width) -> String {
 }
 
 /// The published value with its unit; for a claim also what is asked of the metric.
-fn published(result: &Result) -> String {
+fn published(result: &RowResult) -> String {
     let row = &result.row;
     let value = match &row.published {
         Published::Number(number) => format!("{} {}", figure(*number), row.unit),
@@ -83,7 +83,7 @@ fn published(result: &Result) -> String {
     }
 }
 
-fn model(result: &Result) -> String {
+fn model(result: &RowResult) -> String {
     match &result.model {
         Ok(model) => {
             let spread = model.interval.map(|(low, high)| (high - low) / 2.0);
@@ -96,7 +96,7 @@ fn model(result: &Result) -> String {
     }
 }
 
-fn error(result: &Result) -> String {
+fn error(result: &RowResult) -> String {
     let shown = |error: f64| match format!("{:+.1} %", error * 100.0) {
         zero if zero == "-0.0 %" || zero == "+0.0 %" => "0.0 %".to_owned(),
         error => error,
@@ -105,19 +105,19 @@ fn error(result: &Result) -> String {
 }
 
 /// The verdict, with the note where it is that a row misses.
-fn verdict(result: &Result) -> String {
+fn verdict(result: &RowResult) -> String {
     let name = result.verdict.name();
     missed(result).map_or(name.to_owned(), |note| format!("{name}: {note}"))
 }
 
 /// Why a row misses.
-fn missed(result: &Result) -> Option<&str> {
+fn missed(result: &RowResult) -> Option<&str> {
     let misses = result.verdict != Verdict::Holds;
     result.row.note.as_deref().filter(|_| misses)
 }
 
 /// The same as a line below the table.
-fn note(result: &Result, width: Width) -> Option<String> {
+fn note(result: &RowResult, width: Width) -> Option<String> {
     let head = format!(" {}  ", result.row.id);
     Some(paragraph(&head, missed(result)?, width))
 }
@@ -363,7 +363,7 @@ impl JsonSummary {
     }
 }
 
-fn json_row(result: &Result) -> JsonRow<'_> {
+fn json_row(result: &RowResult) -> JsonRow<'_> {
     let row = &result.row;
     let model = result.model.as_ref().ok();
     let interval = model.and_then(|model| model.interval);

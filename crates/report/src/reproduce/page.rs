@@ -10,7 +10,7 @@ use super::chart;
 use super::{error, model, percent, published, rows_of, verdict};
 use crate::page::look;
 use crate::page::markup::escape;
-use study::ledger::{Evidence, Reproduction, Result, SOURCES, Summary, Verdict};
+use study::ledger::{Evidence, Reproduction, RowResult, SOURCES, Summary, Verdict};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -131,16 +131,16 @@ fn errors(reproduction: &Reproduction) -> String {
     )
 }
 
-fn section(source: &str, about: &str, rows: &[&Result]) -> String {
+fn section(source: &str, about: &str, rows: &[&RowResult]) -> String {
     let mut page = format!(
         "<section class=\"chapter\" id=\"{source}\">\n<h2>{source}: {}</h2>\n{}",
         escape(about),
         KEY
     );
-    let mut by_unit: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
+    let mut by_unit: BTreeMap<&str, Vec<&RowResult>> = BTreeMap::new();
     // What no run is behind agrees by itself: a chart of it would say nothing.
     let of_runs =
-        |result: &&&Result| result.error.is_some() && result.row.evidence != Evidence::Catalogue;
+        |result: &&&RowResult| result.error.is_some() && result.row.evidence != Evidence::Catalogue;
     for result in rows.iter().filter(of_runs) {
         by_unit.entry(&result.row.unit).or_default().push(result);
     }
@@ -152,7 +152,7 @@ fn section(source: &str, about: &str, rows: &[&Result]) -> String {
             chart::side_by_side(&rows)
         );
     }
-    let missed: Vec<&Result> = rows
+    let missed: Vec<&RowResult> = rows
         .iter()
         .copied()
         .filter(|result| result.verdict != Verdict::Holds)
@@ -178,7 +178,7 @@ const KEY: &str = "<p class=\"key-line soft\"><span><span class=\"mark published
     <span><span class=\"mark predicted\"></span>model, predicted</span> \
     <span><span class=\"mark fitted\"></span>model, fitted</span> <span>bars: 95 % intervals over seeds</span></p>\n";
 
-fn table(rows: &[&Result]) -> String {
+fn table(rows: &[&RowResult]) -> String {
     let mut page = String::from(
         "<div class=\"scroll wide\" tabindex=\"0\"><table class=\"ledger\"><thead><tr><th>row</th><th>what</th><th>conditions</th>\
          <th>published</th><th>model</th><th>error</th><th>evidence</th><th>verdict</th></tr></thead><tbody>\n",

@@ -16,7 +16,7 @@ use super::rows::{change, misfit, noise, noisy, reduced, value};
 use super::search::{Line, Misfit, WITHIN, as_well};
 use super::unit::{self, Numbers, numbers};
 use crate::ledger::{
-    File, Judgement, Memory, Published, Result as RowResult, Row, Selection, reproduce_with,
+    Judgement, LedgerFile, Memory, Published, Row, RowResult, Selection, reproduce_with,
 };
 use catalogue::Figure;
 use text::problem::{Problem, Problems, nearest};
@@ -100,7 +100,7 @@ pub struct Step<'a> {
 /// # Errors
 /// A recipe names what is not there, the choice takes none, a measurement does not load.
 pub fn ledger(
-    files: &[File],
+    files: &[LedgerFile],
     recipes: &[Recipe],
     choice: &Choice,
     progress: &(dyn Fn(Step<'_>) + Sync),
@@ -148,7 +148,7 @@ pub(super) fn in_turn<'a, T>(
 
 /// The chosen recipes, ready to be worked on.
 pub(super) fn benches<'a>(
-    files: &[File],
+    files: &[LedgerFile],
     recipes: &'a [Recipe],
     choice: &Choice,
 ) -> Result<Vec<Bench<'a>>, Problems> {
@@ -245,14 +245,14 @@ pub(super) struct Bench<'a> {
     /// The catalogue's values of its figures, in their order: words, and the numbers in them.
     held: Vec<(String, Option<Numbers>)>,
     /// The rows with the measurements they need.
-    files: Vec<File>,
+    files: Vec<LedgerFile>,
     /// Runs that were made: where a value changes nothing, or is tried with more seeds.
     memory: Memory,
 }
 
 impl<'a> Bench<'a> {
     fn new(
-        files: &[File],
+        files: &[LedgerFile],
         recipe: &'a Recipe,
         figures: &BTreeMap<Spot, Figure>,
     ) -> Result<Bench<'a>, Problems> {

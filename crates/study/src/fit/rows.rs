@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::recipe::{Recipe, Spot};
 use super::unit::as_written;
 use crate::ledger::{
-    Evidence, File, Judgement, Measurement, Published, Result as RowResult, Row, Tolerance, Work,
+    Evidence, Judgement, LedgerFile, Measurement, Published, Row, RowResult, Tolerance, Work,
 };
 use catalogue::{Change, Figure};
 use text::problem::Problems;
@@ -17,7 +17,11 @@ const HOPELESS: f64 = 400.0;
 const CLAIM: f64 = 0.05;
 
 /// The files with the recipe's rows, remarks as rows, and the measurements these need.
-pub(super) fn reduced(files: &[File], recipe: &Recipe, wrong: &mut dyn FnMut(String)) -> Vec<File> {
+pub(super) fn reduced(
+    files: &[LedgerFile],
+    recipe: &Recipe,
+    wrong: &mut dyn FnMut(String),
+) -> Vec<LedgerFile> {
     let known = |id: &str| {
         files
             .iter()

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::ledger::{Bench, Choice, Step, Tried, benches, in_turn};
 use super::recipe::{Recipe, Spot, Values};
-use crate::ledger::{File, Result as RowResult};
+use crate::ledger::{LedgerFile, RowResult};
 use text::problem::Problems;
 
 /// How far the parameter is moved, either way.
@@ -41,7 +41,7 @@ pub struct Sensitivity {
 /// # Errors
 /// As [`super::ledger()`].
 pub fn sensitivity(
-    files: &[File],
+    files: &[LedgerFile],
     recipes: &[Recipe],
     choice: &Choice,
     progress: &(dyn Fn(Step<'_>) + Sync),

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::figure::RunFigure;
-use super::{Evidence, Result, Row};
+use super::{Evidence, Row, RowResult};
 
 /// What a row's figure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ const FACTOR: f64 = 1.5;
 
 impl Errors {
     /// Of the predicted ones of these results.
-    pub fn of<'a>(results: impl Iterator<Item = &'a Result>) -> Errors {
+    pub fn of<'a>(results: impl Iterator<Item = &'a RowResult>) -> Errors {
         let judged = results.filter(|result| {
             result.row.evidence == Evidence::Predicted && result.row.judgement.has_error()
         });
@@ -85,7 +85,7 @@ impl Errors {
     }
 
     /// Of those of one class.
-    pub fn of_class<'a>(class: Class, results: impl Iterator<Item = &'a Result>) -> Errors {
+    pub fn of_class<'a>(class: Class, results: impl Iterator<Item = &'a RowResult>) -> Errors {
         Errors::of(results.filter(|result| Class::of(&result.row) == class))
     }
 }
@@ -104,7 +104,7 @@ mod tests {
     use crate::ledger::{file, judge};
 
     /// Rows with these metrics and published figures, and the model's.
-    fn results(rows: &[(&str, f64, f64)]) -> Vec<Result> {
+    fn results(rows: &[(&str, f64, f64)]) -> Vec<RowResult> {
         let mut text = String::from(
             "[measure.a]\ndrive = \"ram-disk\"\nstate = \"fresh\"\nhost = \"xeon-2017\"\nfio = [\"--rw=randread\"]\n",
         );
@@ -127,7 +127,7 @@ mod tests {
                     seeds: 1,
                 }),
             };
-            Result {
+            RowResult {
                 row,
                 model,
                 error,

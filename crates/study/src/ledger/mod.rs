@@ -30,7 +30,7 @@ pub use judge::{Judgement, Tolerance, Verdict, judge, judge_spread};
 pub(crate) use measure::largest_block;
 pub use read::file;
 pub(crate) use reproduce::{Memory, reproduce_with};
-pub use reproduce::{Model, Reproduction, Result, Selection, Summary, reproduce};
+pub use reproduce::{Model, Reproduction, RowResult, Selection, Summary, reproduce};
 pub use rows::rows_named;
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../ledger");
@@ -53,7 +53,7 @@ pub const SEEDS: u64 = 3;
 
 /// One file of the ledger, checked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct File {
+pub struct LedgerFile {
     /// Its path, as messages name it.
     pub origin: String,
     /// Names that metrics use for drives of the catalogue.
@@ -201,7 +201,7 @@ pub enum Published {
 ///
 /// # Errors
 /// Everything wrong with all of them (a test sees to it that there is nothing).
-pub fn built_in() -> std::result::Result<Vec<File>, Problems> {
+pub fn built_in() -> Result<Vec<LedgerFile>, Problems> {
     let mut paths: Vec<&Path> = BUILT_IN.files().map(include_dir::File::path).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
     paths.sort();
@@ -221,7 +221,7 @@ pub fn built_in() -> std::result::Result<Vec<File>, Problems> {
 ///
 /// # Errors
 /// Everything wrong with all of them.
-pub fn from_disk(paths: &[PathBuf]) -> std::result::Result<Vec<File>, Problems> {
+pub fn from_disk(paths: &[PathBuf]) -> Result<Vec<LedgerFile>, Problems> {
     together(paths.iter().map(|path| {
         let origin = path.display().to_string();
         match std::fs::read_to_string(path) {
@@ -236,8 +236,8 @@ pub fn from_disk(paths: &[PathBuf]) -> std::result::Result<Vec<File>, Problems> 
 
 /// Files as one ledger, in which no row stands twice.
 fn together(
-    read: impl Iterator<Item = std::result::Result<File, Problems>>,
-) -> std::result::Result<Vec<File>, Problems> {
+    read: impl Iterator<Item = Result<LedgerFile, Problems>>,
+) -> Result<Vec<LedgerFile>, Problems> {
     let mut problems = Problems::default();
     let mut files = Vec::new();
     for one in read {

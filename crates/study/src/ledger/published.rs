@@ -7,7 +7,7 @@ use model::media::Precondition;
 
 use super::expression::{Expression, Function};
 use super::figure::RunFigure;
-use super::{Evidence, File, Measurement, Published, Row, measure};
+use super::{Evidence, LedgerFile, Measurement, Published, Row, measure};
 use text::problem::Problems;
 use workload::job::Job;
 
@@ -40,7 +40,7 @@ pub struct Point {
 ///
 /// # Errors
 /// Everything wrong with fio's options.
-pub fn points(files: &[File]) -> Result<Vec<Point>, Problems> {
+pub fn points(files: &[LedgerFile]) -> Result<Vec<Point>, Problems> {
     let mut found = Vec::new();
     for file in files {
         for row in &file.rows {
@@ -64,7 +64,7 @@ fn single(metric: &Expression) -> Option<(&str, &str, Option<f64>)> {
     }
 }
 
-fn point(file: &File, row: &Row) -> Result<Option<Point>, Problems> {
+fn point(file: &LedgerFile, row: &Row) -> Result<Option<Point>, Problems> {
     let (Published::Number(value), Some((owner, name, x))) =
         (&row.published, single(&row.expression))
     else {

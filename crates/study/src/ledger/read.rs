@@ -1,4 +1,4 @@
-//! A ledger file as written, to a [`File`]: strict keys, and all problems at once, each with its line.
+//! A ledger file as written, to a [`LedgerFile`]: strict keys, and all problems at once, each with its line.
 
 mod row;
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use model::media::Precondition;
 use toml_edit::Value;
 
-use super::{File, Measurement, SEEDS, Sweep, Work, act, measure, rows};
+use super::{LedgerFile, Measurement, SEEDS, Sweep, Work, act, measure, rows};
 use catalogue::{Change, DriveSheet, HostSheet};
 use text::problem::Problems;
 use text::toml::SourceFile;
@@ -35,7 +35,7 @@ struct Known {
 ///
 /// # Errors
 /// Everything wrong with it.
-pub fn file(origin: &str, text: &str) -> Result<File, Problems> {
+pub fn file(origin: &str, text: &str) -> Result<LedgerFile, Problems> {
     let source = SourceFile {
         origin: origin.to_owned(),
         text: Arc::from(text),
@@ -43,7 +43,7 @@ pub fn file(origin: &str, text: &str) -> Result<File, Problems> {
     let document = text::toml::parse(&source)?;
     let page = Page::new(&source);
     let mut root = Cursor::new(&page, "the ledger", document.as_table(), None);
-    let mut file = File {
+    let mut file = LedgerFile {
         origin: origin.to_owned(),
         drives: Vec::new(),
         measurements: Vec::new(),
@@ -117,7 +117,7 @@ fn state(cursor: &mut Cursor<'_>) -> Option<Precondition> {
     state
 }
 
-fn drives(root: &mut Cursor<'_>, file: &mut File, known: &mut Known) {
+fn drives(root: &mut Cursor<'_>, file: &mut LedgerFile, known: &mut Known) {
     for (name, value) in root.pairs("drives") {
         let id = value.as_str().unwrap_or_default().to_owned();
         let sheet = sheet(root, "drives", &id, &[]);
@@ -144,7 +144,7 @@ fn measurements<'a>(
     page: &Page<'a>,
     root: &mut Cursor<'a>,
     common: &Common,
-    file: &mut File,
+    file: &mut LedgerFile,
     known: &mut Known,
 ) {
     let Some(item) = root.item("measure") else {

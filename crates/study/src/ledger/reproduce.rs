@@ -7,7 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use super::expression::{Value, Wrong};
 use super::figure::{RunFigure, of_drive};
 use super::measure::{self, ios_for, jobs_of_points};
-use super::{Class, Errors, Evidence, File, Measurement, Row, Verdict, Work, act, judge_spread};
+use super::{
+    Class, Errors, Evidence, LedgerFile, Measurement, Row, Verdict, Work, act, judge_spread,
+};
 use catalogue::{Change, DriveSheet};
 use lab::act::{at_share, score};
 use lab::{GoOn, Key, Lab, Machine, Scenario, ThreadOutcome, in_parallel};
@@ -33,7 +35,7 @@ impl Selection {
     }
 
     /// What it names that the ledger does not have.
-    fn problems(&self, files: &[File]) -> Problems {
+    fn problems(&self, files: &[LedgerFile]) -> Problems {
         let ids: Vec<&str> = files
             .iter()
             .flat_map(|file| &file.rows)
@@ -72,11 +74,11 @@ pub struct Model {
 
 /// A row with what came out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Result {
+pub struct RowResult {
     /// The row.
     pub row: Row,
     /// The model's figure, or why there is none.
-    pub model: std::result::Result<Model, String>,
+    pub model: Result<Model, String>,
     /// Model over published less one, where both are numbers and the row is judged by that.
     pub error: Option<f64>,
     /// The verdict.
@@ -87,7 +89,7 @@ pub struct Result {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reproduction {
     /// Rows in the order of their ids.
-    pub results: Vec<Result>,
+    pub results: Vec<RowResult>,
     /// Rows that are not reproduced, with the reason.
     pub not_reproduced: Vec<(String, String)>,
     /// Rows that nobody has looked at yet.
@@ -121,9 +123,9 @@ pub struct Summary {
 
 impl Summary {
     /// Of these results.
-    pub fn of<'a>(results: impl Iterator<Item = &'a Result>) -> Summary {
+    pub fn of<'a>(results: impl Iterator<Item = &'a RowResult>) -> Summary {
         let mut summary = Summary::default();
-        let results: Vec<&Result> = results.collect();
+        let results: Vec<&RowResult> = results.collect();
         for result in &results {
             let held = result.verdict == Verdict::Holds;
             let evidence = result.row.evidence;
@@ -167,7 +169,7 @@ struct Task {
 /// Two tasks with one key are the same run.
 type TaskKey = (Key, String);
 
-type Figures = BTreeMap<String, std::result::Result<f64, Wrong>>;
+type Figures = BTreeMap<String, Result<f64, Wrong>>;
 
 /// A laboratory, and figures of runs that were made in it before, for those who change one thing and run all again.
 #[derive(Debug, Default)]
@@ -198,7 +200,7 @@ impl Task {
 
     /// Only the figures are kept: histograms of thousands of runs would not fit.
     fn run(&self, lab: &Lab, go_on: GoOn<'_>) -> Figures {
-        let all = |of: &dyn Fn(RunFigure) -> std::result::Result<f64, Wrong>| {
+        let all = |of: &dyn Fn(RunFigure) -> Result<f64, Wrong>| {
             let figures = self.wanted.iter();
             figures
                 .map(|(name, figure)| (name.clone(), of(*figure)))
@@ -243,7 +245,7 @@ type Changed = (String, Vec<Change>);
 
 impl Machines {
     /// The machine of a measurement, and how many processors its host has.
-    fn of(&mut self, measurement: &Measurement) -> std::result::Result<&(Machine, u16), Problems> {
+    fn of(&mut self, measurement: &Measurement) -> Result<&(Machine, u16), Problems> {
         let key = (
             (measurement.drive.clone(), measurement.set.clone()),
             (measurement.host.clone(), measurement.host_set.clone()),
@@ -265,7 +267,7 @@ impl Machines {
         jobs: &[Job],
         ios: u64,
         seed: u64,
-    ) -> std::result::Result<(Scenario, Goal), Problems> {
+    ) -> Result<(Scenario, Goal), Problems> {
         let (machine, sockets) = self.of(measurement)?;
         Ok(match &measurement.work {
             Work::Fio { .. } => {
@@ -285,11 +287,7 @@ impl Machines {
     }
 
     /// What makes two points the same run but for seed and number of I/Os.
-    fn point(
-        &mut self,
-        measurement: &Measurement,
-        jobs: &[Job],
-    ) -> std::result::Result<TaskKey, Problems> {
+    fn point(&mut self, measurement: &Measurement, jobs: &[Job]) -> Result<TaskKey, Problems> {
         let (scenario, goal) = self.scenario(measurement, jobs, 1, 0)?;
         Ok(key(&scenario, goal, measure::uncounted(measurement)))
     }
@@ -316,7 +314,7 @@ fn wanted<'a>(rows: impl Iterator<Item = &'a Row>) -> BTreeMap<&'a str, BTreeSet
     wanted
 }
 
-fn demand(files: &[File], machines: &mut Machines) -> std::result::Result<Demand, Problems> {
+fn demand(files: &[LedgerFile], machines: &mut Machines) -> Result<Demand, Problems> {
     let mut demand = Demand::new();
     for file in files {
         let wanted = wanted(file.rows.iter());
@@ -346,7 +344,7 @@ impl Runs {
         measurement: &Measurement,
         names: &BTreeSet<&str>,
         (machines, demand): (&mut Machines, &Demand),
-    ) -> std::result::Result<Taken, Problems> {
+    ) -> Result<Taken, Problems> {
         let points = jobs_of_points(measurement)?;
         let mut taken = Taken::new();
         for seed in 1..=measurement.seeds {
@@ -369,7 +367,7 @@ impl Runs {
         seed: u64,
         names: &BTreeSet<&str>,
         (machines, demand): (&mut Machines, &Demand),
-    ) -> std::result::Result<usize, Problems> {
+    ) -> Result<usize, Problems> {
         let point = machines.point(measurement, jobs)?;
         let ios = demand.get(&point).copied().unwrap_or(1);
         let (scenario, goal) = machines.scenario(measurement, jobs, ios, seed)?;
@@ -403,10 +401,10 @@ impl Runs {
 /// # Errors
 /// The selection names rows that are not there, or a measurement does not load.
 pub fn reproduce(
-    files: &[File],
+    files: &[LedgerFile],
     selection: &Selection,
     go_on: GoOn<'_>,
-) -> std::result::Result<Reproduction, Problems> {
+) -> Result<Reproduction, Problems> {
     reproduce_with(files, selection, &Memory::default(), go_on)
 }
 
@@ -415,11 +413,11 @@ pub fn reproduce(
 /// # Errors
 /// As [`reproduce`].
 pub(crate) fn reproduce_with(
-    files: &[File],
+    files: &[LedgerFile],
     selection: &Selection,
     memory: &Memory,
     go_on: GoOn<'_>,
-) -> std::result::Result<Reproduction, Problems> {
+) -> Result<Reproduction, Problems> {
     selection.problems(files).or(())?;
     let mut machines = Machines::default();
     let demand = demand(files, &mut machines)?;
@@ -455,7 +453,7 @@ pub(crate) fn reproduce_with(
 }
 
 /// Rows that are not reproduced, and those that are still pending.
-fn others(files: &[File], selection: &Selection) -> (Vec<(String, String)>, Vec<String>) {
+fn others(files: &[LedgerFile], selection: &Selection) -> (Vec<(String, String)>, Vec<String>) {
     let not_reproduced: BTreeSet<(String, String)> = files
         .iter()
         .flat_map(|file| file.not_reproduced.iter().cloned())
@@ -476,7 +474,7 @@ fn others(files: &[File], selection: &Selection) -> (Vec<(String, String)>, Vec<
     )
 }
 
-fn sheets(file: &File) -> std::result::Result<BTreeMap<&str, DriveSheet>, Problems> {
+fn sheets(file: &LedgerFile) -> Result<BTreeMap<&str, DriveSheet>, Problems> {
     let named = file.drives.iter();
     named
         .map(|(name, id)| Ok((&**name, catalogue::drive(id)?)))
@@ -488,12 +486,12 @@ fn result(
     taken: &BTreeMap<&str, Taken>,
     drives: &BTreeMap<&str, DriveSheet>,
     figures: &[Figures],
-) -> Result {
+) -> RowResult {
     let mut seeds = 1;
     row.expression.figures(&mut |owner, _| {
         seeds = seeds.max(taken.get(owner).map_or(1, Vec::len));
     });
-    let values: std::result::Result<Vec<f64>, Wrong> = (0..seeds)
+    let values: Result<Vec<f64>, Wrong> = (0..seeds)
         .map(|seed| {
             let look_up = |owner: &str, name: &str| match taken.get(owner) {
                 Some(taken) => of_run(&taken[seed % taken.len()], name, figures),
@@ -511,7 +509,7 @@ fn result(
     let value = model.as_ref().map_or(f64::NAN, |model| model.value);
     let interval = model.as_ref().ok().and_then(|model| model.interval);
     let (verdict, error) = judge_spread(row.judgement, &row.published, value, interval);
-    Result {
+    RowResult {
         row: row.clone(),
         model,
         error,
@@ -524,7 +522,7 @@ fn of_run(
     points: &[(Option<f64>, usize)],
     name: &str,
     figures: &[Figures],
-) -> std::result::Result<Value, Wrong> {
+) -> Result<Value, Wrong> {
     let value = |task: usize| match figures[task].get(name) {
         Some(value) => value.clone(),
         None => Err(Wrong(format!("no figure `{name}`"))),
@@ -532,7 +530,7 @@ fn of_run(
     if let [(None, task)] = points {
         return value(*task).map(Value::Number);
     }
-    let series: std::result::Result<Vec<(f64, f64)>, Wrong> = points
+    let series: Result<Vec<(f64, f64)>, Wrong> = points
         .iter()
         .map(|&(x, task)| Ok((x.unwrap_or_default(), value(task)?)))
         .collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{File, SOURCES};
+use super::{LedgerFile, SOURCES};
 use text::problem::{Place, Problem, Problems};
 
 /// Whether this is the id of a row of one of the sources.
@@ -54,7 +54,7 @@ pub(super) fn names(text: &str, id: &str) -> bool {
 
 /// A row stands in one file, once: as a row or among those that are not reproduced. (One that is pending elsewhere is
 /// no longer pending.)
-pub(super) fn no_row_twice(files: &[File], problems: &mut Problems) {
+pub(super) fn no_row_twice(files: &[LedgerFile], problems: &mut Problems) {
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     for file in files {
         let rows = file.rows.iter().map(|row| (&*row.id, row.place.clone()));

@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Class, Errors, Evidence, File, Judgement, Published, Reproduction, Result, SOURCES, Summary,
-    Verdict,
+    Class, Errors, Evidence, Judgement, LedgerFile, Published, Reproduction, RowResult, SOURCES,
+    Summary, Verdict,
 };
 use catalogue::DriveSheet;
 use text::problem::Problems;
@@ -79,7 +79,7 @@ pub struct Supports {
 }
 
 impl Miss {
-    fn of(result: &Result) -> Option<Miss> {
+    fn of(result: &RowResult) -> Option<Miss> {
         if result.verdict == Verdict::Holds {
             return None;
         }
@@ -165,7 +165,7 @@ fn percent(share: Option<f64>) -> String {
 const FEWEST: usize = 5;
 
 impl Support {
-    fn of<'a>(results: impl Iterator<Item = &'a Result>) -> Support {
+    fn of<'a>(results: impl Iterator<Item = &'a RowResult>) -> Support {
         let summary = Summary::of(results);
         let rounded = |error: f64| libm::round(error * 1e4) * 1e-4;
         // Written with few digits, so that the file changes only when something does.
@@ -268,19 +268,16 @@ impl Supports {
     ///
     /// # Errors
     /// A drive of the ledger does not load.
-    pub fn of(
-        files: &[File],
-        reproduction: &Reproduction,
-    ) -> std::result::Result<Supports, Problems> {
+    pub fn of(files: &[LedgerFile], reproduction: &Reproduction) -> Result<Supports, Problems> {
         let measured = measured(files);
         let families: BTreeMap<String, Option<String>> = measured
             .values()
             .flatten()
             .map(|id| Ok(((*id).to_owned(), catalogue::drive(id)?.family)))
-            .collect::<std::result::Result<_, Problems>>()?;
-        let mut by_drive: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
-        let mut by_family: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
-        let mut by_source: BTreeMap<&str, Vec<&Result>> = BTreeMap::new();
+            .collect::<Result<_, Problems>>()?;
+        let mut by_drive: BTreeMap<&str, Vec<&RowResult>> = BTreeMap::new();
+        let mut by_family: BTreeMap<&str, Vec<&RowResult>> = BTreeMap::new();
+        let mut by_source: BTreeMap<&str, Vec<&RowResult>> = BTreeMap::new();
         for result in &reproduction.results {
             if result.row.evidence == Evidence::Catalogue {
                 continue;
@@ -297,12 +294,12 @@ impl Supports {
                 by_family.entry(family).or_default().push(result);
             }
         }
-        let supports = |all: BTreeMap<&str, Vec<&Result>>| {
+        let supports = |all: BTreeMap<&str, Vec<&RowResult>>| {
             let all = all.into_iter();
             all.map(|(id, results)| (id.to_owned(), Support::of(results.into_iter())))
                 .collect()
         };
-        let run = |result: &&Result| result.row.evidence != Evidence::Catalogue;
+        let run = |result: &&RowResult| result.row.evidence != Evidence::Catalogue;
         let missed = reproduction.results.iter().filter(run);
         let all = reproduction.results.iter().filter(run);
         Ok(Supports {
@@ -378,12 +375,12 @@ pub fn statement(sheet: &DriveSheet) -> Statement {
 ///
 /// # Errors
 /// A drive of the catalogue does not load.
-pub fn tables() -> std::result::Result<String, Problems> {
+pub fn tables() -> Result<String, Problems> {
     LAST.tables()
 }
 
 impl Supports {
-    fn tables(&self) -> std::result::Result<String, Problems> {
+    fn tables(&self) -> Result<String, Problems> {
         if self.sources.is_empty() {
             return Ok(String::from(
                 "No run of the whole ledger has been written yet.\n",
@@ -427,7 +424,7 @@ impl Supports {
 }
 
 /// The drives that each row's metric measures.
-fn measured(files: &[File]) -> BTreeMap<&str, BTreeSet<&str>> {
+fn measured(files: &[LedgerFile]) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut measured: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for file in files {
         for row in &file.rows {

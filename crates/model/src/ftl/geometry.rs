@@ -199,9 +199,4 @@ impl Shape {
     pub fn page_at(&self, slot: Slot) -> Slot {
         Slot(slot.0 - slot.0 % self.page_slots)
     }
-
-    /// Usable slots over logical pages, minus one: 0.28 is 28 % over-provisioning.
-    pub fn over_provisioning(&self) -> f64 {
-        f64::from(self.slots()) / f64::from(self.logical) - 1.0
-    }
 }

@@ -2,6 +2,7 @@
 
 mod closed_loop;
 mod levelling;
+mod pieces;
 
 use closed_loop::Loop;
 use model::media::xpoint::{

@@ -12,6 +12,7 @@ mod point;
 mod published;
 pub mod results;
 mod run;
+mod seeds;
 pub mod sensitivity;
 mod shape;
 mod suite;

@@ -1,21 +1,19 @@
 //! A point of fixed conditions: measured with several seeds, one after the other on one bench, until its mean is known.
 //!
 //! What one seed alone gives is kept beside the whole: sentences name only what holds with each, and tails show the band
-//! they span. A mean is known when half its 95 % interval, from slices of the runs ([`statistics`]), is within
-//! [`KNOWN`], and when they have lasted as long as the suite lets a drive settle: what has not begun to change looks very
+//! they span. A mean is known when half its 95 % interval, from slices of the runs ([`statistics`]), is within 5 %
+//! ([`super::seeds`]), and when they have lasted as long as the suite lets a drive settle: what has not begun to change looks very
 //! sure of itself. Until then every seed runs again, as long as all its runs before, at most [`ROUNDS`] times. A mean that
 //! is not known then is shown and said not to be. Left out: what changes more slowly than the longest of these runs.
 
-use super::measure::{Keep, measurement};
-use super::results::{Across, Figures, Measurement};
+use super::measure::measurement;
+use super::results::Measurement;
 use super::run::{Runner, Task, rate_of, time_for};
+use super::seeds::{is_known, of_seeds, tell_convergence};
 use super::suite::PointSpec;
 use lab::{Bench, Outcome};
 use model::Span;
 use text::problem::Problems;
-
-/// The mean is known when half its 95 % interval is at most this share of it.
-const KNOWN: f64 = 0.05;
 
 /// Most rounds: the last leaves four times the wanted number of I/Os.
 const ROUNDS: u32 = 3;
@@ -56,31 +54,14 @@ impl Runner<'_> {
         }
         let mut result = of_seeds(&of_seed, keep, spec.is_deep);
         result.job = job.unwrap_or_default();
-        self.tell_convergence(spec, &mut result);
+        let known = self.is_known(spec, &result);
+        tell_convergence(known, &mut result);
         Ok(result)
     }
 
     /// Whether the mean is known.
     fn is_known(&self, spec: &PointSpec, result: &Measurement) -> bool {
-        let sure = result.mean_error.is_some_and(|error| error <= KNOWN);
-        sure && result.seconds >= spec.settling(self.effort).seconds()
-    }
-
-    fn tell_convergence(&self, spec: &PointSpec, result: &mut Measurement) {
-        let known = self.is_known(spec, result);
-        result.converged = Some(known);
-        if known {
-            return;
-        }
-        let ios = |of: &Option<Figures>| of.as_ref().map_or(0, |figures| figures.ios);
-        let counted = ios(&result.read) + ios(&result.write);
-        result.notes.push(match result.mean_error {
-            Some(error) if error > KNOWN => format!(
-                "the mean has not converged: ±{:.0} % after {counted} I/Os",
-                error * 100.0
-            ),
-            _ => format!("too short to tell whether the mean has converged: {counted} I/Os"),
-        });
+        is_known(result, spec.settling(self.effort))
     }
 
     /// I/Os a second, from a pilot where nobody sets them.
@@ -143,39 +124,4 @@ struct Counted {
     outcome: Outcome,
     /// It ran as long as its source says, and must not run longer.
     in_full: bool,
-}
-
-/// The figures of all seeds together, of each, and how far they differ; `whole` also over the whole distribution.
-fn of_seeds(of_seed: &[Vec<Outcome>], keep: Keep, whole: bool) -> Measurement {
-    let all: Vec<&Outcome> = of_seed.iter().flatten().collect();
-    let mut result = measurement(&all, keep);
-    if of_seed.len() > 1 {
-        result.each = of_seed
-            .iter()
-            .map(|outcomes| measurement(&outcomes.iter().collect::<Vec<_>>(), keep))
-            .collect();
-        result.tell_across(whole);
-    }
-    result
-}
-
-impl Measurement {
-    /// How far the seeds differ, in each direction.
-    pub(super) fn tell_across(&mut self, whole: bool) {
-        let of = |direction: fn(&Measurement) -> &Option<Figures>| {
-            let each: Option<Vec<&Figures>> = self
-                .each
-                .iter()
-                .map(|one| direction(one).as_ref())
-                .collect();
-            each.and_then(|each| Across::of(&each, whole))
-        };
-        let (read, write) = (of(|one| &one.read), of(|one| &one.write));
-        if let Some(figures) = &mut self.read {
-            figures.across_seeds = read;
-        }
-        if let Some(figures) = &mut self.write {
-            figures.across_seeds = write;
-        }
-    }
 }

@@ -278,8 +278,8 @@ pub struct Measurement {
     pub read: Option<Figures>,
     /// Writes; null if there were none.
     pub write: Option<Figures>,
-    /// Half the 95 % interval of the mean latency of all I/Os as a share of it, from slices of the run; null where it is
-    /// too short to tell.
+    /// Half the 95 % interval of the mean latency of all I/Os as a share of it, from slices of the run; of a trace, half
+    /// of what lies between the means of its seeds; null where it is too short to tell.
     pub mean_error: Option<f64>,
     /// Whether that is small enough for the mean to be taken as known; null where nothing depends on it.
     pub converged: Option<bool>,

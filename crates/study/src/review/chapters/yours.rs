@@ -1,4 +1,4 @@
-//! The user's own jobs and traces, on drives in steady state.
+//! The user's own jobs and traces, on drives in steady state, with three seeds.
 
 use std::sync::Arc;
 
@@ -8,9 +8,11 @@ use rayon::prelude::*;
 
 use crate::review::chapter::Chapter;
 use crate::review::chart::Section;
-use crate::review::measure::{Keep, measurement};
+use crate::review::measure::Keep;
 use crate::review::results::{Point, Settings};
 use crate::review::run::{Event, Runner, seed_of};
+use crate::review::seeds::{of_seeds, tell_convergence_as_given, tell_scatter};
+use crate::review::suite::SEEDS;
 use crate::review::{Workload, Yours};
 use lab::{Outcome, Scenario, ThreadOutcome, TraceReplay, Work};
 use text::problem::Problems;
@@ -61,30 +63,36 @@ impl Chapter for YourOwn {
 }
 
 impl Runner<'_> {
-    /// The user's own workloads: a point for each job of each file, or for each group of jobs that report as one.
+    /// The user's own workloads, with each seed: a point for each job of each file, or for each group of jobs that report
+    /// as one.
     fn yours(&self) -> Result<Vec<Point>, Problems> {
-        let drives = self.request.drives.len();
-        let tasks: Vec<(usize, usize)> = (0..self.request.yours.len())
-            .flat_map(|file| (0..drives).map(move |drive| (file, drive)))
+        let seeds = SEEDS as usize;
+        let runs = self.request.drives.len() * seeds;
+        let tasks: Vec<(usize, usize, usize)> = (0..self.request.yours.len())
+            .flat_map(|file| (0..runs).map(move |run| (file, run / seeds, run % seeds + 1)))
             .collect();
         (self.listener)(Event::Planned(tasks.len()));
         let outcomes: Vec<Outcome> = tasks
             .par_iter()
             .with_max_len(1)
-            .map(|&(file, drive)| self.one_of_yours(file, drive))
+            .map(|&(file, drive, number)| self.one_of_yours(file, drive, number))
             .collect::<Result<_, _>>()?;
         let mut points = Vec::new();
-        for (file, yours) in self.request.yours.iter().enumerate() {
-            let by_drive = &outcomes[file * drives..(file + 1) * drives];
-            points.extend(self.points_of(yours, by_drive));
+        for (yours, outcomes) in self.request.yours.iter().zip(outcomes.chunks(runs.max(1))) {
+            let by_drive: Vec<&[Outcome]> = outcomes.chunks(seeds).collect();
+            points.extend(self.points_of(yours, &by_drive));
         }
         Ok(points)
     }
 
-    fn one_of_yours(&self, file: usize, drive: usize) -> Result<Outcome, Problems> {
+    /// With the first, second or third seed.
+    fn one_of_yours(&self, file: usize, drive: usize, number: usize) -> Result<Outcome, Problems> {
         let yours = &self.request.yours[file];
         let sheet = &self.request.drives[drive];
-        let seed = seed_of(self.request.seed, &yours.source);
+        let seed = match number {
+            1 => self.seed(&yours.source),
+            _ => self.seed(&format!("{}/seed {number}", yours.source)),
+        };
         let name = format!("{} {}", sheet.id, yours.source);
         (self.listener)(Event::Begun(&name));
         let work = match &yours.workload {
@@ -102,8 +110,8 @@ impl Runner<'_> {
         outcome
     }
 
-    fn points_of(&self, yours: &Yours, by_drive: &[Outcome]) -> Vec<Point> {
-        let Some(first) = by_drive.first() else {
+    fn points_of(&self, yours: &Yours, by_drive: &[&[Outcome]]) -> Vec<Point> {
+        let Some(first) = by_drive.first().and_then(|of_seed| of_seed.first()) else {
             return Vec::new();
         };
         // The reporting group, and which of its jobs where they are not reported as one.
@@ -125,11 +133,19 @@ impl Runner<'_> {
                     .map_or("", |thread| jobs[thread.job].name.as_str()),
                 Workload::Trace(_) => "as recorded",
             };
-            let results = by_drive.iter().map(|outcome| {
-                let mut alone = outcome.clone();
-                alone.threads.retain(|thread| row_of(thread) == *row);
-                let mut result = measurement(&[&alone], Keep { bands: true });
+            let results = by_drive.iter().map(|outcomes| {
+                let of_row = |outcome: &Outcome| {
+                    let mut alone = outcome.clone();
+                    alone.threads.retain(|thread| row_of(thread) == *row);
+                    vec![alone]
+                };
+                let of_seed: Vec<Vec<Outcome>> = outcomes.iter().map(of_row).collect();
+                let mut result = of_seeds(&of_seed, Keep { bands: true }, true);
                 result.job = yours.text.clone();
+                match &yours.workload {
+                    Workload::Jobs(_) => tell_convergence_as_given(self.effort, &mut result),
+                    Workload::Trace(_) => tell_scatter(&mut result),
+                }
                 Some(result)
             });
             Point {

@@ -3,12 +3,28 @@
 use super::super::results::{Point, Review};
 use text::words::listed;
 
-/// A sentence where the means of some points are not known.
+/// The chapter of the user's own jobs and traces, which run as they are.
+const YOURS: &str = "yours";
+
+/// A sentence where the means of some points are not known, and one of the user's own jobs and traces.
 pub(crate) fn unknown_means(review: &Review) -> Vec<String> {
+    let suite = clauses(review, |chapter| chapter != YOURS);
+    let yours = clauses(review, |chapter| chapter == YOURS);
+    let suite = (!suite.is_empty()).then(|| {
+        format!("Means that are not known to 5 %, after four times the usual I/Os: {suite}.")
+    });
+    let yours = (!yours.is_empty()).then(|| {
+        format!("Your jobs and traces are too short for their means to be known to 5 %: {yours}.")
+    });
+    suite.into_iter().chain(yours).collect()
+}
+
+/// Of each drive, how many points of which of these chapters.
+fn clauses(review: &Review, of: impl Fn(&str) -> bool) -> String {
     let mut clauses = Vec::new();
     for (drive, facts) in review.drives.iter().enumerate() {
         let mut places = Vec::new();
-        for chapter in &review.chapters {
+        for chapter in review.chapters.iter().filter(|chapter| of(chapter.id)) {
             let points = &chapter.points;
             let open: Vec<&Point> = points
                 .iter()
@@ -24,24 +40,17 @@ pub(crate) fn unknown_means(review: &Review) -> Vec<String> {
             let worst = worst.map_or(String::new(), |error| {
                 format!(" (±{:.0} % at the worst)", error * 100.0)
             });
-            places.push(format!(
-                "{} of {} points of {}{worst}",
-                open.len(),
-                points.len(),
-                chapter.id
-            ));
+            let whose = match chapter.id {
+                YOURS => String::new(),
+                id => format!(" points of {id}"),
+            };
+            places.push(format!("{} of {}{whose}{worst}", open.len(), points.len()));
         }
         if !places.is_empty() {
             clauses.push(format!("{}: {}", facts.label, listed(&places)));
         }
     }
-    if clauses.is_empty() {
-        return Vec::new();
-    }
-    vec![format!(
-        "Means that are not known to 5 %, after four times the usual I/Os: {}.",
-        clauses.join("; ")
-    )]
+    clauses.join("; ")
 }
 
 fn is_open(point: &Point, drive: usize) -> bool {

@@ -1,0 +1,120 @@
+//! Several seeds of one workload taken together: their figures, how far they differ, and whether the mean is known.
+//!
+//! A mean is known when half its 95 % interval, from slices of the runs, is within [`KNOWN`], and when they have lasted
+//! as long as a drive may take to settle: what has not begun to change looks very sure of itself. A trace is replayed
+//! whole and what it asks for changes as it goes, so its slices say nothing; there the means of its seeds must agree.
+
+use lab::Outcome;
+use model::Span;
+
+use super::measure::{Keep, measurement};
+use super::results::{Across, Figures, Measurement, rounded};
+use super::suite::Effort;
+
+/// The mean is known when half its 95 % interval is at most this share of it.
+const KNOWN: f64 = 0.05;
+
+/// Whether the mean is known, of a drive that may take so long to settle.
+pub(super) fn is_known(result: &Measurement, settling: Span) -> bool {
+    let sure = result.mean_error.is_some_and(|error| error <= KNOWN);
+    sure && result.seconds >= settling.seconds()
+}
+
+/// Says whether the mean of a user's own job is known, which runs as long as it says: drives settle sooner if they only
+/// read.
+pub(super) fn tell_convergence_as_given(effort: Effort, result: &mut Measurement) {
+    let settling = match result.write {
+        None => effort.ramp,
+        Some(_) => effort.write_ramp,
+    };
+    let known = is_known(result, settling);
+    tell_convergence(known, result);
+}
+
+/// Says whether the mean is known, and if not, how far from it.
+pub(super) fn tell_convergence(known: bool, result: &mut Measurement) {
+    result.converged = Some(known);
+    if known {
+        return;
+    }
+    let counted = counted(result);
+    result.notes.push(match result.mean_error {
+        Some(error) if error > KNOWN => format!(
+            "the mean has not converged: ±{:.0} % after {counted} I/Os",
+            error * 100.0
+        ),
+        _ => format!("too short to tell whether the mean has converged: {counted} I/Os"),
+    });
+}
+
+/// Says of a trace whether its seeds agree on the mean.
+pub(super) fn tell_scatter(result: &mut Measurement) {
+    let mean = |one: &Measurement| {
+        let of = |figures: &Option<Figures>| {
+            let figures = figures.as_ref();
+            figures.map_or((0.0, 0.0), |figures| {
+                (
+                    figures.ios as f64,
+                    figures.ios as f64 * figures.latency.mean_us,
+                )
+            })
+        };
+        let (reads, writes) = (of(&one.read), of(&one.write));
+        (reads.1 + writes.1) / (reads.0 + writes.0).max(1.0)
+    };
+    let means: Vec<f64> = result.each.iter().map(mean).collect();
+    let least = means.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = means.iter().copied().fold(0.0, f64::max);
+    let error = (most - least) / 2.0 / mean(result).max(1e-9);
+    result.mean_error = Some(rounded(error));
+    result.converged = Some(error <= KNOWN);
+    if error > KNOWN {
+        result.notes.push(format!(
+            "seeds differ: a mean of {} to {} us over {} I/Os",
+            rounded(least),
+            rounded(most),
+            counted(result)
+        ));
+    }
+}
+
+/// Reads and writes.
+fn counted(result: &Measurement) -> u64 {
+    let ios = |of: &Option<Figures>| of.as_ref().map_or(0, |figures| figures.ios);
+    ios(&result.read) + ios(&result.write)
+}
+
+/// The figures of all seeds together, of each, and how far they differ; `whole` also over the whole distribution.
+pub(super) fn of_seeds(of_seed: &[Vec<Outcome>], keep: Keep, whole: bool) -> Measurement {
+    let all: Vec<&Outcome> = of_seed.iter().flatten().collect();
+    let mut result = measurement(&all, keep);
+    if of_seed.len() > 1 {
+        result.each = of_seed
+            .iter()
+            .map(|outcomes| measurement(&outcomes.iter().collect::<Vec<_>>(), keep))
+            .collect();
+        result.tell_across(whole);
+    }
+    result
+}
+
+impl Measurement {
+    /// How far the seeds differ, in each direction.
+    pub(super) fn tell_across(&mut self, whole: bool) {
+        let of = |direction: fn(&Measurement) -> &Option<Figures>| {
+            let each: Option<Vec<&Figures>> = self
+                .each
+                .iter()
+                .map(|one| direction(one).as_ref())
+                .collect();
+            each.and_then(|each| Across::of(&each, whole))
+        };
+        let (read, write) = (of(|one| &one.read), of(|one| &one.write));
+        if let Some(figures) = &mut self.read {
+            figures.across_seeds = read;
+        }
+        if let Some(figures) = &mut self.write {
+            figures.across_seeds = write;
+        }
+    }
+}

@@ -6,10 +6,12 @@
 
 mod facts;
 pub(crate) mod look;
-pub(crate) mod markup;
+mod markup;
+
+use maud::{Markup, PreEscaped, html};
 
 use markup::json_in_script;
-use study::review::chart::{Chart, Section};
+use study::review::chart::Section;
 use study::review::{METHOD, Review, sections, spreads, sweeps};
 
 const STYLES: [&str; 2] = [
@@ -48,25 +50,27 @@ const EARLY: &str = include_str!("script/early.js");
 /// The bytes of `review.html`.
 pub fn html(review: &Review) -> String {
     let title = facts::title(review);
-    let mut page = look::head(&title, &[]);
     let shown = sections(review);
-    page.push_str(&facts::header(review, &title, lead(review)));
-    page.push_str(&contents(review, &shown));
-    page.push_str("<noscript><p class=\"standfirst noscript\">Charts need scripts; words, facts and jobs do not.</p></noscript>\n");
-    page.push_str(&body(review, &shown));
-    page.push_str(&format!(
-        "<script type=\"application/json\" id=\"review-data\">{}</script>\n",
-        json_in_script(&page_json(review))
-    ));
-    page.push_str(&format!(
-        "<script type=\"application/json\" id=\"chart-data\">{}</script>\n",
-        json_in_script(&charts_json(review, &shown))
-    ));
-    for script in SCRIPTS {
-        page.push_str(&format!("<script>{script}</script>\n"));
-    }
-    page.push_str(&format!("<script>{START}</script>\n</body>\n</html>\n"));
-    page
+    let body = html! {
+        (facts::header(review, &title, &lead(review)))
+        (contents(review, &shown))
+        noscript {
+            p class="standfirst noscript" { "Charts need scripts; words, facts and jobs do not." }
+        }
+        (chapters(review, &shown))
+        (data("review-data", &page_json(review)))
+        (data("chart-data", &charts_json(review, &shown)))
+        @for script in SCRIPTS {
+            (look::script(script))
+        }
+        (look::script(START))
+    };
+    look::page(&title, &[], &body)
+}
+
+/// Data for the scripts.
+fn data(id: &str, value: &serde_json::Value) -> Markup {
+    html! { script type="application/json" id=(id) { (PreEscaped(json_in_script(value))) } }
 }
 
 /// The review without its jobs, which are in the page as text, as are the drives' figures.
@@ -108,51 +112,59 @@ fn charts_json(review: &Review, shown: &[Section]) -> serde_json::Value {
 }
 
 /// The chart of the first screen, of a review that has its points.
-fn lead(review: &Review) -> &'static str {
-    if sweeps(review).is_empty() {
-        return "";
+fn lead(review: &Review) -> Markup {
+    let figure = html! {
+        figure data-chart="lead" class="lead" {
+            figcaption { "What each drive does at the latency you can accept" }
+        }
+    };
+    match sweeps(review)[..] {
+        [] => Markup::default(),
+        _ => figure,
     }
-    "<figure data-chart=\"lead\" class=\"lead\"><figcaption>What each drive does at the latency you can accept</figcaption></figure>\n"
 }
 
 /// Links to the chapters, which stay in view; scripts put the choice of drives beside them.
-fn contents(review: &Review, shown: &[Section]) -> String {
-    let mut page = String::from("<nav class=\"contents\" aria-label=\"Contents\"><ol>");
+fn contents(review: &Review, shown: &[Section]) -> Markup {
     let chapters = shown.iter().map(|section| (section.id, section.title));
     let verdict = (!review.verdict.is_empty()).then_some(("verdict", "Verdict"));
     let last = [("drives", "The drives"), ("method", "Method")];
-    for (id, title) in verdict.into_iter().chain(chapters).chain(last) {
-        page.push_str(&format!("<li><a href=\"#{id}\">{title}</a></li>"));
+    html! {
+        nav class="contents" aria-label="Contents" {
+            ol {
+                @for (id, title) in verdict.into_iter().chain(chapters).chain(last) {
+                    li { a href={ "#" (id) } { (title) } }
+                }
+            }
+            div class="drives" role="group" aria-label="Drives in the charts" {}
+        }
     }
-    page.push_str("</ol><div class=\"drives\" role=\"group\" aria-label=\"Drives in the charts\"></div></nav>\n");
-    page
 }
 
-fn body(review: &Review, shown: &[Section]) -> String {
-    let mut page = String::from("<main id=\"review\">\n");
-    page.push_str(&facts::cards(review));
-    page.push_str(&facts::verdict(review, |id| {
+fn chapters(review: &Review, shown: &[Section]) -> Markup {
+    let title_of = |id: &str| {
         let section = shown.iter().find(|section| section.id == id);
         let other = if id == METHOD { "Method" } else { "The drives" };
         section.map_or(other, |section| section.title)
-    }));
-    for section in shown {
-        page.push_str(&format!(
-            "<section id=\"{}\" class=\"chapter\">\n<h2>{}</h2>\n<p class=\"about\">{}</p>\n",
-            section.id, section.title, section.about
-        ));
-        if section.charts.is_empty() {
-            page.push_str(&facts::workloads(review, section.id, section.title));
+    };
+    html! {
+        main id="review" {
+            (facts::cards(review))
+            (facts::verdict(review, title_of))
+            @for section in shown {
+                section id=(section.id) class="chapter" {
+                    h2 { (section.title) }
+                    p class="about" { (section.about) }
+                    @if section.charts.is_empty() {
+                        (facts::workloads(review, section.id, section.title))
+                    }
+                    @for chart in section.charts {
+                        figure data-chart=(chart.id) { figcaption { (chart.title) } }
+                    }
+                }
+            }
+            (facts::drives(review))
+            (facts::method(review))
         }
-        for Chart { id, title, .. } in section.charts {
-            page.push_str(&format!(
-                "<figure data-chart=\"{id}\"><figcaption>{title}</figcaption></figure>\n"
-            ));
-        }
-        page.push_str("</section>\n");
     }
-    page.push_str(&facts::drives(review));
-    page.push_str(&facts::method(review));
-    page.push_str("</main>\n");
-    page
 }

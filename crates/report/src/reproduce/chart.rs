@@ -1,9 +1,8 @@
-//! The charts of the reproduction's page, as SVG text.
+//! The charts of the reproduction's page, as SVG.
 
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
 use super::{error, figure};
-use crate::page::markup::escape;
 use study::ledger::{Published, RowResult, Verdict};
 
 const WIDTH: f64 = 1040.0;
@@ -89,7 +88,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// Published figure and model's on one logarithmic axis, a row each.
-pub(super) fn side_by_side(rows: &[&RowResult]) -> String {
+pub(super) fn side_by_side(rows: &[&RowResult]) -> Markup {
     let pairs: Vec<(&RowResult, f64, f64)> = rows
         .iter()
         .filter_map(|result| {
@@ -106,80 +105,73 @@ pub(super) fn side_by_side(rows: &[&RowResult]) -> String {
         .flat_map(|&(_, published, model)| [published, model])
         .collect();
     if values.is_empty() {
-        return String::new();
+        return Markup::default();
     }
     let axis = Axis::over(&values);
     let bottom = TOP + LINE * pairs.len() as f64;
-    let mut svg = format!(
-        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-label=\"Published figures and the model's\">",
-        bottom + 10.0
-    );
-    for tick in axis.ticks() {
-        let x = axis.at(tick);
-        let _ = write!(
-            svg,
-            "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom:.0}\"/>\
-             <text class=\"soft\" x=\"{x:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
-            TOP - 9.0,
-            grouped(&figure(tick))
-        );
+    let middle = |index: usize| TOP + LINE * (index as f64 + 0.5);
+    html! {
+        svg class="chart" viewBox=(format!("0 0 {WIDTH} {:.0}", bottom + 10.0)) role="img"
+            aria-label="Published figures and the model's" {
+            @for tick in axis.ticks() {
+                (upright("grid", axis.at(tick), TOP, bottom))
+                (label("soft", "middle", axis.at(tick), TOP - 9.0, &grouped(&figure(tick))))
+            }
+            @for (index, (result, published, model)) in pairs.iter().enumerate() {
+                (row(&axis, middle(index), result, *published, *model))
+            }
+        }
     }
-    for (index, (result, published, model)) in pairs.iter().enumerate() {
-        row(
-            &mut svg,
-            &axis,
-            TOP + LINE * (index as f64 + 0.5),
-            result,
-            *published,
-            *model,
-        );
-    }
-    svg.push_str("</svg>");
-    svg
 }
 
-fn row(svg: &mut String, axis: &Axis, y: f64, result: &RowResult, published: f64, model: f64) {
+/// Tenths of a pixel.
+fn px(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+fn upright(class: &str, x: f64, top: f64, bottom: f64) -> Markup {
+    html! { line class=(class) x1=(px(x)) x2=(px(x)) y1=(px(top)) y2=(px(bottom)) {} }
+}
+
+fn level(class: &str, from: f64, to: f64, y: f64) -> Markup {
+    html! { line class=(class) x1=(px(from)) x2=(px(to)) y1=(px(y)) y2=(px(y)) {} }
+}
+
+fn label(class: &str, anchor: &str, x: f64, y: f64, text: &str) -> Markup {
+    html! { text class=(class) x=(px(x)) y=(px(y)) text-anchor=(anchor) { (text) } }
+}
+
+fn row(axis: &Axis, y: f64, result: &RowResult, published: f64, model: f64) -> Markup {
     let (at, is) = (axis.at(published), axis.at(model));
     let class = result.row.evidence.name();
-    let off = if result.verdict == Verdict::Holds {
-        "soft"
-    } else {
-        "off"
+    let off = match result.verdict {
+        Verdict::Holds => "soft",
+        _ => "off",
     };
-    let _ = write!(
-        svg,
-        "<g><title>{}: {} ({})\npublished {}, model {}</title>\
-         <text x=\"0\" y=\"{:.1}\"><tspan class=\"soft\">{}</tspan> {}</text>\
-         <line class=\"gap\" x1=\"{at:.1}\" x2=\"{is:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>",
-        escape(&result.row.id),
-        escape(&result.row.what),
-        escape(&result.row.conditions),
-        figure(published),
-        figure(model),
-        y + 4.0,
-        escape(&result.row.id),
-        escape(&shortened(&result.row.what)),
-    );
-    if let Some((low, high)) = result.model.as_ref().ok().and_then(|model| model.interval) {
-        let (from, to) = (axis.at(low.max(f64::MIN_POSITIVE)), axis.at(high));
-        let _ = write!(
-            svg,
-            "<line class=\"{class}\" x1=\"{from:.1}\" x2=\"{to:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
-        );
+    let interval = result.model.as_ref().ok().and_then(|model| model.interval);
+    html! {
+        g {
+            title {
+                (result.row.id) ": " (result.row.what) " (" (result.row.conditions) ")\npublished "
+                (figure(published)) ", model " (figure(model))
+            }
+            text x="0" y=(px(y + 4.0)) {
+                tspan class="soft" { (result.row.id) } " " (shortened(&result.row.what))
+            }
+            (level("gap", at, is, y))
+            @if let Some((low, high)) = interval {
+                (level(class, axis.at(low.max(f64::MIN_POSITIVE)), axis.at(high), y))
+            }
+            rect class="published" x="-4.5" y="-4.5" width="9" height="9"
+                transform=(format!("translate({at:.1} {y:.1}) rotate(45)")) {}
+            circle class=(class) cx=(px(is)) cy=(px(y)) r="3.6" {}
+            (label(off, "end", WIDTH, y + 4.0, &error(result)))
+        }
     }
-    let _ = writeln!(
-        svg,
-        "<rect class=\"published\" x=\"-4.5\" y=\"-4.5\" width=\"9\" height=\"9\" \
-         transform=\"translate({at:.1} {y:.1}) rotate(45)\"/>\
-         <circle class=\"{class}\" cx=\"{is:.1}\" cy=\"{y:.1}\" r=\"3.6\"/>\
-         <text class=\"{off}\" x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">{}</text></g>",
-        y + 4.0,
-        error(result)
-    );
 }
 
 /// The share of figures that are off by at most so much, as steps; errors as shares of the published figure.
-pub(super) fn distribution(errors: &[f64]) -> String {
+pub(super) fn distribution(errors: &[f64]) -> Markup {
     const HEIGHT: f64 = 280.0;
     const MARGIN: f64 = 46.0;
     let mut sorted: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
@@ -187,61 +179,38 @@ pub(super) fn distribution(errors: &[f64]) -> String {
     let most = sorted.last().copied().unwrap_or_default().clamp(0.2, 1.0);
     let x = |error: f64| MARGIN + error.min(most) / most * (WIDTH - 2.0 * MARGIN);
     let y = |share: f64| HEIGHT - 30.0 - share * (HEIGHT - 66.0);
-    let mut svg = format!(
-        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Distribution of errors\">"
-    );
-    for share in [0.0, 0.25, 0.5, 0.75, 0.9, 1.0] {
-        let at = y(share);
-        let _ = write!(
-            svg,
-            "<line class=\"grid\" x1=\"{MARGIN}\" x2=\"{:.0}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-             <text class=\"soft\" x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{:.0} %</text>",
-            WIDTH - MARGIN,
-            MARGIN - 6.0,
-            at + 4.0,
-            share * 100.0
-        );
-    }
-    // One above the other: the limits are nearer to each other than their names are long.
-    for (limit, top, of) in [
-        (0.05, 0.0, "median within 5 %"),
-        (0.15, 15.0, "nine of ten within 15 %"),
-    ] {
-        let at = x(limit);
-        let _ = write!(
-            svg,
-            "<line class=\"limit\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{top}\" y2=\"{:.1}\"/>\
-             <text class=\"soft\" x=\"{:.1}\" y=\"{:.0}\">{of}</text>",
-            y(0.0),
-            at + 4.0,
-            top + 12.0
-        );
-    }
     let count = sorted.len() as f64;
     let mut path = format!("M{:.1} {:.1}", x(0.0), y(0.0));
     for (index, error) in sorted.iter().enumerate() {
-        let _ = write!(
-            path,
-            " H{:.1} V{:.1}",
-            x(*error),
-            y((index as f64 + 1.0) / count)
-        );
+        let share = (index as f64 + 1.0) / count;
+        path.push_str(&format!(" H{:.1} V{:.1}", x(*error), y(share)));
     }
-    let _ = write!(path, " H{:.1}", WIDTH - MARGIN);
-    let _ = write!(svg, "<path class=\"step\" d=\"{path}\"/>");
+    path.push_str(&format!(" H{:.1}", WIDTH - MARGIN));
+    // One above the other: the limits are nearer to each other than their names are long.
+    let limits = [
+        (0.05, 0.0, "median within 5 %"),
+        (0.15, 15.0, "nine of ten within 15 %"),
+    ];
     let step = if most > 0.5 { 0.1 } else { 0.05 };
     let ticks = (0..=20).map(|index| f64::from(index) * step);
-    for error in ticks.take_while(|error| *error <= most + 1e-9) {
-        let _ = write!(
-            svg,
-            "<text class=\"soft\" x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{:.0} %</text>",
-            x(error),
-            HEIGHT - 10.0,
-            error * 100.0
-        );
+    let ticks = ticks.take_while(|error| *error <= most + 1e-9);
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    html! {
+        svg class="chart" viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label="Distribution of errors" {
+            @for share in [0.0, 0.25, 0.5, 0.75, 0.9, 1.0] {
+                (level("grid", MARGIN, WIDTH - MARGIN, y(share)))
+                (label("soft", "end", MARGIN - 6.0, y(share) + 4.0, &percent(share)))
+            }
+            @for (limit, top, of) in limits {
+                (upright("limit", x(limit), top, y(0.0)))
+                (label("soft", "start", x(limit) + 4.0, top + 12.0, of))
+            }
+            path class="step" d=(path) {}
+            @for error in ticks {
+                (label("soft", "middle", x(error), HEIGHT - 10.0, &percent(error)))
+            }
+        }
     }
-    svg.push_str("</svg>");
-    svg
 }
 
 #[cfg(test)]
@@ -273,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_distribution_ends_at_all_of_it() {
-        let svg = distribution(&[0.01, -0.02, 0.5]);
+        let svg = distribution(&[0.01, -0.02, 0.5]).into_string();
         assert!(svg.contains("class=\"step\"") && svg.ends_with("</svg>"));
     }
 }

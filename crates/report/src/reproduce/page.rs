@@ -4,12 +4,12 @@
 //! scripts, on paper and in both themes.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+
+use maud::{Markup, html};
 
 use super::chart;
 use super::{error, model, percent, published, rows_of, verdict};
 use crate::page::look;
-use crate::page::markup::escape;
 use study::ledger::{Evidence, Reproduction, RowResult, SOURCES, Summary, Verdict};
 
 const STYLE: &str = include_str!("page.css");
@@ -17,38 +17,34 @@ const STYLE: &str = include_str!("page.css");
 /// The bytes of the page.
 pub fn html(reproduction: &Reproduction) -> String {
     let title = "Published against modelled";
-    let mut page = look::head(title, &[STYLE]);
     let all = Summary::of(reproduction.results.iter());
-    page.push_str("<header class=\"masthead\">\n");
-    page.push_str(&look::top_line());
-    let _ = write!(
-        page,
-        "<h1>{title}</h1>\n<p class=\"standfirst\">Figures that others measured on real drives, next to what the models \
-         of the same drives do in virtual time under the same conditions. {} rows, {} runs, {}.</p>\n",
-        all.rows,
-        reproduction.runs,
-        concat!("drivelab ", env!("CARGO_PKG_VERSION")),
-    );
-    page.push_str(&cards(&all));
-    page.push_str("</header>\n<main>\n");
-    page.push_str(&errors(reproduction));
-    for (source, about) in SOURCES {
-        let rows = rows_of(reproduction, source);
-        if !rows.is_empty() {
-            page.push_str(&section(source, about, &rows));
+    let body = html! {
+        header class="masthead" {
+            (look::top_line())
+            h1 { (title) }
+            p class="standfirst" {
+                "Figures that others measured on real drives, next to what the models of the same drives do in virtual \
+                 time under the same conditions. "
+                (all.rows) " rows, " (reproduction.runs) " runs, " (concat!("drivelab ", env!("CARGO_PKG_VERSION"))) "."
+            }
+            (cards(&all))
         }
-    }
-    page.push_str(&others(reproduction));
-    page.push_str("</main>\n");
-    page.push_str(&look::scripts_of_theme());
-    page.push_str("</body>\n</html>\n");
-    page
+        main {
+            (errors(reproduction))
+            @for (source, about) in SOURCES {
+                (section(source, about, &rows_of(reproduction, source)))
+            }
+            (others(reproduction))
+        }
+        (look::scripts_of_theme())
+    };
+    look::page(title, &[STYLE], &body)
 }
 
 /// Title, what it is about, and its figures by name.
 type Card = (&'static str, &'static str, [(&'static str, String); 3]);
 
-fn cards(all: &Summary) -> String {
+fn cards(all: &Summary) -> Markup {
     let [usual, tail] = &all.classes;
     let cards: [Card; 5] = [
         (
@@ -97,23 +93,26 @@ fn cards(all: &Summary) -> String {
             ],
         ),
     ];
-    let mut page = String::from("<div class=\"cards\">\n");
-    for (title, kind, facts) in cards {
-        let _ = write!(
-            page,
-            "<article class=\"card\"><h2>{title}</h2><p class=\"kind\">{kind}</p><dl>"
-        );
-        for (name, value) in facts {
-            let _ = write!(page, "<dt>{name}</dt><dd>{value}</dd>");
+    html! {
+        div class="cards" {
+            @for (title, kind, facts) in cards {
+                article class="card" {
+                    h2 { (title) }
+                    p class="kind" { (kind) }
+                    dl {
+                        @for (name, value) in facts {
+                            dt { (name) }
+                            dd { (value) }
+                        }
+                    }
+                }
+            }
         }
-        page.push_str("</dl></article>\n");
     }
-    page.push_str("</div>\n");
-    page
 }
 
 /// How far predicted figures are off, as a distribution.
-fn errors(reproduction: &Reproduction) -> String {
+fn errors(reproduction: &Reproduction) -> Markup {
     let predicted: Vec<f64> = reproduction
         .results
         .iter()
@@ -121,22 +120,23 @@ fn errors(reproduction: &Reproduction) -> String {
         .filter_map(|result| result.error)
         .collect();
     if predicted.len() < 3 {
-        return String::new();
+        return Markup::default();
     }
-    format!(
-        "<section class=\"chapter\" id=\"errors\"><h2>How far predictions are off</h2>\n<p class=\"about\">Each step is \
-         one predicted figure. A fitted row says nothing here: a parameter was set so that it agrees.</p>\n\
-         <figure><div class=\"scroll wide\">{}</div></figure></section>\n",
-        chart::distribution(&predicted)
-    )
+    html! {
+        section class="chapter" id="errors" {
+            h2 { "How far predictions are off" }
+            p class="about" {
+                "Each step is one predicted figure. A fitted row says nothing here: a parameter was set so that it agrees."
+            }
+            figure { div class="scroll wide" { (chart::distribution(&predicted)) } }
+        }
+    }
 }
 
-fn section(source: &str, about: &str, rows: &[&RowResult]) -> String {
-    let mut page = format!(
-        "<section class=\"chapter\" id=\"{source}\">\n<h2>{source}: {}</h2>\n{}",
-        escape(about),
-        KEY
-    );
+fn section(source: &str, about: &str, rows: &[&RowResult]) -> Markup {
+    if rows.is_empty() {
+        return Markup::default();
+    }
     let mut by_unit: BTreeMap<&str, Vec<&RowResult>> = BTreeMap::new();
     // What no run is behind agrees by itself: a chart of it would say nothing.
     let of_runs =
@@ -144,100 +144,108 @@ fn section(source: &str, about: &str, rows: &[&RowResult]) -> String {
     for result in rows.iter().filter(of_runs) {
         by_unit.entry(&result.row.unit).or_default().push(result);
     }
-    for (unit, rows) in by_unit {
-        let _ = writeln!(
-            page,
-            "<figure><figcaption>Figures in {}</figcaption><div class=\"scroll wide\">{}</div></figure>",
-            escape(unit),
-            chart::side_by_side(&rows)
-        );
-    }
     let missed: Vec<&RowResult> = rows
         .iter()
         .copied()
         .filter(|result| result.verdict != Verdict::Holds)
         .collect();
-    if !missed.is_empty() {
-        let _ = write!(
-            page,
-            "<h3 class=\"missed\">Out of tolerance</h3>\n{}",
-            table(&missed)
-        );
+    html! {
+        section class="chapter" id=(source) {
+            h2 { (source) ": " (about) }
+            (key())
+            @for (unit, rows) in by_unit {
+                figure {
+                    figcaption { "Figures in " (unit) }
+                    div class="scroll wide" { (chart::side_by_side(&rows)) }
+                }
+            }
+            @if !missed.is_empty() {
+                h3 class="missed" { "Out of tolerance" }
+                (table(&missed))
+            }
+            details class="data" {
+                summary { "All " (rows.len()) " rows, " (missed.len()) " out of tolerance" }
+                (table(rows))
+            }
+        }
     }
-    let _ = write!(
-        page,
-        "<details class=\"data\"><summary>All {} rows, {} out of tolerance</summary>\n{}</details>\n</section>\n",
-        rows.len(),
-        missed.len(),
-        table(rows)
-    );
-    page
 }
 
-const KEY: &str = "<p class=\"key-line soft\"><span><span class=\"mark published\"></span>published</span> \
-    <span><span class=\"mark predicted\"></span>model, predicted</span> \
-    <span><span class=\"mark fitted\"></span>model, fitted</span> <span>bars: 95 % intervals over seeds</span></p>\n";
-
-fn table(rows: &[&RowResult]) -> String {
-    let mut page = String::from(
-        "<div class=\"scroll wide\" tabindex=\"0\"><table class=\"ledger\"><thead><tr><th>row</th><th>what</th><th>conditions</th>\
-         <th>published</th><th>model</th><th>error</th><th>evidence</th><th>verdict</th></tr></thead><tbody>\n",
-    );
-    for result in rows {
-        let class = if result.verdict == Verdict::Holds {
-            "holds"
-        } else {
-            "misses"
-        };
-        let _ = write!(
-            page,
-            "<tr class=\"{class}\"><th>{}</th>",
-            escape(&result.row.id)
-        );
-        for cell in [
-            result.row.what.clone(),
-            result.row.conditions.clone(),
-            published(result),
-            model(result),
-            error(result),
-            result.row.evidence.name().to_owned(),
-            verdict(result),
-        ] {
-            let _ = write!(page, "<td>{}</td>", escape(&cell));
+fn key() -> Markup {
+    let marks = [
+        ("published", "published"),
+        ("predicted", "model, predicted"),
+        ("fitted", "model, fitted"),
+    ];
+    html! {
+        p class="key-line soft" {
+            @for (class, name) in marks {
+                span { span class={ "mark " (class) } {} (name) } " "
+            }
+            span { "bars: 95 % intervals over seeds" }
         }
-        page.push_str("</tr>\n");
     }
-    page.push_str("</tbody></table></div>\n");
-    page
+}
+
+fn table(rows: &[&RowResult]) -> Markup {
+    let heads = [
+        "row",
+        "what",
+        "conditions",
+        "published",
+        "model",
+        "error",
+        "evidence",
+        "verdict",
+    ];
+    html! {
+        div class="scroll wide" tabindex="0" {
+            table class="ledger" {
+                thead { tr { @for head in heads { th { (head) } } } }
+                tbody {
+                    @for result in rows {
+                        tr class=(if result.verdict == Verdict::Holds { "holds" } else { "misses" }) {
+                            th { (result.row.id) }
+                            td { (result.row.what) }
+                            td { (result.row.conditions) }
+                            td { (published(result)) }
+                            td { (model(result)) }
+                            td { (error(result)) }
+                            td { (result.row.evidence.name()) }
+                            td { (verdict(result)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Rows that are not reproduced, by reason, and those that are pending.
-fn others(reproduction: &Reproduction) -> String {
+fn others(reproduction: &Reproduction) -> Markup {
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (id, reason) in &reproduction.not_reproduced {
         by_reason.entry(reason).or_default().push(id.clone());
     }
     if by_reason.is_empty() && reproduction.pending.is_empty() {
-        return String::new();
+        return Markup::default();
     }
-    let mut page = String::from(
-        "<section class=\"chapter\" id=\"others\"><h2>Not reproduced</h2>\n<div class=\"scroll\"><table class=\"sheet\">\
-         <thead><tr><th>reason</th><th>rows</th></tr></thead><tbody>\n",
-    );
     let pending = (!reproduction.pending.is_empty())
         .then_some(("nobody has looked at them yet", &reproduction.pending));
-    for (reason, ids) in by_reason
-        .iter()
-        .map(|(reason, ids)| (*reason, ids))
-        .chain(pending)
-    {
-        let _ = writeln!(
-            page,
-            "<tr><th>{}</th><td>{}</td></tr>",
-            escape(reason),
-            super::ranges(ids)
-        );
+    let by_reason = by_reason.iter().map(|(reason, ids)| (*reason, ids));
+    html! {
+        section class="chapter" id="others" {
+            h2 { "Not reproduced" }
+            div class="scroll" {
+                table class="sheet" {
+                    thead { tr { th { "reason" } th { "rows" } } }
+                    tbody {
+                        @for (reason, ids) in by_reason.chain(pending) {
+                            tr { th { (reason) } td { (super::ranges(ids)) } }
+                        }
+                    }
+                }
+            }
+        }
     }
-    page.push_str("</tbody></table></div></section>\n");
-    page
 }

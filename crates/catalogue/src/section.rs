@@ -14,9 +14,9 @@ use toml_edit::{Item, TableLike, Value};
 
 use super::figure::FigureTable;
 use super::{DriveSheet, Figure, Kind};
-use text::problem::{Problem, Problems, nearest};
+use text::problem::{Problem, Problems};
 use text::quantity::{Bytes, Dollars, Joules, Quantity, Rate, Share, Watts};
-use text::toml::{SourceFile, key_span, quoted, span_of};
+use text::toml::{SourceFile, quoted, span_of, strangers};
 
 /// What has been found so far: shared by the sections of one drive or host.
 #[derive(Debug, Default)]
@@ -502,23 +502,9 @@ impl Drop for Section<'_> {
     /// Reports the keys that nobody asked for.
     fn drop(&mut self) {
         for layer in &self.layers {
-            for (key, item) in layer.table.iter() {
-                if self.asked.contains(key) {
-                    continue;
-                }
-                let help = match nearest(key, self.asked.iter().map(String::as_str)) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => {
-                        let asked: Vec<&str> = self.asked.iter().map(String::as_str).collect();
-                        format!("the keys here are {}", quoted(&asked))
-                    }
-                };
-                let problem = layer.file.problem(
-                    key_span(layer.table, key).or_else(|| item.span()),
-                    format!("unknown key `{}`", self.full(key)),
-                    Some(help),
-                );
-                self.record(problem);
+            for unknown in strangers(layer.table, &self.asked) {
+                let what = format!("unknown key `{}`", self.full(&unknown.key));
+                self.record(layer.file.problem(unknown.at, what, Some(unknown.help)));
             }
         }
     }

@@ -67,6 +67,34 @@ pub fn key_span(table: &dyn TableLike, key: &str) -> Option<Range<usize>> {
     table.get_key_value(key).and_then(|(key, _)| key.span())
 }
 
+/// A key that nobody asked for.
+pub struct Stranger {
+    /// The key.
+    pub key: String,
+    /// Where it is.
+    pub at: Option<Range<usize>>,
+    /// What was meant perhaps, or what could stand there.
+    pub help: String,
+}
+
+/// The keys of a table that are not among those asked for.
+pub fn strangers(table: &dyn TableLike, asked: &BTreeSet<String>) -> Vec<Stranger> {
+    let unknown = table.iter().filter(|(key, _)| !asked.contains(*key));
+    unknown
+        .map(|(key, item)| Stranger {
+            key: key.to_owned(),
+            at: key_span(table, key).or_else(|| item.span()),
+            help: match nearest(key, asked.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+                    format!("the keys here are {}", quoted(&asked))
+                }
+            },
+        })
+        .collect()
+}
+
 /// One file at hand, with what is wrong with it.
 pub struct Page<'a> {
     /// The file.
@@ -108,7 +136,7 @@ pub struct Cursor<'a> {
     /// What messages call the table.
     name: String,
     at: Option<Range<usize>>,
-    asked: BTreeSet<&'static str>,
+    asked: BTreeSet<String>,
 }
 
 impl<'a> Cursor<'a> {
@@ -149,7 +177,7 @@ impl<'a> Cursor<'a> {
 
     /// The item of a key, if it is there.
     pub fn item(&mut self, key: &'static str) -> Option<&'a Item> {
-        self.asked.insert(key);
+        self.asked.insert(key.to_owned());
         self.table.get(key)
     }
 
@@ -178,7 +206,7 @@ impl<'a> Cursor<'a> {
     /// A text that must be there.
     pub fn text(&mut self, key: &'static str) -> String {
         if !self.table.contains_key(key) {
-            self.asked.insert(key);
+            self.asked.insert(key.to_owned());
             self.wrong(key, format!("`{key}` is missing"), "write a text in quotes");
         }
         self.maybe_text(key).unwrap_or_default()
@@ -266,20 +294,9 @@ impl<'a> Cursor<'a> {
 impl Drop for Cursor<'_> {
     /// Reports the keys that nobody asked for.
     fn drop(&mut self) {
-        for (key, item) in self.table.iter() {
-            if self.asked.contains(key) {
-                continue;
-            }
-            let help = match nearest(key, self.asked.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => {
-                    let asked: Vec<&str> = self.asked.iter().copied().collect();
-                    format!("the keys here are {}", quoted(&asked))
-                }
-            };
-            let at = key_span(self.table, key).or_else(|| item.span());
-            let what = format!("{}: unknown key `{key}`", self.name);
-            self.page.wrong(at, what, help);
+        for unknown in strangers(self.table, &self.asked) {
+            let what = format!("{}: unknown key `{}`", self.name, unknown.key);
+            self.page.wrong(unknown.at, what, unknown.help);
         }
     }
 }

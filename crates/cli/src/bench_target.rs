@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 use live::bench_target::{Job, Measured, Pattern, Uri, measure};
 use model::Span;
 use serde_json::{Value, json};
 use text::quantity::quantity;
-use text::terminal::folded;
+use text::terminal::{folded, plain, right};
 
 use crate::failure::Failure;
 use crate::output;
@@ -141,8 +141,7 @@ fn as_json(depth: u16, measured: &Measured) -> Value {
 
 /// One row for each depth. A percentile with too few samples beyond it is left out.
 fn table(args: &Args, all: &[(u16, Measured)]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = plain();
     let heads = PERCENTILES.iter().map(|percent| format!("p{percent} us"));
     let heads = ["QD", "IOPS", "MB/s", "mean us"]
         .map(String::from)
@@ -165,8 +164,6 @@ fn table(args: &Args, all: &[(u16, Measured)]) -> Table {
         }));
         table.add_row(row);
     }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    right(&mut table, 0..usize::MAX);
     table
 }

@@ -1,31 +1,20 @@
 //! What came of a fit, as tables for a terminal.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 
 use super::reproduce::figure;
 use study::fit::{Fitted, Refit, Sensitivity, median_error};
-use text::terminal::{Width, folded};
+use text::terminal::{Width, folded, plain, right};
 
-fn plain(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+fn headed(header: &[&str]) -> Table {
+    let mut table = plain();
     table.set_header(header);
     table
 }
 
-fn right(table: &mut Table, columns: std::ops::Range<usize>) {
-    for column in table
-        .column_iter_mut()
-        .skip(columns.start)
-        .take(columns.len())
-    {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-}
-
 /// A user's drive: parameters, every measured figure, and how well the fit holds where it did not look.
 pub fn drive(fitted: &Fitted, width: Width) -> String {
-    let mut parameters = plain(&["parameter", "base", "fitted", "95 % interval"]);
+    let mut parameters = headed(&["parameter", "base", "fitted", "95 % interval"]);
     for one in &fitted.parameters {
         parameters.add_row([
             one.parameter.key.clone(),
@@ -35,7 +24,7 @@ pub fn drive(fitted: &Fitted, width: Width) -> String {
         ]);
     }
     right(&mut parameters, 1..3);
-    let mut residuals = plain(&["run", "figure", "measured", "base", "fitted", "error", ""]);
+    let mut residuals = headed(&["run", "figure", "measured", "base", "fitted", "error", ""]);
     for one in &fitted.residuals {
         residuals.add_row([
             one.run.clone(),
@@ -85,7 +74,7 @@ fn known(value: f64, shown: impl Fn(f64) -> String) -> String {
 
 /// The catalogue's fits, made again, in one table.
 pub fn ledger(refits: &[Refit], width: Width) -> String {
-    let mut table = plain(&[
+    let mut table = headed(&[
         "figure",
         "file",
         "catalogue",
@@ -153,7 +142,7 @@ fn ids(refit: &Refit) -> String {
 pub fn rows(refit: &Refit, width: Width) -> String {
     let figure_of = |one: &study::fit::Moved| format!("{} {}", one.spot.file, one.spot.key);
     let heads: Vec<String> = refit.figures.iter().map(figure_of).collect();
-    let mut rows = plain(&["row", "what", "published", "catalogue", "fitted"]);
+    let mut rows = headed(&["row", "what", "published", "catalogue", "fitted"]);
     for row in &refit.rows {
         rows.add_row([
             row.id.clone(),
@@ -172,7 +161,7 @@ pub fn sensitivity(rows: &[Sensitivity], width: Width) -> String {
     let Some(first) = rows.first() else {
         return String::new();
     };
-    let mut table = plain(&[
+    let mut table = headed(&[
         "row",
         "what",
         "from",

@@ -5,14 +5,15 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 use model::{Gauge, Part, Span};
 use serde_json::{Map, Value, json};
 
 use lab::Measured;
 use lab::{Outcome, Replayed};
-use statistics::{Band, Histogram};
-use text::terminal::{Width, folded};
+use statistics::{BAND_EDGES, Band, Histogram};
+use text::digits;
+use text::terminal::{self, Width, folded, plain};
 use workload::replay::Pace;
 use workload::trace::{Totals, Trace};
 
@@ -24,9 +25,6 @@ const PERCENTILES: [(f64, &str); 5] = [
     (99.99, "p99.99"),
     (99.999, "p99.999"),
 ];
-
-/// Edges of the bands in which latency is taken apart, percent.
-const EDGES: [f64; 8] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 
 /// Fewest samples of a band that is shown.
 const FEWEST: u64 = 10;
@@ -205,7 +203,7 @@ fn bands(measured: &Measured) -> Vec<Band> {
         return Vec::new();
     }
     let beyond = |edge: f64| measured.latency.samples_beyond(edge) > FEWEST as f64 - 0.5;
-    let mut edges = EDGES.to_vec();
+    let mut edges = BAND_EDGES.to_vec();
     edges.retain(|&edge| edge <= 0.0 || edge >= 100.0 || beyond(edge));
     measured.bands.between(&edges)
 }
@@ -407,37 +405,22 @@ fn anatomy_json(measured: &Measured) -> Value {
     Value::Array(bands)
 }
 
-pub(super) fn plain() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table
-}
-
 pub(super) fn align(table: &mut Table, from: usize) {
-    for column in table.column_iter_mut().skip(from) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    terminal::right(table, from..usize::MAX);
 }
 
 /// Three significant digits or more, without an exponent.
 pub(super) fn significant(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        v if v >= 0.9995 || v == 0.0 => 2,
-        _ => 3,
-    };
-    let text = format!("{value:.decimals$}");
-    match text.split_once('.') {
-        None => text.parse().map_or(text, grouped),
-        Some(_) => text,
+    let text = digits::fixed(value, 3, 3);
+    match text.contains('.') {
+        true => text,
+        false => digits::grouped(&text, ','),
     }
 }
 
 /// A percentile without needless zeros, whatever binary fractions make of it.
 fn short(percent: f64) -> String {
-    let text = format!("{percent:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    digits::trimmed(&format!("{percent:.3}")).to_owned()
 }
 
 fn duration(span: Span) -> String {
@@ -451,15 +434,7 @@ fn duration(span: Span) -> String {
 
 /// Digits in groups of three.
 pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    digits::grouped(&number.to_string(), ',')
 }
 
 #[cfg(test)]

@@ -8,6 +8,9 @@ use model::{Anatomy, Part, Span};
 const BITS: u32 = 3;
 const BUCKETS: usize = (40 - BITS as usize + 1) << BITS;
 
+/// Edges of the bands of percentiles in which latency is taken apart, unless somebody asks for others.
+pub const BAND_EDGES: [f64; 8] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+
 /// Counts and sums of parts by bucket of latency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnatomyBands {

@@ -12,7 +12,7 @@ mod steady;
 #[cfg(test)]
 mod laws;
 
-pub use bands::{AnatomyBands, Band};
+pub use bands::{AnatomyBands, BAND_EDGES, Band};
 pub use confidence::PercentileInterval;
 pub use histogram::Histogram;
 pub use measured::{Interval, Measured, ThreadOutcome};

@@ -72,6 +72,16 @@ pub struct ThreadOutcome {
     pub steady_at: Option<Time>,
 }
 
+impl Interval {
+    /// Adds another interval's I/Os.
+    pub fn merge(&mut self, other: &Interval) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.latency_ns += other.latency_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+}
+
 impl Measured {
     /// Counts a completed I/O. `submission` is the part of `latency` before it reached the drive, where it is told
     /// apart; `series_every` is the interval of the series, zero for none.

@@ -27,10 +27,7 @@ pub fn merged<'a>(series: impl IntoIterator<Item = &'a [Interval]>) -> Vec<Inter
             sum.resize(one.len(), Interval::default());
         }
         for (sum, interval) in sum.iter_mut().zip(one) {
-            sum.ios += interval.ios;
-            sum.bytes += interval.bytes;
-            sum.latency_ns += interval.latency_ns;
-            sum.max_ns = sum.max_ns.max(interval.max_ns);
+            sum.merge(interval);
         }
     }
     sum

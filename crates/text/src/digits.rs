@@ -1,29 +1,70 @@
 //! Quantities as people read them: three significant digits and a unit that fits.
 
+/// Decimals that leave this many significant digits, at most `most`; a number that rounds up to one digit more before the
+/// point has one decimal less.
+fn places(value: f64, significant: usize, most: usize) -> usize {
+    let last = significant.saturating_sub(1);
+    // `9.97e1`: the exponent after rounding.
+    let exponent = match value == 0.0 || !value.is_finite() {
+        true => 0,
+        false => format!("{value:.last$e}")
+            .split_once('e')
+            .and_then(|(_, exponent)| exponent.parse().ok())
+            .unwrap_or(0),
+    };
+    let places = i64::try_from(last).unwrap_or(0) - exponent;
+    usize::try_from(places).unwrap_or(0).min(most)
+}
+
+/// So many significant digits, zeros at the end too, but at most `most` decimals; whole where there are none.
+pub fn fixed(value: f64, significant: usize, most: usize) -> String {
+    format!("{value:.*}", places(value, significant, most))
+}
+
+/// So many significant digits, without zeros at the end; never an exponent.
+pub fn significant(value: f64, digits: usize) -> String {
+    // More than a number of this kind can have.
+    trimmed(&fixed(value, digits, 340)).to_owned()
+}
+
+/// The number that is nearest with so many significant digits.
+pub fn rounded(value: f64, digits: usize) -> f64 {
+    let last = digits.saturating_sub(1);
+    format!("{value:.last$e}").parse().unwrap_or(value)
+}
+
+/// A decimal without zeros at its end.
+pub fn trimmed(text: &str) -> &str {
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => text,
+    }
+}
+
+/// The digits before the point in groups of three.
+pub fn grouped(text: &str, separator: char) -> String {
+    let whole = text.find('.').unwrap_or(text.len());
+    let mut grouped = String::new();
+    for (index, character) in text.char_indices() {
+        if index > 0 && index < whole && (whole - index).is_multiple_of(3) {
+            grouped.push(separator);
+        }
+        grouped.push(character);
+    }
+    grouped
+}
+
 /// Three significant digits, with separators from 10,000 on.
 pub fn digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return "0".to_owned();
     }
-    let places = (2 - libm::floor(libm::log10(value.abs()) + 1e-12) as i32).clamp(0, 6) as usize;
-    let text = format!("{value:.places$}");
-    let text = if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    };
-    let whole = text.split('.').next().map_or(0, str::len);
-    if whole < 5 {
-        return text;
+    let text = fixed(value, 3, 6);
+    let text = trimmed(&text);
+    match text.find('.').unwrap_or(text.len()) {
+        0..5 => text.to_owned(),
+        _ => grouped(text, ','),
     }
-    let mut grouped = String::new();
-    for (index, character) in text.chars().enumerate() {
-        if index > 0 && index < whole && (whole - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(character);
-    }
-    grouped
 }
 
 fn scaled(value: f64, steps: &[(f64, &str)]) -> String {
@@ -99,6 +140,23 @@ pub fn bytes_binary(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_as_many_digits_as_were_asked_for() {
+        let written = |value, digits| significant(value, digits);
+        assert_eq!(written(123_456.0, 4), "123456");
+        assert_eq!(written(0.012_346, 4), "0.01235");
+        assert_eq!(written(999.96, 4), "1000");
+        assert_eq!(written(-2.5, 4), "-2.5");
+        assert_eq!(written(0.0, 4), "0");
+        assert_eq!(fixed(99.97, 3, 3), "100");
+        assert_eq!(fixed(9.0, 3, 3), "9.00");
+        assert_eq!(fixed(0.012_34, 3, 3), "0.012");
+        assert_eq!(fixed(0.0, 3, 3), "0.00");
+        assert_eq!(rounded(1_234_567.0, 6), 1_234_570.0);
+        assert_eq!(rounded(0.0, 6), 0.0);
+        assert_eq!(grouped("1234567.891", ','), "1,234,567.891");
+    }
 
     #[test]
     fn quantities_read_well() {

@@ -114,12 +114,17 @@ const TEMPERATURES: &Units = &[("C", 1.0)];
 const RESISTANCES: &Units = &[("K/W", 1.0)];
 const PRICES: &Units = &[("USD", 1.0)];
 
+/// Number and unit of words such as `6.9 us` or `7`, whose unit is empty.
+pub fn split(words: &str) -> Option<(f64, &str)> {
+    let words = words.trim();
+    let unit = |c: char| c.is_ascii_alphabetic() || c == '%';
+    let (number, unit) = words.split_at(words.find(unit).unwrap_or(words.len()));
+    Some((number.trim_end().parse().ok()?, unit))
+}
+
 /// Number and factor of its unit.
 fn parts(value: &Value, units: &Units) -> Option<(f64, f64)> {
-    let text = value.as_str()?.trim();
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic() || c == '%')?;
-    let (number, unit) = text.split_at(unit_at);
-    let number: f64 = number.trim_end().parse().ok()?;
+    let (number, unit) = split(value.as_str()?)?;
     let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     number.is_finite().then_some((number, factor))
 }
@@ -148,6 +153,28 @@ fn in_units(amount: f64, units: &Units) -> String {
     format!("{digits} {name}")
 }
 
+/// The units of the same kind as this one.
+fn units_with(unit: &str) -> Option<&'static Units> {
+    const ALL: [&Units; 9] = [
+        TIMES,
+        BYTES,
+        RATES,
+        SHARES,
+        POWERS,
+        ENERGIES,
+        TEMPERATURES,
+        RESISTANCES,
+        PRICES,
+    ];
+    ALL.into_iter()
+        .find(|units| units.iter().any(|(name, _)| *name == unit))
+}
+
+/// Whether there is such a unit; an empty one is that of a count.
+pub fn is_unit(unit: &str) -> bool {
+    unit.is_empty() || units_with(unit).is_some()
+}
+
 /// A figure as written (`6.9 us`) in another unit of its kind (`ns`); without a unit the figure must be a bare number.
 /// `None` where that makes no sense.
 pub fn in_unit(written: &str, unit: Option<&str>) -> Option<f64> {
@@ -158,10 +185,7 @@ pub fn in_unit(written: &str, unit: Option<&str>) -> Option<f64> {
             .ok()
             .filter(|number: &f64| number.is_finite());
     };
-    let all: [&Units; 7] = [TIMES, BYTES, RATES, SHARES, POWERS, ENERGIES, PRICES];
-    let units = all
-        .iter()
-        .find(|units| units.iter().any(|(name, _)| *name == unit))?;
+    let units = units_with(unit)?;
     let &(_, factor) = units.iter().find(|(name, _)| *name == unit)?;
     let (number, of) = parts(&Value::from(written), units)?;
     // Exact where nothing is converted.

@@ -3,15 +3,16 @@
 //! On a terminal lines are broken at words, to its width. Where the output is kept (a pipe, a file) nothing is broken:
 //! one row is one line, for `grep` and `less -S`. Columns of figures are never broken.
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use std::ops::Range;
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
 /// Columns of the terminal that it is for; none where it is kept.
 pub type Width = Option<u16>;
 
 /// A table without lines around its cells, as wide as the terminal at most.
 pub fn table(width: Width) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = plain();
     match width {
         Some(width) => {
             table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -22,6 +23,21 @@ pub fn table(width: Width) -> Table {
         }
     }
     table
+}
+
+/// A table without lines around its cells, as wide as it is.
+pub fn plain() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+/// Moves what stands in these columns to the right, as figures stand.
+pub fn right(table: &mut Table, columns: Range<usize>) {
+    let all = table.column_iter_mut().skip(columns.start);
+    for column in all.take(columns.len()) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
 }
 
 /// Keeps these columns of the table in one line: names and figures.

@@ -5,14 +5,13 @@
 
 mod log;
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
 use lab::Scenario;
 use lab::act::{Reason, Score, Tested};
 use statistics::Histogram;
-use text::digits::digits;
-use text::terminal::{Width, folded, paragraph};
+use text::digits::{self, digits};
+use text::terminal::{Width, folded, paragraph, plain, right};
 use workload::act::{Generation, Kind};
 
 pub use log::log;
@@ -89,8 +88,7 @@ pub fn conditions(row: &Row) -> String {
 
 /// A line for each drive.
 pub fn table(rows: &[Row], width: Width) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    let mut table = plain();
     let scored = rows.iter().any(|row| row.score.is_some());
     table.set_header([
         "drive",
@@ -128,9 +126,7 @@ pub fn table(rows: &[Row], width: Width) -> String {
         }));
         table.add_row(cells);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    right(&mut table, 1..usize::MAX);
     folded(&table, 1, width)
 }
 
@@ -147,8 +143,7 @@ pub fn verdicts(rows: &[Row], width: Width) -> String {
 pub fn anatomy(rows: &[Row], width: Width) -> String {
     let mut text = String::new();
     for row in rows {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
+        let mut table = plain();
         let bands = row.tested.bands.between(&EDGES);
         let mut header = vec![format!("{}, us", row.scenario.machine.name())];
         header.extend(
@@ -168,9 +163,7 @@ pub fn anatomy(rows: &[Row], width: Width) -> String {
                 table.add_row(cells);
             }
         }
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+        right(&mut table, 1..usize::MAX);
         text.push_str(&format!("\n{}\n", folded(&table, 1, width)));
     }
     text
@@ -182,8 +175,7 @@ fn microseconds(histogram: &Histogram, percent: f64) -> String {
 }
 
 fn trimmed(load: f64) -> String {
-    let text = format!("{load:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    digits::trimmed(&format!("{load:.3}")).to_owned()
 }
 
 /// Everything as JSON; described in `docs/act.md`.

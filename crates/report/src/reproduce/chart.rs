@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::{error, figure};
 use study::ledger::{Published, RowResult, Verdict};
+use text::digits::grouped;
 
 const WIDTH: f64 = 1040.0;
 /// Room for names on the left and errors on the right.
@@ -57,19 +58,12 @@ impl Axis {
 }
 
 /// Thousands apart, as a reader of an axis wants them.
-fn grouped(digits: &str) -> String {
+fn apart(digits: &str) -> String {
     const NARROW_SPACE: char = '\u{202f}';
-    if digits.len() < 5 || digits.contains('.') {
-        return digits.to_owned();
+    match digits.len() < 5 || digits.contains('.') {
+        true => digits.to_owned(),
+        false => grouped(digits, NARROW_SPACE),
     }
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(NARROW_SPACE);
-        }
-        text.push(digit);
-    }
-    text
 }
 
 fn number(published: &Published) -> Option<f64> {
@@ -115,7 +109,7 @@ pub(super) fn side_by_side(rows: &[&RowResult]) -> Markup {
             aria-label="Published figures and the model's" {
             @for tick in axis.ticks() {
                 (upright("grid", axis.at(tick), TOP, bottom))
-                (label("soft", "middle", axis.at(tick), TOP - 9.0, &grouped(&figure(tick))))
+                (label("soft", "middle", axis.at(tick), TOP - 9.0, &apart(&figure(tick))))
             }
             @for (index, (result, published, model)) in pairs.iter().enumerate() {
                 (row(&axis, middle(index), result, *published, *model))
@@ -235,9 +229,9 @@ mod tests {
 
     #[test]
     fn thousands_stand_apart() {
-        assert_eq!(grouped("300000"), "300\u{202f}000");
-        assert_eq!(grouped("1000"), "1000");
-        assert_eq!(grouped("1.5"), "1.5");
+        assert_eq!(apart("300000"), "300\u{202f}000");
+        assert_eq!(apart("1000"), "1000");
+        assert_eq!(apart("1.5"), "1.5");
     }
 
     #[test]

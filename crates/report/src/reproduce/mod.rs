@@ -5,6 +5,7 @@ pub mod page;
 
 use comfy_table::CellAlignment;
 use serde::Serialize;
+use text::digits::significant;
 
 use study::ledger::{Class, Errors, Published, Reproduction, RowResult, SOURCES, Summary, Verdict};
 use study::review::results::rounded;
@@ -129,20 +130,6 @@ pub(super) fn figure(value: f64) -> String {
 
 fn figure2(value: f64) -> String {
     significant(value, 2)
-}
-
-fn significant(value: f64, digits: i32) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return value.to_string();
-    }
-    let magnitude = libm::floor(libm::log10(value.abs())) as i32;
-    let decimals = (digits - 1 - magnitude).max(0) as usize;
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
 }
 
 fn summary(reproduction: &Reproduction, width: Width) -> String {

@@ -2,6 +2,7 @@
 
 use catalogue::{Change, Figure};
 use text::problem::{Place, Problem, nearest};
+use text::quantity::split;
 
 /// A figure that a fit may move.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,13 +44,8 @@ impl Parameter {
                 near.map(|near| format!("did you mean `{near}`?")),
             ));
         };
-        let split = figure
-            .value
-            .find(|c: char| c.is_ascii_alphabetic() || c == '%')
-            .unwrap_or(figure.value.len());
-        let (number, unit) = figure.value.split_at(split);
-        match number.trim().parse::<f64>() {
-            Ok(value) if value > 0.0 => Ok(Parameter {
+        match split(&figure.value) {
+            Some((value, unit)) if value > 0.0 => Ok(Parameter {
                 key: key.to_owned(),
                 value,
                 unit: unit.to_owned(),

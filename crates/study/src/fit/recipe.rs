@@ -13,6 +13,7 @@ use toml_edit::{TableLike, Value};
 use super::unit;
 use crate::ledger::expression::Expression;
 use text::problem::{Place, Problems};
+use text::quantity;
 use text::toml::SourceFile;
 use text::toml::{Cursor, Page};
 
@@ -237,8 +238,8 @@ fn bound(cursor: &mut Cursor<'_>, key: &'static str) -> Option<(f64, String)> {
     match cursor.value(key)? {
         Value::Integer(whole) => Some((*whole.value() as f64, String::new())),
         Value::String(text) => {
-            let (number, unit) = unit::split(text.value())?;
-            unit::size(&unit).map(|_| (number, unit))
+            let (number, unit) = quantity::split(text.value())?;
+            quantity::is_unit(unit).then(|| (number, unit.to_owned()))
         }
         _ => None,
     }

@@ -80,11 +80,7 @@ impl Line<'_> {
         match self.whole {
             true => libm::round(value),
             // Four digits: as files have them, and so that a value is not tried twice.
-            false => {
-                let digits =
-                    libm::pow(10.0, 3.0 - libm::floor(libm::log10(value.abs().max(1e-12))));
-                libm::round(value * digits) / digits
-            }
+            false => text::digits::rounded(value, 4),
         }
     }
 

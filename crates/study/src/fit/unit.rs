@@ -1,90 +1,33 @@
 //! Numbers with units in the words of a file, so that a figure in microseconds can be compared with one in nanoseconds.
 
-/// Units of the same dimension differ by their sizes only: dimension and size.
-const UNITS: &[(&str, &str, f64)] = &[
-    ("ns", "time", 1e-9),
-    ("us", "time", 1e-6),
-    ("ms", "time", 1e-3),
-    ("s", "time", 1.0),
-    ("min", "time", 60.0),
-    ("h", "time", 3600.0),
-    ("days", "time", 86_400.0),
-    ("B", "bytes", 1.0),
-    ("KiB", "bytes", 1024.0),
-    ("MiB", "bytes", 1_048_576.0),
-    ("GiB", "bytes", 1_073_741_824.0),
-    ("kB", "bytes", 1e3),
-    ("MB", "bytes", 1e6),
-    ("GB", "bytes", 1e9),
-    ("TB", "bytes", 1e12),
-    ("MB/s", "rate", 1e6),
-    ("MiB/s", "rate", 1_048_576.0),
-    ("GB/s", "rate", 1e9),
-    ("GiB/s", "rate", 1_073_741_824.0),
-    ("mW", "power", 1e-3),
-    ("W", "power", 1.0),
-    ("%", "share", 0.01),
-    ("", "count", 1.0),
-];
+use text::digits::significant;
+use text::quantity::{in_unit, split};
 
-/// Dimension and size of a unit.
-pub(super) fn size(unit: &str) -> Option<(&'static str, f64)> {
-    let found = UNITS.iter().find(|(name, ..)| *name == unit)?;
-    Some((found.1, found.2))
-}
-
-/// Number and unit of words such as `6.9 us` or `7`.
-pub(super) fn split(words: &str) -> Option<(f64, String)> {
-    let words = words.trim();
-    let at = words
-        .find(|c: char| c.is_ascii_alphabetic() || c == '%')
-        .unwrap_or(words.len());
-    let (number, unit) = words.split_at(at);
-    Some((number.trim().parse().ok()?, unit.trim().to_owned()))
-}
-
-/// The number of these words in another unit of the same dimension.
+/// The number of these words in another unit of the same kind.
 pub(super) fn number_in(words: &str, unit: &str) -> Option<f64> {
-    let (number, own) = split(words)?;
-    if own == unit {
-        return Some(number);
-    }
-    let ((dimension, size), (wanted, one)) = (size(&own)?, size(unit)?);
-    (dimension == wanted).then_some(number * size / one)
+    in_unit(words, (!unit.is_empty()).then_some(unit))
 }
 
 /// A number to four digits, with its unit; a count is whole, and a time one of whole nanoseconds, as files want it.
 pub(super) fn words(number: f64, unit: &str) -> String {
-    match size(unit) {
-        Some(("count", _)) => format!("{number:.0}"),
-        Some(("time", one)) => {
-            let nanoseconds = libm::round(number * one * 1e9);
-            format!("{} {unit}", rounded(nanoseconds / (one * 1e9)))
-        }
-        _ => format!("{} {unit}", rounded(number)),
+    if unit.is_empty() {
+        return format!("{number:.0}");
     }
-}
-
-fn rounded(number: f64) -> String {
-    if number == 0.0 {
-        return "0".into();
-    }
-    let digits = 3 - libm::floor(libm::log10(number.abs())) as i32;
-    let text = match usize::try_from(digits) {
-        Ok(digits) => format!("{number:.digits$}"),
-        Err(_) => format!("{number:.0}"),
+    let number = match number_in(&format!("1 {unit}"), "ns") {
+        Some(one) => libm::round(number * one) / one,
+        None => number,
     };
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    format!("{} {unit}", significant(number, 4))
 }
 
 /// The numbers of a figure, with their units, and whether it is a list.
 pub(super) type Numbers = (Vec<(f64, String)>, bool);
 
 pub(super) fn numbers(words: &str) -> Option<Numbers> {
-    let parts: Option<Vec<(f64, String)>> = words.split(',').map(split).collect();
+    let parts: Option<Vec<(f64, String)>> = words
+        .split(',')
+        .map(|part| split(part).map(|(number, unit)| (number, unit.to_owned())))
+        .collect();
     Some((parts?, words.contains(',')))
 }
 

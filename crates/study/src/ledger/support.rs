@@ -107,9 +107,7 @@ impl Miss {
 
 /// With three significant digits, or all before the point.
 fn shown(value: f64) -> String {
-    let whole = libm::log10(value.abs().max(1e-9)).floor() as i32;
-    let decimals = (2 - whole).clamp(0, 6) as usize;
-    format!("{value:.decimals$}")
+    text::digits::fixed(value, 3, 6)
 }
 
 /// How far a model is to be trusted.

@@ -3,10 +3,11 @@
 use model::{Gauge, Span};
 
 use super::results::{
-    BAND_EDGES, BandFigures, Figures, Latency, Measurement, Series, percentile_grid, rounded,
+    BandFigures, Figures, Latency, Measurement, Series, percentile_grid, rounded,
 };
 use lab::{Interval, Measured, Outcome, ThreadOutcome};
-use statistics::{AnatomyBands, Histogram};
+use statistics::series::merged;
+use statistics::{AnatomyBands, BAND_EDGES, Histogram};
 
 /// Fewest I/Os in a band that is shown.
 const FEWEST: u64 = 10;
@@ -150,15 +151,7 @@ pub fn series<'a>(
     stretch: f64,
     most: usize,
 ) -> Series {
-    let mut sums: Vec<Interval> = Vec::new();
-    for thread in threads {
-        if sums.len() < thread.series.len() {
-            sums.resize(thread.series.len(), Interval::default());
-        }
-        for (sum, interval) in sums.iter_mut().zip(&thread.series) {
-            merge(sum, interval);
-        }
-    }
+    let mut sums = merged(threads.map(|thread| &thread.series[..]));
     // The last interval is cut short by the end of the run.
     if sums.len() > 2 {
         sums.pop();
@@ -171,7 +164,7 @@ pub fn series<'a>(
     };
     for chunk in sums.chunks_exact(group) {
         let mut sum = Interval::default();
-        chunk.iter().for_each(|interval| merge(&mut sum, interval));
+        chunk.iter().for_each(|interval| sum.merge(interval));
         let some = sum.ios > 0;
         let mean_us = sum.latency_ns as f64 / sum.ios.max(1) as f64 / 1e3;
         series.iops.push(rounded(sum.ios as f64 / seconds));
@@ -182,11 +175,4 @@ pub fn series<'a>(
             .push(some.then(|| rounded(sum.max_ns as f64 / 1e3)));
     }
     series
-}
-
-fn merge(sum: &mut Interval, other: &Interval) {
-    sum.ios += other.ios;
-    sum.bytes += other.bytes;
-    sum.latency_ns += other.latency_ns;
-    sum.max_ns = sum.max_ns.max(other.max_ns);
 }

@@ -28,7 +28,8 @@ use std::sync::Arc;
 
 use catalogue::{DriveSheet, Figure, HostSheet, Kind, Settings};
 use lab::{Lab, Machine};
-use results::{BAND_EDGES, DriveFacts, HostFacts, VERSION, percentile_grid, rounded};
+use results::{DriveFacts, HostFacts, VERSION, percentile_grid, rounded};
+use statistics::BAND_EDGES;
 use text::problem::{Problem, Problems};
 use workload::job::Job;
 use workload::replay::{Beyond, Layout};

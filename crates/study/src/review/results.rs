@@ -24,9 +24,6 @@ pub fn percentile_grid() -> Vec<f64> {
     grid
 }
 
-/// Edges of the bands of percentiles in which latency is taken apart.
-pub const BAND_EDGES: [f64; 8] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
-
 /// A whole review.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Review {
@@ -448,7 +445,7 @@ pub fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }
-    format!("{value:.5e}").parse().unwrap_or(value)
+    text::digits::rounded(value, 6)
 }
 
 impl Latency {

@@ -1,5 +1,7 @@
 //! A figure and the ends between which the seeds have it.
 
+use text::digits::fixed;
+
 /// Ends nearer than this share of the figure are not told.
 const SAME: f64 = 0.01;
 
@@ -51,11 +53,7 @@ impl Range {
 }
 
 fn digits(factor: f64) -> String {
-    if factor < 9.95 {
-        format!("{factor:.1}")
-    } else {
-        format!("{factor:.0}")
-    }
+    fixed(factor, 2, 1)
 }
 
 /// `60 %`, `60 % (55 to 66 %)`.

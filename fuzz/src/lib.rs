@@ -224,6 +224,7 @@ fn runs(mut set: JobSet) {
         state: Precondition::Fresh,
         work: Work::Jobs(set.jobs.clone()),
         seed: 1,
+        warm_seed: None,
         series_every: Span::from_ms(1),
     };
     let Ok(outcome) = Lab::new().run(&scenario) else {

@@ -219,6 +219,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         state: args.state.into(),
         work: Work::Jobs(set.jobs.clone()),
         seed: args.seed.seed,
+        warm_seed: None,
         series_every: Span::from_ms(500),
     };
     let scenarios: Vec<Scenario> = drives.iter().map(scenario).collect();

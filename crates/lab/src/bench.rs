@@ -53,6 +53,7 @@ impl<'a> Bench<'a> {
             state: self.state,
             work,
             seed,
+            warm_seed: Some(self.seed),
             series_every,
         };
         let lab = self.lab;

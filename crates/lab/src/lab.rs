@@ -2,13 +2,16 @@
 //! it is; stops when told to.
 //!
 //! It keeps drives that have served, for their memory: what large tables ask of the operating system would take longer
-//! than many a run. Never more at a time, with those in use, than it was made for. Which drive a run is given changes
-//! no outcome.
+//! than many a run. Never more at a time, with those in use, than it was made for. And it keeps the states in which first
+//! writes find drives that have been overwritten for long: one that several scenarios begin in is made once, and a drive
+//! that has been in it is put back to it. Which drive and state a run is given changes no outcome.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::Drive;
+use model::media::nand::WarmState;
 use model::media::{DriveConfig, MediumDrive};
 use text::problem::Problems;
 
@@ -29,7 +32,9 @@ pub type StandIn = dyn Fn(
 /// A laboratory.
 pub struct Lab {
     pool: Mutex<Pool>,
-    /// Drives at a time, in use or kept.
+    /// The states in which first writes find drives, the last one that was made last.
+    warm: Mutex<Vec<Arc<WarmState>>>,
+    /// Drives at a time, in use or kept; and states.
     most: usize,
     stand_in: Option<Box<StandIn>>,
     benches: AtomicU64,
@@ -68,6 +73,7 @@ impl Lab {
     pub fn with_drives(most: usize) -> Lab {
         Lab {
             pool: Mutex::default(),
+            warm: Mutex::default(),
             most,
             stand_in: None,
             benches: AtomicU64::new(0),
@@ -96,6 +102,11 @@ impl Lab {
         self.pool().kept.len()
     }
 
+    /// States of drives that have been overwritten for long which are kept for further runs now.
+    pub fn warm_states(&self) -> usize {
+        self.warm().len()
+    }
+
     /// Runs a scenario to its end.
     ///
     /// # Errors
@@ -109,8 +120,18 @@ impl Lab {
     /// # Errors
     /// As [`Lab::run`].
     pub fn run_until(&self, scenario: &Scenario, go_on: GoOn<'_>) -> Result<Outcome, Problems> {
+        self.run_again(scenario, false, go_on)
+    }
+
+    /// As [`Lab::run_until`]; `again` if others begin in the same state.
+    fn run_again(
+        &self,
+        scenario: &Scenario,
+        again: bool,
+        go_on: GoOn<'_>,
+    ) -> Result<Outcome, Problems> {
         self.stood_in(scenario, None, || {
-            self.with_drive(scenario, |drive| run_on(drive, scenario, go_on))
+            self.with_drive(scenario, again, |drive| run_on(drive, scenario, go_on))
         })
     }
 
@@ -121,8 +142,14 @@ impl Lab {
         scenarios: &[Scenario],
         go_on: GoOn<'_>,
     ) -> Vec<Result<Outcome, Problems>> {
+        let begins =
+            |scenario: &Scenario| (scenario.machine.name().to_owned(), scenario.seeds().warm);
+        let mut begun = BTreeMap::new();
+        for scenario in scenarios {
+            *begun.entry(begins(scenario)).or_insert(0) += 1;
+        }
         in_parallel(scenarios, go_on, |scenario, go_on| {
-            self.run_until(scenario, go_on)
+            self.run_again(scenario, begun[&begins(scenario)] > 1, go_on)
         })
     }
 
@@ -145,15 +172,38 @@ impl Lab {
     }
 
     /// Does something with a drive that is as [`Drive::new`] makes it.
-    fn with_drive<R>(&self, scenario: &Scenario, work: impl FnOnce(&mut Drive) -> R) -> R {
-        let config = scenario.machine.drive();
+    fn with_drive<R>(
+        &self,
+        scenario: &Scenario,
+        again: bool,
+        work: impl FnOnce(&mut Drive) -> R,
+    ) -> R {
+        let (config, seeds) = (scenario.machine.drive(), scenario.seeds());
         let mut drive = match self.take(config) {
-            Some(used) => used.reset(config, scenario.state, scenario.seed),
-            None => Drive::new(config, scenario.state, scenario.seed),
+            Some(used) => used.reset(config, scenario.state, seeds),
+            None => Drive::new(config, scenario.state, seeds),
         };
+        let known = self.warm().clone();
+        drive.know(&known, again);
         let result = work(&mut drive);
+        drive.warm_states(&mut |state| self.keep(state));
         self.put_back(config, drive);
         result
+    }
+
+    /// Keeps a state for other drives.
+    fn keep(&self, state: &Arc<WarmState>) {
+        let mut warm = self.warm();
+        if !warm.iter().any(|known| Arc::ptr_eq(known, state)) {
+            if warm.len() >= self.most.max(1) {
+                warm.remove(0);
+            }
+            warm.push(Arc::clone(state));
+        }
+    }
+
+    fn warm(&self) -> MutexGuard<'_, Vec<Arc<WarmState>>> {
+        self.warm.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A drive that has served: one of this make, or, where no other may be made, the one that nobody has used for the
@@ -222,5 +272,43 @@ mod tests {
             assert!(alone == together, "plan {index}");
         }
         assert_eq!(lab.kept(), 1);
+    }
+
+    /// Runs that begin in one state, with seeds of their own, on more than one drive.
+    #[test]
+    fn a_state_that_several_begin_in_changes_no_outcome() {
+        let scenario = |seed, mix| {
+            let drive = catalogue::drive("950pro-256").expect("built in").config;
+            let job = Job {
+                mix,
+                random: true,
+                norandommap: true,
+                iodepth: 4,
+                number_ios: Some(300),
+                ..Job::default()
+            };
+            let machine = Machine::of("", drive, HostConfig::default());
+            let mut scenario = Scenario::jobs(machine, Precondition::Steady, vec![job], seed);
+            scenario.warm_seed = Some(77);
+            scenario
+        };
+        let mixes = [Mix::Write, Mix::ReadWrite, Mix::Read];
+        let scenarios: Vec<_> = (0..9)
+            .map(|seed| scenario(seed, mixes[seed as usize % 3]))
+            .collect();
+        let lab = Lab::with_drives(2);
+        let together = lab.run_all(&scenarios, &to_the_end);
+        assert!(lab.kept() <= 2 && lab.warm_states() <= 2);
+        assert!(lab.warm_states() > 0);
+        for (scenario, together) in scenarios.iter().zip(together) {
+            let alone = Lab::new().run(scenario);
+            assert!(alone == together, "seed {}", scenario.seed);
+        }
+        let mut own = scenarios[0].clone();
+        own.warm_seed = None;
+        assert!(
+            lab.run(&own) != lab.run(&scenarios[0]),
+            "it began in its own state"
+        );
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use model::Span;
 use model::host::Engine;
-use model::media::Precondition;
+use model::media::{Precondition, Seeds};
 use serde::{Deserialize, Serialize};
 use workload::job::Job;
 use workload::replay::{Beyond, Pace};
@@ -27,8 +27,11 @@ pub struct Scenario {
     pub state: Precondition,
     /// What is asked of it.
     pub work: Work,
-    /// Feeds every random stream.
+    /// Feeds every random stream of the run.
     pub seed: u64,
+    /// Feeds what the drive has been through before; [`Scenario::seed`] if `None`. Runs of one drive that differ in their
+    /// seed and have one of these begin in one state, which is made once.
+    pub warm_seed: Option<u64>,
     /// Interval of [`statistics::Measured::series`]; zero for none.
     pub series_every: Span,
 }
@@ -80,7 +83,16 @@ impl Scenario {
             state,
             work,
             seed,
+            warm_seed: None,
             series_every: Span::ZERO,
+        }
+    }
+
+    /// What feeds the random streams of the drive.
+    pub fn seeds(&self) -> Seeds {
+        Seeds {
+            warm: self.warm_seed.unwrap_or(self.seed),
+            run: self.seed,
         }
     }
 
@@ -92,6 +104,7 @@ impl Scenario {
     /// What the outcome depends on: two scenarios with one key have one outcome, whatever drives and jobs are called.
     pub fn key(&self) -> Key {
         let mut bare = self.clone();
+        bare.warm_seed = Some(self.seeds().warm);
         bare.machine = bare.machine.named("");
         if let Work::Jobs(jobs) = &mut bare.work {
             for job in jobs {

@@ -153,6 +153,7 @@ fn run(jobs: Vec<Job>) -> Outcome {
         state: Precondition::Fresh,
         work: Work::Jobs(jobs),
         seed: 5,
+        warm_seed: None,
         series_every: Span::from_ms(1),
     };
     Lab::new().run(&plan).expect("the jobs fit")

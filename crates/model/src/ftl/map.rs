@@ -8,6 +8,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::changed::Changed;
 use super::numbers::{Page, Slot};
 
 /// Pages of one line: 64 bytes, a cache line.
@@ -22,13 +23,22 @@ pub(super) struct Map {
     /// By line: zero, or one more than its place in `lines`.
     index: Vec<u32>,
     lines: Vec<[u32; LINE as usize]>,
+    /// Since the entries were those of a saved state: pieces of its lines that may have changed, and to what place of the
+    /// index each further line belongs. Nothing while there is no such state.
+    changed: Changed,
+    further: Option<Vec<u32>>,
 }
+
+/// Lines to a piece of [`Map::changed`].
+const LINES: usize = 16;
 
 impl Map {
     pub(super) fn new(pages: u32) -> Map {
         Map {
             index: vec![0; pages.div_ceil(LINE) as usize],
             lines: Vec::new(),
+            changed: Changed::default(),
+            further: None,
         }
     }
 
@@ -47,8 +57,13 @@ impl Map {
         if *line == 0 {
             self.lines.push([INITIAL; LINE as usize]);
             *line = self.lines.len() as u32;
+            if let Some(further) = &mut self.further {
+                further.push(page.0 / LINE);
+            }
         }
-        &mut self.lines[*line as usize - 1][(page.0 % LINE) as usize]
+        let line = *line as usize - 1;
+        self.changed.mark(line / LINES);
+        &mut self.lines[line][(page.0 % LINE) as usize]
     }
 
     /// Brings the entries of these pages into the cache, beside each other.
@@ -70,6 +85,8 @@ impl Map {
             self.index.fill(0);
             self.lines.clear();
         }
+        self.changed = Changed::default();
+        self.further = None;
         touched
     }
 
@@ -100,6 +117,33 @@ impl Map {
             self.index[owner as usize] = line as u32 + 1;
         }
     }
+
+    /// From now on takes note of what changes, for [`Map::put_back`]: the entries are those of a saved state.
+    pub(super) fn watch(&mut self) {
+        self.changed = Changed::none_of(self.lines.len().div_ceil(LINES));
+        self.further = Some(Vec::new());
+    }
+
+    /// Makes the entries those that were saved again; they have been since [`Map::watch`] or were once.
+    pub(super) fn put_back(&mut self, saved: &SavedMap) {
+        let all = saved.lines.len();
+        let lines = &mut self.lines;
+        self.changed.drain(|piece| {
+            let piece = piece * LINES..((piece + 1) * LINES).min(all);
+            // The last bits stand for lines that came later.
+            if !piece.is_empty() {
+                lines[piece.clone()].copy_from_slice(&saved.lines[piece]);
+            }
+        });
+        self.lines.truncate(all);
+        for at in self
+            .further
+            .iter_mut()
+            .flat_map(|further| further.drain(..))
+        {
+            self.index[at as usize] = 0;
+        }
+    }
 }
 
 /// The lines of a map, and where in its index each belongs.
@@ -122,7 +166,12 @@ pub(super) struct Stale {
     words: Vec<u64>,
     later: [Slot; LATER],
     count: usize,
+    /// Pieces that may have changed since a state was saved.
+    changed: Changed,
 }
+
+/// Words to a piece of [`Stale::changed`].
+const WORDS: usize = 64;
 
 impl Stale {
     pub(super) fn none(slots: u32) -> Stale {
@@ -130,6 +179,7 @@ impl Stale {
             words: vec![0; slots.div_ceil(64) as usize],
             later: [Slot(0); LATER],
             count: 0,
+            changed: Changed::default(),
         }
     }
 
@@ -141,7 +191,9 @@ impl Stale {
 
     #[inline]
     pub(super) fn insert(&mut self, slot: Slot) {
-        self.words[(slot.0 / 64) as usize] |= 1 << (slot.0 % 64);
+        let word = (slot.0 / 64) as usize;
+        self.words[word] |= 1 << (slot.0 % 64);
+        self.changed.mark(word / WORDS);
     }
 
     /// As [`Stale::insert`], when there are more.
@@ -157,7 +209,9 @@ impl Stale {
     #[inline]
     pub(super) fn catch_up(&mut self) {
         for slot in &self.later[..self.count] {
-            self.words[(slot.0 / 64) as usize] |= 1 << (slot.0 % 64);
+            let word = (slot.0 / 64) as usize;
+            self.words[word] |= 1 << (slot.0 % 64);
+            self.changed.mark(word / WORDS);
         }
         self.count = 0;
     }
@@ -165,13 +219,16 @@ impl Stale {
     /// The slot, whose block was erased, is being programmed again.
     #[inline]
     pub(super) fn remove(&mut self, slot: Slot) {
-        self.words[(slot.0 / 64) as usize] &= !(1 << (slot.0 % 64));
+        let word = (slot.0 / 64) as usize;
+        self.words[word] &= !(1 << (slot.0 % 64));
+        self.changed.mark(word / WORDS);
     }
 
     /// Forgets all of them, and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.words.fill(0);
         self.count = 0;
+        self.changed = Changed::default();
     }
 
     /// The words that are not zero, and their places.
@@ -187,5 +244,30 @@ impl Stale {
         for &(at, word) in saved {
             self.words[at as usize] = word;
         }
+    }
+
+    /// From now on takes note of what changes, for [`Stale::put_back`]: the bits are those of a saved state.
+    pub(super) fn watch(&mut self) {
+        self.changed = Changed::none_of(self.words.len().div_ceil(WORDS));
+    }
+
+    /// Sets what was saved again, and nothing else; it has been since [`Stale::watch`].
+    pub(super) fn put_back(&mut self, saved: &[(u32, u64)]) {
+        self.count = 0;
+        let words = &mut self.words;
+        self.changed.drain(|piece| {
+            let piece = piece * WORDS..((piece + 1) * WORDS).min(words.len());
+            if piece.is_empty() {
+                return;
+            }
+            words[piece.clone()].fill(0);
+            let first = saved.partition_point(|&(at, _)| (at as usize) < piece.start);
+            for &(at, word) in &saved[first..] {
+                if at as usize >= piece.end {
+                    break;
+                }
+                words[at as usize] = word;
+            }
+        });
     }
 }

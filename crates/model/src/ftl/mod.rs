@@ -9,6 +9,7 @@
 //! traffic of the map itself (whole maps are in the DRAM of these drives).
 
 mod account;
+mod changed;
 mod collecting;
 mod geometry;
 mod layout;
@@ -35,6 +36,7 @@ use alloc::vec::Vec;
 
 use account::Account;
 pub use account::Traffic;
+use changed::Changed;
 use map::{INITIAL, Map, Stale};
 use reset::Tables;
 
@@ -128,6 +130,10 @@ pub struct Ftl {
     traffic: Traffic,
     account: Account,
     free_blocks: u32,
+    /// By block: whether its entries of `reverse` may have changed since a state was saved.
+    changed: Changed,
+    /// What is in the tables does not hold yet: all pages are where the layout put them.
+    asleep: bool,
 }
 
 impl Ftl {
@@ -162,6 +168,8 @@ impl Ftl {
             traffic: Traffic::default(),
             account: Account::default(),
             free_blocks: 0,
+            changed: Changed::default(),
+            asleep: false,
             layout: None,
         };
         for die in shape.every_die() {
@@ -194,11 +202,17 @@ impl Ftl {
     }
 
     /// Lets up to `most` free blocks of each die be written with one bit a cell, of `bits` otherwise.
-    pub fn with_slc(mut self, most: u32, bits: u32) -> Ftl {
+    pub fn with_slc(self, most: u32, bits: u32) -> Ftl {
         let page = self.shape.page_slots;
+        let slots = self.shape.block_slots / bits / page * page;
+        self.with_slc_of(most, slots)
+    }
+
+    /// As [`Ftl::with_slc`], with so many slots in such a block.
+    fn with_slc_of(mut self, most: u32, slots: u32) -> Ftl {
         self.slc = Some(SlcPool {
             most,
-            slots: self.shape.block_slots / bits / page * page,
+            slots,
             used: vec![0; self.shape.dies as usize],
             is: vec![false; self.valid.len()],
         });
@@ -259,7 +273,7 @@ impl Ftl {
     /// One more than the physical slot, a buffer slot's number, or [`UNMAPPED`].
     #[inline]
     fn resolve(&self, entry: u32, page: Page) -> u32 {
-        if entry != INITIAL {
+        if entry != INITIAL && !self.asleep {
             return entry;
         }
         match &self.layout {
@@ -337,6 +351,9 @@ impl Ftl {
     /// The logical page that is valid in `slot`, if one is. Collection asks for every slot of a victim.
     #[inline(always)]
     pub fn valid_page(&self, slot: Slot) -> Option<Page> {
+        if self.asleep {
+            return self.layout.as_ref()?.page_of(slot);
+        }
         if self.stale.is(slot) {
             return None;
         }
@@ -350,10 +367,12 @@ impl Ftl {
     /// Takes note of what was programmed into `slot`, and whether it is still the page's newest version.
     #[inline]
     fn programmed(&mut self, slot: Slot, page: Page, newest: bool) {
+        let block = self.shape.block_of(slot).index();
         self.reverse[slot.index()] = page.0 + 1;
+        self.changed.mark(block);
         if newest {
             self.stale.remove(slot);
-            self.valid[self.shape.block_of(slot).index()] += 1;
+            self.valid[block] += 1;
         } else {
             self.stale.insert(slot);
         }
@@ -414,6 +433,7 @@ impl Ftl {
             self.account.charge();
         }
         self.reverse[slot.index()] = PADDING;
+        self.changed.mark(self.shape.block_of(slot).index());
     }
 
     /// The first slot of the next page of a die for this writer, opening a block if need be; `None` if the die has no

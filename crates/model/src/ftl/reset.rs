@@ -10,6 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::account::Account;
+use super::changed::Changed;
 use super::map::{Map, SavedMap, Stale};
 use super::{Block, Ftl, Layout, OpenBlock, Shape, SlcPool, Traffic, Watermark};
 
@@ -37,14 +38,10 @@ impl Tables {
     }
 }
 
-/// A state of a translation layer: what has changed since the start.
+/// What a translation layer has beside its large tables.
 #[derive(Clone, Debug)]
-pub struct Saved {
-    map: SavedMap,
-    stale: Vec<(u32, u64)>,
+struct Rest {
     opened: Vec<bool>,
-    /// Entries of the reverse map, of the blocks that were opened, in order.
-    reverse: Vec<u32>,
     valid: Vec<u16>,
     free: Vec<VecDeque<Block>>,
     open: Vec<[OpenBlock; 3]>,
@@ -52,6 +49,46 @@ pub struct Saved {
     traffic: Traffic,
     account: Account,
     free_blocks: u32,
+}
+
+impl Rest {
+    fn of(ftl: &Ftl) -> Rest {
+        Rest {
+            opened: ftl.opened.clone(),
+            valid: ftl.valid.clone(),
+            free: ftl.free.clone(),
+            open: ftl.open.clone(),
+            slc: ftl.slc.clone(),
+            traffic: ftl.traffic,
+            account: ftl.account,
+            free_blocks: ftl.free_blocks,
+        }
+    }
+
+    /// Makes it that of a translation layer.
+    fn give(&self, ftl: &mut Ftl) {
+        ftl.opened.clone_from(&self.opened);
+        ftl.valid.clone_from(&self.valid);
+        ftl.free.clone_from(&self.free);
+        ftl.open.clone_from(&self.open);
+        ftl.slc.clone_from(&self.slc);
+        ftl.traffic = self.traffic;
+        ftl.account = self.account;
+        ftl.free_blocks = self.free_blocks;
+    }
+}
+
+/// A state of a translation layer: what has changed since the start, and how it started.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    map: SavedMap,
+    stale: Vec<(u32, u64)>,
+    /// Entries of the reverse map, of the blocks that were opened, in order.
+    reverse: Vec<u32>,
+    /// By block: how many before it were opened.
+    before: Vec<u32>,
+    rest: Rest,
+    start: Rest,
 }
 
 /// The slots of the blocks that were opened, block by block.
@@ -84,26 +121,51 @@ impl Ftl {
         Ftl::with_tables(shape, watermark, layout, tables)
     }
 
-    /// The state it is in.
+    /// The state it is in, for [`Ftl::restore`] and [`Ftl::rewind`], and takes note from now on of what changes.
     pub fn save(&mut self) -> Saved {
         self.catch_up();
         let mut reverse = Vec::new();
         for slots in slots_of(&self.opened, &self.shape) {
             reverse.extend_from_slice(&self.reverse[slots]);
         }
-        Saved {
+        let mut opened = 0;
+        let count = |&is: &bool| {
+            let before = opened;
+            opened += u32::from(is);
+            before
+        };
+        let before = self.opened.iter().map(count).collect();
+        let saved = Saved {
             map: self.map.save(),
             stale: self.stale.save(),
-            opened: self.opened.clone(),
             reverse,
-            valid: self.valid.clone(),
-            free: self.free.clone(),
-            open: self.open.clone(),
-            slc: self.slc.clone(),
-            traffic: self.traffic,
-            account: self.account,
-            free_blocks: self.free_blocks,
+            before,
+            rest: Rest::of(self),
+            start: Rest::of(&self.started()),
+        };
+        self.watch();
+        saved
+    }
+
+    /// How it began, without its large tables.
+    fn started(&self) -> Ftl {
+        let tables = Tables {
+            map: Map::new(0),
+            reverse: Vec::new(),
+            stale: Stale::none(0),
+        };
+        let start = Ftl::with_tables(self.shape, self.watermark, self.layout.clone(), tables);
+        match &self.slc {
+            Some(slc) => start.with_slc_of(slc.most, slc.slots),
+            None => start,
         }
+    }
+
+    /// Takes note of what changes from now on.
+    fn watch(&mut self) {
+        self.map.watch();
+        self.stale.watch();
+        self.changed = Changed::none_of(self.valid.len());
     }
 
     /// Brings it to a state that was saved of a translation layer that began as this one did; nothing may have changed
@@ -111,20 +173,44 @@ impl Ftl {
     pub fn restore(&mut self, saved: &Saved) {
         self.map.restore(&saved.map);
         self.stale.restore(&saved.stale);
-        self.opened.clone_from(&saved.opened);
         let mut from = 0;
-        for slots in slots_of(&saved.opened, &self.shape) {
+        for slots in slots_of(&saved.rest.opened, &self.shape) {
             let until = from + slots.len();
             self.reverse[slots].copy_from_slice(&saved.reverse[from..until]);
             from = until;
         }
-        self.valid.clone_from(&saved.valid);
-        self.free.clone_from(&saved.free);
-        self.open.clone_from(&saved.open);
-        self.slc.clone_from(&saved.slc);
-        self.traffic = saved.traffic;
-        self.account = saved.account;
-        self.free_blocks = saved.free_blocks;
+        saved.rest.give(self);
+        self.watch();
+    }
+
+    /// As it began, with the state that was saved at hand for [`Ftl::wake`]: it has been in that state, and what has
+    /// changed since is put back, in the time that those changes took.
+    pub fn rewind(mut self, saved: &Saved) -> Ftl {
+        self.map.put_back(&saved.map);
+        self.stale.put_back(&saved.stale);
+        let (reverse, block_slots) = (&mut self.reverse, self.shape.block_slots as usize);
+        self.changed.drain(|block| {
+            let slots = block * block_slots..(block + 1) * block_slots;
+            if saved.rest.opened.get(block) == Some(&true) {
+                let from = saved.before[block] as usize * block_slots;
+                let entries = &saved.reverse[from..from + block_slots];
+                reverse[slots].copy_from_slice(entries);
+            } else if slots.end <= reverse.len() {
+                reverse[slots].fill(0);
+            }
+        });
+        saved.start.give(&mut self);
+        // What is in the tables is that of the saved state.
+        self.opened.clone_from(&saved.rest.opened);
+        self.asleep = true;
+        self
+    }
+
+    /// Brings it from how it began to the state to which it was rewound; nothing may have changed since.
+    pub fn wake(&mut self, saved: &Saved) {
+        debug_assert!(self.asleep);
+        self.asleep = false;
+        saved.rest.give(self);
     }
 }
 
@@ -200,6 +286,50 @@ mod tests {
             warm_up(&mut new, 5);
             assert_eq!(told(&used), told(&new));
             used.check();
+        }
+    }
+
+    #[test]
+    fn a_rewound_one_is_as_it_began_and_wakes_as_it_was_saved() {
+        let shape = shape(0.7);
+        let layout = steady(shape, 4);
+        let make = || Ftl::new(shape, LOW, layout.clone()).with_slc(4, 3);
+        let began = told(&make());
+        let mut used = make();
+        warm_up(&mut used, 4);
+        let saved = used.save();
+        let then = told(&used);
+        let mut laters = Vec::new();
+        // Much and little, so that lines, bits and blocks are new, changed or left alone.
+        for fills in [0.3, 0.001, 0.0, 0.02] {
+            let seed = laters.len() as u64;
+            let collecting = brute_force(&mut used, fills, seed);
+            Replay::go_on(&mut used, collecting).finish();
+            let later = told(&used);
+            let mut new = make();
+            new.restore(&saved);
+            let collecting = brute_force(&mut new, fills, seed);
+            Replay::go_on(&mut new, collecting).finish();
+            assert_eq!(later, told(&new), "{fills}");
+            used.check();
+            laters.push(later);
+            used = used.rewind(&saved);
+            assert_eq!(began, told(&used), "{fills}");
+            used.wake(&saved);
+            assert_eq!(then, told(&used), "{fills}");
+        }
+        laters.dedup();
+        assert!(laters.len() > 2, "nothing was written");
+        // One that sleeps, or has just woken, begins anew as any other.
+        for wakes in [false, true] {
+            used = used.rewind(&saved);
+            if wakes {
+                used.wake(&saved);
+            }
+            used = used.reset(shape, LOW, layout.clone()).with_slc(4, 3);
+            assert_eq!(began, told(&used));
+            used.restore(&saved);
+            assert_eq!(then, told(&used));
         }
     }
 

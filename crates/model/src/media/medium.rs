@@ -3,7 +3,10 @@
 //! A composition of drives is a medium too, and passes each question to its members. What a medium does not say is
 //! answered by what stands here: it has no such thing. A setting that a drive does not have is refused, never ignored.
 
-use super::Precondition;
+use alloc::sync::Arc;
+
+use super::nand::WarmState;
+use super::{Precondition, Seeds};
 use crate::device::Device;
 use crate::management::{LbaFormat, Refusal};
 use crate::time::{Span, Time};
@@ -13,8 +16,8 @@ pub trait Medium: Clone {
     /// The drive it makes.
     type Drive: MediumDrive<Config = Self>;
 
-    /// The drive in this state; `seed` feeds its random streams.
-    fn build(&self, state: Precondition, seed: u64) -> Self::Drive;
+    /// The drive in this state; the seeds feed its random streams.
+    fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Self::Drive;
 
     /// Bytes a host can address.
     fn capacity_bytes(&self) -> u64;
@@ -105,9 +108,20 @@ pub trait MediumDrive: Device + Sized {
 
     /// The drive that [`Medium::build`] makes, in the memory of a used one: for a caller that runs one plan after
     /// another. Worth it where a drive has large tables.
-    fn reset(self, config: &Self::Config, state: Precondition, seed: u64) -> Self {
+    fn reset(self, config: &Self::Config, state: Precondition, seeds: impl Into<Seeds>) -> Self {
         drop(self);
-        config.build(state, seed)
+        config.build(state, seeds)
+    }
+
+    /// Before it is used: takes the state in which its first write will find it from these, if it is among them, and
+    /// keeps what it makes itself if that is wanted `again`. Changes no result.
+    fn know(&mut self, states: &[Arc<WarmState>], again: bool) {
+        let _ = (states, again);
+    }
+
+    /// Tells the states that it knows, for other drives of its make and seed.
+    fn warm_states(&self, tell: &mut dyn FnMut(&Arc<WarmState>)) {
+        let _ = tell;
     }
 
     /// Sets the governor's limit in watts from now on, above idle power.

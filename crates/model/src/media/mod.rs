@@ -9,6 +9,7 @@ pub mod xpoint;
 pub use medium::{Medium, MediumDrive};
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::command::{Command, Completion};
@@ -37,6 +38,25 @@ impl Precondition {
             Precondition::Fresh => "fresh",
             Precondition::Filled => "filled",
             Precondition::Steady => "steady",
+        }
+    }
+}
+
+/// What feeds the random streams of a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Seeds {
+    /// What it has been through before the run: drives with one have one state at the start.
+    pub warm: u64,
+    /// What happens in the run.
+    pub run: u64,
+}
+
+impl From<u64> for Seeds {
+    /// One for both.
+    fn from(seed: u64) -> Seeds {
+        Seeds {
+            warm: seed,
+            run: seed,
         }
     }
 }
@@ -72,9 +92,9 @@ macro_rules! media {
         }
 
         impl DriveConfig {
-            fn build_any(&self, state: Precondition, seed: u64) -> Drive {
+            fn build_any(&self, state: Precondition, seeds: Seeds) -> Drive {
                 match self {
-                    $(DriveConfig::$name(config) => Drive::$name(config.build(state, seed).into()),)*
+                    $(DriveConfig::$name(config) => Drive::$name(config.build(state, seeds).into()),)*
                 }
             }
 
@@ -86,14 +106,14 @@ macro_rules! media {
         }
 
         impl Drive {
-            fn reset_any(self, config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
+            fn reset_any(self, config: &DriveConfig, state: Precondition, seeds: Seeds) -> Drive {
                 match (self, config) {
                     $((Drive::$name(used), DriveConfig::$name(config)) => {
-                        Drive::$name(used.reset(config, state, seed).into())
+                        Drive::$name(used.reset(config, state, seeds).into())
                     })*
                     (used, config) => {
                         drop(used);
-                        config.build(state, seed)
+                        config.build(state, seeds)
                     }
                 }
             }
@@ -113,9 +133,9 @@ media! {
 }
 
 impl Drive {
-    /// Builds the drive in this state; `seed` feeds its random streams.
-    pub fn new(config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
-        config.build(state, seed)
+    /// Builds the drive in this state; the seeds feed its random streams.
+    pub fn new(config: &DriveConfig, state: Precondition, seeds: impl Into<Seeds>) -> Drive {
+        config.build(state, seeds)
     }
 }
 
@@ -149,8 +169,14 @@ impl Device for Drive {
 impl MediumDrive for Drive {
     type Config = DriveConfig;
 
-    fn reset(self, config: &DriveConfig, state: Precondition, seed: u64) -> Drive {
-        self.reset_any(config, state, seed)
+    fn reset(self, config: &DriveConfig, state: Precondition, seeds: impl Into<Seeds>) -> Drive {
+        self.reset_any(config, state, seeds.into())
+    }
+    fn know(&mut self, states: &[Arc<nand::WarmState>], again: bool) {
+        each!(self, drive => drive.know(states, again));
+    }
+    fn warm_states(&self, tell: &mut dyn FnMut(&Arc<nand::WarmState>)) {
+        each!(self, drive => drive.warm_states(tell));
     }
     fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
         each!(self, drive => drive.set_power_limit(watts))
@@ -169,8 +195,8 @@ impl MediumDrive for Drive {
 impl Medium for DriveConfig {
     type Drive = Drive;
 
-    fn build(&self, state: Precondition, seed: u64) -> Drive {
-        self.build_any(state, seed)
+    fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Drive {
+        self.build_any(state, seeds.into())
     }
     fn capacity_bytes(&self) -> u64 {
         each_config!(self, config => config.capacity_bytes())

@@ -10,7 +10,7 @@ use crate::command::{Command, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::engine::Station;
 use crate::management::LbaFormat;
-use crate::media::{Medium, MediumDrive, Precondition};
+use crate::media::{Medium, MediumDrive, Precondition, Seeds};
 use crate::time::{Span, Time};
 
 /// What a RAM disk is made of.
@@ -123,7 +123,7 @@ impl Device for Ram {
 impl Medium for RamConfig {
     type Drive = Ram;
 
-    fn build(&self, _state: Precondition, _seed: u64) -> Ram {
+    fn build(&self, _state: Precondition, _seeds: impl Into<Seeds>) -> Ram {
         Ram::new(self.clone())
     }
 

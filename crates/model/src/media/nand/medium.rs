@@ -1,10 +1,12 @@
 //! A NAND drive as a [`Medium`]: how it is built, and what its administrator may set and see.
 
-use super::{Nand, NandConfig};
+use alloc::sync::Arc;
+
+use super::{Nand, NandConfig, WarmState};
 use crate::ftl::UNIT;
 use crate::management::LbaFormat;
 use crate::management::refusal::{Refusal, percentage};
-use crate::media::{Medium, MediumDrive, Precondition};
+use crate::media::{Medium, MediumDrive, Precondition, Seeds};
 use crate::time::Span;
 
 /// Fewest pages of a block of a shrunk drive.
@@ -15,8 +17,8 @@ const FEWEST_BLOCKS: u32 = 96;
 impl Medium for NandConfig {
     type Drive = Nand;
 
-    fn build(&self, state: Precondition, seed: u64) -> Nand {
-        Nand::new(self.clone(), state, seed)
+    fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Nand {
+        Nand::new(self.clone(), state, seeds)
     }
 
     fn capacity_bytes(&self) -> u64 {
@@ -106,9 +108,20 @@ impl Medium for NandConfig {
 impl MediumDrive for Nand {
     type Config = NandConfig;
 
-    /// Where it is the same drive and seed for the third time, the warm-up of its steady state is remembered.
-    fn reset(self, config: &NandConfig, state: Precondition, seed: u64) -> Nand {
-        Nand::made_of(Some(self), config.clone(), state, seed)
+    /// Where it is the same drive and seed again, what the last run changed is put back, once the state is saved: from the
+    /// second time on.
+    fn reset(self, config: &NandConfig, state: Precondition, seeds: impl Into<Seeds>) -> Nand {
+        Nand::made_of(Some(self), config.clone(), state, seeds.into())
+    }
+
+    fn know(&mut self, states: &[Arc<WarmState>], again: bool) {
+        self.start.know(states, again, &self.config, &self.shape);
+    }
+
+    fn warm_states(&self, tell: &mut dyn FnMut(&Arc<WarmState>)) {
+        if let Some(state) = self.start.known() {
+            tell(state);
+        }
     }
 
     fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {

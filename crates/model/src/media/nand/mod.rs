@@ -41,7 +41,7 @@ use alloc::vec::Vec;
 use crate::command::{Command, Completion, Op};
 use crate::device::{Capacity, Device, Gauges, Range};
 use crate::ftl::{Die, Ftl, Layout, Page, Shape, UNIT, Writer, brute_force};
-use crate::media::Precondition;
+use crate::media::{Precondition, Seeds};
 use crate::random::Stream;
 use crate::time::Time;
 
@@ -52,6 +52,7 @@ use events::{Event, Events};
 use front::Front;
 use reader::Reader;
 use start::Start;
+pub use start::WarmState;
 use timeline::Cause;
 
 /// What reader, buffer and collector share.
@@ -90,35 +91,46 @@ impl Nand {
     ///
     /// # Panics
     /// If the configuration is impossible; the catalogue checks it with [`NandConfig::check`].
-    pub fn new(config: NandConfig, state: Precondition, seed: u64) -> Nand {
-        Nand::made_of(None, config, state, seed)
+    pub fn new(config: NandConfig, state: Precondition, seeds: impl Into<Seeds>) -> Nand {
+        Nand::made_of(None, config, state, seeds.into())
     }
 
-    fn made_of(used: Option<Nand>, config: NandConfig, state: Precondition, seed: u64) -> Nand {
+    fn made_of(used: Option<Nand>, config: NandConfig, state: Precondition, seeds: Seeds) -> Nand {
         let shape = config.shape();
         let watermark = config.collection.watermark;
-        let layout = match state {
-            Precondition::Fresh => None,
-            Precondition::Filled => Some(Layout::filled(shape)),
-            Precondition::Steady => Some(Layout::steady(shape, watermark.low, seed)),
-        };
-        let (ftl, used) = match used {
-            None => (Ftl::new(shape, watermark, layout), None),
-            Some(used) => {
-                let same = used.shape == shape
-                    && used.config.collection.watermark == watermark
-                    && used.config.slc == config.slc;
-                let ftl = used.shared.ftl.reset(shape, watermark, layout);
-                (ftl, same.then_some(used.start))
-            }
-        };
-        let ftl = with_slc(ftl, &config);
-        let cold = (state == Precondition::Steady).then_some(seed);
-        let mut start = Start::new(&ftl, cold);
+        let steady = state == Precondition::Steady;
+        let mut warmed = None;
+        let mut tables = None;
         if let Some(used) = used {
-            start.remember(used, seed);
+            let same = used.shape == shape
+                && used.config.collection.watermark == watermark
+                && used.config.slc == config.slc;
+            if same {
+                warmed = used.start.warmed(seeds.warm);
+            }
+            tables = Some(used.shared.ftl);
         }
-        Nand::with(config, ftl, start, seed)
+        let rewound = match (&warmed, tables.take()) {
+            (Some(warmed), Some(ftl)) if steady => warmed.rewind(ftl),
+            (_, used) => Err(used),
+        };
+        let is_rewound = rewound.is_ok();
+        let ftl = rewound.unwrap_or_else(|used| {
+            let layout = match state {
+                Precondition::Fresh => None,
+                Precondition::Filled => Some(Layout::filled(shape)),
+                Precondition::Steady => Some(Layout::steady(shape, watermark.low, seeds.warm)),
+            };
+            let ftl = match used {
+                None => Ftl::new(shape, watermark, layout),
+                Some(used) => used.reset(shape, watermark, layout),
+            };
+            with_slc(ftl, &config)
+        });
+        let cold = steady.then_some(seeds.warm);
+        let mut start = Start::new(&ftl, cold);
+        start.remember(warmed, is_rewound);
+        Nand::with(config, ftl, start, seeds.run)
     }
 
     /// A drive that has really been written: everything in order, then `fills` times its capacity at random. Takes

@@ -10,22 +10,46 @@
 //! Leaves out: which unit was written when (what is left over has its page drawn when a die takes it), and reads of it
 //! from the buffer; channels that are busy. Why: `docs/decisions/0040-steady-from-the-start.md`.
 
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::Nand;
 use super::array::Work;
 use super::collector::Collector;
+use super::config::{NandConfig, SlcCache};
 use super::timeline::Cause;
-use crate::ftl::{Collecting, Die, Ftl, Saved, Traffic, Writer, warm_up};
+use crate::ftl::{Collecting, Die, Ftl, Saved, Shape, Traffic, Watermark, Writer, warm_up};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
+/// The state in which its first write finds a drive that has been overwritten for long.
+#[derive(Debug)]
+pub struct WarmState {
+    seed: u64,
+    shape: Shape,
+    watermark: Watermark,
+    slc: Option<SlcCache>,
+    saved: Saved,
+    collecting: Vec<Collecting>,
+}
+
 /// A warm-up that has been made, and what came of it once it was wanted a second time.
 #[derive(Clone, Debug)]
-struct Warmed {
+pub(super) struct Warmed {
     seed: u64,
-    saved: Option<Box<(Saved, Vec<Collecting>)>>,
+    saved: Option<Arc<WarmState>>,
+    /// The tables are those of the saved state, and what has changed since is known.
+    at_hand: bool,
+}
+
+impl Warmed {
+    /// A translation layer that has been in the saved state, as it began; as it is where it has not.
+    pub(super) fn rewind(&self, ftl: Ftl) -> Result<Ftl, Option<Ftl>> {
+        match &self.saved {
+            Some(state) if self.at_hand => Ok(ftl.rewind(&state.saved)),
+            _ => Err(Some(ftl)),
+        }
+    }
 }
 
 /// What is left to be done before the first change to the map, and what is counted from.
@@ -62,31 +86,91 @@ impl Start {
         start
     }
 
-    /// Remembers what a used drive, which began alike with any seed, knows of the warm-up of this one.
-    pub(super) fn remember(&mut self, used: Start, seed: u64) {
-        self.warmed = used.warmed.filter(|warmed| warmed.seed == seed);
+    /// What it knows of the warm-up with this seed.
+    pub(super) fn warmed(self, seed: u64) -> Option<Warmed> {
+        self.warmed.filter(|warmed| warmed.seed == seed)
+    }
+
+    /// Remembers a warm-up; whether its tables are at hand, rewound.
+    pub(super) fn remember(&mut self, warmed: Option<Warmed>, at_hand: bool) {
+        self.warmed = warmed.map(|warmed| Warmed { at_hand, ..warmed });
+    }
+
+    /// See [`crate::media::MediumDrive::know`].
+    pub(super) fn know(
+        &mut self,
+        states: &[Arc<WarmState>],
+        again: bool,
+        config: &NandConfig,
+        shape: &Shape,
+    ) {
+        let Some(seed) = self.cold else {
+            return;
+        };
+        if self.known().is_some() {
+            return;
+        }
+        let fits = |state: &&Arc<WarmState>| {
+            state.seed == seed
+                && state.shape == *shape
+                && state.watermark == config.collection.watermark
+                && state.slc == config.slc
+        };
+        let saved = states.iter().find(fits).cloned();
+        if saved.is_some() || again {
+            self.warmed = Some(Warmed {
+                seed,
+                saved,
+                at_hand: false,
+            });
+        }
+    }
+
+    /// The warm state that it knows.
+    pub(super) fn known(&self) -> Option<&Arc<WarmState>> {
+        self.warmed.as_ref()?.saved.as_ref()
     }
 
     /// Settles the computed steady state, once, before the first change to the map.
-    fn warm(&mut self, ftl: &mut Ftl, collector: &mut Collector) {
+    fn warm(&mut self, ftl: &mut Ftl, collector: &mut Collector, config: &NandConfig) {
         let Some(seed) = self.cold.take() else {
             return;
         };
         match &mut self.warmed {
             Some(Warmed {
-                saved: Some(saved), ..
+                saved: Some(state),
+                at_hand,
+                ..
             }) => {
-                ftl.restore(&saved.0);
-                collector.go_on(&saved.1);
+                if *at_hand {
+                    ftl.wake(&state.saved);
+                } else {
+                    ftl.restore(&state.saved);
+                    *at_hand = true;
+                }
+                collector.go_on(&state.collecting);
             }
-            Some(Warmed { saved, .. }) => {
+            Some(warmed) => {
                 let collecting = warm_up(ftl, seed);
                 collector.go_on(&collecting);
-                *saved = Some(Box::new((ftl.save(), collecting)));
+                let state = WarmState {
+                    seed,
+                    shape: *ftl.shape(),
+                    watermark: config.collection.watermark,
+                    slc: config.slc.clone(),
+                    saved: ftl.save(),
+                    collecting,
+                };
+                warmed.saved = Some(Arc::new(state));
+                warmed.at_hand = true;
             }
             None => {
                 collector.go_on(&warm_up(ftl, seed));
-                self.warmed = Some(Warmed { seed, saved: None });
+                self.warmed = Some(Warmed {
+                    seed,
+                    saved: None,
+                    at_hand: false,
+                });
             }
         }
         self.traffic = *ftl.traffic();
@@ -114,7 +198,7 @@ impl Start {
 impl Start {
     /// Whether the result of a warm-up is remembered.
     pub(super) fn remembers(&self) -> bool {
-        self.warmed.as_ref().is_some_and(|it| it.saved.is_some())
+        self.known().is_some()
     }
 }
 
@@ -134,7 +218,8 @@ struct FirmwareBound {
 impl Nand {
     /// Settles the computed steady state, once, before the first change to the map.
     pub(super) fn warm(&mut self) {
-        self.start.warm(&mut self.shared.ftl, &mut self.collector);
+        self.start
+            .warm(&mut self.shared.ftl, &mut self.collector, &self.config);
     }
 
     /// Lets dies and buffer be as random writes that stopped at time zero have left them, once.

@@ -3,14 +3,15 @@
 use super::{Refreshing, XPoint, XPointConfig};
 use crate::management::LbaFormat;
 use crate::management::refusal::{Refusal, percentage};
-use crate::media::{Medium, MediumDrive, Precondition};
+use crate::media::{Medium, MediumDrive, Precondition, Seeds};
 use crate::time::{Span, Time};
 
 impl Medium for XPointConfig {
     type Drive = XPoint;
 
     /// Written in place: what was written before changes nothing.
-    fn build(&self, _state: Precondition, seed: u64) -> XPoint {
+    fn build(&self, _state: Precondition, seeds: impl Into<Seeds>) -> XPoint {
+        let seed = seeds.into().run;
         XPoint::new(self.clone(), seed)
     }
 

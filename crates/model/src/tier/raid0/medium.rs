@@ -1,10 +1,12 @@
 //! A RAID-0 of drives as a [`Medium`]: each question and setting goes to its members.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Raid0, Raid0Config, usable};
 use crate::management::{LbaFormat, Refusal};
-use crate::media::{Drive, Medium, MediumDrive, Precondition};
+use crate::media::nand::WarmState;
+use crate::media::{Drive, Medium, MediumDrive, Precondition, Seeds};
 use crate::time::{Span, Time};
 
 /// Applies to each member; all are tried, the first refusal is reported.
@@ -12,10 +14,19 @@ fn all(results: impl Iterator<Item = Result<(), Refusal>>) -> Result<(), Refusal
     results.fold(Ok(()), Result::and)
 }
 
-fn made_of(used: Vec<Drive>, config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
+fn made_of(
+    used: Vec<Drive>,
+    config: &Raid0Config,
+    state: Precondition,
+    seeds: Seeds,
+) -> Raid0<Drive> {
     let mut used = used.into_iter();
     let member = |(index, config)| {
-        let own = seed.wrapping_add((index as u64).wrapping_mul(0x2545_f491_4f6c_dd1d));
+        let further = (index as u64).wrapping_mul(0x2545_f491_4f6c_dd1d);
+        let own = Seeds {
+            warm: seeds.warm.wrapping_add(further),
+            run: seeds.run.wrapping_add(further),
+        };
         match used.next() {
             Some(drive) => drive.reset(config, state, own),
             None => Drive::new(config, state, own),
@@ -29,8 +40,8 @@ impl Medium for Raid0Config {
     type Drive = Raid0<Drive>;
 
     /// The first member has the seed itself, so that one member alone is what it would be without a RAID.
-    fn build(&self, state: Precondition, seed: u64) -> Raid0<Drive> {
-        made_of(Vec::new(), self, state, seed)
+    fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Raid0<Drive> {
+        made_of(Vec::new(), self, state, seeds.into())
     }
 
     /// Whole stripes of the smallest member, on all members.
@@ -113,8 +124,25 @@ impl Medium for Raid0Config {
 impl MediumDrive for Raid0<Drive> {
     type Config = Raid0Config;
 
-    fn reset(self, config: &Raid0Config, state: Precondition, seed: u64) -> Raid0<Drive> {
-        made_of(self.members, config, state, seed)
+    fn reset(
+        self,
+        config: &Raid0Config,
+        state: Precondition,
+        seeds: impl Into<Seeds>,
+    ) -> Raid0<Drive> {
+        made_of(self.members, config, state, seeds.into())
+    }
+
+    fn know(&mut self, states: &[Arc<WarmState>], again: bool) {
+        for member in &mut self.members {
+            member.know(states, again);
+        }
+    }
+
+    fn warm_states(&self, tell: &mut dyn FnMut(&Arc<WarmState>)) {
+        for member in &self.members {
+            member.warm_states(tell);
+        }
     }
 
     fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {

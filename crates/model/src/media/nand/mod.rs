@@ -51,8 +51,8 @@ use collector::Collector;
 use events::{Event, Events};
 use front::Front;
 use reader::Reader;
-use start::Start;
 pub use start::WarmState;
+use start::{Start, Warmed};
 use timeline::Cause;
 
 /// What reader, buffer and collector share.
@@ -110,23 +110,24 @@ impl Nand {
             }
             tables = Some(used.shared.ftl);
         }
-        let rewound = match (&warmed, tables.take()) {
-            (Some(warmed), Some(ftl)) if steady => warmed.rewind(ftl),
-            (_, used) => Err(used),
+        let at_hand = warmed.as_ref().and_then(Warmed::at_hand);
+        let at_hand = at_hand.filter(|_| steady);
+        let is_rewound = at_hand.is_some();
+        let ftl = match (at_hand, tables) {
+            (Some(saved), Some(used)) => used.rewind(saved),
+            (_, used) => {
+                let layout = match state {
+                    Precondition::Fresh => None,
+                    Precondition::Filled => Some(Layout::filled(shape)),
+                    Precondition::Steady => Some(Layout::steady(shape, watermark.low, seeds.warm)),
+                };
+                let ftl = match used {
+                    None => Ftl::new(shape, watermark, layout),
+                    Some(used) => used.reset(shape, watermark, layout),
+                };
+                with_slc(ftl, &config)
+            }
         };
-        let is_rewound = rewound.is_ok();
-        let ftl = rewound.unwrap_or_else(|used| {
-            let layout = match state {
-                Precondition::Fresh => None,
-                Precondition::Filled => Some(Layout::filled(shape)),
-                Precondition::Steady => Some(Layout::steady(shape, watermark.low, seeds.warm)),
-            };
-            let ftl = match used {
-                None => Ftl::new(shape, watermark, layout),
-                Some(used) => used.reset(shape, watermark, layout),
-            };
-            with_slc(ftl, &config)
-        });
         let cold = steady.then_some(seeds.warm);
         let mut start = Start::new(&ftl, cold);
         start.remember(warmed, is_rewound);

@@ -43,12 +43,10 @@ pub(super) struct Warmed {
 }
 
 impl Warmed {
-    /// A translation layer that has been in the saved state, as it began; as it is where it has not.
-    pub(super) fn rewind(&self, ftl: Ftl) -> Result<Ftl, Option<Ftl>> {
-        match &self.saved {
-            Some(state) if self.at_hand => Ok(ftl.rewind(&state.saved)),
-            _ => Err(Some(ftl)),
-        }
+    /// The saved state, if the tables are those of it but for what is known to have changed.
+    pub(super) fn at_hand(&self) -> Option<&Saved> {
+        let state = self.saved.as_ref().filter(|_| self.at_hand);
+        state.map(|state| &state.saved)
     }
 }
 

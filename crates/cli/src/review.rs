@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long)]
     only_jobs: bool,
 
-    /// quick takes minutes for three drives; full takes much longer and has every percentile to 99.999; anandtech-2017,
+    /// quick takes minutes for three drives; full takes longer and has percentiles to 99.999 at 4 KiB; anandtech-2017,
     /// virten-2017 and perftest are the tests of published articles
     #[arg(long, default_value = "quick", value_parser = Suite::ALL.map(Suite::name))]
     suite: String,

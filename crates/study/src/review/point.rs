@@ -4,12 +4,15 @@
 //! they span. A mean is known when half its 95 % interval, from slices of the runs ([`statistics`]), is within 5 %
 //! ([`super::seeds`]), and when they have lasted as long as the suite lets a drive settle: what has not begun to change looks very
 //! sure of itself. Until then every seed runs again, as long as all its runs before, at most [`ROUNDS`] times. A mean that
-//! is not known then is shown and said not to be. Left out: what changes more slowly than the longest of these runs.
+//! is not known then is shown and said not to be.
+//!
+//! A point that ends when its percentiles are known begins with few I/Os and may go on for more rounds
+//! (`docs/decisions/0055-full-until-known.md`). Left out: what changes more slowly than the longest of these runs.
 
 use super::measure::measurement;
 use super::results::Measurement;
 use super::run::{Runner, Task, rate_of, time_for};
-use super::seeds::{is_known, of_seeds, tell_convergence};
+use super::seeds::{is_known, of_seeds, percentiles_known, tell_convergence};
 use super::suite::PointSpec;
 use lab::{Bench, Outcome};
 use model::Span;
@@ -17,6 +20,9 @@ use text::problem::Problems;
 
 /// Most rounds: the last leaves four times the wanted number of I/Os.
 const ROUNDS: u32 = 3;
+
+/// The same of a point that ends when its percentiles are known: eight times what it begins with.
+const ROUNDS_TO_KNOW: u32 = 4;
 
 impl Runner<'_> {
     /// A point of fixed conditions.
@@ -32,7 +38,9 @@ impl Runner<'_> {
         let mut job = None;
         let keep = spec.keep;
         let mut ios = spec.ios_of_seed(self.effort);
-        for round in 1..=ROUNDS {
+        let until_known = spec.stops_when_known(self.effort);
+        let rounds = if until_known { ROUNDS_TO_KNOW } else { ROUNDS };
+        for round in 1..=rounds {
             let mut in_full = true;
             for (seed, outcomes) in of_seed.iter_mut().enumerate() {
                 let name = match (seed, round) {
@@ -45,7 +53,9 @@ impl Runner<'_> {
                 outcomes.push(run.outcome);
             }
             let all: Vec<&Outcome> = of_seed.iter().flatten().collect();
-            if self.is_known(spec, &measurement(&all, keep)) || in_full {
+            let so_far = measurement(&all, keep);
+            let enough = !until_known || percentiles_known(&so_far, self.effort.known);
+            if (self.is_known(spec, &so_far) && enough) || in_full {
                 break;
             }
             if round > 1 {

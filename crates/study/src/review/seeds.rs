@@ -20,6 +20,23 @@ pub(super) fn is_known(result: &Measurement, settling: Span) -> bool {
     sure && result.seconds >= settling.seconds()
 }
 
+/// Whether half the intervals of the median and of the 99th percentile are at most this share of them, in each direction.
+pub(super) fn percentiles_known(result: &Measurement, share: f64) -> bool {
+    let known = |figures: &Figures| {
+        let latency = &figures.latency;
+        let ends = [
+            (latency.p50_us, latency.intervals_us[0]),
+            (latency.p99_us, latency.intervals_us[1]),
+        ];
+        ends.into_iter().all(|percentile| match percentile {
+            (Some(value), Some([low, high])) => high - low <= 2.0 * share * value,
+            _ => false,
+        })
+    };
+    let directions = [&result.read, &result.write];
+    directions.into_iter().flatten().all(known)
+}
+
 /// Says whether the mean of a user's own job is known, which runs as long as it says: drives settle sooner if they only
 /// read.
 pub(super) fn tell_convergence_as_given(effort: Effort, result: &mut Measurement) {
@@ -116,5 +133,42 @@ impl Measurement {
         if let Some(figures) = &mut self.write {
             figures.across_seeds = write;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::Latency;
+    use super::*;
+    use statistics::Histogram;
+
+    #[test]
+    fn percentiles_are_known_when_median_and_99th_are() {
+        let of = |samples: u64, spread: u64| {
+            let mut histogram = Histogram::default();
+            for index in 0..samples {
+                histogram.record(Span::from_ns(100_000 + index * 7919 % 1000 * spread));
+            }
+            Measurement {
+                read: Some(Figures {
+                    ios: samples,
+                    errors: 0,
+                    iops: 1.0,
+                    mb_s: 1.0,
+                    latency: Latency::of(&histogram, &[]),
+                    across_seeds: None,
+                    bands: None,
+                }),
+                ..Measurement::default()
+            }
+        };
+        // All within 1 %, and evenly between 100 us and 1.1 ms.
+        assert!(percentiles_known(&of(2_000, 1), 0.02));
+        assert!(!percentiles_known(&of(2_000, 1_000), 0.02));
+        assert!(percentiles_known(&of(35_000, 1_000), 0.02));
+        assert!(
+            !percentiles_known(&of(900, 1), 0.02),
+            "nine beyond the 99th"
+        );
     }
 }

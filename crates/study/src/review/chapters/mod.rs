@@ -140,8 +140,19 @@ mod tests {
     }
 
     #[test]
-    fn the_full_suite_has_ten_samples_beyond_five_nines_in_each_direction() {
-        for spec in all(Suite::Full) {
+    fn the_full_suite_has_ten_samples_beyond_five_nines_of_4_kib_in_each_direction() {
+        let effort = Suite::Full.effort();
+        let (stops, counts): (Vec<_>, Vec<_>) = all(Suite::Full)
+            .into_iter()
+            .partition(|spec| spec.stops_when_known(effort));
+        assert!(counts.len() > 50, "{} of 4 KiB", counts.len());
+        for spec in stops {
+            let bytes = spec.settings.block_bytes.expect("it has a size");
+            let first = 3 * spec.ios_of_seed(effort);
+            assert!((5_000..=35_001).contains(&first), "{}: {first}", spec.name);
+            assert!(first * bytes < 6 << 30, "{}: {first}", spec.name);
+        }
+        for spec in counts {
             let rarer = match spec.settings.read_percent {
                 Some(percent @ 1..=99) => percent.min(100 - percent),
                 _ => 100,

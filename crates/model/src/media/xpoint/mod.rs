@@ -27,6 +27,7 @@ mod locks;
 mod medium;
 mod path;
 mod piece;
+mod ring;
 mod table;
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use config::{
     XPointConfig,
 };
 
+use crate::anatomy::Anatomy;
 use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::engine::{Slab, Station};
@@ -50,9 +52,7 @@ use limits::{Endurance, Governor};
 use locks::Locks;
 use path::Path;
 use piece::{Piece, Request, Work, work_of};
-
-/// A piece and when something happens to it.
-type Due = (Time, u32);
+use ring::Ring;
 
 /// An XPoint drive.
 #[derive(Clone, Debug)]
@@ -61,11 +61,11 @@ pub struct XPoint {
     requests: Slab<Request>,
     pieces: Slab<Piece>,
     /// Writes held back by write protection.
-    held: VecDeque<Due>,
+    held: Ring,
     /// The controller's front: of a duplex drive one for reads and one for writes, else only the first.
     controllers: [Station; 2],
     /// Pieces in each front, in the order in which they leave it.
-    dispatching: [VecDeque<Due>; 2],
+    dispatching: [Ring; 2],
     /// Pieces past the controller's front that are being worked on, in no order.
     working: Vec<u32>,
     /// Those that wait for a slot of the controller, in order.
@@ -73,7 +73,7 @@ pub struct XPoint {
     /// Write data on its way from the host.
     incoming: Station,
     /// Writes that wait for their data, in the order in which it comes.
-    fetching: VecDeque<Due>,
+    fetching: Ring,
     medium: Medium,
     /// Of a duplex drive one for reads and one for writes, else only the first.
     paths: [Path; 2],
@@ -124,13 +124,13 @@ impl XPoint {
         XPoint {
             requests: Slab::default(),
             pieces: Slab::default(),
-            held: VecDeque::new(),
+            held: Ring::with_capacity(0),
             controllers: [Station::default(), Station::default()],
-            dispatching: [const { VecDeque::new() }; 2],
+            dispatching: [64, 0].map(Ring::with_capacity),
             working: Vec::with_capacity(64),
             waiting: VecDeque::with_capacity(64),
             incoming: Station::default(),
-            fetching: VecDeque::with_capacity(64),
+            fetching: Ring::with_capacity(64),
             medium: Medium::new(&config, seed),
             paths: Path::both(&config, seed),
             locks: Locks::new(),
@@ -161,7 +161,7 @@ impl XPoint {
         }
         let slot = self.pieces.insert(piece);
         if enter_at > now {
-            self.held.push_back((enter_at, slot));
+            self.held.push(enter_at, slot);
             self.next = self.next.min(enter_at);
         } else {
             self.enter(now, slot);
@@ -183,7 +183,7 @@ impl XPoint {
         let side = usize::from(timing.duplex && piece.writes());
         let (waited, _) = self.controllers[side].book(arrival, service);
         let at = arrival + waited + timing.controller + further;
-        self.dispatching[side].push_back((at, slot));
+        self.dispatching[side].push(at, slot);
         self.next = self.next.min(at);
     }
 
@@ -275,7 +275,7 @@ impl XPoint {
         let transfer = Span::per_bytes(timing.link_ps_per_byte, u64::from(bytes));
         let (waited, all_sent) = self.incoming.book(now, transfer);
         let ready = if collect { all_sent } else { now + waited };
-        self.fetching.push_back((ready + timing.data_fetch, slot));
+        self.fetching.push(ready + timing.data_fetch, slot);
     }
 
     /// Data or a merged unit has come; writing can begin when nothing more is awaited.
@@ -407,8 +407,11 @@ impl XPoint {
             id: request.id,
             at: now,
             status: request.status,
-            anatomy: piece.anatomy(&self.config, last, now),
+            anatomy: Anatomy::ZERO,
         });
+        if let Some(completion) = done.last_mut() {
+            piece.explain(&self.config, last, now, &mut completion.anatomy);
+        }
     }
 
     /// Lets happen one round of what is due at `now`.
@@ -423,27 +426,27 @@ impl XPoint {
             let transit = self.medium.take(now);
             self.medium_done(now, transit, done);
         }
-        while let Some((_, slot)) = pop_if(&mut self.fetching, |it| it.0 == now) {
+        while let Some(slot) = self.fetching.pop_due(now) {
             self.got(now, slot, Waits::default());
         }
         for side in 0..2 {
-            while let Some((_, slot)) = pop_if(&mut self.dispatching[side], |it| it.0 == now) {
+            while let Some(slot) = self.dispatching[side].pop_due(now) {
                 self.dispatch(now, slot, done);
             }
         }
-        while let Some((_, slot)) = pop_if(&mut self.held, |it| it.0 == now) {
+        while let Some(slot) = self.held.pop_due(now) {
             self.enter(now, slot);
         }
     }
 
+    #[inline]
     fn first_event(&self) -> Time {
         let [reads, writes] = &self.paths;
-        let mut next = reads.next().min(writes.next()).min(self.medium.next());
         let [first, second] = &self.dispatching;
-        for ring in [first, second, &self.fetching, &self.held] {
-            next = next.min(ring.front().map_or(Time::NEVER, |it| it.0));
-        }
-        next
+        let stations = reads.next().min(writes.next()).min(self.medium.next());
+        let controllers = first.next().min(second.next());
+        let others = self.fetching.next().min(self.held.next());
+        stations.min(controllers).min(others)
     }
 
     /// Units refreshed until `now`, on average.
@@ -460,15 +463,6 @@ impl XPoint {
             + units
                 * (hurried.seconds() / refresh.after_power_on.seconds()
                     + rest.seconds() / refresh.period.seconds())
-    }
-}
-
-#[inline]
-fn pop_if<T>(ring: &mut VecDeque<T>, due: impl Fn(&T) -> bool) -> Option<T> {
-    if ring.front().is_some_and(due) {
-        ring.pop_front()
-    } else {
-        None
     }
 }
 

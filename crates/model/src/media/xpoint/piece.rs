@@ -118,16 +118,21 @@ impl Piece {
         !apart && (self.writes() || other.writes())
     }
 
-    /// Where the time from submission to `at` went, if `last` was the unit that came last.
-    pub(super) fn anatomy(&self, config: &XPointConfig, last: &Waits, at: Time) -> Anatomy {
-        let mut anatomy = Anatomy::ZERO;
+    /// Adds where the time from submission to `at` went, if `last` was the unit that came last.
+    pub(super) fn explain(
+        &self,
+        config: &XPointConfig,
+        last: &Waits,
+        at: Time,
+        anatomy: &mut Anatomy,
+    ) {
         let link = config.timing.link;
         anatomy.add(Part::Throttle, self.throttled);
         anatomy.add(Part::Link, link);
         let controller = self.dispatched.since(self.submitted) - self.throttled - link;
         anatomy.add(Part::Controller, controller);
         if self.work == Work::Answer {
-            return anatomy;
+            return;
         }
         anatomy.add(Part::Collision, self.started.since(self.dispatched));
         let phases = [
@@ -135,6 +140,9 @@ impl Piece {
             (at.since(self.streamed), last),
         ];
         for (length, waits) in phases {
+            if length == Span::ZERO {
+                continue;
+            }
             let mut rest = length;
             for (part, ns) in [
                 (Part::BehindRead, waits.read),
@@ -149,7 +157,6 @@ impl Piece {
             // What the medium did not take went by on the data path and the link.
             anatomy.add(Part::Transfer, rest);
         }
-        anatomy
     }
 }
 

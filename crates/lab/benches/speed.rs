@@ -1,6 +1,6 @@
 //! Speed: simulated 4 KiB I/Os per CPU-second through workload, host path, drive, statistics and anatomy; and memory of
-//! a preconditioned NAND drive. `cargo bench -p drivelab-lab --bench speed [-- FILTER]` prints a table; a point whose
-//! name does not contain FILTER is left out.
+//! a preconditioned NAND drive. `cargo bench -p drivelab-lab --bench speed [-- FILTER [IOS]]` prints a table; a point
+//! whose name does not contain FILTER is left out, and IOS is for who counts instructions.
 //!
 //! A harness of its own rather than criterion's, because what counts is CPU time of one thread (Linux gives it in
 //! `/proc/thread-self/schedstat`; elsewhere the wall clock stands in) and a point takes seconds.
@@ -69,7 +69,10 @@ const LOADS: &[Load] = &[
 ];
 
 fn main() {
-    let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let mut arguments = std::env::args().skip(1).filter(|arg| !arg.starts_with('-'));
+    let filter = arguments.next();
+    let ios = arguments.next().and_then(|ios| ios.parse().ok());
+    let ios = ios.unwrap_or(IOS);
     let wanted = |name: &str| {
         filter
             .as_ref()
@@ -83,7 +86,7 @@ fn main() {
         for depth in [1, 16, 256] {
             let name = format!("{} QD{depth}", load.name);
             if wanted(&name) {
-                measure(&name, load, depth);
+                measure(&name, load, depth, ios);
             }
         }
     }
@@ -124,16 +127,16 @@ fn plan(load: &Load, depth: u32, ios: u64) -> Option<Scenario> {
 const REPEATS: usize = 3;
 
 /// Runs the point with few I/Os and with many: the difference is free of building the drive.
-fn measure(name: &str, load: &Load, depth: u32) {
+fn measure(name: &str, load: &Load, depth: u32, ios: u64) {
     let mut taken = f64::INFINITY;
     for _ in 0..REPEATS {
-        let (Some(few), Some(many)) = (timed(load, depth, 1000), timed(load, depth, IOS + 1000))
+        let (Some(few), Some(many)) = (timed(load, depth, 1000), timed(load, depth, ios + 1000))
         else {
             return;
         };
         taken = taken.min(many - few);
     }
-    let per_second = IOS as f64 / taken;
+    let per_second = ios as f64 / taken;
     println!(
         "{name:<36} {:>12.2} {:>10.0}   {}",
         per_second * 1e-6,

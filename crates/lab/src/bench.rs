@@ -9,6 +9,7 @@ use model::{Capacity, Command, Completion, Device, Drive, Gauges, Range, Span, T
 use text::problem::Problems;
 
 use crate::lab::Lab;
+use crate::large_pages;
 use crate::machine::Machine;
 use crate::outcome::Outcome;
 use crate::progress::to_the_end;
@@ -62,9 +63,11 @@ impl<'a> Bench<'a> {
 
     fn simulate(&mut self, scenario: &Scenario) -> Result<Outcome, Problems> {
         let config = self.machine.drive();
-        let drive = self
-            .drive
-            .get_or_insert_with(|| Box::new(Drive::new(config, self.state, self.seed)));
+        let drive = self.drive.get_or_insert_with(|| {
+            let mut drive = Drive::new(config, self.state, self.seed);
+            large_pages::ask_for(&mut drive);
+            Box::new(drive)
+        });
         let shifted = Shifted {
             device: &mut **drive,
             by: self.now,

@@ -15,6 +15,7 @@ use model::media::nand::WarmState;
 use model::media::{DriveConfig, MediumDrive};
 use text::problem::Problems;
 
+use crate::large_pages;
 use crate::outcome::Outcome;
 use crate::progress::{GoOn, cores, in_parallel, to_the_end};
 use crate::scenario::Scenario;
@@ -185,6 +186,7 @@ impl Lab {
         };
         let known = self.warm().clone();
         drive.know(&known, again);
+        large_pages::ask_for(&mut drive);
         let result = work(&mut drive);
         drive.warm_states(&mut |state| self.keep(state));
         self.put_back(config, drive);

@@ -7,6 +7,7 @@
 pub mod act;
 mod bench;
 mod lab;
+mod large_pages;
 mod machine;
 mod outcome;
 mod play;

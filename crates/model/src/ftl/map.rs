@@ -7,6 +7,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::changed::Changed;
 use super::numbers::{Page, Slot};
@@ -16,6 +17,12 @@ const LINE: u32 = 16;
 
 /// The value of an entry that nobody has set.
 pub(super) const INITIAL: u32 = 0;
+
+/// The memory that a vector has, used or not.
+fn bytes_of<T>(vec: &Vec<T>) -> Range<*const u8> {
+    let start = vec.as_ptr().cast::<u8>();
+    start..start.wrapping_add(vec.capacity() * size_of::<T>())
+}
 
 /// The forward map.
 #[derive(Clone, Debug)]
@@ -44,6 +51,10 @@ impl Map {
 
     #[inline]
     pub(super) fn get(&self, page: Page) -> u32 {
+        // Most drives that are only read: the index is not looked at.
+        if self.lines.is_empty() {
+            return INITIAL;
+        }
         match self.index[(page.0 / LINE) as usize] {
             0 => INITIAL,
             line => self.lines[line as usize - 1][(page.0 % LINE) as usize],
@@ -76,6 +87,14 @@ impl Map {
         core::hint::black_box(sum);
         let sum = pages.fold(0, |sum: u32, page| sum.wrapping_add(self.get(page)));
         core::hint::black_box(sum);
+    }
+
+    /// Where the index and the lines are in memory. They stay there, if there is address space for all lines.
+    pub(super) fn tables(&mut self) -> [Range<*const u8>; 2] {
+        let rest = self.index.len() - self.lines.len();
+        // Without it lines move as they grow, as they do in any vector.
+        let _ = self.lines.try_reserve_exact(rest);
+        [bytes_of(&self.index), bytes_of(&self.lines)]
     }
 
     /// Sets all entries back, and keeps the memory. False if none had been set.
@@ -231,6 +250,11 @@ impl Stale {
         self.changed = Changed::default();
     }
 
+    /// Where the bits are in memory.
+    pub(super) fn table(&self) -> Range<*const u8> {
+        bytes_of(&self.words)
+    }
+
     /// The words that are not zero, and their places.
     pub(super) fn save(&self) -> Vec<(u32, u64)> {
         debug_assert_eq!(self.count, 0, "something was put off");
@@ -269,5 +293,28 @@ impl Stale {
                 words[at as usize] = word;
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_stay_where_they_were_said_to_be() {
+        let mut map = Map::new(40_000);
+        let told = map.tables();
+        assert_eq!(map.get(Page(39_999)), INITIAL);
+        for page in (0..40_000).rev().step_by(7) {
+            *map.entry(Page(page)) = page + 1;
+        }
+        let now = (map.index.as_ptr_range(), map.lines.as_ptr_range());
+        assert_eq!(now.0.start.cast(), told[0].start);
+        assert_eq!(now.0.end.cast(), told[0].end);
+        assert_eq!(now.1.start.cast(), told[1].start);
+        assert!(now.1.end.cast() <= told[1].end);
+        let last = [39_999, 39_998].map(|page| map.get(Page(page)));
+        assert_eq!(last, [40_000, INITIAL]);
+        assert_eq!(map.tables(), told);
     }
 }

@@ -398,6 +398,13 @@ impl Ftl {
         self.map.touch(pages);
     }
 
+    /// Tells where those tables are in memory that are looked up at random all over. (The reverse map is not: it is gone
+    /// through block by block.) They stay there.
+    pub fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
+        self.map.tables().into_iter().for_each(&mut *tell);
+        tell(self.stale.table());
+    }
+
     /// Where `count` logical pages from `first` on are.
     #[inline]
     pub fn locate_each(&self, first: Page, count: u32, places: &mut Vec<Place>) {

@@ -151,4 +151,10 @@ pub trait MediumDrive: Device + Sized {
     /// Computes now what it would compute at its first write (a map in its steady state: up to a second of CPU time),
     /// for a caller that serves it against a clock. Reads before that write find another map then; nothing else changes.
     fn prepare(&mut self) {}
+
+    /// Tells where those of its tables are in memory that are looked up at random all over, for who can have them backed
+    /// by large pages. They stay there as long as the drive is; what it does does not change.
+    fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
+        let _ = tell;
+    }
 }

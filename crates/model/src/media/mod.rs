@@ -190,6 +190,9 @@ impl MediumDrive for Drive {
     fn prepare(&mut self) {
         each!(self, drive => drive.prepare());
     }
+    fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
+        each!(self, drive => drive.scattered_tables(tell));
+    }
 }
 
 impl Medium for DriveConfig {

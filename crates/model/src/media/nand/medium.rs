@@ -133,4 +133,8 @@ impl MediumDrive for Nand {
     fn prepare(&mut self) {
         self.warm();
     }
+
+    fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
+        self.shared.ftl.scattered_tables(tell);
+    }
 }

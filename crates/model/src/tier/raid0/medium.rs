@@ -163,4 +163,10 @@ impl MediumDrive for Raid0<Drive> {
     fn prepare(&mut self) {
         self.members.iter_mut().for_each(MediumDrive::prepare);
     }
+
+    fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
+        for member in &mut self.members {
+            member.scattered_tables(tell);
+        }
+    }
 }

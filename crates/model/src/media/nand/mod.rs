@@ -365,7 +365,10 @@ impl Device for Nand {
         if refused || !command.op.transfers() || command.bytes == 0 {
             front.dispatch_without_data(now, command.id);
         } else {
-            ftl.touch(Page((command.offset / u64::from(UNIT)) as u32));
+            // Writes are looked up where they enter the buffer, several at a time.
+            if command.op == Op::Read {
+                ftl.touch(Page((command.offset / u64::from(UNIT)) as u32));
+            }
             front.dispatch(now, &command);
         }
     }

@@ -285,6 +285,8 @@ impl Buffer {
 
     /// Lets waiting units into the buffer while there is room.
     fn admit(&mut self, now: Time, shared: &mut Shared) {
+        let enter = self.waiting.iter().take(self.free.len());
+        shared.ftl.touch_each(enter.map(|waiting| waiting.next));
         while let Some(&waiting) = self.waiting.front() {
             let segment = waiting.segment;
             let unit = u64::from(UNIT);
@@ -407,6 +409,10 @@ impl Buffer {
     pub(super) fn programmed(&mut self, now: Time, die: Die, base: Slot, shared: &mut Shared) {
         let since = self.taken[die.index()].since;
         let mut units = core::mem::take(&mut self.taken[die.index()].units);
+        let pages = units
+            .iter()
+            .filter_map(|held| self.slots[held.index()].page);
+        shared.ftl.touch_each(pages);
         let mut slot = base;
         for &held in &units {
             let unit = self.slots[held.index()];

@@ -2,7 +2,7 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    for format in study::workload::trace::FORMATS {
+    for format in workload::trace::FORMATS {
         fuzz::trace(Some(format), bytes);
     }
 });

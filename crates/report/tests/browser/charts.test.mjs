@@ -87,6 +87,7 @@ test("published figures stand on their charts, with their source", async () => {
   assert.ok(seen.includes(`${like.row}, published: ${like.conditions}`), seen);
   const details = chart.locator("details", { hasText: "Published figures on this chart" });
   await details.locator("summary").click();
+  await details.locator("tbody tr").first().waitFor();
   const rows = await details.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
   assert.equal(rows.length, 2);
   assert.equal(rows[0][0], like.row);
@@ -341,6 +342,7 @@ test("bars of time share one scale over all bands", async () => {
   await figure(page, "anatomy").locator("select").selectOption({ index: 1 });
   await choose(page, "anatomy", "Time");
   await figure(page, "anatomy").locator("summary").click();
+  await figure(page, "anatomy").locator("tbody tr").first().waitFor();
   const totals = await figure(page, "anatomy").locator("tbody tr").evaluateAll((rows) => rows.map((row) => +row.cells[3].dataset.value));
   const widths = await figure(page, "anatomy").locator(".bar").evaluateAll((bars) => bars.map((bar) => bar.getBoundingClientRect().width));
   assert.equal(widths.length, totals.length);

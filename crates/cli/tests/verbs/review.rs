@@ -42,7 +42,7 @@ fn writes_page_and_data_and_prints_a_table() {
     assert_eq!(mine.map(|line| line.matches(" IOPS").count()), Some(2));
     assert!(table.contains("log.fio/log, writes: mean"));
     let page = std::fs::read_to_string(folder.path().join("out.html")).unwrap();
-    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
     let data = std::fs::read(folder.path().join("out.json")).unwrap();
     let data: Value = serde_json::from_slice(&data).unwrap();
     assert_eq!(data["schema"], "drivelab review");

@@ -27,7 +27,9 @@ pub(crate) fn page(title: &str, styles: &[&str], body: &Markup) -> String {
             body { (body) }
         }
     };
-    page.into_string()
+    let mut text = page.into_string();
+    text.push('\n');
+    text
 }
 
 /// A script of ours.

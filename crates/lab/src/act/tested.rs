@@ -31,7 +31,7 @@ pub struct ActTest {
     pub latency_only: bool,
 }
 
-/// What only this test has of an [`Outcome`].
+/// What only this test has of an [`Outcome`](crate::Outcome).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tested {
     /// The test.

@@ -2,6 +2,7 @@
 
 pub mod live;
 pub mod nvme;
+pub mod tiers;
 pub mod tls;
 pub mod vhost_user;
 
@@ -74,6 +75,41 @@ pub fn catalogue_file(bytes: &[u8]) {
     }
     if let Err(problems) = catalogue::host_from_text("fuzz.toml", &text) {
         assert!(!problems.to_string().is_empty());
+    }
+}
+
+/// A pool's file is read or refused with a reason; one that is read is a pool that can be built. Files that it names
+/// elsewhere on the disk are not looked for.
+pub fn pool_file(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let elsewhere = |line: &str| {
+        line.contains("drive") && (line.contains(['/', '\\']) || line.contains(".toml"))
+    };
+    if !text.lines().any(elsewhere) {
+        check_pool(catalogue::drive_from_text("fuzz.toml", &text));
+    }
+}
+
+/// The same of an expression.
+pub fn pool_expression(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let elsewhere = text.contains(['/', '\\']) || text.contains(".toml");
+    if !elsewhere && catalogue::is_expression(&text) {
+        check_pool(catalogue::drive(&text));
+    }
+}
+
+fn check_pool(found: Result<catalogue::DriveSheet, text::problem::Problems>) {
+    match found {
+        Ok(sheet) => {
+            let Some(config) = sheet.pool_config() else {
+                return;
+            };
+            assert_eq!(config.problems(), [""; 0]);
+            assert!(sheet.capacity > 0 && sheet.capacity == config.bytes());
+            assert!(!config.volumes().is_empty());
+        }
+        Err(problems) => assert!(!problems.to_string().is_empty()),
     }
 }
 
@@ -231,6 +267,7 @@ fn runs(mut set: JobSet) {
         return;
     };
     let report = Report {
+        members: &[],
         jobs: &set.jobs,
         globals: &set.globals,
         outcome: &outcome,

@@ -53,8 +53,9 @@ fn host() -> Result<String, String> {
 }
 
 /// Builds the targets and runs each chosen one (all, if none is named) for so many seconds. What they find is kept in
-/// `fuzz/artifacts/`, what they learn in `fuzz/corpus/`.
-pub(crate) fn fuzz(chosen: &[&str], seconds: u32) -> Result<(), String> {
+/// `fuzz/artifacts/`, what they learn in `fuzz/corpus/`. With a seed, a target begins with the same inputs each time,
+/// as long as its corpus is the same: what passed once passes again.
+pub(crate) fn fuzz(chosen: &[&str], seconds: u32, seed: Option<u32>) -> Result<(), String> {
     let all = targets()?;
     if let Some(unknown) = chosen
         .iter()
@@ -89,7 +90,9 @@ pub(crate) fn fuzz(chosen: &[&str], seconds: u32) -> Result<(), String> {
             .join("release")
             .join(target);
         let mut command = program(binary);
+        // libFuzzer takes 0 for a seed of its own choice.
         command
+            .arg(format!("-seed={}", seed.unwrap_or(0)))
             .arg(format!("-max_total_time={seconds}"))
             .arg(format!("-artifact_prefix={}/", artifacts.display()))
             .args([
@@ -111,18 +114,22 @@ pub(crate) fn fuzz(chosen: &[&str], seconds: u32) -> Result<(), String> {
     }
 }
 
-/// `cargo xtask fuzz [TARGET]... [--seconds N]`.
+/// `cargo xtask fuzz [TARGET]... [--seconds N] [--seed N]`.
 pub(crate) fn command(args: &[&str]) -> Result<(), String> {
     let mut chosen = Vec::new();
     let mut seconds = 60;
+    let mut seed = None;
     let mut args = args.iter();
     while let Some(&arg) = args.next() {
-        if arg == "--seconds" {
+        let mut number = || {
             let number = args.next().and_then(|text| text.parse().ok());
-            seconds = number.ok_or("--seconds needs a whole number")?;
-        } else {
-            chosen.push(arg);
+            number.ok_or(format!("{arg} needs a whole number"))
+        };
+        match arg {
+            "--seconds" => seconds = number()?,
+            "--seed" => seed = Some(number()?),
+            target => chosen.push(target),
         }
     }
-    fuzz(&chosen, seconds)
+    fuzz(&chosen, seconds, seed)
 }

@@ -24,7 +24,8 @@ Tasks:
   interop                         fetch libnbd's own checks, which the tests of live drives run, into target/interop
   bench-live [--seconds N]        a served drive beside nbdkit and qemu-nbd, NBD and NVMe/TCP: IOPS and p99; each
                                   measurement takes N seconds, or 4
-  fuzz [TARGET]... [--seconds N]  fuzz every target (or those named) for a minute (or N seconds) each
+  fuzz [TARGET]... [--seconds N] [--seed N]
+                                  fuzz every target (or those named) for a minute (or N seconds) each
 
 Examples:
   cargo xtask test                    everything that CI runs

@@ -57,7 +57,8 @@ const STEPS: &[Step] = &[
         name: "fuzz",
         what: "a short run of every fuzz target finds nothing",
         needs: &[&tools::CXX],
-        run: |_| fuzz::fuzz(&[], 5),
+        // One seed: a finding of chance belongs to whoever fuzzes for it, not to the change that it happened to meet.
+        run: |_| fuzz::fuzz(&[], 5, Some(1)),
     },
     Step {
         name: "wasm",

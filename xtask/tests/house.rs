@@ -155,8 +155,9 @@ fn what_decides_a_simulated_result_is_portable() {
 #[test]
 fn the_model_depends_on_arithmetic_only() {
     let used = dependencies_of("model");
-    assert_eq!(used, ["libm", "rand_core", "rand_xoshiro", "serde"]);
-    // What is simulated does not need the last: it is for those who write configurations down.
+    assert_eq!(used, ["crc", "libm", "rand_core", "rand_xoshiro", "serde"]);
+    // What is simulated does not need the last: it is for those who write configurations down. The first is for data on
+    // media, which simulations do not have.
     let manifest = fs::read_to_string(root().join("crates/model/Cargo.toml")).expect("a model");
     assert!(manifest.contains("serde = { workspace = true, optional = true }"));
 }

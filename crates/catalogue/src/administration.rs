@@ -136,7 +136,7 @@ impl Administration {
             root.problem(
                 "power_loss_protection",
                 "power-loss protection, and a write buffer that is lost",
-                "set `protected` of the buffer",
+                "set `protected` of the buffer, or of a disk `write_cache` to false",
             );
         }
         let settings = &self.management.power_limits_watts;

@@ -11,12 +11,8 @@ use text::problem::Problems;
 /// A figure to change: its dotted key, and its new value in words: `12 W`, `7`, `["4096"]`.
 pub type Change = (String, String);
 
-/// The drive of this name, with figures changed; of a RAID-0 also figures of its members, as `members.NAME.KEY`.
-///
-/// # Errors
-/// As [`super::drive`]; a changed figure that does not exist or does not fit is reported as if its file said so.
-pub fn drive_with(name_or_path: &str, changes: &[Change]) -> Result<DriveSheet, Problems> {
-    let located = locate(name_or_path, "drive", &super::Home::BuiltIn)?;
+/// The drive in this file, with figures changed.
+pub(super) fn drive_of(located: Located, changes: &[Change]) -> Result<DriveSheet, Problems> {
     let (of_members, own): (Vec<Change>, Vec<Change>) = changes
         .iter()
         .cloned()
@@ -27,7 +23,7 @@ pub fn drive_with(name_or_path: &str, changes: &[Change]) -> Result<DriveSheet, 
 /// The host of this name, with figures changed.
 ///
 /// # Errors
-/// As [`drive_with`].
+/// As [`super::drive_with`].
 pub fn host_with(name_or_path: &str, changes: &[Change]) -> Result<HostSheet, Problems> {
     let located = locate(name_or_path, "host", &super::Home::BuiltIn)?;
     read_host(&changed(located, changes)?)
@@ -58,7 +54,7 @@ pub fn as_value(words: &str) -> Value {
 }
 
 /// Kind and source of a changed figure.
-const CHANGED: (&str, &str) = ("assumed", "changed for this run");
+pub(super) const CHANGED: (&str, &str) = ("assumed", "changed for this run");
 
 /// The text of a drive's own file, with figures changed.
 ///
@@ -130,7 +126,7 @@ fn section_of<'a>(root: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Kind, drive};
+    use crate::{Kind, drive, drive_with};
     use model::media::DriveConfig;
 
     fn limit(sheet: &DriveSheet) -> f64 {

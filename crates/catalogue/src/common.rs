@@ -5,7 +5,7 @@ use model::management::{LbaFormat, RelativePerformance};
 use super::section::Section;
 
 /// What a drive is, apart from how its medium works.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Identity {
     /// Full name.
     pub name: String,
@@ -35,6 +35,8 @@ pub struct Identity {
     pub price_date: Option<String>,
     /// What `drivelab fit` says of how it was fitted.
     pub fit: Option<String>,
+    /// The maker's document that the file takes its figures from.
+    pub sheet: Option<String>,
 }
 
 /// Reads the common part from the root of a drive file.
@@ -54,6 +56,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Identity {
     });
     let endurance_bytes = endurance(root, capacity, warranty_years);
     let fit = root.maybe("fit", |root, key| root.name(key));
+    let sheet = root.maybe("sheet", |root, key| root.name(key));
     let (price_usd, price_date) = root.maybe("price", |root, key| root.price(key)).unzip();
     Identity {
         name,
@@ -70,6 +73,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Identity {
         price_usd,
         price_date,
         fit,
+        sheet,
     }
 }
 

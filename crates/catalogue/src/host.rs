@@ -71,11 +71,13 @@ fn step(section: &mut Section<'_>, key: &str) -> Span {
 
 fn engine(section: &mut Section<'_>) -> EngineCosts {
     let hand_off = section.maybe("hand_off", step).unwrap_or(Span::ZERO);
+    let after = section.maybe("after", step).unwrap_or(Span::ZERO);
     let helpers = section.maybe("helpers", |section, key| section.count(key, 0..=1024u16));
     EngineCosts {
         application: step(section, "application"),
         system_call: step(section, "system_call"),
         submit: step(section, "submit"),
+        after,
         reap: step(section, "reap"),
         hand_off,
         helpers: helpers.unwrap_or(0),

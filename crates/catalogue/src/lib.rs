@@ -7,12 +7,16 @@
 pub mod administration;
 pub mod change;
 mod common;
+mod data_sheet;
 mod figure;
+mod hdd;
 mod host;
 mod locate;
 mod nand;
+mod pool;
 mod raid0;
 mod ram;
+mod ratings;
 pub mod section;
 mod setting;
 mod sheet;
@@ -21,14 +25,18 @@ mod xpoint;
 use std::path::Path;
 use std::sync::Arc;
 
+use model::management::LbaFormat;
 use model::media::{DriveConfig, Medium};
 use toml_edit::Document;
 
 pub use administration::NvmeIdentity;
-pub use change::{Change, drive_with, host_with};
+pub use change::{Change, host_with};
 pub use common::Identity;
+pub use data_sheet::{DataSheet, Solved};
 pub use locate::drives_like;
-use locate::{Home, Located, built_in, built_in_paths, locate, stem};
+use locate::{Home, Located, built_in, built_in_paths, built_in_pool, locate, pool_paths, stem};
+pub use pool::{PoolSheet, Role as PoolRole, TierSheet};
+pub use ratings::{Rated, Ratings};
 use section::Findings;
 pub use section::Section;
 pub use setting::{Settings, drive_as};
@@ -54,7 +62,13 @@ struct MediumSection {
 }
 
 /// The media there are.
-const MEDIA: &[MediumSection] = &[xpoint::SECTION, nand::SECTION, ram::SECTION, raid0::SECTION];
+const MEDIA: &[MediumSection] = &[
+    xpoint::SECTION,
+    nand::SECTION,
+    hdd::SECTION,
+    ram::SECTION,
+    raid0::SECTION,
+];
 
 /// What a medium's reader may need beside its own section.
 pub struct Context<'a> {
@@ -77,17 +91,37 @@ enum Role<'a> {
     Alone(&'a [Change]),
     /// As a member of another.
     Member,
+    /// As a data sheet that is to become a drive of this family, or of the one that it names: its dies are as many as its
+    /// capacity asks for.
+    DataSheet(Option<&'a str>),
 }
 
-/// The drive of this name, or in the file at this path.
+/// The drive or pool of this name, in the file at this path, or of this expression.
 ///
 /// # Errors
 /// Everything wrong with the file, or that there is no such drive and what the nearest name is.
 pub fn drive(name_or_path: &str) -> Result<DriveSheet, Problems> {
-    read_drive(
-        &locate(name_or_path, "drive", &Home::BuiltIn)?,
-        Role::Alone(&[]),
-    )
+    drive_with(name_or_path, &[])
+}
+
+/// The drive or pool of this name, path or expression, with figures changed; of what has members also figures of them, as
+/// `members.NAME.KEY`, and of a pool those of its tiers, as `tier.NAME.KEY`.
+///
+/// # Errors
+/// As [`drive`]; a changed figure that does not exist or does not fit is reported as if its file said so.
+pub fn drive_with(name_or_path: &str, changes: &[Change]) -> Result<DriveSheet, Problems> {
+    if pool::is_expression(name_or_path) {
+        return pool::of_expression(name_or_path, changes);
+    }
+    any_with(locate(name_or_path, "drive", &Home::BuiltIn)?, changes)
+}
+
+/// The drive or pool in this file, with figures changed.
+fn any_with(located: Located, changes: &[Change]) -> Result<DriveSheet, Problems> {
+    match pool::is_pool(&located.file) {
+        true => pool::of_file(&located, changes),
+        false => change::drive_of(located, changes),
+    }
 }
 
 /// The host of this name, or in the file at this path.
@@ -115,22 +149,54 @@ pub fn drives() -> Result<Vec<DriveSheet>, Problems> {
     Problems(problems).or(sheets)
 }
 
+/// All built-in pools, by name.
+///
+/// # Errors
+/// Everything wrong with all of them (a test sees to it that there is nothing).
+pub fn pools() -> Result<Vec<DriveSheet>, Problems> {
+    let mut problems = Vec::new();
+    let mut sheets = Vec::new();
+    for path in pool_paths() {
+        match built_in_pool(path).and_then(|located| any_with(located, &[])) {
+            Ok(sheet) => sheets.push(sheet),
+            Err(found) => problems.extend(found.0),
+        }
+    }
+    Problems(problems).or(sheets)
+}
+
+/// The names of the built-in pools.
+pub fn pool_names() -> Vec<&'static str> {
+    pool_paths().into_iter().map(stem).collect()
+}
+
+/// Whether these words are a pool written as an expression, and not a name or a path.
+pub fn is_expression(words: &str) -> bool {
+    pool::is_expression(words)
+}
+
 /// The names of the built-in drives.
 pub fn drive_names() -> Vec<&'static str> {
     built_in_paths("drive").into_iter().map(stem).collect()
 }
+
+/// The host that drives are in unless another is named: a typical server.
+pub const TYPICAL_HOST: &str = "linux";
+
+/// The host that stands for those on which makers rate drives: nothing sleeps.
+pub const RATING_HOST: &str = "xeon-2017";
 
 /// The names of the built-in hosts.
 pub fn host_names() -> Vec<&'static str> {
     built_in_paths("host").into_iter().map(stem).collect()
 }
 
-/// The drive in this text; `origin` names the text in messages. Families are those of the built-in catalogue.
+/// The drive or pool in this text; `origin` names the text in messages. Families are those of the built-in catalogue.
 ///
 /// # Errors
 /// Everything wrong with the text.
 pub fn drive_from_text(origin: &str, text: &str) -> Result<DriveSheet, Problems> {
-    read_drive(&in_text(origin, text), Role::Alone(&[]))
+    any_with(in_text(origin, text), &[])
 }
 
 /// The host in this text; `origin` names the text in messages.
@@ -153,7 +219,14 @@ fn in_text(origin: &str, text: &str) -> Located {
 }
 
 /// The family's file that the document names, if it names one.
-fn family(document: &Document<&str>, located: &Located) -> Result<Option<Located>, Problems> {
+fn family(
+    document: &Document<&str>,
+    located: &Located,
+    role: Role<'_>,
+) -> Result<Option<Located>, Problems> {
+    if let Role::DataSheet(Some(name)) = role {
+        return locate(name, "family", &located.home).map(Some);
+    }
     let Some(item) = document.get("family") else {
         return Ok(None);
     };
@@ -177,15 +250,12 @@ fn family(document: &Document<&str>, located: &Located) -> Result<Option<Located
 fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems> {
     let own = parse(&located.file)?;
     let findings = Findings::default();
-    let family = findings.family(family(&own, located)).flatten();
+    let family = findings.family(family(&own, located, role)).flatten();
     let family = family.as_ref().and_then(|family| {
         let document = findings.family(parse(&family.file))?;
         Some((&family.file, document))
     });
-    let common = SourceFile {
-        origin: String::from("catalogue/common.toml"),
-        text: Arc::from(COMMON),
-    };
+    let common = common_file();
     let of_all = parse(&common)?;
     let behind = family
         .as_ref()
@@ -205,6 +275,7 @@ fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems>
         role,
     };
     let administration = administration::read(&mut root, &identity);
+    let ratings = ratings::read(&mut root);
     let medium = read_medium(&mut root, &context);
     if let Some((_, config)) = &medium {
         administration.check(&mut root, config);
@@ -240,10 +311,36 @@ fn read_drive(located: &Located, role: Role<'_>) -> Result<DriveSheet, Problems>
         price_usd: identity.price_usd,
         price_date: identity.price_date,
         fit: identity.fit,
+        sheet: identity.sheet,
+        ratings,
         free: medium.free,
         figures: findings.figures.into_inner(),
         members: findings.members.into_inner(),
+        pool: None,
     })
+}
+
+/// What holds for every drive that does not say otherwise.
+fn common_file() -> SourceFile {
+    SourceFile {
+        origin: String::from("catalogue/common.toml"),
+        text: Arc::from(COMMON),
+    }
+}
+
+/// What an administrator sees of a drive in these formats that says nothing about it itself.
+fn common_administration(
+    lba_formats: Vec<LbaFormat>,
+) -> Result<administration::Administration, Problems> {
+    let file = common_file();
+    let findings = Findings::default();
+    let identity = Identity {
+        lba_formats,
+        ..Identity::default()
+    };
+    let document = parse(&file)?;
+    let mut root = Section::root(&findings, (&file, document.as_table()), None);
+    Ok(administration::read(&mut root, &identity))
 }
 
 /// The one section of a medium that the file must have, and what is read from it.

@@ -10,6 +10,7 @@ use text::problem::{Place, Problem, Problems, nearest};
 use text::toml::SourceFile;
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../catalogue");
+static POOLS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../pools");
 
 /// Where a catalogue file came from.
 #[derive(Clone, Debug)]
@@ -62,9 +63,24 @@ pub(super) fn built_in_paths(what: &str) -> Vec<&'static Path> {
     paths
 }
 
+/// Files of the built-in pools, by name.
+pub(super) fn pool_paths() -> Vec<&'static Path> {
+    let mut paths: Vec<&'static Path> = POOLS.files().map(include_dir::File::path).collect();
+    paths.sort_unstable();
+    paths
+}
+
 pub(super) fn built_in(path: &Path) -> Result<Located, Problems> {
-    let origin = format!("catalogue/{}", path.display());
-    let text = BUILT_IN
+    within(&BUILT_IN, "catalogue", path)
+}
+
+pub(super) fn built_in_pool(path: &Path) -> Result<Located, Problems> {
+    within(&POOLS, "pools", path)
+}
+
+fn within(folder: &'static Dir<'_>, name: &str, path: &Path) -> Result<Located, Problems> {
+    let origin = format!("{name}/{}", path.display());
+    let text = folder
         .get_file(path)
         .and_then(include_dir::File::contents_utf8)
         .ok_or_else(|| Problems::whole(&*origin, "not UTF-8"))?;
@@ -101,7 +117,7 @@ fn on_disk(path: &Path) -> Result<Located, Problems> {
     })
 }
 
-/// The drive, host or family of this name: a path, a file beside the one that names it, or one of the built-in ones.
+/// The drive (or pool), host or family of this name: a path, a file beside the one that names it, or one of the built-in ones.
 pub(super) fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, Problems> {
     if name.ends_with(".toml") || name.contains(['/', '\\']) {
         return on_disk(Path::new(name));
@@ -120,7 +136,14 @@ pub(super) fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, P
     if let Some(path) = paths.iter().find(|path| stem(path) == file_name) {
         return built_in(path);
     }
-    let meant = meant(name, &file_name, &paths);
+    let mut known = paths;
+    if what == "drive" {
+        known.extend(pool_paths());
+        if let Some(path) = pool_paths().iter().find(|path| stem(path) == file_name) {
+            return built_in_pool(path);
+        }
+    }
+    let meant = meant(name, &file_name, &known);
     Err(Problems(vec![Problem {
         origin: name.to_owned(),
         place: Place::Whole,
@@ -135,9 +158,10 @@ pub(super) fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, P
     }]))
 }
 
-/// Built-in drives that somebody may have meant who wrote this.
+/// Built-in drives and pools that somebody may have meant who wrote this.
 pub fn drives_like(written: &str) -> Vec<&'static str> {
-    meant(written, written, &built_in_paths("drive"))
+    let known = [built_in_paths("drive"), pool_paths()].concat();
+    meant(written, written, &known)
 }
 
 /// The names that somebody may have meant who wrote this one: those that hold it (`p4800x`), else the nearest.

@@ -10,7 +10,7 @@ use model::media::nand::{
     Timing, WriteBuffer,
 };
 
-use super::{Context, MediumSection, Section};
+use super::{Context, MediumSection, Role, Section};
 
 const RATES: RangeInclusive<f64> = 1e6..=1e12;
 
@@ -35,8 +35,12 @@ pub(super) const SECTION: MediumSection = MediumSection {
 fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     let before = section.problems();
     let (controller, buffer) = controller(section);
+    let mut geometry = geometry(&mut section.section("array"), context);
+    if let Role::DataSheet(_) = context.role {
+        take_dies(&mut geometry);
+    }
     let config = NandConfig {
-        geometry: geometry(&mut section.section("array"), context),
+        geometry,
         block: context.block,
         timing: timing(section),
         controller,
@@ -96,7 +100,26 @@ fn geometry(array: &mut Section<'_>, context: &Context<'_>) -> Geometry {
         page_bytes: array.bytes("page", 4096..=1 << 20) as u32,
         reserved: array.share("reserved", 0.0..=0.9),
         capacity: context.capacity,
+        indirection: array
+            .maybe("indirection", |array, key| {
+                array.bytes(key, 4096..=1 << 20) as u32
+            })
+            .unwrap_or(4096),
     }
+}
+
+/// Usable bytes for each that a host can address in an array made for a capacity, at least: with less, collection has no
+/// room. What random writes ask for beyond is solved later.
+const LEAST_ROOM: f64 = 1.05;
+
+/// As many dies as the capacity asks for, on as many channels as there are, if there are so many dies.
+fn take_dies(geometry: &mut Geometry) {
+    let dies = f64::from(geometry.channels * geometry.dies_per_channel);
+    let usable = geometry.raw_bytes() as f64 / dies * (1.0 - geometry.reserved);
+    let wanted = geometry.capacity as f64 * LEAST_ROOM / usable.max(1.0);
+    let wanted = (libm::ceil(wanted) as u32).max(1);
+    geometry.channels = geometry.channels.min(wanted);
+    geometry.dies_per_channel = wanted.div_ceil(geometry.channels);
 }
 
 fn timing(section: &mut Section<'_>) -> Timing {

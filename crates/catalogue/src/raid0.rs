@@ -4,7 +4,7 @@ use model::media::{DriveConfig, Medium};
 use model::tier::raid0::Raid0Config;
 
 use super::change::{Change, changed};
-use super::{Context, MediumSection, Role, Section, locate, read_drive};
+use super::{Context, MediumSection, Role, Section, locate, pool, read_drive};
 
 /// A drive is told to hold what its members do within this share; makers round.
 const ROUNDING: f64 = 0.001;
@@ -99,6 +99,11 @@ fn member(
             return None;
         }
     };
+    if pool::is_pool(&located.file) {
+        let help = "name drives as members";
+        section.problem("members", format!("`{name}` is a pool, not a drive"), help);
+        return None;
+    }
     let own: Vec<Change> = changes
         .iter()
         .filter_map(|(key, value)| Some((of_member(key, name)?.to_owned(), value.clone())))

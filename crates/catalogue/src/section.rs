@@ -51,6 +51,8 @@ struct Layer<'a> {
     file: &'a SourceFile,
     table: &'a dyn TableLike,
     inherited: bool,
+    /// The data sheet that the file names: figures without kind and source are of it.
+    sheet: Option<&'a str>,
 }
 
 /// A figure's value with its place.
@@ -82,11 +84,13 @@ impl<'a> Section<'a> {
             file: own.0,
             table: own.1,
             inherited: false,
+            sheet: own.1.get("sheet").and_then(Item::as_str),
         }];
         layers.extend(behind.into_iter().map(|(file, table)| Layer {
             file,
             table,
             inherited: true,
+            sheet: None,
         }));
         Section {
             findings,
@@ -441,6 +445,24 @@ impl<'a> Section<'a> {
         ));
     }
 
+    /// Notes a figure as the data sheet has it that its file names.
+    fn note_of_sheet(&self, key: String, value: &Value, sheet: &str, layer: Layer<'_>) {
+        self.note(Figure {
+            key,
+            value: as_written(value),
+            kind: Kind::Spec,
+            source: sheet.to_owned(),
+            note: None,
+            date: None,
+            file: layer.file.origin.clone(),
+            inherited: layer.inherited,
+        });
+    }
+
+    fn note(&self, figure: Figure) {
+        self.findings.figures.borrow_mut().push(figure);
+    }
+
     /// A figure's value, after its kind and source have been checked and noted; `extra` attributes are required too.
     fn figure(&mut self, key: &str, help: &str, extra: &[&str]) -> Option<Written<'a>> {
         let Some((layer, item)) = self.find(key) else {
@@ -449,6 +471,13 @@ impl<'a> Section<'a> {
         };
         let at = span_of(layer.table, key, item);
         let full = self.full(key);
+        if let (Some(value), Some(sheet), []) = (item.as_value(), layer.sheet, extra)
+            && !value.is_inline_table()
+        {
+            self.note_of_sheet(full, value, sheet, layer);
+            let file = layer.file;
+            return Some(Written { value, file, at });
+        }
         let Some(table) = item.as_table_like() else {
             let shown = item.to_string();
             self.record(layer.file.problem(
@@ -480,7 +509,7 @@ impl<'a> Section<'a> {
         }
         self.findings.problems.borrow_mut().extend(problems);
         let value = value?;
-        self.findings.figures.borrow_mut().push(Figure {
+        self.note(Figure {
             value: as_written(value),
             kind,
             source: figure.attribute("source").unwrap_or_default().to_owned(),

@@ -4,10 +4,11 @@ use model::Span;
 use model::management::{LbaFormat, Refusal};
 use model::media::Medium;
 
-use super::DriveSheet;
-use super::change::{Change, drive_with};
-use text::problem::{Place, Problem, Problems};
+use super::change::Change;
+use super::{DriveSheet, drive_with};
+use text::problem::{Place, Problem, Problems, nearest};
 use text::quantity::Quantity;
+use text::toml::quoted;
 
 /// What is set; nothing unless given.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -22,6 +23,8 @@ pub struct Settings {
     pub percentage_used: Option<f64>,
     /// How long the drive has been on.
     pub uptime: Option<Span>,
+    /// The one volume of a pool that is meant, by its name.
+    pub volume: Option<String>,
 }
 
 impl Settings {
@@ -45,7 +48,10 @@ impl Settings {
             .map(|uptime| format!("on for {}", uptime.show()));
         let figures = self.figures.iter();
         let figures = figures.map(|(key, value)| format!("{key} = {value}"));
-        let others = [power, format, used, uptime].into_iter().flatten();
+        let volume = self.volume.as_ref();
+        let volume = volume.map(|name| format!("volume {name}"));
+        let others = [power, format, used, uptime, volume];
+        let others = others.into_iter().flatten();
         figures.chain(others).collect()
     }
 }
@@ -105,7 +111,39 @@ impl DriveSheet {
                 note("--lba-format", Err(none), Some(help));
             }
         }
+        match (self.volume_problem(settings), &settings.volume) {
+            (Some(problem), _) => problems.push(problem),
+            (None, Some(volume)) => self.keep_volume(volume),
+            (None, None) => {}
+        }
         Problems(problems).or(())
+    }
+
+    /// Why the drive has no such volume, if one is meant that it does not have.
+    fn volume_problem(&self, settings: &Settings) -> Option<Problem> {
+        let name = settings.volume.as_ref()?;
+        let names = self.volumes();
+        let known = names.iter().map(|volume| &*volume.name);
+        let problem = |what: &str, help: String| Problem {
+            origin: String::from("--volume"),
+            place: Place::Whole,
+            what: format!("{}: {what}", self.id),
+            help: Some(help),
+        };
+        match (names.is_empty(), known.clone().any(|it| it == name)) {
+            (true, _) => Some(problem(
+                "a drive, not a pool: it has no volumes",
+                String::from("leave it out"),
+            )),
+            (_, true) => None,
+            (_, false) => Some(problem(
+                &format!("the pool has no volume `{name}`"),
+                match nearest(name, known.clone()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("it has {}", quoted(&known.collect::<Vec<_>>())),
+                },
+            )),
+        }
     }
 }
 
@@ -122,6 +160,7 @@ mod tests {
             lba_format: crate::administration::lba_format("4096+8"),
             percentage_used: Some(104.0),
             uptime: Some(Span::from_seconds(600.0)),
+            volume: Some(String::from("optavar")),
         };
         let wanted = [
             "xpoint.power.idle = 4 W",
@@ -129,6 +168,7 @@ mod tests {
             "blocks of 4096 B with 8 B of metadata",
             "104 % of its endurance used up",
             "on for 10 min",
+            "volume optavar",
         ];
         assert_eq!(settings.words(), wanted);
     }

@@ -5,6 +5,9 @@ use model::management::Management;
 use model::media::{DriveConfig, Medium};
 
 use super::administration::NvmeIdentity;
+use super::change::CHANGED;
+use super::pool::PoolSheet;
+use super::ratings::Ratings;
 
 /// What kind of figure it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,12 +102,18 @@ pub struct DriveSheet {
     pub price_date: Option<String>,
     /// How it was fitted to measurements of a user's, in a sentence; none for a drive that nobody fitted so.
     pub fit: Option<String>,
+    /// The maker's document that its own file takes its figures from, if it names one.
+    pub sheet: Option<String>,
+    /// What its maker rates it at, if the file says.
+    pub ratings: Option<Ratings>,
     /// Keys of the figures that a fit sets unless it is told which.
     pub free: &'static [&'static str],
     /// Every figure, in the order in which drives of this medium have them.
     pub figures: Vec<Figure>,
-    /// The drives a RAID-0 is made of, each once.
+    /// The drives that a RAID-0 or a pool is made of, each once.
     pub members: Vec<DriveSheet>,
+    /// What is known of it as a pool, if it is one.
+    pub pool: Option<PoolSheet>,
 }
 
 /// A host of the catalogue, checked.
@@ -128,6 +137,31 @@ impl DriveSheet {
     /// The figure of this dotted key.
     pub fn figure(&self, key: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.key == key)
+    }
+
+    /// Its members, each by the name that `members.NAME.KEY` has: of a RAID-0 each drive once, of a pool each member.
+    pub fn named_members(&self) -> Vec<(&str, &DriveSheet)> {
+        match (self.pool_config(), &self.pool) {
+            (Some(config), Some(pool)) => {
+                let names = config.members.iter().map(|member| &*member.name);
+                let sheets = pool.members.iter().map(|&member| &self.members[member]);
+                names.zip(sheets).collect()
+            }
+            _ => self.members.iter().map(|it| (&*it.id, it)).collect(),
+        }
+    }
+
+    /// How far a drive made from its data sheet is known, in words; `None` for others, and if a figure was changed.
+    pub fn as_its_sheet_says(&self) -> Option<String> {
+        let ratings = self.ratings.as_ref()?.given.len();
+        let changed = |figure: &Figure| figure.source == CHANGED.1;
+        (!self.figures.iter().any(changed)).then(|| {
+            let family = self.family.as_deref().unwrap_or("none");
+            format!(
+                "made to meet {ratings} ratings of its data sheet; all else is assumed for its family ({family}), and \
+                 no measurement tests it"
+            )
+        })
     }
 
     /// Every figure of the drive and of its members.

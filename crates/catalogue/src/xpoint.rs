@@ -30,10 +30,12 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     let dies_per_channel = medium.count("dies_per_channel", 1..=32u32);
     let die_bytes = medium.bytes("die", 1 << 20..=1 << 40);
     let die_read = medium.span("read", Span::from_ns(1)..=Span::from_ms(10));
+    let decode = medium.span("decode", Span::ZERO..=Span::from_us(50));
     let read_part = medium.bytes("read_part", 512..=u64::from(UNIT)) as u32;
     let die_write = medium.span("write", Span::from_ns(1)..=Span::from_ms(10));
     drop(medium);
-    let (timing, max_transfer) = timing(section, die_read, die_write, read_part);
+    let (mut timing, max_transfer) = timing(section, die_read, die_write, read_part);
+    timing.decode = decode;
     let refresh = refresh(&mut section.section("refresh"));
     let mut levelling = section.section("levelling");
     let levelling = Levelling {
@@ -112,6 +114,7 @@ fn timing(
         turnaround: controller.span("turnaround", Span::ZERO..=Span::from_ms(1)),
         duplex: controller.flag("duplex"),
         die_read,
+        decode: Span::ZERO,
         die_write,
     };
     let max_transfer = controller.bytes("max_transfer", u64::from(UNIT)..=1 << 30);

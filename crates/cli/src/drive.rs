@@ -1,6 +1,7 @@
 //! How every verb that takes drives has them named: as arguments, or by `--drive`.
 //!
-//! A name of the catalogue or a path that ends in `.toml` is a drive, whatever else is in the folder; in verbs that read
+//! A name of the catalogue, a path that ends in `.toml` or the expression of a pool is a drive, whatever else is in the
+//! folder; in verbs that read
 //! other files too, an argument that is no drive is such a file. A file that has a drive's name is `./NAME`.
 
 use std::path::{Path, PathBuf};
@@ -42,10 +43,19 @@ impl DriveArgs {
 
     /// The drives that load, with what is set on them; everything wrong with the others is a problem.
     pub(crate) fn read(&self, arguments: &[String], problems: &mut Problems) -> Vec<DriveSheet> {
-        let settings = self.settings();
+        self.read_as(arguments, &self.settings(), problems)
+    }
+
+    /// The drives that load, with these settings.
+    pub(crate) fn read_as(
+        &self,
+        arguments: &[String],
+        settings: &Settings,
+        problems: &mut Problems,
+    ) -> Vec<DriveSheet> {
         let mut drives = Vec::new();
         for name in &self.named(arguments, problems) {
-            match load(name, &settings) {
+            match load(name, settings) {
                 Ok(drive) => drives.push(drive),
                 Err(more) => problems.0.extend(more.0),
             }
@@ -77,7 +87,10 @@ pub(crate) fn load(name: &str, settings: &Settings) -> Result<DriveSheet, Proble
 
 /// Whether an argument names a drive and no other file.
 pub(crate) fn is_drive(argument: &str) -> bool {
-    argument.ends_with(".toml") || catalogue::drive_names().contains(&argument)
+    argument.ends_with(".toml")
+        || catalogue::is_expression(argument)
+        || catalogue::drive_names().contains(&argument)
+        || catalogue::pool_names().contains(&argument)
 }
 
 /// Arguments of a verb that reads files besides drives.

@@ -1,11 +1,11 @@
-//! `drivelab drives`: the drives of the catalogue as a table.
+//! `drivelab drives`: the drives, pools and hosts of the catalogue as tables.
 
 use std::io::{self, Write};
 
 use crate::failure::Failure;
 use crate::output;
 
-/// List the drives of the catalogue
+/// List the drives of the catalogue, the pools and the hosts
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,6 +24,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let drives = catalogue::drives()?;
+    let pools = catalogue::pools()?;
     let mut out = io::stdout().lock();
     if args.names {
         for drive in &drives {
@@ -32,10 +33,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     if args.json {
-        let json = report::sheets::json(&drives, false);
+        let mut json = report::sheets::json(&drives, false);
+        json["pools"] = report::sheets::json(&pools, false)["drives"].take();
         writeln!(out, "{json:#}")?;
         return Ok(());
     }
-    writeln!(out, "{}", report::sheets::table(&drives, output::width()))?;
+    let width = output::width();
+    writeln!(out, "{}", report::sheets::table(&drives, width))?;
+    writeln!(out, "\nPools of drives:")?;
+    writeln!(out, "{}", report::sheets::pools(&pools, width))?;
+    let hosts: Result<Vec<_>, _> = { catalogue::host_names().into_iter() }
+        .map(catalogue::host)
+        .collect();
+    writeln!(out, "\nHosts to put them in:")?;
+    writeln!(out, "{}", report::sheets::hosts(&hosts?, width))?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use catalogue::Settings;
+use catalogue::{DataSheet, Settings};
 use report::csv;
 use study::fit::{self, MeasuredRun, Request, STANDARD_JOBS};
 use text::problem::Problems;
@@ -25,6 +25,7 @@ Examples:
   drivelab fit p4800x-375 --measured results.json --output mine.toml
   drivelab review ./mine.toml p4800x-375
   drivelab fit p3700-1600 --measured a.json b.json --free nand.medium.read --output p.toml
+  drivelab fit --sheet sheet.toml --family client-tlc --output mine.toml   from a data sheet
 
 The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of \
 the fit, and its error tells how far the model can be trusted elsewhere.")]
@@ -44,17 +45,25 @@ pub(crate) struct Args {
     #[command(flatten)]
     setting: SettingArgs,
 
+    /// Make the drive from a maker's data sheet, a TOML file with its ratings (docs/sheets.md), and not from measurements
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["argument", "drive", "measured", "free", "csv"])]
+    sheet: Option<String>,
+
+    /// What a drive of a data sheet is built like, if the sheet does not say: a family of the catalogue, or of the sheet's folder
+    #[arg(long, value_name = "FAMILY", requires = "sheet")]
+    family: Option<String>,
+
     /// fio's JSON output, one file or several
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "jobs")]
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["jobs", "sheet"])]
     measured: Vec<PathBuf>,
 
     /// A parameter to fit, by its key; may be given several times [default: those of the medium]
     #[arg(long, value_name = "KEY")]
     free: Vec<String>,
 
-    /// The host it was measured in: a name or the path of a TOML file
-    #[arg(long, default_value = "xeon-2017")]
-    host: String,
+    /// The host it was measured in: a name or the path of a TOML file [default: linux; xeon-2017 with --sheet]
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
 
     /// The drive's state when it was measured
     #[arg(long, value_enum, default_value_t = State::Steady)]
@@ -76,14 +85,44 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// The TOML file to write
-    #[arg(long, value_name = "FILE", required_unless_present = "jobs")]
+    /// The TOML file to write; with --sheet the drive is only shown without it
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["jobs", "sheet"])]
     output: Option<PathBuf>,
+
+    /// Replace the files to write if they are there already
+    #[arg(long)]
+    force: bool,
+}
+
+impl Args {
+    fn host(&self) -> &str {
+        let otherwise = match self.sheet {
+            Some(_) => catalogue::RATING_HOST,
+            None => catalogue::TYPICAL_HOST,
+        };
+        self.host.as_deref().unwrap_or(otherwise)
+    }
+
+    /// What keeps these files from being written when all is done, nothing of `inputs` among them.
+    fn problems_of_outputs(&self, outputs: &[(&str, &Path)], inputs: &[&Path]) -> Problems {
+        let mut problems = output::problems(outputs, inputs);
+        if problems.0.is_empty() && !self.force {
+            let there = outputs.iter().filter(|(_, path)| path.is_file());
+            problems.0.extend(there.map(|(option, path)| {
+                let what = format!("{option} {}: is there already", path.display());
+                on_command_line(what, "add --force to replace it, or name another file")
+            }));
+        }
+        problems
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.jobs {
         return Ok(io::stdout().lock().write_all(STANDARD_JOBS.as_bytes())?);
+    }
+    if let Some(sheet) = &args.sheet {
+        return from_sheet(args, sheet);
     }
     let base = args.argument.as_ref().or(args.drive.as_ref());
     let (Some(base), Some(output)) = (base, &args.output) else {
@@ -95,7 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let request = Request {
         base: base.clone(),
         settings: Settings::from(&args.setting),
-        host: args.host.clone(),
+        host: args.host().to_owned(),
         state: args.state.into(),
         free: args.free.clone(),
         measured: measured(args, base, output)?,
@@ -123,15 +162,60 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
+/// The drive of a maker's data sheet.
+fn from_sheet(args: &Args, path: &str) -> Result<(), Failure> {
+    let outputs = output::asked([("--output", &args.output)]);
+    let mut problems = args.problems_of_outputs(&outputs, &[Path::new(path)]);
+    let sheet = DataSheet::open(path, args.family.as_deref());
+    let host = catalogue::host(args.host());
+    let wrong = [sheet.as_ref().err(), host.as_ref().err()];
+    let wrong = wrong.into_iter().flatten();
+    problems
+        .0
+        .extend(wrong.flat_map(|one| one.0.iter().cloned()));
+    let (sheet, host) = match (sheet, host) {
+        (Ok(sheet), Ok(host)) if problems.0.is_empty() => (sheet, host),
+        _ => return Err(problems.into()),
+    };
+    let stop = AtOnce::on_signals()?;
+    let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
+    let made = fit::from_sheet(&sheet, &host, &|runs| {
+        bar.message(format!("{runs} values tried"));
+    });
+    bar.finish();
+    let made = made?;
+    stop.results(|| {
+        if let Some(output) = &args.output {
+            write_whole(output, made.toml.as_bytes())?;
+        }
+        let mut out = io::stdout().lock();
+        writeln!(
+            out,
+            "{}",
+            report::fit::sheet(&sheet, &made, output::width())
+        )?;
+        if let Some(output) = &args.output {
+            writeln!(out, "\nThe drive is {}.", output.display())?;
+        }
+        Ok(())
+    })
+}
+
 /// What was measured, if base drive and host are there too; no file that is read is where the fit goes.
 fn measured(args: &Args, base: &str, output: &Path) -> Result<Vec<MeasuredRun>, Problems> {
     let measured = args.measured.iter().map(PathBuf::as_path);
     let inputs: Vec<&Path> = measured.chain([Path::new(base)]).collect();
     let mut outputs = vec![("--output", output)];
     outputs.extend(output::asked([("--csv", &args.csv)]));
-    let mut problems = output::problems(&outputs, &inputs);
-    let base = load(base, &Settings::from(&args.setting)).err();
-    let host = catalogue::host(&args.host).err();
+    let mut problems = args.problems_of_outputs(&outputs, &inputs);
+    let base = match load(base, &Settings::from(&args.setting)) {
+        Ok(base) if base.pool.is_some() => Some(Problems(vec![on_command_line(
+            format!("{}: a pool has no parameters of its own to fit", base.id),
+            "fit one of its drives",
+        )])),
+        base => base.err(),
+    };
+    let host = catalogue::host(args.host()).err();
     let wrong = [base, host].into_iter().flatten();
     problems.0.extend(wrong.flat_map(|one| one.0));
     let mut runs = Vec::new();

@@ -8,12 +8,18 @@
 
 mod act;
 mod bench_target;
+mod choose;
 mod drive;
 mod drives;
 mod failure;
 mod fit;
+mod life;
+mod limit;
+mod load;
+mod max;
 mod output;
 mod progress;
+mod prove;
 mod refit;
 mod replay;
 mod reproduce;
@@ -26,10 +32,12 @@ mod show;
 mod size;
 mod state;
 mod stop;
+mod verbs;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use text::problem::Problems;
 
 use failure::Failure;
 
@@ -45,6 +53,10 @@ Examples:
   drivelab replay vm.vscsi.xz p3700-1600                 a block trace
   drivelab act p4800x-375 p3700-1600                     Aerospike's certification test
   drivelab reproduce                                     published figures against the models
+  drivelab prove 'mirror(2*950pro-256)'                  power cuts and faults on a small pool
+  drivelab max p4800x-375 --slo p99=1ms                  the highest load within a limit
+  drivelab choose --all --load oltp --slo 'p99<1ms'      which drive to take
+  drivelab life 950pro-256 --writes 20MB/s               how long it lasts
   drivelab fit --jobs                                    how to make a model of your own drive
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
 
@@ -58,8 +70,12 @@ struct Cli {
 enum Verb {
     Act(act::Args),
     BenchTarget(bench_target::Args),
+    Choose(Box<choose::Args>),
     Drives(drives::Args),
     Fit(fit::Args),
+    Life(Box<life::Args>),
+    Max(Box<max::Args>),
+    Prove(prove::Args),
     #[command(display_order = 1000)]
     Refit(refit::Args),
     Replay(replay::Args),
@@ -74,8 +90,12 @@ fn run(verb: &Verb) -> Result<(), Failure> {
     match verb {
         Verb::Act(args) => act::run(args),
         Verb::BenchTarget(args) => bench_target::run(args),
+        Verb::Choose(args) => choose::run(args),
         Verb::Drives(args) => drives::run(args),
         Verb::Fit(args) => fit::run(args),
+        Verb::Life(args) => life::run(args),
+        Verb::Max(args) => max::run(args),
+        Verb::Prove(args) => prove::run(args),
         Verb::Refit(args) => refit::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Reproduce(args) => reproduce::run(args),
@@ -87,7 +107,14 @@ fn run(verb: &Verb) -> Result<(), Failure> {
 }
 
 fn main() -> ExitCode {
-    match run(&Cli::parse_from(run::separate(std::env::args_os())).verb) {
+    let arguments = run::separate(std::env::args_os());
+    let first = arguments.get(1).and_then(|first| first.to_str());
+    if let Some(problem) = first.and_then(|first| verbs::unknown(&Cli::command(), first)) {
+        return Failure::BadInput(Problems(vec![problem])).report();
+    }
+    let matches = verbs::grouped(Cli::command()).get_matches_from(arguments);
+    let parsed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match run(&parsed.verb) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

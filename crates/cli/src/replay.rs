@@ -88,7 +88,7 @@ pub(crate) struct Args {
     threads: Option<u16>,
 
     /// The host the drives are in: a name or the path of a TOML file
-    #[arg(long, default_value = "xeon-2017")]
+    #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
 
     /// The drives' state at the start

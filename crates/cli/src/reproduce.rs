@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use report::csv;
 use study::ledger::support::Supports;
-use study::ledger::{self, LedgerFile, Reproduction, SOURCES, Selection, Summary};
+use study::ledger::{
+    self, COLLECTIONS, LedgerFile, Reproduction, SOURCES, Selection, Summary, is_source,
+};
 use text::problem::{Place, Problem, Problems};
 
 use crate::failure::Failure;
@@ -20,6 +22,7 @@ use crate::stop::AtOnce;
 Examples:
   drivelab reproduce                                  every source, in minutes
   drivelab reproduce S4                               one source
+  drivelab reproduce P                                what others measured of syncs, pools, disks
   drivelab reproduce --row S0-073 --row S0-086        some rows
   drivelab reproduce --ledger mine.toml               rows of your own (see docs/ledger.md)
   drivelab reproduce --csv rows.csv --html reproduction.html
@@ -121,15 +124,19 @@ fn unwritable(args: &Args) -> Problems {
 
 fn selection(args: &Args) -> Result<Selection, Problems> {
     let known = SOURCES.map(|(source, _)| source);
-    let unknown = args
-        .sources
-        .iter()
-        .filter(|source| !known.contains(&source.as_str()));
+    let unknown = args.sources.iter().filter(|source| !is_source(source));
+    let collections = COLLECTIONS.each_ref();
+    let collections =
+        collections.map(|one| format!("{} stands for those of {}", one.prefix, one.what));
     let problems = unknown.map(|source| Problem {
         origin: "command line".into(),
         place: Place::Whole,
         what: format!("there is no source `{source}`"),
-        help: Some(format!("the sources are {}", known.join(", "))),
+        help: Some(format!(
+            "the sources are {}; {}",
+            known.join(", "),
+            collections.join(", ")
+        )),
     });
     Problems(problems.collect()).or(Selection {
         sources: args.sources.clone(),

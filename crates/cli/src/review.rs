@@ -30,6 +30,8 @@ Examples:
   drivelab review p4800x-375 p3700-1600 --job database.fio --only-jobs
   drivelab review p4800x-375 p3700-1600 --suite full --seed 7
   drivelab review optane-memory-16 950pro-256 --suite virten-2017
+  drivelab review s2-slog 'mirror(2*p4800x-375)' --suite slog
+  drivelab review group --suite hcibench --jobs-out jobs
   drivelab review p4800x-375 p4800x-750 --power-limit 12W --uptime 10min
 
 Writes review.html, one file that needs nothing else; review.json with the same data; and review.csv, \
@@ -56,7 +58,8 @@ pub(crate) struct Args {
     only_jobs: bool,
 
     /// quick takes minutes for three drives; full takes longer and has percentiles to 99.999 at 4 KiB; anandtech-2017,
-    /// virten-2017 and perftest are the tests of published articles
+    /// virten-2017 and perftest are the tests of published articles; slog (synchronous writes), hcibench (a write buffer)
+    /// and cache-warmup (a cache from cold) are for pools
     #[arg(long, default_value = "quick", value_parser = Suite::ALL.map(Suite::name))]
     suite: String,
 
@@ -64,8 +67,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
     ios: Option<u64>,
 
-    /// The host the drives are in: a name or the path of a TOML file [default: xeon-2017; esxi-nuc with virten-2017,
-    /// freebsd-perftest with perftest]
+    /// The host the drives are in: a name or the path of a TOML file [default: linux; xeon-2017 with anandtech-2017 and
+    /// the suites of pools, esxi-nuc with virten-2017, freebsd-perftest with perftest]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
 
@@ -76,6 +79,10 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     seed: SeedArg,
+
+    /// Also write each job that ran, as fio reads it, into a new folder
+    #[arg(long, value_name = "FOLDER")]
+    jobs_out: Option<PathBuf>,
 
     /// The page to write; its data go beside it, with the endings .json and .csv
     #[arg(long, short, default_value = "review.html", value_name = "FILE")]
@@ -114,6 +121,9 @@ fn write(args: &Args, review: &Review) -> Result<(), Failure> {
     write_whole(&args.output, page::html(review).as_bytes())?;
     write_whole(&data, review.to_json().as_bytes())?;
     write_whole(&lines, csv::review(review).as_bytes())?;
+    if let Some(folder) = &args.jobs_out {
+        write_jobs(folder, review)?;
+    }
     let width = output::width();
     let mut out = io::stdout().lock();
     writeln!(out, "{}", summary::table(review, width))?;
@@ -127,6 +137,25 @@ fn write(args: &Args, review: &Review) -> Result<(), Failure> {
         data.display(),
         lines.display()
     )?;
+    Ok(())
+}
+
+/// A file for each job that ran: `DRIVE/CHAPTER/NAME.fio`.
+fn write_jobs(folder: &Path, review: &Review) -> Result<(), Failure> {
+    // A pool is named by what it is made of, which is no name of a file.
+    let plain = |name: &str| name.replace(|it: char| !it.is_alphanumeric() && it != '-', "-");
+    for point in review.chapters.iter().flat_map(|it| &it.points) {
+        for (drive, result) in review.drives.iter().zip(&point.results) {
+            let Some(result) = result else { continue };
+            let (chapter, name) = point.name.split_once('/').unwrap_or(("", &point.name));
+            let file = folder.join(plain(&drive.id)).join(plain(chapter));
+            let file = file.join(format!("{}.fio", plain(name)));
+            if let Some(folder) = file.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            write_whole(&file, result.job.as_bytes())?;
+        }
+    }
     Ok(())
 }
 
@@ -161,6 +190,11 @@ fn read(args: &Args) -> Result<Request, Problems> {
         let help = "--job FILE or --trace FILE";
         problems.0.push(on_command_line(what, help));
     }
+    if let Some(folder) = args.jobs_out.as_deref().filter(|it| it.exists()) {
+        let what = format!("--jobs-out {}: is there already", folder.display());
+        let help = "name a folder that is not";
+        problems.0.push(on_command_line(what, help));
+    }
     problems.0.extend(unwritable(args).0);
     let mut seen = BTreeSet::new();
     for drive in &drives {
@@ -189,7 +223,7 @@ fn read(args: &Args) -> Result<Request, Problems> {
     }
 }
 
-fn job_file(path: &Path, processors: u32) -> Result<Yours, Problems> {
+pub(crate) fn job_file(path: &Path, processors: u32) -> Result<Yours, Problems> {
     let origin = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
@@ -209,7 +243,7 @@ fn job_file(path: &Path, processors: u32) -> Result<Yours, Problems> {
     })
 }
 
-fn trace_file(path: &Path) -> Result<Yours, Problems> {
+pub(crate) fn trace_file(path: &Path) -> Result<Yours, Problems> {
     let trace = trace::read(path, &trace::Options::default())?;
     Ok(Yours {
         source: path.display().to_string(),

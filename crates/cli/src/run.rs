@@ -12,12 +12,13 @@ use std::sync::Once;
 use clap::{CommandFactory, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use catalogue::{DriveSheet, HostSheet};
+use catalogue::{DriveSheet, HostSheet, Settings};
 use lab::{Lab, Machine, Outcome, Scenario, Work};
 use model::Span;
 use report::csv;
 use report::fio::{Formats, Report, print, print_drives};
 use text::problem::{Problem, Problems, nearest};
+use text::quantity::quantity;
 use workload::fio::{JobSet, Surroundings, option_names, read_overridden, takes_value};
 use workload::job::{Job, Mix};
 use workload::replay::read_iologs;
@@ -43,6 +44,9 @@ Examples:
   drivelab run job.fio p4800x-375 --output-format=json+ --output=result.json
   drivelab run job.fio p4800x-375 --csv result.csv
   drivelab run job.fio p4800x-375 p3700-1600 --runtime=5
+  drivelab run job.fio 'mirror(2*p4801x-100)'
+  drivelab run job.fio s2-slog --volume optavar
+  drivelab run job.fio group --over-time pressure.csv --every 100ms
   drivelab run job.fio 9100max-2400 --state fresh --host xeon-2017 --seed 7
   drivelab run job.fio p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min")]
 pub(crate) struct Args {
@@ -51,8 +55,11 @@ pub(crate) struct Args {
     arguments: Vec<PathBuf>,
     #[command(flatten)]
     drives: DriveArgs,
+    /// Only this volume of a pool; without it the volumes lie one after the other
+    #[arg(long, value_name = "NAME")]
+    volume: Option<String>,
     /// The host the drives are in: a name or the path of a TOML file
-    #[arg(long, default_value = "xeon-2017")]
+    #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
     /// The drives' state at the start
     #[arg(long, value_enum, default_value_t = State::Steady)]
@@ -68,6 +75,12 @@ pub(crate) struct Args {
     /// Also write a CSV file: a line for each drive, job and direction
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Also write a CSV file of the run over time: I/Os, and what drives and tiers say of themselves
+    #[arg(long, value_name = "FILE")]
+    over_time: Option<PathBuf>,
+    /// Length of its intervals: a whole part of a second
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = part_of_a_second)]
+    every: Span,
     /// Run only this section of the job files (with the global ones); may be given several times
     #[arg(long, value_name = "NAME")]
     section: Vec<String>,
@@ -112,6 +125,18 @@ struct Ignored {
     terse_version: Option<String>,
     #[arg(long, hide = true)]
     debug: Option<String>,
+}
+
+/// A criterion of steadiness looks at whole seconds.
+fn part_of_a_second(text: &str) -> Result<Span, String> {
+    const SECOND: u64 = 1_000_000_000;
+    let span = quantity::<Span>(text)?;
+    match span >= Span::from_us(100) && SECOND.is_multiple_of(span.ns()) {
+        true => Ok(span),
+        false => Err(String::from(
+            "not a whole part of a second from 100us on: write 500ms, 100ms, 10ms or the like",
+        )),
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -220,7 +245,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         work: Work::Jobs(set.jobs.clone()),
         seed: args.seed.seed,
         warm_seed: None,
-        series_every: Span::from_ms(500),
+        series_every: args.every,
     };
     let scenarios: Vec<Scenario> = drives.iter().map(scenario).collect();
     let bar = progress(args.eta);
@@ -273,13 +298,23 @@ fn show(
             ));
         }
     }
-    let reports = done.iter().map(|(drive, outcome)| Report {
-        jobs: &set.jobs,
-        globals: &set.globals,
-        outcome,
-        drive: &drive.id,
-        series_every: Span::from_ms(500),
-    });
+    let names = |drive: &DriveSheet| -> Vec<String> {
+        let members = drive.named_members().into_iter();
+        let of_pool = members.filter(|_| drive.pool.is_some());
+        of_pool.map(|(name, _)| name.to_owned()).collect()
+    };
+    let members: Vec<Vec<String>> = done.iter().map(|(drive, _)| names(drive)).collect();
+    let reports = done
+        .iter()
+        .zip(&members)
+        .map(|((drive, outcome), members)| Report {
+            members,
+            jobs: &set.jobs,
+            globals: &set.globals,
+            outcome,
+            drive: &drive.id,
+            series_every: args.every,
+        });
     let reports: Vec<Report> = reports.collect();
     let text = match &reports[..] {
         [one] if !several => print(one, args.output_format),
@@ -288,17 +323,20 @@ fn show(
             print_drives(reports, args.output_format, width)
         }
     };
+    let runs = done.iter().map(|(drive, outcome)| csv::Run {
+        drive: &drive.id,
+        host: &host.id,
+        state: args.state.into(),
+        seed: args.seed.seed,
+        jobs: &set.jobs,
+        outcome,
+    });
+    let runs: Vec<csv::Run> = runs.collect();
     if let Some(path) = &args.csv {
-        let runs = done.iter().map(|(drive, outcome)| csv::Run {
-            drive: &drive.id,
-            host: &host.id,
-            state: args.state.into(),
-            seed: args.seed.seed,
-            jobs: &set.jobs,
-            outcome,
-        });
-        let runs: Vec<csv::Run> = runs.collect();
         write_whole(path, csv::run(&runs).as_bytes())?;
+    }
+    if let Some(path) = &args.over_time {
+        write_whole(path, csv::over_time(&runs).as_bytes())?;
     }
     match &args.output {
         Some(path) => write_whole(path, text.as_bytes()),
@@ -311,7 +349,13 @@ fn inputs(args: &Args) -> Result<(Vec<DriveSheet>, HostSheet, JobSet), Problems>
     let mut wrong = Problems::default();
     let arguments = sort(&args.arguments, "a job file", &mut wrong);
     let all_known = wrong.0.is_empty();
-    let drives = args.drives.read(&arguments.drives, &mut wrong);
+    let settings = Settings {
+        volume: args.volume.clone(),
+        ..args.drives.settings()
+    };
+    let drives = args
+        .drives
+        .read_as(&arguments.drives, &settings, &mut wrong);
     let host = catalogue::host(&args.host);
     let cores = host.as_ref().map_or(1, |host| host.config.cores);
     let set = match all_known {
@@ -320,7 +364,11 @@ fn inputs(args: &Args) -> Result<(Vec<DriveSheet>, HostSheet, JobSet), Problems>
         false => Err(Problems::default()),
     };
     let set = set.and_then(|mut set| read_iologs(&mut set.jobs).map(|()| set));
-    let outputs = output::asked([("--output", &args.output), ("--csv", &args.csv)]);
+    let outputs = output::asked([
+        ("--output", &args.output),
+        ("--csv", &args.csv),
+        ("--over-time", &args.over_time),
+    ]);
     let files: Vec<&Path> = arguments.files.iter().map(PathBuf::as_path).collect();
     match (host, set) {
         (Ok(host), Ok(set)) if wrong.0.is_empty() => {

@@ -36,6 +36,8 @@ Examples:
   drivelab serve p4800x-375 --nbd 127.0.0.1:10809 --size 8G
   drivelab serve p4800x-375 --nbd unix:p4800x.sock --store disk.img
   drivelab serve p4800x-375 950pro-256 --nbd unix:both.sock --size 8G      two exports
+  drivelab serve optane-mirror --nbd unix:m.sock --store folder --control c.sock
+  echo 'nda.0: dies' | socat - unix:c.sock                                  a member of the pool
   drivelab serve p4800x-375 --vhost-user disk.sock --size 8G                the disk of a QEMU guest
   drivelab serve p4800x-375 --nvme-tcp 127.0.0.1:4420 --size 8G --power-limit 10W --lba-format 4096
   drivelab serve p4800x-375 --nbd unix:fast.sock --size 8G --speed 0       as fast as it can
@@ -59,7 +61,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     listen: Listen,
 
-    /// Where the data is kept: `memory`, or a file for each drive in order (created if it does not exist)
+    /// Where the data is kept: `memory`, or a file for each drive in order (created if it does not exist); for a pool of
+    /// mirrors, stripes and concats a folder, with a file for each member
     #[arg(long, value_name = "FILE", default_value = "memory")]
     store: Vec<String>,
 
@@ -136,7 +139,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // Kept until the end: their files are then removed.
     let _files = listen_at_all(&asked, sockets, &mut server)?;
     let faults = asked.faults.into_iter();
-    server.plan(faults.map(|one| (one.at, one.drive, one.fault)).collect());
+    server.plan(faults.map(|one| (one.at, one.target, one.fault)).collect());
     if io::stderr().is_terminal() {
         let mut watch = watch::Watch::new(screen.clone());
         let every = Span::from_ms(1_000);
@@ -178,6 +181,15 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
                 .suffer(Time::ZERO, &Fault::Wear(percent))
                 .map_err(|what| Problems::whole("--percentage-used", what))?;
         }
+        for line in drive.findings() {
+            eprintln!("{}: {line}", drive.name());
+        }
+        if drive.sheet().pool.is_some() && !drive.is_by_member() {
+            eprintln!(
+                "{}: its data are kept as one drive's, for it has tiers other than mirrors, stripes and concats: its members cannot fail alone",
+                drive.name()
+            );
+        }
         if let (true, Some(file)) = (drive.read_only(), drive.store_file()) {
             let (name, file) = (drive.name(), file.display());
             eprintln!(
@@ -202,15 +214,26 @@ fn check_faults(args: &Args, asked: &Asked, drives: &mut [Served]) -> Result<(),
     let script = args.fault.iter().map(|path| path.display().to_string());
     let script = script.collect::<String>();
     for AskedFault {
-        line, drive, fault, ..
+        line,
+        target,
+        fault,
+        ..
     } in &asked.faults
     {
-        let drive = &mut drives[*drive];
-        if let Err(why) = drive.could_suffer(fault) {
+        let drive = &mut drives[target.drive];
+        let could = match target.member {
+            None => drive.could_suffer(fault),
+            Some(member) => drive.member_could_suffer(member, fault),
+        };
+        if let Err(why) = could {
+            let name = match target.member {
+                None => drive.name(),
+                Some(member) => drive.members()[usize::from(member)],
+            };
             problems.0.push(Problem {
                 origin: script.clone(),
                 place: Place::Line(*line),
-                what: format!("{}: `{fault}`: {why}", drive.name()),
+                what: format!("{name}: `{fault}`: {why}"),
                 help: None,
             });
         }

@@ -35,6 +35,7 @@ impl From<&SettingArgs> for Settings {
             lba_format: args.lba_format,
             percentage_used: args.percentage_used,
             uptime: args.uptime,
+            volume: None,
         }
     }
 }

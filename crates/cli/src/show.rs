@@ -15,10 +15,12 @@ use crate::failure::Failure;
 Examples:
   drivelab show p4800x-375
   drivelab show ./my-drive.toml        a drive of your own, by its path
+  drivelab show s2-slog                a pool: its tiers, its promise, its drives
+  drivelab show 'mirror(2*p4801x-100)'
   drivelab show p4800x-375 --set xpoint.power.limit=12W
   drivelab show p3700-1600 --json | jq -r '.drives[0].figures[] | [.key, .value, .kind] | @tsv'")]
 pub(crate) struct Args {
-    /// Names of drives (see `drivelab drives`) or paths of drives' TOML files
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 

@@ -66,7 +66,26 @@ const LOADS: &[Load] = &[
         read_percent: 70,
         aim: "",
     },
+    Load {
+        name: "exos-x18 random read",
+        drive: "exos-x18-16tb",
+        state: Precondition::Fresh,
+        mix: Mix::Read,
+        read_percent: 100,
+        aim: "2.0 M at QD1, 0.5 M at QD32",
+    },
+    Load {
+        name: "exos-x18 random write",
+        drive: "exos-x18-16tb",
+        state: Precondition::Fresh,
+        mix: Mix::Write,
+        read_percent: 0,
+        aim: "",
+    },
 ];
+
+/// How many are in flight; 32 is what a SATA disk takes.
+const DEPTHS: [u32; 4] = [1, 16, 32, 256];
 
 fn main() {
     let mut arguments = std::env::args().skip(1).filter(|arg| !arg.starts_with('-'));
@@ -83,7 +102,7 @@ fn main() {
         "4 KiB, one thread", "M I/O per s", "ns per I/O"
     );
     for load in LOADS {
-        for depth in [1, 16, 256] {
+        for depth in DEPTHS {
             let name = format!("{} QD{depth}", load.name);
             if wanted(&name) {
                 measure(&name, load, depth, ios);

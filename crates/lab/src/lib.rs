@@ -6,9 +6,11 @@
 
 pub mod act;
 mod bench;
+mod gauges;
 mod lab;
 mod large_pages;
 mod machine;
+mod member;
 mod outcome;
 mod play;
 mod progress;
@@ -16,8 +18,10 @@ mod scenario;
 mod work;
 
 pub use bench::Bench;
+pub use gauges::OverTime;
 pub use lab::{Lab, StandIn};
 pub use machine::Machine;
+pub use member::Member;
 pub use outcome::{Of, Outcome, Replayed};
 pub use progress::{GoOn, in_parallel, to_the_end};
 pub use scenario::{Key, Scenario, TraceReplay, Work};

@@ -51,12 +51,19 @@ fn problems_of(drive: &DriveConfig) -> Vec<String> {
         DriveConfig::Ram(_) => Vec::new(),
         DriveConfig::XPoint(config) => config.problems(),
         DriveConfig::Nand(config) => config.check().err().unwrap_or_default(),
+        DriveConfig::Hdd(config) => config.problems(),
         DriveConfig::Raid0(config) => {
             let mut problems: Vec<String> = config.members.iter().flat_map(problems_of).collect();
             if config.members.is_empty() || config.stripe == 0 || !config.stripe.is_multiple_of(512)
             {
                 problems.push("a RAID-0 has members, and a stripe of whole sectors".into());
             }
+            problems
+        }
+        DriveConfig::Pool(config) => {
+            let members = config.members.iter();
+            let mut problems: Vec<String> = members.flat_map(|it| problems_of(&it.drive)).collect();
+            problems.extend(config.problems());
             problems
         }
     }

@@ -4,6 +4,8 @@ use model::{Gauge, Span, Time};
 use statistics::{Histogram, ThreadOutcome};
 
 use crate::act::tested::Tested;
+use crate::gauges::OverTime;
+use crate::member::Member;
 
 /// What came out of a scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +16,11 @@ pub struct Outcome {
     pub end: Time,
     /// Cumulative gauges: growth over the counted part of the run. Levels: at its end.
     pub gauges: Vec<(Gauge, f64)>,
+    /// The same, by member of a pool; of a drive it is empty. What members were asked is [`Gauge::BackBytesRead`] and
+    /// [`Gauge::BackBytesWritten`].
+    pub members: Vec<Vec<(Gauge, f64)>>,
+    /// Gauges over time, from the beginning of the run on, if it has series ([`crate::Scenario::series_every`]).
+    pub over_time: OverTime,
     /// Length of the counted part of the run.
     pub counted: Span,
     /// Whether it was stopped before its end ([`crate::GoOn`]).
@@ -55,6 +62,12 @@ impl Outcome {
             .iter()
             .find(|(name, _)| *name == gauge)
             .map(|&(_, value)| value)
+    }
+
+    /// What each member of a pool did; of a drive it is empty.
+    pub fn members(&self) -> Vec<Member> {
+        let members = self.members.iter();
+        members.map(|it| Member::of(it, self.counted)).collect()
     }
 
     /// What only a replayed trace has; `None` for other work.

@@ -1,12 +1,13 @@
 //! From a device and a workload to what came out: the one set-up of every kind of work.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use model::engine::{self, Workload};
+use model::engine::Workload;
 use model::host::{Engine, HostConfig, HostPath, ThreadConfig};
-use model::{Device, Gauge, Gauges, Span, Time};
+use model::{Device, Gauge, Span, Time};
 use text::problem::Problems;
+
+use crate::gauges::{OverTime, Sampler, by_member, growth, read_gauges};
 
 /// Virtual time between two reports of progress.
 const SLICE: Span = Span::from_ms(20);
@@ -27,6 +28,16 @@ pub(crate) fn on_cores(
         .collect()
 }
 
+/// What a workload runs in.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) host: &'a HostConfig,
+    /// From which its I/Os come.
+    pub(crate) threads: &'a [ThreadConfig],
+    pub(crate) seed: u64,
+    /// How often gauges are read; zero for at the ends only.
+    pub(crate) gauges_every: Span,
+}
+
 /// A workload that has run to its end.
 #[derive(Debug)]
 pub(crate) struct Played<W> {
@@ -35,30 +46,34 @@ pub(crate) struct Played<W> {
     pub(crate) end: Time,
     /// Over the part from `count_from` on.
     pub(crate) gauges: Vec<(Gauge, f64)>,
+    /// The same, by member of a pool; of what is none it is empty.
+    pub(crate) members: Vec<Vec<(Gauge, f64)>>,
+    /// Over time, from the beginning on.
+    pub(crate) over_time: OverTime,
     /// By thread: CPU time in user and system mode.
     pub(crate) cpu: Vec<[Span; 2]>,
     /// Whether it was stopped before.
     pub(crate) stopped: bool,
 }
 
-/// Runs a workload, whose I/Os come from these threads of the host, to its end, or until `look`, which is called now and
-/// then, breaks it off. Counted is from `count_from` on.
+/// Runs a workload to its end, or until `look`, which is called now and then, breaks it off. Counted is from `count_from` on.
 ///
 /// # Errors
 /// The run stalls: a defect of the program.
 pub(crate) fn play<D: Device, W: Workload>(
     device: D,
-    (host, threads, seed): (&HostConfig, &[ThreadConfig], u64),
+    around: &Surroundings<'_>,
     mut workload: W,
     count_from: Time,
     look: &dyn Fn(&W, Time) -> ControlFlow<()>,
 ) -> Result<Played<W>, Problems> {
-    let mut host = HostPath::new(host.clone(), threads, seed, device);
+    let mut host = HostPath::new(around.host.clone(), around.threads, around.seed, device);
     let (mut now, mut until) = (Time::ZERO, Time::ZERO);
+    let mut sampler = Sampler::new(around.gauges_every, &host);
     // What is not counted is gone through in slices too, so that it can be broken off.
     let mut stopped = loop {
         until = (until + SLICE).min(count_from);
-        now = engine::run(&mut host, &mut workload, now, until);
+        now = sampler.run(&mut host, &mut workload, now, until);
         let stopped = look(&workload, now).is_break();
         if stopped || until == count_from {
             break stopped;
@@ -72,48 +87,19 @@ pub(crate) fn play<D: Device, W: Workload>(
             return Err(Problems::defect("simulate", what));
         }
         until = next.max(until + SLICE);
-        now = engine::run(&mut host, &mut workload, now, until);
+        now = sampler.run(&mut host, &mut workload, now, until);
         stopped = look(&workload, now).is_break();
     }
     let after = read_gauges(&host, now);
     Ok(Played {
         workload,
         end: now,
-        gauges: growth(&before, after),
-        cpu: (0..threads.len()).map(|index| host.cpu(index)).collect(),
+        members: by_member(&before, &after),
+        gauges: growth(before.whole(), after.whole()),
+        over_time: sampler.end(&after),
+        cpu: (0..around.threads.len())
+            .map(|index| host.cpu(index))
+            .collect(),
         stopped,
     })
-}
-
-/// Sums and means of what devices report, in order of [`Gauge`].
-#[derive(Default)]
-struct Readings(BTreeMap<Gauge, (f64, u32)>);
-
-impl Gauges for Readings {
-    fn gauge(&mut self, gauge: Gauge, value: f64) {
-        let entry = self.0.entry(gauge).or_default();
-        entry.0 += value;
-        entry.1 += 1;
-    }
-}
-
-fn read_gauges<D: Device>(device: &D, now: Time) -> Readings {
-    let mut readings = Readings::default();
-    device.inspect(now, &mut readings);
-    readings
-}
-
-fn growth(before: &Readings, after: Readings) -> Vec<(Gauge, f64)> {
-    after
-        .0
-        .into_iter()
-        .map(|(gauge, (sum, count))| {
-            let value = match gauge {
-                _ if gauge.cumulative() => sum - before.0.get(&gauge).map_or(0.0, |&(sum, _)| sum),
-                Gauge::PercentageUsed | Gauge::FreeShare => sum / f64::from(count),
-                _ => sum,
-            };
-            (gauge, value)
-        })
-        .collect()
 }

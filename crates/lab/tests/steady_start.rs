@@ -1,6 +1,8 @@
 //! A drive that is said to be in its steady state is in it from the first I/O on: as many random writes a second, and
 //! such a tail, as ten times later.
 
+mod sample;
+
 use lab::{Lab, Machine, Measured, Scenario, to_the_end};
 use model::Span;
 use model::host::HostConfig;
@@ -40,7 +42,7 @@ fn millis(written: &Measured, percent: f64) -> f64 {
 
 #[test]
 fn the_first_second_of_a_steady_drive_is_as_its_tenth() {
-    let names = catalogue::drive_names();
+    let names = sample::drives();
     let drives: Vec<_> = names
         .iter()
         .map(|name| (*name, catalogue::drive(name).expect("built in").config))

@@ -182,7 +182,8 @@ fn large_reads_level_off_and_the_largest_command_bends_the_curve() {
         speed[4] / speed[3] < 1.2,
         "S4-105: more moderate growth beyond 128 KiB"
     );
-    between(speed[4], 2.2e9..=2.5e9, "S4-009");
+    // The rating, and at most a seventh more, as the ledger has it.
+    between(speed[4], 2.4e9..=2.76e9, "S4-009");
     let unaligned = sizes.map(|bytes| at_size(P4800X, Mix::Read, bytes, 512));
     for (aligned, unaligned) in speed.iter().zip(unaligned) {
         between(
@@ -206,7 +207,8 @@ fn unaligned_large_writes_hit_a_limit_near_1300_megabytes_a_second() {
 #[test]
 fn sequential_128k_saturates_at_depth_2() {
     for (mix, range, row) in [
-        (Mix::Read, 2.4e9..=2.5e9, "S4-123, S4-124"),
+        // S4-123 has 2.4 to 2.5 GB/s, of 10^9 or 2^30 bytes; strangers measured 2.70 of 10^9 (M0207), which sets it.
+        (Mix::Read, 2.4e9..=2.7e9, "S4-124, M0207"),
         (Mix::Write, 2.0e9..=2.3e9, "S4-128, S4-129"),
     ] {
         let at = |depth| {

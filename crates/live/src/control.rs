@@ -5,12 +5,12 @@
 
 use std::fmt::Write as _;
 
-use crate::faults::{Planned, SYNTAX};
+use crate::faults::{Planned, SYNTAX, Target, Whole};
 use crate::metrics;
 use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Port, Socket};
 use crate::protocol::{Clients, Places, Protocol, Service};
-use crate::served::Reply;
+use crate::served::{Reply, Served};
 use crate::stream::{Connection, Stream};
 
 /// Longest line.
@@ -88,7 +88,7 @@ fn obey(line: &str, port: &mut Port<'_>) -> Result<String, String> {
         "" => return Ok(String::new()),
         "status" => return Ok(metrics::text(port)),
         "help" => {
-            let mut text = String::from("status\nsave\n[DRIVE:] followed by one of:\n");
+            let mut text = String::from("status\nsave\n[DRIVE:] or MEMBER: followed by one of:\n");
             for fault in SYNTAX {
                 // Writing to a string does not fail.
                 let _ = writeln!(text, "  {fault}");
@@ -108,18 +108,16 @@ fn obey(line: &str, port: &mut Port<'_>) -> Result<String, String> {
     if planned.at.is_some() {
         return Err("`at` is for scripts: here it happens at once".into());
     }
-    let index = index_of(&planned, port)?;
-    let remark = port.drive(index).remark(&planned.fault);
-    port.fault(index, planned.fault)?;
+    let drives: Vec<Whole> = (0..port.drives()).map(|it| whole(port.drive(it))).collect();
+    let target = Target::named(planned.drive.as_deref(), &drives)?;
+    let remark = port.drive(target.drive).remark(&planned.fault);
+    port.fault(target, planned.fault)?;
     Ok(remark.into())
 }
 
-/// The drive that is meant.
-fn index_of(planned: &Planned, port: &mut Port<'_>) -> Result<usize, String> {
-    let Some(name) = &planned.drive else {
-        return Ok(0);
-    };
-    (0..port.drives())
-        .find(|&index| port.drive(index).name() == name)
-        .ok_or_else(|| format!("there is no drive `{name}`"))
+fn whole(drive: &Served) -> Whole {
+    Whole {
+        name: drive.name().to_owned(),
+        members: drive.members().iter().map(ToString::to_string).collect(),
+    }
 }

@@ -13,7 +13,7 @@ use crate::lateness::Lateness;
 use crate::limits::Limits;
 use crate::outbox::Outbox;
 use crate::port::{Bell, Ending, Endpoint, Load, Port, Ready};
-use crate::served::Served;
+use crate::served::{Reply, Served};
 use crate::stream::Connection;
 
 /// A connection, the drives it talks to, and nothing else.
@@ -50,21 +50,14 @@ impl<C: Connection> Offline<C> {
     /// The end of the connection; what it had to say before is lost.
     pub fn send(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Ending> {
         self.left.extend_from_slice(bytes);
-        let mut replies = Vec::new();
         loop {
             let input = std::mem::take(&mut self.left);
             let used = self.with(|connection, out, port| connection.input(&input, out, port))?;
             self.left.extend_from_slice(&input[used..]);
-            for drive in &mut self.drives {
-                drive.complete_all(&mut replies);
-            }
-            if replies.is_empty() {
+            if !self.replies(|offline, reply| {
+                offline.with(|connection, out, port| connection.reply(reply, out, port))
+            })? {
                 break;
-            }
-            for reply in replies.drain(..) {
-                self.load.commands -= 1;
-                self.load.bytes -= u64::from(reply.bytes);
-                self.with(|connection, out, port| connection.reply(&reply, out, port))?;
             }
         }
         for bell in std::mem::take(&mut self.bells) {
@@ -116,18 +109,11 @@ impl Offline<Box<dyn Endpoint>> {
             self.with(|endpoint, _, port| endpoint.ready(ready, port))?;
         }
         self.with(|endpoint, _, port| endpoint.poll(port))?;
-        let mut replies = Vec::new();
         loop {
-            for drive in &mut self.drives {
-                drive.complete_all(&mut replies);
-            }
-            if replies.is_empty() {
+            if !self.replies(|offline, reply| {
+                offline.with(|endpoint, _, port| endpoint.reply(reply, port))
+            })? {
                 return Ok(());
-            }
-            for reply in replies.drain(..) {
-                self.load.commands -= 1;
-                self.load.bytes -= u64::from(reply.bytes);
-                self.with(|endpoint, _, port| endpoint.reply(&reply, port))?;
             }
             self.with(|endpoint, _, port| endpoint.flush(port))?;
         }
@@ -150,6 +136,28 @@ impl<C> Offline<C> {
             bells: Vec::new(),
             scratch: Vec::new(),
         })
+    }
+
+    /// Lets all commands complete and hands their replies over; whether there were any.
+    fn replies(
+        &mut self,
+        mut reply_to: impl FnMut(&mut Offline<C>, &Reply) -> Result<(), Ending>,
+    ) -> Result<bool, Ending> {
+        let mut replies = Vec::new();
+        let mut any = false;
+        for index in 0..self.drives.len() {
+            self.drives[index].complete_all(&mut replies);
+            any |= !replies.is_empty();
+            for reply in replies.drain(..) {
+                self.load.commands -= 1;
+                self.load.bytes -= u64::from(reply.bytes);
+                self.drives[index].hand_over(&reply);
+                let done = reply_to(self, &reply);
+                self.drives[index].take_back(&reply);
+                done?;
+            }
+        }
+        Ok(any)
     }
 
     /// From now on the model's time goes on with the wall's, this many times as fast; commands complete at once all the

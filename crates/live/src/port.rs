@@ -11,7 +11,7 @@ use model::Time;
 use rustix::event::epoll;
 
 use crate::clock::{Clock, Wall};
-use crate::faults::Fault;
+use crate::faults::{Fault, Target};
 use crate::lateness::Lateness;
 use crate::limits::Limits;
 use crate::served::{Reply, Request, Served};
@@ -231,7 +231,7 @@ impl Load {
 pub(crate) enum Bell {
     Ring(u32),
     Notice(usize, Notice),
-    Fault(usize, Fault),
+    Fault(Target, Fault),
 }
 
 /// An endpoint's way to the drives and the event loop.
@@ -315,6 +315,17 @@ impl Port<'_> {
     /// A command that is out of range or that the drive cannot take gets a reply that says so.
     #[inline]
     pub fn submit(&mut self, drive: usize, request: Request) {
+        self.submit_with(drive, request, &mut |_| true);
+    }
+
+    /// The same, with the data of a write for whoever has to have them now ([`Served::submit_with`]).
+    #[inline]
+    pub fn submit_with(
+        &mut self,
+        drive: usize,
+        request: Request,
+        fill: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) {
         self.load.commands += 1;
         self.load.bytes += u64::from(request.bytes);
         let token = u64::from(self.me) << 32 | u64::from(request.tag);
@@ -324,7 +335,7 @@ impl Port<'_> {
         } else {
             self.clock.arrival(self.wall)
         };
-        drive.submit(now, token, &request);
+        drive.submit_with(now, token, &request, fill);
     }
 
     /// How late replies have been, for those who show it.
@@ -351,19 +362,22 @@ impl Port<'_> {
         self.bells.push(Bell::Notice(drive, notice));
     }
 
-    /// Lets a fault happen to the drive of this index, after this endpoint has returned; all endpoints are told.
+    /// Lets a fault happen, those that end connections after this endpoint has returned; all endpoints are told.
     ///
     /// # Errors
-    /// Why the drive cannot have it.
-    pub fn fault(&mut self, drive: usize, fault: Fault) -> Result<(), String> {
-        match fault {
-            Fault::Drop | Fault::PowerCut => self.bells.push(Bell::Fault(drive, fault)),
-            _ => {
-                let now = self.model_time(drive);
-                self.drives[drive].suffer(now, &fault)?;
-                self.notify(drive, Notice::Health);
+    /// Why the drive or member cannot have it.
+    pub fn fault(&mut self, target: Target, fault: Fault) -> Result<(), String> {
+        let drive = target.drive;
+        let now = self.model_time(drive);
+        match (target.member, fault) {
+            (None, Fault::Drop | Fault::PowerCut) => {
+                self.bells.push(Bell::Fault(target, fault));
+                return Ok(());
             }
+            (None, fault) => self.drives[drive].suffer(now, &fault)?,
+            (Some(member), fault) => self.drives[drive].member_suffers(now, member, &fault)?,
         }
+        self.notify(drive, Notice::Health);
         Ok(())
     }
 

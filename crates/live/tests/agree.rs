@@ -5,7 +5,7 @@ use model::media::{Drive, MediumDrive, Precondition};
 use model::{Command, Completion, Device, Op, Span, Stream, Time};
 
 use live::Setup;
-use live::served::{Recording, Request, Served};
+use live::served::{Recording, Reply, Request, Served};
 
 /// A drive of the catalogue with 64 MiB in memory.
 fn served(id: &str) -> Served {
@@ -64,6 +64,38 @@ impl Workload for Again {
     }
 }
 
+/// A block that says which it is, and whose write it was.
+fn stamp(block: u64, tag: u32, data: &mut [u8]) {
+    data.fill(0);
+    data[..8].copy_from_slice(&(block + 1).to_le_bytes());
+    data[8..12].copy_from_slice(&tag.to_le_bytes());
+}
+
+/// Moves the data of replies as a front end does: of a pool's reads they must be those of some write to this block.
+fn data_of(drive: &mut Served, replies: &[Reply]) {
+    let mut data = [0; 4096];
+    for reply in replies {
+        drive.hand_over(reply);
+        match reply.op {
+            Op::Read if drive.is_by_member() => {
+                drive.read(reply.offset, &mut data).expect("its data");
+                let (block, number) = (reply.offset / 4096, data[..8].try_into().expect("eight"));
+                let number = u64::from_le_bytes(number);
+                assert!(
+                    number == 0 || number == block + 1,
+                    "block {block}: {number}"
+                );
+            }
+            Op::Write => {
+                let written = drive.write(reply.offset, &data, reply.fua);
+                written.expect("its data");
+            }
+            _ => {}
+        }
+        drive.take_back(reply);
+    }
+}
+
 /// Serves as a real, uneven clock would: commands come at odd times, the loop looks late and at odd times. First come
 /// `writes`, one after the other from the first byte on, at once.
 fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
@@ -71,6 +103,7 @@ fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
     let mut random = Stream::new(seed, "arrivals");
     let mut wall = 0u64;
     let mut replies = Vec::new();
+    let mut taken = 0;
     for tag in 0..3_000 {
         let first = tag < writes;
         wall += u64::from(random.below(40_000) as u32) * u64::from(!first);
@@ -85,7 +118,7 @@ fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
             _ => Op::Flush,
         };
         let bytes = if op == Op::Flush { 0 } else { 4096 };
-        drive.submit(
+        drive.submit_with(
             Time::from_ns(wall),
             u64::from(tag),
             &Request {
@@ -96,13 +129,20 @@ fn live_run(drive: &mut Served, seed: u64, writes: u32) -> Recording {
                 offset: if bytes == 0 { 0 } else { block * 4096 },
                 bytes,
             },
+            &mut |data| {
+                stamp(block, tag, data);
+                true
+            },
         );
         if random.below(3) == 0 {
             wall += u64::from(random.below(200_000) as u32);
             drive.advance(Time::from_ns(wall), &mut replies);
+            data_of(drive, &replies[taken..]);
+            taken = replies.len();
         }
     }
     drive.complete_all(&mut replies);
+    data_of(drive, &replies[taken..]);
     assert_eq!(replies.len(), 3_000);
     drive.take_recording().expect("it was recording")
 }
@@ -123,15 +163,25 @@ fn again(id: &str, recording: &Recording, prepared: bool) -> bool {
 
 const DRIVES: [&str; 3] = ["p4800x-375", "950pro-256", "p3608-1600"];
 
+const POOLS: [&str; 5] = [
+    "mirror(2*950pro-256)",
+    "stripe(2*p4801x-100; chunk=64k)",
+    "concat(mirror(2*950pro-256), p4801x-100)",
+    "write-back-cache(cache=p4801x-100, capacity=2*950pro-256)",
+    "read-cache(cache=p4801x-100, main=stripe(2*950pro-256))",
+];
+
 /// A drive that is served has its map from the start, lest somebody waits for it. One that is simulated makes it at its
 /// first write, and until then reads find another, so here it is prepared as well.
 #[test]
 fn arrivals_of_a_live_run_have_the_same_latencies_in_virtual_time() {
-    for id in DRIVES {
+    for id in DRIVES.into_iter().chain(POOLS) {
         let mut drive = served(id);
         drive.prepare();
         let recording = live_run(&mut drive, 1, 0);
         assert!(again(id, &recording, true), "{id}: latencies differ");
+        let recovers = drive.sheet().pool_config().is_some_and(|it| it.recovers());
+        assert_eq!(drive.is_by_member(), recovers, "{id}");
     }
 }
 

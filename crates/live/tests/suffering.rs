@@ -141,7 +141,8 @@ fn a_drive_without_a_governor_is_not_slowed_by_heat_and_says_so() {
     );
 }
 
-/// The share of reads, one after another, that take 5 us more than the quickest; from `start` on, in ms.
+/// The share of reads, one after another, that take 30 us more than the quickest: longer than the recovery of a read,
+/// which one in a thousand needs. From `start` on, in ms.
 fn share_of_late_reads(drive: &mut Served, start: u64) -> f64 {
     const READS: u32 = 20_000;
     let mut latencies = Vec::new();
@@ -154,7 +155,7 @@ fn share_of_late_reads(drive: &mut Served, start: u64) -> f64 {
         latencies.extend(replies.iter().map(|reply| reply.latency));
     }
     let quickest = latencies.iter().min().copied().unwrap_or(Span::ZERO);
-    let late = |latency: &&Span| **latency > quickest + Span::from_us(5);
+    let late = |latency: &&Span| **latency > quickest + Span::from_us(30);
     latencies.iter().filter(late).count() as f64 / f64::from(READS)
 }
 
@@ -210,7 +211,7 @@ fn a_power_cut_ends_what_is_inside_and_empties_a_volatile_cache() {
     for tag in 100..110 {
         drive.submit(now, u64::from(tag), &request(tag, Op::Read));
     }
-    let cycles = drive.state().lifetime.power_cycles;
+    let cycles = drive.health(now).lifetime.power_cycles;
     let loss = drive.power_cut(now);
     assert_eq!(loss.commands, 10);
     assert!(
@@ -233,7 +234,7 @@ fn a_power_cut_ends_what_is_inside_and_empties_a_volatile_cache() {
             .all(|reply| reply.outcome == Outcome::PowerLoss)
     );
     assert_eq!(drive.in_flight(), 0);
-    let life = drive.state().lifetime;
+    let life = drive.health(now).lifetime;
     assert_eq!((life.power_cycles, life.unsafe_shutdowns), (cycles + 1, 1));
     // It goes on afterwards.
     drive.submit(ms(20_000), 0, &request(1, Op::Read));
@@ -288,7 +289,6 @@ fn a_format_takes_its_time_and_everything_with_it() {
     assert_eq!(until(&mut drive, ms(2)).len(), 1);
     drive.write(0, &[7; 4096], false).expect("memory");
     let number = drive
-        .model()
         .management()
         .format_number(4096, 0)
         .expect("a 4096 B format");

@@ -40,6 +40,10 @@ parts! {
     HostSubmission = "host submission",
     /// Waiting for a place in a submission queue, or for its lock when cores share it.
     QueueSlot = "queue slot",
+    /// A tier's own work: waiting for others to share a record, for an order that it keeps, for what it computes.
+    Tier = "tier",
+    /// Held back by a tier whose buffer is full or filling.
+    Congestion = "congestion",
     /// Doorbell, command fetch and other fixed costs of the link.
     Link = "link",
     /// The controller works on the command, or the command waits for the controller.
@@ -82,6 +86,15 @@ impl Anatomy {
         self.0[part as usize] += span;
     }
 
+    /// What came after this, step upon step: a command that had to wait for another of its own (an old unit is read, then
+    /// a record written) took both.
+    #[inline]
+    pub fn append(&mut self, next: &Anatomy) {
+        for (span, more) in self.0.iter_mut().zip(&next.0) {
+            *span += *more;
+        }
+    }
+
     /// The time of one part.
     #[inline]
     pub fn get(&self, part: Part) -> Span {
@@ -98,8 +111,50 @@ impl Anatomy {
         Span::from_ns(sum)
     }
 
+    /// The last so much of it, as if its parts had come in the order of [`Part::ALL`]: what is left of a command for who
+    /// begins to wait for it while it is under way. All of it if it is not longer.
+    #[must_use]
+    pub fn last(&self, mut span: Span) -> Anatomy {
+        let mut last = Anatomy::ZERO;
+        for (taken, part) in last.0.iter_mut().zip(&self.0).rev() {
+            *taken = span.min(*part);
+            span = span - *taken;
+        }
+        last
+    }
+
     /// The parts in the order of [`Part::ALL`].
     pub fn parts(&self) -> &[Span; Part::COUNT] {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_in_sequence_take_the_time_of_both() {
+        let mut first = Anatomy::ZERO;
+        first.add(Part::Link, Span::from_us(2));
+        first.add(Part::Medium, Span::from_us(5));
+        let mut second = Anatomy::ZERO;
+        second.add(Part::Medium, Span::from_us(7));
+        second.add(Part::Transfer, Span::from_us(1));
+        first.append(&second);
+        assert_eq!(first.total(), Span::from_us(15));
+        assert_eq!(first.get(Part::Medium), Span::from_us(12));
+    }
+
+    #[test]
+    fn the_last_of_a_command_is_what_it_met_last() {
+        let mut whole = Anatomy::ZERO;
+        whole.add(Part::Link, Span::from_us(2));
+        whole.add(Part::Medium, Span::from_us(5));
+        whole.add(Part::Transfer, Span::from_us(1));
+        let last = whole.last(Span::from_us(3));
+        assert_eq!(last.total(), Span::from_us(3));
+        assert_eq!(last.get(Part::Medium), Span::from_us(2));
+        assert_eq!(whole.last(Span::from_us(9)), whole);
     }
 }

@@ -133,6 +133,10 @@ pub enum Status {
     LbaOutOfRange,
     /// The medium could not give the data back.
     UnrecoveredReadError,
+    /// A write, or what a flush was to make durable, could not be put on the medium. What was there before may be gone.
+    WriteFault,
+    /// The device does not answer: nobody knows what became of the command, and it takes no others until it returns.
+    Gone,
 }
 
 /// The answer to one [`Command`].

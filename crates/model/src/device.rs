@@ -131,6 +131,20 @@ pub enum Gauge {
     HostBytesRead,
     /// Cumulative: bytes the host has written.
     HostBytesWritten,
+    /// Cumulative: bytes that a pool's members were asked to read.
+    BackBytesRead,
+    /// Cumulative: bytes that a pool's members were asked to write.
+    BackBytesWritten,
+    /// Cumulative: bytes read that a cache had.
+    HitBytes,
+    /// Cumulative: bytes read that a cache did not have.
+    MissBytes,
+    /// Cumulative: bytes of log blocks that a tier has written, wherever they went.
+    LogBytesWritten,
+    /// Cumulative: bytes that a write-back cache has moved to its capacity tier, so that they are clean.
+    DestagedBytes,
+    /// Cumulative: bytes in a write-back cache that were overwritten or trimmed before they were moved.
+    AbsorbedBytes,
     /// Cumulative: bytes read from the medium, for the host or by the drive itself.
     MediumBytesRead,
     /// Cumulative: bytes programmed into the medium, for the host or by the drive itself.
@@ -156,16 +170,55 @@ pub enum Gauge {
     PercentageUsed,
     /// Level: bytes in the write buffer, not yet in the medium.
     BufferedBytes,
+    /// Level: bytes that a tier has acknowledged and not yet moved to where they stay.
+    DirtyBytes,
+    /// Level, mean: by how much a tier holds writes back, 0 (not at all) to 255.
+    Congestion,
     /// Level, mean: share of physical pages that are erased and ready, 0 to 1.
     FreeShare,
 }
 
 impl Gauge {
+    /// Its name in tables and JSON, with its unit where it has one.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Gauge::HostBytesRead => "host_bytes_read",
+            Gauge::HostBytesWritten => "host_bytes_written",
+            Gauge::BackBytesRead => "back_bytes_read",
+            Gauge::BackBytesWritten => "back_bytes_written",
+            Gauge::HitBytes => "hit_bytes",
+            Gauge::MissBytes => "miss_bytes",
+            Gauge::LogBytesWritten => "log_bytes_written",
+            Gauge::DestagedBytes => "destaged_bytes",
+            Gauge::AbsorbedBytes => "absorbed_bytes",
+            Gauge::MediumBytesRead => "medium_bytes_read",
+            Gauge::MediumBytesWritten => "medium_bytes_written",
+            Gauge::CausedBytesWritten => "caused_bytes_written",
+            Gauge::Erases => "erases",
+            Gauge::EnergyJoules => "energy_joules",
+            Gauge::ControllerBusySeconds => "controller_busy_seconds",
+            Gauge::LinkBusySeconds => "link_busy_seconds",
+            Gauge::MediumBusySeconds => "medium_busy_seconds",
+            Gauge::HostCpuSeconds => "host_cpu_seconds",
+            Gauge::QueueDepth => "queue_depth",
+            Gauge::PercentageUsed => "percentage_used",
+            Gauge::BufferedBytes => "buffered_bytes",
+            Gauge::DirtyBytes => "dirty_bytes",
+            Gauge::Congestion => "congestion",
+            Gauge::FreeShare => "free_share",
+        }
+    }
+
     /// Whether observers take differences.
     pub const fn cumulative(self) -> bool {
         !matches!(
             self,
-            Gauge::QueueDepth | Gauge::PercentageUsed | Gauge::BufferedBytes | Gauge::FreeShare
+            Gauge::QueueDepth
+                | Gauge::PercentageUsed
+                | Gauge::BufferedBytes
+                | Gauge::DirtyBytes
+                | Gauge::Congestion
+                | Gauge::FreeShare
         )
     }
 }
@@ -174,4 +227,12 @@ impl Gauge {
 pub trait Gauges {
     /// One figure; may come several times under one name (see [`Gauge`]).
     fn gauge(&mut self, gauge: Gauge, value: f64);
+
+    /// What follows is of this member of a pool, from 0, until [`Gauges::leave`].
+    fn enter(&mut self, member: u16) {
+        let _ = member;
+    }
+
+    /// What follows is of the pool again.
+    fn leave(&mut self) {}
 }

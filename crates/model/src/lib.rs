@@ -15,6 +15,7 @@ extern crate std;
 pub mod anatomy;
 pub mod command;
 pub mod conformance;
+pub mod data;
 pub mod device;
 pub mod engine;
 pub mod ftl;

@@ -17,6 +17,7 @@ fn geometry() -> Geometry {
         page_bytes: 16 << 10,
         reserved: 0.25,
         capacity: 1 << 30,
+        indirection: 4096,
     }
 }
 

@@ -38,6 +38,7 @@ fn xpoint() -> XPointConfig {
             turnaround: Span::from_ns(300),
             duplex: false,
             die_read: Span::from_ns(4_200),
+            decode: Span::ZERO,
             die_write: Span::from_ns(28_000),
         },
         refresh: Refresh {

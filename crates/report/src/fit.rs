@@ -3,8 +3,9 @@
 use comfy_table::Table;
 
 use super::reproduce::figure;
-use study::fit::{Fitted, Refit, Sensitivity, median_error};
-use text::terminal::{Width, folded, plain, right};
+use catalogue::DataSheet;
+use study::fit::{Fitted, FromSheet, Refit, Sensitivity, median_error};
+use text::terminal::{Width, folded, paragraph, plain, right};
 
 fn headed(header: &[&str]) -> Table {
     let mut table = plain();
@@ -61,6 +62,44 @@ pub fn drive(fitted: &Fitted, width: Width) -> String {
         ));
     }
     text
+}
+
+/// A drive from its data sheet: each rating and the model's, the figures that were solved, and whose the others are.
+pub fn sheet(sheet: &DataSheet, made: &FromSheet, width: Width) -> String {
+    let mut ratings = headed(&["rating", "sheet", "model", "error"]);
+    for met in &made.met {
+        ratings.add_row([
+            met.rated.key().to_owned(),
+            met.rated.words(met.rating),
+            met.rated.words(met.model),
+            format!("{:+.1} %", met.error() * 100.0),
+        ]);
+    }
+    right(&mut ratings, 1..4);
+    let mut solved = headed(&["figure", "value", "from"]);
+    for one in &made.solved {
+        solved.add_row([&one.key, &one.value, &one.source]);
+    }
+    let own = made.drive.figures.iter().filter(|figure| !figure.inherited);
+    let put = |key: &str| made.solved.iter().any(|one| one.key == key);
+    let own: Vec<&str> = own.map(|it| &*it.key).filter(|key| !put(key)).collect();
+    let lent = made.drive.figures.iter().filter(|figure| figure.inherited);
+    format!(
+        "{}\n\n{}\n\n{}\n{}",
+        folded(&ratings, 0, width),
+        folded(&solved, 2, width),
+        paragraph("The sheet's: ", &format!("{}.", own.join(", ")), width),
+        paragraph(
+            "The family's: ",
+            &format!(
+                "all else, {} figures of {}; `drivelab show` marks them *. Nothing was measured: how latency spreads, \
+                 mixes and what comes between the ratings follow from them.",
+                lent.count(),
+                sheet.family
+            ),
+            width
+        ),
+    )
 }
 
 /// A figure, or a dash where the model has none: too few samples of a tail.

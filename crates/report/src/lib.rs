@@ -2,9 +2,12 @@
 
 pub mod act;
 pub mod csv;
+pub mod decide;
 pub mod fio;
 pub mod fit;
+mod over_time;
 pub mod page;
+pub mod prove;
 pub mod replay;
 pub mod reproduce;
 pub mod sheets;

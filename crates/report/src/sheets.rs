@@ -1,11 +1,12 @@
 //! Drives of the catalogue as tables for a terminal, and as JSON.
 
 mod json;
+mod pool;
 
 use comfy_table::CellAlignment;
 use model::media::Medium;
 
-use catalogue::{DriveSheet, Figure, Kind, Spare};
+use catalogue::{DriveSheet, Figure, HostSheet, Kind, Spare};
 use model::management::LbaFormat;
 use study::ledger::support;
 use text::digits::digits;
@@ -58,8 +59,61 @@ pub fn table(drives: &[DriveSheet], width: Width) -> String {
     table.trim_fmt()
 }
 
-/// One drive with every figure, its kind and its source.
+/// The pools as a table, one a line.
+pub fn pools(pools: &[DriveSheet], width: Width) -> String {
+    let mut table = terminal::table(width);
+    table.set_header(["pool", "capacity", "volumes", "drives", "name", "promise"]);
+    for pool in pools {
+        let Some(config) = pool.pool_config() else {
+            continue;
+        };
+        let volumes: Vec<String> = config.volumes().into_iter().map(|it| it.name).collect();
+        table.add_row([
+            pool.id.clone(),
+            decimal(pool.capacity),
+            volumes.join(", "),
+            config.members.len().to_string(),
+            pool.name.clone(),
+            config.promise().words(&pool::names(config)),
+        ]);
+    }
+    terminal::right(&mut table, 1..2);
+    terminal::right(&mut table, 3..4);
+    terminal::unbroken(&mut table, 0..2);
+    table.trim_fmt()
+}
+
+/// The hosts as a table, one a line: what each stands for.
+pub fn hosts(hosts: &[HostSheet], width: Width) -> String {
+    let mut table = terminal::table(width);
+    table.set_header(["host", "cores", "idle cores", "name"]);
+    for host in hosts {
+        let sleeps = match host.config.idle_states.last() {
+            Some(state) => format!("sleep, {} us to wake", digits(state.exit.us())),
+            None => String::from("awake"),
+        };
+        table.add_row([
+            host.id.clone(),
+            host.config.cores.to_string(),
+            sleeps,
+            host.name.clone(),
+        ]);
+    }
+    terminal::right(&mut table, 1..2);
+    terminal::unbroken(&mut table, 0..3);
+    table.trim_fmt()
+}
+
+/// One drive with every figure, its kind and its source; of a pool those of its drives too.
 pub fn sheet(drive: &DriveSheet, width: Width) -> String {
+    if let (Some(config), Some(pool)) = (drive.pool_config(), &drive.pool) {
+        let mut parts = vec![pool::sheet(drive, config, pool, width)];
+        if !drive.figures.is_empty() {
+            parts.push(figures(drive, width));
+        }
+        parts.extend(drive.members.iter().map(|member| sheet(member, width)));
+        return parts.join("\n\n");
+    }
     let mut lines = vec![
         format!("{}  ({})", drive.name, drive.id),
         format!(
@@ -76,6 +130,13 @@ pub fn sheet(drive: &DriveSheet, width: Width) -> String {
     lines.push(String::new());
     lines.push(summary(drive, width));
     lines.push(String::new());
+    lines.push(figures(drive, width));
+    lines.join("\n")
+}
+
+/// Every figure, and how many there are of each kind.
+fn figures(drive: &DriveSheet, width: Width) -> String {
+    let mut lines = Vec::new();
     let mut table = terminal::table(width);
     table.set_header(["figure", "value", "kind", "source"]);
     for figure in &drive.figures {

@@ -1,6 +1,6 @@
 //! The ledger against the published figures, and what its readers say about a file with mistakes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -18,28 +18,103 @@ fn built_in() -> Vec<ledger::LedgerFile> {
     ledger::built_in().unwrap_or_else(|problems| panic!("{}", problems.render(false)))
 }
 
-/// The rows of `figures.csv`: id to value and unit; `None` where the file is not there.
-fn published() -> Option<BTreeMap<String, (String, String)>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published/figures.csv");
+/// A file of published figures beside the checkout, or `None` with a word of it.
+fn shared(name: &str) -> Option<Vec<BTreeMap<String, String>>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published");
+    let path = path.join(name);
     if !path.is_file() {
         skip!("there is no {}", path.display());
         return None;
     }
     let mut reader = csv::Reader::from_path(&path).expect("the file opens");
-    let records = reader.records().map(|record| record.expect("a CSV record"));
-    let rows: BTreeMap<_, _> = records
-        .map(|record| {
-            (
-                record[0].to_owned(),
-                (record[5].to_owned(), record[6].to_owned()),
-            )
-        })
-        .collect();
-    assert!(rows.len() > 400, "only {} rows", rows.len());
-    Some(rows)
+    let records = reader.deserialize();
+    Some(
+        records
+            .map(|record| record.expect("a CSV record"))
+            .collect(),
+    )
 }
 
-/// Prefix of rows that are the ledger's own: makers' ratings, and figures of `measured.csv`.
+/// The rows of `figures.csv` and of the collections `pools.csv` and `measured.csv`: id to value and unit; `None` where a file is not there.
+fn published() -> Option<BTreeMap<String, (String, String)>> {
+    let mut rows = shared("figures.csv")?;
+    assert!(rows.len() > 400, "only {} rows", rows.len());
+    rows.extend(shared("pools.csv")?);
+    rows.extend(shared("measured.csv")?);
+    let cells = rows.into_iter().map(|mut row| {
+        let mut cell = |name: &str| row.remove(name).unwrap_or_default();
+        (cell("id"), (cell("value"), cell("unit")))
+    });
+    Some(cells.collect())
+}
+
+/// Runs of a collection, by what its rows have in common, and for each whether its rows may set a parameter. Systems are
+/// what the columns of `system` tell apart; those with this many runs are counted.
+fn whole_runs_may_set_and_at_most_a_third(file: &str, run: &[&str], system: &[&str]) -> usize {
+    let files = built_in();
+    let may_set: BTreeSet<&str> = files
+        .iter()
+        .flat_map(|file| &file.may_set)
+        .map(String::as_str)
+        .collect();
+    let Some(rows) = shared(file) else {
+        return 0;
+    };
+    type Cells<'a> = Vec<&'a str>;
+    let mut runs: BTreeMap<Cells<'_>, (Cells<'_>, Vec<bool>)> = BTreeMap::new();
+    for row in &rows {
+        let cells = |columns: &[&str]| columns.iter().map(|&column| &*row[column]).collect();
+        let source = ledger::source_of(&row["id"]);
+        assert_eq!(source, Some(&*row["source"]), "{}", row["id"]);
+        let run = runs.entry(cells(run)).or_insert((cells(system), vec![]));
+        run.1.push(may_set.contains(&*row["id"]));
+    }
+    let mut systems: BTreeMap<&[&str], (usize, usize)> = BTreeMap::new();
+    for (run, (system, rows)) in &runs {
+        let sets = rows.iter().any(|one| *one);
+        assert!(!sets || rows.iter().all(|one| *one), "a part of {run:?}");
+        let (all, setting) = systems.entry(system).or_default();
+        *all += 1;
+        *setting += usize::from(sets);
+    }
+    for (system, (all, setting)) in &systems {
+        assert!(setting * 3 <= *all, "{system:?}: {setting} of {all}");
+    }
+    systems.values().filter(|(_, setting)| *setting > 0).count()
+}
+
+#[test]
+fn of_each_collected_source_whole_runs_may_set_and_at_most_a_third() {
+    let run = [
+        "source",
+        "drive_or_system",
+        "topology",
+        "rw",
+        "bs",
+        "qd",
+        "jobs",
+        "engine_or_tool",
+        "conditions",
+        "quality",
+    ];
+    let sources = whole_runs_may_set_and_at_most_a_third("pools.csv", &run, &["source"]);
+    assert!(matches!(sources, 0 | 9), "{sources}");
+    let run = [
+        "source",
+        "drive",
+        "rw",
+        "bs",
+        "qd",
+        "jobs",
+        "engine",
+        "conditions",
+    ];
+    let system = ["source", "drive"];
+    let systems = whole_runs_may_set_and_at_most_a_third("measured.csv", &run, &system);
+    assert!(matches!(systems, 0 | 7), "{systems}");
+}
+
+/// Prefix of rows that are the ledger's own: makers' ratings, some of them as `measured.csv` has them.
 const RATINGS: &str = "S5-";
 
 #[test]
@@ -64,7 +139,10 @@ fn every_published_row_stands_once_in_the_ledger() {
         .chain(&pending)
         .filter(|id| !published.contains_key(**id))
         .collect();
-    assert!(unknown.is_empty(), "not in figures.csv: {unknown:?}");
+    assert!(
+        unknown.is_empty(),
+        "not in figures.csv or pools.csv: {unknown:?}"
+    );
     let twice: Vec<_> = places.iter().filter(|(_, count)| **count > 1).collect();
     assert!(twice.is_empty(), "more than once in the ledger: {twice:?}");
     let nowhere: Vec<&String> = published
@@ -143,6 +221,30 @@ fn ratings_are_those_of_the_measured_figures_they_name() {
     }
     assert!(named > 10, "only {named} rows name a figure");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_collected_row_that_may_not_set_is_not_fitted() {
+    let row = "[measure.one]\ndrive = \"optane-pmem-128\"\nhost = \"xeon-4215\"\nstate = \"fresh\"\n\
+               fio = [\"--rw=write\"]\n\n[[row]]\nid = \"P0436\"\nwhat = \"writes\"\nconditions = \"none\"\n\
+               published = 301377\nunit = \"IOPS\"\nmetric = \"one.write.iops\"\nevidence = \"fitted\"\n\
+               fixes = \"host.engine.sync.submit\"\n";
+    let folder = std::env::temp_dir().join(format!("drivelab-may-set-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let read = |text: String| {
+        let path = folder.join("mine.toml");
+        std::fs::write(&path, text).expect("it can be written");
+        ledger::from_disk(&[path])
+    };
+    let refused = read(format!("may-set = [\"P0437 to P0439\"]\n{row}"));
+    let problems = refused.expect_err("P0436 is not on the list").render(false);
+    let admitted = read(format!("may-set = [\"P0436 to P0439\"]\n{row}"));
+    std::fs::remove_dir_all(&folder).expect("the test's own folder");
+    assert!(
+        problems.contains("P0436 is not among the rows that may set a parameter"),
+        "{problems}"
+    );
+    assert!(admitted.is_ok(), "{admitted:?}");
 }
 
 /// A small ledger on the RAM disk, whose times are known.

@@ -127,3 +127,45 @@ fn perftest_keeps_each_of_32_threads_to_one_place() {
         .job;
     insta::assert_snapshot!("perftest_job", job);
 }
+
+#[test]
+fn slog_asks_for_durable_writes_by_size_and_threads() {
+    let found = run(Suite::Slog, None, 300);
+    assert_eq!(found.host.id, "xeon-2017");
+    assert_eq!(points(&found), [("slog", 16), ("slog-loads", 3)]);
+    let job = |chapter: usize, point: usize| {
+        let point = &found.chapters[chapter].points[point];
+        &point.results[0].as_ref().expect("it ran").job
+    };
+    let sync = job(0, 7);
+    for line in [
+        "rw=randwrite",
+        "bs=8k",
+        "sync=1",
+        "numjobs=64",
+        "iodepth=1",
+        "filename=/dev/nvme0n1",
+    ] {
+        assert!(sync.lines().any(|it| it == line), "{line}: {sync}");
+    }
+    assert!(job(1, 1).contains("\nfdatasync=1\n"));
+    // A RAM disk takes 2 us and a quarter of a nanosecond a byte, one thread one I/O at a time.
+    let one = found.chapters[0].points[0].results[0]
+        .as_ref()
+        .expect("it ran");
+    assert!((one.iops() * 3.024e-6 - 1.0).abs() < 0.01, "{}", one.iops());
+    let loads = found.chapters[1].points[2].results[0]
+        .as_ref()
+        .expect("it ran");
+    let series = loads.series.as_ref().expect("it is told over time");
+    assert!(series.iops.len() > 100 && series.congestion.is_empty() && loads.members.is_empty());
+    assert!(
+        loads.notes[0].starts_with("cut short: "),
+        "{:?}",
+        loads.notes
+    );
+    let html = page::html(&found);
+    assert!(html.contains("id=\"slog-loads\"") && html.contains("\"draws\":\"gauged\""));
+    let table = summary::table(&found, None);
+    assert!(table.contains("Database log, 8 KiB + fdatasync"), "{table}");
+}

@@ -5,8 +5,9 @@
 
 use model::{Anatomy, Part, Span};
 
-const BITS: u32 = 3;
-const BUCKETS: usize = (40 - BITS as usize + 1) << BITS;
+use super::buckets::Buckets;
+
+type Coarse = Buckets<3>;
 
 /// Edges of the bands of percentiles in which latency is taken apart, unless somebody asks for others.
 pub const BAND_EDGES: [f64; 8] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
@@ -21,8 +22,8 @@ pub struct AnatomyBands {
 impl Default for AnatomyBands {
     fn default() -> AnatomyBands {
         AnatomyBands {
-            counts: vec![0; BUCKETS].into(),
-            sums: vec![[0; Part::COUNT]; BUCKETS].into(),
+            counts: vec![0; Coarse::COUNT].into(),
+            sums: vec![[0; Part::COUNT]; Coarse::COUNT].into(),
         }
     }
 }
@@ -44,13 +45,7 @@ impl AnatomyBands {
     /// Counts one I/O; `latency` chooses the bucket.
     #[inline]
     pub fn record(&mut self, latency: Span, anatomy: &Anatomy) {
-        let ns = latency.ns();
-        let bucket = if ns < 1 << BITS {
-            ns as usize
-        } else {
-            let shift = 63 - ns.leading_zeros() - BITS;
-            (((shift as usize) << BITS) + (ns >> shift) as usize).min(BUCKETS - 1)
-        };
+        let bucket = Coarse::of(latency.ns());
         self.counts[bucket] += 1;
         for (sum, span) in self.sums[bucket].iter_mut().zip(anatomy.parts()) {
             *sum += span.ns();

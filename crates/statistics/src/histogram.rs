@@ -5,13 +5,8 @@
 
 use model::{Span, Time};
 
+use super::buckets::Fine;
 use super::slices::{COARSER, Slices};
-
-/// log2 of the number of buckets to a power of two.
-const BITS: u32 = 7;
-const PER_OCTAVE: usize = 1 << BITS;
-/// Values up to 2^40 ns (18 minutes) have their own buckets; longer ones share the last.
-pub(super) const BUCKETS: usize = (40 - BITS as usize + 1) * PER_OCTAVE;
 
 /// Counts of latencies.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +24,7 @@ pub struct Histogram {
 impl Default for Histogram {
     fn default() -> Histogram {
         Histogram {
-            counts: vec![0; BUCKETS].into(),
+            counts: vec![0; Fine::COUNT].into(),
             count: 0,
             sum: 0,
             sum_of_squares: 0.0,
@@ -40,37 +35,17 @@ impl Default for Histogram {
     }
 }
 
-#[inline]
-fn bucket_of(ns: u64) -> usize {
-    if ns < PER_OCTAVE as u64 {
-        return ns as usize;
-    }
-    let shift = 63 - ns.leading_zeros() - BITS;
-    let index = ((shift as usize) << BITS) + (ns >> shift) as usize;
-    index.min(BUCKETS - 1)
-}
-
-/// The smallest value of a bucket, and how many values it holds.
-fn bounds_of(bucket: usize) -> (u64, u64) {
-    if bucket < PER_OCTAVE {
-        return (bucket as u64, 1);
-    }
-    let shift = (bucket >> BITS) - 1;
-    let mantissa = (bucket & (PER_OCTAVE - 1)) + PER_OCTAVE;
-    ((mantissa as u64) << shift, 1 << shift)
-}
-
 impl Histogram {
     /// Counts one latency.
     #[inline]
     pub fn record(&mut self, latency: Span) {
-        self.count_in(bucket_of(latency.ns()), latency.ns());
+        self.count_in(Fine::of(latency.ns()), latency.ns());
     }
 
     /// Counts the latency of an I/O that completed at this time of the run: then intervals know of clusters.
     #[inline]
     pub fn record_at(&mut self, latency: Span, at: Time) {
-        let bucket = bucket_of(latency.ns());
+        let bucket = Fine::of(latency.ns());
         self.count_in(bucket, latency.ns());
         self.slices.record(at, bucket >> COARSER);
     }
@@ -155,7 +130,7 @@ impl Histogram {
         let mut below = 0u64;
         for (bucket, &count) in self.counts.iter().enumerate() {
             if count > 0 && (below + count) as f64 >= rank {
-                let (low, width) = bounds_of(bucket);
+                let (low, width) = Fine::bounds(bucket);
                 let share = ((rank - below as f64) / count as f64).clamp(0.0, 1.0);
                 let ns = low + (share * (width - 1) as f64).round() as u64;
                 return Some(Span::from_ns(ns.clamp(self.min, self.max)));
@@ -171,7 +146,7 @@ impl Histogram {
         let Some(at) = self.quantile(percent) else {
             return 1.0;
         };
-        let wide = bucket_of(at.ns()) >> COARSER;
+        let wide = Fine::of(at.ns()) >> COARSER;
         let of = |buckets: std::ops::Range<usize>| self.counts[buckets].iter().sum::<u64>() as f64;
         let first = wide << COARSER;
         let (below, here) = (of(0..first), of(first..first + (1 << COARSER)));
@@ -184,7 +159,7 @@ impl Histogram {
     /// time.
     pub fn mean_error(&self) -> Option<f64> {
         let middle = |wide: usize| {
-            let (low, width) = bounds_of(wide << COARSER);
+            let (low, width) = Fine::bounds(wide << COARSER);
             low as f64 + (width << COARSER) as f64 / 2.0
         };
         self.slices.mean_error(middle)
@@ -212,7 +187,7 @@ impl Histogram {
             .enumerate()
             .filter(|&(_, &count)| count > 0)
             .map(|(bucket, &count)| {
-                let (low, width) = bounds_of(bucket);
+                let (low, width) = Fine::bounds(bucket);
                 (low, width, count)
             })
     }

@@ -2,6 +2,7 @@
 //! anatomy by band of percentiles, figures over time, steady state by the SNIA rule.
 
 mod bands;
+mod buckets;
 mod confidence;
 mod histogram;
 mod measured;

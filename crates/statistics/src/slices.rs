@@ -12,6 +12,8 @@
 
 use model::Time;
 
+use super::buckets::Fine;
+
 /// Most slices.
 const MOST: usize = 64;
 /// Fewest slices that are asked.
@@ -19,7 +21,7 @@ const FEWEST: usize = 8;
 /// log2 of the nanoseconds of a slice at first.
 const FIRST: u32 = 14;
 /// Buckets.
-const WIDTH: usize = super::histogram::BUCKETS >> COARSER;
+const WIDTH: usize = Fine::COUNT >> COARSER;
 /// log2 of how many buckets of a histogram make one.
 pub(super) const COARSER: u32 = 3;
 

@@ -29,31 +29,34 @@ fn built_in_figures() -> Vec<(String, Figure)> {
     of_drives.chain(of_hosts).collect()
 }
 
-/// Ids of rows of figures.csv in a text: `S4-016`.
+/// Words of a text that are ids of rows, or look like one: `S4-016`, `P0134`.
 fn row_ids(text: &str) -> Vec<&str> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
         .filter(|word| {
-            let Some((seed, row)) = word.split_once('-') else {
-                return false;
-            };
-            seed.len() == 2
-                && seed.starts_with('S')
-                && seed.as_bytes()[1].is_ascii_digit()
-                && !row.is_empty()
-                && row.bytes().all(|byte| byte.is_ascii_digit())
+            if let Some((seed, row)) = word.split_once('-') {
+                let seed = seed.strip_prefix('S').unwrap_or_default();
+                return seed.len() == 1 && digits(seed) && digits(row);
+            }
+            let collected = word.strip_prefix("P0").or(word.strip_prefix("M0"));
+            collected.is_some_and(|row| row.len() == 3 && digits(row))
         })
         .collect()
 }
 
 #[test]
 fn every_row_named_as_a_source_exists() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published/figures.csv");
-    let Ok(csv) = fs::read_to_string(&path) else {
-        skip!("there is no {}", path.display());
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/published");
+    let read = |name: &str| fs::read_to_string(published.join(name));
+    let files = ["figures.csv", "pools.csv", "measured.csv"].map(read);
+    let [Ok(csv), Ok(pools), Ok(drives)] = &files else {
+        skip!("{} lacks one of its files", published.display());
         return;
     };
     let rows: BTreeSet<&str> = csv
         .lines()
+        .chain(pools.lines())
+        .chain(drives.lines())
         .filter_map(|line| line.split(',').next())
         .collect();
     let files = study::ledger::built_in().expect("the ledger loads");

@@ -170,6 +170,17 @@ impl<'a> Cursor<'a> {
         self.page.wrong(self.place(key), what, help);
     }
 
+    /// Records a problem at these bytes.
+    pub fn wrong_at(
+        &self,
+        at: Option<Range<usize>>,
+        what: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let what = format!("{}: {}", self.name, what.into());
+        self.page.wrong(at, what, help);
+    }
+
     /// Whether the key is there.
     pub fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)

@@ -9,6 +9,7 @@
 //! the same nanoseconds for ever (`docs/decisions/0049-threads-start-apart.md`).
 
 use model::engine::{Events, Workload};
+use model::host::Engine;
 use model::{Capacity, Command, Completion, Part, Span, Stream, Time};
 
 use super::job::Job;
@@ -49,8 +50,8 @@ pub struct Jobs<'a> {
     threads: Vec<Thread>,
     /// By thread: reads, writes, trims, syncs.
     measured: Vec<[Measured; 4]>,
-    /// By thread: whether submission is told apart (asynchronous engines).
-    asynchronous: Vec<bool>,
+    /// By thread: what submission takes beyond the anatomy's part, where it is told apart (asynchronous engines).
+    submission: Vec<Option<Span>>,
     slots: Vec<InFlight>,
     ready: Vec<u32>,
     is_ready: Vec<bool>,
@@ -86,9 +87,9 @@ impl<'a> Jobs<'a> {
         let mut all = Jobs {
             jobs,
             measured: (0..count).map(|_| Default::default()).collect(),
-            asynchronous: settings
+            submission: settings
                 .iter()
-                .map(|one| jobs[one.job].engine.asynchronous())
+                .map(|one| jobs[one.job].engine.asynchronous().then_some(Span::ZERO))
                 .collect(),
             threads,
             lags: lags(&settings, seed),
@@ -105,6 +106,17 @@ impl<'a> Jobs<'a> {
         };
         all.start_phase(Time::ZERO);
         Ok(all)
+    }
+
+    /// fio counts in submission latency what a thread of this interface does after the doorbell, while the drive works,
+    /// and so do [`Measured`] results from here on; without it they end at the doorbell.
+    pub fn with_after_doorbell(mut self, after: impl Fn(Engine) -> Span) -> Jobs<'a> {
+        for (one, submission) in self.settings.iter().zip(&mut self.submission) {
+            if let Some(submission) = submission {
+                *submission = after(self.jobs[one.job].engine);
+            }
+        }
+        self
     }
 
     /// The job of each thread.
@@ -183,7 +195,9 @@ impl<'a> Jobs<'a> {
         debug_assert_eq!(anatomy.total(), now.since(slot.submitted));
         if now >= thread.count_from {
             let measured = &mut self.measured[index][slot.kind as usize];
-            let submission = self.asynchronous[index].then(|| anatomy.get(Part::HostSubmission));
+            let submission = self.submission[index];
+            let submission =
+                submission.map(|after| (anatomy.get(Part::HostSubmission) + after).min(latency));
             measured.count(
                 completion,
                 slot.bytes,

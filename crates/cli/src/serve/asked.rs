@@ -3,10 +3,11 @@
 use std::fs;
 
 use catalogue::{DriveSheet, Settings};
-use live::faults::Fault;
+use live::faults::{Fault, Target, Whole};
 use live::protocol::{Address, Places, Protocol, Service};
 use live::{Setup, StoreChoice, Wall};
 use model::Span;
+use model::media::Medium;
 use text::problem::{Place, Problem, Problems};
 
 use crate::drive::load;
@@ -39,8 +40,8 @@ pub(super) struct AskedFault {
     pub(super) line: usize,
     /// When.
     pub(super) at: Wall,
-    /// Index of the drive.
-    pub(super) drive: usize,
+    /// Whom it befalls.
+    pub(super) target: Target,
     /// What.
     pub(super) fault: Fault,
 }
@@ -54,7 +55,11 @@ impl Asked {
         let mut problems = Problems::default();
         let mut setups = setups(args, &mut problems);
         let names: Vec<String> = setups.iter().map(|setup| setup.name.clone()).collect();
-        let faults = faults(args, &names, &mut problems);
+        let wholes = setups.iter().map(|setup| Whole {
+            name: setup.name.clone(),
+            members: setup.members(),
+        });
+        let faults = faults(args, &wholes.collect::<Vec<_>>(), &mut problems);
         if args.compensate && args.speed == 0.0 {
             problems.0.push(on_command_line(
                 "--compensate with --speed 0: there are no deadlines to be earlier",
@@ -150,7 +155,17 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
 fn with_settings(name: &str, args: &Args) -> Result<(DriveSheet, Option<usize>), Problems> {
     let settings = args.drives.settings();
     // Whether the drive has the format is found out on another one.
-    load(name, &settings)?;
+    let whole = load(name, &settings)?;
+    let config = &whole.config;
+    if whole.pool.is_some() && config.volatile_write_cache() && config.volatile_bytes() == 0 {
+        return Err(Problems(vec![on_command_line(
+            format!(
+                "{}: a pool that keeps writes in memory of its own is simulated so far, and cannot be served",
+                whole.id
+            ),
+            "serve a pool whose promise is `acknowledged is durable`, or one of its drives",
+        )]));
+    }
     let wanted = settings.lba_format;
     let sheet = load(
         name,
@@ -172,7 +187,7 @@ fn sum_of(name: &str) -> u32 {
 }
 
 /// The faults of the script, with the wall time and the drive of each.
-fn faults(args: &Args, names: &[String], problems: &mut Problems) -> Vec<AskedFault> {
+fn faults(args: &Args, drives: &[Whole], problems: &mut Problems) -> Vec<AskedFault> {
     let Some(path) = &args.fault else {
         return Vec::new();
     };
@@ -202,26 +217,15 @@ fn faults(args: &Args, names: &[String], problems: &mut Problems) -> Vec<AskedFa
     };
     let mut faults = Vec::new();
     for (line, planned) in planned {
-        let drive = match &planned.drive {
-            None => Some(0),
-            Some(name) => names.iter().position(|known| known == name),
-        };
         let at = Wall::default().plus(planned.at.unwrap_or(Span::ZERO));
-        match drive {
-            Some(drive) => faults.push(AskedFault {
+        match Target::named(planned.drive.as_deref(), drives) {
+            Ok(target) => faults.push(AskedFault {
                 line,
                 at,
-                drive,
+                target,
                 fault: planned.fault,
             }),
-            None => wrong(
-                Place::Line(line),
-                format!(
-                    "there is no drive `{}`; served are {}",
-                    planned.drive.unwrap_or_default(),
-                    names.join(", ")
-                ),
-            ),
+            Err(what) => wrong(Place::Line(line), what),
         }
     }
     faults

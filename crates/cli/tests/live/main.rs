@@ -5,6 +5,7 @@ mod guest;
 mod interop;
 mod nbd;
 mod nvme;
+mod pools;
 mod rig;
 mod robust;
 mod tls;

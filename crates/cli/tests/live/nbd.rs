@@ -20,7 +20,7 @@ fn sample(bytes: usize) -> Vec<u8> {
 }
 
 /// fio by its NBD engine.
-fn fio(uri: &str, args: &[&str]) -> Ended {
+pub(crate) fn fio(uri: &str, args: &[&str]) -> Ended {
     let uri = format!("--uri={uri}");
     let common = [
         "--name=job",

@@ -82,6 +82,18 @@ fn after_kill_9_what_a_drive_without_cache_acknowledged_is_there() {
     }
 }
 
+/// A pool's data are in one store: so far it is as one drive whose cache is what its tiers and members have.
+#[test]
+fn after_kill_9_what_a_pool_acknowledged_or_flushed_is_there() {
+    killed_in_the_middle("mirror(2*p4801x-100)", false, 2_345);
+    killed_in_the_middle(
+        "write-back-cache(cache=p4801x-100, capacity=950pro-256)",
+        false,
+        1_500,
+    );
+    killed_in_the_middle("mirror(2*950pro-256)", true, 3_210);
+}
+
 #[test]
 fn after_kill_9_what_was_flushed_is_there() {
     for after in [1_500, 3_210] {

@@ -33,6 +33,16 @@ pub(crate) fn drivelab(args: &[&str]) -> Command {
 
 /// Serves this drive from a store in the folder, at full speed; comes back when it listens.
 pub(crate) fn serve(folder: &Path, drive: &str, more: &[&str]) -> Server {
+    serve_with(folder, drive, more, Stdio::inherit())
+}
+
+/// The same; what it complains of goes to the file `log` in the folder.
+pub(crate) fn serve_logged(folder: &Path, drive: &str, more: &[&str]) -> Server {
+    let log = std::fs::File::create(folder.join("log")).expect("a file");
+    serve_with(folder, drive, more, Stdio::from(log))
+}
+
+fn serve_with(folder: &Path, drive: &str, more: &[&str], stderr: Stdio) -> Server {
     let (socket, store) = (folder.join("nbd.sock"), folder.join("disk.img"));
     // A store that is there keeps its size.
     let size: &[&str] = if store.exists() {
@@ -48,7 +58,7 @@ pub(crate) fn serve(folder: &Path, drive: &str, more: &[&str]) -> Server {
         .arg(format!("unix:{}", socket.display()))
         .args(more)
         .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
+        .stderr(stderr)
         .spawn()
         .expect("drivelab starts");
     let mut first = String::new();

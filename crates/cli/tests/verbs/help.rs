@@ -18,8 +18,12 @@ fn no_example_is_broken_over_two_lines() {
     let verbs = [
         "act",
         "bench-target",
+        "choose",
         "drives",
         "fit",
+        "life",
+        "max",
+        "prove",
         "refit",
         "replay",
         "reproduce",
@@ -50,7 +54,17 @@ fn no_example_is_broken_over_two_lines() {
 /// A line break that stands in a paragraph leaves a line of one or two words after wrapping.
 #[test]
 fn paragraphs_after_the_examples_have_no_short_lines_within() {
-    for verb in ["act", "fit", "replay", "reproduce", "review", "serve"] {
+    for verb in [
+        "act",
+        "choose",
+        "fit",
+        "life",
+        "max",
+        "replay",
+        "reproduce",
+        "review",
+        "serve",
+    ] {
         let text = help(&[verb]);
         let (_, after) = text.split_once("\nExamples:\n").expect("examples");
         for paragraph in after.split("\n\n").skip(1) {

@@ -2,10 +2,13 @@
 
 mod act;
 mod csv;
+mod decide;
 mod drives;
 mod fio;
 mod fio_messages;
+mod fit;
 mod help;
+mod pools;
 mod replay;
 mod reproduce;
 mod review;

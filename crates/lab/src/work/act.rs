@@ -7,7 +7,7 @@ use workload::act::Act;
 
 use crate::act::tested::{ActTest, Tested};
 use crate::outcome::{Of, Outcome};
-use crate::play::{on_cores, play};
+use crate::play::{Surroundings, on_cores, play};
 use crate::progress::GoOn;
 use crate::scenario::Scenario;
 
@@ -44,8 +44,13 @@ pub(crate) fn run(
     host.engines[Engine::Sync as usize].application = costs.transaction;
     let threads = on_cores(&host, (0..act.threads()).map(|_| (Engine::Sync, false)));
     let count_from = Time::ZERO + test.warm_up;
-    let host = (&host, &*threads, scenario.seed);
-    let played = play(device, host, act, count_from, &|act, now| {
+    let around = Surroundings {
+        host: &host,
+        threads: &threads,
+        seed: scenario.seed,
+        gauges_every: scenario.series_every,
+    };
+    let played = play(device, &around, act, count_from, &|act, now| {
         go_on(act.share(now))
     })?;
     let act = played.workload;
@@ -69,6 +74,8 @@ pub(crate) fn run(
         threads: Vec::new(),
         end: played.end,
         gauges: played.gauges,
+        members: played.members,
+        over_time: played.over_time,
         counted,
         stopped: played.stopped,
         of: Of::Act(Box::new(tested)),

@@ -6,7 +6,7 @@ use workload::Jobs;
 use workload::job::Job;
 
 use crate::outcome::{Of, Outcome};
-use crate::play::{on_cores, play};
+use crate::play::{Surroundings, on_cores, play};
 use crate::progress::GoOn;
 use crate::scenario::Scenario;
 
@@ -19,19 +19,23 @@ pub(crate) fn run(
 ) -> Result<Outcome, Problems> {
     let host = scenario.machine.host();
     let (seed, every) = (scenario.seed, scenario.series_every);
-    let jobs = Jobs::new(jobs, device.capacity(), seed, every)?;
+    let costs = host.engines;
+    let jobs = Jobs::new(jobs, device.capacity(), seed, every)?
+        .with_after_doorbell(|engine| costs[engine as usize].after);
     let threads = on_cores(
         host,
         jobs.threads().map(|job| (job.engine, job.high_priority)),
     );
     let count_from = jobs.counts_from();
-    let played = play(
-        device,
-        (host, &threads, seed),
-        jobs,
-        count_from,
-        &|jobs, now| go_on(jobs.share(now)),
-    )?;
+    let around = Surroundings {
+        host,
+        threads: &threads,
+        seed,
+        gauges_every: every,
+    };
+    let played = play(device, &around, jobs, count_from, &|jobs, now| {
+        go_on(jobs.share(now))
+    })?;
     let mut outcomes = played.workload.outcomes();
     for (outcome, [user, system]) in outcomes.iter_mut().zip(played.cpu) {
         outcome.cpu[0] += user;
@@ -41,6 +45,8 @@ pub(crate) fn run(
         threads: outcomes,
         end: played.end,
         gauges: played.gauges,
+        members: played.members,
+        over_time: played.over_time,
         counted: played.end.since(count_from),
         stopped: played.stopped,
         of: Of::Jobs,

@@ -6,7 +6,7 @@ use text::problem::Problems;
 use workload::replay::{Layout, Pace, Replay};
 
 use crate::outcome::{Of, Outcome, Replayed};
-use crate::play::{on_cores, play};
+use crate::play::{Surroundings, on_cores, play};
 use crate::progress::GoOn;
 use crate::scenario::{Scenario, TraceReplay};
 
@@ -62,8 +62,13 @@ pub(crate) fn run(
     let threads = on_cores(host, (0..count).map(|_| (replay.engine, false)));
     let workload = Replay::new(trace, &layout, replay.pace, count, scenario.series_every);
     check(replay, &workload)?;
-    let host = (host, &*threads, scenario.seed);
-    let played = play(device, host, workload, Time::ZERO, &|workload, _| {
+    let around = Surroundings {
+        host,
+        threads: &threads,
+        seed: scenario.seed,
+        gauges_every: scenario.series_every,
+    };
+    let played = play(device, &around, workload, Time::ZERO, &|workload, _| {
         go_on(workload.share())
     })?;
     let (workload, end, stopped) = (played.workload, played.end, played.stopped);
@@ -96,6 +101,8 @@ pub(crate) fn run(
         threads: vec![thread],
         end,
         gauges: played.gauges,
+        members: played.members,
+        over_time: played.over_time,
         counted: over,
         stopped,
         of: Of::Trace(Box::new(Replayed {

@@ -7,6 +7,7 @@
 //! The kernel wakes a sleeper some 30 to 100 us late. So the loop sleeps until shortly before a deadline and spins the
 //! rest, and spins for a while after the last command, because the next one is often near. Idle, it sleeps.
 
+mod befalling;
 mod few;
 mod listeners;
 mod log;
@@ -31,7 +32,6 @@ use schedule::Schedule;
 pub use switches::{Stop, Switches};
 
 use crate::clock::{Clock, Wall};
-use crate::faults::Fault;
 use crate::lateness::Lateness;
 use crate::limits::Limits;
 use crate::port::{Bell, Ending, Endpoint, Front, Notice, Port, Ready};
@@ -208,11 +208,6 @@ impl EventLoop {
         }
     }
 
-    /// Faults to come: when, to which drive, what. At once those without a time.
-    pub fn plan(&mut self, faults: Vec<(Wall, usize, Fault)>) {
-        self.schedule.add(faults);
-    }
-
     /// Serves until [`Stop::stop`]; then drains: commands in flight complete and their replies leave.
     ///
     /// # Errors
@@ -269,6 +264,7 @@ impl EventLoop {
         let looks = self.places.len() > 0
             || self.log.some_left_out()
             || self.observer.is_some()
+            || self.drives.iter().any(Served::works_alone)
             || !self.schedule.is_empty();
         let wake = if looks {
             wake.min(self.next_tick)
@@ -377,17 +373,21 @@ impl EventLoop {
             let now = self.clock.wall();
             self.now = now;
             let mut replies = std::mem::take(&mut self.replies);
-            for drive in &mut self.drives {
+            let mut idle = true;
+            for index in 0..self.drives.len() {
+                let drive = &mut self.drives[index];
                 if self.clock.free() {
                     drive.complete_all(&mut replies);
                 } else if self.clock.deadline(drive.next_event()) <= now {
                     drive.advance(self.clock.horizon(now), &mut replies);
                 }
-            }
-            let idle = replies.is_empty();
-            self.answered += replies.len();
-            for reply in replies.drain(..) {
-                self.hand_over(&reply);
+                idle &= replies.is_empty();
+                self.answered += replies.len();
+                for reply in replies.drain(..) {
+                    self.drives[index].hand_over(&reply);
+                    self.hand_over(&reply);
+                    self.drives[index].take_back(&reply);
+                }
             }
             self.replies = replies;
             self.ring();
@@ -434,7 +434,7 @@ impl EventLoop {
                 Bell::Notice(drive, notice) => {
                     self.tell_all(drive, notice);
                 }
-                Bell::Fault(drive, fault) => self.fault(drive, &fault),
+                Bell::Fault(target, fault) => self.fault(target, &fault),
             }
         }
     }
@@ -447,8 +447,8 @@ impl EventLoop {
 
     fn tick(&mut self, now: Wall) {
         self.next_tick = now.plus(TICK);
-        while let Some((drive, fault)) = self.schedule.due(now) {
-            self.fault(drive, &fault);
+        while let Some((target, fault)) = self.schedule.due(now) {
+            self.fault(target, &fault);
         }
         self.relieve(now);
         self.log.rest(now);
@@ -458,7 +458,11 @@ impl EventLoop {
         // Work of an idle drive is caught up with here, so that a command after a long pause finds little.
         let reached = self.clock.arrival(now);
         for drive in &mut self.drives {
-            drive.settle(reached);
+            // Without a clock a pool's own work takes as long as on the wall.
+            match self.clock.free() && drive.works_alone() {
+                true => drive.settle(drive.now() + TICK),
+                false => drive.settle(reached),
+            }
         }
         self.serve();
         self.complain(now);
@@ -535,55 +539,6 @@ impl EventLoop {
         if let Some((word, how)) = how {
             self.log
                 .ended(self.now, || format!("{name}: {word}: {how}"));
-        }
-    }
-
-    /// Lets a fault happen, and says so.
-    fn fault(&mut self, index: usize, fault: &Fault) {
-        let now = self.clock.arrival(self.clock.wall());
-        let drive = &mut self.drives[index];
-        self.log.say(&format!("{}: fault: {fault}", drive.name()));
-        match fault {
-            Fault::PowerCut => {
-                let loss = drive.power_cut(now);
-                self.log.say(&format!(
-                    "{}: power cut: {} commands and {} cached bytes lost",
-                    drive.name(),
-                    loss.commands,
-                    loss.cached_bytes
-                ));
-                drive.save_for_now();
-                self.tell_all(index, Notice::PowerCut);
-            }
-            Fault::Drop => {
-                let gone = Ending::Failed("dropped on demand".into());
-                for id in 0..self.places.numbers() {
-                    let place = self.places.get_mut(id);
-                    let endpoint = place.and_then(|it| it.endpoint.as_ref());
-                    if endpoint.is_some_and(|it| it.is_client()) {
-                        self.end(id, &gone);
-                    }
-                }
-            }
-            fault => {
-                if let Err(why) = drive.suffer(now, fault) {
-                    self.log.say(&format!("{}: fault: {why}", drive.name()));
-                }
-                self.tell_all(index, Notice::Health);
-            }
-        }
-    }
-
-    /// The power switch was touched: all drives.
-    fn cut_power(&mut self) {
-        self.switches.forget_cut();
-        self.end_by_power_cut();
-    }
-
-    /// Ends as a power cut would, instead of in order.
-    pub fn end_by_power_cut(&mut self) {
-        for index in 0..self.drives.len() {
-            self.fault(index, &Fault::PowerCut);
         }
     }
 

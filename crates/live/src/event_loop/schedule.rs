@@ -1,10 +1,10 @@
-//! Faults to come: when, to which drive, what.
+//! Faults to come: when, to whom, what.
 
 use crate::clock::Wall;
-use crate::faults::Fault;
+use crate::faults::{Fault, Target};
 
 /// One of them.
-pub(super) type Planned = (Wall, usize, Fault);
+pub(super) type Planned = (Wall, Target, Fault);
 
 /// All of them, the next last.
 #[derive(Debug, Default)]
@@ -21,9 +21,9 @@ impl Schedule {
     }
 
     /// The next whose time has come.
-    pub(super) fn due(&mut self, now: Wall) -> Option<(usize, Fault)> {
+    pub(super) fn due(&mut self, now: Wall) -> Option<(Target, Fault)> {
         self.0.last().filter(|(at, _, _)| *at <= now)?;
-        self.0.pop().map(|(_, drive, fault)| (drive, fault))
+        self.0.pop().map(|(_, target, fault)| (target, fault))
     }
 }
 
@@ -35,10 +35,13 @@ mod tests {
     fn faults_come_in_the_order_of_their_times() {
         let mut schedule = Schedule::default();
         let at = Wall::from_ns;
-        schedule.add(vec![(at(30), 0, Fault::Drop), (at(10), 1, Fault::Drop)]);
-        schedule.add(vec![(at(20), 2, Fault::Drop)]);
+        schedule.add(vec![
+            (at(30), 0.into(), Fault::Drop),
+            (at(10), 1.into(), Fault::Drop),
+        ]);
+        schedule.add(vec![(at(20), 2.into(), Fault::Drop)]);
         assert_eq!(schedule.due(at(9)), None);
-        let drives = [25, 25, 25, 30].map(|now| schedule.due(at(now)).map(|(drive, _)| drive));
+        let drives = [25, 25, 25, 30].map(|now| schedule.due(at(now)).map(|(it, _)| it.drive));
         assert_eq!(drives, [Some(1), Some(2), None, Some(0)]);
         assert!(schedule.is_empty());
     }

@@ -4,15 +4,21 @@
 //! ```text
 //! at 10s p4800x-375: medium-error 2048 8      LBAs 2048 to 2055 cannot be read until they are written
 //! at 12s slow 2ms for 5s                      every command takes 2 ms longer
+//! at 15s nda.0: dies                          a member of a pool does not answer any more
 //! ```
 //! Without `at` it happens at once (at the start), without a name it happens to the first drive. `at` counts wall time
-//! from the start of the server, other times are the drive's own. The control socket takes the same lines.
+//! from the start of the server, other times are the drive's own. The control socket takes the same lines. A member of a
+//! pool that keeps its data by member is named alone, or as `POOL/MEMBER` where several pools have one of that name.
+
+mod target;
 
 use std::fmt;
 
 use model::Span;
 
-/// What happens to a drive.
+pub use target::{Target, Whole};
+
+/// What happens to a drive, or to a member of a pool.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Fault {
     /// These logical blocks cannot be read until they are written.
@@ -53,6 +59,26 @@ pub enum Fault {
     Refresh,
     /// Power goes and comes back.
     PowerCut,
+    /// Of a member: it answers nothing any more.
+    Dies,
+    /// Of a member: it answers again, with what is on its medium.
+    Returns,
+    /// Of a member: from now on it acknowledges flushes and forced writes, and does nothing about them.
+    Lies,
+    /// Of a member: its next write fails.
+    FailsWrite,
+    /// Of a member: its next write is acknowledged, and nothing is written.
+    LosesWrite,
+    /// Of a member: the data of its next write land elsewhere.
+    Misdirects {
+        /// So many logical blocks further on.
+        blocks: u64,
+    },
+    /// Of a member: a bit of a logical block flips.
+    Rots {
+        /// The block.
+        lba: u64,
+    },
 }
 
 /// A fault of a script, and the line it stands in, counted from 1.
@@ -63,7 +89,7 @@ pub type Scripted = (usize, Planned);
 pub struct Planned {
     /// Wall time since the start of the server; none for at once.
     pub at: Option<Span>,
-    /// Name of the drive; none for the first.
+    /// Name of the drive, or of a member; none for the first drive.
     pub drive: Option<String>,
     /// What happens.
     pub fault: Fault,
@@ -81,6 +107,13 @@ pub const SYNTAX: &[&str] = &[
     "ambient CELSIUS",
     "refresh",
     "power-cut",
+    "dies",
+    "returns",
+    "lies",
+    "fails-write",
+    "loses-write",
+    "misdirects BLOCKS",
+    "rots LBA",
 ];
 
 /// The faults of a script with their lines.
@@ -185,6 +218,15 @@ impl std::str::FromStr for Fault {
             ["ambient", celsius] => Fault::Ambient(number(celsius)?),
             ["refresh"] => Fault::Refresh,
             ["power-cut"] => Fault::PowerCut,
+            ["dies"] => Fault::Dies,
+            ["returns"] => Fault::Returns,
+            ["lies"] => Fault::Lies,
+            ["fails-write"] => Fault::FailsWrite,
+            ["loses-write"] => Fault::LosesWrite,
+            ["misdirects", blocks] => Fault::Misdirects {
+                blocks: number(blocks)?,
+            },
+            ["rots", lba] => Fault::Rots { lba: number(lba)? },
             _ => return Err(not_a_fault(line, words.first().copied())),
         })
     }
@@ -235,6 +277,13 @@ impl fmt::Display for Fault {
             Fault::Ambient(celsius) => write!(f, "ambient {celsius}"),
             Fault::Refresh => f.write_str("refresh"),
             Fault::PowerCut => f.write_str("power-cut"),
+            Fault::Dies => f.write_str("dies"),
+            Fault::Returns => f.write_str("returns"),
+            Fault::Lies => f.write_str("lies"),
+            Fault::FailsWrite => f.write_str("fails-write"),
+            Fault::LosesWrite => f.write_str("loses-write"),
+            Fault::Misdirects { blocks } => write!(f, "misdirects {blocks}"),
+            Fault::Rots { lba } => write!(f, "rots {lba}"),
         }
     }
 }
@@ -291,6 +340,9 @@ mod tests {
             "wear 104",
             "stuck",
             "power-cut",
+            "returns",
+            "misdirects 16",
+            "rots 2048",
         ] {
             let fault: Fault = text.parse().expect("a fault");
             assert_eq!(fault.to_string(), text);

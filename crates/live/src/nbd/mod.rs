@@ -271,26 +271,28 @@ impl NbdConnection {
         agreed: Negotiated,
         port: &mut Port<'_>,
     ) {
-        let pending = Pending {
+        let place = self.pending.vacant_entry();
+        let tag = place.key() as u32;
+        let pending = place.insert(Pending {
             cookie: request.cookie,
             payload,
-        };
-        let tag = self.pending.insert(pending) as u32;
+        });
         let (offset, bytes) = match op {
             Op::Flush => (0, 0),
             _ => (request.offset, request.length),
         };
-        port.submit(
-            agreed.export,
-            Request {
-                tag,
-                op,
-                fua: request.flags & flag::FUA != 0,
-                queue: 0,
-                offset,
-                bytes,
-            },
-        );
+        let request = Request {
+            tag,
+            op,
+            fua: request.flags & flag::FUA != 0,
+            queue: 0,
+            offset,
+            bytes,
+        };
+        port.submit_with(agreed.export, request, &mut |data| {
+            data.copy_from_slice(&pending.payload);
+            true
+        });
     }
 
     /// A buffer of this length, with undefined content.

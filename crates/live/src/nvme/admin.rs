@@ -230,6 +230,22 @@ mod tests {
         assert_eq!(get(feature::WRITE_CACHE, 1), Ok(Answer::Done(1)));
     }
 
+    /// OACS, SANICAP, ONCS and FUSES of Identify Controller, by their offsets.
+    #[test]
+    fn a_pool_with_its_data_by_member_does_not_offer_what_it_cannot() {
+        let said = |by_member: bool| {
+            let mut host = one();
+            host.rack.drives[0].facts.by_member = by_member;
+            host.target.subsystem.look(&mut host.rack);
+            let page = host.identify(1, 0);
+            let word = |at: usize| u16::from_le_bytes([page[at], page[at + 1]]);
+            let offered = [word(256) & 2, word(328), word(520) & 2, word(522)];
+            (offered, host.ask(opcode::FORMAT, 1, 1, 0).is_ok())
+        };
+        assert_eq!(said(false), ([2, 2, 2, 1], true));
+        assert_eq!(said(true), ([0; 4], false));
+    }
+
     #[test]
     fn a_format_waits_for_the_drive_and_says_how_far_it_is() {
         let mut host = one();

@@ -139,6 +139,9 @@ fn drive_controller(id: u16, subsystem: &Subsystem, all: &[Facts]) -> Controller
     };
     let bytes: u128 = all.iter().map(|it| u128::from(it.bytes)).sum();
     data.tnvmcap = wide(bytes);
+    if all.iter().any(|it| it.by_member) {
+        without_members_leave(&mut data);
+    }
     if subsystem.options.full {
         full_controller(&mut data, bytes - u128::from(subsystem.layout.allocated()));
     }
@@ -151,6 +154,15 @@ fn drive_controller(id: u16, subsystem: &Subsystem, all: &[Facts]) -> Controller
         descriptor.relative = [number; 4];
     }
     data
+}
+
+/// What a controller does not say where data are kept by the members of a pool: Format NVM, sanitize, Write Uncorrectable,
+/// fused commands.
+fn without_members_leave(data: &mut ControllerData) {
+    data.oacs.set(data.oacs.get() & !(1 << 1));
+    data.sanicap.set(0);
+    data.oncs.set(data.oncs.get() & !(1 << 1));
+    data.fuses.set(0);
 }
 
 /// What all controllers say.

@@ -43,6 +43,8 @@ pub(super) struct Facts {
     pub(super) io_queues: u16,
     /// How hosts have divided it into namespaces, if they have.
     pub(super) shares: Option<Vec<Share>>,
+    /// Its data are kept by the members of a pool: no fused commands, no blocks made unreadable, no formats.
+    pub(super) by_member: bool,
 }
 
 fn kelvin(celsius: f64) -> u16 {
@@ -52,11 +54,14 @@ fn kelvin(celsius: f64) -> u16 {
 impl Facts {
     fn of(drive: &Served) -> Facts {
         let sheet = drive.sheet();
-        let management = drive.model().management();
-        let formats = management.lba_formats.clone();
+        let management = drive.management();
+        let mut formats = management.lba_formats.clone();
+        if drive.is_by_member() {
+            formats.truncate(1);
+        }
         let added_formats = drive.added_formats();
         let tuples = extended::tuples(formats.len(), added_formats);
-        let format = drive.model().lba_format_number();
+        let format = drive.lba_format_number();
         let tuple = tuples.get(format).copied().unwrap_or_default();
         Facts {
             vendor: sheet.nvme.vendor_id,
@@ -78,6 +83,7 @@ impl Facts {
             max_transfer: sheet.config.max_transfer(),
             io_queues: sheet.io_queues,
             shares: drive.shares().map(<[Share]>::to_vec),
+            by_member: drive.is_by_member(),
         }
     }
 
@@ -221,7 +227,7 @@ impl Drives for Port<'_> {
     }
 
     fn format_seconds(&mut self, drive: usize) -> u32 {
-        let span = self.drive(drive).model().format_duration();
+        let span = self.drive(drive).format_duration();
         self.clock().on_the_wall(span).seconds().min(4e9) as u32
     }
 
@@ -265,7 +271,7 @@ impl Drives for Port<'_> {
 
     fn set_power_state(&mut self, drive: usize, state: u32) -> Result<(), Status> {
         let served = self.drive(drive);
-        let limits = &served.model().management().power_limits_watts;
+        let limits = &served.management().power_limits_watts;
         match limits.get(state as usize) {
             Some(&watts) => served
                 .set_power_limit(watts)
@@ -293,7 +299,7 @@ impl Drives for Port<'_> {
     }
 
     fn cut_power(&mut self, drive: usize) -> Result<(), Status> {
-        let cut = self.fault(drive, Fault::PowerCut);
+        let cut = self.fault(drive.into(), Fault::PowerCut);
         cut.map_err(|_| Status::INTERNAL_ERROR)
     }
 

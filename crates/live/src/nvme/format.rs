@@ -43,6 +43,9 @@ pub(super) fn format(
     sqe: &Sqe,
     drives: &mut dyn Drives,
 ) -> Result<Answer, Status> {
+    if target.subsystem.by_member {
+        return Err(Status::INVALID_OPCODE);
+    }
     let wanted = Wanted::of(sqe.cdw10.get());
     if wanted.erase > 2 || wanted.dps & 7 > 3 {
         return Err(Status::INVALID_FIELD);
@@ -160,6 +163,9 @@ pub(super) fn sanitize(
     sqe: &Sqe,
     drives: &mut dyn Drives,
 ) -> Result<Answer, Status> {
+    if target.subsystem.by_member {
+        return Err(Status::INVALID_OPCODE);
+    }
     // 1: leave failure mode, 2: erase blocks, 3: overwrite, 4: crypto erase.
     match sqe.cdw10.get() & 7 {
         1 => return Ok(Answer::Done(0)),

@@ -194,7 +194,14 @@ impl Io {
             }
         }
         it.parts = 1;
-        port.submit(usize::from(it.drive), request);
+        let from_host = &it.data;
+        port.submit_with(usize::from(it.drive), request, &mut |data| {
+            let given = data.len() == from_host.len();
+            if given {
+                data.copy_from_slice(from_host);
+            }
+            given
+        });
     }
 
     /// Compare and write: begins when both are complete.

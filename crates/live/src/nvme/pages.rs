@@ -73,7 +73,10 @@ pub(super) fn get_log(
         log::HEALTH => health(target, controller, sqe.nsid.get(), drives)?,
         log::FIRMWARE => firmware(&drives.facts(target.subsystem.first_drive()?).firmware),
         log::CHANGED_NAMESPACES => changed(target.controller(controller), asked.retain),
-        log::EFFECTS => effects(target.is_full(controller)),
+        log::EFFECTS => effects(
+            target.is_full(controller),
+            target.subsystem.by_member,
+        ),
         log::LBA_STATUS => lba_status::page(&target.subsystem, drives),
         log::SELF_TEST => target.self_tests.page(&target.subsystem, drives),
         log::PERSISTENT => persistent::command(target, controller, asked.specific, drives)?,
@@ -203,7 +206,7 @@ fn supported(pages: &[u8]) -> Vec<u8> {
     page
 }
 
-fn effects(full: bool) -> Vec<u8> {
+fn effects(full: bool, by_member: bool) -> Vec<u8> {
     let mut page = vec![0; 4096];
     let mut put = |index: usize, effects: u32| {
         page[index * 4..index * 4 + 4].copy_from_slice(&effects.to_le_bytes());
@@ -237,6 +240,11 @@ fn effects(full: bool) -> Vec<u8> {
         of_io::DATASET,
     ] {
         put(io + usize::from(opcode), SUPPORTED | CHANGES_DATA);
+    }
+    if by_member {
+        put(usize::from(of_admin::FORMAT), 0);
+        put(usize::from(of_admin::SANITIZE), 0);
+        put(io + usize::from(of_io::WRITE_UNCORRECTABLE), 0);
     }
     if full {
         let namespaces = SUPPORTED | CHANGES_NAMESPACE | CHANGES_LIST;

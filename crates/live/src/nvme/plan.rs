@@ -84,9 +84,12 @@ impl Plan {
             opcode::COMPARE => Purpose::Compare,
             opcode::VERIFY => Purpose::Verify,
             opcode::WRITE_ZEROES => Purpose::Zeroes,
-            opcode::WRITE_UNCORRECTABLE => Purpose::Uncorrectable,
+            opcode::WRITE_UNCORRECTABLE if !namespace.by_member => Purpose::Uncorrectable,
             _ => return Err(Status::INVALID_OPCODE),
         };
+        if namespace.by_member && sqe.fused() != 0 {
+            return Err(Status::INVALID_FIELD);
+        }
         let slba = sqe.slba();
         let blocks = (sqe.cdw12.get() & 0xffff) + 1;
         let end = slba

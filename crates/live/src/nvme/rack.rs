@@ -61,6 +61,7 @@ impl Fake {
             max_transfer: Some(128 << 10),
             io_queues: 31,
             shares: None,
+            by_member: false,
         };
         Fake {
             facts,

@@ -68,6 +68,13 @@ impl Service for AsSubsystem {
     }
 
     fn accepts(&self, drive: &Served) -> Result<(), Problem> {
+        if drive.is_by_member() && self.options.full {
+            let name = drive.name();
+            return Err(on_command_line(
+                format!("{name}: a pool that keeps its data by member has one namespace and one format"),
+                "serve it without --controller full",
+            ));
+        }
         // Hosts would find one namespace, with whatever lies where the others were.
         if drive.shares().is_none() || self.options.full {
             return Ok(());

@@ -90,6 +90,8 @@ pub(super) struct Namespace {
     pub(super) sanitizing: bool,
     /// Most bytes of one command, data only.
     pub(super) max_transfer: u32,
+    /// Its data are kept by the members of a pool.
+    pub(super) by_member: bool,
 }
 
 impl Namespace {
@@ -109,6 +111,8 @@ pub(super) struct Subsystem {
     pub(super) layout: Layout,
     /// Whether any drive has a volatile write cache.
     pub(super) write_cache: bool,
+    /// Whether any is a pool whose members have the data.
+    pub(super) by_member: bool,
     /// I/O queues of a controller: as many as the drive with the fewest has.
     pub(super) io_queues: u16,
     pub(super) warning_kelvin: u16,
@@ -122,6 +126,7 @@ impl Subsystem {
             namespaces: Vec::new(),
             layout: Layout::default(),
             write_cache: false,
+            by_member: false,
             io_queues: 1,
             warning_kelvin: 0,
         }
@@ -179,12 +184,13 @@ impl Subsystem {
     pub(super) fn look(&mut self, drives: &mut dyn Drives) {
         self.begin(drives);
         self.io_queues = MOST_QUEUES;
-        self.write_cache = false;
+        (self.write_cache, self.by_member) = (false, false);
         for &drive in &self.options.drives {
             let facts = drives.facts(drive);
             self.io_queues = self.io_queues.min(facts.io_queues.max(1));
             self.warning_kelvin = facts.warning_kelvin;
             self.write_cache |= facts.write_cache;
+            self.by_member |= facts.by_member;
         }
         let before = std::mem::take(&mut self.namespaces);
         for (index, extent) in self.layout.extents().iter().enumerate() {
@@ -218,6 +224,7 @@ impl Subsystem {
             // Whoever sees that it has ended tells the hosts.
             sanitizing: sanitizes(operation) || old.is_some_and(|old| old.sanitizing),
             max_transfer: transfer(facts.max_transfer),
+            by_member: facts.by_member,
         }
     }
 

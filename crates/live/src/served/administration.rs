@@ -4,14 +4,17 @@ use std::io;
 use std::path::Path;
 
 use catalogue::DriveSheet;
-use model::management::{Health, ManagedDrive, Operation, Refusal, SanitizeStatus};
+use model::management::{Health, LbaFormat, Management, Operation, Refusal, SanitizeStatus};
 use model::media::Precondition;
-use model::{Device, Gauge, Gauges, Span, Time};
+use model::{Command, Device, Gauge, Gauges, Op, Payload, Span, Time};
 
-use super::{Outcome, Served};
-use crate::faults::Fault;
+use super::machine::Machine;
+use super::{Outcome, Served, Slot};
 use crate::setup::StoreChoice;
 use crate::store::{Ranges, State, save};
+
+/// An idle pool is let rest for so long at the end, at most: as its tiers wait before they call it rest.
+const REST: Span = Span::from_ms(11_000);
 
 /// What a power cut took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,9 +57,35 @@ impl Served {
         &self.serial
     }
 
-    /// The model, for its gauges and settings that can be read.
-    pub fn model(&self) -> &ManagedDrive {
-        &self.drive
+    /// What it offers.
+    pub fn management(&self) -> &Management {
+        &self.setup.sheet.management
+    }
+
+    /// Number of the LBA format in use.
+    pub fn lba_format_number(&self) -> usize {
+        match &self.machine {
+            Machine::Drive(it) => it.drive.lba_format_number(),
+            Machine::Pool(_) => 0,
+        }
+    }
+
+    /// How long a FORMAT or sanitize takes.
+    pub fn format_duration(&self) -> Span {
+        self.machine.format_duration()
+    }
+
+    /// Whether it is a pool whose members have the data: then it has no FORMAT, and no unreadable blocks of its own.
+    pub fn is_by_member(&self) -> bool {
+        matches!(self.machine, Machine::Pool(_))
+    }
+
+    /// The names of the members that may fail alone.
+    pub fn members(&self) -> Vec<&str> {
+        match &self.machine {
+            Machine::Drive(_) => Vec::new(),
+            Machine::Pool(pool) => pool.names().collect(),
+        }
     }
 
     /// How many of its formats are not the drive's own: the last ones.
@@ -66,13 +95,17 @@ impl Served {
 
     /// Bytes of data in a logical block of the format in use.
     pub fn block(&self) -> u32 {
-        self.drive.lba_format().data
+        self.lba_format().data
+    }
+
+    pub(super) fn lba_format(&self) -> LbaFormat {
+        self.machine.lba_format(&self.setup.sheet.management)
     }
 
     /// Sum of a gauge of the model as of the last event.
     pub fn gauge(&self, gauge: Gauge) -> f64 {
         let mut one = One(gauge, 0.0);
-        self.drive.inspect(self.now, &mut one);
+        self.machine.inspect(self.now, &mut one);
         one.1
     }
 
@@ -90,7 +123,7 @@ impl Served {
     /// Health at `now`.
     pub fn health(&mut self, now: Time) -> Health {
         let now = self.reach(now);
-        let mut health = self.drive.health(now);
+        let mut health = self.machine.health(now);
         health.warning.read_only |= self.read_only;
         health
     }
@@ -122,7 +155,7 @@ impl Served {
     }
 
     /// Goes on to `now`, or to the last event if that was later.
-    fn reach(&mut self, now: Time) -> Time {
+    pub(super) fn reach(&mut self, now: Time) -> Time {
         self.run_until(now);
         self.now = self.now.max(now);
         self.now
@@ -131,38 +164,57 @@ impl Served {
     /// Housekeeping, every 100 ms or so: temperature, and what has left the volatile cache by now.
     pub(crate) fn settle(&mut self, now: Time) {
         let now = self.reach(now);
-        self.drive.observe(now);
-        if let Err(error) = self.settle_data() {
+        self.machine.each_drive(|drive| {
+            drive.observe(now);
+        });
+        let failed = match &mut self.machine {
+            Machine::Drive(_) => self.settle_data().err(),
+            Machine::Pool(pool) => pool.take_failure(),
+        };
+        if let Some(error) = failed {
             self.not_taken(&error);
         }
     }
 
     /// What the drive's model has in its buffer no more goes to the store.
     pub(super) fn settle_data(&mut self) -> io::Result<()> {
-        if !self.data.has_cache() {
+        let Machine::Drive(it) = &mut self.machine else {
+            return Ok(());
+        };
+        if !it.data.has_cache() {
             return Ok(());
         }
         let mut buffered = Vec::new();
-        self.drive.at_risk(&mut buffered);
-        self.data.settle(&Ranges::new(buffered))
+        it.drive.at_risk(&mut buffered);
+        it.data.settle(&Ranges::new(buffered))
     }
 
     /// Whether it has a volatile write cache.
     pub fn has_write_cache(&self) -> bool {
-        self.data.has_cache()
+        match &self.machine {
+            Machine::Drive(it) => it.data.has_cache(),
+            Machine::Pool(pool) => pool.needs_flushes(),
+        }
     }
 
     /// Whether it has a volatile write cache that is on.
     pub fn write_cache_enabled(&self) -> bool {
-        self.data.cache_enabled()
+        match &self.machine {
+            Machine::Drive(it) => it.data.cache_enabled(),
+            Machine::Pool(pool) => pool.needs_flushes(),
+        }
     }
 
-    /// Switches the volatile write cache; off, every write is as if with FUA.
+    /// Switches the volatile write cache; off, every write is as if with FUA. That of a pool stays on.
     ///
     /// # Errors
     /// Those of the store, to which what is cached has to go.
     pub fn enable_write_cache(&mut self, enabled: bool) -> Result<(), Outcome> {
-        let emptied = self.data.enable_cache(enabled);
+        let emptied = match &mut self.machine {
+            Machine::Drive(it) => it.data.enable_cache(enabled),
+            Machine::Pool(_) if enabled => Ok(()),
+            Machine::Pool(_) => return Err(Outcome::Failed),
+        };
         emptied.map_err(|error| self.failed_after_all(&error))
     }
 
@@ -184,7 +236,7 @@ impl Served {
     ) -> Result<Operation, Refusal> {
         let now = self.reach(now);
         self.may_forget()?;
-        let operation = self.drive.format(now, number)?;
+        let operation = self.machine.drive_alone()?.format(now, number)?;
         self.protection = protection;
         self.forget_everything();
         Ok(operation)
@@ -197,7 +249,7 @@ impl Served {
     pub fn sanitize(&mut self, now: Time) -> Result<Operation, Refusal> {
         let now = self.reach(now);
         self.may_forget()?;
-        let operation = self.drive.sanitize(now)?;
+        let operation = self.machine.drive_alone()?.sanitize(now)?;
         self.forget_everything();
         Ok(operation)
     }
@@ -213,36 +265,38 @@ impl Served {
 
     /// The data goes, as the format in use has it. A store that cannot forget is of no use any more.
     fn forget_everything(&mut self) {
-        let written = self.drive.lifetime(self.now).host_bytes_written;
+        let Machine::Drive(it) = &mut self.machine else {
+            return;
+        };
+        let written = it.drive.lifetime(self.now).host_bytes_written;
         self.ftl = (Precondition::Fresh, written);
-        let format = self.drive.lba_format();
-        let blocks = self.bytes / u64::from(format.data);
-        let cleared = self
-            .data
-            .clear()
-            .and_then(|()| {
-                self.data
-                    .set_metadata(blocks * u64::from(format.metadata), true)
-            })
-            .and_then(|()| self.save(false));
-        if cleared.is_err() {
-            self.data.spoil(0, self.bytes);
+        let format = it.drive.lba_format();
+        let metadata = self.bytes / u64::from(format.data) * u64::from(format.metadata);
+        let cleared = it.data.clear();
+        let cleared = cleared.and_then(|()| it.data.set_metadata(metadata, true));
+        if cleared.and_then(|()| self.save(false)).is_err() {
+            self.spoil(0, self.bytes);
         }
     }
 
     /// FORMAT or sanitize in progress at `now`.
     pub fn operation(&mut self, now: Time) -> Option<Operation> {
-        self.drive.operation(now.max(self.now))
+        self.machine.operation(now.max(self.now))
     }
 
     /// What the sanitize log says at `now`.
     pub fn sanitize_status(&mut self, now: Time) -> SanitizeStatus {
-        self.drive.sanitize_status(now.max(self.now))
+        let now = now.max(self.now);
+        let drive = self.machine.drive_alone();
+        drive.map_or(SanitizeStatus::Never, |it| it.sanitize_status(now))
     }
 
     /// The governor's limit in watts, if there is a governor.
     pub fn power_limit(&self) -> Option<f64> {
-        self.drive.power_limit()
+        match &self.machine {
+            Machine::Drive(it) => it.drive.power_limit(),
+            Machine::Pool(pool) => pool.power_limit(),
+        }
     }
 
     /// Sets the governor's limit in watts.
@@ -250,27 +304,44 @@ impl Served {
     /// # Errors
     /// If there is no governor, or the limit is not above idle power.
     pub fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
-        self.drive.set_power_limit(watts)
+        self.machine.set_power_limit(watts)
     }
 
     /// Counts an entry in the error log.
     pub fn count_error_log_entry(&mut self) {
-        self.drive.count_error_log_entry();
+        if let Ok(drive) = self.machine.drive_alone() {
+            drive.count_error_log_entry();
+        }
+    }
+
+    /// Counts data that could not be given back.
+    pub(super) fn count_media_error(&mut self) {
+        if let Ok(drive) = self.machine.drive_alone() {
+            drive.count_media_error();
+        }
     }
 
     /// Power goes and comes back: commands inside end with [`Outcome::PowerLoss`], what the drive's buffer held is lost,
     /// and the drive does what it does after a power-on. Use [`crate::Port::fault`], which tells the front ends.
     pub fn power_cut(&mut self, now: Time) -> PowerLoss {
         let now = self.reach(now);
-        let mut lost = Vec::new();
-        self.now = self.drive.power_cut(now, &mut lost);
+        let (back, cached_bytes, lines) = match &mut self.machine {
+            Machine::Drive(it) => {
+                let mut lost = Vec::new();
+                let back = it.drive.power_cut(now, &mut lost);
+                (back, it.data.lose_power(&Ranges::new(lost)), Vec::new())
+            }
+            Machine::Pool(pool) => pool.power_cut(now),
+        };
+        self.now = back;
+        self.findings = lines;
         let slots = std::mem::take(&mut self.slots);
         let inside: Vec<_> = slots.into_iter().map(|(_, slot)| slot).collect();
         let unheard = inside.iter().filter(|slot| !slot.heard).count();
         let held = self.held.drop_all();
         let loss = PowerLoss {
             commands: inside.len() - unheard + held.len(),
-            cached_bytes: self.data.lose_power(&Ranges::new(lost)),
+            cached_bytes,
         };
         for slot in inside.iter().filter(|slot| slot.heard) {
             self.end(slot, Outcome::PowerLoss);
@@ -283,90 +354,21 @@ impl Served {
         loss
     }
 
-    /// Lets a fault happen, save those that concern connections.
-    ///
-    /// # Errors
-    /// Why the drive cannot have it.
-    pub fn suffer(&mut self, now: Time, fault: &Fault) -> Result<(), String> {
-        let now = self.reach(now);
-        let block = u64::from(self.block());
-        let until = |lasting: &Option<Span>| lasting.map_or(Time::NEVER, |span| now + span);
-        match fault {
-            Fault::MediumError { lba, blocks } | Fault::Heal { lba, blocks } => {
-                let start = self.start_of(*lba)?;
-                let bytes = blocks.saturating_mul(block).min(self.bytes - start);
-                match fault {
-                    Fault::Heal { .. } => self.data.heal(start, bytes),
-                    _ => self.data.spoil(start, bytes),
-                }
-            }
-            Fault::Slow { by, lasting } => self.held.slow(*by, until(lasting)),
-            Fault::Stuck { lasting } => self.held.stick(until(lasting)),
-            Fault::Unstuck => self.held.release(now),
-            Fault::Wear(percent) => {
-                let set = self.drive.set_percentage_used(*percent);
-                set.map_err(|refusal| refusal.to_string())?;
-            }
-            Fault::Ambient(celsius) => {
-                is_air(*celsius)?;
-                self.drive.set_ambient_celsius(now, *celsius);
-            }
-            Fault::Refresh => self.drive.begin_refresh(now),
-            Fault::Drop | Fault::PowerCut => return Err("not a fault of the drive alone".into()),
-        }
-        Ok(())
-    }
-
-    /// What is to be said of this fault on this drive, as a line, if it does not do all that one would expect.
-    pub fn remark(&self, fault: &Fault) -> &'static str {
-        match fault {
-            Fault::Ambient(_) if self.power_limit().is_none() => {
-                "this drive's model has no power governor: heat shows in its health and does not slow it\n"
-            }
-            _ => "",
-        }
-    }
-
-    /// Whether the drive can have this fault, which does not happen by that.
-    ///
-    /// # Errors
-    /// Why it cannot.
-    pub fn could_suffer(&mut self, fault: &Fault) -> Result<(), String> {
-        match fault {
-            Fault::MediumError { lba, .. } | Fault::Heal { lba, .. } => {
-                self.start_of(*lba).map(drop)
-            }
-            Fault::Wear(percent) => {
-                let before = self.gauge(Gauge::PercentageUsed);
-                let set = self.drive.set_percentage_used(*percent);
-                set.and_then(|()| self.drive.set_percentage_used(before))
-                    .map_err(|refusal| refusal.to_string())
-            }
-            Fault::Ambient(celsius) => is_air(*celsius),
-            _ => Ok(()),
-        }
-    }
-
-    /// The first byte of a logical block.
-    fn start_of(&self, lba: u64) -> Result<u64, String> {
-        let start = lba.checked_mul(u64::from(self.block()));
-        start
-            .filter(|start| *start < self.bytes)
-            .ok_or(format!("LBA {lba} is beyond the end"))
-    }
-
     /// Writes down what the drive remembers, if it has a file for it.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn save(&self, clean: bool) -> io::Result<()> {
+        if let (Machine::Pool(pool), false) = (&self.machine, self.read_only) {
+            return pool.save(self.now, clean);
+        }
         let Some(path) = self.state_file.as_ref().filter(|_| !self.read_only) else {
             return Ok(());
         };
-        let state = State {
-            clean,
-            ..self.state()
+        let Some(state) = self.state() else {
+            return Ok(());
         };
+        let state = State { clean, ..state };
         let named =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         save(path, &state).map_err(named)
@@ -384,15 +386,37 @@ impl Served {
     /// # Errors
     /// Those of the file system.
     pub fn shut_down(&mut self) -> io::Result<()> {
-        self.data.sync().map_err(|error| self.of_store(error))?;
+        self.rest();
+        let synced = match &mut self.machine {
+            Machine::Drive(it) => it.data.sync(),
+            Machine::Pool(pool) => pool.sync(),
+        };
+        synced.map_err(|error| self.of_store(error))?;
         self.save(true)
     }
-}
 
-/// Whether air around a drive can have this temperature.
-fn is_air(celsius: f64) -> Result<(), String> {
-    let possible = (-60.0..=200.0).contains(&celsius);
-    possible
-        .then_some(())
-        .ok_or_else(|| "from -60 to 200 degrees Celsius".into())
+    /// Lets a pool flush its members and come to rest, so that there is nothing to recover.
+    fn rest(&mut self) {
+        let Machine::Pool(pool) = &mut self.machine else {
+            return;
+        };
+        if pool.is_broken() {
+            return;
+        }
+        let slot = Slot {
+            token: 0,
+            submitted: self.now,
+            op: Op::Flush,
+            fua: false,
+            offset: 0,
+            bytes: 0,
+            heard: false,
+            before: Default::default(),
+            payload: Payload::default(),
+        };
+        let id = self.slots.insert(slot) as u32;
+        pool.submit(self.now, Command::flush(id));
+        let until = self.now + REST;
+        self.run_until(until);
+    }
 }

@@ -4,8 +4,9 @@
 //! and the drive remembers it with its data.
 
 use model::management::Refusal;
-use model::{Command, Device, Op, Time};
+use model::{Command, Op, Payload, Time};
 
+use super::machine::Machine;
 use super::{SLOTS, Served, Slot};
 use crate::store::Share;
 
@@ -29,12 +30,18 @@ impl Served {
 
     /// Ranges in bytes (start, end) that cannot be read until they are written.
     pub fn unreadable(&self) -> Vec<(u64, u64)> {
-        self.data.unreadable()
+        match &self.machine {
+            Machine::Drive(it) => it.data.unreadable(),
+            Machine::Pool(_) => Vec::new(),
+        }
     }
 
     /// Changes with [`Served::unreadable`].
     pub fn unreadable_changes(&self) -> u16 {
-        self.data.changes()
+        match &self.machine {
+            Machine::Drive(it) => it.data.changes(),
+            Machine::Pool(_) => 0,
+        }
     }
 
     /// Forgets what is stored in a range, for which nobody waits: the data is gone at once, and the drive deallocates it
@@ -46,7 +53,9 @@ impl Served {
         let now = now.max(self.now);
         self.run_until(now);
         self.now = now;
-        self.data.heal(offset, bytes);
+        if let Machine::Drive(it) = &mut self.machine {
+            it.data.heal(offset, bytes);
+        }
         self.zero(offset, bytes)?;
         let mut done = 0;
         while done < bytes && self.slots.len() < SLOTS {
@@ -67,7 +76,8 @@ impl Served {
             offset,
             bytes,
             heard: false,
-            before: self.data.mark(),
+            before: self.mark(),
+            payload: Payload::default(),
         };
         let id = self.slots.insert(slot) as u32;
         let command = Command {
@@ -77,7 +87,7 @@ impl Served {
         if let Some(recording) = &mut self.recording {
             recording.arrivals.push((now, command));
         }
-        self.drive.submit(now, command);
+        self.machine.submit(now, command);
     }
 
     /// Takes another format, and this [`Served::protection`], at once: for a drive of which nothing is in use.
@@ -91,7 +101,7 @@ impl Served {
         protection: u8,
     ) -> Result<(), Refusal> {
         self.format(now, number, protection)?;
-        self.drive.end_operation();
+        self.machine.drive_alone()?.end_operation();
         Ok(())
     }
 }

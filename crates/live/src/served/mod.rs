@@ -6,27 +6,32 @@
 
 mod administration;
 mod data;
+mod disk;
 mod division;
+mod findings;
 mod held;
+mod machine;
+mod moving;
 mod opening;
+mod pool_opening;
+mod pooled;
+mod suffering;
 mod trouble;
 
 use std::io;
 use std::path::PathBuf;
 
-use model::management::ManagedDrive;
-use model::media::{Medium, Precondition};
-use model::{Command, Completion, Device, Op, Span, Status, Time};
+use model::media::Precondition;
+use model::{Command, Completion, Op, Payload, Span, Status, Time};
 use slab::Slab;
 use statistics::Histogram;
 
 use crate::clock::Wall;
 use crate::setup::Setup;
-use crate::store::{Mark, Share, State, no_room};
+use crate::store::{Mark, Share, no_room};
 pub use administration::PowerLoss;
-use data::Data;
 use held::Held;
-use opening::Opened;
+use machine::Machine;
 use trouble::Trouble;
 
 /// Most commands in one drive at a time; more are refused.
@@ -70,7 +75,7 @@ pub enum Outcome {
     PowerLoss,
     /// More commands than the server takes.
     Busy,
-    /// The front end could not move the data.
+    /// The front end could not move the data, or the drive does not answer.
     Failed,
 }
 
@@ -95,6 +100,8 @@ pub struct Reply {
     pub at: Time,
     /// How long it took, by the model.
     pub latency: Span,
+    /// Its data, where members have them.
+    payload: Payload,
 }
 
 /// A command inside the drive.
@@ -110,6 +117,8 @@ struct Slot {
     heard: bool,
     /// The writes before it: a flush makes these durable.
     before: Mark,
+    /// Its data, where members have them.
+    payload: Payload,
 }
 
 /// What has been done since the start.
@@ -162,12 +171,13 @@ pub struct Recording {
     pub completions: Vec<Completion>,
 }
 
-/// One drive and its data.
+/// One drive and its data, or a pool and its members'.
 #[derive(Debug)]
 pub struct Served {
     setup: Setup,
-    drive: ManagedDrive,
-    data: Data,
+    machine: Machine,
+    /// What was put right before it was served.
+    findings: Vec<String>,
     /// Bytes of the namespace.
     bytes: u64,
     state_file: Option<PathBuf>,
@@ -194,28 +204,18 @@ pub struct Served {
 }
 
 impl Served {
-    /// A drive with its data and what it remembers; made by `Setup::open`.
-    fn new(setup: Setup, drive: ManagedDrive, store: Opened) -> io::Result<Served> {
-        let state = store.state;
-        let cache = setup.sheet.config.volatile_bytes();
-        let cache = (cache > 0).then_some(cache);
-        let mut data = Data::new(store.store, store.file, state.bytes, cache);
-        for &(start, end) in &state.unreadable {
-            data.spoil(start, end - start);
-        }
-        let format = drive.lba_format();
-        let blocks = state.bytes / u64::from(format.data);
-        data.set_metadata(blocks * u64::from(format.metadata), false)?;
-        Ok(Served {
+    /// A drive or pool with its data; made by `Setup::open`.
+    fn new(setup: Setup, machine: Machine, bytes: u64, serial: String) -> Served {
+        Served {
             setup,
-            drive,
-            data,
-            bytes: state.bytes,
-            state_file: store.state_file,
-            serial: state.serial,
-            protection: state.protection,
-            shares: state.shares,
-            ftl: (state.ftl, state.ftl_since_bytes),
+            machine,
+            findings: Vec::new(),
+            bytes,
+            state_file: None,
+            serial,
+            protection: 0,
+            shares: None,
+            ftl: (Precondition::default(), 0),
             now: Time::ZERO,
             slots: Slab::with_capacity(1024),
             done: Vec::with_capacity(256),
@@ -226,13 +226,18 @@ impl Served {
             troubles: Default::default(),
             read_only: false,
             recording: None,
-        })
+        }
     }
 
     /// Computes what the drive would compute at its first write, up to a second in which nobody would be served: for
     /// who serves it against a clock, before anybody is let in.
     pub fn prepare(&mut self) {
-        self.drive.prepare();
+        self.machine.each_drive(|drive| drive.prepare());
+    }
+
+    /// What was put right on a pool's members before it was served, a line each.
+    pub fn findings(&self) -> &[String] {
+        &self.findings
     }
 
     /// Bytes of the namespace.
@@ -271,12 +276,25 @@ impl Served {
         self.recording.take().map(|recording| *recording)
     }
 
-    /// Takes a command that arrived at `now` (or at the last event, if that was later). Every command gets a reply.
+    /// Takes a command that arrived at `now` (or at the last event, if that was later). Every command gets a reply. Data of a
+    /// write are moved at the reply: only for drives, see [`Served::submit_with`].
     #[inline]
     pub fn submit(&mut self, now: Time, token: u64, request: &Request) {
+        self.submit_with(now, token, request, &mut |_| true);
+    }
+
+    /// The same; a pool whose members have the data asks for those of a write now. `fill` says whether it could give them.
+    #[inline]
+    pub fn submit_with(
+        &mut self,
+        now: Time,
+        token: u64,
+        request: &Request,
+        fill: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) {
         let now = now.max(self.now);
         self.run_until(now);
-        let slot = Slot {
+        let mut slot = Slot {
             token,
             submitted: now,
             op: request.op,
@@ -284,10 +302,11 @@ impl Served {
             offset: request.offset,
             bytes: request.bytes,
             heard: true,
-            before: self.data.mark(),
+            before: self.mark(),
+            payload: Payload::default(),
         };
         let command = Command {
-            fua: request.fua || (self.data.has_cache() && !self.data.cache_enabled()),
+            fua: request.fua || (self.has_write_cache() && !self.write_cache_enabled()),
             queue: request.queue,
             ..Command::new(0, request.op, request.offset, request.bytes)
         };
@@ -295,7 +314,7 @@ impl Served {
             self.end(&slot, Outcome::OutOfRange);
             return;
         }
-        if self.drive.operation(now).is_some() {
+        if self.machine.operation(now).is_some() {
             self.end(&slot, Outcome::Formatting);
             return;
         }
@@ -307,13 +326,29 @@ impl Served {
             self.end(&slot, Outcome::Busy);
             return;
         }
+        if let Machine::Pool(pool) = &mut self.machine {
+            let given = match pool.is_broken() {
+                true => None,
+                false => pool.payload(request.op, request.bytes, fill),
+            };
+            let Some(payload) = given else {
+                self.end(&slot, Outcome::Failed);
+                return;
+            };
+            slot.payload = payload;
+        }
+        let payload = slot.payload;
         let id = self.slots.insert(slot) as u32;
-        let command = Command { id, ..command };
+        let command = Command {
+            id,
+            payload,
+            ..command
+        };
         if let Some(recording) = &mut self.recording {
             recording.arrivals.push((now, command));
         }
         self.now = now;
-        self.drive.submit(now, command);
+        self.machine.submit(now, command);
     }
 
     /// When replies may be ready, or the drive has an event while commands are inside; [`Time::NEVER`] when idle.
@@ -324,8 +359,13 @@ impl Served {
         } else if self.in_flight() == 0 {
             Time::NEVER
         } else {
-            self.drive.next_event().min(self.held.next())
+            self.machine.next_event().min(self.held.next())
         }
+    }
+
+    /// Whether it has work of its own, without commands inside: a pool that copies, or waits to rest.
+    pub fn works_alone(&self) -> bool {
+        matches!(self.machine, Machine::Pool(_)) && self.machine.next_event() != Time::NEVER
     }
 
     /// Runs the model up to `until`, each event at its own time, and appends the replies.
@@ -338,7 +378,7 @@ impl Served {
     /// Runs the model until nothing is in flight, however long that takes it, and appends the replies.
     pub fn complete_all(&mut self, replies: &mut Vec<Reply>) {
         while self.in_flight() > 0 {
-            let next = self.drive.next_event().min(self.held.next());
+            let next = self.machine.next_event().min(self.held.next());
             if next == Time::NEVER {
                 break;
             }
@@ -350,7 +390,7 @@ impl Served {
     #[inline]
     fn run_until(&mut self, until: Time) {
         loop {
-            let (event, release) = (self.drive.next_event(), self.held.next());
+            let (event, release) = (self.machine.next_event(), self.held.next());
             let next = event.min(release);
             if next > until || next == Time::NEVER {
                 return;
@@ -367,7 +407,7 @@ impl Served {
 
     #[inline]
     fn step(&mut self, now: Time) {
-        self.drive.advance(now, now, &mut self.done);
+        self.machine.advance(now, &mut self.done);
         for index in 0..self.done.len() {
             let completion = self.done[index];
             self.completed(&completion);
@@ -391,27 +431,13 @@ impl Served {
             Status::Success => self.carry_out(&slot),
             Status::LbaOutOfRange => Outcome::OutOfRange,
             Status::UnrecoveredReadError => Outcome::UnrecoveredRead,
+            Status::WriteFault => Outcome::WriteFault,
+            Status::Gone => Outcome::Failed,
         };
         if outcome == Outcome::UnrecoveredRead {
-            self.drive.count_media_error();
+            self.count_media_error();
         }
         self.end(&slot, outcome);
-    }
-
-    /// What a command does that has no payload, and whether the medium can do the rest.
-    fn carry_out(&mut self, slot: &Slot) -> Outcome {
-        let done = match slot.op {
-            Op::Read if !self.data.readable(slot.offset, slot.bytes.into()) => {
-                return Outcome::UnrecoveredRead;
-            }
-            Op::Deallocate | Op::WriteZeroes => self.zero(slot.offset, slot.bytes.into()),
-            Op::Flush => self.data.flush(slot.before),
-            Op::Read | Op::Write => Ok(()),
-        };
-        match done {
-            Ok(()) => Outcome::Success,
-            Err(error) => self.not_taken(&error),
-        }
     }
 
     /// What a command ends with that the store has refused.
@@ -435,14 +461,6 @@ impl Served {
     pub(crate) fn complaint(&mut self, now: Wall) -> Option<String> {
         let what = self.troubles.iter_mut().find_map(|it| it.tell(now))?;
         Some(format!("{}: {what}", self.setup.name))
-    }
-
-    fn zero(&mut self, offset: u64, bytes: u64) -> io::Result<()> {
-        self.data.zero(offset, bytes)?;
-        let format = self.drive.lba_format();
-        let (block, metadata) = (u64::from(format.data), u64::from(format.metadata));
-        self.data
-            .zero_metadata(offset / block * metadata, bytes / block * metadata)
     }
 
     fn end(&mut self, slot: &Slot, outcome: Outcome) {
@@ -479,100 +497,12 @@ impl Served {
             outcome,
             at: self.now,
             latency,
+            payload: slot.payload,
         };
         if self.held.holds(self.now) {
             self.held.hold(self.now, slot.submitted, reply);
         } else {
             self.ready.push(reply);
-        }
-    }
-
-    /// Data of a read that has succeeded, or a part of it.
-    ///
-    /// # Errors
-    /// [`Outcome::UnrecoveredRead`] if the store fails; `data` is then zeroes.
-    #[inline]
-    pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), Outcome> {
-        self.data.read(offset, data).map_err(|error| {
-            data.fill(0);
-            self.failed_after_all(&error);
-            Outcome::UnrecoveredRead
-        })
-    }
-
-    /// Whether a range that may be read is known to be zeroes because it was never written. A file is not asked.
-    #[inline]
-    pub fn is_hole(&self, offset: u64, bytes: u64) -> bool {
-        self.data.is_hole(offset, bytes)
-    }
-
-    /// Data of a write that has succeeded, or a part of it in whole blocks.
-    ///
-    /// # Errors
-    /// [`Outcome::NoSpace`] if the host has no room, [`Outcome::WriteFault`] if the store fails otherwise.
-    #[inline]
-    pub fn write(&mut self, offset: u64, data: &[u8], fua: bool) -> Result<(), Outcome> {
-        let mut written = self.data.write(offset, data, fua);
-        if self.data.crowded() {
-            written = written.and_then(|()| self.settle_data());
-        }
-        written.map_err(|error| self.failed_after_all(&error))
-    }
-
-    /// Whether no block of the range is unreadable.
-    pub fn readable(&self, offset: u64, bytes: u64) -> bool {
-        self.data.readable(offset, bytes)
-    }
-
-    /// Makes the range unreadable until it is written (NVMe's Write Uncorrectable, a medium error).
-    pub fn spoil(&mut self, offset: u64, bytes: u64) {
-        let bytes = bytes.min(self.bytes.saturating_sub(offset));
-        self.data.spoil(offset, bytes);
-    }
-
-    /// The end of the run of data, or of the hole, that `offset` is in, and whether it is data; at most `limit`.
-    pub fn extent(&mut self, offset: u64, limit: u64) -> (u64, bool) {
-        self.data.extent(offset, limit)
-    }
-
-    /// Metadata of the blocks from `lba` on, on a format that has some.
-    ///
-    /// # Errors
-    /// [`Outcome::UnrecoveredRead`] if the store fails, or the format has no metadata.
-    pub fn read_metadata(&mut self, lba: u64, metadata: &mut [u8]) -> Result<(), Outcome> {
-        let each = u64::from(self.drive.lba_format().metadata);
-        self.data
-            .read_metadata(lba * each, metadata)
-            .map_err(|error| {
-                self.failed_after_all(&error);
-                Outcome::UnrecoveredRead
-            })
-    }
-
-    /// Metadata of the blocks from `lba` on, on a format that has some. A crash of the server between this and the
-    /// data leaves one without the other.
-    ///
-    /// # Errors
-    /// As [`Served::write`]; [`Outcome::WriteFault`] if the format has no metadata.
-    pub fn write_metadata(&mut self, lba: u64, metadata: &[u8]) -> Result<(), Outcome> {
-        let each = u64::from(self.drive.lba_format().metadata);
-        let written = self.data.write_metadata(lba * each, metadata);
-        written.map_err(|error| self.failed_after_all(&error))
-    }
-
-    /// What the drive remembers as of now.
-    pub fn state(&self) -> State {
-        State {
-            drive: self.setup.sheet.id.clone(),
-            serial: self.serial.clone(),
-            bytes: self.bytes,
-            clean: false,
-            protection: self.protection,
-            lifetime: self.drive.lifetime(self.now),
-            ftl: self.ftl.0,
-            ftl_since_bytes: self.ftl.1,
-            unreadable: self.data.unreadable(),
-            shares: self.shares.clone(),
         }
     }
 }

@@ -8,10 +8,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use model::management::{Lifetime, ManagedDrive, Management};
+use model::media::Medium;
 use rustix::fs::{FlockOperation, flock};
 use text::problem::{Place, Problem, Problems};
 
 use super::Served;
+use super::data::Data;
+use super::machine::{Machine, Plain};
 use crate::setup::{Setup, StoreChoice};
 use crate::store::{FileStore, MemoryStore, State, Store, no_room, state_path};
 
@@ -20,8 +23,18 @@ impl Setup {
     ///
     /// # Errors
     /// Why it cannot be served.
-    pub fn open(mut self) -> Result<Served, Problems> {
+    pub fn open(self) -> Result<Served, Problems> {
+        if let Some(config) = self.kept_by_member() {
+            return self.open_pool(config);
+        }
         let bytes = self.bytes()?;
+        let opened = self.open_store(bytes)?;
+        let (served, made) = self.of_drive(opened)?;
+        Setup::remembering(served, made)
+    }
+
+    /// The store of a drive alone.
+    fn open_store(&self, bytes: u64) -> Result<Opened, Problems> {
         let fresh = State {
             drive: self.sheet.id.clone(),
             serial: self.serial.clone(),
@@ -32,36 +45,21 @@ impl Setup {
             },
             ..State::default()
         };
-        let mut opened = match &self.store {
-            StoreChoice::Memory => {
-                let store = MemoryStore::new(bytes).map_err(|error| {
-                    Problems::whole("--size", format!("{bytes} bytes of memory: {error}"))
-                })?;
-                Opened {
-                    store: Store::Memory(store),
-                    file: None,
-                    state: fresh,
-                    state_file: None,
-                    made: None,
-                }
-            }
+        let opened = match &self.store {
+            StoreChoice::Memory => in_memory(fresh)?,
             StoreChoice::File(path) => open_file(path, fresh, &self.sheet.management)?,
         };
         if let (Some(wanted), StoreChoice::File(path)) = (self.lba_format, &self.store) {
             self.is_in(wanted, opened.state.lifetime.lba_format, path)?;
         }
+        Ok(opened)
+    }
+
+    /// The drive with its store, and the file of the store if it has just been made.
+    fn of_drive(mut self, mut opened: Opened) -> Result<(Served, Vec<PathBuf>), Problems> {
         let state = &mut opened.state;
-        let precondition = match self.precondition {
-            Some(said) => {
-                (state.ftl, state.ftl_since_bytes) = (said, state.lifetime.host_bytes_written);
-                said
-            }
-            None => state.ftl_by_now(self.sheet.capacity),
-        };
+        let precondition = state.begin(self.precondition, self.sheet.capacity);
         self.precondition = Some(precondition);
-        if !state.clean && state.lifetime.power_cycles > 0 {
-            state.lifetime.unsafe_shutdowns += 1;
-        }
         let drive = ManagedDrive::new(
             &self.sheet.config,
             &self.sheet.management,
@@ -73,23 +71,42 @@ impl Setup {
         let drive = drive.map_err(|refusal| Problems::whole(&origin, refusal.to_string()))?;
         let made = opened.made.clone();
         let problem = |error: io::Error| Problems::whole(origin, error.to_string());
-        let mut served = match Served::new(self, drive, opened) {
-            Ok(served) => served,
-            Err(error) => return Err(problem(error)),
-        };
-        match (served.save(false), made) {
-            (Ok(()), _) => Ok(served),
+        let cache = self.sheet.config.volatile_bytes();
+        let cache = (cache > 0).then_some(cache);
+        let mut data = Data::new(opened.store, opened.file, opened.state.bytes, cache);
+        let state = opened.state;
+        for &(start, end) in &state.unreadable {
+            data.spoil(start, end - start);
+        }
+        let format = drive.lba_format();
+        let blocks = state.bytes / u64::from(format.data);
+        let metadata = blocks * u64::from(format.metadata);
+        data.set_metadata(metadata, false).map_err(problem)?;
+        let machine = Machine::Drive(Box::new(Plain { drive, data }));
+        let mut served = Served::new(self, machine, state.bytes, state.serial);
+        served.state_file = opened.state_file;
+        served.protection = state.protection;
+        served.shares = state.shares;
+        served.ftl = (state.ftl, state.ftl_since_bytes);
+        Ok((served, made.into_iter().collect()))
+    }
+
+    /// Writes down that it is served; where there is no room for that, an old store can still be read. `made`: files that
+    /// have just been made.
+    pub(super) fn remembering(mut served: Served, made: Vec<PathBuf>) -> Result<Served, Problems> {
+        match served.save(false) {
+            Ok(()) => Ok(served),
             // What is there can be read, and served again with room.
-            (Err(error), None) if no_room(&error) => {
+            Err(error) if made.is_empty() && no_room(&error) => {
                 served.make_read_only();
                 Ok(served)
             }
-            (Err(error), made) => {
-                if let Some(path) = made {
+            Err(error) => {
+                for path in made {
                     // It was made just now, and is of no use without its state.
                     let _ = std::fs::remove_file(path);
                 }
-                Err(problem(error))
+                Err(Problems::whole(served.name(), error.to_string()))
             }
         }
     }
@@ -116,12 +133,15 @@ impl Setup {
         let StoreChoice::File(path) = &self.store else {
             return None;
         };
+        if self.kept_by_member().is_some() {
+            return self.remembered_of_pool(path);
+        }
         let text = std::fs::read_to_string(state_path(path)).ok()?;
         let state = State::parse(&text).ok()?;
         (state.drive == self.sheet.id && state.bytes <= self.sheet.capacity).then_some(state.bytes)
     }
 
-    fn bytes(&self) -> Result<u64, Problems> {
+    pub(super) fn bytes(&self) -> Result<u64, Problems> {
         let whole = self.sheet.capacity;
         match self.size {
             None => Ok(self.remembered().unwrap_or(whole)),
@@ -147,7 +167,21 @@ pub(super) struct Opened {
     pub(super) made: Option<PathBuf>,
 }
 
-fn cannot(path: &Path, be: &str, error: &dyn std::fmt::Display) -> Problems {
+/// A new store in memory.
+pub(super) fn in_memory(state: State) -> Result<Opened, Problems> {
+    let bytes = state.bytes;
+    let store = MemoryStore::new(bytes)
+        .map_err(|error| Problems::whole("--size", format!("{bytes} bytes of memory: {error}")))?;
+    Ok(Opened {
+        store: Store::Memory(store),
+        file: None,
+        state,
+        state_file: None,
+        made: None,
+    })
+}
+
+pub(super) fn cannot(path: &Path, be: &str, error: &dyn std::fmt::Display) -> Problems {
     Problems::whole(
         path.display().to_string(),
         format!("cannot be {be}: {error}"),
@@ -155,7 +189,11 @@ fn cannot(path: &Path, be: &str, error: &dyn std::fmt::Display) -> Problems {
 }
 
 /// The data file and its state: those that are there, or new ones if neither is.
-fn open_file(path: &Path, fresh: State, management: &Management) -> Result<Opened, Problems> {
+pub(super) fn open_file(
+    path: &Path,
+    fresh: State,
+    management: &Management,
+) -> Result<Opened, Problems> {
     let beside = state_path(path);
     match (path.exists(), beside.exists()) {
         (false, false) => {
@@ -260,7 +298,7 @@ fn lock(path: &Path, file: &File) -> Result<(), Problems> {
     })
 }
 
-fn refused(path: &Path, what: String, help: &str) -> Problems {
+pub(super) fn refused(path: &Path, what: String, help: &str) -> Problems {
     Problems(vec![Problem {
         origin: path.display().to_string(),
         place: Place::Whole,

@@ -5,6 +5,7 @@
 mod cache;
 mod file;
 mod memory;
+mod pool;
 mod state;
 
 use std::io;
@@ -12,6 +13,7 @@ use std::io;
 pub use cache::{Mark, Ranges, WriteCache};
 pub use file::FileStore;
 pub use memory::MemoryStore;
+pub use pool::{PoolState, pool_state_path};
 pub use state::{Share, State, save, state_path};
 
 /// Where the data is.

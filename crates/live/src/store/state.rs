@@ -143,9 +143,13 @@ impl State {
             return Err(String::from("it is damaged: its checksum is wrong"));
         }
         let mut state = State::default();
-        let mut seen = 0;
-        for line in text[..tail].lines().skip(1) {
+        let mut seen: Vec<&str> = Vec::with_capacity(lines);
+        // Not `lines`, which takes an end of `\r\n` for one of `\n`: what is read would not be what was written.
+        for line in text[..tail].split_terminator('\n').skip(1) {
             let (key, value) = line.split_once(' ').ok_or(format!("line `{line}`"))?;
+            if line.contains(char::is_control) {
+                return Err(format!("line `{}`", line.escape_debug()));
+            }
             if key == "unreadable" {
                 let (start, end) = value.split_once(' ').ok_or(format!("line `{line}`"))?;
                 let range = (number(key, start)?, number(key, end)?);
@@ -155,15 +159,17 @@ impl State {
             } else if key == "namespace" {
                 let share = share(value, state.bytes)?;
                 state.shares.get_or_insert_default().push(share);
+            } else if seen.contains(&key) {
+                return Err(format!("`{key}` is in it twice"));
             } else {
                 state.set(key, value)?;
-                seen += 1;
+                seen.push(key);
             }
         }
-        if seen == lines {
+        if seen.len() == lines {
             Ok(state)
         } else {
-            Err(format!("it has {seen} lines, not {lines}"))
+            Err(format!("it has {} lines, not {lines}", seen.len()))
         }
     }
 
@@ -178,6 +184,20 @@ impl State {
             _ if written / 3 >= capacity => Precondition::Steady,
             Precondition::Fresh if written >= capacity => Precondition::Filled,
             ftl => ftl,
+        }
+    }
+
+    /// A drive that remembers this is served again: in what state it begins, as `said` or as it is by now, of so many bytes.
+    pub(crate) fn begin(&mut self, said: Option<Precondition>, capacity: u64) -> Precondition {
+        if !self.clean && self.lifetime.power_cycles > 0 {
+            self.lifetime.unsafe_shutdowns += 1;
+        }
+        match said {
+            Some(said) => {
+                (self.ftl, self.ftl_since_bytes) = (said, self.lifetime.host_bytes_written);
+                said
+            }
+            None => self.ftl_by_now(capacity),
         }
     }
 
@@ -201,7 +221,13 @@ impl State {
             "host_bytes_written" => life.host_bytes_written = number(key, value)?,
             "media_errors" => life.media_errors = number(key, value)?,
             "error_log_entries" => life.error_log_entries = number(key, value)?,
-            "percentage_used" => life.percentage_used = number(key, value)?,
+            "percentage_used" => {
+                let used: f64 = number(key, value)?;
+                if !used.is_finite() {
+                    return Err(format!("{key}: `{value}` is not a value of it"));
+                }
+                life.percentage_used = used;
+            }
             "warm_ns" => life.warm = span()?,
             "hot_ns" => life.hot = span()?,
             "sanitized" => life.sanitized = number(key, value)?,
@@ -256,11 +282,19 @@ pub fn state_path(data: &Path) -> PathBuf {
 /// # Errors
 /// Those of the file system; the old file is then still there.
 pub fn save(path: &Path, state: &State) -> io::Result<()> {
+    replace(path, &state.emit())
+}
+
+/// Replaces the file at `path` by this text.
+///
+/// # Errors
+/// Those of the file system; the old file is then still there.
+pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
     let written = File::create(&new).and_then(|mut file| {
-        file.write_all(state.emit().as_bytes())?;
+        file.write_all(text.as_bytes())?;
         file.sync_data()
     });
     let replaced = written.and_then(|()| fs::rename(&new, path));
@@ -350,6 +384,27 @@ mod tests {
         let sum = crc32c::crc32c(text.replace("store 1", "store 2").as_bytes());
         let short = text.replace("store 1", "store 2") + &format!("crc32c {sum:08x}\n");
         assert!(State::parse(&short).unwrap_err().contains("20 lines"));
+    }
+
+    fn signed(text: &str) -> String {
+        format!("{text}crc32c {:08x}\n", crc32c::crc32c(text.as_bytes()))
+    }
+
+    #[test]
+    fn what_no_server_writes_is_refused() {
+        let good = state().emit();
+        let (good, _) = good.split_at(good.rfind("crc32c ").unwrap());
+        assert!(State::parse(&signed(good)).is_ok());
+        for (old, new, told) in [
+            ("DL0001\n", "DL0001\r\n", r"serial DL0001\r"),
+            ("DL0001\n", "DL0001\r\r\n", r"serial DL0001\r\r"),
+            ("protection 0\n", "clean true\n", "`clean` is in it twice"),
+            ("104.25", "NaN", "percentage_used"),
+            ("104.25", "-inf", "percentage_used"),
+        ] {
+            let why = State::parse(&signed(&good.replacen(old, new, 1))).unwrap_err();
+            assert!(why.contains(told), "{new:?}: {why}");
+        }
     }
 
     #[test]

@@ -287,7 +287,11 @@ impl Guest {
                 offset: piece.offset,
                 bytes: piece.bytes,
             };
-            port.submit(self.drive, request);
+            let data_out = &slot.chain.readable;
+            port.submit_with(self.drive, request, &mut |data| {
+                data_out.read(&device.memory, blk::DATA_OUT, data).is_ok()
+                    && device.check().is_ok()
+            });
         };
         let asked = blk::parse(&device.memory, &slot.chain, device.shape())?;
         device.check()?;

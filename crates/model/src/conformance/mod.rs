@@ -2,10 +2,13 @@
 //!
 //! [`check`] drives a device with random mixes of all operations (aligned, unaligned, beyond the end, in bursts, paced,
 //! in a closed loop, with ids used again at once) and holds it to every law. A device that is made of devices owes
-//! something to its members too: put a [`Witness`] around them, and it panics when they are called out of turn.
+//! something to its members too: put a [`Witness`] around them, and it panics when they are called out of turn. What has
+//! data is also held to [`check_data`].
 //!
 //! Each law has a planted bug in the tests below that the suite must find.
 
+mod data;
+mod jumbled;
 mod mix;
 mod power;
 mod witness;
@@ -18,6 +21,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+pub use data::check_data;
+pub use jumbled::Jumbled;
 pub use mix::Mix;
 pub use witness::Witness;
 
@@ -40,7 +45,8 @@ pub enum Law {
     Resumable,
     /// 7. The anatomy sums to the latency.
     Anatomy,
-    /// Out of range or not a multiple of 512 B is refused; all else succeeds, or is an unrecovered read.
+    /// Out of range or not a multiple of 512 B is refused; all else succeeds, or is an unrecovered read. (A write that
+    /// fails and a device that is gone are for devices that something has been done to.)
     Refusal,
     /// A device without commands becomes idle: `next_event()` is [`Time::NEVER`].
     Idle,

@@ -35,6 +35,8 @@ enum Bug {
     AnatomyShort,
     AcceptsBeyondTheEnd,
     RefusesTheLastBlock,
+    FailsAWrite,
+    GoesAway,
     NeverIdle,
     GaugeShrinks,
     BytesUncounted,
@@ -86,6 +88,8 @@ impl Faulty {
                 completion.anatomy.add(Part::Link, Span::from_ns(1));
             }
             Bug::AcceptsBeyondTheEnd => completion.status = Status::Success,
+            Bug::FailsAWrite if self.count == 700 => completion.status = Status::WriteFault,
+            Bug::GoesAway if self.count > 700 => completion.status = Status::Gone,
             _ => {}
         }
     }
@@ -230,6 +234,8 @@ fn each_planted_bug_is_found_under_its_name() {
         (Bug::AnatomyShort, Some(Law::Anatomy)),
         (Bug::AcceptsBeyondTheEnd, Some(Law::Refusal)),
         (Bug::RefusesTheLastBlock, Some(Law::Refusal)),
+        (Bug::FailsAWrite, Some(Law::Refusal)),
+        (Bug::GoesAway, Some(Law::Refusal)),
         (Bug::NeverIdle, Some(Law::Idle)),
         (Bug::GaugeShrinks, Some(Law::Gauges)),
         (Bug::BytesUncounted, Some(Law::Gauges)),

@@ -33,6 +33,16 @@ pub struct Geometry {
     pub reserved: f64,
     /// Bytes a host can address; a multiple of 4096.
     pub capacity: u64,
+    /// Bytes that the map has one entry for: 4096, or a multiple of it where a smaller write is read, merged and written
+    /// whole.
+    #[cfg_attr(feature = "serde", serde(default = "unit"))]
+    pub indirection: u32,
+}
+
+/// The indirection unit of drives that say none.
+#[cfg(feature = "serde")]
+fn unit() -> u32 {
+    UNIT
 }
 
 /// A geometry that cannot be.
@@ -64,6 +74,8 @@ pub struct Shape {
     pub die_slots: u32,
     /// Logical pages of 4 KiB.
     pub logical: u32,
+    /// Pages of 4 KiB that are written together, at a multiple of so many: the indirection unit.
+    pub together: u32,
 }
 
 impl Geometry {
@@ -104,6 +116,13 @@ impl Geometry {
         }
         let page_slots = u64::from(self.planes) * u64::from(self.page_bytes / UNIT);
         let block_slots = page_slots * u64::from(self.pages_per_block);
+        if !self.holds_whole_indirection_units(page_slots) {
+            return fail(format!(
+                "the indirection unit is {} bytes: it must be a multiple of {UNIT}, and multi-plane page and capacity must \
+                 be whole ones",
+                self.indirection
+            ));
+        }
         let blocks = (f64::from(self.blocks_per_plane) * (1.0 - self.reserved)) as u64;
         let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
         let slots = dies * blocks * block_slots;
@@ -132,7 +151,16 @@ impl Geometry {
             blocks: blocks as u32,
             die_slots: (blocks * block_slots) as u32,
             logical: logical as u32,
+            together: self.indirection / UNIT,
         })
+    }
+
+    fn holds_whole_indirection_units(&self, page_slots: u64) -> bool {
+        let (unit, whole) = (u64::from(UNIT), u64::from(self.indirection));
+        whole > 0
+            && whole % unit == 0
+            && page_slots * unit % whole == 0
+            && self.capacity % whole == 0
     }
 
     /// Bytes of the whole array, reserved blocks included.

@@ -82,13 +82,18 @@ impl Layout {
         let half_page = shape.block_slots / 2 / shape.page_slots * shape.page_slots;
         let half = half_page.min(data);
         let closed = shape.blocks - free - 1;
-        let mut counts = steady_counts(shape.block_slots, closed, data - half);
+        // What is written together lies together.
+        let whole = shape.together;
+        let mut counts = steady_counts(shape.block_slots / whole, closed, (data - half) / whole);
+        for count in &mut counts {
+            *count *= whole;
+        }
         counts.insert(0, half);
         counts.resize(shape.blocks as usize, 0);
         let mut random = Stream::new(seed, "steady layout");
         let places = Random {
-            pages: Permutation::new(shape.logical, &mut random),
-            within_block: Permutation::new(shape.block_slots, &mut random),
+            pages: Permutation::new(shape.logical / shape.together, &mut random),
+            within_block: Permutation::new(shape.block_slots / shape.together, &mut random),
             open_block: 0,
         };
         Layout::with_counts(shape, &counts, Some(places))
@@ -143,7 +148,7 @@ impl Layout {
     pub fn slot_of(&self, page: Page) -> Slot {
         let shape = &self.shape;
         let place = match &self.random {
-            Some(random) => random.pages.forward(page.0, 0),
+            Some(random) => together(page.0, shape, |unit| random.pages.forward(unit, 0)),
             None => page.0,
         };
         let (stripe, within) = (place / shape.page_slots, place % shape.page_slots);
@@ -156,7 +161,10 @@ impl Layout {
         let rank = j - self.first[block as usize];
         let slot = match &self.random {
             Some(random) if block != random.open_block => {
-                random.within_block.backward(rank, tweak(die, block))
+                let tweak = tweak(die, block);
+                together(rank, shape, |unit| {
+                    random.within_block.backward(unit, tweak)
+                })
             }
             _ => rank,
         };
@@ -172,7 +180,10 @@ impl Layout {
         let (block, in_block) = (in_die / shape.block_slots, in_die % shape.block_slots);
         let rank = match &self.random {
             Some(random) if block != random.open_block => {
-                random.within_block.forward(in_block, tweak(die, block))
+                let tweak = tweak(die, block);
+                together(in_block, shape, |unit| {
+                    random.within_block.forward(unit, tweak)
+                })
             }
             _ => in_block,
         };
@@ -187,7 +198,7 @@ impl Layout {
             return None;
         }
         Some(Page(match &self.random {
-            Some(random) => random.pages.backward(place as u32, 0),
+            Some(random) => together(place as u32, shape, |unit| random.pages.backward(unit, 0)),
             None => place as u32,
         }))
     }
@@ -208,6 +219,15 @@ impl Layout {
             })
             .count() as u32;
         to - from - missing
+    }
+}
+
+/// Where the indirection unit of this page or slot goes, and the same place in it.
+#[inline]
+fn together(at: u32, shape: &Shape, goes: impl Fn(u32) -> u32) -> u32 {
+    match shape.together {
+        1 => goes(at),
+        whole => goes(at / whole) * whole + at % whole,
     }
 }
 
@@ -262,7 +282,7 @@ mod tests {
     use crate::ftl::Geometry;
     use proptest::prelude::*;
 
-    pub(super) fn shape(channels: u32, logical: u64) -> Shape {
+    fn shape(channels: u32, logical: u64, together: u32) -> Shape {
         Geometry {
             channels,
             dies_per_channel: 2,
@@ -271,7 +291,8 @@ mod tests {
             pages_per_block: 16,
             page_bytes: 16384,
             reserved: 0.0,
-            capacity: logical * 4096,
+            capacity: logical / u64::from(together) * u64::from(together) * 4096,
+            indirection: together * 4096,
         }
         .shape(4)
         .expect("a possible geometry")
@@ -304,9 +325,24 @@ mod tests {
             channels in 1u32..5, fill in 0.3f64..0.75, seed: u64,
         ) {
             let slots = u64::from(channels) * 2 * 24 * 16 * 8;
-            let shape = shape(channels, (slots as f64 * fill) as u64);
-            check(shape, &Layout::filled(shape));
-            check(shape, &Layout::steady(shape, 3, seed));
+            for together in [1, 2, 4] {
+                let shape = shape(channels, (slots as f64 * fill) as u64, together);
+                check(shape, &Layout::filled(shape));
+                check(shape, &Layout::steady(shape, 3, seed));
+            }
+        }
+    }
+
+    #[test]
+    fn an_indirection_unit_lies_together() {
+        let shape = shape(2, 4000, 4);
+        let layout = Layout::steady(shape, 3, 7);
+        for unit in (0..shape.logical).step_by(4) {
+            let first = layout.slot_of(Page(unit));
+            assert_eq!(first.0 % 4, 0);
+            for page in 1..4 {
+                assert_eq!(layout.slot_of(Page(unit + page)), first.plus(page));
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::collecting::{Collecting, page_price};
-use super::{Die, Ftl, PADDING, Page, Slot, Writer};
+use super::{Die, Ftl, PADDING, Page, Shape, Slot, Writer};
 use crate::random::Stream;
 
 /// A page being filled slot by slot.
@@ -230,7 +230,7 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     const WINDOW: u64 = 32;
     let mut random = Stream::new(seed, "warm-up");
     let shape = ftl.shape;
-    let logical = u64::from(shape.logical);
+    let mut pages_at_random = AtRandom::new(&shape);
     let victims: u64 = shape
         .every_die()
         .map(|die| u64::from(least_valid(ftl, die)))
@@ -241,7 +241,7 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     let mut written = 0;
     for die in shape.every_die() {
         for _ in 0..random.below(pages.max(1)) * u64::from(shape.page_slots) {
-            replay.write_to(Page(random.below(logical) as u32), die);
+            replay.write_to(pages_at_random.next(&mut random), die);
             written += 1;
         }
     }
@@ -249,7 +249,7 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     while written < MOST_WRITES {
         let before = (replay.victims, replay.kept);
         while replay.victims < before.0 + WINDOW && written < MOST_WRITES {
-            replay.write(Page(random.below(logical) as u32));
+            replay.write(pages_at_random.next(&mut random));
             written += 1;
         }
         let mean = (replay.kept - before.1) as f64 / (replay.victims - before.0).max(1) as f64;
@@ -263,6 +263,31 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     replay.stop(&mut random)
 }
 
+/// Pages of uniformly random overwriting: those of an indirection unit one after the other.
+struct AtRandom {
+    together: u32,
+    units: u64,
+    next: u32,
+}
+
+impl AtRandom {
+    fn new(shape: &Shape) -> AtRandom {
+        AtRandom {
+            together: shape.together,
+            units: u64::from(shape.logical / shape.together),
+            next: 0,
+        }
+    }
+
+    fn next(&mut self, random: &mut Stream) -> Page {
+        if self.next % self.together == 0 {
+            self.next = random.below(self.units) as u32 * self.together;
+        }
+        self.next += 1;
+        Page(self.next - 1)
+    }
+}
+
 fn least_valid(ftl: &Ftl, die: Die) -> u32 {
     let counts = &ftl.valid[ftl.shape.blocks_of(die)];
     u32::from(counts.iter().copied().min().unwrap_or(0)).min(ftl.shape.block_slots)
@@ -273,12 +298,13 @@ fn least_valid(ftl: &Ftl, die: Die) -> u32 {
 pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) -> Vec<Collecting> {
     let mut random = Stream::new(seed, "brute force");
     let logical = ftl.shape.logical;
+    let mut pages_at_random = AtRandom::new(&ftl.shape);
     let mut replay = Replay::new(ftl);
     for page in (0..logical).map(Page) {
         replay.write(page);
     }
     for _ in 0..(f64::from(logical) * fills) as u64 {
-        replay.write(Page(random.below(u64::from(logical)) as u32));
+        replay.write(pages_at_random.next(&mut random));
     }
     replay.stop(&mut random)
 }
@@ -300,6 +326,7 @@ mod tests {
             page_bytes: 16384,
             reserved: 0.0,
             capacity: 4096,
+            indirection: 4096,
         };
         let raw = geometry.raw_bytes() as f64;
         geometry.capacity = (raw / (1.0 + over_provisioning) / 4096.0) as u64 * 4096;

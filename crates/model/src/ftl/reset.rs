@@ -235,6 +235,7 @@ mod tests {
             page_bytes: 16384,
             reserved: 0.0,
             capacity: 4096,
+            indirection: 4096,
         };
         geometry.capacity = (geometry.raw_bytes() as f64 * fill) as u64 / 4096 * 4096;
         geometry.shape(LOW.spare_blocks()).expect("possible")

@@ -18,6 +18,7 @@ fn shape() -> Shape {
         page_bytes: 8192,
         reserved: 0.0,
         capacity: 80 * 4096,
+        indirection: 4096,
     }
     .shape(LOW.spare_blocks())
     .expect("valid")

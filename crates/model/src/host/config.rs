@@ -87,6 +87,9 @@ pub struct EngineCosts {
     pub system_call: Span,
     /// Each command: block layer, driver, doorbell.
     pub submit: Span,
+    /// Each command after the doorbell, while the drive works on it: leaving the system and what the thread does before
+    /// it waits.
+    pub after: Span,
     /// Each completion: from the thread running again until it has the result.
     pub reap: Span,
     /// Time each way through a helper thread, where there is one.

@@ -22,6 +22,8 @@ pub(super) enum Work {
     Submit(CommandId),
     /// A command holds (or waits for) the lock of its queue.
     Lock(CommandId),
+    /// The thread does what follows the doorbell.
+    Return,
     /// The handler takes this many completions.
     Interrupt(u32),
     /// A thread takes a completion.

@@ -4,12 +4,67 @@
 //! answered by what stands here: it has no such thing. A setting that a drive does not have is refused, never ignored.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::nand::WarmState;
-use super::{Precondition, Seeds};
 use crate::device::Device;
 use crate::management::{LbaFormat, Refusal};
 use crate::time::{Span, Time};
+
+/// The state a drive is in when a run begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Precondition {
+    /// As it left the factory: nothing written.
+    Fresh,
+    /// Written once from end to end, sequentially.
+    Filled,
+    /// As at the end of two fills with 4 KiB random writes: collection and write buffer in their steady state.
+    #[default]
+    Steady,
+}
+
+impl Precondition {
+    /// As options and results name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precondition::Fresh => "fresh",
+            Precondition::Filled => "filled",
+            Precondition::Steady => "steady",
+        }
+    }
+}
+
+/// What feeds the random streams of a drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Seeds {
+    /// What it has been through before the run: drives with one have one state at the start.
+    pub warm: u64,
+    /// What happens in the run.
+    pub run: u64,
+}
+
+impl Seeds {
+    /// Those of one of several drives; the first has these themselves.
+    #[must_use]
+    pub fn of_member(self, index: usize) -> Seeds {
+        let further = (index as u64).wrapping_mul(0x2545_f491_4f6c_dd1d);
+        Seeds {
+            warm: self.warm.wrapping_add(further),
+            run: self.run.wrapping_add(further),
+        }
+    }
+}
+
+impl From<u64> for Seeds {
+    /// One for both.
+    fn from(seed: u64) -> Seeds {
+        Seeds {
+            warm: seed,
+            run: seed,
+        }
+    }
+}
 
 /// What a drive of one medium is made of.
 pub trait Medium: Clone {
@@ -157,4 +212,31 @@ pub trait MediumDrive: Device + Sized {
     fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
         let _ = tell;
     }
+}
+
+/// Applies to each member of a composition; all are tried, the first refusal is reported.
+///
+/// # Errors
+/// The first refusal.
+pub(crate) fn all(results: impl Iterator<Item = Result<(), Refusal>>) -> Result<(), Refusal> {
+    results.fold(Ok(()), Result::and)
+}
+
+/// The members of a composition in this state, in the memory of `used` ones where there are some. The first has the seeds
+/// themselves.
+pub(crate) fn members<'a, M: Medium + 'a>(
+    used: Vec<M::Drive>,
+    configs: impl Iterator<Item = &'a M>,
+    state: Precondition,
+    seeds: Seeds,
+) -> Vec<M::Drive> {
+    let mut used = used.into_iter();
+    let member = |(index, config): (usize, &M)| {
+        let own = seeds.of_member(index);
+        match used.next() {
+            Some(drive) => drive.reset(config, state, own),
+            None => config.build(state, own),
+        }
+    };
+    configs.enumerate().map(member).collect()
 }

@@ -1,12 +1,13 @@
 //! Drives by the medium inside. To add a medium: one file that implements [`Medium`] and [`MediumDrive`], and its line
 //! in `media!` below.
 
-mod medium;
+pub mod hdd;
+pub mod medium;
 pub mod nand;
 pub mod ram;
 pub mod xpoint;
 
-pub use medium::{Medium, MediumDrive};
+pub use medium::{Medium, MediumDrive, Precondition, Seeds};
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -16,50 +17,8 @@ use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauges, Range};
 use crate::management::{LbaFormat, Refusal};
 use crate::tier::raid0::{Raid0, Raid0Config};
+use crate::tier::{Pool, PoolConfig};
 use crate::time::{Span, Time};
-
-/// The state a drive is in when a run begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Precondition {
-    /// As it left the factory: nothing written.
-    Fresh,
-    /// Written once from end to end, sequentially.
-    Filled,
-    /// As at the end of two fills with 4 KiB random writes: collection and write buffer in their steady state.
-    #[default]
-    Steady,
-}
-
-impl Precondition {
-    /// As options and results name it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Precondition::Fresh => "fresh",
-            Precondition::Filled => "filled",
-            Precondition::Steady => "steady",
-        }
-    }
-}
-
-/// What feeds the random streams of a drive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub struct Seeds {
-    /// What it has been through before the run: drives with one have one state at the start.
-    pub warm: u64,
-    /// What happens in the run.
-    pub run: u64,
-}
-
-impl From<u64> for Seeds {
-    /// One for both.
-    fn from(seed: u64) -> Seeds {
-        Seeds {
-            warm: seed,
-            run: seed,
-        }
-    }
-}
 
 /// Makes the two enums of all media, and passes on what is asked of them to whichever it is.
 macro_rules! media {
@@ -128,8 +87,12 @@ media! {
     XPoint: Box<xpoint::XPointConfig> => Box<xpoint::XPoint>,
     /// A NAND drive.
     Nand: Box<nand::NandConfig> => Box<nand::Nand>,
+    /// A hard disk.
+    Hdd: Box<hdd::HddConfig> => Box<hdd::Hdd>,
     /// Several drives as one.
     Raid0: Raid0Config => Box<Raid0<Drive>>,
+    /// Several drives under tiers.
+    Pool: Box<PoolConfig<DriveConfig>> => Box<Pool<Drive>>,
 }
 
 impl Drive {
@@ -224,6 +187,9 @@ impl Medium for DriveConfig {
     }
     fn volatile_bytes(&self) -> u64 {
         each_config!(self, config => config.volatile_bytes())
+    }
+    fn volatile_write_cache(&self) -> bool {
+        each_config!(self, config => config.volatile_write_cache())
     }
     fn percentage_used(&self) -> f64 {
         each_config!(self, config => config.percentage_used())

@@ -8,6 +8,7 @@ mod medium;
 
 use alloc::vec::Vec;
 
+use super::striping::Striping;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauges, Range};
 use crate::engine::Slab;
@@ -24,12 +25,6 @@ pub struct Raid0Config {
     pub stripe: u32,
 }
 
-fn usable(sizes: impl ExactSizeIterator<Item = u64>, stripe: u32) -> u64 {
-    let count = sizes.len() as u64;
-    let smallest = sizes.min().unwrap_or(0);
-    smallest / u64::from(stripe) * u64::from(stripe) * count
-}
-
 /// A command while its pieces are inside the members.
 #[derive(Clone, Copy, Debug)]
 struct Request {
@@ -42,7 +37,7 @@ struct Request {
 #[derive(Clone, Debug)]
 pub struct Raid0<D> {
     members: Vec<D>,
-    stripe: u64,
+    striping: Striping,
     capacity: Capacity,
     requests: Slab<Request>,
     /// By the id that a member knows a piece by: its request.
@@ -51,34 +46,21 @@ pub struct Raid0<D> {
     finished: Vec<Completion>,
 }
 
-/// What ranges of a member of so many are in the whole.
-fn of_member(index: usize, count: usize, stripe: u64, ranges: &[Range], whole: &mut Vec<Range>) {
-    for range in ranges {
-        let (mut at, end) = (range.offset, range.offset + range.bytes);
-        while at < end {
-            let (row, within) = (at / stripe, at % stripe);
-            let until = end.min((row + 1) * stripe);
-            whole.push(Range {
-                offset: (row * count as u64 + index as u64) * stripe + within,
-                bytes: until - at,
-            });
-            at = until;
-        }
-    }
-}
-
 impl<D: Device> Raid0<D> {
     /// Stripes over `members` (at least one), `stripe` bytes on each (a multiple of 512, not zero).
     pub fn new(members: Vec<D>, stripe: u32) -> Raid0<D> {
         debug_assert!(!members.is_empty() && stripe > 0 && stripe.is_multiple_of(512));
         let capacities: Vec<Capacity> = members.iter().map(Device::capacity).collect();
         let capacity = Capacity {
-            bytes: usable(capacities.iter().map(|it| it.bytes), stripe),
+            bytes: Striping::capacity(capacities.iter().map(|it| it.bytes), u64::from(stripe)),
             block: capacities.iter().map(|it| it.block).max().unwrap_or(512),
         };
         let mut raid = Raid0 {
+            striping: Striping {
+                count: members.len() as u64,
+                chunk: u64::from(stripe),
+            },
             members,
-            stripe: u64::from(stripe),
             capacity,
             requests: Slab::default(),
             pieces: Slab::default(),
@@ -95,15 +77,6 @@ impl<D: Device> Raid0<D> {
         &self.members
     }
 
-    /// Which member holds the byte at `offset`, and where.
-    fn place(&self, offset: u64) -> (usize, u64) {
-        let count = self.members.len() as u64;
-        let chunk = offset / self.stripe;
-        let within = offset % self.stripe;
-        let member = (chunk % count) as usize;
-        (member, chunk / count * self.stripe + within)
-    }
-
     fn send(&mut self, now: Time, request: u32, member: usize, mut piece: Command) {
         piece.id = self.pieces.insert(request);
         self.requests[request].left += 1;
@@ -115,9 +88,8 @@ impl<D: Device> Raid0<D> {
         let end = command.end();
         let mut at = command.offset;
         while at < end {
-            let border = (at / self.stripe + 1) * self.stripe;
-            let until = border.min(end);
-            let (member, offset) = self.place(at);
+            let until = self.striping.border(at).min(end);
+            let (member, offset) = self.striping.place(at);
             let bytes = (until - at) as u32;
             let piece = Command {
                 offset,
@@ -133,28 +105,15 @@ impl<D: Device> Raid0<D> {
     /// What a range is on each member: always in one run.
     fn send_ranges(&mut self, now: Time, request: u32, command: Command) {
         for member in 0..self.members.len() {
-            let first = self.bytes_before(member, command.offset);
-            let last = self.bytes_before(member, command.end());
-            if last > first {
+            if let Some(run) = self.striping.run(member, command.offset, command.end()) {
                 let piece = Command {
-                    offset: first,
-                    bytes: (last - first) as u32,
+                    offset: run.offset,
+                    bytes: run.bytes as u32,
                     ..command
                 };
                 self.send(now, request, member, piece);
             }
         }
-    }
-
-    /// Bytes of `member` that lie before `offset`.
-    fn bytes_before(&self, member: usize, offset: u64) -> u64 {
-        let count = self.members.len() as u64;
-        let (row, within) = (
-            offset / (self.stripe * count),
-            offset % (self.stripe * count),
-        );
-        let into = within.saturating_sub(member as u64 * self.stripe);
-        row * self.stripe + into.min(self.stripe)
     }
 
     fn find_next(&mut self) {
@@ -235,7 +194,7 @@ impl<D: Device> Device for Raid0<D> {
             };
             self.send(now, request, 0, piece);
         } else if command.bytes == 0 {
-            let (member, offset) = self.place(command.offset);
+            let (member, offset) = self.striping.place(command.offset);
             // At our very end there is no next stripe, so this is some member's end.
             let piece = Command { offset, ..command };
             self.send(now, request, member, piece);
@@ -270,20 +229,20 @@ impl<D: Device> Device for Raid0<D> {
     }
 
     fn at_risk(&self, ranges: &mut Vec<Range>) {
-        let (count, mut of_one) = (self.members.len(), Vec::new());
+        let mut of_one = Vec::new();
         for (index, member) in self.members.iter().enumerate() {
             member.at_risk(&mut of_one);
-            of_member(index, count, self.stripe, &of_one, ranges);
+            self.striping.whole(index, &of_one, ranges);
             of_one.clear();
         }
     }
 
     fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
-        let (count, mut of_one) = (self.members.len(), Vec::new());
+        let mut of_one = Vec::new();
         let mut back = now;
         for (index, member) in self.members.iter_mut().enumerate() {
             back = back.max(member.power_cut(now, &mut of_one));
-            of_member(index, count, self.stripe, &of_one, lost);
+            self.striping.whole(index, &of_one, lost);
             of_one.clear();
         }
         self.requests = Slab::default();
@@ -468,14 +427,6 @@ mod tests {
         };
         assert_eq!(parts(0), [(2048, 2048, 100), (4096, 4096, 100 + 6144)]);
         assert_eq!(parts(1), [(0, 4096, 100 + 2048)]);
-    }
-
-    #[test]
-    fn what_members_lose_is_told_where_it_is_in_the_whole() {
-        let mut whole = Vec::new();
-        let range = |offset, bytes| Range { offset, bytes };
-        of_member(1, 3, 8192, &[range(4096, 8192)], &mut whole);
-        assert_eq!(whole, [range(8192 + 4096, 4096), range(32768, 4096)]);
     }
 
     proptest! {

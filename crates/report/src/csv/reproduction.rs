@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::table;
-use study::ledger::{Published, Reproduction, RowResult, Verdict};
+use study::ledger::{Published, Reproduction, RowResult, Verdict, source_of};
 use study::review::results::rounded;
 
 /// A published row and what the model makes of it. A number that was published has its own value as both ends.
@@ -48,7 +48,7 @@ fn columns(result: &RowResult) -> Columns<'_> {
     };
     Columns {
         id: &row.id,
-        source: row.id.split_once('-').map_or("", |(source, _)| source),
+        source: source_of(&row.id).unwrap_or_default(),
         what: &row.what,
         conditions: &row.conditions,
         metric: &row.metric,

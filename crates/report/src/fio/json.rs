@@ -7,12 +7,15 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::{Map, Value, json as value};
 
+use lab::Member;
 use statistics::Histogram;
+use study::review::results::rounded;
 use workload::job::{SteadyMetric, Unified};
 
 use super::bins::{self, CLASSES, Classes};
 use super::rows::{self, GroupWay, Row, Way};
 use super::{Report, VERSION, clock};
+use crate::over_time::columns;
 
 /// How much of each histogram is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +48,26 @@ pub(super) fn document(report: &Report, detail: Detail) -> Map<String, Value> {
         .collect();
     root.insert("jobs".into(), jobs.into());
     root.insert("disk_util".into(), value!([disk(report)]));
+    let members = rows::members(report);
+    // fio knows none: programs that read its json need not either.
+    if detail == Detail::Bins && members.len() > 1 {
+        let member = |(name, it): &(&str, Member)| {
+            value!({
+                "name": name,
+                "read_bytes": it.bytes_read as u64,
+                "write_bytes": it.bytes_written as u64,
+                "busy": 100.0 * it.busy,
+                "write_amplification": it.write_amplification.map(rounded),
+                "watts": it.watts.map(rounded),
+                "percentage_used": it.percentage_used.map(rounded),
+            })
+        };
+        let members: Vec<Value> = members.iter().map(member).collect();
+        root.insert("members".into(), members.into());
+        let columns = columns(report.outcome).into_iter();
+        let columns = columns.map(|(name, values)| (name, values.into()));
+        root.insert("over_time".into(), Value::Object(columns.collect()));
+    }
     root
 }
 

@@ -42,6 +42,8 @@ pub struct Report<'a> {
     pub outcome: &'a Outcome,
     /// The drive's short name, shown as the disk.
     pub drive: &'a str,
+    /// Names of a pool's members; empty for a drive.
+    pub members: &'a [String],
     /// Interval of the outcome's series; zero if it has none.
     pub series_every: Span,
 }

@@ -2,7 +2,7 @@
 
 use model::Span;
 
-use lab::{Interval, Measured, ThreadOutcome};
+use lab::{Interval, Measured, Member, ThreadOutcome};
 use statistics::Histogram;
 use workload::job::{Job, Unified};
 
@@ -341,6 +341,12 @@ pub(super) fn groups(rows: &[Row]) -> Vec<[GroupWay; 3]> {
         }
     }
     groups
+}
+
+/// The members of a pool with their names, in order; none of a drive.
+pub(super) fn members<'a>(report: &'a Report) -> Vec<(&'a str, Member)> {
+    let names = report.members.iter().map(|name| &**name);
+    names.zip(report.outcome.members()).collect()
 }
 
 /// What the disk saw: by reads and writes, I/Os and milliseconds in queue; and the share of time in use, percent.

@@ -83,6 +83,8 @@ fn two_jobs() -> (Vec<Job>, Outcome) {
     let outcome = Outcome {
         threads: vec![thread(0, 0, 0), thread(0, 1, 0), last],
         end: Time::from_ns(4_000_000_000),
+        members: Vec::new(),
+        over_time: lab::OverTime::default(),
         gauges: Vec::new(),
         counted: Span::from_seconds(4.0),
         stopped: false,
@@ -98,6 +100,7 @@ fn printed(jobs: &[Job], outcome: &Outcome, formats: &str) -> String {
         globals: &globals,
         outcome,
         drive: "some-drive",
+        members: &[],
         series_every: Span::from_ms(500),
     };
     print(&report, formats.parse().expect("a list of formats"))

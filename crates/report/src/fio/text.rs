@@ -35,6 +35,23 @@ pub(super) fn body(out: &mut String, report: &Report) {
         disk.ticks_ms[0] + disk.ticks_ms[1],
         disk.util
     );
+    let members = rows::members(report);
+    if members.len() > 1 {
+        out.push_str("\nMembers (read/written):\n");
+    }
+    for (name, member) in members.iter().filter(|_| members.len() > 1) {
+        let [read, written] = [member.bytes_read, member.bytes_written]
+            .map(|bytes| short(bytes as u64, 4, true, Unit::Byte));
+        let _ = write!(
+            out,
+            "  {name}: io={read}/{written}, busy={:.2}%",
+            100.0 * member.busy
+        );
+        if let Some(amplification) = member.write_amplification {
+            let _ = write!(out, ", wa={amplification:.2}");
+        }
+        out.push('\n');
+    }
 }
 
 /// A line for each job before the run, and how many start.

@@ -178,7 +178,7 @@ fn cells(figures: &Figures) -> [String; 5] {
 /// A line of the table of drives.
 type Cell = fn(&DriveFacts) -> Option<String>;
 
-const SPECIFICATIONS: [(&str, Cell); 10] = [
+const SPECIFICATIONS: [(&str, Cell); 11] = [
     ("Medium", |drive| Some(drive.medium.clone())),
     ("Form and interface", |drive| {
         let words = [drive.form_factor.as_str(), &drive.interface];
@@ -211,6 +211,7 @@ const SPECIFICATIONS: [(&str, Cell); 10] = [
     ("Price per GB", |drive| {
         drive.usd_per_gb.map(|price| format!("${price:.2}"))
     }),
+    ("Promise of the pool", |drive| drive.promise.clone()),
     ("How well the model is supported", |drive| {
         Some(format!("{}: {}", drive.support.grade, drive.support.text))
     }),
@@ -228,7 +229,10 @@ pub(super) fn drives(review: &Review) -> Markup {
                 }
             }
             tbody {
-                @for (name, cell) in SPECIFICATIONS {
+                // What only pools have stands there where there is one.
+                @for (name, cell) in SPECIFICATIONS.iter().filter(|(name, cell)| {
+                    *name != "Promise of the pool" || review.drives.iter().any(|it| cell(it).is_some())
+                }) {
                     tr {
                         th scope="row" { (name) }
                         @for facts in &review.drives {

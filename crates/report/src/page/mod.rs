@@ -20,7 +20,7 @@ const STYLES: [&str; 2] = [
 ];
 
 /// In the order in which they need each other.
-const SCRIPTS: [&str; 18] = [
+const SCRIPTS: [&str; 19] = [
     include_str!("vendor/uplot/uPlot.iife.min.js"),
     include_str!("script/format.js"),
     include_str!("script/data.js"),
@@ -37,6 +37,7 @@ const SCRIPTS: [&str; 18] = [
     include_str!("script/table.js"),
     include_str!("script/published.js"),
     include_str!("script/anatomy.js"),
+    include_str!("script/gauged.js"),
     include_str!("script/lead.js"),
     include_str!("script/charts.js"),
 ];

@@ -7,7 +7,9 @@ use comfy_table::CellAlignment;
 use serde::Serialize;
 use text::digits::significant;
 
-use study::ledger::{Class, Errors, Published, Reproduction, RowResult, SOURCES, Summary, Verdict};
+use study::ledger::{
+    Class, Errors, Published, Reproduction, RowResult, SOURCES, Summary, Verdict, number, source_of,
+};
 use study::review::results::rounded;
 use text::terminal::{self, Width, paragraph};
 
@@ -32,7 +34,7 @@ pub fn text(reproduction: &Reproduction, width: Width) -> String {
 
 /// The results of one source.
 fn rows_of<'a>(reproduction: &'a Reproduction, source: &str) -> Vec<&'a RowResult> {
-    let of = |result: &&RowResult| result.row.id.split('-').next() == Some(source);
+    let of = |result: &&RowResult| source_of(&result.row.id) == Some(source);
     reproduction.results.iter().filter(of).collect()
 }
 
@@ -149,15 +151,14 @@ fn summary(reproduction: &Reproduction, width: Width) -> String {
         "pending",
     ]);
     for (source, _) in SOURCES {
-        let prefix = format!("{source}-");
         let others = reproduction
             .not_reproduced
             .iter()
-            .filter(|(id, _)| id.starts_with(&prefix));
+            .filter(|(id, _)| source_of(id) == Some(source));
         let pending = reproduction
             .pending
             .iter()
-            .filter(|id| id.starts_with(&prefix));
+            .filter(|id| source_of(id) == Some(source));
         let (others, pending) = (others.count(), pending.count());
         let rows = rows_of(reproduction, source);
         if rows.len() + others + pending > 0 {
@@ -255,8 +256,8 @@ fn counts(name: &str, summary: &Summary, others: usize, pending: usize) -> Vec<S
 /// Sorted ids with neighbours drawn together: `S0-009 to S0-012, S0-020`.
 fn ranges(ids: &[String]) -> String {
     let split = |id: &str| {
-        let (source, number) = id.split_once('-').unwrap_or((id, ""));
-        (source.to_owned(), number.parse::<u32>().unwrap_or_default())
+        let (prefix, number) = number(id).unwrap_or((id, 0));
+        (prefix.to_owned(), number)
     };
     let mut runs: Vec<(&str, &str)> = Vec::new();
     for id in ids {
@@ -418,5 +419,7 @@ mod tests {
     fn neighbours_are_drawn_together() {
         let ids = ["S0-001", "S0-002", "S0-003", "S0-009", "S1-010"].map(String::from);
         assert_eq!(ranges(&ids), "S0-001 to S0-003, S0-009, S1-010");
+        let ids = ["P0009", "P0010", "P0012"].map(String::from);
+        assert_eq!(ranges(&ids), "P0009 to P0010, P0012");
     }
 }

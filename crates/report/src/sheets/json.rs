@@ -1,12 +1,15 @@
 //! Drives of the catalogue as JSON, with the names of fields that `review.json` has where it has them.
 
-use catalogue::{DriveSheet, Figure, Kind};
+use catalogue::{DriveSheet, Figure, Kind, PoolSheet};
 use model::management::LbaFormat;
-use model::media::Medium;
+use model::media::{DriveConfig, Medium};
+use model::tier::{Durable, PoolConfig, Target};
 use serde_json::{Map, Value, json};
 use study::ledger::support;
 
-/// The drives in one document, an object each; with every figure if `figures` says so.
+use super::pool;
+
+/// The drives (and pools) in one document, an object each; with every figure if `figures` says so.
 pub fn json(drives: &[DriveSheet], figures: bool) -> Value {
     let drives: Vec<Value> = drives.iter().map(|drive| object(drive, figures)).collect();
     json!({ "schema": "drivelab drives", "version": 1, "drives": drives })
@@ -45,9 +48,100 @@ fn object(drive: &DriveSheet, figures: bool) -> Value {
         "support": { "grade": known.grade.name(), "text": known.text },
         "kinds": Map::from_iter(kinds),
     });
+    if let (Some(config), Some(sheet)) = (drive.pool_config(), &drive.pool) {
+        fields["pool"] = pool(drive, config, sheet, figures);
+    }
     if figures {
         let all: Vec<Value> = drive.figures.iter().map(figure).collect();
         fields["figures"] = Value::from(all);
+    }
+    fields
+}
+
+/// The members of a pool, in order.
+fn members(drive: &DriveSheet, config: &PoolConfig<DriveConfig>, sheet: &PoolSheet) -> Vec<Value> {
+    let members = config.members.iter().zip(&sheet.members);
+    let members = members.map(|(member, &of)| {
+        json!({
+            "name": member.name,
+            "drive": drive.members[of].id,
+            "capacity_bytes": member.drive.capacity_bytes(),
+            "idle_watts": member.drive.idle_watts(),
+            "volatile_bytes": member.drive.volatile_bytes(),
+            "endurance_bytes": drive.members[of].endurance_bytes,
+            "price_usd": drive.members[of].price_usd,
+        })
+    });
+    members.collect()
+}
+
+/// What only a pool has; with the sheets of its drives if `figures` says so.
+fn pool(
+    drive: &DriveSheet,
+    config: &PoolConfig<DriveConfig>,
+    sheet: &PoolSheet,
+    figures: bool,
+) -> Value {
+    let names = pool::names(config);
+    let promises = config.promises();
+    let target = |target: &Target| match *target {
+        Target::Slice {
+            member,
+            base,
+            bytes,
+        } => json!({ "member": names[usize::from(member)], "offset": base, "bytes": bytes }),
+        Target::Tier(tier) => json!({ "tier": config.tiers[usize::from(tier)].name }),
+    };
+    let capacities = config.capacities();
+    let tiers = config.tiers.iter().zip(&sheet.tiers).zip(capacities);
+    let tiers = tiers.map(|((tier, sheet), capacity)| {
+        let settings = sheet.settings.iter();
+        let settings = settings.map(|(key, value)| (key.clone(), json!(value)));
+        let mut children = tier.children.iter();
+        let roles = sheet.roles.iter().map(|role| {
+            let of: Vec<Value> = children.by_ref().take(role.children).map(target).collect();
+            (role.name.to_owned(), Value::from(of))
+        });
+        json!({
+            "name": tier.name,
+            "kind": tier.kind.word(),
+            "capacity_bytes": capacity,
+            "children": Map::from_iter(roles),
+            "settings": Map::from_iter(settings),
+        })
+    });
+    let volumes = config.volumes();
+    let volumes = volumes.iter().zip(&config.volumes).map(|(volume, &tier)| {
+        let promise = &promises[usize::from(tier)];
+        let cuts = promise.loss.cut_sets().into_iter().map(|(members, ram)| {
+            let members = members.iter().map(|&it| names[usize::from(it)].clone());
+            let all: Vec<String> = members.chain(ram.then(|| String::from("memory"))).collect();
+            all
+        });
+        json!({
+            "name": volume.name,
+            "offset_bytes": volume.offset,
+            "capacity_bytes": volume.bytes,
+            "durable": match promise.durable {
+                Durable::Acknowledged => "acknowledged",
+                Durable::Flushed => "flushed",
+                Durable::Later => "later",
+            },
+            "lost_if": cuts.collect::<Vec<_>>(),
+        })
+    });
+    let shares = pool::shares(config).into_iter();
+    let shares = shares.map(|share| json!({ "what": share.what, "bytes": share.bytes }));
+    let mut fields = json!({
+        "tiers": tiers.collect::<Vec<_>>(),
+        "volumes": volumes.collect::<Vec<_>>(),
+        "members": members(drive, config, sheet),
+        "capacity": shares.collect::<Vec<_>>(),
+        "label_bytes": config.label_bytes,
+    });
+    if figures {
+        let drives = drive.members.iter().map(|member| object(member, true));
+        fields["drives"] = drives.collect();
     }
     fields
 }

@@ -356,6 +356,8 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
         },
         power_loss_protection: None,
         fit: None,
+        sheet: None,
+        ratings: None,
         price_date: (index == 0).then(|| "2017-11".into()),
         config: DriveConfig::Ram(RamConfig {
             bytes: gigabytes * 1_000_000_000 / 4096 * 4096,
@@ -367,6 +369,7 @@ fn sheet(index: u64, id: &str, name: &str, gigabytes: u64) -> DriveSheet {
         warranty_years: (index != 2).then_some(5.0),
         price_usd: (index == 0).then_some(1520.0),
         members: Vec::new(),
+        pool: None,
         free: &[],
         figures: vec![
             figure("capacity", &format!("{gigabytes} GB"), Kind::Spec, "paper"),

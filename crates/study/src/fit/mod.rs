@@ -1,8 +1,8 @@
 //! Fitting: parameters of a catalogue file set so that the model does what was measured.
 //!
-//! Two uses share it. [`drive()`] makes a file for a drive that a user has measured with fio; [`ledger()`] makes the
-//! catalogue's own fits again, by its recipes. The first searches with Nelder and Mead's simplex over the logarithms of
-//! the parameters, the second along one of them, between values whose rows are known: simulations have no gradient, a
+//! Three uses share it. [`drive()`] makes a file for a drive that a user has measured with fio; [`from_sheet()`] one for a
+//! drive of which there is a data sheet; [`ledger()`] makes the catalogue's own fits again, by its recipes. The first searches with Nelder and Mead's simplex over the logarithms of
+//! the parameters, the others along one of them, between values whose rows are known: simulations have no gradient, a
 //! parameter's scale is its own size, and with fixed seeds the same search gives the same figures.
 //!
 //! Left out: what several parameters of the ledger could trade against each other (each is set with the others held).
@@ -15,6 +15,7 @@ mod recipe;
 mod rows;
 mod search;
 mod sensitivity;
+mod sheet;
 mod unit;
 mod write;
 
@@ -28,6 +29,7 @@ pub use parameter::Parameter;
 pub use recipe::{Recipe, Remark, Spot, Take, Values, read as read_recipes, recipes};
 pub use rows::spots_of;
 pub use sensitivity::{Sensitivity, sensitivity};
+pub use sheet::{FromSheet, Met, TOLERANCE, from_sheet, ratings};
 pub use write::rewritten;
 
 /// First step of each parameter: a fifth up.

@@ -90,7 +90,14 @@ pub(super) fn reduced(
 /// Drive or host does not load.
 pub fn spots_of(measurement: &Measurement) -> Result<Vec<Spot>, Problems> {
     let places = places_of(measurement)?;
-    Ok(places.into_iter().map(|(spot, _)| spot).collect())
+    let mut spots: Vec<Spot> = Vec::new();
+    for (spot, _) in places {
+        // Members of a pool that are alike have one figure.
+        if !spots.contains(&spot) {
+            spots.push(spot);
+        }
+    }
+    Ok(spots)
 }
 
 /// The same, each with the key by which a measurement sets it.
@@ -103,8 +110,8 @@ fn places_of(measurement: &Measurement) -> Result<Vec<(Spot, String)>, Problems>
     let drive = catalogue::drive(&measurement.drive)?;
     let host = catalogue::host(&measurement.host)?;
     let mut places: Vec<(Spot, String)> = drive.figures.iter().map(plain).collect();
-    for member in &drive.members {
-        let named = |figure: &Figure| format!("members.{}.{}", member.id, figure.key);
+    for (name, member) in drive.named_members() {
+        let named = |figure: &Figure| format!("members.{name}.{}", figure.key);
         let figures = member.figures.iter();
         places.extend(figures.map(|figure| (spot(figure), named(figure))));
     }

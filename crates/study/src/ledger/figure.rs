@@ -5,6 +5,7 @@ use model::media::Medium;
 use model::{Gauge, Part, Span};
 
 use super::expression::Wrong;
+use super::loss::odds;
 use catalogue::DriveSheet;
 use lab::act::Tested;
 use lab::{Measured, Outcome, ThreadOutcome};
@@ -429,6 +430,14 @@ fn administration(sheet: &DriveSheet, name: &str) -> Option<f64> {
     }
 }
 
+/// `loss_at_1_percent`: percent of such drives or pools that lose durable data where this share of drives is lost.
+fn loss_percent(sheet: &DriveSheet, name: &str) -> Option<f64> {
+    let share = name.strip_prefix("loss_at_")?.strip_suffix("_percent")?;
+    let lost = share.parse::<f64>().ok()? / 100.0;
+    let sensible = (0.0..=1.0).contains(&lost);
+    Some(odds(sheet, lost).filter(|_| sensible)? * 100.0)
+}
+
 /// Units a figure of the catalogue can be asked for in, by the ending of its name.
 const UNITS: &[(&str, &str)] = &[
     ("_mb_s", "MB/s"),
@@ -469,7 +478,7 @@ pub fn of_drive(sheet: &DriveSheet, name: &str) -> Result<f64, Wrong> {
             .lba_formats
             .first()
             .map(|format| f64::from(format.data)),
-        _ => administration(sheet, name),
+        _ => loss_percent(sheet, name).or_else(|| administration(sheet, name)),
     };
     if let Some(value) = derived {
         return Ok(value);

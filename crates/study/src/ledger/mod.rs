@@ -9,11 +9,14 @@ mod class;
 pub mod expression;
 pub mod figure;
 mod judge;
+mod loss;
 mod measure;
 pub mod published;
 mod read;
 mod reproduce;
 mod rows;
+mod run;
+mod source;
 pub mod support;
 
 use std::path::{Path, PathBuf};
@@ -32,21 +35,9 @@ pub use read::file;
 pub(crate) use reproduce::{Memory, reproduce_with};
 pub use reproduce::{Model, Reproduction, RowResult, Selection, Summary, reproduce};
 pub use rows::rows_named;
+pub use source::{COLLECTIONS, Collection, SOURCES, is_collected, is_source, number, source_of};
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../ledger");
-
-/// The sources, by the prefix of their rows.
-pub const SOURCES: [(&str, &str); 6] = [
-    (
-        "S0",
-        "Optane Memory 16 GB and a Samsung 950 PRO in an ESXi guest",
-    ),
-    ("S1", "P4800X 375 GB, random access"),
-    ("S2", "Optane M.2 drives under FreeBSD"),
-    ("S3", "P5800X as a vSAN 8 cache"),
-    ("S4", "P4800X 750 GB, hands-on"),
-    ("S5", "Makers' ratings of data-centre drives, and a flush"),
-];
 
 /// Random seeds of a measurement unless it says otherwise: enough for an interval.
 pub const SEEDS: u64 = 3;
@@ -66,6 +57,8 @@ pub struct LedgerFile {
     pub not_reproduced: Vec<(String, String)>,
     /// Row ids that nobody has looked at yet.
     pub pending: Vec<String>,
+    /// Rows of the collections that may set a parameter (decisions 0059 and 0068).
+    pub may_set: Vec<String>,
 }
 
 /// Something that is run, once for each seed and point of its sweep, however many rows need it.
@@ -234,7 +227,7 @@ pub fn from_disk(paths: &[PathBuf]) -> Result<Vec<LedgerFile>, Problems> {
     }))
 }
 
-/// Files as one ledger, in which no row stands twice.
+/// Files as one ledger, in which no row stands twice and none sets a parameter that may not.
 fn together(
     read: impl Iterator<Item = Result<LedgerFile, Problems>>,
 ) -> Result<Vec<LedgerFile>, Problems> {
@@ -247,5 +240,6 @@ fn together(
         }
     }
     rows::no_row_twice(&files, &mut problems);
+    rows::none_set_that_may_not(&files, &mut problems);
     problems.or(files)
 }

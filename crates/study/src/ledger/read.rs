@@ -50,6 +50,7 @@ pub fn file(origin: &str, text: &str) -> Result<LedgerFile, Problems> {
         rows: Vec::new(),
         not_reproduced: Vec::new(),
         pending: Vec::new(),
+        may_set: Vec::new(),
     };
     let mut known = Known::default();
     let common = common(&page, &mut root);
@@ -66,6 +67,7 @@ pub fn file(origin: &str, text: &str) -> Result<LedgerFile, Problems> {
             .extend(ids.into_iter().map(|id| (id, reason.clone())));
     }
     file.pending = ids(&mut root, "pending");
+    file.may_set = ids(&mut root, "may-set");
     drop(root);
     Problems(page.problems.into_inner()).or(file)
 }

@@ -8,7 +8,7 @@ use super::expression::{Value, Wrong};
 use super::figure::{RunFigure, of_drive};
 use super::measure::{self, ios_for, jobs_of_points};
 use super::{
-    Class, Errors, Evidence, LedgerFile, Measurement, Row, Verdict, Work, act, judge_spread,
+    Class, Errors, Evidence, LedgerFile, Measurement, Row, Verdict, Work, act, judge_spread, source,
 };
 use catalogue::{Change, DriveSheet};
 use lab::act::{at_share, score};
@@ -19,7 +19,7 @@ use workload::job::Job;
 /// Which rows are run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
-    /// Sources, such as `S4`; all if both are empty.
+    /// Sources, such as `S4` or `HAN`, or the collections `P` and `M`; all if both are empty.
     pub sources: Vec<String>,
     /// Rows, such as `S0-073`.
     pub rows: Vec<String>,
@@ -28,9 +28,8 @@ pub struct Selection {
 impl Selection {
     fn takes(&self, id: &str) -> bool {
         let everything = self.sources.is_empty() && self.rows.is_empty();
-        let source = id.split('-').next().unwrap_or(id);
         everything
-            || self.sources.iter().any(|wanted| wanted == source)
+            || self.sources.iter().any(|wanted| source::is_of(id, wanted))
             || self.rows.iter().any(|wanted| wanted == id)
     }
 

@@ -1,8 +1,9 @@
-//! Ids of rows: `S0-073`, ranges of them, and that none stands twice.
+//! Ids of rows: `S0-073`, ranges of them, that none stands twice, and that none sets a parameter that may not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{LedgerFile, SOURCES};
+use super::source::{self, is_collected, number};
+use super::{Evidence, LedgerFile};
 use text::problem::{Place, Problem, Problems};
 
 /// Whether this is the id of a row of one of the sources.
@@ -10,20 +11,13 @@ pub(super) fn is_id(text: &str) -> bool {
     number(text).is_some()
 }
 
-fn number(id: &str) -> Option<(&str, u32)> {
-    let (source, digits) = id.split_once('-')?;
-    let known = SOURCES.iter().any(|(prefix, _)| *prefix == source);
-    let three = digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    (known && three).then(|| Some((source, digits.parse().ok()?)))?
-}
-
 /// The ids in `S0-009` or `S0-009 to S0-012`.
 pub(super) fn ids(text: &str) -> Option<Vec<String>> {
     let (first, last) = text.split_once(" to ").unwrap_or((text, text));
-    let ((source, from), (other, to)) = (number(first)?, number(last)?);
-    (source == other && from <= to).then(|| {
+    let ((prefix, from), (other, to)) = (number(first)?, number(last)?);
+    (prefix == other && from <= to).then(|| {
         (from..=to)
-            .map(|number| format!("{source}-{number:03}"))
+            .map(|number| source::id(prefix, number))
             .collect()
     })
 }
@@ -75,6 +69,29 @@ pub(super) fn no_row_twice(files: &[LedgerFile], problems: &mut Problems) {
     }
 }
 
+/// Of the collections only rows on the list `may-set` set parameters, which was made before their figures were looked at.
+pub(super) fn none_set_that_may_not(files: &[LedgerFile], problems: &mut Problems) {
+    let may: BTreeSet<&str> = files
+        .iter()
+        .flat_map(|file| &file.may_set)
+        .map(String::as_str)
+        .collect();
+    for file in files {
+        let fitted = file
+            .rows
+            .iter()
+            .filter(|row| row.evidence == Evidence::Fitted && is_collected(&row.id));
+        for row in fitted.filter(|row| !may.contains(&*row.id)) {
+            problems.0.push(Problem {
+                origin: file.origin.clone(),
+                place: row.place.clone(),
+                what: format!("{} is not among the rows that may set a parameter", row.id),
+                help: Some("`may-set` lists them; write evidence = \"predicted\"".into()),
+            });
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,12 +114,18 @@ mod tests {
             ids("S4-098 to S4-100").map(|all| all.join(" ")).as_deref(),
             Some("S4-098 S4-099 S4-100")
         );
+        assert_eq!(
+            ids("P0009 to P0010").map(|all| all.join(" ")).as_deref(),
+            Some("P0009 P0010")
+        );
         for wrong in [
             "S6-001",
             "S0-9",
             "S0-009 to S1-010",
             "S0-010 to S0-009",
             "S0-009-010",
+            "P0009 to S0-010",
+            "P0519 to P0520",
             "",
         ] {
             assert_eq!(ids(wrong), None, "{wrong}");

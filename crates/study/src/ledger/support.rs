@@ -4,17 +4,21 @@
 //! it is part of the program, so that `show`, `drives` and a review can tell a well-known drive from a guess without
 //! running the ledger. A row counts for every drive that its metric measures. Rows without a run do not count.
 
+mod tables;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
+use super::source::is_of;
 use super::{
-    Class, Errors, Evidence, Judgement, LedgerFile, Published, Reproduction, RowResult, SOURCES,
-    Summary, Verdict,
+    COLLECTIONS, Class, Errors, Evidence, Judgement, LedgerFile, Published, Reproduction,
+    RowResult, Summary, Verdict, is_collected, source_of,
 };
 use catalogue::DriveSheet;
 use text::problem::Problems;
+use text::words::listed;
 
 static LAST: LazyLock<Supports> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../../../ledger/support.json")).unwrap_or_default()
@@ -43,6 +47,9 @@ pub struct Support {
     pub claims_held: usize,
     /// Rows out of their tolerance, or without a figure.
     pub missed: usize,
+    /// The predicted runs, each once.
+    #[serde(default)]
+    pub runs: Errors,
 }
 
 /// A row that the models do not reproduce.
@@ -68,6 +75,12 @@ pub struct Supports {
     /// Of all rows with a run behind them.
     #[serde(default)]
     pub all: Support,
+    /// Of those of each collection, by its prefix.
+    #[serde(default)]
+    pub collections: BTreeMap<String, Support>,
+    /// Of all but these.
+    #[serde(default)]
+    pub others: Support,
     /// By source.
     pub sources: BTreeMap<String, Support>,
     /// By drive.
@@ -119,6 +132,8 @@ pub enum Grade {
     PartlyKnown,
     /// None of its own, but drives of its family are measured.
     ByFamily,
+    /// Made to meet its maker's ratings, with all else its family's; no measurement puts it to the test.
+    BySheet,
     /// No published row puts it to the test.
     Guess,
     /// Fitted to measurements of the user's own.
@@ -134,6 +149,7 @@ impl Grade {
             Grade::WellKnown => "well known",
             Grade::PartlyKnown => "partly known",
             Grade::ByFamily => "known by its family",
+            Grade::BySheet => "data sheet",
             Grade::Guess => "a guess",
             Grade::YourFit => "your fit",
             Grade::Unknown => "not judged yet",
@@ -164,7 +180,9 @@ const FEWEST: usize = 5;
 
 impl Support {
     fn of<'a>(results: impl Iterator<Item = &'a RowResult>) -> Support {
-        let summary = Summary::of(results);
+        let results: Vec<&RowResult> = results.collect();
+        let summary = Summary::of(results.iter().copied());
+        let runs = Errors::of_runs(results.into_iter());
         let rounded = |error: f64| libm::round(error * 1e4) * 1e-4;
         // Written with few digits, so that the file changes only when something does.
         let rounded = |error: f64| format!("{:.4}", rounded(error)).parse().unwrap_or(error);
@@ -182,6 +200,11 @@ impl Support {
             claims: summary.claims,
             claims_held: summary.claims_held,
             missed: summary.missed,
+            runs: Errors {
+                median: runs.median.map(rounded),
+                p90: runs.p90.map(rounded),
+                ..runs
+            },
         }
     }
 
@@ -280,7 +303,7 @@ impl Supports {
             if result.row.evidence == Evidence::Catalogue {
                 continue;
             }
-            let source = result.row.id.split('-').next().unwrap_or_default();
+            let source = source_of(&result.row.id).unwrap_or_default();
             by_source.entry(source).or_default().push(result);
             let drives = measured.get(&*result.row.id).into_iter().flatten();
             let mut of_row = BTreeSet::new();
@@ -298,10 +321,19 @@ impl Supports {
                 .collect()
         };
         let run = |result: &&RowResult| result.row.evidence != Evidence::Catalogue;
-        let missed = reproduction.results.iter().filter(run);
-        let all = reproduction.results.iter().filter(run);
+        let with_run = || reproduction.results.iter().filter(run);
+        let missed = with_run();
+        let collected = |result: &&RowResult| is_collected(&result.row.id);
         Ok(Supports {
-            all: Support::of(all),
+            all: Support::of(with_run()),
+            collections: COLLECTIONS
+                .iter()
+                .map(|one| {
+                    let of = |result: &&RowResult| is_of(&result.row.id, one.prefix);
+                    (one.prefix.to_owned(), Support::of(with_run().filter(of)))
+                })
+                .collect(),
+            others: Support::of(with_run().filter(|result| !collected(result))),
             sources: supports(by_source),
             drives: supports(by_drive),
             families: supports(by_family),
@@ -316,23 +348,23 @@ impl Supports {
             .family
             .as_ref()
             .and_then(|family| self.families.get(family));
-        let built_in = is_built_in(sheet);
+        let (built_in, of_sheet) = (is_built_in(sheet), sheet.as_its_sheet_says());
         let (grade, support, text) = match (own, family) {
             _ if sheet.fit.is_some() => {
                 (Grade::YourFit, None, sheet.fit.clone().unwrap_or_default())
             }
-            _ if self.sources.is_empty() => (
-                Grade::Unknown,
-                None,
-                String::from(
-                    "`drivelab reproduce --support` has not written what the ledger finds",
-                ),
-            ),
-            _ if !built_in => (
-                Grade::Guess,
-                None,
-                String::from("a drive of your own, or a changed one: no published row tests it"),
-            ),
+            _ if self.sources.is_empty() => {
+                let text = "`drivelab reproduce --support` has not written what the ledger finds";
+                (Grade::Unknown, None, text.into())
+            }
+            (own, _) if sheet.pool.is_some() && own.is_none_or(|it| it.predicted == 0) => {
+                self.of_pool(sheet)
+            }
+            (None, _) if let Some(words) = &of_sheet => (Grade::BySheet, None, words.clone()),
+            _ if !built_in => {
+                let text = "a drive of your own, or a changed one: no published row tests it";
+                (Grade::Guess, None, text.into())
+            }
             (Some(own), _) if own.predicted > 0 => (own.grade(), Some(own), own.words()),
             (_, Some(family)) if family.predicted > 0 => (
                 Grade::ByFamily,
@@ -356,6 +388,35 @@ impl Supports {
     }
 }
 
+impl Supports {
+    /// Of a pool that no row measures: what its members' models are known to be is the most that can be said of it.
+    fn of_pool(&self, sheet: &DriveSheet) -> (Grade, Option<&Support>, String) {
+        let grades = sheet
+            .members
+            .iter()
+            .map(|it| (self.statement(it).grade, it));
+        let grades: Vec<(Grade, &DriveSheet)> = grades.collect();
+        let rank = |grade: Grade| match grade {
+            Grade::WellKnown => 0,
+            Grade::PartlyKnown => 1,
+            Grade::ByFamily => 2,
+            Grade::YourFit => 3,
+            Grade::BySheet => 4,
+            Grade::Guess => 5,
+            Grade::Unknown => 6,
+        };
+        let worst = grades.iter().map(|it| it.0).max_by_key(|&it| rank(it));
+        let words = grades
+            .iter()
+            .map(|(grade, it)| format!("{} {}", it.id, grade.name()));
+        let text = format!(
+            "its drives: {}; no published row measures what its tiers make of them",
+            listed(&words.collect::<Vec<_>>())
+        );
+        (worst.unwrap_or(Grade::Guess), None, text)
+    }
+}
+
 /// Whether all figures of a drive are the catalogue's own.
 pub(crate) fn is_built_in(sheet: &DriveSheet) -> bool {
     let own = |figure: &catalogue::Figure| {
@@ -375,50 +436,6 @@ pub fn statement(sheet: &DriveSheet) -> Statement {
 /// A drive of the catalogue does not load.
 pub fn tables() -> Result<String, Problems> {
     LAST.tables()
-}
-
-impl Supports {
-    fn tables(&self) -> Result<String, Problems> {
-        if self.sources.is_empty() {
-            return Ok(String::from(
-                "No run of the whole ledger has been written yet.\n",
-            ));
-        }
-        let mut text = String::from(
-            "| source | fitted | predicted | half within | nine of ten within | claims held | missed |\n\
-             | --- | --: | --: | --: | --: | --: | --: |\n",
-        );
-        for (source, about) in SOURCES {
-            let none = Support::default();
-            let found = self.sources.get(source).unwrap_or(&none);
-            text.push_str(&format!("| {source}: {about} | {} |\n", found.cells()));
-        }
-        // Files written before classes were told apart lack it.
-        if self.all.predicted > 0 {
-            text.push_str(&format!("| all | {} |\n", self.all.cells()));
-            text.push_str(&self.all.by_class());
-        }
-        text.push_str(
-            "\n| drive | model | fitted | predicted | half within | nine of ten within | claims held | missed |\n\
-             | --- | --- | --: | --: | --: | --: | --: | --: |\n",
-        );
-        for sheet in catalogue::drives()? {
-            let grade = self.statement(&sheet).grade.name();
-            let none = Support::default();
-            let found = self.drives.get(&sheet.id).unwrap_or(&none);
-            text.push_str(&format!("| {} | {grade} | {} |\n", sheet.id, found.cells()));
-        }
-        text.push_str(
-            "\n| row | what | published | model | why |\n| --- | --- | --- | --- | --- |\n",
-        );
-        for miss in &self.misses {
-            let note = miss.note.as_deref().unwrap_or("");
-            let cells = [&miss.id, &miss.what, &miss.published, &miss.model, note];
-            let cells = cells.map(|cell| cell.replace('|', "/").replace('\n', " "));
-            text.push_str(&format!("| {} |\n", cells.join(" | ")));
-        }
-        Ok(text)
-    }
 }
 
 /// The drives that each row's metric measures.
@@ -451,6 +468,7 @@ mod tests {
             claims: 10,
             claims_held: held,
             missed: 0,
+            runs: Errors::default(),
         }
     }
 

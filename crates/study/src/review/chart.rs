@@ -23,12 +23,27 @@ pub enum Draws {
     Lines(Lines),
     /// Power, busy shares and write amplification by queue depth.
     Costs {
+        /// Which points; the first option of each to begin with.
+        choices: &'static [Choice],
         /// Of the table below; `{direction}` is what is chosen.
         caption: &'static str,
     },
     /// The series of the chapter's first point over time.
     OverTime {
         /// Of the table below.
+        caption: &'static str,
+    },
+    /// The series of any of the chapter's points over time, with what tiers say.
+    Gauged {
+        /// Of the table below.
+        caption: &'static str,
+        /// What can be shown, of `iops`, `mb_s`, `mean_us`, `max_us`, `dirty_gb`, `congestion`, `freed_mb_s`, `hit_ratio`;
+        /// the first to begin with.
+        metrics: &'static [&'static str],
+    },
+    /// What each member of a pool did, by workload.
+    Members {
+        /// Of the table.
         caption: &'static str,
     },
     /// Latency by percentile of any workload that a chapter gives for it ([`Spread`]).

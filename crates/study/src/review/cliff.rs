@@ -8,9 +8,10 @@
 use model::Span;
 use model::media::{DriveConfig, Medium};
 
-use super::measure::{measurement, series};
+use super::measure::measurement;
 use super::results::{Measurement, Series, rounded};
 use super::run::{Runner, Task, jobs, rate_of};
+use super::series::series;
 use lab::{Bench, Work};
 use statistics::{ROUNDS, steady_state};
 use text::digits::{digits, duration};

@@ -1,12 +1,10 @@
 //! From an [`Outcome`] to the figures a review shows.
 
-use model::{Gauge, Span};
+use model::Gauge;
 
-use super::results::{
-    BandFigures, Figures, Latency, Measurement, Series, percentile_grid, rounded,
-};
-use lab::{Interval, Measured, Outcome, ThreadOutcome};
-use statistics::series::merged;
+use super::member;
+use super::results::{BandFigures, Figures, Latency, Measurement, percentile_grid, rounded};
+use lab::{Measured, Outcome, ThreadOutcome};
 use statistics::{AnatomyBands, BAND_EDGES, Histogram};
 
 /// Fewest I/Os in a band that is shown.
@@ -40,6 +38,7 @@ pub fn measurement(runs: &[&Outcome], keep: Keep) -> Measurement {
         link_busy: share(Gauge::LinkBusySeconds),
         medium_busy: share(Gauge::MediumBusySeconds),
         host_cores: share(Gauge::HostCpuSeconds),
+        members: member::figures(&all),
         series: None,
         notes: Vec::new(),
         each: Vec::new(),
@@ -51,15 +50,23 @@ fn together(runs: &[&Outcome]) -> Outcome {
     let mut all = Outcome::default();
     for run in runs {
         all.counted += run.counted;
-        for &(gauge, value) in &run.gauges {
-            match all.gauges.iter_mut().find(|(known, _)| *known == gauge) {
-                Some((_, sum)) if gauge.cumulative() => *sum += value,
-                Some((_, level)) => *level = value,
-                None => all.gauges.push((gauge, value)),
-            }
+        add(&mut all.gauges, &run.gauges);
+        all.members.resize(run.members.len(), Vec::new());
+        for (all, one) in all.members.iter_mut().zip(&run.members) {
+            add(all, one);
         }
     }
     all
+}
+
+fn add(all: &mut Vec<(Gauge, f64)>, one: &[(Gauge, f64)]) {
+    for &(gauge, value) in one {
+        match all.iter_mut().find(|(known, _)| *known == gauge) {
+            Some((_, sum)) if gauge.cumulative() => *sum += value,
+            Some((_, level)) => *level = value,
+            None => all.push((gauge, value)),
+        }
+    }
 }
 
 /// One direction over all threads; `None` if it had no I/O.
@@ -142,37 +149,4 @@ fn band_figures(bands: &AnatomyBands) -> Vec<Option<BandFigures>> {
             })
         })
         .collect()
-}
-
-/// Writes (or reads) over time, with at most `most` intervals: neighbours are merged until it fits.
-pub fn series<'a>(
-    threads: impl Iterator<Item = &'a Measured>,
-    every: Span,
-    stretch: f64,
-    most: usize,
-) -> Series {
-    let mut sums = merged(threads.map(|thread| &thread.series[..]));
-    // The last interval is cut short by the end of the run.
-    if sums.len() > 2 {
-        sums.pop();
-    }
-    let group = sums.len().div_ceil(most).max(1);
-    let seconds = every.seconds() * group as f64;
-    let mut series = Series {
-        every_seconds: rounded(seconds * stretch),
-        ..Series::default()
-    };
-    for chunk in sums.chunks_exact(group) {
-        let mut sum = Interval::default();
-        chunk.iter().for_each(|interval| sum.merge(interval));
-        let some = sum.ios > 0;
-        let mean_us = sum.latency_ns as f64 / sum.ios.max(1) as f64 / 1e3;
-        series.iops.push(rounded(sum.ios as f64 / seconds));
-        series.mb_s.push(rounded(sum.bytes as f64 / seconds / 1e6));
-        series.mean_us.push(some.then(|| rounded(mean_us)));
-        series
-            .max_us
-            .push(some.then(|| rounded(sum.max_ns as f64 / 1e3)));
-    }
-    series
 }

@@ -3,25 +3,38 @@
 //! [`review`] runs everything and returns a [`Review`]; the crate `report` makes a page of it, [`summary`] a
 //! table for the terminal. To add a chapter: a file in `chapters/` and its line there.
 
+mod cache;
 mod chapter;
 mod chapters;
 pub mod chart;
 mod cliff;
+mod course;
+mod long;
 pub mod measure;
+pub mod member;
+mod moved;
 mod point;
+mod pressure;
 mod published;
 pub mod results;
+mod rounding;
 mod run;
+mod scaled;
 mod seeds;
 pub mod sensitivity;
+pub mod series;
 mod shape;
+mod slowest;
 mod suite;
 pub mod summary;
 mod verdict;
 
 pub use chapters::{METHOD, sections, spreads, sweeps};
+pub use moved::Moved;
 pub use results::Review;
+pub(crate) use run::rate_of;
 pub use run::{Event, Listener, seed_of};
+pub(crate) use suite::spread as point_threads;
 pub use suite::{Effort, Suite};
 
 use std::sync::Arc;
@@ -97,6 +110,23 @@ impl Request {
 pub fn check(request: &Request) -> Result<(), Problems> {
     let mut problems = Problems::default();
     for (drive, sheet) in request.drives.iter().enumerate() {
+        let asked = request.suite == Suite::CacheWarmup && !request.only_yours;
+        if asked && cache::cache_of(&sheet.config).is_none() {
+            let what = format!(
+                "{}: the suite cache-warmup needs a pool with a cache",
+                sheet.id
+            );
+            let help = "such as 'read-cache(cache=p4800x-375, main=exos-x18-16tb)'";
+            problems.0.extend(
+                Problems::whole("command line", what)
+                    .0
+                    .into_iter()
+                    .map(|it| Problem {
+                        help: Some(help.into()),
+                        ..it
+                    }),
+            );
+        }
         let capacity = model::Capacity {
             bytes: sheet.capacity,
             block: request.block_of(drive),
@@ -212,10 +242,15 @@ fn labels(sheets: &[DriveSheet]) -> Vec<String> {
         sorted.len() == names.len() && sorted.iter().all(|name| !name.is_empty())
     };
     let short = if distinct(&bare) { bare } else { long };
+    // A pool that has no name but what it is made of: by its kind, if there is one of it.
+    let kind = |sheet: &DriveSheet| sheet.id.split_once('(').map(|(kind, _)| kind.to_owned());
     let label = |(sheet, label): (&DriveSheet, &String)| {
         let twice = short.iter().filter(|other| *other == label).count() > 1;
         if label.is_empty() || twice || label.chars().count() > LONGEST_LABEL {
-            sheet.id.clone()
+            let alike = sheets.iter().filter(|it| kind(it) == kind(sheet)).count();
+            kind(sheet)
+                .filter(|_| alike == 1)
+                .unwrap_or_else(|| sheet.id.clone())
         } else {
             label.clone()
         }
@@ -225,6 +260,7 @@ fn labels(sheets: &[DriveSheet]) -> Vec<String> {
 
 fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
     let capacity = sheet.capacity;
+    let all = all_figures(sheet);
     let days = sheet.warranty_years.map(|years| years * 365.0);
     DriveFacts {
         id: sheet.id.clone(),
@@ -234,6 +270,7 @@ fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
         medium: sheet.medium.clone(),
         form_factor: sheet.form_factor.clone(),
         interface: sheet.interface.clone(),
+        promise: promise(sheet),
         capacity_bytes: capacity,
         io_queues: sheet.io_queues,
         endurance_bytes: sheet.endurance_bytes,
@@ -248,10 +285,36 @@ fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
             .price_usd
             .map(|price| rounded(price / (capacity as f64 / 1e9))),
         support: support(sheet),
-        kinds: kinds(&sheet.figures),
+        kinds: kinds(&all),
         sensitivity: None,
-        figures: sheet.figures.iter().map(figure).collect(),
+        figures: all.iter().map(figure).collect(),
     }
+}
+
+/// Every figure of a drive; of a pool those of its drives too, each under the key by which it is changed.
+fn all_figures(sheet: &DriveSheet) -> Vec<Figure> {
+    let mut all = sheet.figures.clone();
+    let mut told: Vec<&DriveSheet> = Vec::new();
+    let pool = sheet.pool.is_some();
+    for (name, member) in sheet.named_members().into_iter().filter(|_| pool) {
+        // Of drives that are alike the first is enough.
+        if told.iter().any(|it| std::ptr::eq(*it, member)) {
+            continue;
+        }
+        told.push(member);
+        all.extend(member.figures.iter().map(|figure| Figure {
+            key: format!("members.{name}.{}", figure.key),
+            ..figure.clone()
+        }));
+    }
+    all
+}
+
+/// What a pool promises.
+fn promise(sheet: &DriveSheet) -> Option<String> {
+    let config = sheet.pool_config()?;
+    let names: Vec<String> = config.members.iter().map(|it| it.name.clone()).collect();
+    Some(config.promise().words(&names))
 }
 
 fn kinds(figures: &[Figure]) -> results::Kinds {

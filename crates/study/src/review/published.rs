@@ -12,7 +12,7 @@ use super::results::{ChapterResults, Published, Settings, rounded};
 use super::shape::Shape;
 use crate::ledger::figure::{Clock, Direction, RunFigure, Statistic, What};
 use crate::ledger::published::Point;
-use crate::ledger::{self, SOURCES};
+use crate::ledger::{self, SOURCES, source_of};
 use text::problem::Problems;
 use workload::job::Mix;
 
@@ -49,8 +49,8 @@ fn on_charts(
     let (Some(shape), Some((of, metric, scale))) = (Shape::of(&point.jobs), quantity(point)) else {
         return Vec::new();
     };
-    let source = point.row.split('-').next().unwrap_or_default();
-    let source = SOURCES.iter().find(|(id, _)| *id == source);
+    let source = source_of(&point.row);
+    let source = SOURCES.iter().find(|(id, _)| Some(*id) == source);
     let one = |(chapter, settings): (&dyn Chapter, Settings)| Published {
         drive,
         row: point.row.clone(),
@@ -94,7 +94,8 @@ fn like(here: Precondition, there: Precondition) -> bool {
 fn differences(point: &Point, here: Precondition, request: &Request, drive: usize) -> Vec<String> {
     let mut all = Vec::new();
     // Memory that is written in place is the same drive in any state, and what is read at random is scattered anyway.
-    let in_place = matches!(request.drives[drive].config, DriveConfig::XPoint(_));
+    let config = &request.drives[drive].config;
+    let in_place = matches!(config, DriveConfig::XPoint(_) | DriveConfig::Hdd(_));
     let scattered = point.state == Precondition::Filled
         && point
             .jobs

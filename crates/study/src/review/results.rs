@@ -7,7 +7,10 @@
 use model::Part;
 use serde::Serialize;
 
-use super::sensitivity::Moved;
+use super::member::MemberFigures;
+use super::moved::Moved;
+pub use super::rounding::rounded;
+pub use super::series::Series;
 use statistics::Histogram;
 
 /// Version of the schema.
@@ -117,6 +120,9 @@ pub struct DriveFacts {
     pub form_factor: String,
     /// Such as `PCIe 3.0 x4, NVMe`.
     pub interface: String,
+    /// What a pool promises, and what loses it; absent for a drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promise: Option<String>,
     /// Bytes a host can address.
     pub capacity_bytes: u64,
     /// I/O queues it offers.
@@ -256,6 +262,9 @@ pub struct Settings {
     /// The same as a share of this drive's saturation, if it was chosen so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_of_saturation: Option<f64>,
+    /// A short name, where sizes and mixes come in fixed pairs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<&'static str>,
     /// What the source of the workload prints of it: `iops`, `mb_s`, or `p99_us` and `p99_99_us`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub headline: &'static [&'static str],
@@ -292,6 +301,9 @@ pub struct Measurement {
     pub medium_busy: Option<f64>,
     /// Cores of the host kept busy.
     pub host_cores: Option<f64>,
+    /// What each member of a pool did; left out for a drive.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberFigures>,
     /// Figures over time, where the chapter shows them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
@@ -419,35 +431,6 @@ pub struct BandFigures {
     pub parts_us: [f64; Part::COUNT],
 }
 
-/// Figures over time: one entry an interval in each list.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Series {
-    /// Length of an interval in virtual seconds.
-    pub every_seconds: f64,
-    /// By how much the drive that ran was smaller than the whole one, and time is multiplied.
-    pub scale: f64,
-    /// I/Os of each interval, of which its longest latency is the worst.
-    pub ios_an_interval: f64,
-    /// I/Os a second.
-    pub iops: Vec<f64>,
-    /// 10^6 bytes a second.
-    pub mb_s: Vec<f64>,
-    /// Mean latency; null in an interval without I/O.
-    pub mean_us: Vec<Option<f64>>,
-    /// Longest latency; null in an interval without I/O.
-    pub max_us: Vec<Option<f64>>,
-    /// When the run met the criterion of steadiness; null if it never did.
-    pub steady_at_seconds: Option<f64>,
-}
-
-/// Six significant digits: all that a figure of a model deserves, and shorter to write.
-pub fn rounded(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return 0.0;
-    }
-    text::digits::rounded(value, 6)
-}
-
 impl Latency {
     /// The five percentiles that have a name.
     pub fn named(&self) -> [Option<f64>; 5] {
@@ -497,7 +480,7 @@ impl Review {
         for (drive, moved) in self.drives.iter_mut().zip(of_drives) {
             self.verdict.push(Finding {
                 chapter: "method",
-                text: super::sensitivity::words(&drive.label, drive.kinds.assumed, &moved),
+                text: super::moved::words(&drive.label, drive.kinds.assumed, &moved),
             });
             drive.sensitivity = Some(moved);
         }

@@ -10,6 +10,7 @@ use model::{Span, Stream};
 use rayon::prelude::*;
 
 use super::Request;
+use super::member;
 use super::results::{Measurement, Point};
 use super::suite::{Course, Effort, PointSpec};
 use lab::{Bench, Lab, Outcome, Work};
@@ -81,7 +82,7 @@ impl Runner<'_> {
         (self.listener)(Event::Planned(
             series.iter().map(|one| one.points.len()).sum(),
         ));
-        let measured: Vec<Vec<Measurement>> = series
+        let measured: Vec<Vec<Option<Measurement>>> = series
             .par_iter()
             .with_max_len(1)
             .map(|one| self.run_series(one, specs))
@@ -98,7 +99,7 @@ impl Runner<'_> {
             .collect();
         for (one, results) in series.iter().zip(measured) {
             for (&point, result) in one.points.iter().zip(results) {
-                points[point].results[one.drive] = Some(result);
+                points[point].results[one.drive] = result;
             }
         }
         let chapters = specs.iter().map(|spec| spec.chapter);
@@ -117,7 +118,9 @@ impl Runner<'_> {
                     continue;
                 }
                 let name = (spec.chapter, spec.settings.direction);
-                let at = names.iter().position(|other| *other == name);
+                // Points that prepare their drives themselves need not wait for each other.
+                let alone = matches!(spec.course, Course::Long(_));
+                let at = names.iter().position(|other| *other == name && !alone);
                 let at = at.unwrap_or_else(|| {
                     names.push(name);
                     all.push(Series {
@@ -143,7 +146,7 @@ impl Runner<'_> {
         &self,
         series: &Series,
         specs: &[PointSpec],
-    ) -> Result<Vec<Measurement>, Problems> {
+    ) -> Result<Vec<Option<Measurement>>, Problems> {
         let sheet = &self.request.drives[series.drive];
         let first = &specs[series.points[0]];
         let seed = seed_of(self.request.seed, first.chapter);
@@ -157,16 +160,24 @@ impl Runner<'_> {
             };
             let name = format!("{} {}", sheet.id, spec.name);
             (self.listener)(Event::Begun(&name));
-            results.push(match spec.course {
-                Course::UntilSteady => self.until_steady(&task)?,
+            let mut result = match spec.course {
+                Course::UntilSteady => Some(self.until_steady(&task)?),
+                Course::Long(long) => self.long(&task, long)?,
                 Course::UntilKnown => {
                     let bench = bench.get_or_insert_with(|| {
                         let machine = self.request.machine_of(series.drive);
                         Bench::new(self.lab, &machine, spec.state, seed)
                     });
-                    self.until_known(bench, &task)?
+                    Some(self.until_known(bench, &task)?)
                 }
-            });
+            };
+            if let Some(result) = &mut result {
+                member::tell(&mut result.members, sheet);
+                for one in &mut result.each {
+                    member::tell(&mut one.members, sheet);
+                }
+            }
+            results.push(result);
             (self.listener)(Event::Done(&name));
         }
         Ok(results)
@@ -211,7 +222,7 @@ pub(super) fn time_for(ios: u64, iops: f64, longest: Option<Span>) -> Span {
 }
 
 /// I/Os a second over all threads and directions.
-pub(super) fn rate_of(outcome: &Outcome) -> f64 {
+pub(crate) fn rate_of(outcome: &Outcome) -> f64 {
     let threads = outcome.threads.iter();
     threads
         .map(|thread| thread.read.iops() + thread.write.iops())

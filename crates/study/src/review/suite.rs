@@ -8,6 +8,7 @@
 use model::Span;
 use model::media::Precondition;
 
+use super::course::Long;
 use super::measure::Keep;
 use super::results::Settings;
 
@@ -26,6 +27,12 @@ pub enum Suite {
     Virten2017,
     /// S2's `nvmecontrol perftest`: 32 threads in the kernel.
     Perftest,
+    /// Synchronous writes, as a log device meets them.
+    Slog,
+    /// The profiles of VMware's HCIBench, and a run in which the write buffer fills.
+    Hcibench,
+    /// A cache from cold.
+    CacheWarmup,
 }
 
 impl Suite {
@@ -37,16 +44,22 @@ impl Suite {
             Suite::Anandtech2017 => "anandtech-2017",
             Suite::Virten2017 => "virten-2017",
             Suite::Perftest => "perftest",
+            Suite::Slog => "slog",
+            Suite::Hcibench => "hcibench",
+            Suite::CacheWarmup => "cache-warmup",
         }
     }
 
     /// All of them, in the order of the help.
-    pub const ALL: [Suite; 5] = [
+    pub const ALL: [Suite; 8] = [
         Suite::Quick,
         Suite::Full,
         Suite::Anandtech2017,
         Suite::Virten2017,
         Suite::Perftest,
+        Suite::Slog,
+        Suite::Hcibench,
+        Suite::CacheWarmup,
     ];
 
     /// The suite of this name.
@@ -54,10 +67,13 @@ impl Suite {
         Suite::ALL.into_iter().find(|suite| suite.name() == name)
     }
 
-    /// The host it was first run in, in the catalogue.
+    /// The host of the catalogue that it runs in: for an article's suite the one that it was first run in.
     pub const fn host(self) -> &'static str {
         match self {
-            Suite::Quick | Suite::Full | Suite::Anandtech2017 => "xeon-2017",
+            Suite::Quick | Suite::Full => catalogue::TYPICAL_HOST,
+            Suite::Anandtech2017 | Suite::Slog | Suite::Hcibench | Suite::CacheWarmup => {
+                "xeon-2017"
+            }
             Suite::Virten2017 => "esxi-nuc",
             Suite::Perftest => "freebsd-perftest",
         }
@@ -117,6 +133,19 @@ impl Suite {
                 known: 0.0,
                 ..Suite::Full.effort()
             },
+            // The number of I/Os that cuts a run short.
+            Suite::Slog => Effort {
+                sustained_writes: 2_000_000,
+                ..Suite::Quick.effort()
+            },
+            Suite::Hcibench => Effort {
+                sustained_writes: 10_000_000,
+                ..Suite::Quick.effort()
+            },
+            Suite::CacheWarmup => Effort {
+                sustained_writes: 1_500_000,
+                ..Suite::Quick.effort()
+            },
             Suite::Perftest => Effort {
                 seeds: 1,
                 ios: 1_050_000,
@@ -154,7 +183,8 @@ pub struct Effort {
     pub write_ramp: Span,
     /// Run before counting begins, as a share of the counted time; where it is not zero it decides.
     pub dropped: f64,
-    /// Writes of the sustained-write chapter: sets the scale of the drive it runs on.
+    /// Writes of the sustained-write chapter: sets the scale of the drive it runs on. Of a run that ends by time
+    /// ([`super::long`]), the I/Os at which it is cut short.
     pub sustained_writes: u64,
     /// With how many seeds each point is measured: at least three where sentences are made of it.
     pub seeds: u32,
@@ -184,12 +214,14 @@ impl Effort {
 }
 
 /// How a point is run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Course {
     /// On a prepared drive, until its mean is known ([`super::point`]).
     UntilKnown,
     /// On a drive with fewer blocks, from fresh until steady ([`super::cliff`]).
     UntilSteady,
+    /// For as long as it says ([`super::long`]).
+    Long(Long),
 }
 
 /// One workload of the suite.
@@ -207,6 +239,8 @@ pub(crate) struct PointSpec {
     pub(crate) options: Vec<(&'static str, String)>,
     /// (copies, depth of each), one section each.
     pub(crate) threads: Vec<(u32, u32)>,
+    /// Sections behind these.
+    pub(crate) more: String,
     /// I/Os a second over all threads, if it is paced.
     pub(crate) rate_iops: Option<u64>,
     /// The longest it runs, as its source says.
@@ -235,6 +269,7 @@ impl Default for PointSpec {
             state: Precondition::Steady,
             options: Vec::new(),
             threads: Vec::new(),
+            more: String::new(),
             rate_iops: None,
             longest: None,
             only: None,
@@ -375,7 +410,7 @@ impl PointSpec {
             }
         }
         lines.push(String::new());
-        lines.join("\n")
+        lines.join("\n") + &self.more
     }
 
     /// Where a run begins, in percent of the drive, if each seed begins elsewhere.

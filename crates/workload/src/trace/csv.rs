@@ -212,7 +212,7 @@ fn split(line: usize, text: &[u8]) -> Fields<'_> {
 }
 
 fn read(input: &mut Input, requests: &mut Requests) -> Result<(), Fault> {
-    let Some(columns) = requests.columns().cloned() else {
+    let Some(columns) = requests.options().columns.clone() else {
         let what = "is text by columns, and which column is what has not been said";
         return Err(Fault::whole(what).help(format!("--columns {HELP}")));
     };

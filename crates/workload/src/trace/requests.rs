@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 
 use model::{Op, Span};
 
-use super::csv::Columns;
 use super::record::{LAST_ARRIVAL, OFFSETS, Record, Request};
 use super::{Fault, Options};
 use text::problem::Place;
@@ -217,9 +216,9 @@ impl<'a> Requests<'a> {
         ControlFlow::Continue(None)
     }
 
-    /// Which column is what, for a text that does not say it.
-    pub(super) fn columns(&self) -> Option<&'a Columns> {
-        self.options.columns.as_ref()
+    /// How the trace is to be read.
+    pub(super) fn options(&self) -> &'a Options {
+        self.options
     }
 
     /// The trace has no times, only an order.

@@ -31,11 +31,23 @@ impl<D: Device> HostPath<D> {
                 self.cores.spin(core, now, Work::Lock(id), leaves);
                 return true;
             }
-            self.reach_drive(now, id);
+            return self.submitted_here(core, now, id);
         } else {
             return self.pass_down(core, now, id);
         }
         false
+    }
+
+    /// The core has rung the doorbell itself; returns whether it has begun what follows.
+    pub(super) fn submitted_here(&mut self, core: usize, now: Time, id: CommandId) -> bool {
+        self.reach_drive(now, id);
+        let thread = self.outstanding[id as usize].thread;
+        let after = self.costs(thread).after;
+        if after == Span::ZERO {
+            return false;
+        }
+        self.charge(thread, 1, after);
+        !self.cores.begin(core, now, Work::Return, after)
     }
 
     /// The system finds nothing to flush; the thread goes on with the result in hand.
@@ -63,8 +75,7 @@ impl<D: Device> HostPath<D> {
     /// flight, by the ring in which the monitor's thread will find it.
     fn pass_down(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let Some(hypervisor) = &self.config.hypervisor else {
-            self.reach_drive(now, id);
-            return false;
+            return self.submitted_here(core, now, id);
         };
         if !self.guest.begin_in_ring() {
             let monitor = self.cores.last();

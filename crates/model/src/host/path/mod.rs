@@ -300,9 +300,10 @@ impl<D: Device> HostPath<D> {
     /// A piece of work has ended; returns whether the core has begun another.
     fn finish(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) -> bool {
         match self.cores[core].work {
-            Work::Idle | Work::Sleep | Work::Application(_) => {}
+            Work::Idle | Work::Sleep | Work::Return | Work::Application(_) => {}
             Work::Submit(id) => return self.submitted(core, now, id),
-            Work::Lock(id) | Work::Down(id) => self.reach_drive(now, id),
+            Work::Lock(id) => return self.submitted_here(core, now, id),
+            Work::Down(id) => self.reach_drive(now, id),
             Work::Interrupt(count) => {
                 let state = &mut self.cores[core];
                 for _ in 0..count {

@@ -262,6 +262,10 @@ impl NandConfig {
             self.buffer.bytes >= 2 * page && self.buffer.bytes < 1 << 40,
             "the write buffer holds at least two multi-plane pages",
         );
+        need(
+            self.geometry.indirection <= UNIT || self.buffer.protected,
+            "an indirection unit above 4 KiB needs a protected write buffer: a loss of power would take old data",
+        );
         if let Some(slc) = &self.slc {
             need(
                 (2..=4).contains(&slc.bits) && slc.blocks_per_die > 0,

@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 
 use super::{Nand, NandConfig, WarmState};
-use crate::ftl::UNIT;
 use crate::management::LbaFormat;
 use crate::management::refusal::{Refusal, percentage};
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
@@ -57,7 +56,8 @@ impl Medium for NandConfig {
         let buffered = self.buffer.bytes.min(self.geometry.capacity);
         let on_medium = (self.geometry.capacity - buffered) as f64 * share * data;
         let capacity = on_medium as u64 + buffered;
-        geometry.capacity = (capacity / u64::from(UNIT)).max(1) * u64::from(UNIT);
+        let unit = u64::from(geometry.indirection);
+        geometry.capacity = (capacity / unit).max(1) * unit;
         shrunk
     }
 

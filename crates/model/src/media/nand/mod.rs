@@ -29,7 +29,7 @@ mod start;
 mod timeline;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use config::{
     Collection, Controller, Housekeeping, NandConfig, Power, ReadAhead, Refresh, SlcCache, Suspend,

@@ -3,6 +3,7 @@
 mod ahead;
 mod firmware;
 mod idle;
+mod indirection;
 mod order;
 mod power;
 mod reset;
@@ -24,7 +25,7 @@ use crate::ftl::{Geometry, Watermark};
 use crate::time::Span;
 
 /// A small drive: 16 dies, about 600 MB at 28 % over-provisioning.
-pub(super) fn small() -> NandConfig {
+pub(crate) fn small() -> NandConfig {
     let mut config = NandConfig {
         geometry: Geometry {
             channels: 4,
@@ -35,6 +36,7 @@ pub(super) fn small() -> NandConfig {
             page_bytes: 16384,
             reserved: 0.0,
             capacity: 4096,
+            indirection: 4096,
         },
         block: 512,
         timing: Timing {

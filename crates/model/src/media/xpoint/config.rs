@@ -85,6 +85,8 @@ pub struct Timing {
     pub duplex: bool,
     /// One die alone reads a unit.
     pub die_read: Span,
+    /// Checking and correcting what was read of a unit, on its way from the dies; the next is read meanwhile.
+    pub decode: Span,
     /// One die alone writes a unit.
     pub die_write: Span,
 }

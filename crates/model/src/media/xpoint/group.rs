@@ -282,6 +282,8 @@ struct Group {
     ring: VecDeque<Transit>,
     free_at: Time,
     busy: Span,
+    /// When the last unit leaves.
+    leaves: Time,
     program_until: Time,
     background_until: Time,
     refresh: RefreshClock,
@@ -294,6 +296,7 @@ struct Group {
     moved_units: u64,
     unit_read: Span,
     unit_write: Span,
+    decode: Span,
 }
 
 impl Group {
@@ -304,6 +307,7 @@ impl Group {
             ring: VecDeque::with_capacity(64),
             free_at: Time::ZERO,
             busy: Span::ZERO,
+            leaves: Time::ZERO,
             program_until: Time::ZERO,
             background_until: Time::ZERO,
             refresh: RefreshClock::new(config, seed, index),
@@ -321,6 +325,7 @@ impl Group {
             moved_units: 0,
             unit_read: config.unit_read(),
             unit_write: config.unit_write(),
+            decode: config.timing.decode,
         }
     }
 
@@ -368,11 +373,17 @@ impl Group {
         }
         let start = self.free_at.max(now);
         let done = start + service;
+        // Units leave in order: a write may wait for what was read before it to be checked.
+        let own = if write { done } else { done + self.decode };
+        let leaves = own.max(self.leaves);
+        let waits = self.attribute(now, start);
         transit.waits = Waits {
-            medium: short(service),
-            ..self.attribute(now, start)
+            medium: short(own.since(start)),
+            read: waits.read + short(leaves.since(own)),
+            ..waits
         };
-        transit.at = done;
+        transit.at = leaves;
+        self.leaves = leaves;
         self.free_at = done;
         self.busy += service;
         if write {
@@ -380,7 +391,7 @@ impl Group {
             self.level();
         }
         self.ring.push_back(transit);
-        done
+        leaves
     }
 
     /// What a transit that arrives at `now` waits for until it is served from `start` on.
@@ -412,6 +423,7 @@ impl Group {
         self.ring.clear();
         for until in [
             &mut self.free_at,
+            &mut self.leaves,
             &mut self.program_until,
             &mut self.background_until,
         ] {

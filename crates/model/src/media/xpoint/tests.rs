@@ -33,6 +33,7 @@ pub(crate) fn config() -> XPointConfig {
             turnaround: Span::from_ns(300),
             duplex: false,
             die_read: Span::from_ns(4_550),
+            decode: Span::from_ns(300),
             die_write: Span::from_ns(27_000),
         },
         refresh: Refresh {
@@ -118,6 +119,7 @@ fn keeps_the_laws_when_nothing_takes_time() {
             turnaround: Span::ZERO,
             duplex: false,
             die_read: Span::ZERO,
+            decode: Span::ZERO,
             die_write: Span::ZERO,
         };
         XPoint::new(config, seed)

@@ -3,50 +3,29 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Raid0, Raid0Config, usable};
+use super::super::striping::Striping;
+use super::{Raid0, Raid0Config};
 use crate::management::{LbaFormat, Refusal};
+use crate::media::medium::{all, members};
 use crate::media::nand::WarmState;
 use crate::media::{Drive, Medium, MediumDrive, Precondition, Seeds};
 use crate::time::{Span, Time};
-
-/// Applies to each member; all are tried, the first refusal is reported.
-fn all(results: impl Iterator<Item = Result<(), Refusal>>) -> Result<(), Refusal> {
-    results.fold(Ok(()), Result::and)
-}
-
-fn made_of(
-    used: Vec<Drive>,
-    config: &Raid0Config,
-    state: Precondition,
-    seeds: Seeds,
-) -> Raid0<Drive> {
-    let mut used = used.into_iter();
-    let member = |(index, config)| {
-        let further = (index as u64).wrapping_mul(0x2545_f491_4f6c_dd1d);
-        let own = Seeds {
-            warm: seeds.warm.wrapping_add(further),
-            run: seeds.run.wrapping_add(further),
-        };
-        match used.next() {
-            Some(drive) => drive.reset(config, state, own),
-            None => Drive::new(config, state, own),
-        }
-    };
-    let members = config.members.iter().enumerate().map(member).collect();
-    Raid0::new(members, config.stripe)
-}
 
 impl Medium for Raid0Config {
     type Drive = Raid0<Drive>;
 
     /// The first member has the seed itself, so that one member alone is what it would be without a RAID.
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Raid0<Drive> {
-        made_of(Vec::new(), self, state, seeds.into())
+        let drives = members(Vec::new(), self.members.iter(), state, seeds.into());
+        Raid0::new(drives, self.stripe)
     }
 
     /// Whole stripes of the smallest member, on all members.
     fn capacity_bytes(&self) -> u64 {
-        usable(self.members.iter().map(Medium::capacity_bytes), self.stripe)
+        Striping::capacity(
+            self.members.iter().map(Medium::capacity_bytes),
+            u64::from(self.stripe),
+        )
     }
 
     fn shrunk(&self, bytes: u64) -> Raid0Config {
@@ -130,7 +109,8 @@ impl MediumDrive for Raid0<Drive> {
         state: Precondition,
         seeds: impl Into<Seeds>,
     ) -> Raid0<Drive> {
-        made_of(self.members, config, state, seeds.into())
+        let drives = members(self.members, config.members.iter(), state, seeds.into());
+        Raid0::new(drives, config.stripe)
     }
 
     fn know(&mut self, states: &[Arc<WarmState>], again: bool) {

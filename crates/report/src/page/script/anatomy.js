@@ -7,11 +7,11 @@ const anatomy = (() => {
   // Parts in the order of the bar, grouped by what they have in common. The names are the model's.
   const GROUPS = [
     ["host", ["thread busy", "host submission", "queue slot", "host completion"]],
-    ["drive", ["link", "controller", "transfer"]],
+    ["drive", ["link", "controller", "transfer", "tier"]],
     ["medium", ["medium"]],
     ["wait", ["behind a read", "behind a program", "behind an erase", "behind garbage collection",
       "behind refresh", "collision"]],
-    ["full", ["write buffer full", "throttle"]],
+    ["full", ["write buffer full", "throttle", "congestion"]],
   ];
   const ORDER = GROUPS.flatMap(([group, names]) => names.map((name, shade) => ({ group, name, shade })));
   for (const name of review.parts) {

@@ -8,7 +8,6 @@ const charts = (() => {
 
   const choice = (name, label, ...options) => ({ name, label, options });
   const show = (...names) => choice("metric", "Show", ...names.map((name) => [name, metrics[name].label]));
-  const direction = choice("direction", "Direction", ["read", "Read"], ["write", "Write"]);
   const scale = choice("scale", "Scale", ["linear", "Linear"], ["log10", "Logarithmic"]);
 
   // Lines by drive over one setting of the points, with what the seeds span.
@@ -268,10 +267,10 @@ const charts = (() => {
     host: ["Host cores", "Cores of the host kept busy", format.plain, (r) => r.host_cores],
   };
   const costs = (spec) => ({
-    choices: [direction, choice("metric", "Show", ...Object.entries(COSTS).map(([key, [name]]) => [key, name]))],
-    state: { direction: "read", metric: "watts" },
+    choices: [...spec.choices, choice("metric", "Show", ...Object.entries(COSTS).map(([key, [name]]) => [key, name]))],
+    state: { ...Object.fromEntries(spec.choices.map((one) => [one.name, one.options[0][0]])), metric: "watts" },
     view(state) {
-      const points = data.points(spec.chapter, { direction: state.direction });
+      const points = data.points(spec.chapter, Object.fromEntries(spec.choices.map(({ name }) => [name, state[name]])));
       const [, label, write, of] = COSTS[state.metric];
       const cost = (point, drive, get) => (point.results[drive] ? get(point.results[drive]) : null);
       const x = { kind: "depth", label: "Queue depth", name: "Queue depth", format: format.plain };
@@ -295,7 +294,7 @@ const charts = (() => {
 
   // By how they are drawn.
   const KINDS = {
-    lines: overSetting, costs, over_time: overTime, distribution: () => distribution, anatomy: () => parts,
+    lines: overSetting, costs, over_time: overTime, gauged: gauged.overTime, members: gauged.members, distribution: () => distribution, anatomy: () => parts,
   };
   return { lead, ...Object.fromEntries(data.drawn.charts.map((spec) => [spec.id, KINDS[spec.draws](spec)])) };
 })();

@@ -157,6 +157,8 @@ fn spent(part: &str) -> String {
         "medium" => "reading the medium".to_owned(),
         "write buffer full" => "waiting for room in the write buffer".to_owned(),
         part if part.starts_with("behind") => format!("waiting {part}"),
+        "tier" => "in the tier itself".to_owned(),
+        "congestion" => "held back by a tier that fills".to_owned(),
         "collision" => "waiting for the same unit".to_owned(),
         "controller" => "in or before the controller".to_owned(),
         part => format!("on {part}"),

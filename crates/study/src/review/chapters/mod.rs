@@ -2,6 +2,7 @@
 //! the list below. Nothing else knows which chapters there are.
 
 mod block_size;
+mod hcibench;
 mod latency;
 mod mix;
 mod one_thread;
@@ -9,8 +10,10 @@ mod paced;
 mod perftest;
 mod queue_depth;
 mod sequential;
+mod slog;
 mod sustained;
 mod virten;
+mod warmup;
 mod yours;
 
 use super::chapter::{Chapter, spreads_of};
@@ -22,7 +25,7 @@ use super::verdict::{Seeds, convergence};
 use text::problem::Problems;
 
 /// All of them, in the order of the review and its page.
-pub(crate) const CHAPTERS: [&dyn Chapter; 12] = [
+pub(crate) const CHAPTERS: [&dyn Chapter; 17] = [
     &block_size::BlockSize,
     &queue_depth::QueueDepth,
     &latency::Latency,
@@ -34,6 +37,11 @@ pub(crate) const CHAPTERS: [&dyn Chapter; 12] = [
     &sustained::Sustained,
     &virten::Virten,
     &perftest::Perftest,
+    &hcibench::WritePressure,
+    &hcibench::HciBench,
+    &slog::Slog,
+    &slog::SlogLoads,
+    &warmup::Warmup,
     &yours::YourOwn,
 ];
 

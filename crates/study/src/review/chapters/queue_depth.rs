@@ -2,7 +2,7 @@
 //! saturate a fast drive.
 
 use crate::review::chapter::{Chapter, Row, Topic};
-use crate::review::chart::{Chart, Draws, Section, Sweep};
+use crate::review::chart::{Chart, DIRECTION, Draws, Section, Sweep};
 use crate::review::results::{Figures, Point, Review, Settings};
 use crate::review::shape::Shape;
 use crate::review::suite::{Effort, PointSpec, Suite, spread};
@@ -119,6 +119,7 @@ const CHARTS: [Chart; 2] = [
         id: "costs",
         title: "What it costs",
         draws: Draws::Costs {
+            choices: &[DIRECTION],
             caption: "4 KiB random {direction}s",
         },
     },

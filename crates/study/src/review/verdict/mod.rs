@@ -88,6 +88,14 @@ impl<'a> Facts<'a> {
         format!("{article}{}", self.name(drive))
     }
 
+    /// The same at the beginning of a sentence; a name of one's own stays as it is written.
+    pub(crate) fn opening(&self, drive: usize) -> String {
+        match self.review.drives[drive].catalogued {
+            true => sentence(&self.the(drive)),
+            false => self.name(drive).to_owned(),
+        }
+    }
+
     pub(crate) fn figures(
         &self,
         point: &'a Point,

@@ -8,6 +8,9 @@
 //! While firmware pauses to save its tables it deals with no commands but reads; data that are on their way arrive.
 //! Commands in the queue have not been looked at when the pause ends, so a deep queue does not make up for it.
 //!
+//! A drive whose map has one entry for several units of 4 KiB (its indirection unit) takes all of them in for a write of
+//! one: what the write does not cover is read from the medium and written again.
+//!
 //! Leaves out: that saving tables keeps dies; tables after a write with force unit access; that a merge must end before
 //! its unit is programmed (it nearly always does, as it is queued first).
 
@@ -82,6 +85,8 @@ pub(super) struct BufferCounts {
 pub(super) struct Buffer {
     page_slots: u32,
     logical: u32,
+    /// Pages of an indirection unit.
+    together: u32,
     /// Whether capacitors keep it through a power loss.
     protected: bool,
     merge_before_ack: bool,
@@ -115,6 +120,7 @@ impl Buffer {
         Buffer {
             page_slots: shape.page_slots,
             logical: shape.logical,
+            together: shape.together,
             protected: config.buffer.protected,
             merge_before_ack: config.controller.merge_before_ack,
             pauses: config.housekeeping.clone(),
@@ -239,7 +245,7 @@ impl Buffer {
         if segment.bytes == 0 {
             return self.other_arrives(now, &segment, shared);
         }
-        let next = segment.pages().0;
+        let next = self.pages_of(&segment).0;
         self.waiting.push_back(Waiting { segment, next });
         let first = self.waiting.len() == 1;
         if first {
@@ -254,9 +260,11 @@ impl Buffer {
         if !shared.front.refuses(&command) {
             match command.op {
                 Op::Deallocate | Op::WriteZeroes => {
-                    // Units that lie wholly in the range.
-                    let unit = u64::from(UNIT);
-                    for page in command.offset.div_ceil(unit)..command.end() / unit {
+                    // Indirection units that lie wholly in the range.
+                    let whole = u64::from(self.together);
+                    let unit = u64::from(UNIT) * whole;
+                    let units = command.offset.div_ceil(unit)..command.end() / unit;
+                    for page in units.start * whole..units.end.max(units.start) * whole {
                         shared.ftl.deallocate(Page(page as u32));
                     }
                 }
@@ -283,6 +291,17 @@ impl Buffer {
         waits
     }
 
+    /// The first page that a segment writes, and the last: those of whole indirection units.
+    #[inline]
+    fn pages_of(&self, segment: &Segment) -> (Page, Page) {
+        let (first, last) = segment.pages();
+        let beyond = last.0 % self.together;
+        (
+            Page(first.0 - first.0 % self.together),
+            Page(last.0 - beyond + self.together - 1),
+        )
+    }
+
     /// Lets waiting units into the buffer while there is room.
     fn admit(&mut self, now: Time, shared: &mut Shared) {
         let enter = self.waiting.iter().take(self.free.len());
@@ -290,7 +309,7 @@ impl Buffer {
         while let Some(&waiting) = self.waiting.front() {
             let segment = waiting.segment;
             let unit = u64::from(UNIT);
-            let last = segment.pages().1;
+            let last = self.pages_of(&segment).1;
             let mut page = waiting.next;
             while page <= last {
                 let Some(slot) = self.free.pop() else {
@@ -298,6 +317,7 @@ impl Buffer {
                     return;
                 };
                 let begins = u64::from(page.0) * unit;
+                // Of what is written only because its indirection unit is, all is old.
                 let partial = begins < segment.offset || begins + unit > segment.end();
                 self.take_in(now, &segment, page, partial, slot, shared);
                 page = page.plus(1);

@@ -1,0 +1,500 @@
+//! From an outline to the model's configuration: names are looked up, slices laid out, tiers read from those that stand on
+//! nothing but drives upwards. What is wrong is told with its place, and all of it at once.
+
+use std::cell::RefCell;
+use std::ops::RangeInclusive;
+
+use model::media::{DriveConfig, Medium};
+use model::tier::config::LABEL_BYTES;
+use model::tier::{Member, PoolConfig, Target, TierConfig, TierSettings};
+
+use super::keys::Keys;
+use super::members::Drives;
+use super::outline::{At, Named, Outline};
+use super::{KINDS, PoolSheet, Role, TierSheet};
+use crate::section::Findings;
+use text::problem::nearest;
+use text::quantity::decimal;
+use text::toml::{SourceFile, quoted};
+
+/// What a name of the pool stands for.
+struct Thing {
+    name: String,
+    at: At,
+    what: What,
+    /// Who stands on it.
+    used_by: Option<String>,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Member(u16),
+    Slice(Target),
+    /// Number of its entry.
+    Tier(usize),
+}
+
+/// How far a tier has been read.
+#[derive(Clone, Copy, PartialEq)]
+enum Progress {
+    Unread,
+    Reading,
+    /// Its number in the configuration, unless something is wrong with it.
+    Read(Option<u16>),
+}
+
+pub(super) struct Assembly<'a> {
+    findings: &'a Findings,
+    file: &'a SourceFile,
+    outline: &'a Outline,
+    drives: &'a Drives,
+    settings: &'a RefCell<Vec<(usize, String, String)>>,
+    things: Vec<Thing>,
+    progress: Vec<Progress>,
+    tiers: Vec<TierConfig>,
+    sheets: Vec<TierSheet>,
+    capacities: Vec<u64>,
+    /// By entry: the number of its sheet.
+    sheet_of: Vec<Option<usize>>,
+}
+
+/// One tier that is being read: what a kind's reader asks.
+pub(super) struct TierReader<'t, 'a> {
+    /// Its settings and figures.
+    pub(super) keys: Keys<'a>,
+    assembly: &'t mut Assembly<'a>,
+    /// What messages call it.
+    name: String,
+    children: Vec<Target>,
+    roles: Vec<Role>,
+}
+
+/// The configuration that the outline means, and what is known besides; `None` if something is wrong, which is recorded.
+pub(super) fn assemble(
+    findings: &Findings,
+    file: &SourceFile,
+    outline: &Outline,
+    drives: &Drives,
+) -> Option<(PoolConfig<DriveConfig>, PoolSheet)> {
+    let settings = RefCell::default();
+    let mut assembly = Assembly {
+        findings,
+        file,
+        outline,
+        drives,
+        settings: &settings,
+        things: Vec::new(),
+        progress: vec![Progress::Unread; outline.tiers.len()],
+        tiers: Vec::new(),
+        sheets: Vec::new(),
+        capacities: Vec::new(),
+        sheet_of: vec![None; outline.tiers.len()],
+    };
+    assembly.name_members();
+    assembly.name_slices();
+    assembly.name_tiers();
+    for tier in 0..outline.tiers.len() {
+        assembly.tier(tier);
+    }
+    let volumes = assembly.volumes();
+    assembly.check_idle();
+    let Assembly {
+        tiers,
+        mut sheets,
+        sheet_of,
+        ..
+    } = assembly;
+    for (entry, key, value) in settings.into_inner() {
+        if let Some(sheet) = sheet_of[entry] {
+            sheets[sheet].settings.push((key, value));
+        }
+    }
+    if !findings.problems.borrow().is_empty() {
+        return None;
+    }
+    let member = |(name, config): (&String, &Option<DriveConfig>)| {
+        Some(Member {
+            name: name.clone(),
+            drive: config.clone()?,
+        })
+    };
+    let members = drives.names.iter().zip(&drives.configs);
+    let config = PoolConfig {
+        members: members.map(member).collect::<Option<_>>()?,
+        tiers,
+        volumes,
+        label_bytes: LABEL_BYTES,
+    };
+    for what in config.problems() {
+        let problem = file.problem(None, what, None);
+        findings.problems.borrow_mut().push(problem);
+    }
+    let sheet = PoolSheet {
+        members: drives.sheets.iter().copied().collect::<Option<_>>()?,
+        tiers: sheets,
+    };
+    Some((config, sheet))
+}
+
+impl<'a> Assembly<'a> {
+    fn wrong(&self, at: &At, what: String, help: impl Into<String>) {
+        let problem = self.file.problem(at.clone(), what, Some(help.into()));
+        self.findings.problems.borrow_mut().push(problem);
+    }
+
+    fn add(&mut self, name: String, at: At, what: What) {
+        if self.things.iter().any(|thing| thing.name == name) {
+            let help = "members, slices and tiers need names of their own";
+            self.wrong(&at, format!("`{name}` is there twice"), help);
+            return;
+        }
+        self.things.push(Thing {
+            name,
+            at,
+            what,
+            used_by: None,
+        });
+    }
+
+    fn name_members(&mut self) {
+        let drives = self.drives;
+        for (index, (name, at)) in drives.names.iter().zip(&drives.places).enumerate() {
+            self.add(name.clone(), at.clone(), What::Member(index as u16));
+        }
+    }
+
+    /// Slices of one entry are NAME.0 and so on if its members are named with a `*` or are several.
+    fn name_slices(&mut self) {
+        let drives = self.drives;
+        let mut ends = vec![0; drives.names.len()];
+        for entry in &self.outline.slices {
+            let found = self.resolve(&entry.of, &entry.name.text);
+            let several = found.len() > 1 || entry.of.iter().any(|of| of.text.contains('*'));
+            for (index, &thing) in found.iter().enumerate() {
+                let What::Member(member) = self.things[thing].what else {
+                    let what = format!(
+                        "slices.{}: `{}` is no member",
+                        entry.name.text, self.things[thing].name
+                    );
+                    self.wrong(&entry.name.at, what, "slices are parts of drives");
+                    continue;
+                };
+                self.things[thing].used_by = Some(format!("slice `{}`", entry.name.text));
+                let end = &mut ends[usize::from(member)];
+                let base = entry.offset.unwrap_or(*end);
+                let held = drives.configs[usize::from(member)].as_ref();
+                let held = held.map(Medium::capacity_bytes);
+                let rest = held.unwrap_or(u64::MAX / 2).saturating_sub(base);
+                let bytes = entry.size.unwrap_or(rest / 4096 * 4096);
+                *end = base + bytes;
+                if bytes > rest || bytes <= LABEL_BYTES {
+                    let what = format!(
+                        "slices.{}: {} of `{}` from {} on, which holds {}",
+                        entry.name.text,
+                        decimal(bytes),
+                        drives.names[usize::from(member)],
+                        decimal(base),
+                        decimal(held.unwrap_or(0)),
+                    );
+                    let help = "a slice lies within its member and is larger than the 1 MiB that its label takes";
+                    self.wrong(&entry.name.at, what, help);
+                }
+                let name = match several {
+                    true => format!("{}.{index}", entry.name.text),
+                    false => entry.name.text.clone(),
+                };
+                let target = Target::Slice {
+                    member,
+                    base,
+                    bytes,
+                };
+                self.add(name, entry.name.at.clone(), What::Slice(target));
+            }
+        }
+    }
+
+    fn name_tiers(&mut self) {
+        for (index, tier) in self.outline.tiers.iter().enumerate() {
+            self.add(
+                tier.name.text.clone(),
+                tier.name.at.clone(),
+                What::Tier(index),
+            );
+        }
+    }
+
+    /// What these names stand for; what stands for nothing is a problem of `who`.
+    fn resolve(&self, names: &[Named], who: &str) -> Vec<usize> {
+        let mut found = Vec::new();
+        for name in names {
+            let matching =
+                |(index, thing): (usize, &Thing)| matches(&name.text, &thing.name).then_some(index);
+            let before = found.len();
+            found.extend(self.things.iter().enumerate().filter_map(matching));
+            if found.len() > before {
+                continue;
+            }
+            let text = &name.text;
+            let what = format!("{who}: there is no `{text}`");
+            let several = format!("{text}.0");
+            let known = || self.things.iter().map(|thing| &*thing.name);
+            let help = match (known().any(|it| it == several), nearest(text, known())) {
+                (true, _) => format!("there are several: write `{text}.*`, or one as `{several}`"),
+                (false, Some(near)) => format!("did you mean `{near}`?"),
+                (false, None) => {
+                    format!("there are `{}`", known().collect::<Vec<_>>().join("`, `"))
+                }
+            };
+            self.wrong(&name.at, what, help);
+        }
+        found
+    }
+
+    /// The tier of this entry, read if it has not been.
+    fn tier(&mut self, index: usize) -> Option<u16> {
+        match self.progress[index] {
+            Progress::Read(tier) => return tier,
+            Progress::Reading => {
+                let entry = &self.outline.tiers[index];
+                let what = format!("tier.{}: it stands on itself", entry.name.text);
+                self.wrong(&entry.name.at, what, "tiers stand on drives in the end");
+                return None;
+            }
+            Progress::Unread => self.progress[index] = Progress::Reading,
+        }
+        let tier = self.read(index);
+        self.progress[index] = Progress::Read(tier);
+        tier
+    }
+
+    fn read(&mut self, index: usize) -> Option<u16> {
+        let entry = &self.outline.tiers[index];
+        let known = KINDS.iter().find(|kind| kind.word == entry.kind.text);
+        let Some(reader) = known else {
+            let what = format!("tier.{}: no kind `{}`", entry.name.text, entry.kind.text);
+            let words = KINDS.iter().map(|kind| kind.word);
+            let help = match nearest(&entry.kind.text, words) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the kinds are {}", super::kind_words()),
+            };
+            self.wrong(&entry.kind.at, what, help);
+            return None;
+        };
+        let path = format!("tier.{}", entry.name.text);
+        let before = self.findings.problems.borrow().len();
+        let mut tier = TierReader {
+            keys: Keys::new(
+                (self.findings, self.file),
+                (path.clone(), index),
+                (&entry.keys, entry.name.at.clone()),
+                self.settings,
+            ),
+            assembly: self,
+            name: path,
+            children: Vec::new(),
+            roles: Vec::new(),
+        };
+        let kind = (reader.read)(&mut tier);
+        let TierReader {
+            keys,
+            children,
+            roles,
+            ..
+        } = tier;
+        drop(keys);
+        if self.findings.problems.borrow().len() > before {
+            return None;
+        }
+        let sizes = self.sizes(&children);
+        // Sizes mean something only where every drive is known.
+        if self.findings.problems.borrow().is_empty() {
+            for what in kind.problems(&sizes) {
+                let what = format!("tier.{}: {what}", entry.name.text);
+                self.wrong(&entry.name.at, what, "see docs/tiers.md");
+            }
+        }
+        self.capacities.push(kind.capacity(&sizes));
+        self.sheet_of[index] = Some(self.sheets.len());
+        self.sheets.push(TierSheet {
+            roles,
+            settings: Vec::new(),
+        });
+        self.tiers.push(TierConfig {
+            name: entry.name.text.clone(),
+            kind,
+            children,
+        });
+        Some((self.tiers.len() - 1) as u16)
+    }
+
+    /// Bytes of each of these that what stands on them can use.
+    fn sizes(&self, targets: &[Target]) -> Vec<u64> {
+        let size = |target: &Target| match *target {
+            Target::Slice { bytes, .. } => bytes.saturating_sub(LABEL_BYTES),
+            Target::Tier(tier) => self.capacities[usize::from(tier)],
+        };
+        targets.iter().map(size).collect()
+    }
+
+    /// What a thing is to the tier that stands on it, which is noted; `None` if it cannot be that.
+    fn target(&mut self, thing: usize, user: &str, at: &At) -> Option<Target> {
+        if let Some(other) = &self.things[thing].used_by {
+            let name = &self.things[thing].name;
+            let what = match other == user {
+                true => format!("{user} names `{name}` twice"),
+                false => format!("{user}: {other} stands on `{name}` already"),
+            };
+            let help =
+                "each member, slice or tier is in one place; parts of a drive are slices of it";
+            self.wrong(at, what, help);
+            return None;
+        }
+        self.things[thing].used_by = Some(user.to_owned());
+        match self.things[thing].what {
+            What::Slice(target) => Some(target),
+            What::Tier(tier) => self.tier(tier).map(Target::Tier),
+            What::Member(member) => {
+                let config = self.drives.configs[usize::from(member)].as_ref()?;
+                Some(Target::Slice {
+                    member,
+                    base: 0,
+                    bytes: config.capacity_bytes() / 4096 * 4096,
+                })
+            }
+        }
+    }
+
+    /// The tiers that are served: those named, or else those on which nothing stands.
+    fn volumes(&mut self) -> Vec<u16> {
+        let outline = self.outline;
+        let mut served = Vec::new();
+        match &outline.serve {
+            Some(names) => {
+                for name in names {
+                    for thing in self.resolve(std::slice::from_ref(name), "serve") {
+                        served.push((thing, name.at.clone()));
+                    }
+                }
+            }
+            None => {
+                let top =
+                    |thing: &Thing| matches!(thing.what, What::Tier(_)) && thing.used_by.is_none();
+                let tops = self.things.iter().enumerate().filter(|(_, it)| top(it));
+                served.extend(tops.map(|(index, thing)| (index, thing.at.clone())));
+            }
+        }
+        let mut volumes = Vec::new();
+        for (thing, at) in served {
+            if !matches!(self.things[thing].what, What::Tier(_)) {
+                let what = format!("serve: `{}` is no tier", self.things[thing].name);
+                self.wrong(&at, what, "put it into a `concat` of one");
+                continue;
+            }
+            if let Some(Target::Tier(tier)) = self.target(thing, "serve", &at) {
+                volumes.push(tier);
+            }
+        }
+        if self.outline.tiers.is_empty() && self.findings.problems.borrow().is_empty() {
+            let help = format!(
+                "write [tier.NAME] with `kind`: one of {}",
+                super::kind_words()
+            );
+            self.wrong(&None, String::from("the pool has no tiers"), help);
+        }
+        volumes
+    }
+
+    /// What nothing stands on, and is not served. Where something else is wrong that may be why.
+    fn check_idle(&self) {
+        if !self.findings.problems.borrow().is_empty() {
+            return;
+        }
+        let idle = self.things.iter().filter(|it| it.used_by.is_none());
+        let idle: Vec<&Thing> = idle.collect();
+        if let Some(first) = idle.first() {
+            let names: Vec<&str> = idle.iter().map(|thing| &*thing.name).collect();
+            let what = format!("nothing stands on {}", quoted(&names));
+            let help = "name it in a tier or in `serve`, or take it out";
+            self.wrong(&first.at, what, help);
+        }
+    }
+}
+
+impl TierReader<'_, '_> {
+    /// What a role names becomes the tier's next children; returns the bytes that can be used of each. A role of which
+    /// there may be none need not be written.
+    pub(super) fn children(
+        &mut self,
+        role: &'static str,
+        count: RangeInclusive<usize>,
+    ) -> Vec<u64> {
+        let (least, most) = (*count.start(), *count.end());
+        let Some(names) = self.keys.names(role) else {
+            if least > 0 {
+                let what = format!("`{}.{role}` is missing", self.name);
+                let help = "name members, slices or tiers, such as `\"sas.*\"`";
+                self.keys.problem(role, what, help);
+            }
+            return Vec::new();
+        };
+        let user = format!("`{}`", self.name);
+        let found = self.assembly.resolve(&names, &self.name);
+        // Names that stand for nothing have been told.
+        let told = found.is_empty() && !names.is_empty();
+        if !told && !count.contains(&found.len()) {
+            let what = format!("`{}.{role}` names {}", self.name, found.len());
+            let help = match least == most {
+                true => format!("name {least}"),
+                false => format!("name from {least} to {most}"),
+            };
+            self.keys.problem(role, what, help);
+        }
+        let at = names.first().and_then(|name| name.at.clone());
+        let mut children = Vec::new();
+        for &thing in &found {
+            children.extend(self.assembly.target(thing, &user, &at));
+        }
+        self.roles.push(Role {
+            name: role,
+            children: children.len(),
+        });
+        let sizes = self.assembly.sizes(&children);
+        self.children.append(&mut children);
+        sizes
+    }
+}
+
+/// Whether a name is what a pattern says, in which `*` stands for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(rest) = name.strip_prefix(before) else {
+        return false;
+    };
+    rest.char_indices()
+        .map(|(index, _)| index)
+        .chain([rest.len()])
+        .any(|index| matches(after, &rest[index..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, name, whether) in [
+            ("sas.*", "sas.0", true),
+            ("sas.*", "sas.12", true),
+            ("sas.*", "sas", false),
+            ("*", "anything", true),
+            ("*.1", "sas.1", true),
+            ("*.1", "sas.11", false),
+            ("s*.*1", "sas.11", true),
+            ("sas", "sas.0", false),
+        ] {
+            assert_eq!(matches(pattern, name), whether, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! A pool as an expression on a command line: `intent-log(main=raidz(6*exos-x18-16tb; parity=2), log=p4801x-100)`.
+//!
+//! ```text
+//! pool    = KIND "(" part { "," part } [ ";" setting { "," setting } ] ")"
+//! part    = [ ROLE "=" ] [ COUNT "*" ] ( pool | DRIVE )
+//! setting = KEY "=" VALUE
+//! ```
+//! A part without a role is one of `members`. DRIVE is a name of the catalogue or the path of a file. A drive that occurs
+//! once is called as it is, several DRIVE.0, DRIVE.1 and so on in the order in which they are written; a tier is called
+//! by its role, or else by its kind. What cannot be written: names with one of `*=,;()` in them.
+
+use super::outline::{At, Form, Key, MemberEntry, Named, Outline, TierEntry};
+use crate::change::as_value;
+use text::problem::Problem;
+use text::toml::SourceFile;
+
+/// So many pools within each other: more is a mistake, and would end the program.
+const DEEPEST: usize = 16;
+/// Most drives.
+const MOST: usize = 1024;
+
+/// Whether these words are an expression and not a name or a path.
+pub(super) fn is_expression(words: &str) -> bool {
+    let before = words.split('(').next().unwrap_or_default();
+    words.contains('(') && !before.contains(['/', '\\']) && !before.ends_with(".toml")
+}
+
+/// What the expression says.
+///
+/// # Errors
+/// The first place that makes no sense.
+pub(super) fn read(file: &SourceFile) -> Result<Outline, Problem> {
+    let mut words = Words { file, at: 0 };
+    let part = words.part(0)?;
+    if words.at < file.text.trim_end().len() {
+        return Err(words.wrong("the pool has ended before it", "take it out"));
+    }
+    if part.role.is_some() || part.count > 1 || matches!(part.what, What::Drive) {
+        let help = "write a kind and what it is over, such as `mirror(2*p4801x-100)`";
+        let what = String::from("the whole is not one pool");
+        return Err(file.problem(part.name.at, what, Some(help.into())));
+    }
+    let mut drives = Vec::new();
+    let mut tiers = Vec::new();
+    part.count(1, &mut drives, &mut tiers);
+    let total = drives.iter().map(|(_, count)| *count).sum::<usize>();
+    if total.max(tiers.iter().map(|(_, count)| *count).sum()) > MOST {
+        let help = format!("a pool has at most {MOST}");
+        return Err(file.problem(None, String::from("too many drives or tiers"), Some(help)));
+    }
+    let mut drives: Vec<Numbered> = drives.into_iter().map(Numbered::from).collect();
+    // Two files of one name in different folders.
+    for index in 1..drives.len() {
+        let (before, rest) = drives.split_at_mut(index);
+        let alike = before.iter().filter(|it| it.plain == rest[0].plain).count();
+        if alike > 0 {
+            rest[0].called = format!("{}-{}", rest[0].plain, alike + 1);
+        }
+    }
+    let mut expanded = Expanded {
+        drives,
+        tiers: tiers.into_iter().map(Numbered::from).collect(),
+        outline: Outline::default(),
+    };
+    for drive in &expanded.drives {
+        expanded.outline.members.push(MemberEntry {
+            name: Named {
+                text: drive.called.clone(),
+                at: drive.first.clone(),
+            },
+            drive: Named {
+                text: drive.text.clone(),
+                at: drive.first.clone(),
+            },
+            count: (drive.count > 1).then_some(drive.count as u16),
+            set: Vec::new(),
+        });
+    }
+    expanded.add(&part);
+    Ok(expanded.outline)
+}
+
+/// A part as written.
+struct Part {
+    role: Option<Named>,
+    count: usize,
+    /// The drive, or the kind.
+    name: Named,
+    what: What,
+}
+
+enum What {
+    Drive,
+    Pool {
+        parts: Vec<Part>,
+        settings: Vec<Key>,
+    },
+}
+
+impl Part {
+    /// What it is called where it is alone.
+    fn called(&self) -> String {
+        match (&self.what, &self.role) {
+            (What::Pool { .. }, Some(role)) => role.text.clone(),
+            (What::Pool { .. }, None) => self.name.text.clone(),
+            (What::Drive, _) => self.name.text.clone(),
+        }
+    }
+
+    /// How many drives and tiers of each name there are, `times` this one.
+    fn count(
+        &self,
+        times: usize,
+        drives: &mut Vec<(Named, usize)>,
+        tiers: &mut Vec<(Named, usize)>,
+    ) {
+        let times = times.saturating_mul(self.count).min(MOST + 1);
+        let counts = match self.what {
+            What::Drive => &mut *drives,
+            What::Pool { .. } => &mut *tiers,
+        };
+        let called = self.called();
+        match counts.iter_mut().find(|(name, _)| name.text == called) {
+            Some((_, count)) => *count += times,
+            None => counts.push((
+                Named {
+                    text: called,
+                    at: self.name.at.clone(),
+                },
+                times,
+            )),
+        }
+        if let What::Pool { parts, .. } = &self.what {
+            for part in parts {
+                part.count(times, drives, tiers);
+            }
+        }
+    }
+}
+
+/// One name of which there may be several.
+struct Numbered {
+    /// As written.
+    text: String,
+    /// Of a path, the file's stem.
+    plain: String,
+    /// What it is called.
+    called: String,
+    first: At,
+    count: usize,
+    next: usize,
+}
+
+impl From<(Named, usize)> for Numbered {
+    fn from((name, count): (Named, usize)) -> Numbered {
+        let plain = crate::locate::stem(std::path::Path::new(&name.text)).to_owned();
+        Numbered {
+            called: plain.clone(),
+            plain,
+            text: name.text,
+            first: name.at,
+            count,
+            next: 0,
+        }
+    }
+}
+
+impl Numbered {
+    fn next(&mut self) -> String {
+        self.next += 1;
+        match self.count {
+            1 => self.called.clone(),
+            _ => format!("{}.{}", self.called, self.next - 1),
+        }
+    }
+}
+
+struct Expanded {
+    drives: Vec<Numbered>,
+    tiers: Vec<Numbered>,
+    outline: Outline,
+}
+
+impl Expanded {
+    /// Adds a part as often as it says, and what is within it; returns the names.
+    fn add(&mut self, part: &Part) -> Vec<Named> {
+        let mut names = Vec::new();
+        let called = part.called();
+        for _ in 0..part.count {
+            let text = match &part.what {
+                What::Drive => numbered(&mut self.drives, &called),
+                What::Pool { parts, settings } => {
+                    let text = numbered(&mut self.tiers, &called);
+                    let mut keys = settings.clone();
+                    for part in parts {
+                        self.add_to(&mut keys, part);
+                    }
+                    self.outline.tiers.push(TierEntry {
+                        name: Named {
+                            text: text.clone(),
+                            at: part.name.at.clone(),
+                        },
+                        kind: part.name.clone(),
+                        keys,
+                    });
+                    text
+                }
+            };
+            names.push(Named {
+                text,
+                at: part.name.at.clone(),
+            });
+        }
+        names
+    }
+
+    fn add_to(&mut self, keys: &mut Vec<Key>, part: &Part) {
+        let mut names = self.add(part);
+        let role = part.role.as_ref().map_or("members", |role| &role.text);
+        let at = part
+            .role
+            .as_ref()
+            .map_or(&part.name, |role| role)
+            .at
+            .clone();
+        match keys
+            .iter_mut()
+            .find(|key| key.name == role)
+            .map(|key| &mut key.form)
+        {
+            Some(Form::Names(known)) => known.append(&mut names),
+            _ => keys.push(Key {
+                name: role.to_owned(),
+                at,
+                form: Form::Names(names),
+            }),
+        }
+    }
+}
+
+fn numbered(all: &mut [Numbered], text: &str) -> String {
+    let found = all.iter_mut().find(|one| one.text == text);
+    found.map(Numbered::next).unwrap_or_default()
+}
+
+/// What separates words.
+const SIGNS: [char; 6] = ['*', '=', ',', ';', '(', ')'];
+
+struct Words<'a> {
+    file: &'a SourceFile,
+    at: usize,
+}
+
+impl Words<'_> {
+    fn wrong(&self, what: &str, help: &str) -> Problem {
+        let text = &self.file.text;
+        let start = self.at.min(text.len());
+        let end = text[start..]
+            .chars()
+            .next()
+            .map_or(start, |c| start + c.len_utf8());
+        let what = match start < end {
+            true => format!("unexpected `{}`: {what}", &text[start..end]),
+            false => format!("it ends too early: {what}"),
+        };
+        self.file
+            .problem(Some(start..end), what, Some(help.to_owned()))
+    }
+
+    /// The next sign, if it is this one.
+    fn sign(&mut self, sign: char) -> bool {
+        let rest = &self.file.text[self.at..];
+        let blank = rest.len() - rest.trim_start().len();
+        let found = rest[blank..].starts_with(sign);
+        if found {
+            self.at += blank + sign.len_utf8();
+        }
+        found
+    }
+
+    /// Words up to the next sign.
+    fn word(&mut self, signs: &[char]) -> Option<Named> {
+        let rest = &self.file.text[self.at..];
+        let until = rest.find(signs).unwrap_or(rest.len());
+        let word = rest[..until].trim();
+        let start = self.at + (rest.len() - rest.trim_start().len()).min(until);
+        self.at += until;
+        (!word.is_empty()).then(|| Named {
+            text: word.to_owned(),
+            at: Some(start..start + word.len()),
+        })
+    }
+
+    fn name(&mut self, what: &str) -> Result<Named, Problem> {
+        let help = "such as `mirror(2*p4801x-100)` or `stripe(p3700-400, p3700-800; chunk=512k)`";
+        self.word(&SIGNS)
+            .ok_or_else(|| self.wrong(&format!("{what} is missing here"), help))
+    }
+
+    fn part(&mut self, depth: usize) -> Result<Part, Problem> {
+        let mut name = self.name("a drive, a kind or a role")?;
+        let mut role = None;
+        if self.sign('=') {
+            role = Some(name);
+            name = self.name("a drive or a kind")?;
+        }
+        let mut count = 1;
+        if self.sign('*') {
+            let fits = |count: &usize| (1..=MOST).contains(count);
+            let Some(many) = name.text.parse().ok().filter(fits) else {
+                let what = format!("`{}` is no count", name.text);
+                let help = format!("write how many there are, from 1 to {MOST}");
+                return Err(self.file.problem(name.at, what, Some(help)));
+            };
+            count = many;
+            name = self.name("a drive or a kind")?;
+        }
+        let what = match self.sign('(') {
+            false => What::Drive,
+            true if depth == DEEPEST => {
+                return Err(self.wrong("too many pools within each other", "leave some out"));
+            }
+            true => self.inside(depth + 1)?,
+        };
+        Ok(Part {
+            role,
+            count,
+            name,
+            what,
+        })
+    }
+
+    /// What is within brackets.
+    fn inside(&mut self, depth: usize) -> Result<What, Problem> {
+        let mut parts = vec![self.part(depth)?];
+        while self.sign(',') {
+            parts.push(self.part(depth)?);
+        }
+        let mut settings = Vec::new();
+        if self.sign(';') {
+            loop {
+                self.setting(&mut settings)?;
+                if !self.sign(',') {
+                    break;
+                }
+            }
+        }
+        let role = |part: &Part| {
+            part.role
+                .as_ref()
+                .map_or("members", |it| &it.text)
+                .to_owned()
+        };
+        let roles: Vec<String> = parts.iter().map(role).collect();
+        if let Some(clash) = settings.iter().find(|key| roles.contains(&key.name)) {
+            let what = format!("`{}` is a role and a setting", clash.name);
+            let help = String::from("what a pool stands on comes before the `;`");
+            return Err(self.file.problem(clash.at.clone(), what, Some(help)));
+        }
+        match self.sign(')') {
+            true => Ok(What::Pool { parts, settings }),
+            false => Err(self.wrong(
+                "a `)` is missing here",
+                "parts are separated by `,`, settings follow after `;`",
+            )),
+        }
+    }
+
+    fn setting(&mut self, settings: &mut Vec<Key>) -> Result<(), Problem> {
+        let help = "write settings as KEY=VALUE, such as `chunk=512k`";
+        let key = self
+            .word(&SIGNS)
+            .ok_or_else(|| self.wrong("a setting is missing here", help))?;
+        if !self.sign('=') {
+            return Err(self.wrong("a `=` is missing here", help));
+        }
+        let value = self
+            .word(&[',', ';', '(', ')'])
+            .ok_or_else(|| self.wrong("a value is missing here", help))?;
+        let place = match (key.at.clone(), value.at) {
+            (Some(key), Some(value)) => Some(key.start..value.end),
+            _ => None,
+        };
+        let clash = || format!("`{}` is set twice", key.text);
+        let known = settings.iter().any(|it| it.name == key.text);
+        if known || Key::set(settings, &key.text, as_value(&value.text), place.clone()).is_none() {
+            return Err(self
+                .file
+                .problem(place, clash(), Some(String::from("keep one of them"))));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! A pool's file: TOML with members, slices and tiers, as an outline.
+
+use toml_edit::{Item, TableLike, Value};
+
+use super::keys::bytes_of;
+use super::outline::{At, Form, Key, MemberEntry, Named, Outline, SliceEntry, TierEntry};
+use crate::Change;
+use text::problem::Problem;
+use text::quantity::{Bytes, Quantity};
+use text::toml::{Cursor, Page, SourceFile, key_span, parse, span_of};
+
+/// Most drives of one kind.
+const MOST: u64 = 1024;
+
+/// Whether this is the text of a pool and not of a drive.
+pub(super) fn is_pool(file: &SourceFile) -> bool {
+    parse(file).is_ok_and(|document| {
+        let has = |key: &str| document.get(key).is_some_and(Item::is_table_like);
+        has("tier") || has("members") || has("slices")
+    })
+}
+
+/// What the file says, and what is wrong with how it says it.
+pub(super) fn read(file: &SourceFile) -> (Outline, Vec<Problem>) {
+    let document = match parse(file) {
+        Ok(document) => document,
+        Err(problems) => return (Outline::default(), problems.0),
+    };
+    let page = Page::new(file);
+    let mut outline = Outline::default();
+    {
+        let mut root = Cursor::new(&page, "pool", document.as_table(), None);
+        outline.name = Some(root.text("name"));
+        if root.has("serve") {
+            outline.serve = Some(names(&mut root, "serve"));
+        }
+        for (name, at, table) in tables(&mut root, "members") {
+            outline.members.push(member(&page, (name, at), table));
+        }
+        for (name, at, table) in tables(&mut root, "slices") {
+            outline.slices.push(slice(&page, (name, at), table));
+        }
+        for (name, at, table) in tables(&mut root, "tier") {
+            outline.tiers.extend(tier(&page, (name, at), table));
+        }
+    }
+    (outline, page.problems.into_inner())
+}
+
+/// The tables in a table of tables, each with its name.
+fn tables<'a>(root: &mut Cursor<'a>, key: &'static str) -> Vec<(String, At, &'a dyn TableLike)> {
+    let Some(item) = root.item(key) else {
+        return Vec::new();
+    };
+    let Some(table) = item.as_table_like() else {
+        root.wrong(
+            key,
+            format!("`{key}` is not a table"),
+            format!("write [{key}]"),
+        );
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (name, item) in table.iter() {
+        let at = key_span(table, name).or_else(|| span_of(table, name, item));
+        match item.as_table_like() {
+            Some(inner) => found.push((name.to_owned(), at, inner)),
+            None => root.wrong_at(
+                at,
+                format!("`{key}.{name}` is not a table"),
+                match key {
+                    "members" => format!("write `{name} = {{ drive = \"...\" }}`"),
+                    "slices" => format!("write `{name} = {{ of = \"...\", size = \"16 GiB\" }}`"),
+                    _ => format!("write `{name} = {{ kind = \"mirror\", members = \"...\" }}`"),
+                },
+            ),
+        }
+    }
+    found
+}
+
+/// Names with their places: a list of texts, or one text.
+fn names(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<Named> {
+    let places: Vec<At> = match cursor.value(key) {
+        Some(Value::Array(array)) => array.iter().map(Value::span).collect(),
+        _ => Vec::new(),
+    };
+    let whole = cursor.place(key);
+    let texts = cursor.texts(key).into_iter().enumerate();
+    let named = |(index, text): (usize, String)| Named {
+        text,
+        at: places
+            .get(index)
+            .cloned()
+            .flatten()
+            .or_else(|| whole.clone()),
+    };
+    texts.map(named).collect()
+}
+
+fn member(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> MemberEntry {
+    let mut cursor = Cursor::new(page, format!("members.{name}"), table, at.clone());
+    let words = |value: &Value| match value {
+        Value::String(text) => text.value().clone(),
+        other => other.to_string().trim().to_owned(),
+    };
+    let set = cursor.pairs("set").into_iter();
+    MemberEntry {
+        drive: Named {
+            text: cursor.text("drive"),
+            at: cursor.place("drive"),
+        },
+        count: cursor.count("count", 1..=MOST).map(|count| count as u16),
+        set: set
+            .map(|(key, value)| -> Change { (key, words(value)) })
+            .collect(),
+        name: Named { text: name, at },
+    }
+}
+
+fn slice(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> SliceEntry {
+    let mut cursor = Cursor::new(page, format!("slices.{name}"), table, at.clone());
+    if !cursor.has("of") {
+        let help = "name the members that it is a part of, such as `of = \"nda.*\"`";
+        cursor.wrong("of", "`of` is missing", help);
+    }
+    let mut size = |key| {
+        let value = cursor.value(key)?;
+        let bytes = bytes_of(value);
+        if bytes.is_none() {
+            cursor.wrong(key, format!("`{key}` is no size"), Bytes::HELP);
+        }
+        // In whole blocks, as drives have them.
+        bytes.map(|bytes| bytes / 4096 * 4096)
+    };
+    SliceEntry {
+        size: size("size"),
+        offset: size("offset"),
+        of: names(&mut cursor, "of"),
+        name: Named { text: name, at },
+    }
+}
+
+fn tier(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> Option<TierEntry> {
+    let (mut kind, mut rest) = (None, Vec::new());
+    for key in keys(table) {
+        match (&*key.name, &key.form) {
+            ("kind", Form::Value(Value::String(word))) => {
+                kind = Some(Named {
+                    text: word.value().clone(),
+                    at: key.at,
+                });
+            }
+            _ => rest.push(key),
+        }
+    }
+    let Some(kind) = kind else {
+        let what = format!("tier.{name}: `kind` is missing");
+        page.wrong(at, what, format!("the kinds are {}", super::kind_words()));
+        return None;
+    };
+    Some(TierEntry {
+        name: Named { text: name, at },
+        kind,
+        keys: rest,
+    })
+}
+
+fn keys(table: &dyn TableLike) -> Vec<Key> {
+    let key = |(name, item): (&str, &Item)| {
+        let form = match (item.as_value(), item.as_table_like()) {
+            (_, Some(table)) => Form::Table(keys(table)),
+            (Some(value), None) => Form::Value(value.clone()),
+            (None, None) => return None,
+        };
+        Some(Key {
+            name: name.to_owned(),
+            at: span_of(table, name, item),
+            form,
+        })
+    };
+    table.iter().filter_map(key).collect()
+}

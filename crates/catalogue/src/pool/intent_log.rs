@@ -1,0 +1,90 @@
+//! `kind = "intent-log"`: a volume of ZFS, with `main` and, if it has one, `log`.
+//!
+//! What its owner chooses has ZFS's names and defaults; what the software takes are figures, in a table `cpu`.
+
+use model::Span;
+use model::tier::{IntentLogConfig, Kind, LogCpu, Logbias, SyncPolicy};
+
+use super::keys::{Fallback, Keys};
+use super::{KindReader, TierReader};
+use crate::Kind as FigureKind;
+use text::quantity::Rate;
+
+pub(super) const READER: KindReader = KindReader {
+    word: "intent-log",
+    read,
+};
+
+const KIB: u64 = 1 << 10;
+const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
+
+fn read(tier: &mut TierReader<'_, '_>) -> Kind {
+    let main = tier.children("main", 1..=1).first().copied().unwrap_or(0);
+    tier.children("log", 0..=32);
+    let keys = &mut tier.keys;
+    let record = keys.bytes("record", 4 * KIB..=1024 * KIB, 128 * KIB);
+    if !record.is_power_of_two() {
+        keys.problem("record", "a record is a power of two", "such as `128 KiB`");
+    }
+    let mut config = IntentLogConfig {
+        size: 0,
+        ram: keys.bytes("ram", 10 << 20..=16 * TIB, 64 * GIB),
+        record: record as u32,
+        run: keys.bytes("run", 4 * KIB..=16 << 20, 1 << 20) as u32,
+        filled: keys.flag("filled", true),
+        lanes: keys.count("lanes", 1..=1024, 1) as u16,
+        sync: keys.choice("sync", &SyncPolicy::ALL, SyncPolicy::Standard),
+        logbias: keys.choice("logbias", &Logbias::ALL, Logbias::Latency),
+        slog_bulk: keys.bytes("zil_slog_bulk", 0..=TIB, 64 << 20),
+        txg: keys.span(
+            "txg",
+            Span::from_ms(1)..=Span::from_ms(600_000),
+            Span::from_ms(5000),
+        ),
+        cpu: cpu(&mut keys.section("cpu")),
+    };
+    // As much as leaves room for what is written anew, unless the owner wants less.
+    let most = config.most_bytes(main);
+    let size = keys.bytes("size", 4 * KIB..=1024 * TIB, most.max(4 * KIB));
+    config.size = size / record * record;
+    Kind::IntentLog(config)
+}
+
+/// What the software takes. No source says it of itself: until figures are fitted they are guesses between which the sum of
+/// a 4 KiB write that is committed is what others have measured together.
+fn cpu(keys: &mut Keys<'_>) -> LogCpu {
+    let assumed = |value, source| Fallback {
+        value,
+        kind: FigureKind::Assumed,
+        source,
+    };
+    let mut span = |key, value, source| {
+        keys.figure::<Span>(key, Span::ZERO..=Span::from_ms(10), assumed(value, source))
+    };
+    let read = span("read", "4 us", "a look-up of the block and of its hash");
+    let write = span(
+        "write",
+        "5 us",
+        "a transaction, a look-up and a record of what is to be logged",
+    );
+    let commit = span(
+        "commit",
+        "30 us",
+        "the list of commits, a task that is woken, and the one that waits",
+    );
+    let block = span(
+        "block",
+        "12 us",
+        "a log block is allocated, filled and sent under one lock",
+    );
+    let copy = assumed("8 GB/s", "one core that copies memory");
+    let Rate(copy) = keys.rate("copy", 1e8..=1e12, copy);
+    LogCpu {
+        read,
+        write,
+        copy_ps: (1e12 / copy).round() as u64,
+        commit,
+        block,
+    }
+}

@@ -1,0 +1,144 @@
+//! The drives of a pool: loaded by name or path, with what the pool and whoever runs it change of their figures.
+
+use model::media::DriveConfig;
+
+use super::outline::{At, MemberEntry, Outline};
+use crate::change::Change;
+use crate::locate::{Home, locate};
+use crate::section::Findings;
+use crate::{DriveSheet, change};
+use text::toml::SourceFile;
+
+/// All members, in order.
+#[derive(Default)]
+pub(super) struct Drives {
+    pub(super) names: Vec<String>,
+    /// Where each is written.
+    pub(super) places: Vec<At>,
+    /// What each is made of, unless something is wrong with it.
+    pub(super) configs: Vec<Option<DriveConfig>>,
+    /// Which of the sheets it has: drives that are alike share one.
+    pub(super) sheets: Vec<Option<usize>>,
+}
+
+/// Loads the members; `changes` are those of their figures, as `members.NAME.KEY`.
+pub(super) fn load(
+    (findings, file): (&Findings, &SourceFile),
+    outline: &Outline,
+    home: &Home,
+    changes: &[Change],
+) -> Drives {
+    let mut drives = Drives::default();
+    let mut used = vec![false; changes.len()];
+    for entry in &outline.members {
+        // Those of this entry that have been read, each with its changes.
+        let mut known: Vec<(Vec<Change>, Option<usize>)> = Vec::new();
+        let mut failed = false;
+        for name in names(entry) {
+            let mut own = entry.set.clone();
+            for ((key, value), used) in changes.iter().zip(&mut used) {
+                let of = |name: &str| of_member(key, name);
+                // A group's name reaches all of it; no figure's key begins with a number.
+                let all =
+                    of(&entry.name.text).filter(|it| !it.starts_with(|c: char| c.is_ascii_digit()));
+                if let Some(rest) = of(&name).or(all) {
+                    own.push((rest.to_owned(), value.clone()));
+                    *used = true;
+                }
+            }
+            let found = known.iter().find(|(changes, _)| *changes == own);
+            let sheet = match found {
+                Some((_, sheet)) => *sheet,
+                None => {
+                    // What is wrong with one of several that differ in a figure is told once.
+                    let read = (!failed).then(|| read((findings, file), entry, home, &own));
+                    let sheet = read.flatten();
+                    failed |= sheet.is_none();
+                    let sheet = sheet.map(|sheet| kept(findings, sheet));
+                    known.push((own, sheet));
+                    sheet
+                }
+            };
+            let sheets = findings.members.borrow();
+            let config = sheet.map(|sheet| sheets[sheet].config.clone());
+            drives.names.push(name);
+            drives.places.push(entry.name.at.clone());
+            drives.configs.push(config);
+            drives.sheets.push(sheet);
+        }
+    }
+    for ((key, _), used) in changes.iter().zip(used) {
+        if !used {
+            let what = format!("`{key}` cannot be changed: it names none of the members");
+            let all = drives.names.join("`, `");
+            let help = format!("write `members.NAME.KEY`; the members are `{all}`");
+            let problem = file.problem(None, what, Some(help));
+            findings.problems.borrow_mut().push(problem);
+        }
+    }
+    drives
+}
+
+/// NAME, or NAME.0 and so on.
+fn names(entry: &MemberEntry) -> Vec<String> {
+    let name = &entry.name.text;
+    match entry.count {
+        None => vec![name.clone()],
+        Some(count) => (0..count).map(|index| format!("{name}.{index}")).collect(),
+    }
+}
+
+/// The key inside the member, of a key `members.NAME.KEY`.
+fn of_member<'a>(key: &'a str, name: &str) -> Option<&'a str> {
+    let rest = key.strip_prefix("members.")?.strip_prefix(name)?;
+    rest.strip_prefix('.')
+}
+
+/// Keeps a sheet, or finds the one that is like it.
+fn kept(findings: &Findings, sheet: DriveSheet) -> usize {
+    let mut sheets = findings.members.borrow_mut();
+    let known = sheets.iter().position(|known| *known == sheet);
+    known.unwrap_or_else(|| {
+        sheets.push(sheet);
+        sheets.len() - 1
+    })
+}
+
+fn read(
+    (findings, file): (&Findings, &SourceFile),
+    entry: &MemberEntry,
+    home: &Home,
+    changes: &[Change],
+) -> Option<DriveSheet> {
+    let drive = &entry.drive;
+    if drive.text.is_empty() {
+        return None;
+    }
+    let record = |what: String, help: Option<String>| {
+        let problem = file.problem(drive.at.clone(), what, help);
+        findings.problems.borrow_mut().push(problem);
+    };
+    let located = match locate(&drive.text, "drive", home) {
+        Ok(located) => located,
+        Err(problems) => {
+            let help = problems.0.into_iter().find_map(|problem| problem.help);
+            record(format!("there is no drive `{}`", drive.text), help);
+            return None;
+        }
+    };
+    if super::is_pool(&located.file) {
+        let help = "write its members and tiers here";
+        record(
+            format!("`{}` is a pool, not a drive", drive.text),
+            Some(help.into()),
+        );
+        return None;
+    }
+    match change::drive_of(located, changes) {
+        Ok(sheet) => Some(sheet),
+        Err(problems) => {
+            findings.problems.borrow_mut().extend(problems.0);
+            None
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Pools of drives as written: in a TOML of their own, or as an expression on a command line.
+//!
+//! Both become an outline (`outline.rs`), and from there on there is one way: members are loaded (`members.rs`), names
+//! looked up and tiers read (`assembly.rs`), each by the reader of its kind. To add a kind: a file here with a
+//! [`KindReader`], and its line in [`KINDS`]. Left out: clusters.
+
+mod assembly;
+mod concat;
+mod expression;
+mod file;
+mod intent_log;
+mod keys;
+mod members;
+mod mirror;
+mod outline;
+mod raidz;
+mod read_cache;
+mod sheet;
+mod stripe;
+mod write_back_cache;
+
+use std::sync::Arc;
+
+use model::tier::Kind;
+
+use self::assembly::TierReader;
+use self::outline::{Key, Outline};
+use crate::DriveSheet;
+use crate::change::{Change, as_value};
+use crate::locate::{Home, Located};
+use crate::section::Findings;
+use text::problem::Problems;
+use text::toml::{SourceFile, quoted};
+
+pub use self::sheet::{PoolSheet, Role, TierSheet};
+
+/// What reads one kind of tier.
+struct KindReader {
+    /// The kind's word.
+    word: &'static str,
+    /// Reads its roles, in the order that the model gives its children a meaning, and its settings. What it returns after
+    /// a problem is thrown away.
+    read: fn(&mut TierReader<'_, '_>) -> Kind,
+}
+
+/// The kinds there are.
+const KINDS: &[KindReader] = &[
+    mirror::READER,
+    stripe::READER,
+    concat::READER,
+    raidz::READER,
+    intent_log::READER,
+    read_cache::READER,
+    write_back_cache::READER,
+];
+
+fn kind_words() -> String {
+    let words: Vec<&str> = KINDS.iter().map(|kind| kind.word).collect();
+    quoted(&words)
+}
+
+/// Whether these words are an expression and not a name or a path.
+pub(super) fn is_expression(words: &str) -> bool {
+    expression::is_expression(words)
+}
+
+/// Whether a file is a pool's and not a drive's.
+pub(super) fn is_pool(file: &SourceFile) -> bool {
+    file::is_pool(file)
+}
+
+/// The pool of an expression, with figures changed.
+///
+/// # Errors
+/// Everything wrong with it.
+pub(super) fn of_expression(words: &str, changes: &[Change]) -> Result<DriveSheet, Problems> {
+    let file = SourceFile {
+        origin: String::from("pool"),
+        text: Arc::from(words),
+    };
+    let outline = expression::read(&file).map_err(|problem| Problems(vec![problem]))?;
+    let located = Located {
+        id: words.to_owned(),
+        file,
+        home: Home::BuiltIn,
+    };
+    read(&located, outline, Vec::new(), changes)
+}
+
+/// The pool in a file, with figures changed.
+///
+/// # Errors
+/// Everything wrong with it.
+pub(super) fn of_file(located: &Located, changes: &[Change]) -> Result<DriveSheet, Problems> {
+    let (outline, problems) = file::read(&located.file);
+    read(located, outline, problems, changes)
+}
+
+fn read(
+    located: &Located,
+    mut outline: Outline,
+    problems: Vec<text::problem::Problem>,
+    changes: &[Change],
+) -> Result<DriveSheet, Problems> {
+    let findings = Findings::default();
+    findings.problems.borrow_mut().extend(problems);
+    let (of_members, own): (Vec<Change>, Vec<Change>) = changes
+        .iter()
+        .cloned()
+        .partition(|(key, _)| key.starts_with("members."));
+    for (key, value) in own {
+        if set(&mut outline, &key, &value).is_none() {
+            let what = format!("`{key}` cannot be changed: it is nothing of this pool");
+            let help = "write `members.NAME.KEY` or `tier.NAME.KEY`";
+            let problem = located.file.problem(None, what, Some(help.into()));
+            findings.problems.borrow_mut().push(problem);
+        }
+    }
+    let drives = members::load(
+        (&findings, &located.file),
+        &outline,
+        &located.home,
+        &of_members,
+    );
+    let assembled = assembly::assemble(&findings, &located.file, &outline, &drives);
+    let problems = Problems(findings.problems.take());
+    match (assembled, problems.0.is_empty()) {
+        (Some((config, pool)), true) => sheet::of(located, &outline, config, pool, &findings),
+        _ => Err(problems),
+    }
+}
+
+/// Sets a key of a tier, `tier.NAME.KEY`; `None` if there is no such tier, or a part of the key is no table.
+fn set(outline: &mut Outline, key: &str, value: &str) -> Option<()> {
+    let rest = key.strip_prefix("tier.")?;
+    let below = |name: &str| rest.strip_prefix(name)?.strip_prefix('.');
+    let tiers = outline.tiers.iter_mut();
+    let tier = tiers.filter(|tier| below(&tier.name.text).is_some());
+    // The longest name, where one begins as another.
+    let tier = tier.max_by_key(|tier| tier.name.text.len())?;
+    let key = rest[tier.name.text.len() + 1..].to_owned();
+    Key::set(&mut tier.keys, &key, as_value(value), None)
+}

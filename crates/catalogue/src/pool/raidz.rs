@@ -1,0 +1,17 @@
+//! `kind = "raidz"`: blocks over all `members`, each with `parity` of its own; it serves as main of an intent-log.
+
+use model::tier::{Kind, RaidzConfig};
+
+use super::{KindReader, TierReader};
+
+pub(super) const READER: KindReader = KindReader {
+    word: "raidz",
+    read,
+};
+
+fn read(tier: &mut TierReader<'_, '_>) -> Kind {
+    tier.children("members", 3..=255);
+    Kind::Raidz(RaidzConfig {
+        parity: tier.keys.count("parity", 1..=3, 1) as u16,
+    })
+}

@@ -1,0 +1,157 @@
+//! `kind = "write-back-cache"`: writes go to `cache` and move later to `capacity`.
+//!
+//! `like` takes the laws and limits of a known cache; each can be set by itself too. What a product does is a figure, with
+//! its kind and source; what its owner chooses is a setting.
+
+use std::ops::RangeInclusive;
+
+use model::Span;
+use model::tier::{Congestion, Destage, Durability, Kind as Tier, WriteBackConfig};
+
+use super::keys::{Fallback, Keys};
+use super::{KindReader, TierReader};
+use crate::Kind;
+use text::quantity::Share;
+
+pub(super) const READER: KindReader = KindReader {
+    word: "write-back-cache",
+    read,
+};
+
+/// A cache that others have built, as far as this tier can be it.
+struct Like {
+    word: &'static str,
+    config: WriteBackConfig,
+    /// `destage_pause` and `destage_hurry`.
+    pause: [Fallback; 2],
+    /// `congestion_from`, `congestion_full` and `congestion_delay`.
+    congestion: [Fallback; 3],
+}
+
+const fn assumed(value: &'static str, source: &'static str) -> Fallback {
+    Fallback {
+        value,
+        kind: Kind::Assumed,
+        source,
+    }
+}
+
+const LEVELS: &str = "VMware KB 315572 and 326870 have levels from 0 to 255 and an alarm at 200; where they begin is not published";
+const ROUNDS: &str = "US 10,877,699 B2, claims 3 to 5: a round's pause falls with the square of the fill; its length is not published";
+const NONE: &str = "no product's: writes wait only where there is no room";
+
+/// The caches that are known.
+const KNOWN: [Like; 2] = [
+    Like {
+        word: "plain",
+        config: WriteBackConfig::PLAIN,
+        pause: [assumed("0 ns", NONE), assumed("80 %", NONE)],
+        congestion: [
+            assumed("80 %", NONE),
+            assumed("98 %", NONE),
+            assumed("0 ns", NONE),
+        ],
+    },
+    Like {
+        word: "vsan",
+        config: WriteBackConfig::VSAN,
+        pause: [assumed("5 ms", ROUNDS), assumed("80 %", ROUNDS)],
+        congestion: [
+            assumed("80 %", LEVELS),
+            assumed("98 %", LEVELS),
+            assumed("5 ms", LEVELS),
+        ],
+    },
+];
+
+const SHARES: RangeInclusive<Share> = Share(0.0)..=Share(1.0);
+const PAUSES: RangeInclusive<Span> = Span::ZERO..=Span::from_ms(10_000);
+
+fn read(tier: &mut TierReader<'_, '_>) -> Tier {
+    let cache = tier.children("cache", 1..=1).first().copied();
+    tier.children("capacity", 1..=64);
+    let keys = &mut tier.keys;
+    let words: [(&str, usize); KNOWN.len()] = std::array::from_fn(|at| (KNOWN[at].word, at));
+    let like = &KNOWN[keys.choice("like", &words, 0)];
+    let base = &like.config;
+    let has = cache.unwrap_or(1 << 40).max(1 << 20);
+    let limit = base.buffer_limit.min(has);
+    let size = |keys: &mut Keys<'_>, key: &str, range: RangeInclusive<u64>, default: u32| {
+        let bytes = keys.bytes(key, range, default.into());
+        if !bytes.is_multiple_of(4096) {
+            keys.problem(key, "its units are of 4 KiB", "write a multiple of `4 KiB`");
+        }
+        bytes as u32
+    };
+    let log_limit = match base.log_limit {
+        u64::MAX => 0,
+        bytes => bytes,
+    };
+    let mut start = keys.section("start");
+    let start_with = start.share("buffer", 0.0..=1.0, base.start);
+    drop(start);
+    Tier::WriteBack(WriteBackConfig {
+        buffer_limit: keys.bytes("buffer_limit", 1 << 18..=1 << 60, limit),
+        segment: size(keys, "segment", 64 << 10..=64 << 20, base.segment),
+        record: size(keys, "record", 8 << 10..=128 << 10, base.record),
+        records_in_flight: keys.count("records_in_flight", 1..=1024, base.records_in_flight.into())
+            as u16,
+        durability: keys.choice("durability", &Durability::ALL, base.durability),
+        chunk: size(keys, "chunk", 4096..=1 << 30, base.chunk),
+        destage: destage(keys, &base.destage, like.pause),
+        congestion: congestion(keys, like.congestion),
+        // 0 is none.
+        log_limit: match keys.bytes("log_limit", 0..=1 << 60, log_limit) {
+            0 => u64::MAX,
+            bytes => bytes,
+        },
+        start: start_with,
+    })
+}
+
+fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage {
+    let [pause, hurry] = pause;
+    let from = keys.share("destage_from", 0.0..=1.0, base.from);
+    let merge = keys.bytes("destage_merge", 4096..=16 << 20, base.merge.into());
+    let round = keys.bytes("destage_round", 4096..=1 << 30, base.round.into());
+    for (key, bytes) in [("destage_merge", merge), ("destage_round", round)] {
+        if bytes % 4096 != 0 {
+            keys.problem(key, "its units are of 4 KiB", "write a multiple of `4 KiB`");
+        }
+    }
+    let in_flight = keys.count("destage_in_flight", 1..=1024, base.in_flight.into());
+    let hurry = keys.figure("destage_hurry", SHARES, hurry).0;
+    if hurry < from {
+        keys.problem(
+            "destage_hurry",
+            "it is below `destage_from`",
+            "pauses end at a fuller buffer than rounds begin at",
+        );
+    }
+    Destage {
+        from,
+        pause: keys.figure("destage_pause", PAUSES, pause),
+        hurry,
+        round: round as u32,
+        merge: merge as u32,
+        in_flight: in_flight as u16,
+    }
+}
+
+fn congestion(keys: &mut Keys<'_>, base: [Fallback; 3]) -> Congestion {
+    let [from, full, delay] = base;
+    let from = keys.figure("congestion_from", SHARES, from).0;
+    let full = keys.figure("congestion_full", SHARES, full).0;
+    if full < from {
+        keys.problem(
+            "congestion_full",
+            "it is below `congestion_from`",
+            "congestion is full at a fuller buffer than it begins at",
+        );
+    }
+    Congestion {
+        from,
+        full,
+        delay: keys.figure("congestion_delay", PAUSES, delay),
+    }
+}

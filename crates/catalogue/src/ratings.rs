@@ -1,0 +1,170 @@
+//! `[ratings]`: what a drive's maker rates it at, in which conditions. The model is not built from them: `drivelab fit
+//! --sheet` solves figures so that it meets them, and a test judges the drives of the catalogue by them.
+//!
+//! A file that names its document (`sheet = "..."`) may write a figure as the sheet prints it, without kind and source.
+//! Left out: ratings of mixes and of quality of service, which sheets give in too many ways.
+
+use model::Span;
+use text::quantity::Rate;
+
+use super::section::Section;
+
+/// What is rated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rated {
+    /// Sequential reads, bytes a second.
+    SequentialRead,
+    /// Sequential writes, bytes a second; of a drive with an SLC cache while the cache lasts.
+    SequentialWrite,
+    /// Sequential writes once the SLC cache is full, bytes a second.
+    FullCacheWrite,
+    /// Random reads a second.
+    RandomRead,
+    /// Random writes a second: sustained, or of a new drive ([`Ratings::sustained`]).
+    RandomWrite,
+    /// Mean latency of a random 4 KiB read at QD1, seconds.
+    ReadLatency,
+    /// Mean latency of a random 4 KiB write at QD1, seconds.
+    WriteLatency,
+    /// Random 4 KiB reads a second at QD1.
+    ReadsAtOne,
+    /// Random 4 KiB writes a second at QD1.
+    WritesAtOne,
+}
+
+impl Rated {
+    /// All, in the order in which figures are solved: what bounds others first.
+    pub const ALL: [Rated; 9] = [
+        Rated::ReadLatency,
+        Rated::ReadsAtOne,
+        Rated::WriteLatency,
+        Rated::WritesAtOne,
+        Rated::SequentialRead,
+        Rated::RandomRead,
+        Rated::SequentialWrite,
+        Rated::FullCacheWrite,
+        Rated::RandomWrite,
+    ];
+
+    /// Its key in `[ratings]`.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Rated::SequentialRead => "sequential_read",
+            Rated::SequentialWrite => "sequential_write",
+            Rated::FullCacheWrite => "full_cache_write",
+            Rated::RandomRead => "random_read",
+            Rated::RandomWrite => "random_write",
+            Rated::ReadLatency => "read_latency",
+            Rated::WriteLatency => "write_latency",
+            Rated::ReadsAtOne => "random_read_qd1",
+            Rated::WritesAtOne => "random_write_qd1",
+        }
+    }
+
+    /// Its figure as a sheet prints it.
+    pub fn words(self, value: f64) -> String {
+        match self {
+            Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite => {
+                format!("{:.0} MB/s", value * 1e-6)
+            }
+            Rated::ReadLatency | Rated::WriteLatency => format!("{:.1} us", value * 1e6),
+            _ if value < 1e6 => format!("{:.1} kIOPS", value * 1e-3),
+            _ => format!("{:.0} kIOPS", value * 1e-3),
+        }
+    }
+
+    fn read(self, section: &mut Section<'_>) -> Option<f64> {
+        section.maybe(self.key(), |section, key| match self {
+            Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite => {
+                let bounds = Rate(1e6)..=Rate(1e11);
+                section.get(key, bounds).0
+            }
+            Rated::ReadLatency | Rated::WriteLatency => {
+                let bounds = Span::from_us(1)..=Span::from_ms(10);
+                section.span(key, bounds).seconds()
+            }
+            _ => section.get(key, 100.0..=1e8),
+        })
+    }
+}
+
+/// What a drive is rated at, and in which conditions.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ratings {
+    /// What is rated, in the order of [`Rated::ALL`].
+    pub given: Vec<(Rated, f64)>,
+    /// Whether writes are rated in the steady state (drives for data centres) or on a new drive, while its SLC cache
+    /// takes them.
+    pub sustained: bool,
+    /// Sequential commands in flight.
+    pub sequential_depth: u32,
+    /// Bytes of a sequential command.
+    pub sequential_block: u32,
+    /// Random reads in flight, over all threads.
+    pub random_read_depth: u32,
+    /// Random writes in flight, over all threads.
+    pub random_write_depth: u32,
+    /// Bytes of a random write (of reads it is 4 KiB): the indirection unit of drives whose unit is larger.
+    pub random_write_block: u32,
+    /// Bytes over which random I/O is rated; the whole drive if `None`.
+    pub span: Option<u64>,
+    /// Bytes of host data that the SLC cache of an empty drive takes, if published.
+    pub slc_cache: Option<u64>,
+}
+
+impl Ratings {
+    /// The rating of this.
+    pub fn of(&self, rated: Rated) -> Option<f64> {
+        let found = self.given.iter().find(|(one, _)| *one == rated);
+        found.map(|&(_, value)| value)
+    }
+}
+
+/// Reads `[ratings]`, if the file has it.
+pub(super) fn read(root: &mut Section<'_>) -> Option<Ratings> {
+    if !root.has("ratings") {
+        return None;
+    }
+    let mut section = root.section("ratings");
+    let given = Rated::ALL
+        .into_iter()
+        .filter_map(|rated| Some((rated, rated.read(&mut section)?)))
+        .collect();
+    let ratings = Ratings {
+        given,
+        sustained: section.choice("writes", &[("sustained", true), ("new", false)]),
+        sequential_depth: section.count("sequential_depth", 1..=1024u32),
+        sequential_block: section.bytes("sequential_block", 4096..=1 << 24) as u32,
+        random_read_depth: section.count("random_read_depth", 1..=4096u32),
+        random_write_depth: section.count("random_write_depth", 1..=4096u32),
+        random_write_block: section.bytes("random_write_block", 4096..=1 << 20) as u32,
+        span: section.maybe("span", |section, key| section.bytes(key, 1 << 20..=1 << 50)),
+        slc_cache: section.maybe("slc_cache", |section, key| {
+            section.bytes(key, 1_000_000..=1 << 50)
+        }),
+    };
+    for (one, other) in [
+        (Rated::ReadLatency, Rated::ReadsAtOne),
+        (Rated::WriteLatency, Rated::WritesAtOne),
+    ] {
+        if ratings.of(one).is_some() && ratings.of(other).is_some() {
+            section.problem(
+                other.key(),
+                format!("`{}` and `{}` say the same thing", other.key(), one.key()),
+                "keep the one that the sheet gives for the condition nearer to QD1 and 4 KiB",
+            );
+        }
+    }
+    if let Some(latency) = [Rated::ReadLatency, Rated::WriteLatency]
+        .into_iter()
+        .find(|&one| ratings.of(one).is_some_and(|seconds| seconds * 1e6 < 3.0))
+    {
+        let what = format!("`{}` is less than NVMe over PCIe takes", latency.key());
+        section.problem(
+            latency.key(),
+            what,
+            "write what the sheet has at QD1, such as \"80 us\"",
+        );
+    }
+    (!ratings.given.is_empty()).then_some(ratings)
+}

@@ -1,0 +1,439 @@
+//! `drivelab choose`: which drives meet a load and its limits, and which one to take.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use catalogue::DriveSheet;
+use clap::ValueEnum;
+use lab::Lab;
+use model::media::DriveConfig;
+use report::{csv, decide};
+use study::decide::choose::{self, Answer, Likeness, Measure, Request, Unfit};
+use study::decide::named;
+use study::decide::prices::Prices;
+use study::decide::slo::Slo;
+use study::decide::work::Load;
+use text::problem::Problems;
+use text::terminal::paragraph;
+
+use crate::drive::{DriveArgs, load as load_drive};
+use crate::failure::{Failure, on_command_line};
+use crate::life::years;
+use crate::limit::{self, taken};
+use crate::load::{LoadArgs, OF_A_LOG, USUAL};
+use crate::output::{self, write_whole};
+use crate::progress::Progress;
+use crate::stop::AtOnce;
+
+/// Which drives and pools meet a load and its limits, and which one to take
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab choose --load oltp --all --slo 'p99<1ms,iops>50k'
+  drivelab choose p4800x-375 p3700-1600 --job db.fio --slo 'p99<1ms' --by watt
+  drivelab choose p4800x-375 950pro-256 --load web --usd prices.toml --by usd --years 5
+  drivelab choose --load oltp --all --like p4800x-375
+  drivelab choose slog none p1600x-58 p4801x-100 'mirror(2*p4801x-100)' 950pro-256 \\
+      --main 'raidz(6*exos-x18-16tb; parity=2)' --load nfs-sync
+  drivelab choose vsan-cache p5800x-400 d7-p5600-1600 --capacity '3*d7-p5510-3840' --profile 4k70r
+  drivelab choose --print-load oltp
+
+slog, vsan-cache and read-cache as the first argument put each drive into that place of a pool. prices.toml has lines \
+such as p4800x-375 = \"450 USD\" or \"0.12 USD/GB\" under [drives], and power = \"0.30 USD/kWh\".
+
+Exit codes: 0 done, 2 bad usage or bad input, 3 no drive is within all limits.")]
+pub(crate) struct Args {
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools; before them
+    /// slog, vsan-cache or read-cache for a place in a pool
+    #[arg(value_name = "DRIVE")]
+    arguments: Vec<String>,
+
+    #[command(flatten)]
+    drives: DriveArgs,
+
+    /// Every drive of the catalogue but RAM disks
+    #[arg(long)]
+    all: bool,
+
+    #[command(flatten)]
+    load: LoadArgs,
+
+    /// A load as HCIBench names them: 4k70r is 4 KiB at random, 70 % reads
+    #[arg(long, value_name = "PROFILE", conflicts_with_all = ["job", "trace", "load"], value_parser = profile)]
+    profile: Option<Profile>,
+
+    /// Limits, such as p99<1ms,iops>50k,years>5 (see `drivelab max --help`)
+    #[arg(long, value_name = "LIMITS")]
+    slo: Option<String>,
+
+    /// By what one is taken [default: usd with --usd, else iops]
+    #[arg(long, value_enum)]
+    by: Option<By>,
+
+    /// Years that drives are to last, and that their power is paid for
+    #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = years)]
+    years: f64,
+
+    /// Your prices, a TOML file
+    #[arg(long, value_name = "FILE")]
+    usd: Option<PathBuf>,
+
+    /// Which of the others comes nearest to this drive, and what is lost
+    #[arg(long, value_name = "DRIVE")]
+    like: Option<String>,
+
+    /// Of slog and read-cache: the drives behind, such as 'raidz(6*exos-x18-16tb; parity=2)'
+    #[arg(long, value_name = "EXPR")]
+    main: Option<String>,
+
+    /// Of vsan-cache: the capacity tier, such as '3*d7-p5510-3840'
+    #[arg(long, value_name = "EXPR")]
+    capacity: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Also write a CSV file: a line for each drive and limit
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Also write a page: latency over IOPS of each drive, with the limit
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// By what one is taken.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Least cost
+    Usd,
+    /// Most IOPS for a watt
+    Watt,
+    /// Most IOPS
+    Iops,
+    /// Least 99th percentile
+    P99,
+    /// Most years to the rated endurance
+    Years,
+}
+
+impl From<By> for Measure {
+    fn from(by: By) -> Measure {
+        match by {
+            By::Usd => Measure::Usd,
+            By::Watt => Measure::Watt,
+            By::Iops => Measure::Iops,
+            By::P99 => Measure::P99,
+            By::Years => Measure::Years,
+        }
+    }
+}
+
+/// A load as HCIBench names them.
+#[derive(Clone)]
+struct Profile {
+    name: String,
+    block: String,
+    reads: u32,
+}
+
+fn profile(text: &str) -> Result<Profile, String> {
+    let wrong = || String::from("write a block size and a percentage of reads, such as 4k70r");
+    let at = text.find(['k', 'm']).ok_or_else(wrong)? + 1;
+    let (block, rest) = text.split_at(at);
+    let reads = rest
+        .strip_suffix('r')
+        .ok_or_else(wrong)?
+        .parse()
+        .map_err(|_| wrong())?;
+    match crate::size::size(block) {
+        Ok(bytes) if bytes >= 512 && reads <= 100 => Ok(Profile {
+            name: text.to_owned(),
+            block: block.to_owned(),
+            reads,
+        }),
+        _ => Err(wrong()),
+    }
+}
+
+impl Profile {
+    /// As a job file: 8 disks of a group with 4 in flight each.
+    fn load(&self) -> Result<Load, Problems> {
+        let text = format!(
+            "; HCIBench's easy run of one disk group: 8 disks, 4 threads each.\n[{}]\nioengine=libaio\ndirect=1\nnorandommap=1\n\
+             rw=randrw\nrwmixread={}\nbs={}\niodepth=4\nnumjobs=8\ngroup_reporting=1\ntime_based=1\nramp_time=200ms\nruntime=2s\n",
+            self.name, self.reads, self.block
+        );
+        Load::of_text(&self.name, text)
+    }
+}
+
+/// A candidate: what it is called, and what runs.
+struct Named {
+    name: String,
+    sheet: DriveSheet,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(text) = args.load.print_load.as_deref().and_then(named::text) {
+        return Ok(io::stdout().lock().write_all(text.as_bytes())?);
+    }
+    let (drives, request) = read(args)?;
+    let by = args.by.map(Measure::from);
+    let by = by.unwrap_or(if args.usd.is_some() {
+        Measure::Usd
+    } else {
+        Measure::Iops
+    });
+    let stop = AtOnce::on_signals()?;
+    let bar = Progress::new("{elapsed_precise} [{bar:16}] {pos}/{len} drives, {left}  {wide_msg}");
+    bar.planned(drives.len());
+    let lab = Lab::new();
+    let (mut candidates, mut unfit) = (Vec::new(), Vec::new());
+    for drive in &drives {
+        bar.message(drive.name.clone());
+        match choose::candidate(&request, &drive.sheet, &lab) {
+            Ok(mut one) => {
+                one.drive.clone_from(&drive.name);
+                candidates.push(one);
+            }
+            Err(problems) => {
+                let why = problems.0.iter().map(|problem| problem.what.clone());
+                unfit.push(Unfit {
+                    drive: drive.name.clone(),
+                    why: why.collect::<Vec<_>>().join("; "),
+                });
+            }
+        }
+        bar.one_done();
+    }
+    bar.finish();
+    if candidates.is_empty() {
+        let what = unfit.iter().map(|one| {
+            on_command_line(
+                format!("{}: {}", one.drive, one.why),
+                "another load, or other drives",
+            )
+        });
+        return Err(Problems(what.collect()).into());
+    }
+    let like = args.like.as_ref().and_then(|wanted| {
+        let this = candidates.iter().find(|one| one.drive == *wanted)?;
+        Some((wanted.as_str(), choose::like(this, &candidates)))
+    });
+    let answer = choose::answer(candidates, unfit, by);
+    stop.results(|| {
+        print(
+            args,
+            &request,
+            &answer,
+            like.as_ref().map(|(name, all)| (*name, &all[..])),
+            by,
+        )
+    })?;
+    match answer.candidates.iter().any(|one| one.meets) {
+        true => Ok(()),
+        false => Err(Failure::Verdict(String::from(
+            "no drive is within all limits",
+        ))),
+    }
+}
+
+fn print(
+    args: &Args,
+    request: &Request,
+    answer: &Answer,
+    like: Option<(&str, &[Likeness])>,
+    by: Measure,
+) -> Result<(), Failure> {
+    let command = limit::command();
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::decide::choose(answer).as_bytes())?;
+    }
+    if let Some(path) = &args.output {
+        let words = decide::page::Words {
+            title: format!("Which drive for {}", request.load.facts().source),
+            answers: vec![decide::choose::answer(request, answer, by)],
+            table: decide::choose::table(request, answer, None),
+            method: decide::choose::method(request, answer, &command, None),
+        };
+        write_whole(
+            path,
+            decide::page::choose(&request.slo, answer, &words).as_bytes(),
+        )?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(
+            out,
+            "{:#}",
+            decide::choose::json(request, answer, like, &command)
+        )?;
+        return Ok(());
+    }
+    let width = output::width();
+    if let Some((wanted, found)) = like {
+        let sentence = decide::choose::likeness(wanted, found);
+        writeln!(out, "{}", paragraph("", &sentence, width))?;
+        writeln!(
+            out,
+            "\n{}\n",
+            decide::choose::likenesses(wanted, found, width)
+        )?;
+    }
+    let sentence = decide::choose::answer(request, answer, by);
+    writeln!(out, "{}", paragraph("", &sentence, width))?;
+    writeln!(out, "\n{}\n", decide::choose::table(request, answer, width))?;
+    writeln!(
+        out,
+        "{}",
+        decide::choose::method(request, answer, &command, width)
+    )?;
+    Ok(())
+}
+
+/// A place in a pool: its name, and which option says what is behind it.
+const PLACES: [(&str, &str); 3] = [
+    ("slog", "--main"),
+    ("vsan-cache", "--capacity"),
+    ("read-cache", "--main"),
+];
+
+/// The expression of the pool in which a drive has a place.
+fn in_place(place: &str, drive: &str, behind: &str) -> String {
+    match (place, drive) {
+        ("slog", "none") => format!("intent-log(main={behind})"),
+        ("slog", _) => format!("intent-log(main={behind}, log={drive})"),
+        ("vsan-cache", _) => {
+            format!("write-back-cache(cache={drive}, capacity={behind}; like=vsan)")
+        }
+        _ => format!("read-cache(cache={drive}, main={behind})"),
+    }
+}
+
+fn read(args: &Args) -> Result<(Vec<Named>, Request), Problems> {
+    let mut problems = Problems::default();
+    let drives = candidates(args, &mut problems);
+    let is_log = args.arguments.first().is_some_and(|first| first == "slog");
+    let usual = if is_log { OF_A_LOG } else { USUAL };
+    let (mut load, conditions) = args.load.read(usual, &mut problems);
+    if let Some(profile) = &args.profile {
+        load =
+            taken(profile.load(), &mut problems).map(|load| load.at_most(args.load.at_most(usual)));
+    }
+    let none_given = [
+        args.load.job.is_some(),
+        args.load.trace.is_some(),
+        args.load.load.is_some(),
+    ];
+    if load.is_none() && !none_given.contains(&true) && args.profile.is_none() {
+        let what = "there is no load to choose for";
+        let help = "--load oltp (or wal, nfs-sync, web, backup), --job FILE, --trace FILE or --profile 4k70r";
+        problems.0.push(on_command_line(what, help));
+    }
+    let slo = match &args.slo {
+        None => Slo::default(),
+        Some(text) => taken(Slo::read(text), &mut problems).unwrap_or_default(),
+    };
+    let prices = args.usd.as_ref().and_then(|path| {
+        let origin = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")));
+        let also: Vec<&str> = drives.iter().map(|one| &*one.sheet.id).collect();
+        taken(
+            text.and_then(|text| Prices::read(&origin, &text, &also)),
+            &mut problems,
+        )
+    });
+    if args.by == Some(By::Usd) && args.usd.is_none() {
+        let what = "--by usd: there are no prices";
+        problems
+            .0
+            .push(on_command_line(what, "--usd prices.toml; none is invented"));
+    }
+    let inputs = [
+        args.load.job.as_deref(),
+        args.load.trace.as_deref(),
+        args.usd.as_deref(),
+    ];
+    let inputs: Vec<_> = inputs.into_iter().flatten().collect();
+    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    problems.0.extend(output::problems(&outputs, &inputs).0);
+    match load {
+        Some(load) if problems.0.is_empty() => Ok((
+            drives,
+            Request {
+                load,
+                slo,
+                years: args.years,
+                prices,
+                conditions,
+            },
+        )),
+        _ => Err(problems),
+    }
+}
+
+/// The drives, or the pools in which they have a place.
+fn candidates(args: &Args, problems: &mut Problems) -> Vec<Named> {
+    let mut names = args.drives.names(&args.arguments);
+    let place = names
+        .first()
+        .and_then(|first| PLACES.iter().find(|(place, _)| place == first));
+    if place.is_some() {
+        names.remove(0);
+    }
+    if args.all {
+        names.extend(
+            catalogue::drive_names()
+                .iter()
+                .map(|name| (*name).to_owned()),
+        );
+    }
+    names.extend(args.like.clone());
+    let mut seen = std::collections::BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    let behind = match place {
+        None => None,
+        Some((place, option)) => {
+            let behind = if *option == "--main" {
+                &args.main
+            } else {
+                &args.capacity
+            };
+            if behind.is_none() {
+                let help =
+                    format!("{option} 'raidz(6*exos-x18-16tb; parity=2)' or another pool or drive");
+                problems.0.push(on_command_line(
+                    format!("choose {place}: nothing is behind it"),
+                    help,
+                ));
+            }
+            behind.clone()
+        }
+    };
+    if names.is_empty() && problems.0.is_empty() {
+        let help = "name some that `drivelab drives` lists, or --all";
+        problems
+            .0
+            .push(on_command_line("there is no drive to choose from", help));
+    }
+    let settings = args.drives.settings();
+    let mut drives = Vec::new();
+    for name in names {
+        let expression = match (place, &behind) {
+            (Some((place, _)), Some(behind)) => in_place(place, &name, behind),
+            (Some(_), None) => continue,
+            (None, _) => name.clone(),
+        };
+        let Some(sheet) = taken(load_drive(&expression, &settings), problems) else {
+            continue;
+        };
+        let ram = matches!(sheet.config, DriveConfig::Ram(_));
+        if !(args.all && ram && !args.arguments.contains(&name)) {
+            drives.push(Named { name, sheet });
+        }
+    }
+    drives
+}

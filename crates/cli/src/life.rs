@@ -1,0 +1,217 @@
+//! `drivelab life`: how long drives last at a load.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use catalogue::DriveSheet;
+use lab::Lab;
+use report::{csv, decide};
+use study::decide::life::{self, Answer};
+use study::decide::named;
+use study::decide::work::{Conditions, Load};
+use text::problem::Problems;
+use text::quantity::{Rate, quantity};
+use text::terminal::paragraph;
+
+use crate::drive::DriveArgs;
+use crate::failure::{Failure, on_command_line};
+use crate::limit::{self, taken};
+use crate::load::{LoadArgs, USUAL};
+use crate::output::{self, write_whole};
+use crate::progress::Progress;
+use crate::stop::AtOnce;
+
+/// How long drives last at a load: years to the rated endurance, write amplification, Percentage Used
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab life 950pro-256 p4800x-375 --writes 20MB/s
+  drivelab life d7-p5600-1600 --writes 100MB/s --rw randwrite --bs 32k --years 5
+  drivelab life s2-slog --job db.fio                   each member of a pool
+  drivelab life p4800x-375 --trace vm.vscsi.xz --csv life.csv
+  drivelab life d7-p5600-1600 p5800x-800               what may be written for five years
+  drivelab life --table s3                             a published table, as it should be
+
+Exit codes: 0 done, 2 bad usage or bad input, 3 a drive does not last --years at this load by its rating.")]
+pub(crate) struct Args {
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
+    #[arg(value_name = "DRIVE")]
+    arguments: Vec<String>,
+
+    #[command(flatten)]
+    drives: DriveArgs,
+
+    #[command(flatten)]
+    load: LoadArgs,
+
+    /// Writes at this rate, such as 100MB/s
+    #[arg(long, value_name = "RATE", value_parser = quantity::<Rate>, conflicts_with_all = ["job", "trace", "load"])]
+    writes: Option<Rate>,
+
+    /// How --writes writes, as in fio: write or randwrite
+    #[arg(long, value_name = "RW", default_value = "randwrite", value_parser = ["write", "randwrite"])]
+    rw: String,
+
+    /// Block size of --writes, as in fio
+    #[arg(long, value_name = "SIZE", default_value = "4k")]
+    bs: String,
+
+    /// Years that drives are to last
+    #[arg(long, value_name = "YEARS", default_value_t = 5.0, value_parser = years)]
+    years: f64,
+
+    /// A published table of endurance beside its arithmetic: s3, Table 1 of S3
+    #[arg(long, value_name = "NAME", value_parser = ["s3"])]
+    table: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Also write a CSV file: a line for each drive or member of a pool
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Also write a page: Percentage Used over the years
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// A number of years that a drive may be asked to last.
+pub(crate) fn years(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('y').parse::<f64>() {
+        Ok(years) if years > 0.0 && years <= 100.0 => Ok(years),
+        _ => Err(String::from(
+            "a number of years above 0, at most 100, such as 5",
+        )),
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(text) = args.load.print_load.as_deref().and_then(named::text) {
+        return Ok(io::stdout().lock().write_all(text.as_bytes())?);
+    }
+    if args.table.is_some() {
+        return published(args);
+    }
+    let (drives, load, conditions) = read(args)?;
+    let stop = AtOnce::on_signals()?;
+    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
+    let lab = Lab::new();
+    let mut answers = Vec::new();
+    let mut problems = Problems::default();
+    for drive in &drives {
+        bar.message(drive.id.clone());
+        match life::life(drive, load.as_ref(), args.years, &conditions, &lab) {
+            Ok(answer) => answers.push(answer),
+            Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
+        }
+    }
+    bar.finish();
+    problems.or(())?;
+    stop.results(|| print(args, &answers, &conditions))?;
+    let short = answers
+        .iter()
+        .filter(|answer| answer.lasts() == Some(false));
+    let short: Vec<&str> = short.map(|answer| &*answer.drive).collect();
+    match short.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Verdict(format!(
+            "{}: not {} years",
+            short.join(", "),
+            args.years
+        ))),
+    }
+}
+
+fn print(args: &Args, answers: &[Answer], conditions: &Conditions) -> Result<(), Failure> {
+    let command = limit::command();
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::decide::life(answers).as_bytes())?;
+    }
+    if let Some(path) = &args.output {
+        let words = decide::page::Words {
+            title: String::from("How long they last"),
+            answers: answers.iter().map(decide::life::answer).collect(),
+            table: decide::life::table(answers, None),
+            method: decide::life::method(answers, conditions, &command, None),
+        };
+        write_whole(path, decide::page::life(answers, &words).as_bytes())?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(
+            out,
+            "{:#}",
+            decide::life::json(answers, conditions, &command)
+        )?;
+        return Ok(());
+    }
+    let width = output::width();
+    for answer in answers {
+        let sentence = decide::life::answer(answer);
+        writeln!(out, "{}", paragraph("", &sentence, width))?;
+    }
+    writeln!(out, "\n{}\n", decide::life::table(answers, width))?;
+    let method = decide::life::method(answers, conditions, &command, width);
+    writeln!(out, "{method}")?;
+    Ok(())
+}
+
+fn published(args: &Args) -> Result<(), Failure> {
+    let rows = life::table_of_s3()?;
+    let mut out = io::stdout().lock();
+    match args.json {
+        true => writeln!(
+            out,
+            "{:#}",
+            serde_json::json!({ "schema": "drivelab life table", "version": 1, "rows": rows })
+        )?,
+        false => writeln!(out, "{}", decide::life::table_of_s3(&rows, output::width()))?,
+    }
+    Ok(())
+}
+
+fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Problems> {
+    let mut problems = Problems::default();
+    let drives = args.drives.read(&args.arguments, &mut problems);
+    let (mut load, conditions) = args.load.read(USUAL, &mut problems);
+    if let Some(rate) = args.writes {
+        match (1e3..1e11).contains(&rate.0) {
+            false => problems.0.push(on_command_line(
+                "--writes: no rate that a drive can have",
+                "from 1kB/s to 100GB/s, such as 100MB/s",
+            )),
+            true => load = taken(writes(rate.0, args), &mut problems),
+        }
+    }
+    let inputs = [args.load.job.as_deref(), args.load.trace.as_deref()];
+    let inputs: Vec<_> = inputs.into_iter().flatten().collect();
+    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    problems.0.extend(output::problems(&outputs, &inputs).0);
+    problems.or((drives, load, conditions))
+}
+
+/// I/Os that a run of `--writes` should have, and within which times.
+const WRITES: f64 = 60_000.0;
+const SECONDS: (f64, f64) = (1.0, 60.0);
+/// What one thread writes at most.
+const THREAD: f64 = 400e6;
+
+/// Writes at a rate, as a job file.
+fn writes(rate: f64, args: &Args) -> Result<Load, Problems> {
+    let threads = (rate / THREAD).ceil().max(1.0);
+    let block = crate::size::size(&args.bs).unwrap_or(4096) as f64;
+    let seconds = (WRITES * block / rate).clamp(SECONDS.0, SECONDS.1).ceil();
+    let text = format!(
+        "[writes]\nioengine=libaio\ndirect=1\nnorandommap=1\nrw={}\nbs={}\niodepth=32\nnumjobs={threads}\ngroup_reporting=1\n\
+         rate={:.0}\ntime_based=1\nramp_time=200ms\nruntime={seconds}s\n",
+        args.rw,
+        args.bs,
+        rate / threads,
+    );
+    Load::of_text(
+        &format!("writes at {:.6} MB/s", rate * 1e-6).replace(".000000", ""),
+        text,
+    )
+}

@@ -1,0 +1,55 @@
+//! What the verbs that decide (`max`, `life`, `choose`) have in common: options of fio's, the command that repeats an answer.
+
+use text::problem::{Problem, Problems};
+
+/// KEY=VALUE as two words.
+pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((key.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(String::from("write KEY=VALUE, such as size=20%")),
+    }
+}
+
+/// What was read; its problems go to the others.
+pub(crate) fn taken<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
+    read.map_err(|more| problems.0.extend(more.0)).ok()
+}
+
+/// Problems of one drive among several.
+pub(crate) fn of_drive(problems: Problems, drive: &str) -> impl Iterator<Item = Problem> {
+    let drive = drive.to_owned();
+    problems.0.into_iter().map(move |problem| Problem {
+        what: format!("on {drive}: {}", problem.what),
+        ..problem
+    })
+}
+
+/// The command line that was given, quoted for a shell: what repeats the answer.
+pub(crate) fn command() -> String {
+    let words = std::env::args().skip(1).map(|word| quoted(&word));
+    let words: Vec<String> = words.collect();
+    format!("drivelab {}", words.join(" "))
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,/:+%@".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
+        assert_eq!(quoted("p99=1ms,iops=5"), "p99=1ms,iops=5");
+        assert_eq!(quoted("p99<1ms"), "'p99<1ms'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,103 @@
+//! A load as an argument of the verbs that decide: a job file, a trace, or a name.
+
+use std::path::PathBuf;
+
+use catalogue::HostSheet;
+use model::Span;
+use study::decide::named;
+use study::decide::work::{Conditions, Load};
+use text::problem::Problems;
+use text::quantity::quantity;
+
+use crate::failure::on_command_line;
+use crate::limit::taken;
+use crate::review::{job_file, trace_file};
+use crate::seed::SeedArg;
+use crate::state::State;
+
+/// A load, and under which conditions it runs.
+#[derive(clap::Args)]
+pub(crate) struct LoadArgs {
+    /// A fio job file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "load"])]
+    pub(crate) job: Option<PathBuf>,
+
+    /// A block trace, replayed as recorded, over and over
+    #[arg(long, value_name = "FILE", conflicts_with = "load")]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// A load by its name: a fio job that --print-load shows
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(named::names()))]
+    pub(crate) load: Option<String>,
+
+    /// Print the job file of this load and exit
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(named::names()))]
+    pub(crate) print_load: Option<String>,
+
+    /// The longest that a job is counted for, 20 times as long where few I/Os come of it; traces run whole [default: 500ms,
+    /// for a slog 15s, which is three transaction groups]
+    #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
+    pub(crate) runtime: Option<Span>,
+
+    /// The host the drives are in: a name or the path of a TOML file
+    #[arg(long, default_value = catalogue::TYPICAL_HOST)]
+    pub(crate) host: String,
+
+    /// The drives' state at the start
+    #[arg(long, value_enum, default_value_t = State::Steady)]
+    pub(crate) state: State,
+
+    #[command(flatten)]
+    pub(crate) seed: SeedArg,
+
+    /// Seeds, from --seed on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    pub(crate) seeds: u32,
+}
+
+/// How long a job is counted for.
+pub(crate) const USUAL: Span = Span::from_ms(500);
+/// The same of a log: three transaction groups.
+pub(crate) const OF_A_LOG: Span = Span::from_ms(15_000);
+
+impl LoadArgs {
+    /// The longest that a job is counted for.
+    pub(crate) fn at_most(&self, usual: Span) -> Span {
+        self.runtime.unwrap_or(usual)
+    }
+
+    /// The load that was asked for, if any, which is counted for so long unless the user says otherwise, and the conditions;
+    /// problems go to the others.
+    pub(crate) fn read(&self, usual: Span, problems: &mut Problems) -> (Option<Load>, Conditions) {
+        let most = self.at_most(usual);
+        let host = taken(catalogue::host(&self.host), problems).unwrap_or_default();
+        if most < Span::from_ms(1) {
+            let what = "--runtime: nothing can be counted in so short a time";
+            problems.0.push(on_command_line(
+                what,
+                "a millisecond at least, such as 500ms",
+            ));
+        }
+        let load = self.of_file(&host, problems).map(|load| load.at_most(most));
+        let conditions = Conditions {
+            host,
+            state: self.state.into(),
+            seed: self.seed.seed,
+            seeds: self.seeds,
+        };
+        (load, conditions)
+    }
+
+    fn of_file(&self, host: &HostSheet, problems: &mut Problems) -> Option<Load> {
+        if let Some(path) = &self.job {
+            let cores = u32::from(host.config.cores);
+            return taken(job_file(path, cores), problems).map(Load::new);
+        }
+        if let Some(path) = &self.trace {
+            return taken(trace_file(path), problems).map(Load::new);
+        }
+        let name = self.load.as_deref()?;
+        let text = named::text(name)?.to_owned();
+        taken(Load::of_text(name, text), problems)
+    }
+}

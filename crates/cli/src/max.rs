@@ -1,0 +1,203 @@
+//! `drivelab max`: the highest load that drives take within limits.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use catalogue::DriveSheet;
+use lab::Lab;
+use report::{csv, decide};
+use study::decide::load::Pattern;
+use study::decide::max::{self, Answer, Request};
+use study::decide::slo::Slo;
+use text::problem::Problems;
+use text::terminal::paragraph;
+
+use crate::drive::DriveArgs;
+use crate::failure::Failure;
+use crate::limit::{self, key_value};
+use crate::output::{self, write_whole};
+use crate::progress::Progress;
+use crate::seed::SeedArg;
+use crate::state::State;
+use crate::stop::AtOnce;
+
+/// The highest load within limits: as it arrives (open loop) and with so many in flight
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab max p4800x-375 --slo p99=1ms --rw=randrw --rwmixread=70 --bs=4k
+  drivelab max p3700-1600 9100max-2400 --slo 'read.p99.9<2ms,iops>50k' --rw=randrw
+  drivelab max 'mirror(2*p4801x-100)' --slo 'p99<200us' --rw=randwrite --bs=16k
+  drivelab max p4800x-375 --slo p99=100us --rw=randread --csv tried.csv
+  drivelab max p4800x-375 --slo p99=1ms --fio random_distribution=zipf:1.1
+
+A limit is FIGURE<VALUE or FIGURE>VALUE. Figures are mean, p99 (p1 to p99.999), iops, bw and watts; read., write. or \
+sync. before a figure takes one direction, and a latency without one must hold for each.
+
+The open loop is Poisson arrivals (fio's rate_process=poisson), the closed loop keeps so many I/Os in flight; each is \
+searched with three seeds. The job of an answer is in the JSON, as a file for fio.
+
+Exit codes: 0 done, 2 bad usage or bad input, 3 no load of some drive is within all limits.")]
+pub(crate) struct Args {
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
+    #[arg(value_name = "DRIVE")]
+    arguments: Vec<String>,
+
+    #[command(flatten)]
+    drives: DriveArgs,
+
+    /// Limits, such as p99<1ms or p99=1ms,p99.9<5ms,iops>50k
+    #[arg(long, value_name = "LIMITS")]
+    slo: String,
+
+    /// What is asked, as in fio: read, write, randread, randwrite, rw, randrw
+    #[arg(long, value_name = "RW", default_value = "randread")]
+    rw: String,
+
+    /// Percent of reads of rw and randrw
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
+    rwmixread: u32,
+
+    /// Block size, as in fio
+    #[arg(long, value_name = "SIZE", default_value = "4k")]
+    bs: String,
+
+    /// Most threads that issue I/O [default: the cores of the host]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    numjobs: Option<u32>,
+
+    /// Another option of fio's jobs, such as size=20% or ioengine=io_uring; may be given several times
+    #[arg(long = "fio", value_name = "KEY=VALUE", value_parser = key_value)]
+    options: Vec<(String, String)>,
+
+    /// The host the drives are in: a name or the path of a TOML file
+    #[arg(long, default_value = catalogue::TYPICAL_HOST)]
+    host: String,
+
+    /// The drives' state at the start
+    #[arg(long, value_enum, default_value_t = State::Steady)]
+    state: State,
+
+    #[command(flatten)]
+    seed: SeedArg,
+
+    /// Seeds, from --seed on; every one must stay within the limits
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    seeds: u32,
+
+    /// I/Os of each run [default: as many as leave a hundred beyond the deepest percentile]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    ios: Option<u64>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Also write a CSV file: a line for each load that was tried and each limit
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Also write a page: latency over load, with the limit
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let (drives, request) = read(args)?;
+    let stop = AtOnce::on_signals()?;
+    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
+    let lab = Lab::new();
+    let mut answers = Vec::new();
+    let mut problems = Problems::default();
+    for drive in &drives {
+        let tell = |what: String| bar.message(format!("{}: {what}", drive.id));
+        match max::highest(&request, drive, &lab, &tell) {
+            Ok(answer) => answers.push(answer),
+            Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
+        }
+    }
+    bar.finish();
+    problems.or(())?;
+    stop.results(|| print(args, &request, &answers))?;
+    let failed = answers.iter().filter(|answer| !answer.is_met());
+    let failed: Vec<&str> = failed.map(|answer| &*answer.drive).collect();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Verdict(format!(
+            "{}: no load within all limits",
+            failed.join(", ")
+        ))),
+    }
+}
+
+fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failure> {
+    let command = limit::command();
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::decide::max(answers).as_bytes())?;
+    }
+    if let Some(path) = &args.output {
+        let sentences = answers
+            .iter()
+            .map(|answer| decide::max::answer(request, answer));
+        let words = decide::page::Words {
+            title: format!("The highest load within {}", request.slo.text()),
+            answers: sentences.collect(),
+            table: decide::max::table(request, answers, None),
+            method: decide::max::method(request, answers, &command, None),
+        };
+        write_whole(
+            path,
+            decide::page::max(&request.slo, answers, &words).as_bytes(),
+        )?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{:#}", decide::max::json(request, answers, &command))?;
+        return Ok(());
+    }
+    let width = output::width();
+    for answer in answers {
+        let sentence = decide::max::answer(request, answer);
+        writeln!(out, "{}", paragraph("", &sentence, width))?;
+    }
+    writeln!(out, "\n{}\n", decide::max::table(request, answers, width))?;
+    writeln!(
+        out,
+        "{}",
+        decide::max::method(request, answers, &command, width)
+    )?;
+    Ok(())
+}
+
+fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
+    let mut problems = Problems::default();
+    let drives = args.drives.read(&args.arguments, &mut problems);
+    let slo = limit::taken(Slo::read(&args.slo), &mut problems);
+    let host = limit::taken(catalogue::host(&args.host), &mut problems);
+    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    problems.0.extend(output::problems(&outputs, &[]).0);
+    let mut options = vec![(String::from("bs"), args.bs.clone())];
+    options.extend(args.options.iter().cloned());
+    let cores = host.as_ref().map_or(1, |host| u32::from(host.config.cores));
+    let request = Request {
+        pattern: Pattern {
+            rw: args.rw.clone(),
+            read_percent: args.rwmixread,
+            options,
+            threads: args.numjobs.unwrap_or(cores).max(1),
+        },
+        // Where they could not be read there is a problem, and nothing runs.
+        slo: slo.clone().unwrap_or_default(),
+        host: host.unwrap_or_default(),
+        state: args.state.into(),
+        ios: args.ios,
+        seed: args.seed.seed,
+        seeds: args.seeds,
+    };
+    let checked = match slo {
+        Some(_) => max::check(&request),
+        None => request.pattern.check(),
+    };
+    problems.0.extend(checked.err().unwrap_or_default().0);
+    problems.or((drives, request))
+}

@@ -1,0 +1,153 @@
+//! `drivelab prove`: whether pools keep their promises through power cuts and faults.
+
+use std::io::{self, Write};
+
+use catalogue::DriveSheet;
+use model::media::DriveConfig;
+use model::tier::PoolConfig;
+use study::prove::{self, Report, Settings, Verdict};
+use text::problem::Problems;
+
+use crate::drive::DriveArgs;
+use crate::failure::{Failure, on_command_line};
+use crate::progress::Progress;
+use crate::seed::SeedArg;
+use crate::stop::AtOnce;
+
+/// Try whether pools keep their promises: power cuts at every moment, dead members, faults
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab prove 'mirror(2*950pro-256)'                    every fault, 10,000 points each
+  drivelab prove 'stripe(2*p4801x-100)' mine.toml --points 1e6
+  drivelab prove 'mirror(2*950pro-256)' --fault returns    some faults
+  drivelab prove 'write-back-cache(cache=950pro-256, capacity=2*exos-x18-16tb; durability=flush)'
+  drivelab prove 'mirror(2*950pro-256)' --replay 0100...   a broken promise again
+
+A point is one power cut with one choice of what had reached the media; docs/prove.md says what is tried and what not.
+Exit code 3 when a promise is broken, or is more modest than it must be.")]
+pub(crate) struct Args {
+    /// Pools: expressions, names or files
+    #[arg(value_name = "POOL")]
+    pools: Vec<String>,
+
+    #[command(flatten)]
+    drives: DriveArgs,
+
+    /// Points for each fault, at least
+    #[arg(long, value_name = "N", default_value = "1e4", value_parser = points)]
+    points: u64,
+
+    /// Only faults with these words
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    fault: String,
+
+    /// Try one case that was told before
+    #[arg(long, value_name = "HEX", conflicts_with = "fault")]
+    replay: Option<String>,
+
+    #[command(flatten)]
+    seed: SeedArg,
+}
+
+/// `1000000` or `1e6`.
+fn points(text: &str) -> Result<u64, String> {
+    match text.parse::<f64>() {
+        Ok(points) if (1.0..=1e12).contains(&points) => Ok(points as u64),
+        _ => Err("a number from 1 to 1e12 is right".into()),
+    }
+}
+
+fn pool(sheet: &DriveSheet) -> Option<&PoolConfig<DriveConfig>> {
+    match &sheet.config {
+        DriveConfig::Pool(config) => Some(config),
+        _ => None,
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let mut problems = Problems(Vec::new());
+    let sheets = args.drives.read(&args.pools, &mut problems);
+    for sheet in sheets.iter().filter(|sheet| pool(sheet).is_none()) {
+        problems.0.push(on_command_line(
+            format!("{}: one drive, which is no pool", sheet.id),
+            "name a pool, such as 'mirror(2*950pro-256)'",
+        ));
+    }
+    problems.or(())?;
+    let pools: Vec<(&str, &PoolConfig<DriveConfig>)> = sheets
+        .iter()
+        .filter_map(|sheet| Some((&*sheet.id, pool(sheet)?)))
+        .collect();
+    match &args.replay {
+        Some(digits) => replay(&pools, digits),
+        None => prove(args, &pools),
+    }
+}
+
+fn refused(name: &str, why: &str) -> Failure {
+    let help = "mirrors, stripes, concatenations and write-back caches can be tried, under the faults that the table lists";
+    let problem = on_command_line(format!("{name}: {why}"), help);
+    Failure::BadInput(Problems(vec![problem]))
+}
+
+fn replay(pools: &[(&str, &PoolConfig<DriveConfig>)], digits: &str) -> Result<(), Failure> {
+    let [(name, config)] = pools else {
+        let problem = on_command_line(
+            "--replay is of one pool",
+            "name the pool that it was told of",
+        );
+        return Err(Failure::BadInput(Problems(vec![problem])));
+    };
+    match prove::replay(config, digits).map_err(|why| refused(name, &why))? {
+        Some(broken) => {
+            report::prove::broken(name, &broken, &mut io::stdout().lock())?;
+            Err(Failure::Verdict("the promise is broken".into()))
+        }
+        None => {
+            writeln!(io::stdout().lock(), "nothing is wrong in this case")?;
+            Ok(())
+        }
+    }
+}
+
+fn prove(args: &Args, pools: &[(&str, &PoolConfig<DriveConfig>)]) -> Result<(), Failure> {
+    let settings = Settings {
+        points: args.points,
+        seed: args.seed.seed,
+        only: args.fault.clone(),
+        to_the_first: false,
+    };
+    let stop = AtOnce::on_signals()?;
+    let bar = Progress::new("proving [{wide_bar}] {percent:>3} % {elapsed}, {left}");
+    let mut reports: Vec<(String, Report)> = Vec::new();
+    for (index, (name, config)) in pools.iter().enumerate() {
+        let hear = |points: u64, all: u64| {
+            let of_this = points as f64 / all.max(1) as f64;
+            bar.share((index as f64 + of_this) / pools.len() as f64);
+            true
+        };
+        let report = prove::prove(config, &settings, &hear);
+        reports.push((
+            (*name).to_owned(),
+            report.map_err(|why| refused(name, &why))?,
+        ));
+    }
+    bar.finish();
+    stop.results(|| -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        report::prove::table(&reports, &mut out)?;
+        for (name, report) in &reports {
+            if let Some(broken) = &report.broken {
+                report::prove::broken(name, broken, &mut out)?;
+            }
+        }
+        Ok(())
+    })?;
+    let rows = reports.iter().flat_map(|(_, report)| &report.rows);
+    let bad = rows.filter(|it| matches!(it.verdict, Verdict::Broken | Verdict::NoLossFound));
+    match bad.count() {
+        0 => Ok(()),
+        count => Err(Failure::Verdict(format!("{count} promises do not hold"))),
+    }
+}

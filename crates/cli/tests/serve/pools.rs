@@ -1,0 +1,358 @@
+//! Pools whose members have the data: they die, lie and come back while clients write, the server is killed, and what the
+//! promise covers is there; folders that do not fit are refused, and nothing is changed then.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use live::nbd::wire::{self, command};
+
+use crate::rig::{BLOCKS, Client, SIZE, Server, drivelab, end, serve_logged, stamped, tell};
+
+const MIRROR: &str = "mirror(2*p4801x-100)";
+
+/// Every fourth block gets the stamp of this generation.
+fn write(client: &mut Client, generation: u64) {
+    for block in (0..BLOCKS).step_by(4) {
+        let data = stamped(block, generation);
+        client.send(command::WRITE, block, &data).expect("sent");
+        assert_eq!(client.reply().expect("an answer"), block);
+    }
+}
+
+/// Every fourth block has it.
+fn check(client: &mut Client, generation: u64) {
+    for block in (0..BLOCKS).step_by(4) {
+        let data = client.read(block);
+        let found = wire::be64(&data, 8);
+        assert_eq!(data, stamped(block, generation), "block {block}: {found}");
+    }
+}
+
+fn log(folder: &Path) -> String {
+    fs::read_to_string(folder.join("log")).expect("a log")
+}
+
+fn kill(mut server: Server) {
+    server.child.kill().expect("kill -9");
+    server.child.wait().expect("it was killed");
+}
+
+struct Rig {
+    folder: tempfile::TempDir,
+    control: PathBuf,
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let folder = tempfile::tempdir().expect("a folder");
+        let control = folder.path().join("control");
+        Rig { folder, control }
+    }
+
+    fn serve(&self, pool: &str) -> (Server, Client) {
+        let control = self.control.display().to_string();
+        let server = serve_logged(self.folder.path(), pool, &["--control", &control]);
+        let client = Client::connect(&server);
+        (server, client)
+    }
+
+    fn ok(&self, line: &str) {
+        assert_eq!(tell(&self.control, line), "ok\n", "{line}");
+    }
+
+    fn log(&self) -> String {
+        log(self.folder.path())
+    }
+}
+
+#[test]
+fn a_mirror_goes_on_without_a_leg_and_gives_it_what_it_missed() {
+    let rig = Rig::new();
+    let (server, mut client) = rig.serve(MIRROR);
+    write(&mut client, 1);
+    rig.ok("p4801x-100.0: dies");
+    write(&mut client, 2);
+    check(&mut client, 2);
+    kill(server);
+
+    // The dead leg is there again, and has missed a region.
+    let (server, mut client) = rig.serve(MIRROR);
+    let said = "p4801x-100.0 resynchronised: 1 region\n";
+    assert!(rig.log().contains(said), "{}", rig.log());
+    check(&mut client, 2);
+    // So the other may die now.
+    rig.ok("p4801x-100.1: dies");
+    check(&mut client, 2);
+    write(&mut client, 3);
+    rig.ok("p4801x-100.1: returns");
+    write(&mut client, 4);
+    kill(server);
+
+    let (server, mut client) = rig.serve(MIRROR);
+    check(&mut client, 4);
+    end(server);
+    // An orderly end leaves nothing to do.
+    let (server, mut client) = rig.serve(MIRROR);
+    assert_eq!(rig.log(), "");
+    check(&mut client, 4);
+    drop(server);
+}
+
+/// What a write-back cache acknowledged is read back from its ring, and is in order where a client overwrote it.
+#[test]
+fn what_a_write_back_cache_acknowledged_survives_a_kill() {
+    let pool = "write-back-cache(cache=optane-memory-16, capacity=2*950pro-256)";
+    let rig = Rig::new();
+    let (server, mut client) = rig.serve(pool);
+    for generation in 1..4 {
+        write(&mut client, generation);
+    }
+    kill(server);
+    // Its drives without their cache are an older state: nothing is served, and the cache makes it whole again.
+    let store = rig.folder.path().join("disk.img");
+    let aside = |back: bool| {
+        for name in ["optane-memory-16.img", "optane-memory-16.img.state"] {
+            let (here, there) = (store.join(name), rig.folder.path().join(name));
+            let (from, to) = if back { (there, here) } else { (here, there) };
+            fs::rename(from, to).expect("moved");
+        }
+    };
+    aside(false);
+    refused(pool, &store, "is not there");
+    aside(true);
+    let (_server, mut client) = rig.serve(pool);
+    let said = rig.log();
+    assert!(said.contains("of its ring are found again"), "{said}");
+    check(&mut client, 3);
+}
+
+/// A returned leg is copied to while nobody asks for anything: then it is enough alone.
+#[test]
+fn a_leg_that_returned_is_copied_to_without_clients() {
+    let rig = Rig::new();
+    let (_server, mut client) = rig.serve(MIRROR);
+    rig.ok("p4801x-100.0: dies");
+    write(&mut client, 1);
+    rig.ok("p4801x-100.0: returns");
+    // A region takes a tenth of a second of the model, which is a tenth on the wall.
+    std::thread::sleep(Duration::from_secs(3));
+    rig.ok("p4801x-100.1: dies");
+    check(&mut client, 1);
+}
+
+#[test]
+fn what_was_flushed_survives_a_leg_without_power_and_a_kill() {
+    let pool = "mirror(2*950pro-256)";
+    let rig = Rig::new();
+    let (server, mut client) = rig.serve(pool);
+    write(&mut client, 1);
+    rig.ok("950pro-256.1: power-cut");
+    write(&mut client, 2);
+    client.send(command::FLUSH, 0, &[]).expect("sent");
+    client.reply().expect("an answer");
+    rig.ok("950pro-256.0: slow 1ms");
+    check(&mut client, 2);
+    kill(server);
+    let (_server, mut client) = rig.serve(pool);
+    check(&mut client, 2);
+}
+
+#[test]
+fn a_leg_that_cannot_read_is_helped_and_one_that_rots_is_believed() {
+    let rig = Rig::new();
+    let (_server, mut client) = rig.serve(MIRROR);
+    write(&mut client, 1);
+    rig.ok("p4801x-100.0: medium-error 0 64");
+    rig.ok("p4801x-100.1: medium-error 2048 64");
+    check(&mut client, 1);
+    // Nothing in a mirror says which leg is right: reads that alternate give both.
+    rig.ok("p4801x-100.0: rots 0");
+    let reads: Vec<Vec<u8>> = (0..8).map(|_| client.read(0)).collect();
+    assert!(
+        reads.iter().any(|data| *data != stamped(0, 1)),
+        "nothing rotted"
+    );
+    // A stripe has no other leg.
+    let rig = Rig::new();
+    let (_server, mut client) = rig.serve("stripe(2*p4801x-100; chunk=4k)");
+    write(&mut client, 1);
+    rig.ok("p4801x-100.1: dies");
+    let errors: Vec<u32> = (0..2).map(|block| client.error(block)).collect();
+    assert_eq!(errors, [0, 5]);
+    rig.ok("p4801x-100.1: returns");
+    check(&mut client, 1);
+}
+
+#[test]
+fn faults_that_nobody_can_have_are_refused_with_the_names() {
+    let rig = Rig::new();
+    let (_server, _client) = rig.serve(MIRROR);
+    for (line, words) in [
+        ("dies", "name one of p4801x-100.0, p4801x-100.1"),
+        ("medium-error 0 1", "name one of p4801x-100.0"),
+        (
+            "nda.0: dies",
+            "members of mirror(2*p4801x-100) are p4801x-100.0, p4801x-100.1",
+        ),
+        ("p4801x-100.0: stuck", "only the whole"),
+        ("p4801x-100.0: rots 999999999", "beyond the end"),
+        ("p4801x-100.0: misdirects", "should be `misdirects BLOCKS`"),
+    ] {
+        let said = tell(&rig.control, line);
+        assert!(
+            said.starts_with("error: ") && said.contains(words),
+            "{line}: {said}"
+        );
+    }
+    let path = |name: &str| rig.folder.path().join(name).display().to_string();
+    let (script, nbd) = (path("script"), format!("unix:{}", path("other")));
+    fs::write(
+        &script,
+        "at 1h p4801x-100.0: wear 7000\nat 1h nda.7: dies\n",
+    )
+    .expect("written");
+    let arguments = [MIRROR, "--size", SIZE, "--nbd", &nbd, "--fault", &script];
+    let output = drivelab(&arguments).output().expect("drivelab starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains(&format!("{script}:2")), "{message}");
+    fs::write(&script, "at 1h p4801x-100.0: wear 7000\n").expect("written");
+    let output = drivelab(&arguments).output().expect("drivelab starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("p4801x-100.0: `wear 7000`"), "{message}");
+}
+
+/// All files of a folder but the large ones, whose first and last blocks stand for them.
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    use std::os::unix::fs::FileExt;
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let file = fs::File::open(&path).expect("a file");
+        let length = file.metadata().expect("its length").len();
+        let mut data = vec![0; length.min(1 << 20) as usize];
+        file.read_exact_at(&mut data, 0).expect("data");
+        let mut tail = vec![0; length.min(1 << 20) as usize];
+        let from = length - tail.len() as u64;
+        file.read_exact_at(&mut tail, from).expect("data");
+        data.extend(tail);
+        all.push((path, data));
+    }
+    all.sort();
+    all
+}
+
+fn refused(pool: &str, store: &Path, words: &str) {
+    let before = contents(store);
+    let nbd = format!("unix:{}", store.with_extension("sock").display());
+    let text = store.display().to_string();
+    let output = drivelab(&[pool, "--nbd", &nbd, "--store", &text]).output();
+    let output = output.expect("drivelab starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains(words), "{words}: {message}");
+    assert!(contents(store) == before, "{words}: something was changed");
+}
+
+#[test]
+fn folders_that_do_not_fit_are_refused_and_left_as_they_are() {
+    let rigs = [Rig::new(), Rig::new()];
+    let store = |index: usize| rigs[index].folder.path().join("disk.img");
+    for rig in &rigs {
+        let (server, mut client) = rig.serve(MIRROR);
+        write(&mut client, 1);
+        end(server);
+    }
+    let here = store(0);
+    refused(
+        "mirror(3*p4801x-100)",
+        &here,
+        "it is of a pool of p4801x-100.0, p4801x-100.1, not",
+    );
+    refused(
+        "stripe(2*p4801x-100; chunk=64k)",
+        &here,
+        "it is of a pool made otherwise",
+    );
+    refused(
+        "mirror(2*950pro-256)",
+        &here,
+        "it is of a pool of p4801x-100.0",
+    );
+    refused("p4801x-100", &here, "no ");
+    let of = |index: usize, name: &str| store(index).join(name);
+    let swap = |one: &Path, two: &Path| {
+        let aside = one.with_extension("aside");
+        fs::rename(one, &aside).expect("moved");
+        fs::rename(two, one).expect("moved");
+        fs::rename(&aside, two).expect("moved");
+    };
+    let (image, state) = ("p4801x-100.1.img", "p4801x-100.1.img.state");
+    // The store of another pool's member, with its state and without.
+    swap(&of(0, image), &of(1, image));
+    refused(MIRROR, &here, "p4801x-100.1 belongs to another pool");
+    swap(&of(0, state), &of(1, state));
+    refused(MIRROR, &here, "of another pool or another place");
+    swap(&of(0, image), &of(1, image));
+    swap(&of(0, state), &of(1, state));
+    // The legs of one pool in each other's places.
+    for name in ["img", "img.state"] {
+        let leg = |leg: u32| of(0, &format!("p4801x-100.{leg}.{name}"));
+        swap(&leg(0), &leg(1));
+    }
+    refused(MIRROR, &here, "of another pool or another place");
+    for name in ["img", "img.state"] {
+        let leg = |leg: u32| of(0, &format!("p4801x-100.{leg}.{name}"));
+        swap(&leg(0), &leg(1));
+    }
+    let good = fs::read(of(0, "pool.state")).expect("a state");
+    let text = String::from_utf8(good.clone()).expect("text");
+    fs::write(of(0, "pool.state"), text.replace("bytes 4", "bytes 5")).expect("written");
+    refused(MIRROR, &here, "checksum");
+    fs::remove_file(of(0, "pool.state")).expect("removed");
+    refused(MIRROR, &here, "no pool.state");
+    fs::write(of(0, "pool.state"), good).expect("written");
+    let (server, mut client) = rigs[0].serve(MIRROR);
+    check(&mut client, 1);
+    end(server);
+}
+
+/// Each leg has gone on without the other, by copies of its store: nothing can say which is right.
+#[test]
+fn legs_that_went_on_without_each_other_are_refused() {
+    let rig = Rig::new();
+    let store = rig.folder.path().join("disk.img");
+    let leg = |leg: u32, name: &str| store.join(format!("p4801x-100.{leg}.{name}"));
+    let (server, mut client) = rig.serve(MIRROR);
+    write(&mut client, 1);
+    end(server);
+    let hide = |number: u32, hidden: bool| {
+        for name in ["img", "img.state"] {
+            let (here, aside) = (leg(number, name), leg(number, &format!("{name}.aside")));
+            let (from, to) = if hidden {
+                (&here, &aside)
+            } else {
+                (&aside, &here)
+            };
+            fs::rename(from, to).expect("moved");
+        }
+    };
+    for alone in [0, 1] {
+        hide(1 - alone, true);
+        let (server, mut client) = rig.serve(MIRROR);
+        let said = format!(
+            "p4801x-100.{} is not there: mirror goes on without it",
+            1 - alone
+        );
+        assert!(rig.log().contains(&said), "{}", rig.log());
+        let why = tell(&rig.control, &format!("p4801x-100.{}: returns", 1 - alone));
+        assert!(why.contains("was not there at the start"), "{why}");
+        write(&mut client, 2 + u64::from(alone));
+        check(&mut client, 2 + u64::from(alone));
+        end(server);
+        hide(1 - alone, false);
+    }
+    refused(MIRROR, &store, "went on without each other");
+}

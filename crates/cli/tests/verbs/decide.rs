@@ -1,0 +1,342 @@
+//! `drivelab max`, `life` and `choose` as a user runs them: answers that can be repeated, exit codes, and what is refused.
+
+use serde_json::Value;
+
+use crate::rig::{drivelab, drivelab_in, text};
+
+fn json(args: &[&str]) -> (Option<i32>, Value) {
+    let output = drivelab(&[args, &["--json"]].concat());
+    let json = serde_json::from_slice(&output.stdout);
+    let json = json.unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    (output.status.code(), json)
+}
+
+/// Options that keep `max` short.
+const SHORT: [&str; 4] = ["--ios", "8000", "--seeds", "2"];
+
+#[test]
+fn the_job_of_an_answer_gives_the_answer_again() {
+    let args = [
+        "max",
+        "p4800x-375",
+        "--slo",
+        "p99=50us",
+        "--rw=randrw",
+        "--rwmixread=70",
+    ];
+    let (code, found) = json(&[&args[..], &SHORT].concat());
+    assert_eq!(code, Some(0));
+    let answer = &found["answers"][0];
+    for kind in ["open", "closed"] {
+        let at = &answer[kind]["at"];
+        let folder = tempfile::TempDir::new().expect("a temporary folder");
+        let job = at["measurement"]["job"].as_str().expect("a job");
+        std::fs::write(folder.path().join("answer.fio"), job).expect("a folder of our own");
+        let again = drivelab_in(
+            folder.path(),
+            &[
+                "run",
+                "answer.fio",
+                "p4800x-375",
+                "--seed",
+                "1",
+                "--output-format=json",
+            ],
+        );
+        let again: Value = serde_json::from_slice(&again.stdout).expect("JSON");
+        let jobs = again["jobs"].as_array().expect("jobs");
+        let sum: f64 = jobs
+            .iter()
+            .flat_map(|job| [&job["read"]["iops"], &job["write"]["iops"]])
+            .filter_map(Value::as_f64)
+            .sum();
+        // The answer is of two seeds, this one of them.
+        let said = at["iops"].as_f64().expect("a number");
+        assert!((sum / said - 1.0).abs() < 0.03, "{kind}: {sum} {said}");
+        let beyond = &answer[kind]["beyond"]["readings"][0];
+        assert_eq!(beyond["met"], false, "{kind}");
+        assert_eq!(at["readings"][0]["met"], true, "{kind}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let args = [
+        "max",
+        "950pro-256",
+        "--slo",
+        "p99<2ms",
+        "--rw=randwrite",
+        "--json",
+    ];
+    let run = || drivelab(&[&args[..], &SHORT].concat()).stdout;
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn a_limit_that_no_load_meets_exits_with_3_and_the_answer_stands_first() {
+    let args = ["max", "p4800x-375", "--slo", "p99=1us"];
+    let output = drivelab(&[&args[..], &SHORT].concat());
+    assert_eq!(output.status.code(), Some(3));
+    let first = text(&output.stdout).lines().next().expect("a line");
+    assert!(
+        first.starts_with("p4800x-375: no load stays within p99 < 1 us"),
+        "{first}"
+    );
+    assert_eq!(
+        text(&output.stderr),
+        "verdict: p4800x-375: no load within all limits\n"
+    );
+    // Latency is kept, the rate is not reached.
+    let args = ["max", "p4800x-375", "--slo", "p99=1ms,iops>9M"];
+    let output = drivelab(&[&args[..], &SHORT].concat());
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stdout).contains("misses iops > 9M"));
+}
+
+#[test]
+fn everything_wrong_with_a_question_is_told_at_once() {
+    let args = [
+        "max",
+        "p4800x-376",
+        "--slo",
+        "p99>1ms,iops",
+        "--rw=randreed",
+        "--host",
+        "xeon-2018",
+    ];
+    let output = drivelab(&args);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    for wrong in [
+        "p4800x-376",
+        "p99 is bounded from above",
+        "`iops` bounds nothing",
+        "randreed",
+        "xeon-2018",
+    ] {
+        assert!(said.contains(wrong), "{wrong}: {said}");
+    }
+    let few = drivelab(&["max", "p4800x-375", "--slo", "p99.99<1ms", "--ios", "1000"]);
+    assert_eq!(few.status.code(), Some(2));
+    assert!(
+        text(&few.stderr).contains("at least 200000"),
+        "{}",
+        text(&few.stderr)
+    );
+}
+
+#[test]
+fn a_pool_wears_by_member_and_a_mirror_writes_twice() {
+    let (code, found) = json(&["life", "mirror(2*p4801x-100)", "--writes", "40MB/s"]);
+    assert_eq!(code, Some(0));
+    let parts = found["answers"][0]["parts"].as_array().expect("members");
+    assert_eq!(parts.len(), 2);
+    for part in parts {
+        let rate = part["written"]["mb_s"][0].as_f64().expect("a rate");
+        assert!((rate / 40.0 - 1.0).abs() < 0.02, "{rate}");
+        // 10.9 PB at 40 MB/s.
+        let years = part["written"]["years_to_rating"].as_f64().expect("rated");
+        assert!((years / 8.64 - 1.0).abs() < 0.03, "{years}");
+    }
+}
+
+#[test]
+fn a_drive_that_does_not_last_exits_with_3() {
+    let output = drivelab(&["life", "950pro-256", "--writes", "20MB/s", "--seeds", "1"]);
+    assert_eq!(output.status.code(), Some(3));
+    let first = text(&output.stdout).lines().next().expect("a line");
+    // 200 TB at 20 MB/s.
+    assert!(
+        first.contains("does not last 5 years") && first.contains("116 days"),
+        "{first}"
+    );
+    let output = drivelab(&[
+        "life",
+        "ram-disk",
+        "--load",
+        "wal",
+        "--seeds",
+        "1",
+        "--runtime",
+        "10ms",
+    ]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("nobody has published"));
+}
+
+#[test]
+fn a_published_table_comes_out_as_printed_and_as_it_should_be() {
+    let output = drivelab(&["life", "--table", "s3"]);
+    assert_eq!(output.status.code(), Some(0));
+    insta::assert_snapshot!(text(&output.stdout));
+}
+
+#[test]
+fn a_load_by_name_is_a_job_that_a_user_can_read_and_run() {
+    let output = drivelab(&["life", "--print-load", "oltp"]);
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    std::fs::write(folder.path().join("mine.fio"), &output.stdout).expect("a folder of our own");
+    let run = drivelab_in(
+        folder.path(),
+        &["run", "mine.fio", "p4800x-375", "--parse-only"],
+    );
+    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn the_one_to_take_is_within_the_limits_and_costs_least() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let prices =
+        "[drives]\np4800x-375 = \"900 USD\"\np4801x-100 = \"500 USD\"\n950pro-256 = \"1 USD\"\n";
+    std::fs::write(folder.path().join("prices.toml"), prices).expect("a folder of our own");
+    let args = [
+        "choose",
+        "p4800x-375",
+        "p4801x-100",
+        "950pro-256",
+        "900p-280",
+        "--load",
+        "web",
+        "--slo",
+        "p99<1ms",
+        "--usd",
+        "prices.toml",
+        "--runtime",
+        "50ms",
+        "--seeds",
+        "2",
+        "--csv",
+        "all.csv",
+        "--json",
+    ];
+    let output = drivelab_in(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let best = found["answers"]["best"].as_array().expect("measures");
+    let by = |measure: &str| best.iter().find(|best| best["by"] == measure);
+    // The cheapest of all misses the limit, and the 900p has no price.
+    assert_eq!(by("usd").expect("prices")["drive"], "p4801x-100");
+    let of = |drive: &str| {
+        let all = found["answers"]["candidates"]
+            .as_array()
+            .expect("candidates");
+        all.iter()
+            .find(|one| one["drive"] == drive)
+            .expect("it ran")
+            .clone()
+    };
+    assert_eq!(of("950pro-256")["meets"], false);
+    assert_eq!(of("900p-280")["usd"], Value::Null);
+    let csv = std::fs::read_to_string(folder.path().join("all.csv")).expect("it was written");
+    assert_eq!(csv.lines().count(), 5, "{csv}");
+}
+
+#[test]
+fn choosing_refuses_what_cannot_be_answered() {
+    let short = ["--runtime", "10ms", "--seeds", "1"];
+    let code = |args: &[&str]| {
+        let output = drivelab(&[&["choose"], args, &short].concat());
+        (output.status.code(), text(&output.stderr).to_owned())
+    };
+    let (exit, said) = code(&["950pro-256", "--load", "web", "--slo", "p99<1us"]);
+    assert_eq!(
+        (exit, &*said),
+        (Some(3), "verdict: no drive is within all limits\n")
+    );
+    let (exit, said) = code(&["p4800x-376", "--by", "usd", "--slo", "p99"]);
+    assert_eq!(exit, Some(2));
+    for wrong in [
+        "p4800x-376",
+        "there are no prices",
+        "`p99` bounds nothing",
+        "there is no load",
+    ] {
+        assert!(said.contains(wrong), "{wrong}: {said}");
+    }
+    let (exit, said) = code(&["slog", "p4801x-100", "--load", "wal"]);
+    assert_eq!(exit, Some(2));
+    assert!(said.contains("nothing is behind it"), "{said}");
+}
+
+#[test]
+fn what_comes_nearest_to_a_drive_stands_first() {
+    let (code, found) = json(&[
+        "choose",
+        "950pro-256",
+        "p4801x-375",
+        "--like",
+        "p4800x-375",
+        "--load",
+        "web",
+        "--runtime",
+        "50ms",
+    ]);
+    assert_eq!(code, Some(0));
+    let others = found["like"]["others"].as_array().expect("others");
+    assert_eq!(others.len(), 2);
+    assert_eq!(others[0]["drive"], "p4801x-375");
+    assert!(
+        others[1]["lost"]
+            .as_array()
+            .is_some_and(|lost| lost.len() >= 3)
+    );
+}
+
+#[test]
+fn a_log_for_a_pool_of_disks_makes_sync_writes_faster() {
+    let (code, found) = json(&[
+        "choose",
+        "slog",
+        "none",
+        "p4801x-100",
+        "--main",
+        "mirror(2*exos-x18-16tb)",
+        "--load",
+        "wal",
+        "--runtime",
+        "2s",
+        "--seeds",
+        "1",
+    ]);
+    assert_eq!(code, Some(0));
+    let all = found["answers"]["candidates"]
+        .as_array()
+        .expect("candidates");
+    let iops =
+        |name: &str| all.iter().find(|one| one["drive"] == name).expect("it ran")["iops"].as_f64();
+    let (with, without) = (
+        iops("p4801x-100").expect("a rate"),
+        iops("none").expect("a rate"),
+    );
+    assert!(with > 20.0 * without, "{with} {without}");
+}
+
+#[test]
+fn an_unknown_verb_is_bad_usage_and_leads_to_one_that_is_known() {
+    let output = drivelab(&["endurance", "p4800x-375"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("did you mean `drivelab life`"));
+}
+
+#[test]
+fn no_part_of_a_pool_is_busier_than_all_the_time() {
+    for drive in ["mirror(2*p4801x-100)", "p3608-1600"] {
+        let (_, found) = json(&[
+            "max",
+            drive,
+            "--slo",
+            "p99<1ms",
+            "--rw=randread",
+            "--ios",
+            "4000",
+            "--seeds",
+            "1",
+        ]);
+        let beyond = &found["answers"][0]["closed"]["beyond"]["measurement"];
+        for part in ["controller_busy", "link_busy", "medium_busy"] {
+            let busy = beyond[part].as_f64().expect("a share");
+            assert!((0.0..1.01).contains(&busy), "{drive} {part}: {busy}");
+        }
+    }
+}

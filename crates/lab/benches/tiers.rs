@@ -1,0 +1,243 @@
+//! What tiers cost to simulate: CPU time for each 4 KiB command over drives that take no time, and without a host.
+//! `cargo bench -p drivelab-lab --bench tiers [-- FILTER]` prints a table; a point whose name does not contain FILTER is left
+//! out. The first line is what the pool and its drives cost under a tier that only passes commands on.
+
+use model::media::ram::RamConfig;
+use model::media::{DriveConfig, Medium, Precondition};
+use model::tier::{
+    ConcatConfig, Kind, Member, MirrorConfig, PoolConfig, Target, TierConfig, WriteBackConfig,
+};
+use model::{Command, Completion, Device, Drive, Span, Stream, Time};
+
+/// Commands timed for each point.
+const COMMANDS: u64 = 1_500_000;
+const UNIT: u64 = 4096;
+const GIB: u64 = 1 << 30;
+
+/// What is asked: the offset of the n-th command, and whether it is a read.
+type Ask = fn(u64, &mut Stream) -> (u64, bool);
+
+struct Load {
+    name: &'static str,
+    kind: fn() -> Kind,
+    /// Bytes of each drive.
+    drives: &'static [u64],
+    /// Commands before those that are timed.
+    before: u64,
+    ask: Ask,
+    /// Nanoseconds that it may take.
+    aim: &'static str,
+}
+
+fn passes_on() -> Kind {
+    Kind::Concat(ConcatConfig {})
+}
+
+fn mirror() -> Kind {
+    Kind::Mirror(MirrorConfig::default())
+}
+
+fn write_back() -> Kind {
+    Kind::WriteBack(WriteBackConfig::PLAIN)
+}
+
+fn anywhere(bytes: u64, stream: &mut Stream) -> u64 {
+    stream.below(bytes / UNIT) * UNIT
+}
+
+/// Each unit of a GiB once, in no order.
+fn next_unit(index: u64) -> u64 {
+    index.wrapping_mul(2_654_435_769) % (8 * GIB / UNIT) * UNIT
+}
+
+const LOADS: &[Load] = &[
+    Load {
+        name: "nothing (a concatenation of one)",
+        kind: passes_on,
+        drives: &[8 * GIB],
+        before: 1000,
+        ask: |_, stream| (anywhere(8 * GIB, stream), false),
+        aim: "",
+    },
+    Load {
+        name: "mirror of two, write",
+        kind: mirror,
+        drives: &[8 * GIB; 2],
+        before: 1000,
+        ask: |_, stream| (anywhere(7 * GIB, stream), false),
+        aim: "100 above nothing",
+    },
+    Load {
+        name: "mirror of two, read",
+        kind: mirror,
+        drives: &[8 * GIB; 2],
+        before: 1000,
+        ask: |_, stream| (anywhere(7 * GIB, stream), true),
+        aim: "",
+    },
+    Load {
+        name: "write-back, dirty overwrite",
+        kind: write_back,
+        drives: &[4 * GIB, 8 * GIB],
+        before: 2_000_000,
+        ask: |_, stream| (anywhere(GIB / 4, stream), false),
+        aim: "300",
+    },
+    Load {
+        name: "write-back, new line",
+        kind: write_back,
+        drives: &[64 * GIB, 8 * GIB],
+        before: 1000,
+        ask: |index, _| (next_unit(index), false),
+        aim: "400",
+    },
+    Load {
+        name: "write-back, read hit",
+        kind: write_back,
+        drives: &[8 * GIB, 8 * GIB],
+        before: 200_000,
+        ask: |index, stream| match index < 200_000 {
+            true => (index % (GIB / 4 / UNIT) * UNIT, false),
+            false => (anywhere(GIB / 4, stream), true),
+        },
+        aim: "200",
+    },
+    Load {
+        name: "write-back, uniform, destaging",
+        kind: write_back,
+        drives: &[GIB, 32 * GIB, 32 * GIB, 32 * GIB],
+        before: 1_000_000,
+        ask: |_, stream| (anywhere(96 * GIB, stream), false),
+        aim: "1000",
+    },
+];
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|arg| !arg.starts_with('-'));
+    let filter = arguments.next().unwrap_or_default();
+    println!("{:<44} {:>12}   aim", "4 KiB", "ns per I/O");
+    for load in LOADS {
+        for depth in [1, 16] {
+            let name = format!("{} QD{depth}", load.name);
+            if name.contains(&filter) {
+                // The quickest of three, being the least disturbed by what else the machine does.
+                let taken = (0..3).map(|_| timed(load, depth));
+                let taken = taken.fold(f64::INFINITY, f64::min);
+                println!(
+                    "{name:<44} {:>12.0}   {}",
+                    taken / COMMANDS as f64 * 1e9,
+                    load.aim
+                );
+            }
+        }
+    }
+}
+
+fn drive(load: &Load) -> Drive {
+    let ram = |bytes| {
+        DriveConfig::Ram(RamConfig {
+            bytes,
+            per_command: Span::ZERO,
+            picoseconds_per_byte: 0,
+        })
+    };
+    let members = load
+        .drives
+        .iter()
+        .enumerate()
+        .map(|(index, &bytes)| Member {
+            name: index.to_string(),
+            drive: ram(bytes),
+        });
+    let children = load
+        .drives
+        .iter()
+        .enumerate()
+        .map(|(index, &bytes)| Target::Slice {
+            member: index as u16,
+            base: 0,
+            bytes,
+        });
+    let config = PoolConfig {
+        members: members.collect(),
+        tiers: vec![TierConfig {
+            name: String::from("tier"),
+            kind: (load.kind)(),
+            children: children.collect(),
+        }],
+        volumes: vec![0],
+        label_bytes: 0,
+    };
+    assert_eq!(config.problems(), [""; 0]);
+    DriveConfig::Pool(Box::new(config)).build(Precondition::Fresh, 1)
+}
+
+/// CPU-seconds of the timed commands.
+fn timed(load: &Load, depth: u32) -> f64 {
+    let mut drive = drive(load);
+    let mut stream = Stream::new(1, "bench");
+    let mut done = Vec::new();
+    let now = commands(
+        load,
+        &mut drive,
+        depth,
+        0..load.before,
+        Time::ZERO,
+        &mut stream,
+        &mut done,
+    );
+    let until = load.before + COMMANDS;
+    let start = thread_cpu_ns();
+    commands(
+        load,
+        &mut drive,
+        depth,
+        load.before..until,
+        now,
+        &mut stream,
+        &mut done,
+    );
+    (thread_cpu_ns() - start) as f64 * 1e-9
+}
+
+/// Keeps so many of these outstanding; when the last has completed.
+fn commands(
+    load: &Load,
+    drive: &mut Drive,
+    depth: u32,
+    mut range: std::ops::Range<u64>,
+    mut now: Time,
+    stream: &mut Stream,
+    done: &mut Vec<Completion>,
+) -> Time {
+    let mut free: Vec<u32> = (0..depth).collect();
+    loop {
+        while let Some(&id) = free.last()
+            && let Some(index) = range.next()
+        {
+            free.pop();
+            let (offset, read) = (load.ask)(index, stream);
+            let command = match read {
+                true => Command::read(id, offset, UNIT as u32),
+                false => Command::write(id, offset, UNIT as u32),
+            };
+            drive.submit(now, command);
+        }
+        if free.len() == depth as usize {
+            return now;
+        }
+        now = drive.next_event();
+        now = drive.advance(now, now, done);
+        free.extend(done.drain(..).map(|it| it.id));
+    }
+}
+
+/// CPU time of this thread; where Linux does not tell, the wall clock's.
+fn thread_cpu_ns() -> u64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let cpu = told.and_then(|text| text.split_whitespace().next()?.parse().ok());
+    cpu.unwrap_or_else(|| {
+        let since = std::time::SystemTime::UNIX_EPOCH.elapsed();
+        since.map_or(0, |since| since.as_nanos() as u64)
+    })
+}

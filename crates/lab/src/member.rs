@@ -1,0 +1,72 @@
+//! What one member of a pool did in a run. Left out: its latencies, which are in the pool's anatomy.
+
+use model::{Gauge, Span};
+
+/// What a member of a pool did in the counted part of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Member {
+    /// Bytes that it was asked to read.
+    pub bytes_read: f64,
+    /// Bytes that it was asked to write.
+    pub bytes_written: f64,
+    /// Share of the time that its busiest part was busy, 0 to 1: controller, link or medium (of which dies count each).
+    pub busy: f64,
+    /// Bytes programmed into its medium for each that it was asked to write; `None` if that was none, or it does not say.
+    pub write_amplification: Option<f64>,
+    /// Mean power in watts.
+    pub watts: Option<f64>,
+    /// Percent of its rated endurance that is used at the end.
+    pub percentage_used: Option<f64>,
+}
+
+impl Member {
+    /// From what it reported over so long.
+    pub(crate) fn of(gauges: &[(Gauge, f64)], counted: Span) -> Member {
+        let known = |wanted: Gauge| {
+            let found = gauges.iter().find(|(gauge, _)| *gauge == wanted);
+            found.map(|&(_, value)| value)
+        };
+        let seconds = counted.seconds().max(1e-12);
+        let busy = [
+            Gauge::ControllerBusySeconds,
+            Gauge::LinkBusySeconds,
+            Gauge::MediumBusySeconds,
+        ];
+        let busy = busy.into_iter().filter_map(known).fold(0.0, f64::max);
+        let bytes_written = known(Gauge::BackBytesWritten).unwrap_or(0.0);
+        Member {
+            bytes_read: known(Gauge::BackBytesRead).unwrap_or(0.0),
+            bytes_written,
+            busy: (busy / seconds).min(1.0),
+            write_amplification: known(Gauge::CausedBytesWritten)
+                .filter(|_| bytes_written > 0.0)
+                .map(|caused| caused / bytes_written),
+            watts: known(Gauge::EnergyJoules).map(|joules| joules / seconds),
+            percentage_used: known(Gauge::PercentageUsed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_part_counts_and_nothing_is_busier_than_always() {
+        let gauges = [
+            (Gauge::BackBytesWritten, 4096.0),
+            (Gauge::CausedBytesWritten, 12_288.0),
+            (Gauge::EnergyJoules, 14.0),
+            (Gauge::LinkBusySeconds, 0.5),
+            (Gauge::MediumBusySeconds, 1.5),
+        ];
+        let two = Member::of(&gauges, Span::from_ms(2000));
+        assert_eq!(two.busy, 0.75);
+        assert_eq!(two.write_amplification, Some(3.0));
+        assert_eq!(two.watts, Some(7.0));
+        assert_eq!(two.percentage_used, None);
+        assert_eq!(Member::of(&gauges, Span::from_ms(1000)).busy, 1.0);
+        let reads = Member::of(&gauges[1..], Span::from_ms(1000));
+        assert_eq!(reads.write_amplification, None);
+    }
+}

@@ -1,0 +1,76 @@
+//! What tiers make of drives, in a host as users have them: a mirror writes as one drive and reads as two; and what they
+//! say of themselves over time.
+
+use lab::{Lab, Machine, Outcome, Scenario};
+use model::media::Precondition;
+use model::{Gauge, Span};
+use workload::job::{Job, Mix};
+
+/// Four threads at depth 8, each on a core of its own: one core is not enough for two drives.
+fn random(drive: &str, mix: Mix) -> Outcome {
+    over_time(drive, mix, 100_000, Span::ZERO)
+}
+
+fn over_time(drive: &str, mix: Mix, ios: u64, every: Span) -> Outcome {
+    let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
+    let host = catalogue::host("xeon-2017").expect("built in");
+    let job = Job {
+        mix,
+        random: true,
+        iodepth: 8,
+        numjobs: 4,
+        number_ios: Some(ios),
+        ..Job::default()
+    };
+    let machine = Machine::new(&sheet, &host);
+    let mut scenario = Scenario::jobs(machine, Precondition::Steady, vec![job], 1);
+    scenario.series_every = every;
+    Lab::new().run(&scenario).expect("it fits")
+}
+
+fn iops(outcome: &Outcome) -> f64 {
+    let threads = outcome.threads.iter();
+    let ios: u64 = threads.map(|it| it.read.ios + it.write.ios).sum();
+    ios as f64 / outcome.counted.seconds()
+}
+
+#[test]
+fn a_mirror_writes_as_one_of_its_drives_and_reads_as_both() {
+    let gain = |mix| {
+        let two = iops(&random("mirror(2*p4801x-100)", mix));
+        two / iops(&random("p4801x-100", mix))
+    };
+    let writes = gain(Mix::Write);
+    assert!((0.97..=1.005).contains(&writes), "{writes}");
+    let reads = gain(Mix::Read);
+    assert!((1.9..=2.0).contains(&reads), "{reads}");
+}
+
+#[test]
+fn looking_at_gauges_over_time_changes_nothing_and_adds_up() {
+    let drive = "write-back-cache(cache=p4801x-100, capacity=2*p4801x-100; destage_from=0 %)";
+    let every = Span::from_us(700);
+    let (plain, looked) = (
+        over_time(drive, Mix::Write, 20_000, Span::ZERO),
+        over_time(drive, Mix::Write, 20_000, every),
+    );
+    assert_eq!(plain.gauges, looked.gauges);
+    assert_eq!(plain.members, looked.members);
+    assert_eq!(plain.end, looked.end);
+    assert!(plain.over_time.gauges.is_empty());
+    let intervals = looked.end.ns().div_ceil(every.ns()) as usize;
+    for (gauge, values) in &looked.over_time.gauges {
+        assert_eq!(values.len(), intervals, "{gauge:?}");
+        let all = looked.gauge(*gauge).expect("it is a gauge of the run");
+        let told = match gauge.cumulative() {
+            true => values.iter().sum(),
+            false => values[values.len() - 1],
+        };
+        assert!(
+            (told - all).abs() <= 1e-9 * all.abs(),
+            "{gauge:?}: {told} {all}"
+        );
+    }
+    let destaged = looked.over_time.of(Gauge::DestagedBytes).expect("a cache");
+    assert!(destaged.iter().filter(|bytes| **bytes > 0.0).count() > 2);
+}

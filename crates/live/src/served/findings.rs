@@ -1,0 +1,85 @@
+//! What was found on a pool's members before it is served, in words.
+
+use model::media::DriveConfig;
+use model::tier::offline::{Damage, Found, Recovered};
+use model::tier::{PoolConfig, Target};
+
+/// The name of what a tier stands on.
+fn child(config: &PoolConfig<DriveConfig>, tier: usize, child: u16) -> String {
+    match config.tiers[tier].children.get(usize::from(child)) {
+        Some(&Target::Slice { member, .. }) => config.members[usize::from(member)].name.clone(),
+        Some(&Target::Tier(tier)) => config.tiers[usize::from(tier)].name.clone(),
+        None => format!("child {child}"),
+    }
+}
+
+fn regions(count: u32) -> String {
+    match count {
+        1 => String::from("1 region"),
+        count => format!("{count} regions"),
+    }
+}
+
+/// What was put right, a line each; none where all was in order.
+pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<String> {
+    let line = |&(tier, what): &(u16, Found)| {
+        let tier = usize::from(tier);
+        let name = &config.tiers[tier].name;
+        match what {
+            Found::Absent(leg) => {
+                let leg = child(config, tier, leg);
+                format!("{leg} is not there: {name} goes on without it")
+            }
+            Found::Stale(leg, Some(count)) => {
+                let leg = child(config, tier, leg);
+                format!("{leg} resynchronised: {}", regions(count))
+            }
+            Found::Stale(leg, None) => {
+                let leg = child(config, tier, leg);
+                format!("{leg} stays out of {name}: some of what it missed cannot be read any more")
+            }
+            Found::Unclean(count) => {
+                let one = if count == 1 { "was" } else { "were" };
+                format!(
+                    "{name} was not closed in order: {} {one} being written, its legs are alike again",
+                    regions(count)
+                )
+            }
+            Found::Replayed {
+                records, dropped, ..
+            } => {
+                let dropped = match dropped {
+                    0 => String::new(),
+                    _ => format!(", {dropped} after a gap are dropped: nobody relies on them"),
+                };
+                format!("{name}: {records} records of its ring are found again{dropped}")
+            }
+            Found::Lost(records) => format!(
+                "{name}: at least {records} records are missing that were durable, and what came after them: it is only read"
+            ),
+        }
+    };
+    found.found.iter().map(line).collect()
+}
+
+/// Why a tier is not to be had.
+pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damage) -> String {
+    let tier = config.tiers.iter().position(|it| it.name == name);
+    let named = |leg: u16| tier.map_or(format!("child {leg}"), |tier| child(config, tier, leg));
+    match damage {
+        Damage::Missing(leg) => {
+            let leg = named(leg);
+            format!("{name}: {leg} has what the others have not, and is not there")
+        }
+        Damage::Unlabelled => format!("{name}: none of its legs has a label that can be read"),
+        Damage::Foreign(leg) => format!("{name}: {} belongs to another pool", named(leg)),
+        Damage::Misplaced(leg) => format!("{name}: {} has another place in it", named(leg)),
+        Damage::Apart(one, two) => format!(
+            "{name}: {} and {} went on without each other, and each has what the other has not",
+            named(one),
+            named(two)
+        ),
+        Damage::Unwritable(leg) => format!("{name}: {} cannot be written", named(leg)),
+        other => format!("{name}: {other}"),
+    }
+}

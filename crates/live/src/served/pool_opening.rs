@@ -1,0 +1,398 @@
+//! A pool that was asked for becomes one that is served: a store for each member, and the tiers as they are found on them.
+//!
+//! In a folder stand `NAME.img` and `NAME.img.state` for each member, and `pool.state`, which is written last when the pool is
+//! made. A folder of a pool that is made otherwise, a store of another pool or place, and legs that contradict each other are
+//! refused, and nothing is changed then. Recovery runs here, before anybody is let in. Left out: a member whose store is gone
+//! is not replaced by a new one.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::BuildHasher;
+use std::path::{Path, PathBuf};
+
+use model::data::{Unreadable, Unwritable};
+use model::management::{Lifetime, ManagedDrive};
+use model::media::{DriveConfig, Medium, Seeds};
+use model::tier::offline::{self, Damage, Images, Recovered};
+use model::tier::{Kind, PoolConfig, Target};
+use text::problem::Problems;
+
+use super::Served;
+use super::data::Data;
+use super::disk::Disk;
+use super::findings;
+use super::machine::Machine;
+use super::opening::{Opened, cannot, in_memory, open_file, refused};
+use super::pooled::{Disks, MemberStore, Pooled};
+use crate::setup::{Setup, StoreChoice};
+use crate::store::{PoolState, State, pool_state_path, state_path};
+
+/// The number of a pool in memory.
+const IN_MEMORY: u128 = 1;
+
+/// A pool's folder as it was found, or as it will be.
+struct Folder {
+    state: PoolState,
+    /// Where it is; none in memory.
+    path: Option<PathBuf>,
+    is_new: bool,
+}
+
+impl Setup {
+    /// The pool, if its tiers can be found again on its members: then these have the data.
+    pub(super) fn kept_by_member(&self) -> Option<PoolConfig<DriveConfig>> {
+        self.sheet.pool_config().filter(|it| it.recovers()).cloned()
+    }
+
+    /// The names of the members that may fail alone; none if data are not kept by member.
+    pub fn members(&self) -> Vec<String> {
+        let config = self.sheet.pool_config().filter(|it| it.recovers());
+        let members = config.iter().flat_map(|it| &it.members);
+        members.map(|it| it.name.clone()).collect()
+    }
+
+    /// The size of an existing store of this pool.
+    pub(super) fn remembered_of_pool(&self, path: &Path) -> Option<u64> {
+        let text = fs::read_to_string(pool_state_path(path)).ok()?;
+        let state = PoolState::parse(&text).ok()?;
+        (state.bytes <= self.sheet.capacity).then_some(state.bytes)
+    }
+
+    pub(super) fn open_pool(self, config: PoolConfig<DriveConfig>) -> Result<Served, Problems> {
+        if let Some(format) = self.lba_format.filter(|&format| format != 0) {
+            let formats = &self.sheet.management.lba_formats;
+            return Err(Problems::whole(
+                "--lba-format",
+                format!(
+                    "{}: data by member are kept in {} only, not in {}",
+                    self.sheet.id, formats[0], formats[format]
+                ),
+            ));
+        }
+        let bytes = self.bytes()?;
+        let folder = self.folder(&config, bytes)?;
+        let mut made = Vec::new();
+        let opened = self.open_members(&config, &folder, &mut made);
+        let served = opened.and_then(|opened| self.assemble(config, &folder, opened));
+        match served {
+            Ok(served) => Setup::remembering(served, made),
+            Err(problems) => {
+                for path in made {
+                    // It was made just now, and is of no use alone.
+                    let _ = fs::remove_file(path);
+                }
+                Err(problems)
+            }
+        }
+    }
+
+    /// What the folder says, if it is there: it must be this pool's.
+    fn folder(&self, config: &PoolConfig<DriveConfig>, bytes: u64) -> Result<Folder, Problems> {
+        let topology = topology(config);
+        let StoreChoice::File(path) = &self.store else {
+            let state = self.new_state(config, IN_MEMORY, bytes, topology);
+            return Ok(Folder {
+                state,
+                path: None,
+                is_new: true,
+            });
+        };
+        let file = pool_state_path(path);
+        let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        if !path.exists() || (path.is_dir() && is_empty()) {
+            let uuid = [0_u64, 1].map(|half| RandomState::new().hash_one(half));
+            let uuid = u128::from(uuid[0]) << 64 | u128::from(uuid[1]);
+            return Ok(Folder {
+                state: self.new_state(config, uuid, bytes, topology),
+                path: Some(path.clone()),
+                is_new: true,
+            });
+        }
+        if !path.is_dir() {
+            return Err(refused(
+                path,
+                "it is a file, and this pool keeps its data by member".into(),
+                "name a folder, or one that does not exist yet",
+            ));
+        }
+        if !file.exists() {
+            return Err(refused(
+                path,
+                String::from("there is no pool.state in it"),
+                "name an empty folder, or one that does not exist yet, and a new store is made",
+            ));
+        }
+        let text = fs::read_to_string(&file).map_err(|error| cannot(&file, "read", &error))?;
+        let copy = "bring back an undamaged copy, or name another --store";
+        let state = PoolState::parse(&text).map_err(|what| refused(&file, what, copy))?;
+        self.is_ours(&file, config, &state, &topology, bytes)?;
+        Ok(Folder {
+            state,
+            path: Some(path.clone()),
+            is_new: false,
+        })
+    }
+
+    fn new_state(
+        &self,
+        config: &PoolConfig<DriveConfig>,
+        uuid: u128,
+        bytes: u64,
+        topology: Vec<String>,
+    ) -> PoolState {
+        let sheets = self.sheet.named_members();
+        let first = u64::from(crc32c::crc32c(&uuid.to_le_bytes()));
+        let each = (first..).zip(config.members.iter().zip(&sheets));
+        let members = each.map(|(number, (member, (_, sheet)))| {
+            let serial = sheet.nvme.serial(number & 0xffff_ffff);
+            (serial, member.name.clone())
+        });
+        PoolState {
+            uuid,
+            serial: self.serial.clone(),
+            bytes,
+            topology,
+            members: members.collect(),
+        }
+    }
+
+    /// Whether a folder is that of this pool.
+    fn is_ours(
+        &self,
+        file: &Path,
+        config: &PoolConfig<DriveConfig>,
+        state: &PoolState,
+        topology: &[String],
+        bytes: u64,
+    ) -> Result<(), Problems> {
+        let names = |all: &mut dyn Iterator<Item = &str>| all.collect::<Vec<_>>().join(", ");
+        let were = names(&mut state.members.iter().map(|(_, name)| &**name));
+        let are = names(&mut config.members.iter().map(|it| &*it.name));
+        let mut what = None;
+        if were != are {
+            what = Some(format!("it is of a pool of {were}, not of {are}"));
+        } else if state.topology != topology {
+            let longest = state.topology.len().max(topology.len());
+            let line = |all: &[String], at: usize| all.get(at).cloned().unwrap_or_default();
+            let differs = (0..longest).find(|&at| line(&state.topology, at) != line(topology, at));
+            let at = differs.unwrap_or(0);
+            what = Some(format!(
+                "it is of a pool made otherwise: `{}`, not `{}`",
+                line(&state.topology, at),
+                line(topology, at)
+            ));
+        } else if state.bytes != bytes {
+            what = Some(format!("it serves {} bytes, not {bytes}", state.bytes));
+        }
+        match what {
+            None => Ok(()),
+            Some(what) => Err(refused(
+                file,
+                what,
+                "serve that pool with that --size, or name another --store",
+            )),
+        }
+    }
+
+    /// The store of each member; none where neither file is there of an existing pool. `made`: files that were made.
+    fn open_members(
+        &self,
+        config: &PoolConfig<DriveConfig>,
+        folder: &Folder,
+        made: &mut Vec<PathBuf>,
+    ) -> Result<Vec<Option<Opened>>, Problems> {
+        let sheets = self.sheet.named_members();
+        let mut opened = Vec::new();
+        let mut problems = Problems::default();
+        for ((member, (_, sheet)), (serial, name)) in config
+            .members
+            .iter()
+            .zip(&sheets)
+            .zip(&folder.state.members)
+        {
+            let fresh = State {
+                drive: sheet.id.clone(),
+                serial: serial.clone(),
+                bytes: member.drive.capacity_bytes(),
+                lifetime: Lifetime::of_new(&member.drive),
+                ..State::default()
+            };
+            let Some(path) = &folder.path else {
+                opened.push(Some(in_memory(fresh)?));
+                continue;
+            };
+            if folder.is_new && !path.exists() {
+                fs::create_dir(path).map_err(|error| cannot(path, "created", &error))?;
+            }
+            let image = path.join(format!("{}.img", name.replace('/', "_")));
+            let gone = !image.exists() && !state_path(&image).exists();
+            if gone && !folder.is_new {
+                opened.push(None);
+                continue;
+            }
+            match open_file(&image, fresh, &sheet.management) {
+                Ok(one) => {
+                    if one.state.serial != *serial {
+                        let what = format!(
+                            "it is the drive {}, of another pool or another place; {name} is {serial}",
+                            one.state.serial
+                        );
+                        problems
+                            .0
+                            .extend(refused(&image, what, "bring back the store of this member").0);
+                    }
+                    made.extend(one.made.iter().cloned());
+                    opened.push(Some(one));
+                }
+                Err(all) => problems.0.extend(all.0),
+            }
+        }
+        problems.or(opened)
+    }
+
+    /// The pool of these stores: made new on them, or found again.
+    fn assemble(
+        mut self,
+        config: PoolConfig<DriveConfig>,
+        folder: &Folder,
+        opened: Vec<Option<Opened>>,
+    ) -> Result<Served, Problems> {
+        let sheets = self.sheet.named_members();
+        let (mut disks, mut stores, mut drives) = (Vec::new(), Vec::new(), Vec::new());
+        let mut said = self.precondition;
+        for (index, ((member, (_, sheet)), one)) in
+            config.members.iter().zip(&sheets).zip(opened).enumerate()
+        {
+            let absent = one.is_none();
+            let one = match one {
+                Some(one) => one,
+                None => in_memory(State {
+                    drive: sheet.id.clone(),
+                    bytes: member.drive.capacity_bytes(),
+                    ..State::default()
+                })?,
+            };
+            let mut state = one.state;
+            let precondition = state.begin(self.precondition, state.bytes);
+            said.get_or_insert(precondition);
+            let drive = ManagedDrive::new(
+                &member.drive,
+                &sheet.management,
+                precondition,
+                Seeds::from(self.seed).of_member(index).run,
+                state.lifetime.clone(),
+            );
+            drives.push(drive.map_err(|why| Problems::whole(&member.name, why.to_string()))?);
+            let mut data = Data::new(one.store, one.file, state.bytes, None);
+            for &(start, end) in &state.unreadable {
+                data.spoil(start, end - start);
+            }
+            disks.push(Disk::new(data));
+            stores.push(MemberStore {
+                name: member.name.clone(),
+                state,
+                file: one.state_file.filter(|_| !absent),
+                absent,
+            });
+        }
+        let found = self.found(&config, folder, &mut disks, &stores)?;
+        let lines = findings::lines(&config, &found);
+        let serial = folder.state.serial.clone();
+        self.precondition = said;
+        let uuid = folder.state.uuid;
+        let pool = Pooled::new((config, uuid), drives, disks, stores, found);
+        let machine = Machine::Pool(Box::new(pool));
+        let mut served = Served::new(self, machine, folder.state.bytes, serial);
+        served.findings = lines;
+        Ok(served)
+    }
+
+    /// The tiers as they are on their members: made new there, or found again and made whole.
+    fn found(
+        &self,
+        config: &PoolConfig<DriveConfig>,
+        folder: &Folder,
+        disks: &mut [Disk],
+        stores: &[MemberStore],
+    ) -> Result<Recovered, Problems> {
+        let absent: Vec<bool> = stores.iter().map(|it| it.absent).collect();
+        let uuid = folder.state.uuid;
+        let damaged = |(tier, damage): (String, Damage)| {
+            let origin = match &folder.path {
+                Some(path) => path.display().to_string(),
+                None => self.name.clone(),
+            };
+            Problems::whole(origin, findings::damage(config, &tier, damage))
+        };
+        let mut images = Disks {
+            disks,
+            absent: &absent,
+        };
+        if folder.is_new {
+            offline::format(config, uuid, &mut images).map_err(damaged)?;
+        } else {
+            // What is refused changes nothing, also where one tier would be found and another not.
+            offline::recover(config, uuid, &mut Trial(&mut images)).map_err(damaged)?;
+        }
+        let found = offline::recover(config, uuid, &mut images).map_err(damaged)?;
+        if let (true, Some(path)) = (folder.is_new, &folder.path) {
+            let file = pool_state_path(path);
+            let saved = folder.state.save(&file);
+            saved.map_err(|error| cannot(&file, "written", &error))?;
+        }
+        Ok(found)
+    }
+}
+
+/// Lets a recovery read, and forgets what it would write: whether it is refused does not depend on that.
+struct Trial<'a, 'b>(&'a mut Disks<'b>);
+
+impl Images for Trial<'_, '_> {
+    fn present(&self, member: u16) -> bool {
+        self.0.present(member)
+    }
+    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        self.0.read(member, at, into)
+    }
+    fn write(&mut self, _: u16, _: u64, _: &[u8]) -> Result<(), Unwritable> {
+        Ok(())
+    }
+    fn sync(&mut self, _: u16) -> Result<(), Unwritable> {
+        Ok(())
+    }
+}
+
+/// What decides where the data of a pool are, a line for each tier.
+fn topology(config: &PoolConfig<DriveConfig>) -> Vec<String> {
+    let target = |target: &Target| match *target {
+        Target::Slice {
+            member,
+            base,
+            bytes,
+        } => {
+            let name = &config.members[usize::from(member)].name;
+            format!("{name} {base}+{bytes}")
+        }
+        Target::Tier(tier) => config.tiers[usize::from(tier)].name.clone(),
+    };
+    let mut lines = vec![format!("labels of {} bytes", config.label_bytes)];
+    for tier in &config.tiers {
+        let kind = match &tier.kind {
+            Kind::Mirror(mirror) => format!("mirror of regions of {} bytes", mirror.region),
+            Kind::Stripe(stripe) => format!("stripe of chunks of {} bytes", stripe.chunk),
+            kind => String::from(kind.word()),
+        };
+        let over: Vec<String> = tier.children.iter().map(target).collect();
+        lines.push(format!(
+            "{} is a {kind} over {}",
+            tier.name,
+            over.join(", ")
+        ));
+    }
+    let volumes = config.volumes.iter();
+    let volumes: Vec<&str> = volumes
+        .map(|&tier| &*config.tiers[usize::from(tier)].name)
+        .collect();
+    lines.push(format!("served is {}", volumes.join(", ")));
+    lines
+}

@@ -1,0 +1,447 @@
+//! A pool whose data live with its members: each is a drive with a store of its own, and can fail by itself.
+//!
+//! Data go to the members when the pool's tiers say so: a write's are taken when it is submitted, a read's wait in a buffer
+//! for the reply. Left out: what an administrator changes of a whole drive (FORMAT, sanitize, formats of blocks).
+
+use std::io;
+
+use model::data::{Buffers, Bytes, Contents, Kept, Trouble, Unreadable, Unwritable};
+use model::management::{Health, Lifetime, ManagedDrive, Refusal};
+use model::media::DriveConfig;
+use model::tier::offline::{self, Images, Recovered};
+use model::tier::{Pool, PoolConfig};
+use model::{Command, Completion, Device, Gauges, Op, Payload, Span, Time};
+
+use super::disk::Disk;
+use super::findings;
+use crate::store::{State, save};
+
+/// A drive that lost its power alone answers again after so long: CAP.TO of NVMe drives is some seconds at most, most are
+/// ready sooner (assumed, 0.2 to 5 s; a hard disk takes 10 to 30 s).
+const READY: Span = Span::from_ms(1000);
+/// Acknowledged writes of a member that are kept apart before its drive is asked which of them are on the medium.
+const CROWD: usize = 2048;
+
+/// A member of the pool.
+pub(super) type Member = Kept<ManagedDrive, Disk>;
+
+/// What a member remembers besides what its drive does.
+#[derive(Debug)]
+pub(super) struct MemberStore {
+    /// What the pool calls it.
+    pub(super) name: String,
+    /// Its state as it was read; what changes is filled in when it is saved.
+    pub(super) state: State,
+    /// Where it is saved, if it is.
+    pub(super) file: Option<std::path::PathBuf>,
+    /// It has not been found.
+    pub(super) absent: bool,
+}
+
+/// A pool with data by member.
+#[derive(Debug)]
+pub(super) struct Pooled {
+    config: PoolConfig<DriveConfig>,
+    uuid: u128,
+    pool: Pool<Member, Bytes>,
+    bytes: Bytes,
+    stores: Vec<MemberStore>,
+    /// Members that lost their power, and when they answer again.
+    returning: Vec<(Time, u16)>,
+    /// By member: how many writes may be kept apart.
+    crowds: Vec<usize>,
+    flushes: bool,
+    /// The range of the reply that is being handed over, and its data.
+    current: Option<(u64, u32, Payload)>,
+    commands: [u64; 2],
+    failure: Option<String>,
+}
+
+/// The stores of a pool that does not run.
+pub(super) struct Disks<'a> {
+    pub(super) disks: &'a mut [Disk],
+    pub(super) absent: &'a [bool],
+}
+
+impl Images for Disks<'_> {
+    fn present(&self, member: u16) -> bool {
+        !self.absent[usize::from(member)]
+    }
+    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        self.disks[usize::from(member)].read(at, into)
+    }
+    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        self.disks[usize::from(member)].write(at, data)
+    }
+    fn sync(&mut self, member: u16) -> Result<(), Unwritable> {
+        self.disks[usize::from(member)].sync()
+    }
+}
+
+/// The same of one that has just lost its power: dead members are not there.
+struct Stopped<'a>(&'a mut Pool<Member, Bytes>);
+
+impl Images for Stopped<'_> {
+    fn present(&self, member: u16) -> bool {
+        !self.0.members()[usize::from(member)].is_dead()
+    }
+    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        let member = &self.0.members()[usize::from(member)];
+        member.contents().read(at, into)
+    }
+    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        self.0
+            .with_member(member, |it| it.contents_mut().write(at, data))
+    }
+    fn sync(&mut self, member: u16) -> Result<(), Unwritable> {
+        self.0.with_member(member, |it| it.contents_mut().sync())
+    }
+}
+
+impl Pooled {
+    /// A pool of these drives and stores, with tiers as they were found on them.
+    pub(super) fn new(
+        (config, uuid): (PoolConfig<DriveConfig>, u128),
+        drives: Vec<ManagedDrive>,
+        disks: Vec<Disk>,
+        stores: Vec<MemberStore>,
+        tiers: Recovered,
+    ) -> Pooled {
+        use model::media::Medium;
+        let bytes = Bytes::default();
+        let volatile = config
+            .members
+            .iter()
+            .map(|it| it.drive.volatile_write_cache());
+        let members = drives.into_iter().zip(disks).zip(volatile);
+        let mut members: Vec<Member> = members
+            .map(|((drive, disk), volatile)| Kept::new(drive, disk, bytes.clone(), volatile))
+            .collect();
+        for (member, store) in members.iter_mut().zip(&stores) {
+            if store.absent {
+                member.befall(Time::ZERO, Trouble::Dies);
+            }
+        }
+        let tiers = tiers.tiers(&config);
+        let pool = Pool::resume(&config, members, tiers, bytes.clone());
+        Pooled {
+            flushes: config.needs_flushes(),
+            crowds: vec![CROWD; stores.len()],
+            config,
+            uuid,
+            pool,
+            bytes,
+            stores,
+            returning: Vec::new(),
+            current: None,
+            commands: [0; 2],
+            failure: None,
+        }
+    }
+
+    /// The names of its members.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.stores.iter().map(|it| &*it.name)
+    }
+
+    /// Whether what it acknowledges is durable only after a flush.
+    pub(super) fn needs_flushes(&self) -> bool {
+        self.flushes
+    }
+
+    /// Where the data of a command are: taken from its client if it writes. Nothing if the client cannot give them.
+    pub(super) fn payload(
+        &mut self,
+        op: Op,
+        bytes: u32,
+        fill: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Option<Payload> {
+        if !op.transfers() {
+            return Some(Payload::default());
+        }
+        let payload = self.bytes.take(bytes);
+        if op == Op::Write && !self.bytes.with_mut(payload, bytes, fill) {
+            self.bytes.give_back(payload);
+            return None;
+        }
+        Some(payload)
+    }
+
+    /// The data of this range are those that are read and written until [`Pooled::take_back`].
+    #[inline]
+    pub(super) fn hand_over(&mut self, offset: u64, bytes: u32, payload: Payload) {
+        self.current = Some((offset, bytes, payload));
+    }
+
+    /// Nobody needs these data any more.
+    #[inline]
+    pub(super) fn take_back(&mut self, payload: Payload) {
+        self.current = None;
+        self.bytes.give_back(payload);
+    }
+
+    /// Where a range is in the data that are being handed over.
+    fn part(&self, offset: u64, bytes: usize) -> Option<Payload> {
+        let (first, length, payload) = self.current?;
+        let skip = offset.checked_sub(first)?;
+        (skip + bytes as u64 <= u64::from(length)).then(|| payload.skip(skip as u32))
+    }
+
+    /// Copies what a read has brought; whether it is among what is being handed over.
+    #[inline]
+    pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> bool {
+        let part = self.part(offset, into.len());
+        part.inspect(|&part| self.bytes.get(part, into)).is_some()
+    }
+
+    /// Whether these are data of the write that is being handed over: the members have them.
+    #[inline]
+    pub(super) fn has_written(&self, offset: u64, bytes: usize) -> bool {
+        self.part(offset, bytes).is_some()
+    }
+
+    pub(super) fn submit(&mut self, now: Time, command: Command) {
+        match command.op {
+            Op::Read => self.commands[0] += 1,
+            Op::Write => self.commands[1] += 1,
+            _ => {}
+        }
+        self.pool.submit(now, command);
+        if self.flushes {
+            self.thin_out();
+        }
+    }
+
+    /// Of members that keep much apart, what their drives have on the medium by now goes to the store.
+    fn thin_out(&mut self) {
+        for member in 0..self.stores.len() {
+            let kept = self.pool.members()[member].unflushed();
+            if kept > self.crowds[member] {
+                self.pool.with_member(member as u16, Member::settle);
+                let left = self.pool.members()[member].unflushed();
+                self.crowds[member] = CROWD.max(2 * left);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn next_event(&self) -> Time {
+        let returning = self.returning.iter().map(|(at, _)| *at);
+        let first = returning.min().unwrap_or(Time::NEVER);
+        self.pool.next_event().min(first)
+    }
+
+    pub(super) fn advance(&mut self, now: Time, done: &mut Vec<Completion>) {
+        if self.pool.next_event() == now {
+            self.pool.advance(now, now, done);
+        }
+        if let Some(index) = self.returning.iter().position(|(at, _)| *at == now) {
+            let (_, member) = self.returning.swap_remove(index);
+            self.pool.befall(now, member, Trouble::Returns);
+        }
+    }
+
+    pub(super) fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        self.pool.inspect(now, gauges);
+    }
+
+    /// Does the same with the drive of each member.
+    pub(super) fn each_drive<R>(
+        &mut self,
+        mut what: impl FnMut(&mut ManagedDrive) -> R,
+    ) -> impl Iterator<Item = R> {
+        let members = 0..self.stores.len() as u16;
+        let done = members.map(|member| self.pool.with_member(member, |it| what(it.drive_mut())));
+        done.collect::<Vec<R>>().into_iter()
+    }
+
+    /// The same with that of one member.
+    pub(super) fn with_drive<R>(
+        &mut self,
+        member: u16,
+        what: impl FnOnce(&mut ManagedDrive) -> R,
+    ) -> R {
+        self.pool.with_member(member, |it| what(it.drive_mut()))
+    }
+
+    /// The same with the store of one member.
+    pub(super) fn with_disk<R>(&mut self, member: u16, what: impl FnOnce(&mut Disk) -> R) -> R {
+        self.pool.with_member(member, |it| what(it.contents_mut()))
+    }
+
+    /// Bytes that a member can address.
+    pub(super) fn bytes_of(&self, member: u16) -> u64 {
+        self.pool.members()[usize::from(member)].capacity().bytes
+    }
+
+    /// Something befalls a member.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(super) fn befall(
+        &mut self,
+        now: Time,
+        member: u16,
+        trouble: Trouble,
+    ) -> Result<(), String> {
+        self.could_befall(member, trouble)?;
+        self.returning.retain(|(_, one)| *one != member);
+        self.pool.befall(now, member, trouble);
+        if trouble == Trouble::LosesPower {
+            self.returning.push((now + READY, member));
+        }
+        Ok(())
+    }
+
+    /// Whether that could befall it.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(super) fn could_befall(&self, member: u16, trouble: Trouble) -> Result<(), String> {
+        let store = &self.stores[usize::from(member)];
+        match (trouble, store.absent) {
+            (Trouble::Returns, true) => Err(format!(
+                "the store of {} was not there at the start",
+                store.name
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Power goes for all of it and comes back, and the tiers are found again on the members. Bytes that were acknowledged
+    /// and are lost, and what was found.
+    pub(super) fn power_cut(&mut self, now: Time) -> (Time, u64, Vec<String>) {
+        let mut lost = Vec::new();
+        let mut back = self.pool.power_cut(now, &mut lost);
+        // Those that were without power are back with the others.
+        for (_, member) in std::mem::take(&mut self.returning) {
+            back = back.max(now + READY);
+            self.pool.befall(back, member, Trouble::Returns);
+        }
+        let lines = match offline::recover(&self.config, self.uuid, &mut Stopped(&mut self.pool)) {
+            Ok(recovered) => {
+                let lines = findings::lines(&self.config, &recovered);
+                self.pool.restart(recovered.tiers(&self.config));
+                lines
+            }
+            Err((tier, damage)) => {
+                let why = findings::damage(&self.config, &tier, damage);
+                self.failure = Some(why.clone());
+                vec![why]
+            }
+        };
+        let lost = lost.iter().map(|range| range.bytes).sum();
+        (back, lost, lines)
+    }
+
+    /// Why it cannot be used any more, if it cannot.
+    pub(super) fn is_broken(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Something that the host could not do for a member's store.
+    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        (0..self.stores.len()).find_map(|member| {
+            let take = |it: &mut Member| it.contents_mut().take_failure();
+            let error = self.pool.with_member(member as u16, take)?;
+            let name = &self.stores[member].name;
+            Some(io::Error::new(error.kind(), format!("{name}: {error}")))
+        })
+    }
+
+    /// The worst of its members; what hosts did is counted since the start.
+    pub(super) fn health(&mut self, now: Time) -> Health {
+        let of_members: Vec<Health> = self.each_drive(|drive| drive.health(now)).collect();
+        let mut members = of_members.into_iter();
+        let mut worst = members.next().unwrap_or_else(|| Health {
+            warning: Default::default(),
+            celsius: 0.0,
+            available_spare: 100,
+            spare_threshold: 10,
+            watts: 0.0,
+            lifetime: Lifetime::default(),
+        });
+        for member in members {
+            let (all, one) = (&mut worst.warning, member.warning);
+            all.spare |= one.spare;
+            all.temperature |= one.temperature;
+            all.reliability |= one.reliability;
+            all.read_only |= one.read_only;
+            all.backup |= one.backup;
+            worst.celsius = worst.celsius.max(member.celsius);
+            worst.available_spare = worst.available_spare.min(member.available_spare);
+            worst.spare_threshold = worst.spare_threshold.max(member.spare_threshold);
+            worst.watts += member.watts;
+            let (all, one) = (&mut worst.lifetime, member.lifetime);
+            all.percentage_used = all.percentage_used.max(one.percentage_used);
+            all.busy = all.busy.max(one.busy);
+            all.power_on = all.power_on.max(one.power_on);
+            all.power_cycles = all.power_cycles.max(one.power_cycles);
+            all.unsafe_shutdowns = all.unsafe_shutdowns.max(one.unsafe_shutdowns);
+            all.warm = all.warm.max(one.warm);
+            all.hot = all.hot.max(one.hot);
+            all.media_errors += one.media_errors;
+            all.error_log_entries += one.error_log_entries;
+        }
+        worst.warning.reliability |= self.pool.members().iter().any(Kept::is_dead);
+        let life = &mut worst.lifetime;
+        [life.host_read_commands, life.host_write_commands] = self.commands;
+        (life.host_bytes_read, life.host_bytes_written) = self.pool.asked();
+        worst
+    }
+
+    /// Writes down what each member remembers, if there is a file for it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(super) fn save(&self, now: Time, clean: bool) -> io::Result<()> {
+        for (store, member) in self.stores.iter().zip(self.pool.members()) {
+            let Some(file) = &store.file else {
+                continue;
+            };
+            let state = State {
+                clean,
+                lifetime: member.drive().lifetime(now),
+                unreadable: member.contents().unreadable(),
+                ..store.state.clone()
+            };
+            let named = |error: io::Error| {
+                io::Error::new(error.kind(), format!("{}: {error}", file.display()))
+            };
+            save(file, &state).map_err(named)?;
+        }
+        Ok(())
+    }
+
+    /// Brings data to the host's disk.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        (0..self.stores.len() as u16)
+            .try_for_each(|member| self.with_disk(member, Disk::sync_to_host))
+    }
+
+    /// The limit of the first member's governor, if it has one.
+    pub(super) fn power_limit(&self) -> Option<f64> {
+        self.pool.members().first()?.drive().power_limit()
+    }
+
+    /// Sets the governor of each member.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub(super) fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        let mut done = self.each_drive(|drive| drive.set_power_limit(watts));
+        done.try_for_each(|it| it)
+    }
+
+    /// Sets the wear of each member.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub(super) fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        let mut done = self.each_drive(|drive| drive.set_percentage_used(percent));
+        done.try_for_each(|it| it)
+    }
+}

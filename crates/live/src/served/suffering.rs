@@ -1,0 +1,229 @@
+//! What befalls a served drive, or one member of a pool.
+//!
+//! A drive alone suffers in its data and in its replies; of a pool each member suffers by itself, and its tiers find out.
+
+use model::data::Trouble;
+use model::{Device, Gauge, Span, Time};
+
+use super::Served;
+use super::machine::Machine;
+use super::pooled::Pooled;
+use crate::faults::Fault;
+
+/// What to say to who asks a whole drive for what befalls a member.
+const OF_A_MEMBER: &str = "this befalls a member of a pool that keeps its data by member";
+
+impl Served {
+    /// Lets a fault happen to all of it, save those that concern connections.
+    ///
+    /// # Errors
+    /// Why the drive cannot have it.
+    pub fn suffer(&mut self, now: Time, fault: &Fault) -> Result<(), String> {
+        self.could_suffer(fault)?;
+        let now = self.reach(now);
+        match fault {
+            Fault::MediumError { lba, blocks } | Fault::Heal { lba, blocks } => {
+                let start = self.start_of(*lba)?;
+                let bytes = blocks.saturating_mul(u64::from(self.block()));
+                let bytes = bytes.min(self.bytes - start);
+                if let Machine::Drive(it) = &mut self.machine {
+                    match fault {
+                        Fault::Heal { .. } => it.data.heal(start, bytes),
+                        _ => it.data.spoil(start, bytes),
+                    }
+                }
+            }
+            Fault::Slow { by, lasting } => self.held.slow(*by, until(now, *lasting)),
+            Fault::Stuck { lasting } => self.held.stick(until(now, *lasting)),
+            Fault::Unstuck => self.held.release(now),
+            Fault::Wear(percent) => {
+                let set = self.machine.set_percentage_used(*percent);
+                set.map_err(|refusal| refusal.to_string())?;
+            }
+            Fault::Ambient(celsius) => self
+                .machine
+                .each_drive(|drive| drive.set_ambient_celsius(now, *celsius)),
+            Fault::Refresh => self.machine.each_drive(|drive| drive.begin_refresh(now)),
+            _ => return Err("not a fault of the drive alone".into()),
+        }
+        Ok(())
+    }
+
+    /// What is to be said of this fault on this drive, as a line, if it does not do all that one would expect.
+    pub fn remark(&self, fault: &Fault) -> &'static str {
+        match fault {
+            Fault::Ambient(_) if self.power_limit().is_none() => {
+                "this drive's model has no power governor: heat shows in its health and does not slow it\n"
+            }
+            _ => "",
+        }
+    }
+
+    /// Whether the drive can have this fault, which does not happen by that.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn could_suffer(&mut self, fault: &Fault) -> Result<(), String> {
+        match fault {
+            Fault::Dies
+            | Fault::Returns
+            | Fault::Lies
+            | Fault::FailsWrite
+            | Fault::LosesWrite
+            | Fault::Misdirects { .. }
+            | Fault::Rots { .. } => Err(self.name_a_member()),
+            Fault::MediumError { .. } | Fault::Heal { .. } if self.is_by_member() => {
+                Err(self.name_a_member())
+            }
+            Fault::MediumError { lba, .. } | Fault::Heal { lba, .. } => {
+                self.start_of(*lba).map(drop)
+            }
+            Fault::Wear(percent) => {
+                let before = self.gauge(Gauge::PercentageUsed);
+                let set = self.machine.set_percentage_used(*percent);
+                set.and_then(|()| self.machine.set_percentage_used(before))
+                    .map_err(|refusal| refusal.to_string())
+            }
+            Fault::Ambient(celsius) => is_air(*celsius),
+            _ => Ok(()),
+        }
+    }
+
+    fn name_a_member(&self) -> String {
+        match self.members()[..] {
+            [] => format!("{OF_A_MEMBER}, and {} is none", self.name()),
+            ref members => format!("{OF_A_MEMBER}: name one of {}", members.join(", ")),
+        }
+    }
+
+    /// The first byte of a logical block.
+    fn start_of(&self, lba: u64) -> Result<u64, String> {
+        start_of(lba, u64::from(self.block()), self.bytes)
+    }
+
+    /// What this fault is to a member.
+    ///
+    /// # Errors
+    /// Why no member of it can have it.
+    fn of_member(
+        &mut self,
+        now: Time,
+        member: u16,
+        fault: &Fault,
+    ) -> Result<(&mut Pooled, OfMember), String> {
+        let Machine::Pool(pool) = &mut self.machine else {
+            return Err(format!("{OF_A_MEMBER}, and {} is none", self.setup.name));
+        };
+        let block = u64::from(pool.with_drive(member, |it| it.capacity().block));
+        let bytes = pool.bytes_of(member);
+        let range = |lba: u64, blocks: u64| {
+            let at = start_of(lba, block, bytes)?;
+            Ok::<_, String>((at, blocks.saturating_mul(block).min(bytes - at)))
+        };
+        let trouble = match *fault {
+            Fault::Dies => Trouble::Dies,
+            Fault::Returns => Trouble::Returns,
+            Fault::Lies => Trouble::Lies,
+            Fault::FailsWrite => Trouble::FailsWrite,
+            Fault::LosesWrite => Trouble::LosesWrite,
+            Fault::PowerCut => Trouble::LosesPower,
+            Fault::Misdirects { blocks } => Trouble::Misdirects {
+                by: range(blocks, 0)?.0,
+            },
+            Fault::Rots { lba } => Trouble::Rots {
+                at: range(lba, 1)?.0,
+            },
+            Fault::MediumError { lba, blocks } => {
+                let (at, bytes) = range(lba, blocks)?;
+                Trouble::Unreadable { at, bytes }
+            }
+            Fault::Slow { by, lasting } => Trouble::Slows {
+                by,
+                until: until(now, lasting),
+            },
+            Fault::Heal { lba, blocks } => {
+                let (at, bytes) = range(lba, blocks)?;
+                return Ok((pool, OfMember::Heals { at, bytes }));
+            }
+            Fault::Wear(percent) => return Ok((pool, OfMember::Wears(percent))),
+            Fault::Ambient(celsius) => {
+                is_air(celsius)?;
+                return Ok((pool, OfMember::Warms(celsius)));
+            }
+            Fault::Refresh => return Ok((pool, OfMember::Refreshes)),
+            Fault::Drop | Fault::Stuck { .. } | Fault::Unstuck => {
+                return Err("a member cannot have it, only the whole".into());
+            }
+        };
+        pool.could_befall(member, trouble)?;
+        Ok((pool, OfMember::Trouble(trouble)))
+    }
+
+    /// Whether a member can have this fault, which does not happen by that.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn member_could_suffer(&mut self, member: u16, fault: &Fault) -> Result<(), String> {
+        let now = self.now;
+        let (pool, what) = self.of_member(now, member, fault)?;
+        match what {
+            OfMember::Wears(percent) => pool.with_drive(member, |drive| {
+                let before = drive.lifetime(now).percentage_used;
+                let set = drive.set_percentage_used(percent);
+                set.and_then(|()| drive.set_percentage_used(before))
+                    .map_err(|refusal| refusal.to_string())
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets a fault happen to a member.
+    ///
+    /// # Errors
+    /// Why it cannot have it.
+    pub fn member_suffers(&mut self, now: Time, member: u16, fault: &Fault) -> Result<(), String> {
+        let now = self.reach(now);
+        let (pool, what) = self.of_member(now, member, fault)?;
+        match what {
+            OfMember::Trouble(trouble) => pool.befall(now, member, trouble)?,
+            OfMember::Heals { at, bytes } => pool.with_disk(member, |disk| disk.heal(at, bytes)),
+            OfMember::Wears(percent) => pool
+                .with_drive(member, |drive| drive.set_percentage_used(percent))
+                .map_err(|refusal| refusal.to_string())?,
+            OfMember::Warms(celsius) => {
+                pool.with_drive(member, |drive| drive.set_ambient_celsius(now, celsius));
+            }
+            OfMember::Refreshes => pool.with_drive(member, |drive| drive.begin_refresh(now)),
+        }
+        Ok(())
+    }
+}
+
+/// What a fault is to a member.
+enum OfMember {
+    Trouble(Trouble),
+    Heals { at: u64, bytes: u64 },
+    Wears(f64),
+    Warms(f64),
+    Refreshes,
+}
+
+fn until(now: Time, lasting: Option<Span>) -> Time {
+    lasting.map_or(Time::NEVER, |span| now + span)
+}
+
+/// The first byte of a logical block of something so large.
+fn start_of(lba: u64, block: u64, bytes: u64) -> Result<u64, String> {
+    let start = lba.checked_mul(block);
+    start
+        .filter(|start| *start < bytes)
+        .ok_or(format!("LBA {lba} is beyond the end"))
+}
+
+/// Whether air around a drive can have this temperature.
+fn is_air(celsius: f64) -> Result<(), String> {
+    let possible = (-60.0..=200.0).contains(&celsius);
+    possible
+        .then_some(())
+        .ok_or_else(|| "from -60 to 200 degrees Celsius".into())
+}

@@ -1,0 +1,119 @@
+//! What the folder of a pool's stores says of the pool: what it is made of, and which stores are its own.
+//!
+//! A short text, `pool.state`, written once when the pool is made: a first line with the version, then `key value` lines,
+//! the last of them the CRC-32C of all before it. What changes stands in the members' states and labels.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// First line. The number changes when an older program could misread what follows.
+const HEAD: &str = "drivelab-pool 1";
+
+/// What the folder says.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PoolState {
+    /// The number in the labels of its members: no other pool has it.
+    pub uuid: u128,
+    /// Its serial number.
+    pub serial: String,
+    /// Bytes that are served.
+    pub bytes: u64,
+    /// What it is made of, a line for each tier, and whatever else decides where data are.
+    pub topology: Vec<String>,
+    /// Serial number and name of each member, in order.
+    pub members: Vec<(String, String)>,
+}
+
+impl PoolState {
+    /// The text of the file.
+    pub fn emit(&self) -> String {
+        let mut text = format!(
+            "{HEAD}\nuuid {:032x}\nserial {}\nbytes {}\n",
+            self.uuid, self.serial, self.bytes
+        );
+        for line in &self.topology {
+            text.push_str(&format!("topology {line}\n"));
+        }
+        for (serial, name) in &self.members {
+            text.push_str(&format!("member {serial} {name}\n"));
+        }
+        let sum = crc32c::crc32c(text.as_bytes());
+        text.push_str(&format!("crc32c {sum:08x}\n"));
+        text
+    }
+
+    /// What this text says.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a user's words.
+    pub fn parse(text: &str) -> Result<PoolState, String> {
+        let head = text.lines().next().unwrap_or_default();
+        if head != HEAD {
+            return Err(match head.starts_with("drivelab-pool ") {
+                true => format!("it is of another version (`{head}`, this program knows `{HEAD}`)"),
+                false => String::from("it is not the state of a pool's stores"),
+            });
+        }
+        let tail = text.rfind("crc32c ").ok_or("its end is missing")?;
+        let sum = crc32c::crc32c(&text.as_bytes()[..tail]);
+        if text[tail..] != format!("crc32c {sum:08x}\n") {
+            return Err(String::from("it is damaged: its checksum is wrong"));
+        }
+        let mut state = PoolState::default();
+        for line in text[..tail].split_terminator('\n').skip(1) {
+            let wrong = || format!("line `{}`", line.escape_debug());
+            let (key, value) = line.split_once(' ').ok_or_else(wrong)?;
+            match key {
+                "uuid" => state.uuid = u128::from_str_radix(value, 16).map_err(|_| wrong())?,
+                "serial" => value.clone_into(&mut state.serial),
+                "bytes" => state.bytes = value.parse().map_err(|_| wrong())?,
+                "topology" => state.topology.push(value.to_owned()),
+                "member" => {
+                    let (serial, name) = value.split_once(' ').ok_or_else(wrong)?;
+                    state.members.push((serial.to_owned(), name.to_owned()));
+                }
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(state)
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        super::state::replace(path, &self.emit())
+    }
+}
+
+/// The file of it in a folder.
+pub fn pool_state_path(folder: &Path) -> PathBuf {
+    folder.join("pool.state")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_is_read_again_and_damage_is_found() {
+        let state = PoolState {
+            uuid: 7 << 100 | 5,
+            serial: "DL1".into(),
+            bytes: 1 << 30,
+            topology: vec!["m = mirror region 67108864 over a 0+4096, b 0+4096".into()],
+            members: vec![("S1".into(), "a b".into()), ("S2".into(), "b".into())],
+        };
+        let text = state.emit();
+        assert_eq!(PoolState::parse(&text), Ok(state));
+        for (from, to, word) in [
+            ("bytes 1", "bytes 2", "checksum"),
+            ("pool 1", "pool 2", "version"),
+            ("drivelab-pool", "whatever", "not the state"),
+        ] {
+            let said = PoolState::parse(&text.replacen(from, to, 1)).expect_err("damaged");
+            assert!(said.contains(word), "{said}");
+        }
+    }
+}

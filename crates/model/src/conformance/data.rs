@@ -1,0 +1,325 @@
+//! What a device with data owes: a read gives what was written last, each sector whole, and two reads agree.
+//!
+//! Writes, zeroes, trims and reads of any size are in flight together over a few regions, so that they overlap. Of writes
+//! that were in flight together either may be the last, but once somebody has read one it stays. Left out: what a power cut
+//! leaves.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::command::{Command, Completion, Op, Payload, Status};
+use crate::data::{Buffers, Bytes};
+use crate::device::Device;
+use crate::random::Stream;
+use crate::time::{Span, Time};
+
+/// Most commands outstanding.
+const DEPTH: usize = 12;
+/// Commands for each seed.
+const COMMANDS: u32 = 4000;
+/// Seeds tried.
+const SEEDS: u64 = 6;
+/// Bytes in a region that is used, and where regions begin.
+const REGION: u64 = 128 << 10;
+const REGIONS: u64 = 4;
+const SECTOR: usize = 512;
+
+/// What a sector may hold: the number of a write, 0 for zeroes.
+type Version = u64;
+/// After a trim a sector may hold anything.
+const ANYTHING: Version = u64::MAX;
+
+/// Panics unless a read of what `make(seed, buffers)` builds gives what was written last.
+///
+/// # Panics
+/// With what was read instead.
+pub fn check_data<D: Device>(make: impl Fn(u64, &Bytes) -> D) {
+    for seed in 0..SEEDS {
+        let buffers = Bytes::default();
+        let device = make(seed, &buffers);
+        if let Err(what) = Host::new(seed, device, buffers).run() {
+            panic!("seed {seed}: {what}");
+        }
+    }
+}
+
+/// What is known of a sector.
+#[derive(Clone, Default)]
+struct Sector {
+    /// What it may hold.
+    may: Vec<Version>,
+    /// Writes in flight, and the first in `may` of those since there was none.
+    pending: u32,
+    group: usize,
+    /// How often something was written: who sees the same number twice knows that nothing was.
+    changes: u64,
+}
+
+impl Sector {
+    /// A write to it is in flight.
+    fn begin(&mut self, version: Version) {
+        if self.pending == 0 {
+            self.group = self.may.len();
+        }
+        self.may.push(version);
+        self.pending += 1;
+        self.changes += 1;
+    }
+
+    /// One has completed. Of those in flight together any may be the last; what was before them is gone with the last of
+    /// them.
+    fn end(&mut self) {
+        self.pending -= 1;
+        self.changes += 1;
+        if self.pending == 0 {
+            self.may.drain(..self.group);
+        }
+    }
+}
+
+/// A command that is outstanding.
+struct Sent {
+    command: Command,
+    /// Its first sector.
+    first: usize,
+    version: Version,
+    /// Of a read: what each sector may have held since it was submitted, and its changes then.
+    before: Vec<(Vec<Version>, u64)>,
+}
+
+struct Host<D> {
+    device: D,
+    buffers: Bytes,
+    stream: Stream,
+    now: Time,
+    /// Sectors of all regions, one after the other, and where each region begins.
+    sectors: Vec<Sector>,
+    begins: Vec<u64>,
+    sent: Vec<Option<Sent>>,
+    last: Version,
+}
+
+impl<D: Device> Host<D> {
+    fn new(seed: u64, device: D, buffers: Bytes) -> Host<D> {
+        let capacity = device.capacity().bytes;
+        let apart = capacity / REGIONS / 4096 * 4096;
+        assert!(apart >= REGION, "too small for {REGIONS} regions");
+        // The last one reaches the end.
+        let begins = (0..REGIONS).map(|region| match region {
+            3 => (capacity - REGION) / 4096 * 4096,
+            _ => region * apart,
+        });
+        let sector = Sector {
+            may: vec![0],
+            ..Sector::default()
+        };
+        Host {
+            device,
+            buffers,
+            stream: Stream::new(seed, "data"),
+            now: Time::ZERO,
+            sectors: vec![sector; (REGIONS * REGION) as usize / SECTOR],
+            begins: begins.collect(),
+            sent: (0..DEPTH).map(|_| None).collect(),
+            last: 0,
+        }
+    }
+
+    fn run(mut self) -> Result<(), String> {
+        for _ in 0..COMMANDS {
+            while self.sent.iter().all(Option::is_some) {
+                self.step(Time::NEVER)?;
+            }
+            self.submit();
+            // Sometimes at once, sometimes after a while.
+            let pause = [0, 0, 2_000, 50_000][self.stream.below(4) as usize];
+            let until = self.now + Span::from_ns(self.stream.below(pause + 1));
+            while self.device.next_event() <= until {
+                self.step(until)?;
+            }
+            self.now = until;
+        }
+        while self.sent.iter().any(Option::is_some) {
+            self.step(Time::NEVER)?;
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self) {
+        let id = self.sent.iter().position(Option::is_none).unwrap_or(0);
+        let region = self.stream.below(REGIONS);
+        let bytes = match self.stream.below(6) {
+            0 => 512 * (1 + self.stream.below(20)),
+            1 => 4096 * (1 + self.stream.below(16)),
+            _ => 4096,
+        };
+        let unit = if bytes % 4096 == 0 { 4096 } else { 512 };
+        let within = self.stream.below((REGION - bytes) / unit + 1) * unit;
+        let op = match self.stream.below(20) {
+            0 => Op::Flush,
+            1 => Op::WriteZeroes,
+            2 => Op::Deallocate,
+            3..=10 => Op::Write,
+            _ => Op::Read,
+        };
+        let payload = match op.transfers() {
+            true => self.buffers.take(bytes as u32),
+            false => Payload::default(),
+        };
+        let command = Command {
+            payload,
+            fua: op == Op::Write && self.stream.below(8) == 0,
+            ..Command::new(
+                id as u32,
+                op,
+                self.begins[region as usize] + within,
+                bytes as u32,
+            )
+        };
+        let first = ((region * REGION + within) / SECTOR as u64) as usize;
+        let sectors = first..first + bytes as usize / SECTOR;
+        let mut sent = Sent {
+            command,
+            first,
+            version: 0,
+            before: Vec::new(),
+        };
+        match op {
+            Op::Flush => {}
+            Op::Read => {
+                let known = |it: &Sector| (it.may.clone(), it.changes);
+                sent.before = self.sectors[sectors].iter().map(known).collect();
+            }
+            _ => {
+                sent.version = match op {
+                    Op::Write => self.stamped(payload, bytes as u32, first as u64),
+                    Op::WriteZeroes => 0,
+                    _ => ANYTHING,
+                };
+                for sector in &mut self.sectors[sectors.clone()] {
+                    sector.begin(sent.version);
+                }
+                // A read that is in flight may give it, whatever comes after.
+                for read in self.sent.iter_mut().flatten() {
+                    let known = (read.first..).zip(&mut read.before);
+                    for (_, before) in known.filter(|(at, _)| sectors.contains(at)) {
+                        before.0.push(sent.version);
+                    }
+                }
+            }
+        }
+        self.sent[id] = Some(sent);
+        self.device.submit(self.now, command);
+    }
+
+    /// Fills a buffer with the next version of the sectors from `first` on.
+    fn stamped(&mut self, payload: Payload, bytes: u32, first: u64) -> Version {
+        self.last += 1;
+        let version = self.last;
+        self.buffers.with_mut(payload, bytes, |data| {
+            for (at, sector) in (first..).zip(data.chunks_mut(SECTOR)) {
+                stamp(sector, version, at);
+            }
+        });
+        version
+    }
+
+    /// One event, before `until`.
+    fn step(&mut self, until: Time) -> Result<(), String> {
+        let next = self.device.next_event();
+        if next == Time::NEVER {
+            return Err(format!(
+                "at {:?} the device is idle with commands inside",
+                self.now
+            ));
+        }
+        let mut done = Vec::new();
+        self.now = self.device.advance(next, until.max(next), &mut done);
+        done.iter().try_for_each(|it| self.complete(it))
+    }
+
+    fn complete(&mut self, done: &Completion) -> Result<(), String> {
+        let Some(sent) = self.sent[done.id as usize].take() else {
+            return Err(format!("{done:?} completes twice"));
+        };
+        if done.status != Status::Success {
+            return Err(format!("{:?} ended with {:?}", sent.command, done.status));
+        }
+        let command = sent.command;
+        let first = sent.first;
+        let count = command.bytes as usize / SECTOR;
+        match command.op {
+            Op::Flush => {}
+            Op::Read => {
+                let mut data = vec![0; command.bytes as usize];
+                self.buffers.with(command.payload, command.bytes, |bytes| {
+                    data.copy_from_slice(bytes)
+                });
+                for (index, (bytes, before)) in data.chunks(SECTOR).zip(&sent.before).enumerate() {
+                    self.judge(first + index, bytes, before)
+                        .map_err(|what| format!("{command:?} at {:?}: {what}", self.now))?;
+                }
+            }
+            _ => {
+                for sector in &mut self.sectors[first..first + count] {
+                    sector.end();
+                }
+            }
+        }
+        if command.op.transfers() {
+            self.buffers.give_back(command.payload);
+        }
+        Ok(())
+    }
+
+    fn judge(
+        &mut self,
+        at: usize,
+        bytes: &[u8],
+        before: &(Vec<Version>, u64),
+    ) -> Result<(), String> {
+        let sector = &mut self.sectors[at];
+        let allowed = || before.0.iter();
+        if allowed().any(|&it| it == ANYTHING) {
+            return Ok(());
+        }
+        let Some(version) = read_stamp(bytes, at as u64) else {
+            return Err(format!(
+                "sector {at} is torn or another's: {:?}",
+                &bytes[..24]
+            ));
+        };
+        if !allowed().any(|&it| it == version) {
+            return Err(format!(
+                "sector {at} holds {version}, not one of {:?}",
+                before.0
+            ));
+        }
+        // Nothing was written meanwhile: this is what it holds from now on.
+        if sector.pending == 0 && sector.changes == before.1 {
+            sector.may = vec![version];
+        }
+        Ok(())
+    }
+}
+
+/// Every part of a sector says which write it is of, and where it belongs.
+fn stamp(sector: &mut [u8], version: Version, at: u64) {
+    for (index, word) in sector.chunks_mut(8).enumerate() {
+        let value = if index % 2 == 0 { version } else { at };
+        word.copy_from_slice(&value.to_le_bytes());
+    }
+}
+
+/// The write that a whole sector is of.
+fn read_stamp(sector: &[u8], at: u64) -> Option<Version> {
+    if sector.iter().all(|&byte| byte == 0) {
+        return Some(0);
+    }
+    let version = u64::from_le_bytes(sector[..8].try_into().ok()?);
+    let mut expected = [0; SECTOR];
+    stamp(&mut expected, version, at);
+    (sector == expected).then_some(version)
+}

@@ -1,0 +1,76 @@
+//! A drive that completes what it is given in any order: a command takes as long as a die shows.
+//!
+//! For tests of what is made of drives: whoever relies on an order that no drive promises is found out.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, CommandId, Completion, Status};
+use crate::device::{Capacity, Device, Gauges, Range};
+use crate::random::Stream;
+use crate::time::{Span, Time};
+
+/// A drive of so many bytes without any order.
+#[derive(Clone, Debug)]
+pub struct Jumbled {
+    bytes: u64,
+    stream: Stream,
+    /// When each command inside completes, and when it came.
+    inside: BTreeSet<(Time, CommandId, Time)>,
+}
+
+impl Jumbled {
+    /// A drive of so many bytes.
+    pub fn new(seed: u64, bytes: u64) -> Jumbled {
+        Jumbled {
+            bytes,
+            stream: Stream::new(seed, "jumbled"),
+            inside: BTreeSet::new(),
+        }
+    }
+}
+
+impl Device for Jumbled {
+    fn capacity(&self) -> Capacity {
+        Capacity {
+            bytes: self.bytes,
+            block: 512,
+        }
+    }
+
+    fn submit(&mut self, now: Time, command: Command) {
+        // One in four takes long.
+        let most = [5_000, 5_000, 5_000, 300_000][self.stream.below(4) as usize];
+        let at = now + Span::from_ns(1 + self.stream.below(most));
+        self.inside.insert((at, command.id, now));
+    }
+
+    fn next_event(&self) -> Time {
+        self.inside.first().map_or(Time::NEVER, |first| first.0)
+    }
+
+    fn advance(&mut self, now: Time, _horizon: Time, done: &mut Vec<Completion>) -> Time {
+        while let Some(&(at, id, since)) = self.inside.first()
+            && at == now
+        {
+            self.inside.pop_first();
+            let mut anatomy = Anatomy::ZERO;
+            anatomy.add(Part::Medium, at.since(since));
+            done.push(Completion {
+                id,
+                at,
+                status: Status::Success,
+                anatomy,
+            });
+        }
+        now
+    }
+
+    fn power_cut(&mut self, now: Time, _lost: &mut Vec<Range>) -> Time {
+        self.inside.clear();
+        now
+    }
+
+    fn inspect(&self, _now: Time, _gauges: &mut dyn Gauges) {}
+}

@@ -1,0 +1,124 @@
+//! Real buffers. One set of them is shared by a pool and its members (clones name the same bytes), because a command's
+//! data are where its client put them, however many tiers pass it on.
+
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+use super::Buffers;
+use crate::command::Payload;
+
+/// The buffers themselves, by number; 0 is nowhere.
+#[derive(Debug)]
+struct Arena {
+    buffers: Vec<Vec<u8>>,
+    free: Vec<u32>,
+}
+
+/// Buffers with bytes in them. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Bytes(Rc<RefCell<Arena>>);
+
+impl Default for Bytes {
+    fn default() -> Bytes {
+        Bytes(Rc::new(RefCell::new(Arena {
+            buffers: alloc::vec![Vec::new()],
+            free: Vec::new(),
+        })))
+    }
+}
+
+fn part(at: Payload, bytes: usize) -> core::ops::Range<usize> {
+    at.at as usize..at.at as usize + bytes
+}
+
+impl Bytes {
+    /// Lets `use_them` look at so many bytes; nowhere there are none.
+    pub fn with<R>(&self, at: Payload, bytes: u32, use_them: impl FnOnce(&[u8]) -> R) -> R {
+        let arena = self.0.borrow();
+        if at.buffer == 0 {
+            return use_them(&[]);
+        }
+        use_them(&arena.buffers[at.buffer as usize][part(at, bytes as usize)])
+    }
+
+    /// Lets `fill` write so many bytes; nowhere there are none.
+    pub fn with_mut<R>(&self, at: Payload, bytes: u32, fill: impl FnOnce(&mut [u8]) -> R) -> R {
+        let mut arena = self.0.borrow_mut();
+        if at.buffer == 0 {
+            return fill(&mut []);
+        }
+        fill(&mut arena.buffers[at.buffer as usize][part(at, bytes as usize)])
+    }
+
+    /// Buffers that are taken and not given back.
+    pub fn taken(&self) -> usize {
+        let arena = self.0.borrow();
+        arena.buffers.len() - 1 - arena.free.len()
+    }
+}
+
+impl Buffers for Bytes {
+    const REAL: bool = true;
+
+    fn take(&mut self, bytes: u32) -> Payload {
+        let mut arena = self.0.borrow_mut();
+        let buffer = arena.free.pop().unwrap_or_else(|| {
+            arena.buffers.push(Vec::new());
+            (arena.buffers.len() - 1) as u32
+        });
+        arena.buffers[buffer as usize].resize(bytes as usize, 0);
+        Payload { buffer, at: 0 }
+    }
+
+    fn give_back(&mut self, payload: Payload) {
+        if payload.buffer != 0 {
+            let mut arena = self.0.borrow_mut();
+            debug_assert!(!arena.free.contains(&payload.buffer), "given back twice");
+            arena.free.push(payload.buffer);
+        }
+    }
+
+    fn put(&mut self, to: Payload, record: &[u8]) {
+        if to.buffer != 0 {
+            self.with_mut(to, record.len() as u32, |bytes| {
+                bytes.copy_from_slice(record);
+            });
+        }
+    }
+
+    fn get(&self, from: Payload, into: &mut [u8]) {
+        if from.buffer == 0 {
+            into.fill(0);
+        } else {
+            self.with(from, into.len() as u32, |bytes| into.copy_from_slice(bytes));
+        }
+    }
+
+    fn copy(&mut self, from: Payload, to: Payload, bytes: u32) {
+        if to.buffer == 0 {
+            return;
+        }
+        if from.buffer == 0 {
+            return self.zero(to, bytes);
+        }
+        let mut arena = self.0.borrow_mut();
+        let bytes = bytes as usize;
+        if from.buffer == to.buffer {
+            arena.buffers[to.buffer as usize].copy_within(part(from, bytes), to.at as usize);
+        } else {
+            let source = core::mem::take(&mut arena.buffers[from.buffer as usize]);
+            arena.buffers[to.buffer as usize][part(to, bytes)]
+                .copy_from_slice(&source[part(from, bytes)]);
+            arena.buffers[from.buffer as usize] = source;
+        }
+    }
+
+    fn zero(&mut self, at: Payload, bytes: u32) {
+        self.with_mut(at, bytes, |bytes| bytes.fill(0));
+    }
+
+    fn sum(&self, at: Payload, bytes: u32) -> u32 {
+        self.with(at, bytes, super::sum)
+    }
+}

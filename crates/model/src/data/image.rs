@@ -1,0 +1,124 @@
+//! A medium's bytes in memory: sparse, and cheap to copy, because the checker tries thousands of ways in which power may
+//! have gone, each on a copy of its own. Pages are shared by copies until one of them writes.
+
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::contents::{Contents, Unreadable, Unwritable};
+
+/// Bytes that are shared or copied at a time.
+const PAGE: u64 = 4096;
+/// What can be unreadable.
+const SECTOR: u64 = 512;
+
+type Page = [u8; PAGE as usize];
+
+/// The bytes of a medium; it grows as far as it is written. Two of them are equal if they read the same.
+#[derive(Clone, Debug, Default)]
+pub struct Image {
+    pages: Vec<Option<Arc<Page>>>,
+    unreadable: BTreeSet<u64>,
+}
+
+/// The parts of a range, each in one page: page, first byte in it, first byte in the range, bytes.
+fn pages(at: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize, usize)> {
+    let end = at + bytes;
+    let mut next = at;
+    core::iter::from_fn(move || {
+        (next < end).then(|| {
+            let until = end.min((next / PAGE + 1) * PAGE);
+            let part = (
+                (next / PAGE) as usize,
+                (next % PAGE) as usize,
+                (next - at) as usize,
+                (until - next) as usize,
+            );
+            next = until;
+            part
+        })
+    })
+}
+
+impl Image {
+    fn page(&mut self, index: usize) -> &mut Page {
+        if self.pages.len() <= index {
+            self.pages.resize(index + 1, None);
+        }
+        let page = self.pages[index].get_or_insert_with(|| Arc::new([0; PAGE as usize]));
+        Arc::make_mut(page)
+    }
+
+    fn readable_again(&mut self, at: u64, bytes: u64) {
+        if !self.unreadable.is_empty() {
+            for sector in at / SECTOR..(at + bytes).div_ceil(SECTOR) {
+                self.unreadable.remove(&sector);
+            }
+        }
+    }
+
+    /// Whether the two differ anywhere in a range (unreadable sectors count as what is beneath).
+    pub fn same(&self, other: &Image, at: u64, bytes: u64) -> bool {
+        let page = |image: &Image, index: usize| image.pages.get(index).cloned().flatten();
+        pages(at, bytes).all(|(index, first, _, length)| {
+            match (page(self, index), page(other, index)) {
+                (None, None) => true,
+                (Some(one), Some(two)) if Arc::ptr_eq(&one, &two) => true,
+                (one, two) => {
+                    let zeroes = Arc::new([0; PAGE as usize]);
+                    let (one, two) = (one.unwrap_or_else(|| zeroes.clone()), two.unwrap_or(zeroes));
+                    one[first..first + length] == two[first..first + length]
+                }
+            }
+        })
+    }
+}
+
+impl Contents for Image {
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        let bytes = into.len() as u64;
+        let sectors = at / SECTOR..(at + bytes).div_ceil(SECTOR);
+        if self.unreadable.range(sectors).next().is_some() {
+            return Err(Unreadable);
+        }
+        for (index, first, from, length) in pages(at, bytes) {
+            let into = &mut into[from..from + length];
+            match self.pages.get(index) {
+                Some(Some(page)) => into.copy_from_slice(&page[first..first + length]),
+                _ => into.fill(0),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        self.readable_again(at, data.len() as u64);
+        for (index, first, from, length) in pages(at, data.len() as u64) {
+            self.page(index)[first..first + length].copy_from_slice(&data[from..from + length]);
+        }
+        Ok(())
+    }
+
+    fn zero(&mut self, at: u64, bytes: u64) -> Result<(), Unwritable> {
+        self.readable_again(at, bytes);
+        for (index, first, _, length) in pages(at, bytes) {
+            if length as u64 == PAGE {
+                if let Some(page) = self.pages.get_mut(index) {
+                    *page = None;
+                }
+            } else if self.pages.get(index).is_some_and(Option::is_some) {
+                self.page(index)[first..first + length].fill(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), Unwritable> {
+        Ok(())
+    }
+
+    fn spoil(&mut self, at: u64, bytes: u64) {
+        self.unreadable
+            .extend(at / SECTOR..(at + bytes).div_ceil(SECTOR));
+    }
+}

@@ -1,0 +1,111 @@
+//! Bytes, for those who want them: where commands' data are on their way ([`Buffers`]), and what is on a medium
+//! ([`Contents`]).
+//!
+//! The model decides times without looking at data. A simulation has none: its buffers are `()`, and everything done with
+//! them is compiled away. A served pool and the crash checker have real ones ([`Bytes`]), and put each drive into a
+//! [`Kept`], which moves data when the drive says that they have moved. Left out: data of protection information, which
+//! only the live server has.
+//!
+//! A buffer with the name 0 is nowhere ([`Payload`]'s default): it takes anything and gives zeroes, so that a command
+//! without data is a command like any other.
+
+mod bytes;
+mod contents;
+mod delay;
+mod image;
+mod kept;
+#[cfg(test)]
+mod tests;
+mod trouble;
+mod unflushed;
+
+pub use bytes::Bytes;
+pub use contents::{Contents, Unreadable, Unwritable};
+pub use image::Image;
+pub use kept::Kept;
+pub use trouble::Trouble;
+pub use unflushed::{Undecided, Unflushed};
+
+use crate::command::Payload;
+use crc::{CRC_32_ISCSI, Crc, Table};
+
+/// CRC-32C (Castagnoli), as NVMe, iSCSI and ext4 have it.
+static CASTAGNOLI: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
+
+/// The CRC-32C of some bytes.
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    CASTAGNOLI.checksum(bytes)
+}
+
+/// A sum of some bytes, of which there are a multiple of four: Fletcher's with four terms over words of 32 bits, as ZFS has
+/// it (`fletcher_4`, from memory), brought to 32 bits by a CRC-32C.
+///
+/// A CRC alone is linear: data that end in a CRC of their own of the same kind, as metadata of file systems do, all have the
+/// same one, so that half of an old block and half of a new one look like either.
+pub fn sum(bytes: &[u8]) -> u32 {
+    let mut terms = [0_u64; 4];
+    for word in bytes.chunks_exact(4) {
+        let mut four = [0; 4];
+        four.copy_from_slice(word);
+        terms[0] = terms[0].wrapping_add(u32::from_le_bytes(four).into());
+        terms[1] = terms[1].wrapping_add(terms[0]);
+        terms[2] = terms[2].wrapping_add(terms[1]);
+        terms[3] = terms[3].wrapping_add(terms[2]);
+    }
+    let mut block = [0; 32];
+    for (into, term) in block.chunks_exact_mut(8).zip(terms) {
+        into.copy_from_slice(&term.to_le_bytes());
+    }
+    crc32c(&block)
+}
+
+/// Buffers for data on their way, by the small numbers of a [`Payload`].
+pub trait Buffers: Clone {
+    /// Whether there are bytes at all: what only matters to them need not be computed otherwise.
+    const REAL: bool;
+
+    /// A buffer of so many bytes; what is in it is what was there.
+    fn take(&mut self, bytes: u32) -> Payload;
+
+    /// The buffer (the whole of what [`Buffers::take`] gave) is not needed any more.
+    fn give_back(&mut self, payload: Payload);
+
+    /// Writes a record into a buffer.
+    fn put(&mut self, to: Payload, record: &[u8]);
+
+    /// Reads a record out of a buffer.
+    fn get(&self, from: Payload, into: &mut [u8]);
+
+    /// Copies so many bytes from one place to another; the two may be in one buffer and overlap.
+    fn copy(&mut self, from: Payload, to: Payload, bytes: u32);
+
+    /// Sets so many bytes to zero.
+    fn zero(&mut self, at: Payload, bytes: u32);
+
+    /// The [`sum`] of so many bytes.
+    fn sum(&self, at: Payload, bytes: u32) -> u32;
+}
+
+/// No bytes: in virtual time nobody looks at them.
+impl Buffers for () {
+    const REAL: bool = false;
+
+    #[inline]
+    fn take(&mut self, _bytes: u32) -> Payload {
+        Payload::default()
+    }
+    #[inline]
+    fn give_back(&mut self, _payload: Payload) {}
+    #[inline]
+    fn put(&mut self, _to: Payload, _record: &[u8]) {}
+    #[inline]
+    fn get(&self, _from: Payload, _into: &mut [u8]) {}
+    #[inline]
+    fn copy(&mut self, _from: Payload, _to: Payload, _bytes: u32) {}
+    #[inline]
+    fn zero(&mut self, _at: Payload, _bytes: u32) {}
+    #[inline]
+    fn sum(&self, _at: Payload, _bytes: u32) -> u32 {
+        0
+    }
+}

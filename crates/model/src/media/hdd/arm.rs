@@ -1,0 +1,188 @@
+//! The arm and the turning disk: how long until a place is under the head, and which of several is soonest.
+//!
+//! A seek of d cylinders takes `track + root * sqrt(x) + line * x` with x the share of the stroke: the factors come from the
+//! average and the full stroke. Leaves out: that a seek inward takes another time than outward, and recalibration.
+
+use super::access::Access;
+use super::config::HddConfig;
+use super::geometry::{Geometry, Spot};
+use crate::time::{Span, Time};
+
+/// What an access takes, from when it begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Trip {
+    /// The arm moves and settles.
+    pub(super) seek: u64,
+    /// Until the data are under the head.
+    pub(super) turn: u64,
+    /// Data pass, in all turns that takes.
+    pub(super) transfer: u64,
+    /// Where it ends.
+    pub(super) end: Spot,
+}
+
+impl Trip {
+    pub(super) fn total(&self) -> Span {
+        Span::from_ns(self.seek + self.turn + self.transfer)
+    }
+}
+
+/// An arm with its heads over a turning disk.
+#[derive(Clone, Debug)]
+pub(super) struct Arm {
+    track: u32,
+    cylinder: u32,
+    turn: u64,
+    /// Nanoseconds to the next track, or to another one on the cylinder.
+    next_track: u64,
+    /// Of the square root of cylinders, and of cylinders.
+    root: f64,
+    line: f64,
+    write_settle: u64,
+    oldest: u64,
+    /// Cylinders to either side that are the same place.
+    place: u32,
+}
+
+impl Arm {
+    pub(super) fn new(config: &HddConfig, geometry: &Geometry) -> Arm {
+        let stroke = (geometry.cylinders().max(2) - 1) as f64;
+        let (root, line) = config.seek.factors();
+        Arm {
+            track: 0,
+            cylinder: 0,
+            turn: geometry.turn(),
+            next_track: config.seek.track.ns(),
+            root: root / libm::sqrt(stroke),
+            line: line / stroke,
+            write_settle: config.seek.write_settle.ns(),
+            oldest: config.queue.oldest.ns(),
+            place: 1 + (geometry.cylinders() / 1024) as u32,
+        }
+    }
+
+    /// Where it is from now on.
+    #[inline]
+    pub(super) fn be_at(&mut self, spot: Spot) {
+        self.track = spot.track;
+        self.cylinder = spot.cylinder;
+    }
+
+    /// Nanoseconds until the arm is where it must be.
+    #[inline]
+    fn seek(&self, track: u32, cylinder: u32, writes: bool) -> u64 {
+        let far = u64::from(self.cylinder.abs_diff(cylinder));
+        let read = if far <= 1 {
+            if track == self.track {
+                return 0;
+            }
+            self.next_track
+        } else {
+            let far = far as f64;
+            self.next_track + (self.root * libm::sqrt(far) + self.line * far) as u64
+        };
+        if writes {
+            read + self.write_settle
+        } else {
+            read
+        }
+    }
+
+    /// The same, and then until this angle of the disk is under the head; `phase` is that of the disk now.
+    #[inline]
+    fn positioning(&self, phase: u64, access: &Access) -> (u64, u64) {
+        let seek = self.seek(access.track, access.cylinder, access.writes);
+        let there = phase + seek;
+        // Nearly all seeks take less than four turns.
+        let mut there = if there < 4 * self.turn {
+            there
+        } else {
+            there % self.turn
+        };
+        for turns in [2 * self.turn, self.turn] {
+            there -= if there >= turns { turns } else { 0 };
+        }
+        let angle = u64::from(access.angle);
+        let ahead = if angle >= there {
+            angle - there
+        } else {
+            angle + self.turn - there
+        };
+        (seek, ahead)
+    }
+
+    /// Whether that is at the place where it is: within about a thousandth of the stroke.
+    #[inline]
+    fn is_near(&self, access: &Access) -> bool {
+        self.cylinder.abs_diff(access.cylinder) <= self.place
+    }
+
+    /// Seek and turn of an access that begins now, and its transfer with `turns` more.
+    pub(super) fn trip(&self, now: Time, access: &Access, geometry: &Geometry, turns: u64) -> Trip {
+        let (seek, turn) = self.positioning(geometry.phase(now.ns()), access);
+        let (_, end) = access.sectors(geometry.sector());
+        let end = geometry.end(end);
+        Trip {
+            seek,
+            turn,
+            transfer: end.time - access.starts + turns * self.turn,
+            end,
+        }
+    }
+
+    /// Whether an access is at another place than the last one.
+    pub(super) fn leaves_for(&self, access: &Access) -> bool {
+        !self.is_near(access)
+    }
+
+    /// The one among these that costs least now, with this phase of the disk: the time until it is under the head, less the longer it has waited, and none at
+    /// all for those that have waited as long as anyone may; of these the oldest. Only those elsewhere if the arm has to `leave`.
+    #[inline]
+    pub(super) fn soonest(
+        &self,
+        (now, phase): (Time, u64),
+        accesses: &[Access],
+        leave: bool,
+    ) -> Option<(usize, u64)> {
+        let mut best: Option<(usize, u64, Time)> = None;
+        for (at, access) in accesses.iter().enumerate() {
+            if leave && self.is_near(access) {
+                continue;
+            }
+            let (seek, turn) = self.positioning(phase, access);
+            let left = self.oldest.saturating_sub(now.since(access.since).ns());
+            let cost = (seek + turn).saturating_mul(left);
+            let better = best.is_none_or(|(_, least, since)| {
+                cost < least || (cost == least && access.since < since)
+            });
+            if better {
+                best = Some((at, cost, access.since));
+            }
+        }
+        best.map(|(at, cost, _)| (at, cost))
+    }
+
+    /// The one among writes in the cache that is soonest under the head; its cost as if it had waited since `since`. Only
+    /// those of flushes up to `epoch`, and elsewhere if the arm has to `leave`.
+    #[inline]
+    pub(super) fn soonest_cached(
+        &self,
+        (now, phase): (Time, u64),
+        accesses: &[Access],
+        (epoch, since): (u32, Time),
+        leave: bool,
+    ) -> Option<(usize, u64)> {
+        let mut best: Option<(usize, u64)> = None;
+        for (at, access) in accesses.iter().enumerate() {
+            if access.epoch > epoch || (leave && self.is_near(access)) {
+                continue;
+            }
+            let (seek, turn) = self.positioning(phase, access);
+            if best.is_none_or(|(_, least)| seek + turn < least) {
+                best = Some((at, seek + turn));
+            }
+        }
+        let left = self.oldest.saturating_sub(now.since(since).ns());
+        best.map(|(at, soon)| (at, soon.saturating_mul(left)))
+    }
+}

@@ -1,0 +1,65 @@
+//! What a disk counts, and what it reports of itself.
+//!
+//! Power is that of the idle disk, and more while the arm moves or data pass under a head. Leaves out what it takes to spin
+//! up.
+
+use super::Hdd;
+use super::head::Work;
+use crate::device::{Gauge, Gauges};
+use crate::time::Time;
+
+/// Bytes, and nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) host_read: u64,
+    pub(super) host_written: u64,
+    pub(super) medium_read: u64,
+    pub(super) medium_written: u64,
+    /// The head's work on reads and on writes.
+    pub(super) reading: u64,
+    pub(super) writing: u64,
+    /// The arm moved.
+    pub(super) seek: u64,
+    /// Data passed, read ahead too.
+    pub(super) transfer: u64,
+}
+
+impl Counts {
+    /// Work that began some time ago has come as far as now.
+    pub(super) fn worked(&mut self, work: &Work, now: Time) {
+        let passed = now.since(work.began).ns();
+        match work.access.writes {
+            false => self.reading += passed,
+            true => self.writing += passed,
+        }
+        self.seek += passed.min(work.trip.seek);
+        self.transfer += passed.saturating_sub(work.trip.seek + work.trip.turn);
+    }
+}
+
+impl Hdd {
+    /// Reports all gauges.
+    pub(super) fn report(&self, now: Time, gauges: &mut dyn Gauges) {
+        let counts = self.counted(now);
+        let power = &self.config.power;
+        let energy = power.idle * now.seconds()
+            + (power.seek - power.idle) * counts.seek as f64 * 1e-9
+            + (power.transfer - power.idle) * counts.transfer as f64 * 1e-9;
+        let busy = (counts.reading + counts.writing) as f64 * 1e-9;
+        gauges.gauge(Gauge::HostBytesRead, counts.host_read as f64);
+        gauges.gauge(Gauge::HostBytesWritten, counts.host_written as f64);
+        gauges.gauge(Gauge::MediumBytesRead, counts.medium_read as f64);
+        gauges.gauge(Gauge::MediumBytesWritten, counts.medium_written as f64);
+        gauges.gauge(Gauge::CausedBytesWritten, counts.medium_written as f64);
+        gauges.gauge(Gauge::EnergyJoules, energy);
+        gauges.gauge(
+            Gauge::ControllerBusySeconds,
+            self.controller.busy(now).seconds(),
+        );
+        gauges.gauge(Gauge::LinkBusySeconds, self.link.busy(now).seconds());
+        gauges.gauge(Gauge::MediumBusySeconds, busy);
+        let depth = self.taken as usize + self.outside.len();
+        gauges.gauge(Gauge::QueueDepth, depth as f64);
+        gauges.gauge(Gauge::BufferedBytes, self.cache.bytes() as f64);
+    }
+}

@@ -1,0 +1,205 @@
+//! What the head does next: the access that is soonest under it, commands before the cache unless that has to be emptied.
+//!
+//! The cache is emptied whenever no command waits. It goes beside commands, soonest first, once it is three quarters full,
+//! a flush or a write waits for it, or it has written nothing for as long as a command may wait. What comes in order costs
+//! nothing and would never end: after some turns at one place the head leaves it if anything waits elsewhere.
+
+use alloc::vec::Vec;
+
+use super::access::{Access, For};
+use super::arm::Trip;
+use super::{Event, Hdd};
+use crate::anatomy::Part;
+use crate::command::Completion;
+use crate::time::{Span, Time};
+
+/// Turns after which the head leaves a place: about what a seek costs is then small.
+const LONGEST_STAY: u64 = 8;
+
+/// What the head is doing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub(super) access: Access,
+    pub(super) trip: Trip,
+    pub(super) began: Time,
+    /// The segment from which it goes on, if it does.
+    pub(super) behind: Option<usize>,
+}
+
+/// What is chosen.
+enum Choice {
+    Command(usize),
+    Cache(usize),
+}
+
+impl Hdd {
+    /// What the head has spent on reads and on writes so far.
+    fn spent(&self, now: Time) -> (u64, u64) {
+        let (mut reads, mut writes) = (self.counts.reading, self.counts.writing);
+        if let Some(work) = &self.work {
+            let part = now.since(work.began).ns();
+            match work.access.writes {
+                false => reads += part,
+                true => writes += part,
+            }
+        }
+        (reads, writes)
+    }
+
+    /// A command needs the disk.
+    pub(super) fn queue_up(&mut self, now: Time, access: Access, slot: u32) {
+        let spent = self.spent(now);
+        let inside = &mut self.inside[slot];
+        inside.since = now;
+        inside.spent = spent;
+        self.queue.push(access);
+        self.use_head(now);
+    }
+
+    /// If the head has nothing to do, it gets the next access.
+    pub(super) fn use_head(&mut self, now: Time) {
+        let idle = self.queue.is_empty() && self.cache.waiting().is_empty();
+        if self.work.is_some() || idle {
+            return;
+        }
+        if now < self.busy_until {
+            if self.wake_at != self.busy_until {
+                self.wake_at = self.busy_until;
+                self.due(self.busy_until, Event::Wake, 0);
+            }
+            return;
+        }
+        self.stop_ahead(now);
+        while self.work.is_none() {
+            let access = match self.choose(now) {
+                Some(Choice::Command(at)) => self.queue.swap_remove(at),
+                Some(Choice::Cache(at)) => {
+                    self.drained = now;
+                    self.cache.begin(at)
+                }
+                None => return,
+            };
+            self.begin(now, access);
+        }
+    }
+
+    /// Whether the cache no longer stands behind commands.
+    pub(super) fn cache_presses(&self, now: Time) -> bool {
+        let waits = self.cache.first_flush().is_some() || !self.room.is_empty();
+        let old = now.since(self.drained) >= self.config.queue.oldest;
+        !self.cache.waiting().is_empty() && (waits || self.cache.is_filling() || old)
+    }
+
+    fn choose(&self, now: Time) -> Option<Choice> {
+        if let ([_], []) = (&self.queue[..], self.cache.waiting()) {
+            return Some(Choice::Command(0));
+        }
+        let stayed = now.since(self.came_at).ns();
+        let elsewhere = (stayed > LONGEST_STAY * self.geometry.turn())
+            .then(|| self.choose_from(now, true))
+            .flatten();
+        elsewhere.or_else(|| self.choose_from(now, false))
+    }
+
+    fn choose_from(&self, now: Time, leave: bool) -> Option<Choice> {
+        let at = (now, self.geometry.phase(now.ns()));
+        let command = || self.arm.soonest(at, &self.queue, leave);
+        let from_cache = |epoch, since| {
+            let waiting = self.cache.waiting();
+            self.arm.soonest_cached(at, waiting, (epoch, since), leave)
+        };
+        if !self.queue.is_empty() && !self.cache_presses(now) {
+            return command().map(|(at, _)| Choice::Command(at));
+        }
+        // What a flush waits for goes before the rest of the cache.
+        let flush = self.cache.first_flush();
+        let cached = flush
+            .and_then(|flush| from_cache(flush.epoch, flush.since))
+            .or_else(|| from_cache(u32::MAX, self.drained));
+        match (command(), cached) {
+            (Some((at, cost)), Some((_, other))) if cost <= other => Some(Choice::Command(at)),
+            (_, Some((at, _))) => Some(Choice::Cache(at)),
+            (Some((at, _)), None) => Some(Choice::Command(at)),
+            (None, None) => None,
+        }
+    }
+
+    fn begin(&mut self, now: Time, mut access: Access) {
+        let mut behind = None;
+        if let For::Read(slot) = access.whose {
+            let (offset, _) = access.sectors(self.geometry.sector());
+            behind = self.segments.meeting(offset);
+            // What has been read since it came need not be read again.
+            let has = behind.map_or(0, |segment| self.segments.get(segment).end);
+            if has >= access.end {
+                self.explain_wait(now, slot);
+                return self.send_all(now, slot);
+            }
+            if has > access.offset {
+                let age = (access.since, access.epoch);
+                access = Access::new(&self.geometry, (has, access.end), age, access.whose);
+            }
+        }
+        let mut turns = u64::from(access.in_part(self.geometry.sector()));
+        let share = self.config.disk.read_retry;
+        while share > 0.0 && !access.writes && self.retries.chance(share) {
+            turns += 1;
+        }
+        let trip = self.arm.trip(now, &access, &self.geometry, turns);
+        if let For::Read(slot) | For::Write(slot) = access.whose {
+            self.explain_wait(now, slot);
+            self.explain(slot, Part::Medium, trip.total());
+        }
+        if self.arm.leaves_for(&access) {
+            self.came_at = now;
+        }
+        self.work = Some(Work {
+            access,
+            trip,
+            began: now,
+            behind,
+        });
+        self.busy_until = now + trip.total();
+        self.due(self.busy_until, Event::HeadDone, 0);
+    }
+
+    /// A command has waited for the head: while that worked on reads, read ahead, or worked on writes.
+    fn explain_wait(&mut self, now: Time, slot: u32) {
+        let (_, writes) = self.spent(now);
+        let inside = &self.inside[slot];
+        let waited = now.since(inside.since);
+        let behind_writes = Span::from_ns(writes - inside.spent.1).min(waited);
+        self.explain(slot, Part::BehindProgram, behind_writes);
+        self.explain(slot, Part::BehindRead, waited - behind_writes);
+    }
+
+    /// The head has ended its work.
+    pub(super) fn head_done(&mut self, now: Time, done: &mut Vec<Completion>) {
+        let Some(work) = self.work.take() else { return };
+        self.counts.worked(&work, now);
+        let access = work.access;
+        let (offset, end) = access.sectors(self.geometry.sector());
+        self.arm.be_at(work.trip.end);
+        let segment = self.segments.remember(offset, end, work.behind);
+        match access.whose {
+            For::Read(slot) => {
+                self.counts.medium_read += access.bytes();
+                self.send(now, slot);
+                self.go_on_reading(now, (segment, end), &work);
+            }
+            For::Write(slot) => {
+                self.counts.medium_written += access.bytes();
+                self.finish(now, slot, done);
+            }
+            For::Cache => {
+                self.counts.medium_written += access.bytes();
+                self.cache.written();
+                self.let_in(now, done);
+            }
+        }
+        if access.writes {
+            self.end_flushes(now, done);
+        }
+        self.use_head(now);
+    }
+}

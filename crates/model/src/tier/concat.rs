@@ -1,0 +1,172 @@
+//! Concat: one child after the other, each cut to whole MiB if there are several.
+//!
+//! Also what puts the volumes of a pool one after the other. A command over a border is cut there.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::offline::{self, Below, Damage};
+use super::{Child, Gather, Piece, Promise, Tier, TierSettings, Way};
+use crate::command::{Command, Completion, Op};
+use crate::data::Unwritable;
+use crate::device::Range;
+use crate::time::Time;
+
+/// What a concatenation is made of: nothing but its children.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ConcatConfig {}
+
+/// A concatenation.
+#[derive(Clone, Debug)]
+pub struct Concat {
+    /// Where each child ends.
+    ends: Vec<u64>,
+    requests: Gather,
+}
+
+/// So that what comes next begins at an address that a person can write.
+const WHOLE: u64 = 1 << 20;
+
+impl Concat {
+    /// Bytes that are used of each of these.
+    pub(super) fn sizes(children: &[u64]) -> Vec<u64> {
+        let whole = |&size: &u64| match children.len() {
+            1 => size,
+            _ => size / WHOLE * WHOLE,
+        };
+        children.iter().map(whole).collect()
+    }
+
+    /// Where a child begins.
+    fn begin(&self, child: usize) -> u64 {
+        match child {
+            0 => 0,
+            _ => self.ends[child - 1],
+        }
+    }
+}
+
+impl TierSettings for ConcatConfig {
+    type Tier = Concat;
+
+    fn build(&self, children: &[u64]) -> Concat {
+        let mut end = 0;
+        let add = |size| {
+            end += size;
+            end
+        };
+        Concat {
+            ends: Concat::sizes(children).into_iter().map(add).collect(),
+            requests: Gather::default(),
+        }
+    }
+
+    fn capacity(&self, children: &[u64]) -> u64 {
+        Concat::sizes(children).iter().sum()
+    }
+
+    fn promise(&self, children: &[Promise]) -> Promise {
+        Promise::joined(children, 1)
+    }
+
+    /// It keeps nothing of its own.
+    fn format(&self, children: &[u64], _pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+        offline::all_present(children, below)
+    }
+
+    fn recover(
+        &self,
+        children: &[u64],
+        _pool: u128,
+        below: &mut dyn Below,
+    ) -> Result<Concat, Damage> {
+        offline::all_present(children, below)?;
+        Ok(self.build(children))
+    }
+
+    fn recovers(&self) -> bool {
+        true
+    }
+
+    fn problems(&self, children: &[u64]) -> Vec<String> {
+        let mut problems = Vec::new();
+        if Concat::sizes(children).contains(&0) {
+            problems.push(String::from("one of what it stands on has less than 1 MiB"));
+        }
+        if children.is_empty() {
+            problems.push(String::from("it stands on nothing"));
+        }
+        problems
+    }
+}
+
+impl Tier for Concat {
+    fn submit<W: Way>(&mut self, _now: Time, command: &Command, way: &mut W) {
+        let token = self.requests.begin(command.id);
+        if command.op == Op::Flush {
+            for child in 0..self.ends.len() {
+                self.requests.expect(token);
+                way.send(child as Child, token, *command);
+            }
+            return;
+        }
+        let (mut at, end) = (command.offset, command.end());
+        let mut child = self.ends.partition_point(|&end| end <= at);
+        while at < end {
+            let until = end.min(self.ends[child]);
+            let piece = Command {
+                offset: at - self.begin(child),
+                bytes: (until - at) as u32,
+                payload: command.payload.skip((at - command.offset) as u32),
+                ..*command
+            };
+            self.requests.expect(token);
+            way.send(child as Child, token, piece);
+            at = until;
+            child += 1;
+        }
+    }
+
+    fn completed<W: Way>(&mut self, _now: Time, token: u32, done: &Completion, way: &mut W) {
+        if let Some((id, status)) = self.requests.done(token, done) {
+            way.finish(id, status, done.anatomy);
+        }
+    }
+
+    fn pieces(&self, at: u64, bytes: usize) -> Option<Vec<Piece>> {
+        let end = at + bytes as u64;
+        let piece = |child: usize| {
+            let begin = self.begin(child);
+            let (from, until) = (at.max(begin), end.min(self.ends[child]));
+            (from < until).then(|| Piece {
+                child: child as Child,
+                at: from - begin,
+                part: (from - at) as usize..(until - at) as usize,
+            })
+        };
+        Some((0..self.ends.len()).filter_map(piece).collect())
+    }
+
+    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+        (0..self.ends.len() as Child).try_for_each(|child| below.sync(child))
+    }
+
+    fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
+        for (child, lost) in children.iter().enumerate() {
+            let begin = self.begin(child);
+            // What lies beyond the whole MiB is nobody's.
+            let inside = lost
+                .iter()
+                .filter(|range| begin + range.offset < self.ends[child]);
+            ranges.extend(inside.map(|range| Range {
+                offset: begin + range.offset,
+                bytes: range.bytes.min(self.ends[child] - begin - range.offset),
+            }));
+        }
+    }
+
+    fn power_cut(&mut self, _now: Time) {
+        self.requests.clear();
+    }
+}

@@ -1,0 +1,301 @@
+//! What a pool is made of: members, what stands on them, and which of it is served.
+//!
+//! Generic over what a member is made of, so that this knows no medium. Left out: where it was written down.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{AnyTier, Concat, ConcatConfig, Kind, Promise, TierSettings};
+use crate::media::medium::Medium;
+
+/// Bytes at the end of each member, or of each slice of one, that are kept for the pool's label, unless a pool says
+/// otherwise.
+pub const LABEL_BYTES: u64 = 1 << 20;
+
+/// A drive of a pool.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Member<M> {
+    /// What the pool calls it, such as `nda.0`.
+    pub name: String,
+    /// What it is made of.
+    pub drive: M,
+}
+
+/// What a tier stands on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Target {
+    /// A part of a member, or all of it. The last bytes of it hold a label.
+    Slice {
+        /// Which member, from 0.
+        member: u16,
+        /// Its first byte, a multiple of 4096.
+        base: u64,
+        /// How many, a multiple of 4096.
+        bytes: u64,
+    },
+    /// Another tier, which stands before this one in [`PoolConfig::tiers`].
+    Tier(u16),
+}
+
+/// A tier of a pool.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TierConfig {
+    /// What the pool calls it.
+    pub name: String,
+    /// What it does.
+    pub kind: Kind,
+    /// What it stands on, in the order that its kind gives them a meaning.
+    pub children: Vec<Target>,
+}
+
+/// What a pool is made of: valid if [`PoolConfig::problems`] says nothing.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PoolConfig<M> {
+    /// The drives.
+    pub members: Vec<Member<M>>,
+    /// The tiers, each after those that it stands on.
+    pub tiers: Vec<TierConfig>,
+    /// The tiers that are served, one after the other in the pool's addresses; at least one.
+    pub volumes: Vec<u16>,
+    /// Bytes at the end of each slice that are kept for a label, a multiple of 4096.
+    pub label_bytes: u64,
+}
+
+/// A part of a pool's addresses with a name of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Volume {
+    /// That of its tier.
+    pub name: String,
+    /// First byte.
+    pub offset: u64,
+    /// How many.
+    pub bytes: u64,
+}
+
+impl<M: Medium> PoolConfig<M> {
+    /// Bytes that what stands on it can use, of each tier, in their order.
+    pub fn capacities(&self) -> Vec<u64> {
+        let mut capacities = Vec::with_capacity(self.tiers.len());
+        for tier in &self.tiers {
+            let children = self.sizes(&tier.children, &capacities);
+            capacities.push(tier.kind.capacity(&children));
+        }
+        capacities
+    }
+
+    /// Bytes of each of these that can be used, given those of the tiers before.
+    pub(super) fn sizes(&self, targets: &[Target], tiers: &[u64]) -> Vec<u64> {
+        let size = |target: &Target| match *target {
+            Target::Slice { bytes, .. } => bytes.saturating_sub(self.label_bytes),
+            Target::Tier(index) => tiers.get(usize::from(index)).copied().unwrap_or(0),
+        };
+        targets.iter().map(size).collect()
+    }
+
+    /// Bytes of each child of a tier that it can use, in their order.
+    pub fn child_bytes(&self, tier: usize) -> Vec<u64> {
+        self.sizes(&self.tiers[tier].children, &self.capacities())
+    }
+
+    /// The tiers as new, in their order.
+    pub fn build_tiers(&self) -> Vec<AnyTier> {
+        let capacities = self.capacities();
+        let build = |tier: &TierConfig| tier.kind.build(&self.sizes(&tier.children, &capacities));
+        self.tiers.iter().map(build).collect()
+    }
+
+    /// The volumes, in order; each is cut to whole MiB if there are several.
+    pub fn volumes(&self) -> Vec<Volume> {
+        let capacities = self.capacities();
+        let sizes: Vec<u64> = self
+            .volumes
+            .iter()
+            .map(|&tier| capacities[usize::from(tier)])
+            .collect();
+        let sizes = Concat::sizes(&sizes);
+        let mut offset = 0;
+        let mut volumes = Vec::with_capacity(sizes.len());
+        for (&tier, bytes) in self.volumes.iter().zip(sizes) {
+            volumes.push(Volume {
+                name: self.tiers[usize::from(tier)].name.clone(),
+                offset,
+                bytes,
+            });
+            offset += bytes;
+        }
+        volumes
+    }
+
+    /// Bytes a host can address: of all volumes.
+    pub fn bytes(&self) -> u64 {
+        self.volumes().iter().map(|volume| volume.bytes).sum()
+    }
+
+    /// What each tier promises, in their order.
+    pub fn promises(&self) -> Vec<Promise> {
+        let mut promises: Vec<Promise> = Vec::with_capacity(self.tiers.len());
+        for tier in &self.tiers {
+            let of = |target: &Target| match *target {
+                Target::Slice { member, .. } => {
+                    let drive = &self.members[usize::from(member)].drive;
+                    Promise::of_member(member, drive.volatile_write_cache())
+                }
+                Target::Tier(index) => promises[usize::from(index)].clone(),
+            };
+            let children: Vec<Promise> = tier.children.iter().map(of).collect();
+            promises.push(tier.kind.promise(&children));
+        }
+        promises
+    }
+
+    /// What all volumes together promise.
+    pub fn promise(&self) -> Promise {
+        let promises = self.promises();
+        let of = |&tier: &u16| promises[usize::from(tier)].clone();
+        ConcatConfig {}.promise(&self.volumes.iter().map(of).collect::<Vec<_>>())
+    }
+
+    /// Whether a flush means something: an acknowledged write may not be durable.
+    pub fn needs_flushes(&self) -> bool {
+        self.promise().durable > super::Durable::Acknowledged
+    }
+
+    /// Whether its tiers move the data that clients give it; without that it tells times, and can serve nobody.
+    pub fn holds_data(&self) -> bool {
+        self.tiers.iter().all(|tier| tier.kind.holds_data())
+    }
+
+    /// Whether its tiers can be found again on its members after a crash, so that data may be kept by member.
+    pub fn recovers(&self) -> bool {
+        self.tiers.iter().all(|tier| tier.kind.recovers())
+    }
+
+    /// Why there is no such pool; nothing if there is.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.members.is_empty() || self.members.len() > usize::from(u16::MAX) {
+            problems.push(format!(
+                "a pool has 1 to 65535 members, not {}",
+                self.members.len()
+            ));
+        }
+        if self.volumes.is_empty() {
+            problems.push(String::from("a pool serves at least one volume"));
+        }
+        if !self.label_bytes.is_multiple_of(4096) {
+            problems.push(String::from("labels are not of whole 4 KiB"));
+        }
+        let mut used = vec![Vec::new(); self.members.len()];
+        let mut above = vec![0u32; self.tiers.len()];
+        for &volume in &self.volumes {
+            match above.get_mut(usize::from(volume)) {
+                Some(count) => *count += 1,
+                None => problems.push(format!("no tier {volume} to serve")),
+            }
+        }
+        for (index, tier) in self.tiers.iter().enumerate() {
+            for target in &tier.children {
+                match *target {
+                    Target::Tier(child) if usize::from(child) < index => {
+                        above[usize::from(child)] += 1;
+                    }
+                    Target::Tier(child) => problems.push(format!(
+                        "{}: tier {child} does not stand before it",
+                        tier.name
+                    )),
+                    Target::Slice {
+                        member,
+                        base,
+                        bytes,
+                    } => match used.get_mut(usize::from(member)) {
+                        Some(slices) => slices.push((base, bytes, index)),
+                        None => problems.push(format!("{}: no member {member}", tier.name)),
+                    },
+                }
+            }
+        }
+        for (tier, count) in self.tiers.iter().zip(&above) {
+            if *count != 1 {
+                problems.push(format!(
+                    "{} is in {count} places, and should be in one",
+                    tier.name
+                ));
+            }
+        }
+        self.check_whole_blocks(&mut problems);
+        for (member, slices) in self.members.iter().zip(&mut used) {
+            self.check_slices(member, slices, &mut problems);
+        }
+        // Sizes and counts mean something only where everything names what there is.
+        if problems.is_empty() {
+            let capacities = self.capacities();
+            for tier in &self.tiers {
+                let children = self.sizes(&tier.children, &capacities);
+                let found = tier.kind.problems(&children);
+                problems.extend(found.iter().map(|what| format!("{}: {what}", tier.name)));
+            }
+        }
+        problems
+    }
+
+    /// What must not be changed in place has a tier above it that keeps to that, directly or through others.
+    fn check_whole_blocks(&self, problems: &mut Vec<String>) {
+        let mut needs = vec![false; self.tiers.len()];
+        for (index, tier) in self.tiers.iter().enumerate() {
+            let below = |target: &Target| match *target {
+                Target::Slice { .. } => false,
+                Target::Tier(child) => needs.get(usize::from(child)).copied().unwrap_or(false),
+            };
+            let passed_on = tier.children.iter().any(below) && !tier.kind.writes_whole_blocks();
+            needs[index] = tier.kind.needs_whole_blocks() || passed_on;
+        }
+        for &volume in &self.volumes {
+            if needs.get(usize::from(volume)) == Some(&true) {
+                problems.push(format!(
+                    "{}: its blocks may not be changed in place, so that it serves as main of an intent-log only",
+                    self.tiers[usize::from(volume)].name
+                ));
+            }
+        }
+    }
+
+    /// Slices lie within their member, on whole blocks and not on each other.
+    fn check_slices(
+        &self,
+        member: &Member<M>,
+        slices: &mut [(u64, u64, usize)],
+        problems: &mut Vec<String>,
+    ) {
+        slices.sort_unstable();
+        let held = member.drive.capacity_bytes();
+        let mut end = 0;
+        for &(base, bytes, tier) in &*slices {
+            let tier = &self.tiers[tier].name;
+            let name = &member.name;
+            if !base.is_multiple_of(4096) || !bytes.is_multiple_of(4096) {
+                problems.push(format!("{tier}: its slice of {name} is not of whole 4 KiB"));
+            }
+            if bytes <= self.label_bytes {
+                problems.push(format!(
+                    "{tier}: its slice of {name} has {bytes} bytes, and its label takes {}",
+                    self.label_bytes
+                ));
+            }
+            if base < end {
+                problems.push(format!("{tier}: its slice of {name} lies on another"));
+            }
+            end = base.saturating_add(bytes);
+            if end > held {
+                problems.push(format!(
+                    "{tier}: its slice of {name} ends at {end}, the drive holds {held}"
+                ));
+            }
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! Commits: what is not logged yet goes into log blocks, and whoever waits is told when they are durable.
+//!
+//! Commits that come while blocks are made ready are taken together afterwards. A block goes out when it is full, or when
+//! the first that waits for it has waited a tenth of what blocks have taken of late; at once where commits come one at a
+//! time. Blocks are made ready one after the other. Each is written and then flushed, if anybody waits for it; what nobody
+//! waits for is flushed with the next. Blocks end in their order, because a log is read up to the first that is missing.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::config::{HEADER, UNIT};
+use super::queue::Urgency;
+use super::{
+    Due, IntentLog, LARGEST_BLOCK, Logbias, MAIN, SyncPolicy, Unlogged, Way, What, within,
+};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, Completion, Op, Status};
+use crate::engine::Slab;
+use crate::tier::Child;
+use crate::time::{Span, Time};
+
+/// Commits taken one at a time after which nobody waits for others any more.
+const ALONE_AFTER: u32 = 8;
+/// A block waits for others this part of what blocks take.
+const WAITS: u64 = 10;
+/// It does not wait for less than this.
+const SHORTEST_WAIT: Span = Span::from_us(5);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// It takes records in.
+    Filling,
+    /// It waits for the software, or its writes are in flight.
+    Writing,
+    /// Written, and flushed with the next.
+    Deferred,
+    Flushing,
+    Done,
+}
+
+/// A log block.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    state: State,
+    used: u64,
+    /// When it goes out by itself.
+    goes_at: Time,
+    bulk: bool,
+    /// What is in it, and who waits for it.
+    carried: Vec<Unlogged>,
+    waiters: Vec<u32>,
+    /// Commands in flight.
+    left: u32,
+    /// Children that must be flushed, a bit each.
+    touched: u64,
+    status: Status,
+    sent: Time,
+    /// Where the time went from then on, and until when that is known.
+    anatomy: Anatomy,
+    since: Time,
+}
+
+/// What makes blocks and remembers them.
+#[derive(Clone, Debug)]
+pub(super) struct Issuer {
+    /// Commits that wait to be taken.
+    waiting: Vec<u32>,
+    blocks: Slab<Block>,
+    /// All that are not done, in order: the last may be filling.
+    chain: VecDeque<u32>,
+    /// Those that the software is to make ready; it is at the first.
+    closed: VecDeque<u32>,
+    busy: bool,
+    /// Bytes logged since a block last went out before it was full.
+    burst: u64,
+    /// What blocks have taken of late.
+    latency: Span,
+    /// Above zero: commits have come beside others.
+    parallel: u32,
+    /// The log whose turn it is.
+    turn: usize,
+    /// Emptied blocks' memory.
+    spare: Vec<(Vec<Unlogged>, Vec<u32>)>,
+}
+
+impl Default for Issuer {
+    fn default() -> Issuer {
+        Issuer {
+            waiting: Vec::new(),
+            blocks: Slab::default(),
+            chain: VecDeque::new(),
+            closed: VecDeque::new(),
+            busy: false,
+            burst: 0,
+            latency: Span::ZERO,
+            parallel: 0,
+            turn: 0,
+            spare: Vec::new(),
+        }
+    }
+}
+
+impl Issuer {
+    /// What is in blocks that are not durable.
+    pub(super) fn carried(&self) -> impl Iterator<Item = &Unlogged> {
+        let of = |&block: &u32| self.blocks[block].carried.iter();
+        self.chain.iter().flat_map(of)
+    }
+
+    /// The block that takes records in.
+    fn filling(&self) -> Option<u32> {
+        let last = *self.chain.back()?;
+        (self.blocks[last].state == State::Filling).then_some(last)
+    }
+
+    /// The same, a new one if there is none.
+    fn fill(&mut self) -> u32 {
+        if let Some(block) = self.filling() {
+            return block;
+        }
+        let (carried, waiters) = self.spare.pop().unwrap_or_default();
+        let block = self.blocks.insert(Block {
+            state: State::Filling,
+            used: HEADER,
+            goes_at: Time::NEVER,
+            bulk: false,
+            carried,
+            waiters,
+            left: 0,
+            touched: 0,
+            status: Status::Success,
+            sent: Time::ZERO,
+            anatomy: Anatomy::ZERO,
+            since: Time::ZERO,
+        });
+        self.chain.push_back(block);
+        block
+    }
+
+    fn close(&mut self, block: u32) {
+        self.blocks[block].state = State::Writing;
+        self.closed.push_back(block);
+    }
+
+    /// Puts a write into blocks, a piece in each if it must be.
+    fn put(&mut self, write: Unlogged, slog_bulk: u64) {
+        let (mut at, mut left) = (write.offset, write.bytes);
+        loop {
+            let block = self.fill();
+            let free = LARGEST_BLOCK - self.blocks[block].used;
+            let data = if write.indirect { 0 } else { u64::from(left) };
+            if free < HEADER + data.min(UNIT) {
+                self.close(block);
+                continue;
+            }
+            let piece = data.min(free - HEADER);
+            self.burst += HEADER + piece;
+            let bulk = self.burst > slog_bulk;
+            let block = &mut self.blocks[block];
+            block.used += HEADER + piece;
+            block.bulk |= bulk;
+            let bytes = if write.indirect { left } else { piece as u32 };
+            block.carried.push(Unlogged {
+                offset: at,
+                bytes,
+                ..write
+            });
+            at += u64::from(bytes);
+            left -= bytes;
+            if left == 0 {
+                return;
+            }
+        }
+    }
+}
+
+impl IntentLog {
+    /// The software has worked on a commit: it is taken with others.
+    pub(super) fn commit<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        self.spend(now, request, Part::Tier);
+        if self.suspended {
+            return self.refuse(now, request, way);
+        }
+        self.issuer.waiting.push(request);
+        self.take_commits(now, way);
+    }
+
+    /// Takes all commits that wait, unless blocks of the last ones are still to be made ready.
+    fn take_commits<W: Way>(&mut self, now: Time, way: &mut W) {
+        let issuer = &mut self.issuer;
+        if issuer.busy || !issuer.closed.is_empty() || issuer.waiting.is_empty() {
+            return;
+        }
+        let beside_others = issuer.waiting.len() > 1 || !issuer.chain.is_empty();
+        issuer.parallel = match beside_others {
+            true => ALONE_AFTER,
+            false => issuer.parallel.saturating_sub(1),
+        };
+        debug_assert!(self.config.sync != SyncPolicy::Disabled);
+        while let Some(write) = self.unlogged.pop_front() {
+            issuer.put(write, self.config.slog_bulk);
+        }
+        let mut waiting = core::mem::take(&mut issuer.waiting);
+        if let Some(&last) = issuer.chain.back() {
+            issuer.blocks[last].waiters.append(&mut waiting);
+        }
+        if let Some(block) = issuer.filling() {
+            let waits = Span::from_ns(issuer.latency.ns() / WAITS);
+            if issuer.parallel == 0 || waits < SHORTEST_WAIT {
+                issuer.close(block);
+                issuer.burst = 0;
+            } else if issuer.blocks[block].goes_at == Time::NEVER {
+                issuer.blocks[block].goes_at = now + waits;
+                self.at(now + waits, Due::Waited(block));
+            }
+        }
+        // There was nothing to log, and nothing is on its way.
+        for request in waiting.drain(..) {
+            self.finish(request, way);
+        }
+        self.issuer.waiting = waiting;
+        self.make_ready(now);
+    }
+
+    /// A block has waited for others.
+    pub(super) fn waited(&mut self, now: Time, block: u32) {
+        let issuer = &mut self.issuer;
+        if issuer.filling() == Some(block) && issuer.blocks[block].goes_at == now {
+            issuer.close(block);
+            issuer.burst = 0;
+            self.make_ready(now);
+        }
+    }
+
+    /// The software makes the next block ready, if it is at none.
+    fn make_ready(&mut self, now: Time) {
+        if self.issuer.busy {
+            return;
+        }
+        if let Some(&block) = self.issuer.closed.front() {
+            self.issuer.busy = true;
+            let takes = self.config.cpu.block;
+            self.work(now, takes, Due::Issue(block));
+        }
+    }
+
+    /// A block is ready: it goes to a log or to main, and with it the records that it names there.
+    pub(super) fn issue<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
+        self.issuer.busy = false;
+        self.issuer.closed.pop_front();
+        let this = &mut self.issuer.blocks[block];
+        (this.sent, this.since) = (now, now);
+        for index in 0..this.carried.len() {
+            let write = self.issuer.blocks[block].carried[index];
+            if write.indirect {
+                self.write_early(block, &write, way);
+            }
+        }
+        self.place(now, block, way);
+        self.make_ready(now);
+        self.take_commits(now, way);
+        self.kick_group(now, way);
+    }
+
+    /// Sends a block where there is room for it.
+    fn place<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
+        // The block is given up with the group that is open now: there must be one.
+        self.open_group(now);
+        let this = &mut self.issuer.blocks[block];
+        this.left += 1;
+        let bytes = this.used.next_multiple_of(UNIT);
+        self.log_bytes += bytes;
+        self.groups.log(bytes);
+        let mut place = None;
+        if self.config.logbias == Logbias::Latency {
+            for _ in 0..self.rings.len() {
+                let ring = self.issuer.turn % self.rings.len();
+                self.issuer.turn = ring + 1;
+                place = self.rings[ring].take(bytes).map(|at| (ring + 1, at));
+                if place.is_some() {
+                    break;
+                }
+            }
+        }
+        let bulk = self.issuer.blocks[block].bulk && place.is_some();
+        let (child, at) = place.unwrap_or_else(|| {
+            let at = self
+                .groups
+                .place_on_main(bytes, self.record, &mut self.room);
+            (usize::from(MAIN), at)
+        });
+        let urgency = match bulk {
+            true => Urgency::Bulk,
+            false => Urgency::Urgent,
+        };
+        let command = Command::new(0, Op::Write, at, bytes as u32);
+        let what = (child as Child, What::Block { block });
+        self.send(what, Some(urgency), command, way);
+    }
+
+    /// Writes the dirty records of a write where they stay.
+    fn write_early<W: Way>(&mut self, block: u32, write: &Unlogged, way: &mut W) {
+        let end = write.offset + u64::from(write.bytes);
+        for number in write.offset / self.record..end.div_ceil(self.record) {
+            let Some(handle) = self.records.find(number) else {
+                continue;
+            };
+            let record = self.records.get_mut(handle);
+            if !record.open || record.early != super::records::NONE {
+                continue;
+            }
+            let slot = self.room.take();
+            record.early = slot;
+            self.issuer.blocks[block].left += 1;
+            let at = u64::from(slot) * self.record;
+            let command = Command::new(0, Op::Write, at, self.config.record);
+            let what = (MAIN, What::Early { block });
+            self.send(what, Some(Urgency::Urgent), command, way);
+        }
+    }
+
+    /// A write of a block, or of a record that it names, has ended.
+    pub(super) fn block_written<W: Way>(
+        &mut self,
+        now: Time,
+        (block, child): (u32, Child),
+        done: &Completion,
+        way: &mut W,
+    ) {
+        let this = &mut self.issuer.blocks[block];
+        this.left -= 1;
+        this.touched |= 1 << child;
+        if done.status != Status::Success {
+            if child != MAIN {
+                return self.elsewhere(now, block, child, way);
+            }
+            this.status = Status::WriteFault;
+        }
+        if this.left > 0 {
+            return;
+        }
+        let took = within(&done.anatomy, now.since(this.since));
+        this.anatomy.append(&took);
+        this.since = now;
+        let (touched, nobody) = (this.touched, this.waiters.is_empty());
+        if nobody && this.status == Status::Success {
+            let place = self.issuer.chain.iter().position(|&it| it == block);
+            let next = place.and_then(|place| self.issuer.chain.get(place + 1));
+            if let Some(&next) = next {
+                let next = &mut self.issuer.blocks[next];
+                if matches!(next.state, State::Filling | State::Writing) {
+                    next.touched |= touched;
+                    self.issuer.blocks[block].state = State::Deferred;
+                    return;
+                }
+            }
+        }
+        self.flush_block(block, way);
+    }
+
+    /// A log did not take a block, or did not make it durable: it is used no more, and main takes the block, and those
+    /// before it that were to be flushed with it.
+    fn elsewhere<W: Way>(&mut self, now: Time, block: u32, child: Child, way: &mut W) {
+        self.rings[usize::from(child) - 1].broken = true;
+        let issuer = &self.issuer;
+        let before = issuer.chain.iter().copied().take_while(|&it| it != block);
+        let there = |&it: &u32| {
+            let it = &issuer.blocks[it];
+            it.state == State::Deferred && it.touched & 1 << child != 0
+        };
+        let again: Vec<u32> = before.filter(there).chain([block]).collect();
+        for block in again {
+            let this = &mut self.issuer.blocks[block];
+            this.touched &= !(1 << child);
+            this.state = State::Writing;
+            self.place(now, block, way);
+        }
+    }
+
+    fn flush_block<W: Way>(&mut self, block: u32, way: &mut W) {
+        let this = &mut self.issuer.blocks[block];
+        this.state = State::Flushing;
+        let touched = this.touched;
+        for child in 0..self.queues.len() as Child {
+            if touched & 1 << child != 0 {
+                self.issuer.blocks[block].left += 1;
+                let what = (child, What::BlockFlush { block });
+                self.send(what, None, Command::flush(0), way);
+            }
+        }
+    }
+
+    pub(super) fn block_flushed<W: Way>(
+        &mut self,
+        now: Time,
+        (block, child): (u32, Child),
+        done: &Completion,
+        way: &mut W,
+    ) {
+        let this = &mut self.issuer.blocks[block];
+        this.left -= 1;
+        if done.status != Status::Success {
+            if child != MAIN {
+                return self.elsewhere(now, block, child, way);
+            }
+            this.status = Status::WriteFault;
+        }
+        if this.left > 0 {
+            return;
+        }
+        if this.state == State::Writing {
+            // Main has it meanwhile, in place of a log that failed.
+            return self.flush_block(block, way);
+        }
+        let took = within(&done.anatomy, now.since(this.since));
+        this.anatomy.append(&took);
+        this.since = now;
+        this.state = State::Done;
+        self.end_blocks(now, way);
+    }
+
+    /// Blocks end in their order; those that were flushed with another end with it.
+    fn end_blocks<W: Way>(&mut self, now: Time, way: &mut W) {
+        loop {
+            let issuer = &self.issuer;
+            let deferred = |&&it: &&u32| issuer.blocks[it].state == State::Deferred;
+            let count = issuer.chain.iter().take_while(deferred).count();
+            let flushed = issuer.chain.get(count);
+            if flushed.is_none_or(|&it| issuer.blocks[it].state != State::Done) {
+                return;
+            }
+            for _ in 0..=count {
+                if let Some(block) = self.issuer.chain.pop_front() {
+                    self.end_block(now, block, way);
+                }
+            }
+        }
+    }
+
+    fn end_block<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
+        let this = &mut self.issuer.blocks[block];
+        let mut carried = core::mem::take(&mut this.carried);
+        let mut waiters = core::mem::take(&mut this.waiters);
+        let (sent, since, status) = (this.sent, this.since, this.status);
+        let anatomy = this.anatomy;
+        let took = now.since(sent);
+        let latency = &mut self.issuer.latency;
+        *latency = match *latency {
+            Span::ZERO => took,
+            before => Span::from_ns((7 * before.ns() + took.ns()) / 8),
+        };
+        for request in waiters.drain(..) {
+            // Before it was sent it waited for others; after it was flushed, for blocks before it.
+            self.spend(sent.max(self.requests[request].since), request, Part::Tier);
+            let waiting = &mut self.requests[request];
+            let of_block = within(&anatomy, since.since(waiting.since));
+            waiting.anatomy.append(&of_block);
+            waiting.since = waiting.since.max(since);
+            waiting.status = status;
+            self.spend(now, request, Part::Tier);
+            self.finish(request, way);
+        }
+        carried.clear();
+        self.issuer.spare.push((carried, waiters));
+        self.issuer.blocks.release(block);
+    }
+}

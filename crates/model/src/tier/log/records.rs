@@ -1,0 +1,135 @@
+//! Records in memory: which are dirty in which transaction group, which are being read, which are kept.
+//!
+//! A record is dirty in the open group, in the one that is being written, or in both; it counts its whole size for each,
+//! as ZFS counts it. What is clean again stays until the room is wanted, what was written longest ago goes first; what is
+//! only read is not kept (ZFS's ARC would: a read here costs what it costs without it).
+
+use alloc::collections::VecDeque;
+
+use crate::engine::Slab;
+use crate::tier::table::Table;
+
+/// No slot, or no waiter.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A record in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// Which.
+    pub(super) number: u32,
+    /// Of its place in the queue of the clean; 0 if it has none.
+    stamp: u64,
+    /// Dirty in the open group, and in the one that is being written.
+    pub(super) open: bool,
+    pub(super) syncing: bool,
+    /// It is being read from main.
+    pub(super) reading: bool,
+    /// Where on main a commit has put it already as it is in the open group.
+    pub(super) early: u32,
+    /// The first of those that wait for it to be read.
+    pub(super) waiters: u32,
+}
+
+/// The records in memory, by handles.
+#[derive(Clone, Debug)]
+pub(super) struct Records {
+    of: Table,
+    records: Slab<Record>,
+    /// Handles with their stamps, those clean for longest first.
+    clean: VecDeque<(u32, u64)>,
+    stamps: u64,
+    held: u64,
+    most: u64,
+}
+
+impl Records {
+    /// For so many records, of which at most so many are kept.
+    pub(super) fn new(count: u64, most: u64) -> Records {
+        Records {
+            of: Table::new(count),
+            records: Slab::default(),
+            clean: VecDeque::new(),
+            stamps: 0,
+            held: 0,
+            most,
+        }
+    }
+
+    /// The handle of a record that is in memory, or on its way there.
+    #[inline]
+    pub(super) fn find(&self, number: u64) -> Option<u32> {
+        self.of.get(number)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, handle: u32) -> &Record {
+        &self.records[handle]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, handle: u32) -> &mut Record {
+        &mut self.records[handle]
+    }
+
+    /// The handle of a record, which is in memory from now on.
+    pub(super) fn take(&mut self, number: u64) -> u32 {
+        if let Some(handle) = self.find(number) {
+            return handle;
+        }
+        self.held += 1;
+        let handle = self.records.insert(Record {
+            number: number as u32,
+            stamp: 0,
+            open: false,
+            syncing: false,
+            reading: false,
+            early: NONE,
+            waiters: NONE,
+        });
+        self.of.set(number, handle);
+        handle
+    }
+
+    /// It is dirty in the open group; whether it was not before.
+    pub(super) fn dirty(&mut self, handle: u32) -> bool {
+        let record = &mut self.records[handle];
+        record.stamp = 0;
+        !core::mem::replace(&mut record.open, true)
+    }
+
+    /// Nothing goes on with it, if so: it waits to be forgotten, and so many others go as are too many.
+    pub(super) fn settle(&mut self, handle: u32) {
+        let record = &mut self.records[handle];
+        if record.open || record.syncing || record.reading {
+            return;
+        }
+        self.stamps += 1;
+        record.stamp = self.stamps;
+        self.clean.push_back((handle, self.stamps));
+        while self.held > self.most || self.clean.len() as u64 > 2 * self.held + 64 {
+            let Some((oldest, stamp)) = self.clean.pop_front() else {
+                return;
+            };
+            let record = self.records[oldest];
+            let busy = record.open || record.syncing || record.reading;
+            if record.stamp == stamp && !busy {
+                self.forget(oldest);
+            }
+        }
+    }
+
+    fn forget(&mut self, handle: u32) {
+        let number = u64::from(self.records[handle].number);
+        self.of.clear(number);
+        self.records.release(handle);
+        self.held -= 1;
+    }
+
+    /// All of them are gone.
+    pub(super) fn clear(&mut self) {
+        self.of.reset();
+        self.records = Slab::default();
+        self.clean.clear();
+        self.held = 0;
+    }
+}

@@ -1,0 +1,492 @@
+//! The laws, and what is written where and when.
+
+use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+mod failing;
+mod promises;
+mod speed;
+
+use super::*;
+use crate::command::Op;
+use crate::conformance::{self, Law, Suite, Witness};
+use crate::device::{Capacity, Device};
+use crate::media::ram::{Ram, RamConfig};
+use crate::media::{Drive, DriveConfig, Medium, Precondition, nand, xpoint};
+use crate::tier::{
+    AnyTier, ChildCommand, Durable, Kind, Loss, Member, MirrorConfig, Pool, PoolConfig,
+    RaidzConfig, Reads, StripeConfig, Target, TierConfig, TierSettings,
+};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+fn ram(bytes: u64, us: u64) -> DriveConfig {
+    DriveConfig::Ram(RamConfig {
+        bytes,
+        per_command: Span::from_us(us),
+        picoseconds_per_byte: 100,
+    })
+}
+
+fn config() -> IntentLogConfig {
+    IntentLogConfig {
+        size: 32 * MIB,
+        ram: 20 * MIB,
+        record: 128 << 10,
+        run: 1 << 20,
+        filled: true,
+        lanes: 1,
+        sync: SyncPolicy::Standard,
+        logbias: Logbias::Latency,
+        slog_bulk: 64 * MIB,
+        txg: Span::from_ms(5000),
+        cpu: LogCpu {
+            read: Span::from_us(4),
+            write: Span::from_us(5),
+            copy_ps: 50,
+            commit: Span::from_us(20),
+            block: Span::from_us(10),
+        },
+    }
+}
+
+/// Main of 64 MiB and so many logs of 8 MiB, as members 0 and from 1 on.
+fn pool(tier: &IntentLogConfig, logs: usize) -> PoolConfig<DriveConfig> {
+    let mut drives = vec![ram(64 * MIB, 30)];
+    drives.resize(1 + logs, ram(8 * MIB, 3));
+    of_drives(tier, &drives)
+}
+
+fn slice(drives: &[DriveConfig], member: usize) -> Target {
+    Target::Slice {
+        member: member as u16,
+        base: 0,
+        bytes: drives[member].capacity_bytes() / 4096 * 4096,
+    }
+}
+
+fn members(drives: &[DriveConfig]) -> Vec<Member<DriveConfig>> {
+    let member = |(index, drive): (usize, &DriveConfig)| Member {
+        name: index.to_string(),
+        drive: drive.clone(),
+    };
+    drives.iter().enumerate().map(member).collect()
+}
+
+fn of_drives(tier: &IntentLogConfig, drives: &[DriveConfig]) -> PoolConfig<DriveConfig> {
+    let config = PoolConfig {
+        members: members(drives),
+        tiers: vec![TierConfig {
+            name: String::from("tank"),
+            kind: Kind::IntentLog(tier.clone()),
+            children: (0..drives.len()).map(|it| slice(drives, it)).collect(),
+        }],
+        volumes: vec![0],
+        label_bytes: 0,
+    };
+    assert_eq!(config.problems(), [""; 0]);
+    config
+}
+
+/// A raidz of five below, and a mirror as log.
+fn raidz_and_mirror(tier: &IntentLogConfig, log: &DriveConfig) -> PoolConfig<DriveConfig> {
+    let mut drives = vec![ram(16 * MIB, 30); 5];
+    drives.resize(7, log.clone());
+    let kinds = [
+        Kind::Raidz(RaidzConfig { parity: 1 }),
+        Kind::Mirror(MirrorConfig {
+            reads: Reads::First,
+            ..MirrorConfig::default()
+        }),
+        Kind::IntentLog(tier.clone()),
+    ];
+    let children = [
+        (0..5).map(|it| slice(&drives, it)).collect(),
+        (5..7).map(|it| slice(&drives, it)).collect(),
+        vec![Target::Tier(0), Target::Tier(1)],
+    ];
+    let tiers = kinds.into_iter().zip(children);
+    let config = PoolConfig {
+        members: members(&drives),
+        tiers: tiers
+            .map(|(kind, children)| TierConfig {
+                name: String::from(kind.word()),
+                kind,
+                children,
+            })
+            .collect(),
+        volumes: vec![2],
+        label_bytes: 0,
+    };
+    assert_eq!(config.problems(), [""; 0]);
+    config
+}
+
+fn witnessed(config: &PoolConfig<DriveConfig>, seed: u64) -> Pool<Witness<Drive>> {
+    let members = config.members.iter();
+    let drives = members.map(|it| Witness::new(it.drive.build(Precondition::Steady, seed)));
+    Pool::new(config, drives.collect())
+}
+
+fn holds_the_laws(config: &PoolConfig<DriveConfig>) {
+    conformance::check(|seed| witnessed(config, seed));
+}
+
+#[test]
+fn keeps_the_laws_without_a_log_with_one_and_with_two() {
+    for logs in 0..3 {
+        for (record, filled) in [(128 << 10, true), (4096, false), (16 << 10, true)] {
+            let tier = IntentLogConfig {
+                record,
+                filled,
+                ..config()
+            };
+            holds_the_laws(&pool(&tier, logs));
+        }
+    }
+}
+
+#[test]
+fn keeps_the_laws_with_all_settings() {
+    let free = IntentLogConfig {
+        cpu: LogCpu::default(),
+        txg: Span::from_us(300),
+        ..config()
+    };
+    holds_the_laws(&pool(&free, 1));
+    for sync in [SyncPolicy::Standard, SyncPolicy::Always] {
+        for (_, logbias) in Logbias::ALL {
+            let tier = IntentLogConfig {
+                sync,
+                logbias,
+                slog_bulk: 16 * KIB,
+                lanes: 3,
+                ..config()
+            };
+            holds_the_laws(&pool(&tier, 1));
+        }
+    }
+}
+
+#[test]
+fn keeps_the_laws_over_raidz_and_mirrors_of_drives() {
+    let optane = DriveConfig::XPoint(xpoint::tests::config().into());
+    holds_the_laws(&raidz_and_mirror(&config(), &optane));
+    // A log with a volatile cache.
+    let flash = DriveConfig::Nand(nand::tests::small().into());
+    holds_the_laws(&of_drives(&config(), &[ram(64 * MIB, 30), flash]));
+}
+
+/// Everything but what a flush owes.
+#[test]
+fn with_sync_disabled_a_power_cut_takes_what_was_flushed_and_no_other_law_is_broken() {
+    let tier = IntentLogConfig {
+        sync: SyncPolicy::Disabled,
+        ..config()
+    };
+    let config = pool(&tier, 1);
+    let found = Suite::default().examine(1, |seed| witnessed(&config, seed));
+    assert_eq!(found.map_err(|it| it.law), Err(Law::PowerCut));
+    assert_eq!(config.promise().durable, Durable::Later);
+}
+
+/// Runs commands, each submitted at its time under its index, until nothing is left to do before `until`.
+fn play<L: Device>(
+    pool: &mut Pool<L>,
+    commands: &[(Time, Command)],
+    until: Time,
+) -> Vec<Completion> {
+    let mut done = Vec::new();
+    let mut next = 0;
+    loop {
+        let arrival = commands.get(next).map_or(Time::NEVER, |it| it.0);
+        let event = pool.next_event();
+        let now = event.min(arrival);
+        if now == Time::NEVER || now > until {
+            return done;
+        }
+        if event == now {
+            let mut at_once = Vec::new();
+            pool.advance(now, now, &mut at_once);
+            done.append(&mut at_once);
+        }
+        if arrival == now {
+            let id = next as u32;
+            pool.submit(
+                now,
+                Command {
+                    id,
+                    ..commands[next].1
+                },
+            );
+            next += 1;
+        }
+    }
+}
+
+/// What members were asked for commands that came at once, or one after the other with a gap.
+fn asked(
+    config: &PoolConfig<DriveConfig>,
+    commands: &[(Time, Command)],
+    until: Time,
+) -> (Vec<Completion>, Vec<ChildCommand>) {
+    let mut pool = config.build(Precondition::Fresh, 1);
+    pool.record();
+    let done = play(&mut pool, commands, until);
+    (done, pool.recorded())
+}
+
+fn us(us: u64) -> Time {
+    Time::from_ns(us * 1000)
+}
+
+fn seconds(seconds: u64) -> Time {
+    us(seconds * 1_000_000)
+}
+
+fn sync(offset: u64, bytes: u64) -> Command {
+    Command {
+        fua: true,
+        ..Command::write(0, offset, bytes as u32)
+    }
+}
+
+fn writes(asked: &[ChildCommand]) -> impl Iterator<Item = &ChildCommand> {
+    asked.iter().filter(|it| it.command.op == Op::Write)
+}
+
+#[test]
+fn writes_that_nobody_flushes_never_touch_the_log() {
+    let commands: Vec<_> = (0..200)
+        .map(|index| (us(index * 100), Command::write(0, index * 131072, 131072)))
+        .collect();
+    let (done, asked) = asked(&pool(&config(), 1), &commands, seconds(60));
+    assert_eq!(done.len(), 200);
+    assert!(writes(&asked).count() > 0);
+    assert_eq!(asked.iter().filter(|it| it.member == 1).count(), 0);
+}
+
+#[test]
+fn with_sync_disabled_nothing_is_logged() {
+    let tier = IntentLogConfig {
+        sync: SyncPolicy::Disabled,
+        ..config()
+    };
+    let commands = [(us(0), sync(0, 131072)), (us(100), Command::flush(0))];
+    let (done, asked) = asked(&pool(&tier, 1), &commands, seconds(60));
+    assert_eq!(done.len(), 2);
+    assert_eq!(asked.iter().filter(|it| it.member == 1).count(), 0);
+}
+
+#[test]
+fn a_sync_write_takes_the_software_the_log_and_its_flush_to_the_nanosecond() {
+    let commands = [(us(0), sync(0, 131072)), (us(1000), sync(0, 4096))];
+    let (done, asked) = asked(&pool(&config(), 1), &commands, seconds(1));
+    let cpu = config().cpu;
+    let software = |bytes| cpu.write + Span::per_bytes(cpu.copy_ps, bytes) + cpu.commit + cpu.block;
+    // 4 KiB of data, one header of the record and one of the block: 8 KiB.
+    let log = Span::from_us(3) + Span::per_bytes(100, 8192) + Span::from_us(3);
+    let expected = software(4096) + log;
+    assert_eq!(done[1].anatomy.total(), expected);
+    assert_eq!(done[1].anatomy.get(Part::Tier), software(4096));
+    assert_eq!(done[1].anatomy.get(Part::Controller), Span::from_us(6));
+    // A record of 128 KiB and its headers do not fit into one block.
+    let sizes: Vec<_> = writes(&asked).map(|it| it.command.bytes).collect();
+    assert_eq!(sizes, [131072, 4096, 8192]);
+    let flushes = asked.iter().filter(|it| it.command.op == Op::Flush).count();
+    assert_eq!(flushes, 2);
+}
+
+#[test]
+fn a_flush_logs_what_is_not_logged_yet_and_nothing_twice() {
+    let commands = [
+        (us(0), Command::write(0, 0, 131072)),
+        (us(10), Command::write(0, 131072, 8192)),
+        (us(20), sync(262144, 131072)),
+        (us(1000), Command::flush(0)),
+        (us(2000), Command::flush(0)),
+    ];
+    let (done, asked) = asked(&pool(&config(), 1), &commands, seconds(1));
+    // The first part of a record that is on main is read, so that the second write comes after the third.
+    let logged: u64 = writes(&asked).map(|it| u64::from(it.command.bytes)).sum();
+    let data = 131072 + 131072 + 8192;
+    assert!(logged >= data && logged < data + 4 * 4096, "{logged}");
+    assert_eq!(done[4].anatomy.total(), config().cpu.commit);
+}
+
+#[test]
+fn what_is_changed_in_part_is_read_first_once() {
+    let commands = [
+        (us(0), Command::write(0, 4096, 4096)),
+        (us(1), Command::write(0, 8192, 4096)),
+        (us(500), Command::write(0, 65536, 131072)),
+        (us(1000), Command::write(0, 12288, 4096)),
+    ];
+    let (done, asked) = asked(&pool(&config(), 1), &commands, seconds(4));
+    let reads: Vec<_> = asked.iter().map(|it| it.command.offset).collect();
+    // Records 0 and 1 are in slots 1 and 2, as the volume was filled.
+    assert_eq!(reads, [131072, 262144]);
+    let cpu = config().cpu;
+    let alone = cpu.write + Span::per_bytes(cpu.copy_ps, 4096);
+    let read = Span::from_us(30) + Span::per_bytes(100, 131072);
+    assert_eq!(done[0].anatomy.total(), alone + read);
+    assert_eq!(done[1].anatomy.total(), alone + read - Span::from_us(1));
+    assert_eq!(done[3].anatomy.total(), alone);
+    // Of a volume that was never written there is nothing to read.
+    let fresh = IntentLogConfig {
+        filled: false,
+        ..config()
+    };
+    let (_, asked) = self::asked(&pool(&fresh, 1), &commands, seconds(4));
+    assert_eq!(asked.len(), 0);
+}
+
+#[test]
+fn a_group_is_written_five_seconds_after_its_first_write_with_flush_root_and_flush() {
+    let commands = [(us(7), Command::write(0, 0, 131072))];
+    let mut pool = pool(&config(), 1).build(Precondition::Fresh, 1);
+    pool.record();
+    play(&mut pool, &commands, seconds(100));
+    let asked = pool.recorded();
+    let cpu = config().cpu;
+    let in_memory = us(7) + cpu.write + Span::per_bytes(cpu.copy_ps, 131072);
+    assert_eq!(asked[0].at, in_memory + Span::from_ms(5000));
+    let what: Vec<_> = asked
+        .iter()
+        .map(|it| (it.command.op, it.command.bytes))
+        .collect();
+    let tables = 3 * 4096;
+    let expected = [
+        (Op::Write, 131072),
+        (Op::Write, tables),
+        (Op::Flush, 0),
+        (Op::Write, 4096),
+        (Op::Flush, 0),
+    ];
+    assert_eq!(what, expected);
+    assert_eq!(pool.next_event(), Time::NEVER);
+}
+
+#[test]
+fn a_group_is_closed_when_a_fifth_of_what_may_be_dirty_is_in_it() {
+    // 2 MiB may be dirty: the fourth record is more than a fifth of it.
+    let commands: Vec<_> = (0..4)
+        .map(|index| (us(index * 1000), Command::write(0, index * 131072, 131072)))
+        .collect();
+    let (_, asked) = asked(&pool(&config(), 1), &commands, seconds(1));
+    assert!(asked[0].at >= us(3000) && asked[0].at < us(3100));
+    // Those that lie together are written together.
+    assert_eq!(asked[0].command.bytes, 4 * 131072);
+}
+
+#[test]
+fn what_was_written_lately_is_read_from_memory() {
+    let commands = [
+        (us(0), Command::write(0, 0, 131072)),
+        (seconds(10), Command::read(0, 4096, 4096)),
+        (seconds(11), Command::read(0, MIB, 262144)),
+    ];
+    let (done, asked) = asked(&pool(&config(), 1), &commands, seconds(20));
+    let reads: Vec<_> = asked
+        .iter()
+        .filter(|it| it.command.op == Op::Read)
+        .collect();
+    // Records 8 and 9 lie together in slots 9 and 10.
+    assert_eq!(reads.len(), 1);
+    assert_eq!(reads[0].command.offset, 9 * 131072);
+    assert_eq!(reads[0].command.bytes, 262144);
+    let cpu = config().cpu;
+    let from_memory = cpu.read + Span::per_bytes(cpu.copy_ps, 4096);
+    assert_eq!(done[1].anatomy.total(), from_memory);
+}
+
+#[test]
+fn commits_that_come_together_share_blocks() {
+    let commands: Vec<_> = (0..16)
+        .map(|index| {
+            (
+                us(index / 8 * 1000 + index % 8),
+                sync(index * 131072, 131072),
+            )
+        })
+        .collect();
+    let small: Vec<_> = commands
+        .iter()
+        .map(|&(at, it)| (at, Command { bytes: 4096, ..it }))
+        .collect();
+    let tier = IntentLogConfig {
+        filled: false,
+        ..config()
+    };
+    let (done, asked) = asked(&pool(&tier, 1), &small, seconds(1));
+    assert_eq!(done.len(), 16);
+    let blocks = writes(&asked).filter(|it| it.member == 1).count();
+    assert!((2..7).contains(&blocks), "{blocks}");
+    assert!(done.iter().all(|it| it.status == Status::Success));
+}
+
+#[test]
+fn without_a_log_large_writes_go_where_they_stay_and_are_not_written_again() {
+    let commands = [(us(0), sync(0, 131072)), (us(1000), sync(131072, 131072))];
+    let (_, asked) = asked(&pool(&config(), 0), &commands, seconds(30));
+    let sizes: Vec<_> = writes(&asked).map(|it| it.command.bytes).collect();
+    // Record and block, twice; then tables and root.
+    assert_eq!(sizes, [131072, 4096, 131072, 4096, 3 * 4096, 4096]);
+    let small = [(us(0), sync(0, 131072 / 4))];
+    let (_, asked) = self::asked(&pool(&config(), 0), &small, seconds(1));
+    let sizes: Vec<_> = writes(&asked).map(|it| it.command.bytes).collect();
+    assert_eq!(sizes, [32768 + 4096]);
+}
+
+#[test]
+fn logs_are_used_in_turn() {
+    let commands: Vec<_> = (0..4)
+        .map(|index| (us(index * 1000), sync(0, 131072)))
+        .collect();
+    let (_, asked) = asked(&pool(&config(), 2), &commands, seconds(1));
+    let of = |member| writes(&asked).filter(|it| it.member == member).count();
+    assert_eq!((of(1), of(2)), (4, 4));
+}
+
+/// No two records are in one slot, and what is free is what nothing is in.
+#[test]
+fn places_on_main_are_nobody_elses() {
+    for (logs, record) in [(0, 4096), (1, 128 << 10), (0, 16 << 10)] {
+        let tier = IntentLogConfig {
+            record,
+            txg: Span::from_ms(3),
+            ..config()
+        };
+        let mut pool = pool(&tier, logs).build(Precondition::Fresh, 1);
+        let mut stream = crate::random::Stream::new(3, "places");
+        let commands: Vec<_> = (0..3000)
+            .map(|index| {
+                let bytes = 4096 * (1 + stream.below(40));
+                let offset = stream.below((32 * MIB - bytes) / 4096) * 4096;
+                let fua = stream.below(3) == 0;
+                (
+                    us(index * 80),
+                    Command {
+                        fua,
+                        ..Command::write(0, offset, bytes as u32)
+                    },
+                )
+            })
+            .collect();
+        let done = play(&mut pool, &commands, seconds(1000));
+        assert_eq!(done.len(), commands.len());
+        let [AnyTier::IntentLog(log)] = pool.tiers() else {
+            panic!("one tier")
+        };
+        let count = tier.size / u64::from(record);
+        let slots: BTreeSet<_> = (0..count).filter_map(|it| log.room.of(it)).collect();
+        assert_eq!(slots.len() as u64, count);
+        assert_eq!(log.dirty, 0);
+        // Beside records there are the root and the tables of the last group.
+        let others = log.room.taken_slots() - count;
+        assert_eq!(others, 1 + log.groups.table_slots(), "record of {record}");
+    }
+}

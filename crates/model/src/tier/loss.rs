@@ -1,0 +1,278 @@
+//! What a pool promises: when an acknowledged write is durable, and what loses it.
+//!
+//! A promise is data: it is shown to people, the odds of a loss follow from it, and a checker tries both sides of it.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// From when on an acknowledged write survives a power cut of everything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub enum Durable {
+    /// At once.
+    Acknowledged,
+    /// Once a flush has completed that was submitted after it, or it was written with force unit access.
+    Flushed,
+    /// Some time afterwards, whatever was flushed: a flush is acknowledged and does nothing.
+    Later,
+}
+
+/// What must fail for durable data to be lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// This member, for good.
+    Member(u16),
+    /// The memory of the machine: a power cut, or a crash.
+    Ram,
+    /// At least so many of these.
+    AtLeast(u16, Vec<Loss>),
+}
+
+/// What holds for a tier, or a pool.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Promise {
+    /// From when on an acknowledged write is durable.
+    pub durable: Durable,
+    /// What loses it then.
+    pub loss: Loss,
+}
+
+impl Loss {
+    /// Any one of these.
+    pub fn any(of: Vec<Loss>) -> Loss {
+        Loss::out_of(1, of)
+    }
+
+    /// All of these together.
+    pub fn all(of: Vec<Loss>) -> Loss {
+        Loss::out_of(of.len() as u16, of)
+    }
+
+    /// At least so many of these: what is alone needs no count, and where one is enough none is needed twice.
+    pub fn out_of(at_least: u16, mut of: Vec<Loss>) -> Loss {
+        if at_least == 1 {
+            let mut known: Vec<Loss> = Vec::with_capacity(of.len());
+            for one in of {
+                if !known.contains(&one) {
+                    known.push(one);
+                }
+            }
+            of = known;
+        }
+        match of.len() {
+            1 => of.swap_remove(0),
+            _ => Loss::AtLeast(at_least, of),
+        }
+    }
+
+    /// Whether it happens where these members and, if told so, the memory have failed.
+    pub fn happens(&self, failed: &impl Fn(u16) -> bool, ram: bool) -> bool {
+        match self {
+            Loss::Member(member) => failed(*member),
+            Loss::Ram => ram,
+            Loss::AtLeast(least, of) => {
+                let count = of.iter().filter(|loss| loss.happens(failed, ram)).count();
+                count >= usize::from(*least)
+            }
+        }
+    }
+
+    /// The smallest sets of failures that lose something, each with its members in order and whether the memory is among
+    /// them. A set that holds another is not told.
+    pub fn cut_sets(&self) -> Vec<(Vec<u16>, bool)> {
+        let mut sets = self.sets();
+        sets.sort_by_key(|(members, ram)| {
+            (members.len() + usize::from(*ram), members.clone(), *ram)
+        });
+        let mut least: Vec<(Vec<u16>, bool)> = Vec::new();
+        for set in sets {
+            let covered = |known: &(Vec<u16>, bool)| {
+                (set.1 || !known.1) && known.0.iter().all(|member| set.0.contains(member))
+            };
+            if !least.iter().any(covered) {
+                least.push(set);
+            }
+        }
+        least
+    }
+
+    fn sets(&self) -> Vec<(Vec<u16>, bool)> {
+        match self {
+            Loss::Member(member) => vec![(vec![*member], false)],
+            Loss::Ram => vec![(Vec::new(), true)],
+            Loss::AtLeast(least, of) => {
+                let each: Vec<_> = of.iter().map(Loss::sets).collect();
+                let mut all = Vec::new();
+                choose(&each, usize::from(*least), (Vec::new(), false), &mut all);
+                all
+            }
+        }
+    }
+
+    /// In words, with the members' names: `nda.0 and nda.1`.
+    pub fn words(&self, names: &[String]) -> String {
+        match self {
+            Loss::Member(member) => names[usize::from(*member)].clone(),
+            Loss::Ram => "memory".to_string(),
+            Loss::AtLeast(least, of) => {
+                let count = usize::from(*least);
+                let many = of.len() > 3;
+                let words = match (many, run_of_names(of, names)) {
+                    (true, Some(run)) => run,
+                    _ => {
+                        let word = if count == of.len() { " and " } else { " or " };
+                        let inner = |loss: &Loss| match loss {
+                            Loss::AtLeast(..) => alloc::format!("({})", loss.words(names)),
+                            _ => loss.words(names),
+                        };
+                        of.iter().map(inner).collect::<Vec<_>>().join(word)
+                    }
+                };
+                match (count, many) {
+                    (1, true) => alloc::format!("any of {words}"),
+                    (1, false) => words,
+                    _ if count < of.len() => alloc::format!("any {count} of {words}"),
+                    (_, true) => alloc::format!("all of {words}"),
+                    _ => words,
+                }
+            }
+        }
+    }
+}
+
+/// All ways to take so many more of `each`, joined to `have`.
+fn choose(
+    each: &[Vec<(Vec<u16>, bool)>],
+    more: usize,
+    have: (Vec<u16>, bool),
+    all: &mut Vec<(Vec<u16>, bool)>,
+) {
+    if more == 0 {
+        all.push(have);
+        return;
+    }
+    for (index, sets) in each.iter().enumerate() {
+        for (members, ram) in sets {
+            let mut joined = have.clone();
+            joined.0.extend(members);
+            joined.0.sort_unstable();
+            joined.0.dedup();
+            joined.1 |= ram;
+            choose(&each[index + 1..], more - 1, joined, all);
+        }
+    }
+}
+
+/// `sas.0 to sas.9`, where all are members that follow each other.
+fn run_of_names(of: &[Loss], names: &[String]) -> Option<String> {
+    let member = |loss: &Loss| match loss {
+        Loss::Member(member) => Some(*member),
+        _ => None,
+    };
+    let members: Vec<u16> = of.iter().map(member).collect::<Option<_>>()?;
+    let follows = members.windows(2).all(|two| two[1] == two[0] + 1);
+    let (first, last) = (members.first()?, members.last()?);
+    follows.then(|| {
+        alloc::format!(
+            "{} to {}",
+            names[usize::from(*first)],
+            names[usize::from(*last)]
+        )
+    })
+}
+
+impl Promise {
+    /// That of one drive; whether it has a cache that loses what is not flushed.
+    pub fn of_member(member: u16, volatile: bool) -> Promise {
+        Promise {
+            durable: match volatile {
+                true => Durable::Flushed,
+                false => Durable::Acknowledged,
+            },
+            loss: Loss::Member(member),
+        }
+    }
+
+    /// Where data are on all of these, or need all of these: as durable as the least durable, and lost when `at_least` of
+    /// them have lost theirs.
+    pub fn joined(children: &[Promise], at_least: u16) -> Promise {
+        let durable = children.iter().map(|child| child.durable).max();
+        Promise {
+            durable: durable.unwrap_or(Durable::Flushed),
+            loss: Loss::out_of(
+                at_least,
+                children.iter().map(|child| child.loss.clone()).collect(),
+            ),
+        }
+    }
+
+    /// In words: `acknowledged is durable, lost if nda.0 and nda.1`.
+    pub fn words(&self, names: &[String]) -> String {
+        let durable = match self.durable {
+            Durable::Acknowledged => "acknowledged is durable",
+            Durable::Flushed => "flushed is durable",
+            Durable::Later => "nothing is durable when it is acknowledged or flushed, only later",
+        };
+        alloc::format!("{durable}, lost if {}", self.loss.words(names))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(count: usize) -> Vec<String> {
+        (0..count)
+            .map(|index| alloc::format!("d.{index}"))
+            .collect()
+    }
+
+    fn members(range: core::ops::Range<u16>) -> Vec<Loss> {
+        range.map(Loss::Member).collect()
+    }
+
+    #[test]
+    fn words_say_what_loses_data() {
+        let words = |loss: Loss| loss.words(&names(10));
+        assert_eq!(words(Loss::Member(3)), "d.3");
+        assert_eq!(words(Loss::all(members(0..2))), "d.0 and d.1");
+        assert_eq!(words(Loss::any(members(0..2))), "d.0 or d.1");
+        let both = || Loss::all(members(0..2));
+        assert_eq!(words(Loss::any(vec![both(), both()])), "d.0 and d.1");
+        assert_eq!(words(Loss::any(members(0..10))), "any of d.0 to d.9");
+        assert_eq!(
+            words(Loss::out_of(3, members(0..10))),
+            "any 3 of d.0 to d.9"
+        );
+        let mirrors = vec![Loss::all(members(0..2)), Loss::all(members(2..4))];
+        assert_eq!(words(Loss::any(mirrors)), "(d.0 and d.1) or (d.2 and d.3)");
+        assert_eq!(
+            words(Loss::all(vec![Loss::Member(1), Loss::Ram])),
+            "d.1 and memory"
+        );
+    }
+
+    #[test]
+    fn cut_sets_are_the_smallest() {
+        let pairs = Loss::any(vec![Loss::all(members(0..2)), Loss::all(members(1..3))]);
+        assert_eq!(pairs.cut_sets(), [(vec![0, 1], false), (vec![1, 2], false)]);
+        // A mirror on two slices of one member is no mirror.
+        let same = Loss::all(vec![Loss::Member(4), Loss::Member(4)]);
+        assert_eq!(same.cut_sets(), [(vec![4], false)]);
+        assert_eq!(Loss::out_of(3, members(0..10)).cut_sets().len(), 120);
+        let covered = Loss::any(vec![
+            Loss::Member(0),
+            Loss::all(vec![Loss::Member(0), Loss::Ram]),
+        ]);
+        assert_eq!(covered.cut_sets(), [(vec![0], false)]);
+    }
+
+    #[test]
+    fn a_cut_set_is_what_makes_it_happen() {
+        let loss = Loss::out_of(2, members(0..5));
+        for (set, ram) in loss.cut_sets() {
+            assert!(loss.happens(&|member| set.contains(&member), ram));
+            assert!(!loss.happens(&|member| member == set[0], ram));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a mirror is made of, and what it promises.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::{Mirror, label, recover};
+use crate::tier::offline::{Below, Damage};
+use crate::tier::{Promise, TierSettings};
+
+/// Which leg a read goes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Reads {
+    /// The one with the fewest commands outstanding; of equals the one after the last that was read from.
+    #[default]
+    FewestInFlight,
+    /// By address, a MiB each in turn: readers in order stay in order.
+    Address,
+    /// Always the first.
+    First,
+}
+
+impl Reads {
+    /// All of them, with the words of files and expressions.
+    pub const ALL: [(&str, Reads); 3] = [
+        ("fewest-in-flight", Reads::FewestInFlight),
+        ("address", Reads::Address),
+        ("first", Reads::First),
+    ];
+}
+
+/// What a mirror is made of.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct MirrorConfig {
+    /// Which leg a read goes to.
+    pub reads: Reads,
+    /// Bytes that are marked together while they are written, a power of two from 4096 on; more where the mirror is so
+    /// large that a label would not hold the marks.
+    pub region: u64,
+}
+
+impl Default for MirrorConfig {
+    fn default() -> MirrorConfig {
+        MirrorConfig {
+            reads: Reads::default(),
+            region: 64 << 20,
+        }
+    }
+}
+
+/// Most legs.
+pub const MOST_LEGS: usize = 32;
+
+impl TierSettings for MirrorConfig {
+    type Tier = Mirror;
+
+    fn build(&self, children: &[u64]) -> Mirror {
+        Mirror::new(self, children.len(), self.capacity(children))
+    }
+
+    fn capacity(&self, children: &[u64]) -> u64 {
+        let smallest = children.iter().copied().min().unwrap_or(0);
+        (smallest / 4096 * 4096).saturating_sub(label::AREA)
+    }
+
+    fn promise(&self, children: &[Promise]) -> Promise {
+        Promise::joined(children, children.len() as u16)
+    }
+
+    fn recovers(&self) -> bool {
+        true
+    }
+
+    fn problems(&self, children: &[u64]) -> Vec<String> {
+        let mut problems = Vec::new();
+        if children.len() < 2 || children.len() > MOST_LEGS {
+            problems.push(alloc::format!("a mirror has 2 to {MOST_LEGS} legs"));
+        }
+        if children.iter().any(|&bytes| bytes < label::AREA + 4096) {
+            problems.push(String::from("a leg has no room for a label and a block"));
+        }
+        if !self.region.is_power_of_two() || self.region < 4096 {
+            problems.push(String::from(
+                "its region is not a power of two from 4 KiB on",
+            ));
+        }
+        problems
+    }
+
+    fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+        recover::format(self.build(children), pool, below)
+    }
+
+    fn recover(
+        &self,
+        children: &[u64],
+        pool: u128,
+        below: &mut dyn Below,
+    ) -> Result<Mirror, Damage> {
+        recover::recover(self.build(children), pool, below)
+    }
+}

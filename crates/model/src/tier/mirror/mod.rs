@@ -1,0 +1,530 @@
+//! Mirror: the same data on each child, which is called a leg.
+//!
+//! A write goes to all legs at once and completes with the last of them; a read goes to one, chosen by [`Reads`]; a flush
+//! to all. What keeps the legs alike:
+//!
+//! - A region (64 MiB or more) is marked on the label of each leg before the first write to it leaves; five seconds after
+//!   the last write the legs are flushed and the marks go. What is marked after a crash is copied from the first leg in
+//!   sync over the others ([`recover`]).
+//! - A leg that fails a write or a flush, or is gone, is out: no write that it missed is acknowledged before the labels of
+//!   the others say so. Marks then stay, and when it returns what is marked is copied ([`copying`]), behind the writes that
+//!   come meanwhile.
+//! - Writes that overlap go one after the other, so that all legs end with the same.
+//! - What one leg cannot read comes from another, and is written back.
+//!
+//! As Linux's md does it with a write-intent bitmap and in order; the marks are in the label itself, so that one write of
+//! 4 KiB changes everything that it says. Left out: a limit to the rate of copying; marks that go while the mirror is busy.
+
+mod bits;
+mod config;
+mod copying;
+mod label;
+mod labels;
+mod reading;
+mod recover;
+#[cfg(test)]
+mod tests;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+pub use self::config::{MOST_LEGS, MirrorConfig, Reads};
+
+use self::copying::Copying;
+use self::labels::Labels;
+use super::offline::Below;
+use super::planted::{self, Bug};
+use super::{Child, Tier, Way};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, CommandId, Completion, Op, Status};
+use crate::data::{Unreadable, Unwritable};
+use crate::device::Range;
+use crate::engine::Slab;
+use crate::time::{Span, Time};
+
+/// Without a write for so long, the legs are flushed and all marks go (as long as md's bitmap lets pass by default).
+const REST: Span = Span::from_ms(5000);
+
+/// What holds a command up that waits for a label, for another write to its place, or for a copy.
+const WAITING: Part = Part::Tier;
+
+/// A command while it is here.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    command: Command,
+    began: Time,
+    /// Pieces at the legs.
+    left: u32,
+    /// Legs that have done it, and that have failed to.
+    done: u32,
+    failed: u32,
+    status: Status,
+    /// Where the time went up to the last step.
+    anatomy: Anatomy,
+}
+
+/// What a command to a leg was for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum For {
+    /// A client's read, write or flush.
+    Client(u32),
+    /// What a read could not get from this leg is written back to it.
+    Repair(u32),
+    Label,
+    /// The flush before marks go.
+    Rest,
+    Copy,
+}
+
+/// A range that is being written or copied: no other write to it goes out meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    at: u64,
+    end: u64,
+    /// The request that writes it.
+    request: u32,
+}
+
+/// The extent of no request.
+const COPY: u32 = u32::MAX;
+
+/// A mirror.
+#[derive(Clone, Debug)]
+pub struct Mirror {
+    reads: Reads,
+    /// What can be addressed; behind it stand the labels.
+    bytes: u64,
+    labels: Labels,
+    /// Commands outstanding at each leg.
+    in_flight: Vec<u32>,
+    /// The leg after the last that was read from.
+    turn: usize,
+    requests: Slab<Request>,
+    /// By the token of a command to a leg: what it is for, and the leg.
+    pieces: Slab<(For, Child)>,
+    /// What is being written.
+    extents: Vec<Extent>,
+    /// Writes that may not go out yet, in order.
+    waiting: Vec<u32>,
+    /// Flushes at the legs.
+    flushing: Vec<u32>,
+    /// Writes and flushes that are done, and may not be acknowledged yet.
+    unacknowledged: Vec<u32>,
+    copying: Option<Copying>,
+    /// Legs that came back while another was being copied to.
+    returned: u32,
+    /// When to look whether the mirror rests.
+    rest_at: Time,
+    last_write: Time,
+    /// Flushes outstanding before marks go, and whether one failed or a write came.
+    resting: u32,
+    disturbed: bool,
+    /// Labels on their way out.
+    outgoing: Vec<(u16, Command)>,
+}
+
+impl Mirror {
+    fn new(config: &MirrorConfig, legs: usize, bytes: u64) -> Mirror {
+        let region = labels::region_bytes(config.region, bytes);
+        Mirror {
+            reads: config.reads,
+            bytes,
+            labels: Labels::new(legs, bytes, region),
+            in_flight: vec![0; legs],
+            turn: 0,
+            requests: Slab::default(),
+            pieces: Slab::default(),
+            extents: Vec::new(),
+            waiting: Vec::new(),
+            flushing: Vec::new(),
+            unacknowledged: Vec::new(),
+            copying: None,
+            returned: 0,
+            rest_at: Time::NEVER,
+            last_write: Time::ZERO,
+            resting: 0,
+            disturbed: false,
+            outgoing: Vec::new(),
+        }
+    }
+
+    fn legs(&self) -> impl Iterator<Item = Child> + use<> {
+        0..self.in_flight.len() as Child
+    }
+
+    /// Legs that writes go to: also the one that is being copied to.
+    fn writable(&self) -> u32 {
+        let copied = self.copying.as_ref().filter(|copying| !copying.stopped);
+        self.labels.known.in_sync | copied.map_or(0, |copying| 1 << copying.leg)
+    }
+
+    #[inline]
+    fn send<W: Way>(&mut self, leg: Child, what: For, command: &Command, way: &mut W) {
+        self.in_flight[usize::from(leg)] += 1;
+        let token = self.pieces.insert((what, leg));
+        way.send(leg, token, *command);
+    }
+
+    /// Sends a client's command to several legs.
+    fn send_to<W: Way>(&mut self, legs: u32, request: u32, what: For, way: &mut W) {
+        let command = self.requests[request].command;
+        for leg in self.legs().filter(|leg| legs & (1 << leg) != 0) {
+            self.requests[request].left += 1;
+            self.send(leg, what, &command, way);
+        }
+    }
+
+    fn is_taken(&self, at: u64, end: u64) -> bool {
+        let taken = |it: &Extent| it.at < end && at < it.end;
+        self.extents.iter().any(taken) && !planted::has(Bug::OverlapsWrites)
+    }
+
+    /// Sends a write out, or has it wait.
+    fn write<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
+        let command = self.requests[request].command;
+        let (at, end) = (command.offset, command.end());
+        let marked = self.labels.mark(at, u64::from(command.bytes));
+        if !(marked || planted::has(Bug::MarksTooLate)) || self.is_taken(at, end) {
+            return false;
+        }
+        self.last_write = now;
+        self.disturbed = true;
+        if self.rest_at == Time::NEVER {
+            self.rest_at = now + REST;
+        }
+        self.extents.push(Extent { at, end, request });
+        self.send_to(self.writable(), request, For::Client(request), way);
+        true
+    }
+
+    /// Sends what waited for what is over now.
+    fn send_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
+        if !self.waiting.is_empty() {
+            let mut waiting = core::mem::take(&mut self.waiting);
+            waiting.retain(|&request| !self.write(now, request, way));
+            self.waiting = waiting;
+            self.pump(way);
+        }
+        self.copy_on(now, way);
+    }
+
+    fn end_extent(&mut self, request: u32) {
+        let index = self.extents.iter().position(|it| it.request == request);
+        if let Some(index) = index {
+            self.extents.swap_remove(index);
+        }
+    }
+
+    /// Writes a label if there is something to say.
+    fn pump<W: Way>(&mut self, way: &mut W) {
+        if self.labels.changed {
+            let mut outgoing = core::mem::take(&mut self.outgoing);
+            self.labels.pump(self.bytes, way.buffers(), &mut outgoing);
+            for (leg, command) in outgoing.drain(..) {
+                self.send(leg, For::Label, &command, way);
+            }
+            self.outgoing = outgoing;
+        }
+    }
+
+    /// A leg has missed something; whether the others are enough.
+    fn leave(&mut self, leg: Child) -> bool {
+        if self.copying.as_ref().is_some_and(|it| it.leg == leg) {
+            self.stop_copying();
+        }
+        self.labels.leave(leg)
+    }
+
+    /// Tells who asked: what no step accounts for was spent waiting here.
+    fn finish<W: Way>(&mut self, now: Time, request: u32, status: Status, way: &mut W) {
+        let asked = &mut self.requests[request];
+        let rest = now.since(asked.began) - asked.anatomy.total();
+        asked.anatomy.add(WAITING, rest);
+        let (id, anatomy) = (asked.command.id, asked.anatomy);
+        self.requests.release(request);
+        if !(planted::has(Bug::AcknowledgesEarly) && id == CommandId::MAX) {
+            way.finish(id, status, anatomy);
+        }
+    }
+
+    /// [`Bug::AcknowledgesEarly`].
+    fn finish_early<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let asked = &mut self.requests[request];
+        let id = core::mem::replace(&mut asked.command.id, CommandId::MAX);
+        if id != CommandId::MAX {
+            let mut anatomy = Anatomy::ZERO;
+            anatomy.add(WAITING, now.since(asked.began));
+            way.finish(id, Status::Success, anatomy);
+        }
+    }
+
+    /// A write or flush that is done on all legs that it went to is acknowledged, once no label says of a leg without it
+    /// that it has everything. False if it has to wait for a label.
+    fn acknowledge<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
+        let asked = self.requests[request];
+        let missed = asked.failed & self.labels.known.in_sync;
+        if asked.done == 0 || missed != 0 {
+            self.finish(now, request, asked.status, way);
+        } else if self.labels.required() & !asked.done == 0
+            || planted::has(Bug::AcknowledgesUnlabelled)
+        {
+            self.finish(now, request, Status::Success, way);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn acknowledge_all<W: Way>(&mut self, now: Time, way: &mut W) {
+        if !self.unacknowledged.is_empty() {
+            let mut requests = core::mem::take(&mut self.unacknowledged);
+            requests.retain(|&request| !self.acknowledge(now, request, way));
+            self.unacknowledged = requests;
+        }
+    }
+
+    fn write_done<W: Way>(
+        &mut self,
+        now: Time,
+        request: u32,
+        leg: Child,
+        done: &Completion,
+        way: &mut W,
+    ) {
+        let asked = &mut self.requests[request];
+        asked.left -= 1;
+        asked.anatomy = done.anatomy;
+        let last = asked.left == 0;
+        let writes = asked.command.op != Op::Flush;
+        if done.status == Status::Success {
+            asked.done |= 1 << leg;
+        } else {
+            asked.failed |= 1 << leg;
+            asked.done &= !(1 << leg);
+            asked.status = done.status;
+            self.leave(leg);
+        }
+        if planted::has(Bug::AcknowledgesEarly) && !last && done.status == Status::Success {
+            self.finish_early(now, request, way);
+        }
+        if last {
+            if writes {
+                self.end_extent(request);
+            } else {
+                self.flushing.retain(|&it| it != request);
+            }
+            if !self.acknowledge(now, request, way) {
+                self.unacknowledged.push(request);
+            }
+        }
+        self.pump(way);
+        if last && writes {
+            self.send_waiting(now, way);
+        }
+    }
+
+    fn label_done<W: Way>(&mut self, now: Time, leg: Child, status: Status, way: &mut W) {
+        let Some(written) = self.labels.done(leg, status, way.buffers()) else {
+            return;
+        };
+        if let Some(status) = written.nowhere {
+            // Nothing can be promised any more; who asks again tries again.
+            for request in core::mem::take(&mut self.waiting) {
+                self.finish(now, request, status, way);
+            }
+            for request in core::mem::take(&mut self.unacknowledged) {
+                self.finish(now, request, status, way);
+            }
+            self.stop_copying();
+            return;
+        }
+        for leg in self.legs().filter(|leg| written.failed & (1 << leg) != 0) {
+            self.leave(leg);
+        }
+        self.acknowledge_all(now, way);
+        self.pump(way);
+        self.send_waiting(now, way);
+        self.acknowledge_all(now, way);
+    }
+
+    fn rested<W: Way>(&mut self, now: Time, leg: Child, status: Status, way: &mut W) {
+        self.resting -= 1;
+        if status != Status::Success {
+            self.disturbed = true;
+            self.leave(leg);
+        }
+        let quiet = !self.disturbed && self.extents.is_empty() && self.waiting.is_empty();
+        if self.resting == 0 && quiet && self.labels.is_whole() {
+            self.labels.clean();
+            self.rest_at = Time::NEVER;
+        } else if self.resting == 0 {
+            self.rest_at = now + REST;
+        }
+        self.pump(way);
+    }
+}
+
+impl Tier for Mirror {
+    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+        let request = self.requests.insert(Request {
+            command: *command,
+            began: now,
+            left: 0,
+            done: 0,
+            failed: 0,
+            status: Status::Success,
+            anatomy: Anatomy::ZERO,
+        });
+        match command.op {
+            Op::Read => {
+                let mut readable = self.labels.readable();
+                if planted::has(Bug::ReadsStaleLegs) {
+                    readable = labels::all(self.in_flight.len());
+                }
+                // There is always a leg that counts as in sync, dead or alive.
+                if let Some(leg) = self.leg_to_read(command.offset, readable) {
+                    self.send_to(1 << leg, request, For::Client(request), way);
+                }
+            }
+            Op::Flush => {
+                let mut legs = self.writable();
+                if planted::has(Bug::FlushesOneLeg) {
+                    legs &= legs.wrapping_neg();
+                } else if planted::has(Bug::FlushPassesTheCopy) {
+                    legs &= self.labels.known.in_sync;
+                }
+                // Of the others it is said that they have done it.
+                self.requests[request].done = self.writable() & !legs;
+                self.flushing.push(request);
+                self.send_to(legs, request, For::Client(request), way);
+            }
+            Op::Write | Op::WriteZeroes | Op::Deallocate => {
+                if !self.write(now, request, way) {
+                    self.waiting.push(request);
+                    self.pump(way);
+                }
+            }
+        }
+    }
+
+    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+        let (what, leg) = self.pieces[token];
+        self.pieces.release(token);
+        self.in_flight[usize::from(leg)] -= 1;
+        match what {
+            For::Client(request) if self.requests[request].command.op == Op::Read => {
+                self.read_done(now, request, leg, done, way);
+            }
+            For::Client(request) => self.write_done(now, request, leg, done, way),
+            For::Repair(request) => self.repaired(now, request, leg, done, way),
+            For::Label => self.label_done(now, leg, done.status, way),
+            For::Rest => self.rested(now, leg, done.status, way),
+            For::Copy => self.copied(now, done.status, way),
+        }
+    }
+
+    fn due(&self) -> Time {
+        self.rest_at
+    }
+
+    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+        self.rest_at = Time::NEVER;
+        let busy = !self.extents.is_empty() || !self.waiting.is_empty() || self.resting > 0;
+        let whole = self.labels.is_whole() && self.copying.is_none();
+        if busy || self.last_write + REST > now {
+            self.rest_at = (self.last_write + REST).max(now + Span::from_ms(100));
+        } else if whole && !self.labels.known.dirty.is_empty() {
+            self.disturbed = false;
+            if planted::has(Bug::UnmarksUnflushed) {
+                self.labels.clean();
+                self.pump(way);
+                return;
+            }
+            for leg in self.legs() {
+                self.resting += 1;
+                self.send(leg, For::Rest, &Command::flush(0), way);
+            }
+        }
+    }
+
+    fn returned<W: Way>(&mut self, now: Time, child: Child, way: &mut W) {
+        // It may have missed something without anybody having asked it meanwhile.
+        if self.leave(child) {
+            self.returned |= 1 << child;
+            self.pump(way);
+            self.copy_next(now, way);
+        }
+    }
+
+    /// What the first leg in sync loses: its data are copied over the others.
+    fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
+        let first = self.labels.readable().trailing_zeros() as usize;
+        ranges.extend(children.get(first).into_iter().flatten());
+    }
+
+    /// The legs are as after [`recover`], in no time.
+    fn power_cut(&mut self, _now: Time) {
+        self.requests = Slab::default();
+        self.pieces = Slab::default();
+        self.in_flight.fill(0);
+        self.extents.clear();
+        self.waiting.clear();
+        self.flushing.clear();
+        self.unacknowledged.clear();
+        self.copying = None;
+        self.returned = 0;
+        self.resting = 0;
+        self.rest_at = Time::NEVER;
+        self.labels.forget();
+    }
+
+    fn read_offline(
+        &self,
+        at: u64,
+        into: &mut [u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unreadable> {
+        let readable = self.labels.readable();
+        for leg in self.legs().filter(|leg| readable & (1 << leg) != 0) {
+            if below.read(leg, at, into).is_ok() {
+                return Ok(());
+            }
+        }
+        Err(Unreadable)
+    }
+
+    fn write_offline(&self, at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Unwritable> {
+        for leg in self.legs() {
+            if self.labels.known.in_sync & (1 << leg) != 0 {
+                below.write(leg, at, data)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+        let readable = self.labels.readable();
+        let mut seen: Option<Vec<u8>> = None;
+        self.legs()
+            .filter(|leg| readable & (1 << leg) != 0)
+            .any(|leg| {
+                let mut data = vec![0; bytes as usize];
+                // What a leg cannot read another gives.
+                if below.read(leg, at, &mut data).is_err() {
+                    return false;
+                }
+                let differs = seen.as_ref().is_some_and(|first| *first != data);
+                seen.get_or_insert(data);
+                differs || below.is_ambiguous(leg, at, bytes)
+            })
+    }
+
+    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+        for leg in self.legs() {
+            if self.labels.known.in_sync & (1 << leg) != 0 {
+                below.sync(leg)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,368 @@
+//! What is done with a pool's data while nothing runs: its tiers are made new on its members, or found again on them.
+//!
+//! A plain function over images ([`Images`]) instead of commands: so it can be cut after any write and begun again, and
+//! fed with anything. Left out: how long it takes.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::{AnyTier, Child, Kind, PoolConfig, Target, Tier, TierConfig, TierSettings};
+use crate::data::{Unreadable, Unwritable};
+use crate::media::medium::Medium;
+
+/// The bytes of a pool's members.
+pub trait Images {
+    /// Whether the member is there.
+    fn present(&self, member: u16) -> bool;
+
+    /// Reads from a member that is there.
+    ///
+    /// # Errors
+    /// If a sector of the range cannot be read.
+    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable>;
+
+    /// Writes to a member that is there. It is durable after [`Images::sync`].
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable>;
+
+    /// What was written to the member is durable.
+    ///
+    /// # Errors
+    /// If it is not.
+    fn sync(&mut self, member: u16) -> Result<(), Unwritable>;
+}
+
+/// The same of a tier's children, by their own addresses.
+pub trait Below {
+    /// Whether it is there: of a tier, whether it was found.
+    fn present(&self, child: Child) -> bool;
+
+    /// Reads from a child that is there.
+    ///
+    /// # Errors
+    /// If a sector of the range cannot be read.
+    fn read(&mut self, child: Child, at: u64, into: &mut [u8]) -> Result<(), Unreadable>;
+
+    /// Writes to a child that is there. It is durable after [`Below::sync`].
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    fn write(&mut self, child: Child, at: u64, data: &[u8]) -> Result<(), Unwritable>;
+
+    /// Whether what the child gives for a range depends on where below it is read from.
+    fn is_ambiguous(&mut self, child: Child, at: u64, bytes: u32) -> bool;
+
+    /// What was written to the child is durable.
+    ///
+    /// # Errors
+    /// If it is not.
+    fn sync(&mut self, child: Child) -> Result<(), Unwritable>;
+
+    /// Tells what was found.
+    fn found(&mut self, what: Found);
+}
+
+/// Why a tier is not to be had from what is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Damage {
+    /// This child is needed, and is not there.
+    Missing(Child),
+    /// Nothing says what the children are: they were never made a tier, or it is all lost.
+    Unlabelled,
+    /// This child belongs to another pool.
+    Foreign(Child),
+    /// This child has another place in the tier.
+    Misplaced(Child),
+    /// These two went on without each other, and each has what the other has not.
+    Apart(Child, Child),
+    /// This child does not say of what it is a part.
+    Bare(Child),
+    /// This child is an old copy: the others have gone on with a newer one.
+    Outdated(Child),
+    /// This child does not take what has to be written.
+    Unwritable(Child),
+    /// Tiers of this kind cannot be found on their members yet.
+    Unsupported,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Damage::Missing(child) => write!(f, "child {child} is needed and not there"),
+            Damage::Unlabelled => f.write_str("no child has a label"),
+            Damage::Foreign(child) => write!(f, "child {child} belongs to another pool"),
+            Damage::Misplaced(child) => write!(f, "child {child} has another place"),
+            Damage::Apart(one, two) => write!(
+                f,
+                "children {one} and {two} went on without each other: which has the data must be said"
+            ),
+            Damage::Bare(child) => write!(f, "child {child} has no label that can be read"),
+            Damage::Outdated(child) => write!(
+                f,
+                "child {child} is older than what the others have gone on with"
+            ),
+            Damage::Unwritable(child) => write!(f, "child {child} cannot be written"),
+            Damage::Unsupported => f.write_str("tiers of this kind hold no data yet"),
+        }
+    }
+}
+
+/// Something that was not as after an orderly end, and was put right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// A leg that counts as in sync is not there: the others go on without it.
+    Absent(Child),
+    /// A leg had missed writes; so many regions were copied to it. None where some of it cannot be read any more: then it
+    /// stays out.
+    Stale(Child, Option<u32>),
+    /// So many regions were being written, and legs were made alike there.
+    Unclean(u32),
+    /// A ring of records was read back.
+    Replayed {
+        /// The number of the last record that was found, and how many that are.
+        through: u64,
+        /// See `through`.
+        records: u64,
+        /// Records after the first gap, which nobody relies on: they are dropped.
+        dropped: u64,
+        /// How often the ring has been written through, whole.
+        rounds: u64,
+    },
+    /// So many records at least are missing that were acknowledged as durable. All that came after the first of them is
+    /// lost; nothing is written any more.
+    Lost(u64),
+}
+
+/// A pool's tiers, as they were found.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    tiers: Vec<Result<AnyTier, Damage>>,
+    /// What was put right, by tier.
+    pub found: Vec<(u16, Found)>,
+}
+
+impl Recovered {
+    /// For [`super::Pool::resume`].
+    pub fn tiers<M: Medium>(self, config: &PoolConfig<M>) -> Vec<AnyTier> {
+        let new = config.build_tiers();
+        // What could not be had is as new, and out of use: what stands on it knows that.
+        let each = self.tiers.into_iter().zip(new);
+        each.map(|(found, new)| found.unwrap_or(new)).collect()
+    }
+
+    /// Reads from a volume while nothing runs.
+    ///
+    /// # Errors
+    /// If nothing below can give these bytes.
+    pub fn read<M: Medium>(
+        &self,
+        config: &PoolConfig<M>,
+        images: &mut impl Images,
+        volume: u16,
+        at: u64,
+        into: &mut [u8],
+    ) -> Result<(), Unreadable> {
+        self.at(config, images, volume, |tier, below| {
+            tier.read_offline(at, into, below)
+        })
+        .unwrap_or(Err(Unreadable))
+    }
+
+    /// Whether what a volume gives for a range depends on where it is read from.
+    pub fn is_ambiguous<M: Medium>(
+        &self,
+        config: &PoolConfig<M>,
+        images: &mut impl Images,
+        volume: u16,
+        at: u64,
+        bytes: u32,
+    ) -> bool {
+        let asked = self.at(config, images, volume, |tier, below| {
+            tier.is_ambiguous_offline(at, bytes, below)
+        });
+        asked.unwrap_or(true)
+    }
+
+    fn at<M: Medium, R>(
+        &self,
+        config: &PoolConfig<M>,
+        images: &mut impl Images,
+        volume: u16,
+        ask: impl FnOnce(&AnyTier, &mut dyn Below) -> R,
+    ) -> Option<R> {
+        let index = usize::from(volume);
+        let tier = self.tiers[index].as_ref().ok()?;
+        let mut below = Children {
+            config: &config.tiers,
+            tiers: &self.tiers,
+            tier: index,
+            images,
+            found: &mut Vec::new(),
+        };
+        Some(ask(tier, &mut below))
+    }
+}
+
+/// The children of one tier.
+struct Children<'a, I> {
+    config: &'a [TierConfig],
+    tiers: &'a [Result<AnyTier, Damage>],
+    tier: usize,
+    images: &'a mut I,
+    found: &'a mut Vec<(u16, Found)>,
+}
+
+impl<I: Images> Children<'_, I> {
+    /// A tier below, and its own children.
+    fn of<'b>(&'b mut self, tier: u16) -> (Option<&'b AnyTier>, Children<'b, I>) {
+        let below = Children {
+            config: self.config,
+            tiers: self.tiers,
+            tier: usize::from(tier),
+            images: &mut *self.images,
+            found: &mut *self.found,
+        };
+        (self.tiers[usize::from(tier)].as_ref().ok(), below)
+    }
+
+    fn target(&self, child: Child) -> Target {
+        self.config[self.tier].children[usize::from(child)]
+    }
+}
+
+impl<I: Images> Below for Children<'_, I> {
+    fn present(&self, child: Child) -> bool {
+        match self.target(child) {
+            Target::Slice { member, .. } => self.images.present(member),
+            Target::Tier(tier) => self.tiers[usize::from(tier)].is_ok(),
+        }
+    }
+
+    fn read(&mut self, child: Child, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        match self.target(child) {
+            Target::Slice { member, base, .. } if self.images.present(member) => {
+                self.images.read(member, base + at, into)
+            }
+            Target::Slice { .. } => Err(Unreadable),
+            Target::Tier(tier) => match self.of(tier) {
+                (Some(tier), mut below) => tier.read_offline(at, into, &mut below),
+                (None, _) => Err(Unreadable),
+            },
+        }
+    }
+
+    fn write(&mut self, child: Child, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        match self.target(child) {
+            Target::Slice { member, base, .. } if self.images.present(member) => {
+                self.images.write(member, base + at, data)
+            }
+            Target::Slice { .. } => Err(Unwritable),
+            Target::Tier(tier) => match self.of(tier) {
+                (Some(tier), mut below) => tier.write_offline(at, data, &mut below),
+                (None, _) => Err(Unwritable),
+            },
+        }
+    }
+
+    fn is_ambiguous(&mut self, child: Child, at: u64, bytes: u32) -> bool {
+        match self.target(child) {
+            Target::Slice { .. } => false,
+            Target::Tier(tier) => match self.of(tier) {
+                (Some(tier), mut below) => tier.is_ambiguous_offline(at, bytes, &mut below),
+                (None, _) => true,
+            },
+        }
+    }
+
+    fn sync(&mut self, child: Child) -> Result<(), Unwritable> {
+        match self.target(child) {
+            Target::Slice { member, .. } if self.images.present(member) => self.images.sync(member),
+            Target::Slice { .. } => Err(Unwritable),
+            Target::Tier(tier) => match self.of(tier) {
+                (Some(tier), mut below) => tier.sync_offline(&mut below),
+                (None, _) => Err(Unwritable),
+            },
+        }
+    }
+
+    fn found(&mut self, what: Found) {
+        self.found.push((self.tier as u16, what));
+    }
+}
+
+/// Makes a new pool of what is on the members: what the tiers need to find each other again is written. Data stay as they
+/// are: who wants zeroes writes them.
+///
+/// # Errors
+/// The tier that could not be made, and why.
+pub fn format<M: Medium>(
+    config: &PoolConfig<M>,
+    pool: u128,
+    images: &mut impl Images,
+) -> Result<(), (String, Damage)> {
+    each_tier(config, images, &mut Vec::new(), |kind, sizes, below| {
+        kind.format(sizes, pool, below)?;
+        Ok(kind.build(sizes))
+    })
+    .map(drop)
+}
+
+/// Finds the tiers of a pool on its members after a crash, or an orderly end, and makes them whole. May be cut anywhere
+/// and begun again.
+///
+/// # Errors
+/// The tier that is served and not to be had, and why.
+pub fn recover<M: Medium>(
+    config: &PoolConfig<M>,
+    pool: u128,
+    images: &mut impl Images,
+) -> Result<Recovered, (String, Damage)> {
+    let mut found = Vec::new();
+    let tiers = each_tier(config, images, &mut found, |kind, sizes, below| {
+        kind.recover(sizes, pool, below)
+    })?;
+    Ok(Recovered { tiers, found })
+}
+
+/// From below to above; a tier that is not to be had is one that those above it may do without.
+fn each_tier<M: Medium, I: Images>(
+    config: &PoolConfig<M>,
+    images: &mut I,
+    found: &mut Vec<(u16, Found)>,
+    mut make: impl FnMut(&Kind, &[u64], &mut dyn Below) -> Result<AnyTier, Damage>,
+) -> Result<Vec<Result<AnyTier, Damage>>, (String, Damage)> {
+    let capacities = config.capacities();
+    let mut tiers: Vec<Result<AnyTier, Damage>> = Vec::with_capacity(config.tiers.len());
+    for (index, tier) in config.tiers.iter().enumerate() {
+        let sizes = config.sizes(&tier.children, &capacities);
+        let mut below = Children {
+            config: &config.tiers,
+            tiers: &tiers,
+            tier: index,
+            images: &mut *images,
+            found: &mut *found,
+        };
+        let made = make(&tier.kind, &sizes, &mut below);
+        tiers.push(made);
+    }
+    for &volume in &config.volumes {
+        if let Err(damage) = &tiers[usize::from(volume)] {
+            return Err((config.tiers[usize::from(volume)].name.clone(), *damage));
+        }
+    }
+    Ok(tiers)
+}
+
+/// A tier that needs each of its children and keeps nothing of its own: whether they are there.
+///
+/// # Errors
+/// The first that is not.
+pub fn all_present(children: &[u64], below: &dyn Below) -> Result<(), Damage> {
+    match (0..children.len() as Child).find(|&child| !below.present(child)) {
+        Some(child) => Err(Damage::Missing(child)),
+        None => Ok(()),
+    }
+}

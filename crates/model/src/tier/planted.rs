@@ -1,0 +1,107 @@
+//! Bugs that the checker of crashes must find: each is one line of a tier left out or changed. They exist only in tests (feature
+//! `planted`); without it nothing of this is compiled.
+
+#[cfg(feature = "planted")]
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// A bug.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Bug {
+    /// Mirror: a write is acknowledged when the first leg has it.
+    AcknowledgesEarly = 1,
+    /// Mirror: a write that a leg has missed is acknowledged before the labels of the others say so.
+    AcknowledgesUnlabelled,
+    /// Mirror: after a restart every leg with a label counts as in sync.
+    AcceptsStaleLegs,
+    /// Mirror: reads go to legs that are out, too.
+    ReadsStaleLegs,
+    /// Mirror: after a crash legs stay as they are.
+    LeavesLegsUnlike,
+    /// Mirror: a flush goes to the first leg only.
+    FlushesOneLeg,
+    /// Mirror: a write does not wait for the mark of its region.
+    MarksTooLate,
+    /// Mirror: marks go without a flush of the legs.
+    UnmarksUnflushed,
+    /// Mirror: a copy does not wait for writes to its place, nor they for it.
+    CopiesOverWrites,
+    /// Mirror: a flush passes by the leg that is being copied to.
+    FlushPassesTheCopy,
+    /// Mirror: writes that overlap are on their way at one time.
+    OverlapsWrites,
+    /// Write-back cache: a write is acknowledged when its record is sent.
+    AcknowledgesSent,
+    /// Write-back cache: a record that is written is acknowledged though one before it is not.
+    AcknowledgesOutOfOrder,
+    /// Write-back cache: records are written without force unit access, and acknowledged as durable.
+    RecordsNotThrough,
+    /// Write-back cache: the tail moves before the capacity tier is flushed.
+    TailBeforeFlush,
+    /// Write-back cache: the tail moves past what was overwritten by records that no flush has made durable.
+    TailBeforeRecords,
+    /// Write-back cache: the superblock is left in the cache's volatile buffer.
+    SuperblockNotThrough,
+    /// Write-back cache: segments are written again before the superblock is there.
+    ReusesBeforeSuperblock,
+    /// Write-back cache: segments are written again while somebody reads from them.
+    ReusesUnderReads,
+    /// Write-back cache: what was overwritten while it was destaged counts as destaged in its newest form.
+    ForgetsOverwritten,
+    /// Write-back cache: recovery believes a header without looking at the data behind it.
+    BelievesHeaders,
+    /// Write-back cache: recovery ends at the first gap and does not look beyond it.
+    CutsSilently,
+    /// Write-back cache: recovery does not do trims again.
+    ForgetsTrims,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Bug; 23] = [
+        Bug::AcknowledgesEarly,
+        Bug::AcknowledgesUnlabelled,
+        Bug::AcceptsStaleLegs,
+        Bug::ReadsStaleLegs,
+        Bug::LeavesLegsUnlike,
+        Bug::FlushesOneLeg,
+        Bug::MarksTooLate,
+        Bug::UnmarksUnflushed,
+        Bug::CopiesOverWrites,
+        Bug::FlushPassesTheCopy,
+        Bug::OverlapsWrites,
+        Bug::AcknowledgesSent,
+        Bug::AcknowledgesOutOfOrder,
+        Bug::RecordsNotThrough,
+        Bug::TailBeforeFlush,
+        Bug::TailBeforeRecords,
+        Bug::SuperblockNotThrough,
+        Bug::ReusesBeforeSuperblock,
+        Bug::ReusesUnderReads,
+        Bug::ForgetsOverwritten,
+        Bug::BelievesHeaders,
+        Bug::CutsSilently,
+        Bug::ForgetsTrims,
+    ];
+}
+
+#[cfg(feature = "planted")]
+static PLANTED: AtomicU8 = AtomicU8::new(0);
+
+/// From now on all tiers have this bug, or none.
+#[cfg(feature = "planted")]
+pub fn plant(bug: Option<Bug>) {
+    PLANTED.store(bug.map_or(0, |bug| bug as u8), Ordering::SeqCst);
+}
+
+/// Whether tiers have it.
+#[inline]
+pub(super) fn has(bug: Bug) -> bool {
+    #[cfg(feature = "planted")]
+    return PLANTED.load(Ordering::Relaxed) == bug as u8;
+    #[cfg(not(feature = "planted"))]
+    {
+        let _ = bug;
+        false
+    }
+}

@@ -1,0 +1,198 @@
+//! A pool as a [`Medium`]: each question and setting goes to its members.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::Pool;
+use crate::management::{LbaFormat, Refusal};
+use crate::media::medium::{Medium, MediumDrive, Precondition, Seeds, all, members};
+use crate::media::nand::WarmState;
+use crate::tier::TierSettings;
+use crate::tier::config::{PoolConfig, Target};
+use crate::time::{Span, Time};
+
+impl<M: Medium> PoolConfig<M> {
+    fn drives(&self) -> impl Iterator<Item = &M> {
+        self.members.iter().map(|member| &member.drive)
+    }
+
+    fn drives_mut(&mut self) -> impl Iterator<Item = &mut M> {
+        self.members.iter_mut().map(|member| &mut member.drive)
+    }
+}
+
+impl<M: Medium> Medium for PoolConfig<M> {
+    type Drive = Pool<M::Drive>;
+
+    /// The first member has the seed itself.
+    fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Pool<M::Drive> {
+        Pool::new(
+            self,
+            members(Vec::new(), self.drives(), state, seeds.into()),
+        )
+    }
+
+    fn capacity_bytes(&self) -> u64 {
+        self.bytes()
+    }
+
+    /// Members, slices and what tiers limit by one factor; not at all where a tier does not shrink.
+    fn shrunk(&self, bytes: u64) -> PoolConfig<M> {
+        let factor = bytes as f64 / self.bytes().max(1) as f64;
+        if factor >= 1.0 || self.tiers.iter().any(|it| !it.kind.shrinks()) {
+            return self.clone();
+        }
+        let mut shrunk = self.clone();
+        // Members cannot be made smaller at will: each slice takes its share of what its member has then.
+        let mut shares = Vec::new();
+        for member in &mut shrunk.members {
+            let before = member.drive.capacity_bytes();
+            let wanted = libm::ceil(before as f64 * factor) as u64;
+            member.drive = member.drive.shrunk(wanted);
+            shares.push(member.drive.capacity_bytes() as f64 / before.max(1) as f64);
+        }
+        for tier in &mut shrunk.tiers {
+            tier.kind.shrink(factor);
+        }
+        let whole = |bytes: u64, share: f64| (bytes as f64 * share) as u64 / 4096 * 4096;
+        for target in shrunk.tiers.iter_mut().flat_map(|it| &mut it.children) {
+            if let Target::Slice {
+                member,
+                base,
+                bytes,
+            } = target
+            {
+                let share = shares[usize::from(*member)];
+                let end = whole(*base + *bytes, share);
+                *base = whole(*base, share);
+                *bytes = end - *base;
+            }
+        }
+        shrunk
+    }
+
+    fn set_lba_format(&mut self, format: LbaFormat) {
+        self.drives_mut().for_each(|it| it.set_lba_format(format));
+    }
+
+    /// As long as that of its slowest member.
+    fn format_duration(&self) -> Span {
+        let members = self.drives().map(Medium::format_duration);
+        members.max().unwrap_or(Span::ZERO)
+    }
+
+    fn idle_watts(&self) -> f64 {
+        self.drives().map(Medium::idle_watts).sum()
+    }
+
+    fn raw_bytes(&self) -> Option<u64> {
+        self.drives().map(Medium::raw_bytes).sum()
+    }
+
+    /// The tiers cut commands as they need: that of the member that takes least.
+    fn max_transfer(&self) -> Option<u32> {
+        self.drives().filter_map(Medium::max_transfer).min()
+    }
+
+    /// Those of its members, unless what the pool acknowledges is durable all the same.
+    fn volatile_bytes(&self) -> u64 {
+        match self.needs_flushes() {
+            true => self.drives().map(Medium::volatile_bytes).sum(),
+            false => 0,
+        }
+    }
+
+    /// Whether what it promises needs flushes: a tier may keep what its members would lose.
+    fn volatile_write_cache(&self) -> bool {
+        self.needs_flushes()
+    }
+
+    /// That of the member that has used most.
+    fn percentage_used(&self) -> f64 {
+        self.drives()
+            .map(Medium::percentage_used)
+            .fold(0.0, f64::max)
+    }
+
+    fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        all(self.drives_mut().map(|it| it.set_percentage_used(percent)))
+    }
+
+    /// That of the first member to reach its own.
+    fn write_protect_percent(&self) -> Option<f64> {
+        let members = self.drives().filter_map(Medium::write_protect_percent);
+        members.reduce(f64::min)
+    }
+
+    /// That of the first member.
+    fn power_limit_watts(&self) -> Option<f64> {
+        self.drives().next()?.power_limit_watts()
+    }
+
+    /// Each member needs a governor.
+    fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        all(self.drives_mut().map(|it| it.set_power_limit(watts)))
+    }
+
+    fn set_uptime(&mut self, uptime: Span) -> Result<(), Refusal> {
+        all(self.drives_mut().map(|it| it.set_uptime(uptime)))
+    }
+}
+
+impl<L: MediumDrive> Pool<L> {
+    /// A change of a member from outside may change when it has something to do.
+    fn each<R>(&mut self, mut what: impl FnMut(&mut L) -> R) -> Vec<R> {
+        let below = &mut self.below;
+        let results = below.members.iter_mut().map(&mut what).collect();
+        for (index, member) in below.members.iter().enumerate() {
+            below.next.set(index, member.next_event());
+        }
+        results
+    }
+}
+
+impl<L: MediumDrive> MediumDrive for Pool<L> {
+    type Config = PoolConfig<L::Config>;
+
+    fn reset(
+        self,
+        config: &PoolConfig<L::Config>,
+        state: Precondition,
+        seeds: impl Into<Seeds>,
+    ) -> Pool<L> {
+        let used = self.below.members;
+        Pool::new(config, members(used, config.drives(), state, seeds.into()))
+    }
+
+    fn know(&mut self, states: &[Arc<WarmState>], again: bool) {
+        self.each(|member| member.know(states, again));
+    }
+
+    fn warm_states(&self, tell: &mut dyn FnMut(&Arc<WarmState>)) {
+        for member in &self.below.members {
+            member.warm_states(tell);
+        }
+    }
+
+    fn set_power_limit(&mut self, watts: f64) -> Result<(), Refusal> {
+        all(self.each(|it| it.set_power_limit(watts)).into_iter())
+    }
+
+    fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
+        all(self.each(|it| it.set_percentage_used(percent)).into_iter())
+    }
+
+    fn power_on(&mut self, now: Time) {
+        self.each(|member| member.power_on(now));
+    }
+
+    fn prepare(&mut self) {
+        self.each(MediumDrive::prepare);
+    }
+
+    fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
+        for member in &mut self.below.members {
+            member.scattered_tables(tell);
+        }
+    }
+}

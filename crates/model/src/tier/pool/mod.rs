@@ -1,0 +1,540 @@
+//! A pool: the members, the tiers above them, and what goes between them.
+//!
+//! The only [`Device`] among them. It owns the members, and routes: every command that a tier sends has a route, whose
+//! number is the command's id below, so that a completion finds its way back. Commands to members are submitted at once;
+//! what goes from tier to tier waits in a ring until the tier that is being called has returned. Members and timers that
+//! are due at one time go in the order of members, completions before timers.
+//!
+//! Leaves out: what it costs to route (that belongs to the host), and where bytes are: buffers are passed on to the tiers
+//! (`B`), and in virtual time there are none.
+
+mod gauges;
+mod medium;
+mod winner;
+
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use self::gauges::Back;
+use self::winner::Winner;
+use super::config::{PoolConfig, Target};
+use super::{AnyTier, Child, ConcatConfig, Kind, Tier, TierSettings, Way};
+use crate::anatomy::Anatomy;
+use crate::command::{Command, CommandId, Completion, Op, Status};
+use crate::data::{Buffers, Contents, Kept, Trouble};
+use crate::device::{Capacity, Device, Gauge, Gauges, Range};
+use crate::engine::Slab;
+use crate::media::medium::Medium;
+use crate::time::Time;
+
+/// Who is told of a completion.
+#[derive(Clone, Copy, Debug)]
+enum From {
+    /// Who submitted to the pool, with the id it chose.
+    Client(CommandId),
+    /// A tier, with its token.
+    Tier(u16, u32),
+}
+
+/// A command on its way: its index is the command's id.
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    from: From,
+    submitted: Time,
+}
+
+/// What goes from tier to tier.
+#[derive(Clone, Copy, Debug)]
+enum Message {
+    Submit(u16, Command),
+    Completed(u16, u32, Completion),
+}
+
+/// More messages than this for one event, and tiers are sending each other round in circles.
+const RESTLESS: u32 = 1_000_000;
+
+/// What a member was asked, as a trace has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChildCommand {
+    /// When.
+    pub at: Time,
+    /// Which member.
+    pub member: u16,
+    /// What; id and payload mean nothing outside of the pool.
+    pub command: Command,
+}
+
+/// What is below the tiers, and between them.
+#[derive(Clone, Debug)]
+struct Below<L, B> {
+    members: Vec<L>,
+    buffers: B,
+    /// What the members are asked, if somebody wants to know.
+    trace: Option<Vec<ChildCommand>>,
+    /// By tier: what it stands on.
+    children: Vec<Vec<Target>>,
+    routes: Slab<Route>,
+    ring: VecDeque<Message>,
+    /// Completions for the client, all at one time.
+    finished: Vec<Completion>,
+    /// Members first, then tiers.
+    next: Winner,
+}
+
+/// A pool of members `L`, with data in buffers `B`.
+#[derive(Clone, Debug)]
+pub struct Pool<L, B = ()> {
+    below: Below<L, B>,
+    tiers: Vec<AnyTier>,
+    /// The tier that clients' commands go to.
+    top: u16,
+    capacity: Capacity,
+    /// Commands of clients inside.
+    inside: u32,
+    /// Bytes that clients asked for.
+    read: u64,
+    written: u64,
+    /// Completions of members that are being told.
+    told: Vec<Completion>,
+    /// When `below.finished` completed.
+    finished_at: Time,
+}
+
+/// The way of one tier at one time.
+struct Here<'a, L, B> {
+    below: &'a mut Below<L, B>,
+    tier: u16,
+    now: Time,
+}
+
+impl<L: Device, B: Buffers> Way for Here<'_, L, B> {
+    type Buffers = B;
+
+    #[inline]
+    fn buffers(&mut self) -> &mut B {
+        &mut self.below.buffers
+    }
+
+    #[inline]
+    fn send(&mut self, child: Child, token: u32, mut command: Command) {
+        let below = &mut *self.below;
+        command.id = below.routes.insert(Route {
+            from: From::Tier(self.tier, token),
+            submitted: self.now,
+        });
+        match below.children[usize::from(self.tier)][usize::from(child)] {
+            Target::Slice { member, base, .. } => {
+                command.offset += base;
+                if let Some(trace) = &mut below.trace {
+                    trace.push(ChildCommand {
+                        at: self.now,
+                        member,
+                        command,
+                    });
+                }
+                below.members[usize::from(member)].submit(self.now, command);
+                below.look_at(usize::from(member));
+            }
+            Target::Tier(tier) => below.ring.push_back(Message::Submit(tier, command)),
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, id: CommandId, status: Status, anatomy: Anatomy) {
+        let completion = Completion {
+            id,
+            at: self.now,
+            status,
+            anatomy,
+        };
+        self.below.complete(completion);
+    }
+}
+
+impl<L: Device, B> Below<L, B> {
+    /// A member's next event may be another now.
+    #[inline]
+    fn look_at(&mut self, member: usize) {
+        self.next.set(member, self.members[member].next_event());
+    }
+
+    /// The end of a route: its number may be used again.
+    #[inline]
+    fn complete(&mut self, completion: Completion) {
+        let route = self.routes[completion.id];
+        debug_assert_eq!(
+            completion.anatomy.total(),
+            completion.at.since(route.submitted),
+            "a tier's anatomy does not sum to the latency: {completion:?}"
+        );
+        self.routes.release(completion.id);
+        match route.from {
+            From::Client(id) => self.finished.push(Completion { id, ..completion }),
+            From::Tier(tier, token) => {
+                let message = Message::Completed(tier, token, completion);
+                self.ring.push_back(message);
+            }
+        }
+    }
+}
+
+impl<L: Device> Pool<L> {
+    /// The pool that `config` describes, valid by [`PoolConfig::problems`], on these members, as many as it has: as new,
+    /// and without data.
+    pub fn new<M: Medium>(config: &PoolConfig<M>, members: Vec<L>) -> Pool<L> {
+        Pool::resume(config, members, config.build_tiers(), ())
+    }
+}
+
+impl<L: Device, B: Buffers> Pool<L, B> {
+    /// The pool that `config` describes, valid by [`PoolConfig::problems`], on these members, as many as it has, with
+    /// tiers that know what is on them ([`PoolConfig::build_tiers`], if that is nothing) and data in these buffers.
+    pub fn resume<M: Medium>(
+        config: &PoolConfig<M>,
+        members: Vec<L>,
+        mut tiers: Vec<AnyTier>,
+        buffers: B,
+    ) -> Pool<L, B> {
+        debug_assert_eq!(config.members.len(), members.len());
+        let mut children: Vec<Vec<Target>> =
+            config.tiers.iter().map(|it| it.children.clone()).collect();
+        let top = match config.volumes[..] {
+            [one] => one,
+            ref several => {
+                let volumes: Vec<Target> = several.iter().map(|&it| Target::Tier(it)).collect();
+                let sizes = config.sizes(&volumes, &config.capacities());
+                tiers.push(Kind::Concat(ConcatConfig {}).build(&sizes));
+                children.push(volumes);
+                (tiers.len() - 1) as u16
+            }
+        };
+        let mut next = Winner::new(members.len() + tiers.len());
+        let events = members.iter().map(Device::next_event);
+        for (source, at) in events.chain(tiers.iter().map(Tier::due)).enumerate() {
+            next.set(source, at);
+        }
+        let block = members.iter().map(|member| member.capacity().block).max();
+        Pool {
+            capacity: Capacity {
+                bytes: config.bytes(),
+                block: block.unwrap_or(512),
+            },
+            below: Below {
+                members,
+                buffers,
+                trace: None,
+                children,
+                routes: Slab::default(),
+                ring: VecDeque::new(),
+                finished: Vec::new(),
+                next,
+            },
+            tiers,
+            top,
+            inside: 0,
+            read: 0,
+            written: 0,
+            told: Vec::new(),
+            finished_at: Time::ZERO,
+        }
+    }
+
+    /// The members, in order.
+    pub fn members(&self) -> &[L] {
+        &self.below.members
+    }
+
+    /// Bytes that clients have asked to read and to write so far.
+    pub fn asked(&self) -> (u64, u64) {
+        (self.read, self.written)
+    }
+
+    /// Sets something on a member: what it does next may be something else then.
+    pub fn with_member<R>(&mut self, member: u16, what: impl FnOnce(&mut L) -> R) -> R {
+        let result = what(&mut self.below.members[usize::from(member)]);
+        self.below.look_at(usize::from(member));
+        result
+    }
+
+    /// After [`Device::power_cut`], where there are data: these tiers, which have been found on the members, take the place of
+    /// those that were.
+    pub fn restart(&mut self, tiers: Vec<AnyTier>) {
+        let members = self.below.members.len();
+        for (index, tier) in tiers.into_iter().enumerate() {
+            self.below.next.set(members + index, tier.due());
+            self.tiers[index] = tier;
+        }
+    }
+
+    /// The tiers, in the order of the configuration; several volumes have one more above them.
+    pub fn tiers(&self) -> &[AnyTier] {
+        &self.tiers
+    }
+
+    /// From now on it is remembered what members are asked; it grows without bound.
+    pub fn record(&mut self) {
+        self.below.trace = Some(Vec::new());
+    }
+
+    /// What members were asked since [`Pool::record`], or since this was asked last.
+    pub fn recorded(&mut self) -> Vec<ChildCommand> {
+        let trace = self.below.trace.as_mut();
+        trace.map(core::mem::take).unwrap_or_default()
+    }
+
+    /// Calls a tier, and brings what it says about its next event up to date.
+    #[inline]
+    fn call(&mut self, now: Time, tier: u16, what: impl FnOnce(&mut AnyTier, &mut Here<'_, L, B>)) {
+        let called = &mut self.tiers[usize::from(tier)];
+        let below = &mut self.below;
+        what(called, &mut Here { below, tier, now });
+        let source = self.below.members.len() + usize::from(tier);
+        self.below.next.set(source, called.due());
+    }
+
+    /// Carries messages from tier to tier until there are none.
+    #[inline]
+    fn carry(&mut self, now: Time) {
+        let mut carried = 0;
+        while let Some(message) = self.below.ring.pop_front() {
+            match message {
+                Message::Submit(tier, command) => {
+                    self.call(now, tier, |tier, way| tier.submit(now, &command, way));
+                }
+                Message::Completed(tier, token, completion) => {
+                    self.call(now, tier, |tier, way| {
+                        tier.completed(now, token, &completion, way);
+                    });
+                }
+            }
+            carried += 1;
+            debug_assert!(carried < RESTLESS, "tiers send each other round in circles");
+        }
+    }
+
+    /// What happens first, from `now` on and before `horizon`: returns when. One member alone goes on by itself until it
+    /// completes something or another would be due.
+    fn step(&mut self, now: Time, horizon: Time) -> Time {
+        let mut at = now;
+        let mut told = core::mem::take(&mut self.told);
+        while self.below.next.first() == now {
+            let source = self.below.next.which();
+            let Some(member) = self.below.members.get_mut(source) else {
+                break;
+            };
+            // It may go on alone unless somebody is still to be told of something at this time.
+            let until = match told.is_empty() {
+                true => horizon.min(self.below.next.first_but(source)),
+                false => now,
+            };
+            at = member.advance(now, until.max(now), &mut told);
+            self.below.look_at(source);
+        }
+        if told.is_empty() && at == now && self.below.next.first() == now {
+            let tier = self.below.next.which() - self.below.members.len();
+            self.call(now, tier as u16, |tier, way| tier.tick(now, way));
+            self.carry(now);
+        }
+        for completion in told.drain(..) {
+            let route = self.below.routes[completion.id];
+            self.below.routes.release(completion.id);
+            if let From::Tier(tier, token) = route.from {
+                self.call(at, tier, |tier, way| {
+                    tier.completed(at, token, &completion, way);
+                });
+            }
+            self.carry(at);
+        }
+        self.told = told;
+        at
+    }
+
+    /// What each child of each tier has of these, by its own addresses, is put together to what the pool has.
+    fn gathered(&self, of_members: &[Vec<Range>], ranges: &mut Vec<Range>) {
+        let mut of_tiers: Vec<Vec<Range>> = Vec::with_capacity(self.tiers.len());
+        for (tier, targets) in self.tiers.iter().zip(&self.below.children) {
+            let of = |target: &Target| match *target {
+                Target::Tier(index) => of_tiers[usize::from(index)].clone(),
+                Target::Slice {
+                    member,
+                    base,
+                    bytes,
+                } => inside(&of_members[usize::from(member)], base, bytes),
+            };
+            let children: Vec<Vec<Range>> = targets.iter().map(of).collect();
+            let mut of_tier = Vec::new();
+            tier.at_risk(&children, &mut of_tier);
+            of_tiers.push(of_tier);
+        }
+        ranges.append(&mut of_tiers[usize::from(self.top)]);
+    }
+}
+
+/// The parts of ranges that lie in a slice, counted from its beginning.
+fn inside(ranges: &[Range], base: u64, bytes: u64) -> Vec<Range> {
+    let cut = |range: &Range| {
+        let first = range.offset.max(base);
+        let end = (range.offset + range.bytes).min(base + bytes);
+        (first < end).then(|| Range {
+            offset: first - base,
+            bytes: end - first,
+        })
+    };
+    ranges.iter().filter_map(cut).collect()
+}
+
+impl<D: Device, C: Contents, B: Buffers> Pool<Kept<D, C>, B> {
+    /// Something goes wrong with a member (or right again) at `now`, not before the last event and not after the next.
+    pub fn befall(&mut self, now: Time, member: u16, trouble: Trouble) {
+        self.below.members[usize::from(member)].befall(now, trouble);
+        self.below.look_at(usize::from(member));
+        if trouble == Trouble::Returns {
+            self.tell_of_return(now, Above::Member(member));
+        }
+    }
+}
+
+/// What has returned: a member, or a tier that has a member again.
+#[derive(Clone, Copy)]
+enum Above {
+    Member(u16),
+    Tier(u16),
+}
+
+impl<L: Device, B: Buffers> Pool<L, B> {
+    /// Each tier that stands on it, directly or through others, is told, from below to above.
+    fn tell_of_return(&mut self, now: Time, what: Above) {
+        for tier in 0..self.tiers.len() as u16 {
+            for child in 0..self.below.children[usize::from(tier)].len() {
+                let stands_on_it = match (self.below.children[usize::from(tier)][child], what) {
+                    (Target::Slice { member, .. }, Above::Member(index)) => member == index,
+                    (Target::Tier(below), Above::Tier(index)) => below == index,
+                    _ => false,
+                };
+                if stands_on_it {
+                    self.call(now, tier, |it, way| it.returned(now, child as Child, way));
+                    self.carry(now);
+                    self.tell_of_return(now, Above::Tier(tier));
+                }
+            }
+        }
+        self.finished_at = now;
+    }
+}
+
+impl<L: Device, B: Buffers> Device for Pool<L, B> {
+    fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    fn submit(&mut self, now: Time, mut command: Command) {
+        self.inside += 1;
+        let id = command.id;
+        let refused = !command.fits(self.capacity.bytes);
+        // The top tier may reach beyond the end; and a range of nothing is done at once.
+        if refused || (command.op != Op::Flush && command.bytes == 0) {
+            self.finished_at = now;
+            self.below.finished.push(Completion {
+                id,
+                at: now,
+                status: match refused {
+                    true => Status::LbaOutOfRange,
+                    false => Status::Success,
+                },
+                anatomy: Anatomy::ZERO,
+            });
+            return;
+        }
+        if command.op.transfers() {
+            match command.op {
+                Op::Read => self.read += u64::from(command.bytes),
+                _ => self.written += u64::from(command.bytes),
+            }
+        }
+        if command.op == Op::Flush {
+            // They mean nothing, and slices add their own to them.
+            (command.offset, command.bytes) = (0, 0);
+        }
+        command.id = self.below.routes.insert(Route {
+            from: From::Client(id),
+            submitted: now,
+        });
+        self.call(now, self.top, |tier, way| tier.submit(now, &command, way));
+        self.carry(now);
+        self.finished_at = now;
+    }
+
+    fn next_event(&self) -> Time {
+        match self.below.finished.is_empty() {
+            true => self.below.next.first(),
+            false => self.finished_at,
+        }
+    }
+
+    fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        let first = done.len();
+        loop {
+            // What was finished within a submission is due at that time, and nothing of an earlier one is left.
+            if self.below.next.first() == now {
+                now = self.step(now, horizon);
+            }
+            self.inside -= self.below.finished.len() as u32;
+            done.append(&mut self.below.finished);
+            let next = self.below.next.first();
+            if next > now && (done.len() > first || next >= horizon) {
+                return now;
+            }
+            now = next;
+        }
+    }
+
+    fn at_risk(&self, ranges: &mut Vec<Range>) {
+        let of = |member: &L| {
+            let mut ranges = Vec::new();
+            member.at_risk(&mut ranges);
+            ranges
+        };
+        let of_members: Vec<Vec<Range>> = self.below.members.iter().map(of).collect();
+        self.gathered(&of_members, ranges);
+    }
+
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        let mut back = now;
+        let mut of_members = vec![Vec::new(); self.below.members.len()];
+        for (member, lost) in self.below.members.iter_mut().zip(&mut of_members) {
+            back = back.max(member.power_cut(now, lost));
+        }
+        self.gathered(&of_members, lost);
+        self.below.routes = Slab::default();
+        self.below.ring.clear();
+        self.below.finished.clear();
+        self.inside = 0;
+        let members = self.below.members.len();
+        for (index, tier) in self.tiers.iter_mut().enumerate() {
+            tier.power_cut(back);
+            self.below.next.set(members + index, tier.due());
+        }
+        for member in 0..members {
+            self.below.look_at(member);
+        }
+        back
+    }
+
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        gauges.gauge(Gauge::HostBytesRead, self.read as f64);
+        gauges.gauge(Gauge::HostBytesWritten, self.written as f64);
+        gauges.gauge(Gauge::QueueDepth, f64::from(self.inside));
+        for tier in &self.tiers {
+            tier.inspect(now, gauges);
+        }
+        for (index, member) in self.below.members.iter().enumerate() {
+            gauges.enter(index as u16);
+            member.inspect(now, &mut Back(gauges));
+            gauges.leave();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

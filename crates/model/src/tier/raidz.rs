@@ -1,0 +1,360 @@
+//! Raidz: blocks of variable length over all children, each with parity of its own, as ZFS has it.
+//!
+//! A block of `n` sectors has rows of at most (children - parity) data sectors, and each row has `parity` sectors more;
+//! one sector follows the other over the children, from wherever the last block ended. A write sends each child its
+//! column, parity included; a read asks only those that hold data. Blocks are written whole and never changed in place,
+//! which is why there is no read before a write: this tier needs one above it that keeps to that
+//! ([`TierSettings::needs_whole_blocks`]).
+//!
+//! Where a block lies follows from its address: each [`BLOCK`] has its room, padded to a multiple of (parity + 1) sectors
+//! as ZFS pads, and what is written in smaller pieces takes the room of its piece from the place of its first byte on (it
+//! would need more in sum, and this is not counted). Blocks that one command writes go to each child in one piece, as
+//! ZFS's queues join them. For timing: leaves out bytes, what parity costs to compute, lost columns. Source: the layout
+//! that OpenZFS describes in `module/zfs/vdev_raidz.c` (the figures of its heading, not its code).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::{Child, Gather, Promise, Tier, TierSettings, Way};
+use crate::command::{Command, Completion, Op};
+use crate::device::Range;
+use crate::time::Time;
+
+/// Bytes of the blocks that room is counted by.
+const BLOCK: u64 = 128 << 10;
+
+/// Bytes of a sector: as pools on drives of today are made (`ashift` 12).
+const SECTOR: u64 = 4096;
+
+/// What a raidz is made of.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RaidzConfig {
+    /// Children that may be lost: 1 to 3.
+    pub parity: u16,
+}
+
+/// How blocks lie over the children, in sectors.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    children: u64,
+    parity: u64,
+    /// Of the smallest child.
+    sectors: u64,
+}
+
+impl Layout {
+    fn new(parity: u16, children: &[u64]) -> Layout {
+        Layout {
+            children: children.len() as u64,
+            parity: u64::from(parity),
+            sectors: children.iter().min().map_or(0, |bytes| bytes / SECTOR),
+        }
+    }
+
+    /// Data sectors of a row.
+    fn data(&self) -> u64 {
+        self.children - self.parity
+    }
+
+    /// Sectors that a block of so many takes, without padding.
+    fn taken(&self, sectors: u64) -> u64 {
+        sectors + self.parity * sectors.div_ceil(self.data())
+    }
+
+    /// Sectors that each [`BLOCK`] has: what it takes, and what is skipped behind it so that any hole can be filled.
+    fn room(&self) -> u64 {
+        self.taken(BLOCK / SECTOR).next_multiple_of(self.parity + 1)
+    }
+
+    /// The sector at which what begins at this sector of data begins, counted over all children.
+    fn begin(&self, sector: u64) -> u64 {
+        let (block, within) = (sector / (BLOCK / SECTOR), sector % (BLOCK / SECTOR));
+        block * self.room() + self.taken(within)
+    }
+
+    /// The first sector and how many of one child that lie among `count` from `begin` on.
+    fn column(&self, child: u64, begin: u64, count: u64) -> (u64, u64) {
+        let before = |end: u64| (end + self.children - 1 - child) / self.children;
+        let (first, last) = (before(begin), before(begin + count));
+        let length = last - first;
+        // A block in pieces may reach beyond its room, and the last one beyond the end.
+        (first.min(self.sectors.saturating_sub(length)), length)
+    }
+}
+
+/// A raidz.
+#[derive(Clone, Debug)]
+pub struct Raidz {
+    layout: Layout,
+    requests: Gather,
+}
+
+impl TierSettings for RaidzConfig {
+    type Tier = Raidz;
+
+    fn build(&self, children: &[u64]) -> Raidz {
+        Raidz {
+            layout: Layout::new(self.parity, children),
+            requests: Gather::default(),
+        }
+    }
+
+    fn capacity(&self, children: &[u64]) -> u64 {
+        if children.len() <= usize::from(self.parity) {
+            return 0;
+        }
+        let layout = Layout::new(self.parity, children);
+        layout.sectors * layout.children / layout.room() * BLOCK
+    }
+
+    fn promise(&self, children: &[Promise]) -> Promise {
+        Promise::joined(children, self.parity + 1)
+    }
+
+    fn problems(&self, children: &[u64]) -> Vec<String> {
+        let mut problems = Vec::new();
+        if !(1..=3).contains(&self.parity) {
+            problems.push(String::from("its parity is 1 to 3"));
+        }
+        if children.len() <= usize::from(self.parity) + 1 {
+            problems.push(alloc::format!(
+                "a raidz of parity {} has at least {} children, not {}",
+                self.parity,
+                self.parity + 2,
+                children.len()
+            ));
+        } else if self.capacity(children) == 0 {
+            problems.push(String::from(
+                "what it stands on does not hold one block of 128 KiB",
+            ));
+        }
+        problems
+    }
+
+    fn needs_whole_blocks(&self) -> bool {
+        true
+    }
+
+    fn holds_data(&self) -> bool {
+        false
+    }
+}
+
+impl Raidz {
+    fn send<W: Way>(
+        &mut self,
+        (token, child): (u32, u64),
+        column: (u64, u64),
+        command: &Command,
+        way: &mut W,
+    ) {
+        let piece = Command {
+            offset: column.0 * SECTOR,
+            bytes: (column.1 * SECTOR) as u32,
+            ..*command
+        };
+        self.requests.expect(token);
+        way.send(child as Child, token, piece);
+    }
+
+    /// The columns of data of each block, and none of parity.
+    fn read<W: Way>(&mut self, token: u32, command: &Command, way: &mut W) {
+        let layout = self.layout;
+        let (mut at, end) = (command.offset, command.end());
+        while at < end {
+            let until = end.min((at / BLOCK + 1) * BLOCK);
+            let (first, last) = (at / SECTOR, until.div_ceil(SECTOR));
+            let begin = layout.begin(first);
+            let wide = layout.data().min(last - first);
+            for column in layout.parity..layout.parity + wide {
+                let at = begin + column;
+                let rows = (last - first - (column - layout.parity)).div_ceil(layout.data());
+                let row = (at / layout.children).min(layout.sectors.saturating_sub(rows));
+                let child = at % layout.children;
+                self.send((token, child), (row, rows), command, way);
+            }
+            at = until;
+        }
+    }
+
+    /// A column for each child: of what a write takes, or of the room of what is cleared.
+    fn columns<W: Way>(&mut self, token: u32, command: &Command, way: &mut W) {
+        let layout = self.layout;
+        let (first, last) = (command.offset / SECTOR, command.end().div_ceil(SECTOR));
+        let begin = layout.begin(first);
+        let count = match first / (BLOCK / SECTOR) == (last - 1) / (BLOCK / SECTOR) {
+            true => layout.taken(last - first),
+            false => layout.begin(last) - begin,
+        };
+        for child in 0..layout.children {
+            let column = layout.column(child, begin, count);
+            if column.1 > 0 {
+                self.send((token, child), column, command, way);
+            }
+        }
+    }
+}
+
+impl Tier for Raidz {
+    fn submit<W: Way>(&mut self, _now: Time, command: &Command, way: &mut W) {
+        let token = self.requests.begin(command.id);
+        match command.op {
+            Op::Flush => {
+                for child in 0..self.layout.children {
+                    self.requests.expect(token);
+                    way.send(child as Child, token, *command);
+                }
+            }
+            Op::Read => self.read(token, command, way),
+            Op::Write | Op::Deallocate | Op::WriteZeroes => self.columns(token, command, way),
+        }
+    }
+
+    fn completed<W: Way>(&mut self, _now: Time, token: u32, done: &Completion, way: &mut W) {
+        if let Some((id, status)) = self.requests.done(token, done) {
+            way.finish(id, status, done.anatomy);
+        }
+    }
+
+    /// The blocks that lie where a child loses something.
+    fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
+        let layout = self.layout;
+        let mut blocks = Vec::new();
+        for (child, lost) in children.iter().enumerate() {
+            for range in lost {
+                let first = range.offset / SECTOR * layout.children + child as u64;
+                let end = (range.offset + range.bytes).div_ceil(SECTOR) * layout.children;
+                blocks.extend(first / layout.room()..end.div_ceil(layout.room()));
+            }
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        ranges.extend(blocks.into_iter().map(|block| Range {
+            offset: block * BLOCK,
+            bytes: BLOCK,
+        }));
+    }
+
+    fn power_cut(&mut self, _now: Time) {
+        self.requests.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+    use crate::conformance::{self, Witness};
+    use crate::device::Device;
+    use crate::media::ram::{Ram, RamConfig};
+    use crate::media::{Medium, Precondition};
+    use crate::tier::{ChildCommand, Kind, Loss, Member, Pool, PoolConfig, Target, TierConfig};
+    use crate::time::Span;
+
+    const MIB: u64 = 1 << 20;
+
+    fn pool(parity: u16, children: u16) -> PoolConfig<RamConfig> {
+        let member = |_| Member {
+            name: String::from("ram"),
+            drive: RamConfig {
+                bytes: 9 * MIB,
+                per_command: Span::from_us(3),
+                picoseconds_per_byte: 100,
+            },
+        };
+        let slice = |member| Target::Slice {
+            member,
+            base: 0,
+            bytes: 9 * MIB,
+        };
+        PoolConfig {
+            members: (0..children).map(member).collect(),
+            tiers: vec![TierConfig {
+                name: String::from("main"),
+                kind: Kind::Raidz(RaidzConfig { parity }),
+                children: (0..children).map(slice).collect(),
+            }],
+            volumes: vec![0],
+            label_bytes: 0,
+        }
+    }
+
+    /// What the members are asked for one command: which, where, how many sectors.
+    fn asked(parity: u16, children: u16, command: Command) -> Vec<(u16, u64, u64)> {
+        let mut pool: Pool<Ram> = pool(parity, children).build(Precondition::Fresh, 1);
+        pool.record();
+        pool.submit(Time::ZERO, command);
+        let of = |it: ChildCommand| {
+            let (offset, bytes) = (it.command.offset, u64::from(it.command.bytes));
+            (it.member, offset / SECTOR, bytes / SECTOR)
+        };
+        pool.recorded().into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn keeps_the_laws() {
+        for (parity, children) in [(1, 3), (2, 10), (3, 7)] {
+            conformance::check(|seed| {
+                let config = pool(parity, children);
+                let members = config.members.iter();
+                let rams = members.map(|it| it.drive.build(Precondition::Fresh, seed));
+                Pool::new(&config, rams.map(Witness::new).collect())
+            });
+        }
+    }
+
+    #[test]
+    fn a_block_has_parity_for_each_of_its_rows() {
+        // 32 sectors in rows of 8 data and 2 parity: 4 rows.
+        let whole = asked(2, 10, Command::write(0, 0, 128 << 10));
+        let each: Vec<_> = (0..10).map(|child| (child, 0, 4)).collect();
+        assert_eq!(whole, each);
+        // One sector, and two of parity: on three children.
+        let one = asked(2, 10, Command::write(0, 0, 4096));
+        assert_eq!(one, [(0, 0, 1), (1, 0, 1), (2, 0, 1)]);
+        // 9 sectors: two rows, of 8 and of 1.
+        let nine = asked(2, 10, Command::write(0, 0, 9 * 4096));
+        assert_eq!(nine.iter().map(|it| it.2).sum::<u64>(), 9 + 2 * 2);
+        // The second block begins after what is skipped behind the first: 40 sectors and 2.
+        let second = asked(2, 10, Command::write(0, 128 << 10, 4096));
+        assert_eq!(second, [(2, 4, 1), (3, 4, 1), (4, 4, 1)]);
+    }
+
+    #[test]
+    fn a_read_asks_only_those_that_hold_data() {
+        let block = asked(2, 10, Command::read(0, 0, 128 << 10));
+        let data: Vec<_> = (2..10).map(|child| (child, 0, 4)).collect();
+        assert_eq!(block, data);
+        let two = asked(2, 10, Command::read(0, 0, 256 << 10));
+        assert_eq!(two.iter().map(|it| it.2).sum::<u64>(), 64);
+    }
+
+    #[test]
+    fn capacity_is_what_blocks_of_128_kib_find_room_for() {
+        let capacity = |parity, children: usize| {
+            RaidzConfig { parity }.capacity(&vec![42 * SECTOR * 100; children])
+        };
+        // 42 sectors of room each, as 40 are no multiple of 3.
+        assert_eq!(capacity(2, 10), 1000 * BLOCK);
+        // A mirror of two, and no more: nothing is skipped.
+        assert_eq!(capacity(1, 2), 42 * 100 / 32 * BLOCK);
+        let config = pool(2, 10);
+        let last = Command::write(0, config.bytes() - (128 << 10), 128 << 10);
+        assert!(asked(2, 10, last).iter().all(|it| it.1 + it.2 <= 9 * 256));
+    }
+
+    #[test]
+    fn is_lost_with_one_more_than_its_parity_and_serves_below_a_log_only() {
+        let config = pool(2, 10);
+        let members = (0..10).map(Loss::Member).collect();
+        assert_eq!(config.promise().loss, Loss::out_of(3, members));
+        let problems = config.problems();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("changed in place"), "{problems:?}");
+        assert!(!config.holds_data());
+        assert_eq!(RaidzConfig { parity: 2 }.problems(&[MIB; 3]).len(), 1);
+        assert_eq!(RaidzConfig { parity: 4 }.problems(&[MIB; 9]).len(), 1);
+    }
+}

@@ -1,0 +1,39 @@
+//! The images of a pool's members while nothing runs, for tests.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::offline::Images;
+use crate::data::{Contents, Image, Unreadable, Unwritable};
+
+/// The members' images; some are not there.
+#[derive(Clone, Default)]
+pub(super) struct Shelf {
+    pub(super) images: Vec<Image>,
+    pub(super) absent: Vec<u16>,
+}
+
+impl Images for Shelf {
+    fn present(&self, member: u16) -> bool {
+        !self.absent.contains(&member)
+    }
+    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        self.images[usize::from(member)].read(at, into)
+    }
+    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        self.images[usize::from(member)].write(at, data)
+    }
+    fn sync(&mut self, _member: u16) -> Result<(), Unwritable> {
+        Ok(())
+    }
+}
+
+impl Shelf {
+    /// So many members on which nothing stands.
+    pub(super) fn new(members: usize) -> Shelf {
+        Shelf {
+            images: vec![Image::default(); members],
+            absent: Vec::new(),
+        }
+    }
+}

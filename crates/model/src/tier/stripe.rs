@@ -1,0 +1,179 @@
+//! Stripe: addresses dealt to the children in turn, as RAID-0 does it.
+//!
+//! A command is cut at the borders of chunks; its pieces go to their children at once, and it completes with the last of
+//! them. What moves no data (deallocate, write zeroes) is one range on each child, and a flush goes to all. Leaves out the
+//! cost of the striping itself, which belongs to the host path.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::offline::{self, Below, Damage};
+use super::striping::Striping;
+use super::{Child, Gather, Piece, Promise, Tier, TierSettings, Way};
+use crate::command::{Command, Completion, Op};
+use crate::data::Unwritable;
+use crate::device::Range;
+use crate::time::Time;
+
+/// What a stripe is made of.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct StripeConfig {
+    /// Bytes on one child before the next begins: a multiple of 4096, not zero.
+    pub chunk: u32,
+}
+
+/// A stripe.
+#[derive(Clone, Debug)]
+pub struct Stripe {
+    striping: Striping,
+    requests: Gather,
+}
+
+impl TierSettings for StripeConfig {
+    type Tier = Stripe;
+
+    fn build(&self, children: &[u64]) -> Stripe {
+        Stripe {
+            striping: Striping {
+                count: children.len() as u64,
+                chunk: u64::from(self.chunk),
+            },
+            requests: Gather::default(),
+        }
+    }
+
+    fn capacity(&self, children: &[u64]) -> u64 {
+        Striping::capacity(children.iter().copied(), u64::from(self.chunk.max(1)))
+    }
+
+    fn promise(&self, children: &[Promise]) -> Promise {
+        Promise::joined(children, 1)
+    }
+
+    /// It keeps nothing of its own.
+    fn format(&self, children: &[u64], _pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+        offline::all_present(children, below)
+    }
+
+    fn recover(
+        &self,
+        children: &[u64],
+        _pool: u128,
+        below: &mut dyn Below,
+    ) -> Result<Stripe, Damage> {
+        offline::all_present(children, below)?;
+        Ok(self.build(children))
+    }
+
+    fn recovers(&self) -> bool {
+        true
+    }
+
+    fn problems(&self, children: &[u64]) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.chunk == 0 || !self.chunk.is_multiple_of(4096) {
+            problems.push(String::from("its chunk is not of whole 4 KiB"));
+        }
+        if children.len() < 2 {
+            problems.push(String::from("a stripe is over at least two"));
+        } else if self.capacity(children) == 0 {
+            problems.push(String::from("its chunk is larger than what it stands on"));
+        }
+        problems
+    }
+}
+
+impl Tier for Stripe {
+    fn submit<W: Way>(&mut self, _now: Time, command: &Command, way: &mut W) {
+        let token = self.requests.begin(command.id);
+        let children = 0..self.striping.count as u16;
+        let requests = &mut self.requests;
+        let mut send = |child: u16, piece: Command| {
+            requests.expect(token);
+            way.send(child, token, piece);
+        };
+        if command.op == Op::Flush {
+            children.for_each(|child| send(child, *command));
+        } else if command.op.transfers() {
+            let (mut at, end) = (command.offset, command.end());
+            while at < end {
+                let until = self.striping.border(at).min(end);
+                let (child, offset) = self.striping.place(at);
+                let piece = Command {
+                    offset,
+                    bytes: (until - at) as u32,
+                    payload: command.payload.skip((at - command.offset) as u32),
+                    ..*command
+                };
+                send(child as u16, piece);
+                at = until;
+            }
+        } else {
+            for child in children {
+                let run = self
+                    .striping
+                    .run(usize::from(child), command.offset, command.end());
+                if let Some(run) = run {
+                    let piece = Command {
+                        offset: run.offset,
+                        bytes: run.bytes as u32,
+                        ..*command
+                    };
+                    send(child, piece);
+                }
+            }
+        }
+    }
+
+    fn completed<W: Way>(&mut self, _now: Time, token: u32, done: &Completion, way: &mut W) {
+        if let Some((id, status)) = self.requests.done(token, done) {
+            way.finish(id, status, done.anatomy);
+        }
+    }
+
+    fn pieces(&self, at: u64, bytes: usize) -> Option<Vec<Piece>> {
+        let end = at + bytes as u64;
+        let mut pieces = Vec::new();
+        let mut next = at;
+        while next < end {
+            let until = self.striping.border(next).min(end);
+            let (child, offset) = self.striping.place(next);
+            pieces.push(Piece {
+                child: child as Child,
+                at: offset,
+                part: (next - at) as usize..(until - at) as usize,
+            });
+            next = until;
+        }
+        Some(pieces)
+    }
+
+    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+        (0..self.striping.count as Child).try_for_each(|child| below.sync(child))
+    }
+
+    fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
+        for (index, lost) in children.iter().enumerate() {
+            self.striping.whole(index, lost, ranges);
+        }
+    }
+
+    fn power_cut(&mut self, _now: Time) {
+        self.requests.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stripe_of_one_or_of_half_sectors_is_refused() {
+        let problems = |chunk, children: &[u64]| StripeConfig { chunk }.problems(children).len();
+        assert_eq!(problems(4096, &[1 << 20, 1 << 20]), 0);
+        assert_eq!(problems(4096, &[1 << 20]), 1);
+        assert_eq!(problems(512, &[1 << 20; 2]), 1);
+        assert_eq!(problems(1 << 21, &[1 << 20, 1 << 20]), 1);
+    }
+}

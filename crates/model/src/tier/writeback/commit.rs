@@ -1,0 +1,449 @@
+//! Commits: how what clients write gets into the ring.
+//!
+//! A record goes out at once if none is under way; otherwise once enough waits to fill it, up to
+//! [`WriteBackConfig::records_in_flight`](super::WriteBackConfig). Records are applied, and their writes acknowledged, in
+//! order: after a power cut the ring is read back up to its first gap.
+//!
+//! A write that covers part of a unit reads the rest of it first. Nobody else at its addresses gets past it meanwhile, and
+//! it waits for those before it, so that nothing acknowledged is put back by what was read earlier.
+
+use super::request::Request;
+use super::ring::UNIT;
+use super::{CACHE, Durability, For, WriteBack};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, Completion, Op, Payload, Status};
+use crate::data::Buffers;
+use crate::tier::Way;
+use crate::tier::planted::{self, Bug};
+use crate::tier::record::{Content, ENTRIES, Entry, Header};
+use crate::time::{Span, Time};
+
+/// A record under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// Where its header is, and in which slot.
+    at: u64,
+    first: u32,
+    /// With its header.
+    slots: u32,
+    sent: Time,
+    /// What the clock of stalls said then.
+    stalls: Span,
+    /// Its bytes.
+    payload: Payload,
+    done: Option<(Time, Anatomy, Status)>,
+}
+
+impl WriteBack {
+    /// A command that changes something comes in.
+    pub(super) fn change<W: Way>(&mut self, now: Time, command: Command, way: &mut W) {
+        if let Some(status) = self.failed {
+            way.finish(command.id, status, Anatomy::ZERO);
+            return;
+        }
+        let request = self.requests.insert(Request::new(&command, now));
+        let delay = self.held_back();
+        if delay > Span::ZERO || !self.held.is_empty() {
+            // In order: nobody leaves before those who came earlier.
+            let last = self.held.back().map_or(now, |held| held.0);
+            self.held.push_back((last.max(now + delay), request));
+        } else {
+            self.enter(now, request, way);
+        }
+    }
+
+    /// It is not held back (any more).
+    pub(super) fn enter<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let whole = self.requests[request].is_whole();
+        let alone = self.blocked.is_empty() && self.merging.is_empty();
+        if whole && alone {
+            self.enqueue(now, request, way);
+        } else if self.conflicts(request, self.blocked.len()) {
+            self.blocked.push(request);
+        } else {
+            self.proceed(now, request, way);
+        }
+    }
+
+    /// Whether it has to wait for others at its addresses; of those that are blocked, for the first so many.
+    fn conflicts(&self, request: u32, before: usize) -> bool {
+        let own = &self.requests[request];
+        let overlaps = |other: &u32| own.overlaps(&self.requests[*other]);
+        if self
+            .merging
+            .iter()
+            .chain(&self.blocked[..before])
+            .any(overlaps)
+        {
+            return true;
+        }
+        // What it does not write itself of a unit has to be what those before it made of it.
+        let mut others = self
+            .pending
+            .iter()
+            .chain(self.closing.iter().map(|it| &it.1));
+        !own.is_whole() && (others.any(overlaps) || self.zeroing.iter().any(overlaps))
+    }
+
+    fn proceed<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let own = &mut self.requests[request];
+        if own.is_whole() {
+            self.enqueue(now, request, way);
+            return;
+        }
+        own.account(now, Part::Tier);
+        let parts = own.parts();
+        self.merging.push(request);
+        for (index, unit) in parts.into_iter().enumerate() {
+            if let Some(unit) = unit {
+                let rest = way.buffers().take(UNIT);
+                let own = &mut self.requests[request];
+                own.rest[index] = rest;
+                own.left += 1;
+                self.read_unit(request, unit, rest, way);
+            }
+        }
+    }
+
+    /// The rest of a unit has been read.
+    pub(super) fn merged<W: Way>(&mut self, now: Time, piece: u32, done: &Completion, way: &mut W) {
+        let request = self.let_go(now, piece, way);
+        let own = &mut self.requests[request];
+        own.left -= 1;
+        if own.status == Status::Success {
+            own.status = done.status;
+        }
+        if own.left > 0 {
+            return;
+        }
+        // Both were sent at one time: the later one took all of it.
+        own.anatomy.append(&done.anatomy);
+        own.since = now;
+        own.overlay(way.buffers());
+        self.merging.retain(|&it| it != request);
+        match self.requests[request].status {
+            Status::Success => self.enqueue(now, request, way),
+            _ => self.abandon(request, way),
+        }
+        self.unblock(now, way);
+    }
+
+    /// It ends before it has come into a record.
+    fn abandon<W: Way>(&mut self, request: u32, way: &mut W) {
+        let own = &self.requests[request];
+        for (unit, rest) in own.parts().into_iter().zip(own.rest) {
+            if unit.is_some_and(|unit| unit >= own.next) {
+                way.buffers().give_back(rest);
+            }
+        }
+        self.end(request, way);
+    }
+
+    /// Nothing can be written any more: those that wait for a record end.
+    pub(super) fn give_up<W: Way>(&mut self, now: Time, status: Status, way: &mut W) {
+        let status = *self.failed.get_or_insert(status);
+        while let Some(request) = self.pending.pop_front() {
+            let own = &mut self.requests[request];
+            own.account(now, Part::Tier);
+            own.status = status;
+            self.abandon(request, way);
+        }
+        self.pending_units = 0;
+        self.zero_waiting(now, way);
+    }
+
+    /// Those that waited for others at their addresses may go on.
+    pub(super) fn unblock<W: Way>(&mut self, now: Time, way: &mut W) {
+        let mut index = 0;
+        while index < self.blocked.len() {
+            let request = self.blocked[index];
+            if self.conflicts(request, index) {
+                index += 1;
+            } else {
+                self.blocked.remove(index);
+                self.proceed(now, request, way);
+            }
+        }
+    }
+
+    /// Nothing stands between it and the ring but those before it.
+    fn enqueue<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let stalls = self.stalls.clock(now);
+        let own = &mut self.requests[request];
+        own.account(now, Part::Tier);
+        own.stalls = stalls;
+        self.pending_units += u64::from(data_units(own));
+        self.pending.push_back(request);
+        self.pump(now, way);
+    }
+
+    /// Sends records as far as they may go.
+    pub(super) fn pump<W: Way>(&mut self, now: Time, way: &mut W) {
+        if let Some(status) = self.failed {
+            return self.give_up(now, status, way);
+        }
+        let most = self.config.record / UNIT - 1;
+        while !self.pending.is_empty() {
+            let beside = self.records.len() < usize::from(self.config.records_in_flight);
+            let full = self.pending_units >= u64::from(most);
+            let goes = self.records.is_empty() || (full && beside);
+            if !goes {
+                return;
+            }
+            let room = self.ring.room();
+            if room == 0 {
+                self.stalls.since.get_or_insert(now);
+                return;
+            }
+            self.stalls.end(now);
+            self.send_record(now, most.min(room - 1), way);
+        }
+    }
+
+    /// Puts what waits into a record of at most so many units, and sends it.
+    fn send_record<W: Way>(&mut self, now: Time, most: u32, way: &mut W) {
+        let number = self.first_record + self.records.len() as u64;
+        let first = self.ring.head_slot();
+        let at = self.ring.begin(number + 1, self.previous);
+        let payload = way.buffers().take((most + 1) * UNIT);
+        let mut header = Header::default();
+        let (mut left, mut entries) = (most, ENTRIES as u32);
+        while let Some(&request) = self.pending.front() {
+            let end = self.requests[request].units().end;
+            while self.requests[request].next < end && entries > 0 {
+                let Some(count) = self.put_run(request, at, left, payload, &mut header, way) else {
+                    break;
+                };
+                left -= count;
+                entries -= 1;
+            }
+            if self.requests[request].next < end {
+                break;
+            }
+            self.pending.pop_front();
+            self.closing.push_back((number, request));
+        }
+        let slots = (self.ring.head() - at) as u32;
+        self.pending_units -= u64::from(slots - 1);
+        self.records.push_back(Record {
+            at,
+            first,
+            slots,
+            sent: now,
+            stalls: self.stalls.clock(now),
+            payload,
+            done: None,
+        });
+        if W::Buffers::REAL {
+            header.number = number + 1;
+            header.previous = self.previous;
+            header.flushed_through = self.durable_through();
+            (header.pool, header.epoch) = (self.life.pool, self.life.epoch());
+            let (block, sum) = header.encode();
+            way.buffers().put(payload, &block);
+            self.previous = sum;
+        }
+        let place = WriteBack::place(first);
+        let command = Command {
+            fua: self.config.durability == Durability::Ack && !planted::has(Bug::RecordsNotThrough),
+            payload,
+            ..Command::write(0, place, slots * UNIT)
+        };
+        way.send(CACHE, For::Record.token(number as u32), command);
+        if planted::has(Bug::AcknowledgesSent) {
+            self.acknowledge_early(now, number, way);
+        }
+    }
+
+    /// Puts the next run of a request, which is one entry, into the record that begins at `at` and has room for so many
+    /// units more; how many that took, or nothing if there is no room.
+    #[inline]
+    fn put_run<W: Way>(
+        &mut self,
+        request: u32,
+        at: u64,
+        left: u32,
+        payload: Payload,
+        header: &mut Header,
+        way: &mut W,
+    ) -> Option<u32> {
+        let own = &mut self.requests[request];
+        let (first, whole) = (own.next, own.whole());
+        let op = own.command.op;
+        if op != Op::Write && whole.contains(&first) {
+            own.mark = Some(self.ring.head());
+            own.next = whole.end;
+            self.ring.note();
+            if W::Buffers::REAL {
+                header.entries.push(Entry {
+                    unit: first.into(),
+                    units: whole.end - first,
+                    content: match op {
+                        Op::Deallocate => Content::Trimmed,
+                        _ => Content::Zeroes,
+                    },
+                    sum: 0,
+                });
+            }
+            return Some(0);
+        }
+        let count = match whole.contains(&first) {
+            true => (whole.end - first).min(left),
+            false => left.min(1),
+        };
+        if count == 0 {
+            return None;
+        }
+        own.next += count;
+        if W::Buffers::REAL {
+            let to = payload.skip((self.ring.head() - at) as u32 * UNIT);
+            let bytes = count * UNIT;
+            match own.source(first) {
+                (from, false) => way.buffers().copy(from, to, bytes),
+                (rest, true) => {
+                    way.buffers().copy(rest, to, bytes);
+                    way.buffers().give_back(rest);
+                }
+            }
+            header.entries.push(Entry {
+                unit: first.into(),
+                units: count,
+                content: Content::Data,
+                sum: way.buffers().sum(to, bytes),
+            });
+        }
+        self.ring.put(first, count);
+        Some(count)
+    }
+
+    /// A record has been written.
+    pub(super) fn recorded<W: Way>(
+        &mut self,
+        now: Time,
+        number: u32,
+        done: &Completion,
+        way: &mut W,
+    ) {
+        let index = number.wrapping_sub(self.first_record as u32) & For::MASK;
+        let record = &mut self.records[index as usize];
+        way.buffers().give_back(record.payload);
+        if index > 0 {
+            record.done = Some((now, done.anatomy, done.status));
+            if planted::has(Bug::AcknowledgesOutOfOrder) {
+                self.acknowledge_early(now, self.first_record + u64::from(index), way);
+            }
+            return;
+        }
+        self.end_record(now, (now, &done.anatomy, done.status), way);
+        while let Some((at, anatomy, status)) = self.records.front().and_then(|it| it.done) {
+            self.end_record(now, (at, &anatomy, status), way);
+        }
+        if !self.blocked.is_empty() {
+            self.unblock(now, way);
+        }
+        self.consider(now, way);
+        self.pump(now, way);
+    }
+
+    /// The first record under way has been written, all before it are applied: what it says is so from now on, and those
+    /// that end in it go on.
+    #[inline]
+    fn end_record<W: Way>(&mut self, now: Time, done: (Time, &Anatomy, Status), way: &mut W) {
+        let (at, anatomy, status) = done;
+        let number = self.first_record;
+        let Record {
+            at: position,
+            first,
+            slots,
+            sent,
+            stalls,
+            ..
+        } = self.records[0];
+        self.records.pop_front();
+        self.first_record += 1;
+        if status == Status::Success && self.failed.is_none() {
+            for slot in first + 1..first + slots {
+                if let Some(unit) = self.ring.owner(slot) {
+                    self.map(unit, slot);
+                }
+            }
+            self.ring.apply(position + u64::from(slots));
+        } else {
+            // There is a gap: what comes after it would never be found again.
+            self.failed.get_or_insert(status);
+        }
+        while let Some(&(_, request)) = self.closing.front().filter(|it| it.0 == number) {
+            self.closing.pop_front();
+            let own = &mut self.requests[request];
+            let waited = sent.since(own.since);
+            let stalled = stalls.saturating_sub(own.stalls);
+            let own_time = waited.saturating_sub(stalled) + now.since(at);
+            own.anatomy.add(Part::Congestion, stalled);
+            own.anatomy.add(Part::Tier, own_time);
+            own.anatomy.append(anatomy);
+            own.since = now;
+            own.status = self.failed.unwrap_or_default();
+            self.close(now, request, way);
+        }
+    }
+
+    /// A planted bug: the writes that end in this record are acknowledged before their turn.
+    fn acknowledge_early<W: Way>(&mut self, now: Time, number: u64, way: &mut W) {
+        let mut index = 0;
+        while let Some(&(of, request)) = self.closing.get(index) {
+            let own = &mut self.requests[request];
+            if of == number && own.mark.is_none() {
+                self.closing.remove(index);
+                own.account(now, Part::Tier);
+                self.end(request, way);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// All of it is in the ring.
+    #[inline]
+    fn close<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let own = &self.requests[request];
+        if own.status == Status::Success && own.mark.is_some() {
+            self.zero(now, request, way);
+        } else {
+            self.settle(request, way);
+        }
+    }
+
+    /// It is done, unless it has to be durable and is not.
+    pub(super) fn settle<W: Way>(&mut self, request: u32, way: &mut W) {
+        let applied = self.applied();
+        let own = &mut self.requests[request];
+        let fua = own.command.fua && self.config.durability == Durability::Flush;
+        if fua && own.status == Status::Success {
+            // It is durable only if all records before it are.
+            own.flushes = applied;
+            way.send(CACHE, For::Settle.token(request), Command::flush(0));
+        } else {
+            self.end(request, way);
+        }
+    }
+
+    /// The cache has been flushed for a write with force unit access.
+    pub(super) fn settled<W: Way>(&mut self, request: u32, done: &Completion, way: &mut W) {
+        let own = &mut self.requests[request];
+        own.anatomy.append(&done.anatomy);
+        own.status = done.status;
+        if done.status == Status::Success {
+            self.flushed = self.flushed.max(own.flushes);
+        }
+        self.end(request, way);
+    }
+}
+
+/// Units that it has for records: those with data.
+fn data_units(request: &Request) -> u32 {
+    let units = request.units();
+    match request.command.op {
+        Op::Write => units.end - units.start,
+        _ => request.parts().iter().flatten().count() as u32,
+    }
+}

@@ -1,0 +1,462 @@
+//! Destaging: the oldest segments move to the capacity tier, and are freed.
+//!
+//! In rounds. A round takes segments from the tail on, sorts what is live in them by drive and address, merges neighbours,
+//! and reads and writes that, so many writes at a time on each drive. Then it flushes these drives, forgets what nobody has
+//! overwritten meanwhile, writes the new tail to a superblock, and only then are the segments free. Where a flush makes
+//! records durable the cache is flushed as well, because what newer records have is not destaged. A round ends before the
+//! next begins, so that no older data of a unit are ever written after newer ones.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::layout;
+use super::ring::UNIT;
+use super::{CACHE, Durability, Flushed, For, WriteBack};
+use crate::command::{Command, Completion, Payload, Status};
+use crate::data::Buffers;
+use crate::engine::Slab;
+use crate::tier::Way;
+use crate::tier::planted::{self, Bug};
+use crate::time::Time;
+
+/// What destaging is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Nothing, or a round begins at this time.
+    Idle(Time),
+    /// Data move.
+    Moving,
+    /// So many drives of the capacity tier have still to be flushed.
+    Hardening(u16),
+    /// Somebody still reads from the segments.
+    Pinned,
+    /// The tail is written down.
+    Recording,
+}
+
+/// A run of neighbours on a drive of the capacity tier, while it moves.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// The drive, from 0.
+    drive: u16,
+    /// The first unit on it, and how many.
+    first: u32,
+    units: u32,
+    /// Reads under way.
+    left: u32,
+    /// Its bytes.
+    payload: Payload,
+}
+
+/// A drive of the capacity tier in a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    /// What is still to be begun, of the round's units.
+    next: usize,
+    end: usize,
+    in_flight: u16,
+    /// Has been written to since it was flushed.
+    touched: bool,
+}
+
+/// The state of it.
+#[derive(Clone, Debug)]
+pub(super) struct Destaging {
+    stage: Stage,
+    /// The round's units by drive and address there, each with its slot.
+    units: Vec<(u64, u32)>,
+    lanes: Vec<Lane>,
+    runs: Slab<Run>,
+    /// Those of `runs` that are under way.
+    under_way: Vec<u32>,
+    /// The first position after the round's segments.
+    until: u64,
+    /// Up to where the ring is durable once the flushes are done.
+    hardens: Flushed,
+    /// The number of the last superblock, and its bytes.
+    pub(super) superblocks: u64,
+    superblock: Payload,
+}
+
+/// A place on the capacity tier as one number: by drive, then by unit.
+fn key(drive: u16, unit: u32) -> u64 {
+    u64::from(drive) << 32 | u64::from(unit)
+}
+
+fn drive_of(key: u64) -> u16 {
+    (key >> 32) as u16
+}
+
+impl Destaging {
+    /// Over so many drives.
+    pub(super) fn new(drives: usize) -> Destaging {
+        Destaging {
+            stage: Stage::Idle(Time::NEVER),
+            units: Vec::new(),
+            lanes: vec![Lane::default(); drives],
+            runs: Slab::default(),
+            under_way: Vec::new(),
+            until: 0,
+            hardens: Flushed::default(),
+            superblocks: 0,
+            superblock: Payload::default(),
+        }
+    }
+
+    /// When the next round begins.
+    #[inline]
+    pub(super) fn due(&self) -> Time {
+        match self.stage {
+            Stage::Idle(at) => at,
+            _ => Time::NEVER,
+        }
+    }
+
+    /// The next round begins then.
+    pub(super) fn begin_at(&mut self, at: Time) {
+        self.stage = Stage::Idle(at);
+    }
+
+    /// Nothing is under way any more; what was written may not be durable.
+    pub(super) fn cut(&mut self) {
+        self.stage = Stage::Idle(Time::NEVER);
+        self.units.clear();
+        self.runs = Slab::default();
+        self.under_way.clear();
+        for lane in &mut self.lanes {
+            *lane = Lane {
+                touched: lane.touched,
+                ..Lane::default()
+            };
+        }
+    }
+
+    /// A drive has been written to.
+    pub(super) fn touch(&mut self, drive: usize) {
+        self.lanes[drive].touched = true;
+    }
+
+    /// Where the next superblock goes, which gets the next number.
+    pub(super) fn next_superblock(&mut self) -> u64 {
+        let place = self.superblocks % layout::SUPERBLOCK_COPIES * u64::from(UNIT);
+        self.superblocks += 1;
+        place
+    }
+
+    /// Whether a range of a drive is being written.
+    pub(super) fn writes(&self, drive: usize, offset: u64, bytes: u64) -> bool {
+        self.under_way.iter().any(|&index| {
+            let run = &self.runs[index];
+            let at = u64::from(run.first) * u64::from(UNIT);
+            let end = at + u64::from(run.units) * u64::from(UNIT);
+            usize::from(run.drive) == drive && at < offset + bytes && offset < end
+        })
+    }
+}
+
+impl WriteBack {
+    /// Begins a round if there must be one and nothing is being destaged.
+    #[inline]
+    pub(super) fn consider<W: Way>(&mut self, now: Time, way: &mut W) {
+        if self.destaging.stage == Stage::Idle(Time::NEVER) && self.must_destage() {
+            self.begin_round(now, way);
+        }
+    }
+
+    /// Takes the oldest segments, and what is live in them.
+    pub(super) fn begin_round<W: Way>(&mut self, now: Time, way: &mut W) {
+        self.destaging.stage = Stage::Idle(Time::NEVER);
+        if !self.must_destage() {
+            return;
+        }
+        let count = self.ring.segments.len() as f64;
+        let stay = libm::floor(self.config.destage.from * count) as u32;
+        let round = (self.config.destage.round / self.config.segment).max(1);
+        let over = self.ring.used().saturating_sub(stay).max(1);
+        let segments = over.min(round).min(self.ring.complete());
+        let until = self.ring.tail() + u64::from(segments) * u64::from(self.ring.per);
+        let mut units = core::mem::take(&mut self.destaging.units);
+        units.clear();
+        for position in self.ring.tail()..until {
+            let slot = self.ring.slot(position);
+            let Some(unit) = self.ring.owner(slot) else {
+                continue;
+            };
+            if self.map.get(unit.into()) == Some(slot) {
+                let (child, offset) = self.home(u64::from(unit) * u64::from(UNIT));
+                units.push((key(child - 1, (offset / u64::from(UNIT)) as u32), slot));
+            }
+        }
+        units.sort_unstable();
+        let mut next = 0;
+        for (drive, lane) in self.destaging.lanes.iter_mut().enumerate() {
+            lane.next = next;
+            next += units[next..].partition_point(|&(key, _)| usize::from(drive_of(key)) == drive);
+            lane.end = next;
+        }
+        self.destaging.units = units;
+        self.destaging.until = until;
+        self.destaging.stage = Stage::Moving;
+        self.go_on(now, way);
+    }
+
+    /// Begins as many runs as each drive may have under way, and ends the moving if there are no more.
+    pub(super) fn go_on<W: Way>(&mut self, now: Time, way: &mut W) {
+        if self.destaging.stage != Stage::Moving || self.failed.is_some() {
+            return;
+        }
+        for drive in 0..self.destaging.lanes.len() {
+            while self.destaging.lanes[drive].in_flight < self.config.destage.in_flight {
+                if !self.start_run(drive, way) {
+                    break;
+                }
+            }
+        }
+        // The flush has to cover what is trimmed by entries in these segments, too.
+        let until = self.destaging.until;
+        let trims = self.zeroing.iter().any(|&it| self.entry_of(it) < until);
+        let mut lanes = self.destaging.lanes.iter();
+        let moved = lanes.all(|it| it.next == it.end && it.in_flight == 0);
+        if moved && !trims {
+            self.harden(now, way);
+        }
+    }
+
+    /// Whether a unit of the round has not been overwritten since the round began.
+    fn is_live(&self, slot: u32) -> bool {
+        let owner = self.ring.owner(slot);
+        owner.is_some_and(|unit| self.map.get(unit.into()) == Some(slot))
+    }
+
+    /// Reads the next run for a drive; false if there is none, or it has to wait.
+    fn start_run<W: Way>(&mut self, drive: usize, way: &mut W) -> bool {
+        let lane = self.destaging.lanes[drive];
+        let (mut from, end) = (lane.next, lane.end);
+        while from < end && !self.is_live(self.destaging.units[from].1) {
+            from += 1;
+        }
+        let most = (self.config.destage.merge / UNIT) as usize;
+        let first = self.destaging.units.get(from).map_or(0, |unit| unit.0);
+        let mut to = from;
+        while to < end.min(from + most) {
+            let (at, slot) = self.destaging.units[to];
+            if at != first + (to - from) as u64 || !self.is_live(slot) {
+                break;
+            }
+            to += 1;
+        }
+        let (unit, units) = (first as u32, (to - from) as u32);
+        let offset = u64::from(unit) * u64::from(UNIT);
+        if units > 0 && self.is_zeroed(drive, offset, u64::from(units * UNIT)) {
+            return false;
+        }
+        self.destaging.lanes[drive].next = to;
+        if units == 0 {
+            return false;
+        }
+        self.destaging.lanes[drive].in_flight += 1;
+        let run = self.destaging.runs.insert(Run {
+            drive: drive as u16,
+            first: unit,
+            units,
+            left: 0,
+            payload: way.buffers().take(units * UNIT),
+        });
+        self.destaging.under_way.push(run);
+        self.lift(run, from..to, way);
+        true
+    }
+
+    /// Reads the units of a run, neighbours in the ring together.
+    fn lift<W: Way>(&mut self, run: u32, range: core::ops::Range<usize>, way: &mut W) {
+        let mut at = range.start;
+        while at < range.end {
+            let slot = self.destaging.units[at].1;
+            let mut count = 1;
+            while at + (count as usize) < range.end
+                && self.destaging.units[at + count as usize].1 == slot + count
+                && count < self.config.record / UNIT
+            {
+                count += 1;
+            }
+            let moving = &mut self.destaging.runs[run];
+            moving.left += 1;
+            let into = (at - range.start) as u32 * UNIT;
+            let command = Command {
+                payload: moving.payload.skip(into),
+                ..Command::read(0, WriteBack::place(slot), count * UNIT)
+            };
+            way.send(CACHE, For::Lift.token(run), command);
+            at += count as usize;
+        }
+    }
+
+    /// A part of a run has been read; with the last it is written.
+    pub(super) fn lifted<W: Way>(&mut self, now: Time, run: u32, done: &Completion, way: &mut W) {
+        let moving = &mut self.destaging.runs[run];
+        moving.left -= 1;
+        let left = moving.left;
+        let Run {
+            drive,
+            first,
+            units,
+            payload,
+            ..
+        } = *moving;
+        if done.status != Status::Success {
+            self.give_up(now, done.status, way);
+        }
+        if left > 0 {
+            return;
+        }
+        if self.failed.is_some() {
+            self.leave(run, way);
+            return self.zero_waiting(now, way);
+        }
+        self.destaging.touch(drive.into());
+        let offset = u64::from(first) * u64::from(UNIT);
+        let command = Command {
+            payload,
+            ..Command::write(0, offset, units * UNIT)
+        };
+        way.send(drive + 1, For::Put.token(run), command);
+    }
+
+    /// A run has ended.
+    fn leave<W: Way>(&mut self, run: u32, way: &mut W) {
+        let ended = self.destaging.runs[run];
+        way.buffers().give_back(ended.payload);
+        self.destaging.runs.release(run);
+        self.destaging.under_way.retain(|&it| it != run);
+        self.destaging.lanes[usize::from(ended.drive)].in_flight -= 1;
+    }
+
+    /// A run has been written.
+    pub(super) fn put<W: Way>(&mut self, now: Time, run: u32, done: &Completion, way: &mut W) {
+        self.leave(run, way);
+        if done.status != Status::Success {
+            self.give_up(now, done.status, way);
+        }
+        if !self.zeroing.is_empty() {
+            self.zero_waiting(now, way);
+        }
+        self.go_on(now, way);
+    }
+
+    /// All has been written: flushes.
+    fn harden<W: Way>(&mut self, now: Time, way: &mut W) {
+        let mut flushes = 0;
+        if self.config.durability == Durability::Flush && !planted::has(Bug::TailBeforeRecords) {
+            // What was not destaged because newer records have it must not be lost with these.
+            self.destaging.hardens = self.applied();
+            flushes += 1;
+            way.send(CACHE, For::Harden.token(0), Command::flush(0));
+        }
+        for drive in 0..self.destaging.lanes.len() {
+            let touched = core::mem::take(&mut self.destaging.lanes[drive].touched);
+            if touched && !planted::has(Bug::TailBeforeFlush) {
+                flushes += 1;
+                way.send(drive as u16 + 1, For::Harden.token(0), Command::flush(0));
+            }
+        }
+        self.destaging.stage = Stage::Hardening(flushes);
+        if flushes == 0 {
+            self.forget(now, way);
+        }
+    }
+
+    /// A drive of the capacity tier has been flushed.
+    pub(super) fn hardened<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
+        if done.status != Status::Success {
+            self.give_up(now, done.status, way);
+        }
+        let Stage::Hardening(left) = self.destaging.stage else {
+            return;
+        };
+        self.destaging.stage = Stage::Hardening(left - 1);
+        if left == 1 && self.failed.is_none() {
+            self.flushed = self.flushed.max(self.destaging.hardens);
+            self.forget(now, way);
+        }
+    }
+
+    /// What the capacity tier has now is not needed in the buffer, unless it has been overwritten.
+    fn forget<W: Way>(&mut self, now: Time, way: &mut W) {
+        for index in 0..self.destaging.units.len() {
+            let slot = self.destaging.units[index].1;
+            let owner = self.ring.owner(slot).filter(|_| self.is_live(slot));
+            if planted::has(Bug::ForgetsOverwritten)
+                && let Some(unit) = self.ring.owner(slot)
+                && let Some(newest) = self.map.get(unit.into())
+            {
+                self.unmap(unit, newest);
+            } else if let Some(unit) = owner {
+                self.unmap(unit, slot);
+                self.counts.destaged += u64::from(UNIT);
+            }
+        }
+        self.destaging.stage = Stage::Pinned;
+        self.record_tail(now, way);
+    }
+
+    /// A segment is needed by one less.
+    #[inline]
+    pub(super) fn unpin<W: Way>(&mut self, now: Time, segment: u32, way: &mut W) {
+        self.ring.segments[segment as usize].pins -= 1;
+        if self.destaging.stage == Stage::Pinned {
+            self.record_tail(now, way);
+        }
+    }
+
+    /// Writes the tail down, once nobody needs the segments.
+    fn record_tail<W: Way>(&mut self, now: Time, way: &mut W) {
+        let pinned = |index: usize| self.ring.segments[index].pins > 0;
+        let mut oldest = self.ring.oldest(self.destaging.until);
+        let waits = oldest.any(pinned) && !planted::has(Bug::ReusesUnderReads);
+        if self.failed.is_some() || waits {
+            return;
+        }
+        self.destaging.stage = Stage::Recording;
+        let place = self.destaging.next_superblock();
+        let payload = way.buffers().take(UNIT);
+        if W::Buffers::REAL {
+            let next = self.first_record + self.records.len() as u64 + 1;
+            let first = self.ring.first_record(self.destaging.until);
+            let first = first.unwrap_or((next, self.previous));
+            let superblock = self.superblock(self.destaging.until, first);
+            way.buffers().put(payload, &superblock.encode());
+        }
+        self.destaging.superblock = payload;
+        let command = Command {
+            fua: !planted::has(Bug::SuperblockNotThrough),
+            payload,
+            ..Command::write(0, place, UNIT)
+        };
+        way.send(CACHE, For::Superblock.token(0), command);
+        if planted::has(Bug::ReusesBeforeSuperblock) {
+            self.ring.free(self.destaging.until);
+            self.pump(now, way);
+        }
+    }
+
+    /// The tail is durable: the segments are free.
+    pub(super) fn advanced<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
+        way.buffers().give_back(self.destaging.superblock);
+        if done.status != Status::Success {
+            self.give_up(now, done.status, way);
+            return;
+        }
+        // Before there is more room: the pause is that of how full it was.
+        let pause = self.pause();
+        self.ring.free(self.destaging.until);
+        let at = match self.must_destage() {
+            true => now + pause,
+            false => Time::NEVER,
+        };
+        self.destaging.begin_at(at);
+        if at == now {
+            self.begin_round(now, way);
+        }
+        self.pump(now, way);
+    }
+}

@@ -1,0 +1,17 @@
+//! What else is on a cache besides the ring, and on the drives behind it: where superblocks and labels are.
+
+use super::ring::UNIT;
+
+/// Superblocks at the beginning of the cache, written by turns.
+pub(super) const SUPERBLOCK_COPIES: u64 = 4;
+/// Their bytes.
+pub(super) const SUPERBLOCKS: u64 = SUPERBLOCK_COPIES * UNIT as u64;
+
+/// Bytes at the end of each drive of the capacity tier for two copies of its label.
+const LABELS: u64 = 2 * UNIT as u64;
+
+/// Where the labels begin on a drive of so many bytes.
+pub(super) fn label_at(bytes: u64) -> u64 {
+    let unit = u64::from(UNIT);
+    (bytes / unit * unit).saturating_sub(LABELS)
+}

@@ -1,0 +1,546 @@
+//! Write-back cache: writes are acknowledged by a fast drive and move later to slower ones behind it.
+//!
+//! The cache holds a ring of segments ([`ring`]), the ring holds records: a header of 4 KiB, then units of 4 KiB, one write
+//! to the cache. Writes that come while a record is under way share the next ([`commit`]). A map says where in the
+//! ring each unit's newest data are; what it does not know is on the capacity tier, whose drives are striped. From some fill
+//! on the oldest segments are moved there and freed ([`destage`]). As vSAN's disk groups do it, and dm-writecache: see
+//! `docs/decisions/0061-write-back-cache.md` for what is published about it and what is assumed.
+//!
+//! After a crash the ring is read back from its tail to its first gap ([`recover`]); in virtual time that takes none.
+//!
+//! Left out: a drive that fails (what cannot be written stops all writes), and what the work costs the host.
+
+mod commit;
+mod destage;
+mod layout;
+mod pressure;
+mod read;
+mod recover;
+mod request;
+mod ring;
+mod settings;
+mod zero;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+pub use settings::{Congestion, Destage, Durability, WriteBackConfig};
+
+use self::commit::Record;
+use self::destage::Destaging;
+use self::read::Piece;
+use self::recover::Life;
+use self::request::Request;
+use self::ring::{Ring, UNIT};
+use super::offline::Below;
+use super::record::Superblock;
+use super::striping::Striping;
+use super::table::Table;
+use super::{Child, Gather, Tier, TierSettings, Way};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, Completion, Op, Status};
+use crate::data::{Unreadable, Unwritable};
+use crate::device::{Gauge, Gauges, Range};
+use crate::engine::Slab;
+use crate::time::{Span, Time};
+
+/// The child that is the cache.
+const CACHE: u16 = 0;
+
+/// What a command to a child is for: the upper bits of its token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+enum For {
+    /// A record is written; by its number.
+    Record,
+    /// A client reads; by the piece.
+    Read,
+    /// A client flushes; by the request.
+    Flush,
+    /// The rest of a unit is read that a write covers in part; by the piece.
+    Merge,
+    /// A record of a write with force unit access is made durable; by the request.
+    Settle,
+    /// A range of the capacity tier is deallocated or zeroed; by the request.
+    Zero,
+    /// Data are read to be destaged; by the run.
+    Lift,
+    /// Data are destaged; by the run.
+    Put,
+    /// The capacity tier makes durable what was destaged.
+    Harden,
+    /// The tail is written down.
+    Superblock,
+}
+
+impl For {
+    const ALL: [For; 10] = [
+        For::Record,
+        For::Read,
+        For::Flush,
+        For::Merge,
+        For::Settle,
+        For::Zero,
+        For::Lift,
+        For::Put,
+        For::Harden,
+        For::Superblock,
+    ];
+
+    const SHIFT: u32 = 28;
+
+    #[inline]
+    fn token(self, index: u32) -> u32 {
+        (self as u32) << For::SHIFT | index & For::MASK
+    }
+
+    const MASK: u32 = (1 << For::SHIFT) - 1;
+
+    #[inline]
+    fn of(token: u32) -> (For, u32) {
+        (For::ALL[(token >> For::SHIFT) as usize], token & For::MASK)
+    }
+}
+
+/// How long records have had to wait for room in the ring.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stalls {
+    total: Span,
+    since: Option<Time>,
+}
+
+impl Stalls {
+    fn clock(&self, now: Time) -> Span {
+        self.total + self.since.map_or(Span::ZERO, |since| now.since(since))
+    }
+
+    fn end(&mut self, now: Time) {
+        self.total = self.clock(now);
+        self.since = None;
+    }
+}
+
+/// Up to where the ring is durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, PartialOrd, Ord)]
+struct Flushed {
+    /// The number of a record.
+    number: u64,
+    /// The position after it.
+    position: u64,
+}
+
+/// Bytes since the beginning.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    destaged: u64,
+    absorbed: u64,
+    hit: u64,
+    miss: u64,
+}
+
+/// A write-back cache.
+#[derive(Clone, Debug)]
+pub struct WriteBack {
+    config: WriteBackConfig,
+    /// The capacity tier: its first drive is child 1.
+    striping: Striping,
+    map: Table,
+    /// How many units it addresses.
+    units: u64,
+    ring: Ring,
+    requests: Slab<Request>,
+    /// Held back by congestion, each until then.
+    held: VecDeque<(Time, u32)>,
+    /// Wait for others at the same addresses, in order.
+    blocked: Vec<u32>,
+    /// Read what they do not cover of their units.
+    merging: Vec<u32>,
+    /// Wait for a record, in order, and units that they have for it.
+    pending: VecDeque<u32>,
+    pending_units: u64,
+    /// End in records under way, each with the record's number.
+    closing: VecDeque<(u64, u32)>,
+    /// In the ring, and now to be done on the capacity tier.
+    zeroing: Vec<u32>,
+    /// Under way, in order, and the number of the first.
+    records: VecDeque<Record>,
+    first_record: u64,
+    /// The checksum of the last record.
+    previous: u32,
+    /// Whose ring it is, and which life of it.
+    life: Life,
+    stalls: Stalls,
+    pieces: Slab<Piece>,
+    reads: Gather,
+    destaging: Destaging,
+    /// Up to where a flush has made the ring durable, and up to which record.
+    flushed: Flushed,
+    /// What was told when something could not be written: nothing is from then on.
+    failed: Option<Status>,
+    dirty: u64,
+    counts: Counts,
+}
+
+impl WriteBack {
+    fn new(config: &WriteBackConfig, children: &[u64]) -> WriteBack {
+        let cache = children.first().copied().unwrap_or(0);
+        let units = (config.capacity(children) / u64::from(UNIT)) as u32;
+        let drives = children.len().saturating_sub(1).max(1);
+        let chunk = match drives {
+            1 => u64::from(UNIT),
+            _ => u64::from(config.chunk),
+        };
+        let ring = Ring::new(
+            config.segments(cache),
+            config.slots_of_segment(),
+            config.log_limit,
+        );
+        let mut tier = WriteBack {
+            striping: Striping {
+                count: drives as u64,
+                chunk,
+            },
+            map: Table::new(units.into()),
+            units: units.into(),
+            ring,
+            requests: Slab::default(),
+            held: VecDeque::new(),
+            blocked: Vec::new(),
+            merging: Vec::new(),
+            pending: VecDeque::new(),
+            pending_units: 0,
+            closing: VecDeque::new(),
+            zeroing: Vec::new(),
+            records: VecDeque::new(),
+            first_record: 0,
+            previous: 0,
+            life: Life::default(),
+            stalls: Stalls::default(),
+            pieces: Slab::default(),
+            reads: Gather::default(),
+            destaging: Destaging::new(drives),
+            flushed: Flushed::default(),
+            failed: None,
+            dirty: 0,
+            counts: Counts::default(),
+            config: config.clone(),
+        };
+        tier.start(units);
+        tier
+    }
+
+    /// The buffer as it is at the start, filled by units that are scattered over four times their size.
+    fn start(&mut self, units: u32) {
+        let segments = libm::floor(self.config.start * self.ring.segments.len() as f64) as u64;
+        let until = segments * u64::from(self.ring.per);
+        let over = (4 * until).min(units.into()).max(1);
+        // A step near the golden ratio that meets all of them before it meets one again.
+        let mut step = (over as f64 * 0.618_033_988_75) as u64 | 1;
+        while gcd(step, over) != 1 {
+            step += 2;
+        }
+        let mut unit = 0;
+        while self.ring.head() < until && self.dirty / u64::from(UNIT) < over {
+            let room = self.ring.room();
+            self.ring.begin(0, 0);
+            for _ in 1..room.min(self.config.record / UNIT) {
+                if self.dirty / u64::from(UNIT) == over {
+                    break;
+                }
+                let slot = self.ring.head_slot();
+                self.ring.put(unit as u32, 1);
+                self.map(unit as u32, slot);
+                unit = (unit + step) % over;
+            }
+            self.ring.apply(self.ring.head());
+        }
+        self.counts = Counts::default();
+        self.flushed = self.applied();
+        if self.must_destage() {
+            self.destaging.begin_at(Time::ZERO);
+        }
+    }
+
+    /// A unit's newest data are in this slot.
+    #[inline]
+    fn map(&mut self, unit: u32, slot: u32) {
+        *self.ring.live(slot) += 1;
+        match self.map.set(unit.into(), slot) {
+            Some(old) => {
+                *self.ring.live(old) -= 1;
+                self.counts.absorbed += u64::from(UNIT);
+            }
+            None => self.dirty += u64::from(UNIT),
+        }
+    }
+
+    /// A unit that is mapped to this slot is so no more.
+    fn unmap(&mut self, unit: u32, slot: u32) {
+        self.map.clear(unit.into());
+        *self.ring.live(slot) -= 1;
+        self.dirty -= u64::from(UNIT);
+    }
+
+    /// Where a slot is on the cache.
+    #[inline]
+    fn place(slot: u32) -> u64 {
+        layout::SUPERBLOCKS + u64::from(slot) * u64::from(UNIT)
+    }
+
+    /// Which child of the capacity tier has a byte, and where.
+    #[inline]
+    fn home(&self, offset: u64) -> (u16, u64) {
+        match self.striping.count {
+            1 => (1, offset),
+            _ => {
+                let (index, at) = self.striping.place(offset);
+                (index as u16 + 1, at)
+            }
+        }
+    }
+
+    fn end<W: Way>(&mut self, request: u32, way: &mut W) {
+        let ended = &self.requests[request];
+        way.finish(ended.command.id, ended.status, ended.anatomy);
+        self.requests.release(request);
+    }
+
+    fn flush<W: Way>(&mut self, command: &Command, way: &mut W) {
+        if self.config.durability == Durability::Ack {
+            let status = self.failed.unwrap_or_default();
+            way.finish(command.id, status, Anatomy::ZERO);
+            return;
+        }
+        let request = self.requests.insert(Request::new(command, Time::ZERO));
+        self.requests[request].flushes = self.applied();
+        way.send(CACHE, For::Flush.token(request), Command::flush(0));
+    }
+
+    fn has_flushed<W: Way>(&mut self, request: u32, done: &Completion, way: &mut W) {
+        let ended = &self.requests[request];
+        if done.status == Status::Success {
+            self.flushed = self.flushed.max(ended.flushes);
+        }
+        way.finish(ended.command.id, done.status, done.anatomy);
+        self.requests.release(request);
+    }
+
+    /// That a ring begins at this tail, with a record of this number, before which there was one of that checksum. It gets
+    /// the number of the last that [`Destaging::next_superblock`] gave.
+    fn superblock(&self, tail: u64, (tail_number, previous): (u64, u32)) -> Superblock {
+        Superblock {
+            sequence: self.destaging.superblocks,
+            epoch: self.life.epoch(),
+            tail,
+            tail_number,
+            previous,
+            flushed_through: self.durable_through(),
+            pool: self.life.pool,
+            segment: self.config.segment,
+            segments: self.ring.segments.len() as u32,
+            epochs: self.life.epochs,
+        }
+    }
+
+    /// The number of the last record that must be there whatever happens.
+    fn durable_through(&self) -> u64 {
+        match self.config.durability {
+            Durability::Ack => self.first_record,
+            Durability::Flush => self.flushed.number,
+        }
+    }
+
+    /// Up to where records have been applied.
+    fn applied(&self) -> Flushed {
+        Flushed {
+            number: self.first_record,
+            position: self.ring.applied(),
+        }
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        _ => gcd(b, a % b),
+    }
+}
+
+impl Tier for WriteBack {
+    #[inline]
+    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+        match command.op {
+            Op::Read => self.read(command, way),
+            Op::Flush => self.flush(command, way),
+            Op::Write | Op::WriteZeroes => self.change(now, *command, way),
+            Op::Deallocate => {
+                // Units that it covers in part keep their data, as the standard allows.
+                let unit = u64::from(UNIT);
+                let (first, end) = (command.offset.next_multiple_of(unit), command.end() / unit);
+                let bytes = (end * unit).saturating_sub(first) as u32;
+                match bytes {
+                    0 => way.finish(command.id, Status::Success, Anatomy::ZERO),
+                    _ => self.change(
+                        now,
+                        Command {
+                            offset: first,
+                            bytes,
+                            ..*command
+                        },
+                        way,
+                    ),
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+        let (what, index) = For::of(token);
+        match what {
+            For::Record => self.recorded(now, index, done, way),
+            For::Read => self.was_read(now, index, done, way),
+            For::Flush => self.has_flushed(index, done, way),
+            For::Merge => self.merged(now, index, done, way),
+            For::Settle => self.settled(index, done, way),
+            For::Zero => self.has_zeroed(now, index, done, way),
+            For::Lift => self.lifted(now, index, done, way),
+            For::Put => self.put(now, index, done, way),
+            For::Harden => self.hardened(now, done, way),
+            For::Superblock => self.advanced(now, done, way),
+        }
+    }
+
+    #[inline]
+    fn due(&self) -> Time {
+        let held = self.held.front().map_or(Time::NEVER, |held| held.0);
+        held.min(self.destaging.due())
+    }
+
+    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+        while let Some(&(until, request)) = self.held.front() {
+            if until > now {
+                break;
+            }
+            self.held.pop_front();
+            self.requests[request].account(now, Part::Congestion);
+            self.enter(now, request, way);
+        }
+        if self.destaging.due() <= now {
+            self.begin_round(now, way);
+        }
+    }
+
+    fn read_offline(
+        &self,
+        at: u64,
+        into: &mut [u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unreadable> {
+        self.pieces(at, at + into.len() as u64)
+            .try_for_each(|(slot, from, until)| {
+                let (child, offset) = self.locate(slot, from);
+                let part = (from - at) as usize..(until - at) as usize;
+                below.read(child, offset, &mut into[part])
+            })
+    }
+
+    /// Not where the ring has newer data: it would have to grow for that.
+    fn write_offline(&self, at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Unwritable> {
+        self.pieces(at, at + data.len() as u64)
+            .try_for_each(|(slot, from, until)| {
+                let (child, offset) = self.locate(slot, from);
+                let part = (from - at) as usize..(until - at) as usize;
+                match slot {
+                    Some(_) => Err(Unwritable),
+                    None => below.write(child, offset, &data[part]),
+                }
+            })
+    }
+
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+        self.pieces(at, at + u64::from(bytes))
+            .any(|(slot, from, until)| {
+                let (child, offset) = self.locate(slot, from);
+                below.is_ambiguous(child, offset, (until - from) as u32)
+            })
+    }
+
+    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+        (0..=self.striping.count as Child).try_for_each(|child| below.sync(child))
+    }
+
+    /// Nothing where an acknowledged write is durable. Otherwise the units that the cache loses, and all that came after
+    /// the first of them: the ring is read back up to the first gap.
+    fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
+        if self.config.durability == Durability::Ack {
+            return;
+        }
+        let lost = children.first().into_iter().flatten();
+        let slot = |range: &Range| {
+            let at = range.offset.saturating_sub(layout::SUPERBLOCKS) / u64::from(UNIT);
+            self.ring.position(at as u32)
+        };
+        let ring = lost.filter(|range| range.offset + range.bytes > layout::SUPERBLOCKS);
+        let Some(gap) = ring.map(slot).filter(|&at| at >= self.ring.tail()).min() else {
+            return;
+        };
+        for position in gap.max(self.flushed.position)..self.ring.applied() {
+            let slot = self.ring.slot(position);
+            let Some(unit) = self.ring.owner(slot) else {
+                continue;
+            };
+            if self.map.get(unit.into()) == Some(slot) {
+                ranges.push(Range {
+                    offset: u64::from(unit) * u64::from(UNIT),
+                    bytes: UNIT.into(),
+                });
+            }
+        }
+    }
+
+    /// The ring is read back at once: what was applied is known again.
+    fn power_cut(&mut self, now: Time) {
+        self.requests = Slab::default();
+        self.held.clear();
+        self.blocked.clear();
+        self.merging.clear();
+        self.pending.clear();
+        self.pending_units = 0;
+        self.closing.clear();
+        self.zeroing.clear();
+        self.first_record += self.records.len() as u64;
+        self.records.clear();
+        self.stalls.end(now);
+        self.pieces = Slab::default();
+        self.reads.clear();
+        self.ring.cut();
+        self.flushed = self.applied();
+        self.destaging.cut();
+        if self.must_destage() {
+            self.destaging.begin_at(now);
+        }
+    }
+
+    fn inspect(&self, _now: Time, gauges: &mut dyn Gauges) {
+        gauges.gauge(Gauge::DestagedBytes, self.counts.destaged as f64);
+        gauges.gauge(Gauge::AbsorbedBytes, self.counts.absorbed as f64);
+        gauges.gauge(Gauge::HitBytes, self.counts.hit as f64);
+        gauges.gauge(Gauge::MissBytes, self.counts.miss as f64);
+        gauges.gauge(Gauge::DirtyBytes, self.dirty as f64);
+        gauges.gauge(Gauge::Congestion, f64::from(self.congestion()));
+        if self.config.durability == Durability::Flush {
+            // What a flush has not made durable yet: more may be lost than the drive has in its buffer.
+            let slots = self.ring.head()
+                - self
+                    .flushed
+                    .position
+                    .max(self.ring.tail())
+                    .min(self.ring.head());
+            gauges.gauge(Gauge::BufferedBytes, (slots * u64::from(UNIT)) as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

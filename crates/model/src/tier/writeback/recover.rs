@@ -1,0 +1,387 @@
+//! The ring is found again after a crash, or made new.
+//!
+//! The newest superblock says where the ring begins, and whose it is. From there records follow each other: each has the
+//! next number, the checksum of the one before, the epoch that its number belongs to, and data with the sums that it says.
+//! At the first gap the ring ends. A later record, or the superblock, that says of the gap that it was durable shows that
+//! it is lost: that is told, and nothing is written any more. Otherwise what lies beyond the gap was never acknowledged as
+//! durable; a new epoch keeps it from being taken up later.
+//!
+//! Trims are done once more on the capacity tier, because nobody knows whether they were. Then the superblock of the new
+//! epoch is written, and after it the labels of the capacity tier: so a cache whose epoch is below that of a label is an
+//! old copy.
+//!
+//! Beyond a gap 64 MiB are searched, and of the segments after them those that begin with a record: who has lost all of that
+//! is not told of it.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::ring::UNIT;
+use super::{CACHE, WriteBack, layout};
+use crate::command::Status;
+use crate::data::{Unwritable, sum as sum_of};
+use crate::tier::Child;
+use crate::tier::offline::{Below, Damage, Found, all_present};
+use crate::tier::planted::{self, Bug};
+use crate::tier::record::{Attached, BLOCK, Content, Header, Superblock};
+use crate::time::Time;
+
+/// The number of a ring's first superblock: the one that the first start writes goes to the last place, so that a ring with
+/// data goes on where one without begins.
+const FIRST: u64 = layout::SUPERBLOCK_COPIES - 1;
+
+/// Slots beyond a gap in each of which a record may begin: more than drives have in volatile buffers.
+const SEARCHED: u64 = (64 << 20) / UNIT as u64;
+
+/// Whose ring it is, and which life of it: a crash begins another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Life {
+    pub(super) pool: u128,
+    /// As [`Superblock::epochs`].
+    pub(super) epochs: [(u64, u64); 8],
+}
+
+impl Life {
+    /// The epoch of what is written now.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epochs[0].0
+    }
+
+    /// The next begins, with the record of this number.
+    fn begin(&mut self, number: u64) {
+        let epoch = self.epoch() + 1;
+        // Of a life without a record nothing is left but its number.
+        if self.epochs[0].1 != number || epoch == 1 {
+            self.epochs.rotate_right(1);
+        }
+        self.epochs[0] = (epoch, number);
+    }
+
+    /// Whether a record of this number may be of this epoch.
+    fn has(&self, number: u64, epoch: u64) -> bool {
+        let mut known = self.epochs.iter().filter(|it| it.0 != 0);
+        match known.clone().find(|it| it.1 <= number) {
+            Some(&(of, _)) => epoch == of,
+            // Older than all that are known.
+            None => known.next_back().is_some_and(|oldest| epoch < oldest.0),
+        }
+    }
+}
+
+fn unwritable(child: Child) -> impl Fn(Unwritable) -> Damage {
+    move |Unwritable| Damage::Unwritable(child)
+}
+
+fn block(child: Child, at: u64, below: &mut dyn Below) -> Option<[u8; BLOCK]> {
+    let mut block = [0; BLOCK];
+    below.read(child, at, &mut block).ok()?;
+    Some(block)
+}
+
+fn newest_superblock(below: &mut dyn Below) -> Option<Superblock> {
+    let places = (0..layout::SUPERBLOCK_COPIES).map(|place| place * u64::from(UNIT));
+    let superblocks =
+        places.filter_map(|at| block(CACHE, at, below).and_then(|it| Superblock::decode(&it)));
+    superblocks.max_by_key(|it| (it.epoch, it.sequence))
+}
+
+/// Writes the superblock of an empty ring, or of one that was read back: it begins at the tail.
+fn write_superblock(
+    tier: &mut WriteBack,
+    first: (u64, u32),
+    below: &mut dyn Below,
+) -> Result<(), Damage> {
+    let place = tier.destaging.next_superblock();
+    let superblock = tier.superblock(tier.ring.tail(), first);
+    let written = below.write(CACHE, place, &superblock.encode());
+    written.map_err(unwritable(CACHE))?;
+    below.sync(CACHE).map_err(unwritable(CACHE))
+}
+
+/// The children of the capacity tier, and where their labels are.
+fn labels(children: &[u64]) -> impl Iterator<Item = (Child, u64)> + '_ {
+    let all = children.iter().enumerate().skip(1);
+    all.map(|(child, &bytes)| (child as Child, layout::label_at(bytes)))
+}
+
+fn label(tier: &WriteBack, child: Child) -> Attached {
+    Attached {
+        pool: tier.life.pool,
+        epoch: tier.life.epoch(),
+        drive: child - CACHE - 1,
+        drives: tier.striping.count as u16,
+        chunk: tier.striping.chunk as u32,
+    }
+}
+
+fn write_labels(tier: &WriteBack, children: &[u64], below: &mut dyn Below) -> Result<(), Damage> {
+    for (child, at) in labels(children) {
+        // By turns, so that one that is torn leaves the other.
+        let at = at + tier.life.epoch() % 2 * u64::from(UNIT);
+        let written = below.write(child, at, &label(tier, child).encode());
+        written.map_err(unwritable(child))?;
+        below.sync(child).map_err(unwritable(child))?;
+    }
+    Ok(())
+}
+
+/// An empty ring. What an earlier one has left on the cache is of an epoch before this one.
+pub(super) fn format(
+    mut tier: WriteBack,
+    children: &[u64],
+    pool: u128,
+    below: &mut dyn Below,
+) -> Result<(), Damage> {
+    all_present(children, below)?;
+    let before = newest_superblock(below).map_or(0, |it| it.epoch);
+    tier.life.pool = pool;
+    tier.life.epochs[0] = (before + 1, 1);
+    for place in 0..layout::SUPERBLOCK_COPIES {
+        let cleared = below.write(CACHE, place * u64::from(UNIT), &[0; BLOCK]);
+        cleared.map_err(unwritable(CACHE))?;
+    }
+    tier.destaging.superblocks = FIRST - 1;
+    write_superblock(&mut tier, (1, 0), below)?;
+    write_labels(&tier, children, below)
+}
+
+/// Whether the cache and the drives behind it are parts of this pool, and of the same life.
+fn belong_together(
+    tier: &WriteBack,
+    superblock: &Superblock,
+    children: &[u64],
+    pool: u128,
+    below: &mut dyn Below,
+) -> Result<(), Damage> {
+    if superblock.pool != pool {
+        return Err(Damage::Foreign(CACHE));
+    }
+    let shape = (tier.config.segment, tier.ring.segments.len() as u32);
+    let slots = tier.ring.slots();
+    if (superblock.segment, superblock.segments) != shape
+        || !superblock.tail.is_multiple_of(u64::from(tier.ring.per))
+        || superblock.tail > u64::MAX - 2 * slots
+        || superblock.tail_number == 0
+    {
+        return Err(Damage::Misplaced(CACHE));
+    }
+    for (child, at) in labels(children) {
+        let copies = [at, at + u64::from(UNIT)].map(|at| {
+            let block = block(child, at, below)?;
+            Attached::decode(&block)
+        });
+        let newest = copies.into_iter().flatten().max_by_key(|it| it.epoch);
+        let newest = newest.ok_or(Damage::Bare(child))?;
+        if newest.pool != pool {
+            return Err(Damage::Foreign(child));
+        }
+        let own = label(tier, child);
+        if (newest.drive, newest.drives, newest.chunk) != (own.drive, own.drives, own.chunk) {
+            return Err(Damage::Misplaced(child));
+        }
+        if newest.epoch > superblock.epoch {
+            return Err(Damage::Outdated(CACHE));
+        }
+    }
+    Ok(())
+}
+
+/// What the next record of a ring has to be.
+#[derive(Clone, Copy)]
+struct Next {
+    number: u64,
+    previous: u32,
+}
+
+/// Reads the ring back.
+pub(super) fn recover(
+    mut tier: WriteBack,
+    children: &[u64],
+    pool: u128,
+    below: &mut dyn Below,
+) -> Result<WriteBack, Damage> {
+    all_present(children, below)?;
+    let superblock = newest_superblock(below).ok_or(Damage::Bare(CACHE))?;
+    belong_together(&tier, &superblock, children, pool, below)?;
+    let life = Life {
+        pool,
+        epochs: superblock.epochs,
+    };
+    tier.life = life;
+    tier.destaging.superblocks = superblock.sequence;
+    tier.ring.go_on_from(superblock.tail);
+    let first = (superblock.tail_number, superblock.previous);
+    let mut next = Next {
+        number: first.0,
+        previous: first.1,
+    };
+    let mut trims = Vec::new();
+    let mut data = vec![0; tier.config.record as usize];
+    while let Some((header, sum)) = read_record(&mut tier, next, &mut data, below) {
+        replay(&mut tier, next, &header, &mut trims);
+        next = Next {
+            number: header.number + 1,
+            previous: sum,
+        };
+    }
+    let through = next.number - 1;
+    let beyond = beyond(&tier, next.number, below);
+    tier.first_record = through;
+    tier.previous = next.previous;
+    tier.flushed = tier.applied();
+    tier.counts = super::Counts::default();
+    let durable = beyond.durable_through.max(superblock.flushed_through);
+    let lost = durable.saturating_sub(through);
+    if through >= first.0 || beyond.records > 0 {
+        below.found(Found::Replayed {
+            through,
+            records: next.number - first.0,
+            dropped: beyond.records,
+            rounds: tier.ring.head() / tier.ring.slots(),
+        });
+    }
+    if !planted::has(Bug::ForgetsTrims) {
+        trim(&tier, &trims, below)?;
+    }
+    if lost > 0 && !planted::has(Bug::CutsSilently) {
+        below.found(Found::Lost(lost));
+        tier.failed = Some(Status::WriteFault);
+        return Ok(tier);
+    }
+    tier.life.begin(next.number);
+    write_superblock(&mut tier, first, below)?;
+    write_labels(&tier, children, below)?;
+    if tier.must_destage() {
+        tier.destaging.begin_at(Time::ZERO);
+    }
+    Ok(tier)
+}
+
+/// A header at a slot, if one of this ring's is there, and its sum.
+fn read_header(tier: &WriteBack, slot: u32, below: &mut dyn Below) -> Option<(Header, u32)> {
+    let block = block(CACHE, WriteBack::place(slot), below)?;
+    let (header, sum) = Header::decode(&block)?;
+    let own = header.pool == tier.life.pool && tier.life.has(header.number, header.epoch);
+    own.then_some((header, sum))
+}
+
+/// Units of data of a record.
+fn units(header: &Header) -> u64 {
+    let with_data = header
+        .entries
+        .iter()
+        .filter(|it| it.content == Content::Data);
+    with_data.map(|it| u64::from(it.units)).sum()
+}
+
+/// The record at the head, if it is the next one and whole; with the checksum of its header.
+fn read_record(
+    tier: &mut WriteBack,
+    next: Next,
+    data: &mut [u8],
+    below: &mut dyn Below,
+) -> Option<(Header, u32)> {
+    let room = u64::from(tier.ring.room());
+    if room == 0 {
+        return None;
+    }
+    let slot = tier.ring.head_slot();
+    let (header, sum) = read_header(tier, slot, below)?;
+    if (header.number, header.previous) != (next.number, next.previous) {
+        return None;
+    }
+    let bytes = units(&header) * u64::from(UNIT);
+    let all = tier.units;
+    let within = |it: &crate::tier::record::Entry| it.unit + u64::from(it.units) <= all;
+    if bytes / u64::from(UNIT) >= room
+        || bytes > data.len() as u64
+        || !header.entries.iter().all(within)
+    {
+        return None;
+    }
+    let data = &mut data[..bytes as usize];
+    below.read(CACHE, WriteBack::place(slot + 1), data).ok()?;
+    let mut rest = &data[..];
+    for entry in header
+        .entries
+        .iter()
+        .filter(|it| it.content == Content::Data)
+    {
+        let (own, others) = rest.split_at(entry.units as usize * UNIT as usize);
+        if sum_of(own) != entry.sum && !planted::has(Bug::BelievesHeaders) {
+            return None;
+        }
+        rest = others;
+    }
+    Some((header, sum))
+}
+
+/// Does in memory what was done when the record at the head was written.
+fn replay(tier: &mut WriteBack, next: Next, header: &Header, trims: &mut Vec<(u64, u64)>) {
+    tier.ring.begin(next.number, next.previous);
+    for entry in &header.entries {
+        let (first, units) = (entry.unit, u64::from(entry.units));
+        if entry.content == Content::Data {
+            let slot = tier.ring.head_slot();
+            tier.ring.put(first as u32, entry.units);
+            for index in 0..entry.units {
+                tier.map(first as u32 + index, slot + index);
+            }
+        } else {
+            tier.ring.note();
+            tier.forget_before(first..first + units, tier.ring.head());
+            trims.push((first, first + units));
+        }
+    }
+    tier.ring.apply(tier.ring.head());
+}
+
+/// What lies beyond the head.
+#[derive(Clone, Copy, Default)]
+struct Beyond {
+    records: u64,
+    /// The highest number of which one of them says that it was durable.
+    durable_through: u64,
+}
+
+/// Records beyond the head, where the one of this number is not.
+fn beyond(tier: &WriteBack, missing: u64, below: &mut dyn Below) -> Beyond {
+    let (mut beyond, per) = (Beyond::default(), u64::from(tier.ring.per));
+    let end = tier.ring.tail() + tier.ring.slots();
+    let mut at = tier.ring.head();
+    let all_of = at + SEARCHED;
+    while at < end {
+        let found = read_header(tier, tier.ring.slot(at), below);
+        let later = found.filter(|(header, _)| header.number > missing);
+        match later {
+            Some((header, _)) => {
+                beyond.records += 1;
+                beyond.durable_through = beyond.durable_through.max(header.flushed_through);
+                // What its data look like is nobody's business.
+                at = (at + 1 + units(&header)).min((at / per + 1) * per);
+            }
+            None if at % per == 0 && at > all_of => at += per,
+            None => at += 1,
+        }
+    }
+    beyond
+}
+
+/// Ranges of units read as zeroes from the capacity tier.
+fn trim(tier: &WriteBack, trims: &[(u64, u64)], below: &mut dyn Below) -> Result<(), Damage> {
+    let mut touched = vec![false; tier.striping.count as usize + 1];
+    for unit in trims.iter().flat_map(|&(first, end)| first..end) {
+        let (child, at) = tier.home(unit * u64::from(UNIT));
+        let is_zero = block(child, at, below).is_some_and(|it| it == [0; BLOCK]);
+        if !is_zero {
+            touched[usize::from(child)] = true;
+            let written = below.write(child, at, &[0; BLOCK]);
+            written.map_err(unwritable(child))?;
+        }
+    }
+    for (child, _) in touched.iter().enumerate().filter(|it| *it.1) {
+        let child = child as Child;
+        below.sync(child).map_err(unwritable(child))?;
+    }
+    Ok(())
+}

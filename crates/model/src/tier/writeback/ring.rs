@@ -1,0 +1,270 @@
+//! The ring of segments: which slots of the cache are in use, and by what.
+//!
+//! A position counts slots of 4 KiB since the beginning and never goes back; a slot is a position modulo the ring. Records
+//! are put at the head and lie within a segment; the tail passes whole segments. In between are units that the map points
+//! to (live), units that were overwritten since, and headers. Which is which is found by asking the map for the owner: a
+//! slot is live if its owner is mapped to it.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::tier::planted::{self, Bug};
+use crate::tier::record;
+
+/// Bytes of a unit, a slot and a header.
+pub(super) const UNIT: u32 = 4096;
+
+/// What is known of a segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Segment {
+    /// Units that the map points to.
+    pub(super) live: u32,
+    /// Commands that need it to stay as it is.
+    pub(super) pins: u32,
+    /// Bytes of headers and entries of its records.
+    log: u32,
+    /// The number of its first record, and the checksum of the record before it.
+    pub(super) first: (u64, u32),
+}
+
+/// The ring.
+#[derive(Clone, Debug)]
+pub(super) struct Ring {
+    /// Slots of a segment.
+    pub(super) per: u32,
+    /// By slot: one more than the unit that was put there; 0 for what is no unit.
+    owners: Vec<u32>,
+    pub(super) segments: Vec<Segment>,
+    /// Where the next record goes, its slot, and slots from there to the segment's end.
+    head: u64,
+    head_slot: u32,
+    left: u32,
+    /// Up to where records have been applied to the map.
+    applied: u64,
+    /// The first position in use: a segment's beginning.
+    tail: u64,
+    /// Bytes of headers and entries between tail and head, and how many there may be.
+    log: u64,
+    log_limit: u64,
+    /// What one slot, and one byte of the log, are of the whole.
+    share: f64,
+    log_share: f64,
+}
+
+impl Ring {
+    /// An empty ring of so many segments of so many slots.
+    pub(super) fn new(segments: u32, per: u32, log_limit: u64) -> Ring {
+        let slots = segments as usize * per as usize;
+        Ring {
+            per,
+            head_slot: 0,
+            left: per,
+            share: 1.0 / slots.max(1) as f64,
+            log_share: 1.0 / log_limit as f64,
+            owners: vec![0; slots],
+            segments: vec![Segment::default(); segments as usize],
+            head: 0,
+            applied: 0,
+            tail: 0,
+            log: 0,
+            log_limit,
+        }
+    }
+
+    /// How many slots there are.
+    pub(super) fn slots(&self) -> u64 {
+        self.owners.len() as u64
+    }
+
+    /// The slot of a position.
+    #[inline]
+    pub(super) fn slot(&self, position: u64) -> u32 {
+        (position % self.slots()) as u32
+    }
+
+    /// The position of a slot that is in use.
+    #[inline]
+    pub(super) fn position(&self, slot: u32) -> u64 {
+        let head = self.head_slot;
+        let back = match slot < head {
+            true => head - slot,
+            false => head + (self.slots() as u32 - slot),
+        };
+        self.head - u64::from(back)
+    }
+
+    /// The segment of a slot.
+    #[inline]
+    pub(super) fn segment(&self, slot: u32) -> u32 {
+        slot / self.per
+    }
+
+    /// Where the next record goes.
+    #[inline]
+    pub(super) fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// Its slot.
+    #[inline]
+    pub(super) fn head_slot(&self) -> u32 {
+        self.head_slot
+    }
+
+    /// Up to where records have been applied.
+    pub(super) fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    /// The first position in use.
+    pub(super) fn tail(&self) -> u64 {
+        self.tail
+    }
+
+    /// The share in use, 0 to 1: of the slots, or of what the log may take, whichever is more.
+    #[inline]
+    pub(super) fn fill(&self) -> f64 {
+        let slots = (self.head - self.tail) as f64 * self.share;
+        let log = self.log as f64 * self.log_share;
+        slots.max(log)
+    }
+
+    /// Slots from the head on that a record can have; 0 if it has to wait for the tail.
+    pub(super) fn room(&mut self) -> u32 {
+        if self.left == 1 {
+            // A header alone carries no data: it stays unused.
+            self.owners[self.head_slot as usize] = 0;
+            self.go_to(self.head + 1);
+        }
+        let left = self.left;
+        let border = left == self.per;
+        let full = self.head + u64::from(self.per) > self.tail + self.slots();
+        let log = self.log >= self.log_limit;
+        if log || (border && full) { 0 } else { left }
+    }
+
+    /// The head is at this position.
+    fn go_to(&mut self, position: u64) {
+        self.head = position;
+        self.head_slot = self.slot(position);
+        self.left = self.per - self.head_slot % self.per;
+    }
+
+    /// The head moves on within its segment, or to the next.
+    #[inline]
+    fn advance(&mut self, slots: u32) {
+        self.head += u64::from(slots);
+        self.head_slot += slots;
+        self.left -= slots;
+        if self.left == 0 {
+            self.go_to(self.head);
+        }
+    }
+
+    /// Puts the header of a record at the head; its position.
+    #[inline]
+    pub(super) fn begin(&mut self, number: u64, previous: u32) -> u64 {
+        let (at, slot) = (self.head, self.head_slot);
+        if self.left == self.per {
+            let segment = self.segment(slot);
+            self.segments[segment as usize].first = (number, previous);
+        }
+        self.owners[slot as usize] = 0;
+        self.account(slot, record::HEAD as u32);
+        self.advance(1);
+        at
+    }
+
+    /// Puts units behind it, one after the other.
+    #[inline]
+    pub(super) fn put(&mut self, first: u32, count: u32) {
+        let slot = self.head_slot;
+        let owners = &mut self.owners[slot as usize..][..count as usize];
+        for (owner, unit) in owners.iter_mut().zip(first..) {
+            *owner = unit + 1;
+        }
+        self.account(slot, count * record::ENTRY as u32);
+        self.advance(count);
+    }
+
+    /// An entry of the record that ends at the head, without data.
+    pub(super) fn note(&mut self) {
+        let slot = self.slot(self.head - 1);
+        self.account(slot, record::ENTRY as u32);
+    }
+
+    fn account(&mut self, slot: u32, bytes: u32) {
+        let segment = self.segment(slot);
+        self.segments[segment as usize].log += bytes;
+        self.log += u64::from(bytes);
+    }
+
+    /// The unit that was put into a slot.
+    #[inline]
+    pub(super) fn owner(&self, slot: u32) -> Option<u32> {
+        self.owners[slot as usize].checked_sub(1)
+    }
+
+    /// A slot is live, or not any more.
+    #[inline]
+    pub(super) fn live(&mut self, slot: u32) -> &mut u32 {
+        let segment = self.segment(slot);
+        &mut self.segments[segment as usize].live
+    }
+
+    /// All up to here is in the map.
+    pub(super) fn apply(&mut self, until: u64) {
+        self.applied = until;
+    }
+
+    /// What is not applied is gone; nobody needs a segment any more.
+    pub(super) fn cut(&mut self) {
+        self.go_to(self.applied);
+        for segment in &mut self.segments {
+            segment.pins = 0;
+        }
+    }
+
+    /// An empty ring goes on from the beginning of a segment.
+    pub(super) fn go_on_from(&mut self, tail: u64) {
+        (self.tail, self.applied) = (tail, tail);
+        self.go_to(tail);
+    }
+
+    /// Whole segments from the tail on of which all is applied.
+    pub(super) fn complete(&self) -> u32 {
+        ((self.applied - self.tail) / u64::from(self.per)) as u32
+    }
+
+    /// Segments in use, begun ones included.
+    pub(super) fn used(&self) -> u32 {
+        (self.head - self.tail).div_ceil(u64::from(self.per)) as u32
+    }
+
+    /// The segments from the tail up to this position.
+    pub(super) fn oldest(&self, until: u64) -> impl Iterator<Item = usize> + use<> {
+        let (per, count) = (u64::from(self.per), self.segments.len() as u64);
+        (self.tail / per..until / per).map(move |index| (index % count) as usize)
+    }
+
+    /// The number of the first record from a segment's beginning on, and the checksum of the one before it; nothing if
+    /// there is none yet.
+    pub(super) fn first_record(&self, position: u64) -> Option<(u64, u32)> {
+        let segment = self.segment(self.slot(position));
+        (position < self.head).then(|| self.segments[segment as usize].first)
+    }
+
+    /// Segments up to here, in which nothing is live, can be written again.
+    pub(super) fn free(&mut self, until: u64) {
+        for index in self.oldest(until) {
+            let segment = &mut self.segments[index];
+            let pins = match planted::has(Bug::ReusesUnderReads) {
+                true => 0,
+                false => segment.pins,
+            };
+            debug_assert_eq!((segment.live, pins), (0, 0), "a segment in use is freed");
+            self.log -= u64::from(core::mem::take(&mut segment.log));
+        }
+        self.tail = until;
+    }
+}

@@ -1,0 +1,310 @@
+//! What a write-back cache is made of.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::layout::{SUPERBLOCKS, label_at};
+use super::ring::UNIT;
+use super::{WriteBack, recover};
+use crate::tier::offline::{Below, Damage};
+use crate::tier::striping::Striping;
+use crate::tier::{Durable, Loss, Promise, TierSettings};
+use crate::time::Span;
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Durability {
+    /// Once it is durable: records are written with force unit access, and a flush has nothing to do.
+    #[default]
+    Ack,
+    /// Once the cache has it, perhaps in a volatile buffer: a flush makes it durable.
+    Flush,
+}
+
+impl Durability {
+    /// All of them, with the words of files and expressions.
+    pub const ALL: [(&str, Durability); 2] =
+        [("ack", Durability::Ack), ("flush", Durability::Flush)];
+}
+
+/// When data move from the buffer to the capacity tier, and how many at a time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Destage {
+    /// The share of the buffer that must be in use, 0 to 1.
+    pub from: f64,
+    /// What passes between two rounds while the buffer has just that share; less with the square of what there is above
+    /// it.
+    pub pause: Span,
+    /// The share from which on rounds follow each other without a pause.
+    pub hurry: f64,
+    /// Most bytes of the ring that a round frees.
+    pub round: u32,
+    /// Most bytes of one write to a drive of the capacity tier, which is where neighbours are merged.
+    pub merge: u32,
+    /// Writes under way at each drive of the capacity tier.
+    pub in_flight: u16,
+}
+
+/// How writes are held back while the buffer fills: a level from 0 to 255, and a delay by its square.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Congestion {
+    /// The share of the buffer from which on the level rises.
+    pub from: f64,
+    /// The share at which it is 255.
+    pub full: f64,
+    /// How long a write is held back then.
+    pub delay: Span,
+}
+
+/// What a write-back cache is made of. Its first child is the cache, the others are the capacity tier.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct WriteBackConfig {
+    /// Bytes of the cache that are used; all of it, if it has less.
+    pub buffer_limit: u64,
+    /// Bytes of a segment, in which the ring is freed: a multiple of 4096.
+    pub segment: u32,
+    /// Most bytes of a record, with its header: a multiple of 4096.
+    pub record: u32,
+    /// Most records under way at once.
+    pub records_in_flight: u16,
+    /// When a write is acknowledged.
+    pub durability: Durability,
+    /// Bytes on one drive of the capacity tier before the next begins: a multiple of 4096.
+    pub chunk: u32,
+    /// When and how data move to the capacity tier.
+    pub destage: Destage,
+    /// How writes are held back.
+    pub congestion: Congestion,
+    /// Bytes of headers and entries of records in use at which the buffer counts as full.
+    pub log_limit: u64,
+    /// The share of the buffer that is in use at the start, by units scattered over four times their size.
+    pub start: f64,
+}
+
+/// Most bytes of a record.
+const LARGEST_RECORD: u32 = 128 << 10;
+
+/// Fewest segments of a ring.
+const SEGMENTS: u64 = 4;
+
+/// Segments are not made smaller than this with the rest.
+const SMALL_SEGMENT: u32 = 256 << 10;
+/// Rounds are not made smaller than this with the rest.
+const SMALL_ROUND: u32 = 8 << 20;
+
+impl WriteBackConfig {
+    /// As an all-flash disk group of vSAN has it (original storage architecture).
+    ///
+    /// Limit, 30 % and 0 to 255 are published (see `docs/decisions/0061-write-back-cache.md`), and that a round's pause
+    /// falls with the square of the fill; the times are assumed.
+    pub const VSAN: WriteBackConfig = WriteBackConfig {
+        buffer_limit: 600_000_000_000,
+        segment: 4 << 20,
+        record: LARGEST_RECORD,
+        records_in_flight: 8,
+        durability: Durability::Ack,
+        chunk: 1 << 20,
+        destage: Destage {
+            from: 0.3,
+            pause: Span::from_ms(5),
+            hurry: 0.8,
+            round: 64 << 20,
+            merge: 1 << 20,
+            in_flight: 4,
+        },
+        congestion: Congestion {
+            from: 0.8,
+            full: 0.98,
+            delay: Span::from_ms(5),
+        },
+        log_limit: 16 << 30,
+        start: 0.0,
+    };
+
+    /// All of the cache, no pauses between rounds, and writes that go at full speed until there is no room.
+    pub const PLAIN: WriteBackConfig = WriteBackConfig {
+        buffer_limit: u64::MAX,
+        destage: Destage {
+            pause: Span::ZERO,
+            ..WriteBackConfig::VSAN.destage
+        },
+        congestion: Congestion {
+            delay: Span::ZERO,
+            ..WriteBackConfig::VSAN.congestion
+        },
+        log_limit: u64::MAX,
+        ..WriteBackConfig::VSAN
+    };
+
+    /// Segments of the ring on a cache of so many bytes.
+    pub fn segments(&self, cache: u64) -> u32 {
+        let bytes = cache.saturating_sub(SUPERBLOCKS).min(self.buffer_limit);
+        let most = u64::from(u32::MAX / self.slots_of_segment().max(1));
+        (bytes / u64::from(self.segment.max(1))).min(most) as u32
+    }
+
+    /// The tier with nothing in its buffer: what is there at the start of a simulation was never written.
+    fn empty(&self, children: &[u64]) -> WriteBack {
+        let config = WriteBackConfig {
+            start: 0.0,
+            ..self.clone()
+        };
+        config.build(children)
+    }
+
+    pub(super) fn slots_of_segment(&self) -> u32 {
+        self.segment / UNIT
+    }
+
+    fn own_problems(&self, problems: &mut Vec<String>) {
+        let mut bytes = |what: &str, value: u32, least: u32, most: u32| {
+            if !value.is_multiple_of(UNIT) || value < least || value > most {
+                problems.push(format!(
+                    "its {what} has {value} bytes, and should have a multiple of 4096 from {least} to {most}"
+                ));
+            }
+        };
+        bytes("segment", self.segment, 16 << 10, 64 << 20);
+        bytes("record", self.record, 8 << 10, LARGEST_RECORD);
+        bytes("chunk", self.chunk, UNIT, 1 << 30);
+        bytes("round of destaging", self.destage.round, UNIT, 1 << 30);
+        bytes(
+            "largest write of destaging",
+            self.destage.merge,
+            UNIT,
+            16 << 20,
+        );
+        let mut share = |what: &str, value: f64, above: f64| {
+            if !(above..=1.0).contains(&value) {
+                problems.push(format!(
+                    "{what} is {value}, and should be from {above} to 1"
+                ));
+            }
+        };
+        share("the share at the start", self.start, 0.0);
+        share("the share that destaging begins at", self.destage.from, 0.0);
+        share(
+            "the share without pauses",
+            self.destage.hurry,
+            self.destage.from,
+        );
+        share(
+            "the share that congestion begins at",
+            self.congestion.from,
+            0.0,
+        );
+        share(
+            "the share of full congestion",
+            self.congestion.full,
+            self.congestion.from,
+        );
+        if self.destage.in_flight == 0 || self.records_in_flight == 0 {
+            problems.push(String::from(
+                "at least one record and one write of destaging are under way at once",
+            ));
+        }
+        if self.log_limit == 0 {
+            problems.push(String::from("there is no log without an entry"));
+        }
+    }
+}
+
+impl TierSettings for WriteBackConfig {
+    type Tier = WriteBack;
+
+    fn build(&self, children: &[u64]) -> WriteBack {
+        WriteBack::new(self, children)
+    }
+
+    fn recovers(&self) -> bool {
+        true
+    }
+
+    fn capacity(&self, children: &[u64]) -> u64 {
+        let sizes = children.get(1..).unwrap_or_default();
+        let chunk = match sizes.len() {
+            1 => UNIT,
+            _ => self.chunk.max(UNIT),
+        };
+        Striping::capacity(sizes.iter().map(|&bytes| label_at(bytes)), chunk.into())
+    }
+
+    /// The cache has what the capacity tier has not yet, and it is of use only with it.
+    fn promise(&self, children: &[Promise]) -> Promise {
+        let mut losses: Vec<Loss> = children.iter().map(|child| child.loss.clone()).collect();
+        let capacity = losses.split_off(losses.len().min(1));
+        losses.push(Loss::any(capacity));
+        let cache = children.first().map(|cache| cache.durable);
+        Promise {
+            durable: match self.durability {
+                Durability::Ack => Durable::Acknowledged,
+                Durability::Flush => cache.unwrap_or(Durable::Flushed),
+            },
+            loss: Loss::any(losses),
+        }
+    }
+
+    fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+        recover::format(self.empty(children), children, pool, below)
+    }
+
+    fn recover(
+        &self,
+        children: &[u64],
+        pool: u128,
+        below: &mut dyn Below,
+    ) -> Result<WriteBack, Damage> {
+        recover::recover(self.empty(children), children, pool, below)
+    }
+
+    fn problems(&self, children: &[u64]) -> Vec<String> {
+        let mut problems = Vec::new();
+        self.own_problems(&mut problems);
+        if children.len() < 2 {
+            problems.push(String::from(
+                "it stands on a cache and at least one drive behind it",
+            ));
+        }
+        let Some(&cache) = children.first() else {
+            return problems;
+        };
+        if problems.is_empty() && u64::from(self.segments(cache)) < SEGMENTS {
+            let least = SEGMENTS * u64::from(self.segment) + SUPERBLOCKS;
+            problems.push(format!(
+                "its buffer has room for fewer than {SEGMENTS} segments: {least} bytes of cache are the least"
+            ));
+        }
+        let capacity = self.capacity(children);
+        if problems.is_empty() && capacity == 0 {
+            problems.push(String::from(
+                "its chunk is larger than what is behind the cache",
+            ));
+        }
+        if capacity / u64::from(UNIT) >= u64::from(u32::MAX) {
+            problems.push(format!(
+                "it addresses {capacity} bytes, 16 TiB are the most"
+            ));
+        }
+        problems
+    }
+
+    fn shrink(&mut self, factor: f64) {
+        let scaled = |bytes: u64| match bytes {
+            u64::MAX => bytes,
+            _ => libm::ceil(bytes as f64 * factor) as u64,
+        };
+        self.buffer_limit = scaled(self.buffer_limit);
+        self.log_limit = scaled(self.log_limit);
+        let smaller = |bytes: u32, least: u32| {
+            let wanted = (scaled(bytes.into()) as u32).max(least.min(bytes));
+            wanted.next_multiple_of(UNIT)
+        };
+        self.segment = smaller(self.segment, SMALL_SEGMENT);
+        self.destage.round = smaller(self.destage.round, SMALL_ROUND);
+    }
+}

@@ -1,0 +1,97 @@
+//! The laws of all devices, and what a cache may not lose.
+
+use super::*;
+use crate::conformance::{self, Jumbled, Witness};
+use crate::data::{Image, Kept};
+use crate::media::{nand, xpoint};
+
+fn xpoint() -> DriveConfig {
+    DriveConfig::XPoint(Box::new(xpoint::tests::config()))
+}
+
+/// With a buffer that needs power.
+fn nand() -> DriveConfig {
+    let mut config = nand::tests::small();
+    config.buffer.protected = false;
+    DriveConfig::Nand(Box::new(config))
+}
+
+fn holds_the_laws(config: &PoolConfig<DriveConfig>) {
+    conformance::check(|seed| {
+        let members = config.members.iter();
+        let drives = members.map(|it| Witness::new(it.drive.build(Precondition::Steady, seed)));
+        Pool::new(config, drives.collect())
+    });
+}
+
+/// On members that keep no order, a read gives what was written last.
+fn gives_what_was_written(config: &PoolConfig<DriveConfig>) {
+    conformance::check_data(|seed, buffers| {
+        let kept = |(index, it): (usize, &Member<DriveConfig>)| {
+            let seed = seed * 16 + index as u64;
+            let drive = Jumbled::new(seed, it.drive.capacity_bytes());
+            Kept::new(drive, Image::default(), buffers.clone(), false)
+        };
+        let members = config.members.iter().enumerate().map(kept);
+        Pool::resume(
+            config,
+            members.collect(),
+            config.build_tiers(),
+            buffers.clone(),
+        )
+    });
+}
+
+const DURABILITIES: [Durability; 2] = [Durability::Ack, Durability::Flush];
+
+#[test]
+fn keeps_the_laws_over_ram_with_a_ring_that_wraps_often() {
+    for durability in DURABILITIES {
+        let config = WriteBackConfig {
+            durability,
+            ..small()
+        };
+        for cache in [600 << 10, 4 * MIB, 80 * MIB] {
+            holds_the_laws(&group(
+                config.clone(),
+                &[ram(cache), slow(24 * MIB, 20), slow(25 * MIB, 20)],
+            ));
+        }
+        holds_the_laws(&group(config, &[ram(MIB), slow(24 * MIB, 20)]));
+    }
+}
+
+#[test]
+fn keeps_the_laws_of_power_cuts_over_drives_with_volatile_buffers() {
+    for durability in DURABILITIES {
+        let config = WriteBackConfig {
+            durability,
+            segment: 256 << 10,
+            ..small()
+        };
+        holds_the_laws(&group(config.clone(), &[nand(), nand()]));
+        holds_the_laws(&group(config, &[xpoint(), nand(), nand()]));
+    }
+}
+
+#[test]
+fn a_read_gives_what_was_written_last() {
+    for (records_in_flight, in_flight, cache) in
+        [(1, 1, 300 << 10), (3, 4, 400 << 10), (8, 2, 2 * MIB)]
+    {
+        for durability in DURABILITIES {
+            let config = WriteBackConfig {
+                records_in_flight,
+                durability,
+                destage: Destage {
+                    in_flight,
+                    from: 0.2,
+                    ..small().destage
+                },
+                ..small()
+            };
+            let config = group(config, &[ram(cache), ram(2 * MIB), ram(3 * MIB)]);
+            gives_what_was_written(&config);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! A ring is found again on its media as it was acknowledged; what is no such ring, or has lost what it promised, says so.
+
+use alloc::vec;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::command::{Command, Op, Status};
+use crate::data::{Buffers, Bytes, Contents, Image, Kept};
+use crate::media::Drive;
+use crate::tier::offline::{self, Damage, Found, Recovered};
+use crate::tier::shelf::Shelf;
+
+const POOL: u128 = 99;
+
+fn config(durability: Durability) -> PoolConfig<DriveConfig> {
+    let config = WriteBackConfig {
+        durability,
+        segment: 32 << 10,
+        buffer_limit: 256 << 10,
+        ..small()
+    };
+    group(config, &[ram(2 * MIB), ram(MIB), ram(MIB)])
+}
+
+fn made(config: &PoolConfig<DriveConfig>) -> Shelf {
+    let mut shelf = Shelf::new(3);
+    offline::format(config, POOL, &mut shelf).expect("all are there");
+    shelf
+}
+
+/// A pool with data, and one client that waits for each of its writes.
+struct Rig {
+    pool: Pool<Kept<Drive, Image>, Bytes>,
+    bytes: Bytes,
+    now: Time,
+}
+
+impl Rig {
+    fn on(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> (Rig, Vec<Found>) {
+        let recovered = recovered(config, shelf).expect("it is right");
+        let found = recovered.found.iter().map(|it| it.1).collect();
+        let bytes = Bytes::default();
+        let members = config.members.iter().zip(&shelf.images);
+        let kept = members.map(|(member, image)| {
+            let drive = member.drive.build(Precondition::Fresh, 1);
+            Kept::new(drive, image.clone(), bytes.clone(), false)
+        });
+        let tiers = recovered.tiers(config);
+        let pool = Pool::resume(config, kept.collect(), tiers, bytes.clone());
+        let now = Time::ZERO;
+        (Rig { pool, bytes, now }, found)
+    }
+
+    fn write(&mut self, unit: u64, byte: u8) -> Status {
+        let payload = self.bytes.take(UNIT);
+        self.bytes.put(payload, &vec![byte; UNIT as usize]);
+        self.ask(Command {
+            payload,
+            ..Command::write(0, unit * u64::from(UNIT), UNIT)
+        })
+    }
+
+    fn ask(&mut self, command: Command) -> Status {
+        self.pool.submit(self.now, command);
+        let mut done = Vec::new();
+        while done.is_empty() {
+            let next = self.pool.next_event();
+            self.now = self.pool.advance(next, next, &mut done);
+        }
+        self.bytes.give_back(command.payload);
+        done[0].status
+    }
+
+    fn shelf(&self) -> Shelf {
+        let images = self.pool.members().iter().map(|it| it.contents().clone());
+        Shelf {
+            images: images.collect(),
+            absent: Vec::new(),
+        }
+    }
+}
+
+fn recovered(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> Result<Recovered, Damage> {
+    offline::recover(config, POOL, shelf).map_err(|it| it.1)
+}
+
+/// The first byte of a unit, as the pool gives it.
+fn at(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf, unit: u64) -> u8 {
+    let tiers = recovered(config, shelf).expect("it is right");
+    let mut data = [0; UNIT as usize];
+    let read = tiers.read(config, shelf, 0, unit * u64::from(UNIT), &mut data);
+    read.expect("it can be read");
+    data[0]
+}
+
+/// Where the record of this number begins that was written alone with a unit, in the first round.
+fn record(number: u64) -> u64 {
+    // Of eight slots to a segment four records of two each.
+    4 * u64::from(UNIT) + (number - 1) * 2 * u64::from(UNIT)
+}
+
+#[test]
+fn what_was_acknowledged_is_found_again_through_many_rounds_and_restarts() {
+    for durability in [Durability::Ack, Durability::Flush] {
+        let config = config(durability);
+        let mut shelf = made(&config);
+        let mut wrapped = false;
+        for life in 0..12_u8 {
+            let (mut rig, found) = Rig::on(&config, &mut shelf);
+            let rounds = found.iter().map(|it| match it {
+                Found::Replayed { rounds, .. } => *rounds,
+                _ => 0,
+            });
+            wrapped |= rounds.max() > Some(0);
+            for write in 0..17 {
+                let unit = (u64::from(life) * 7 + write * 5) % 90;
+                assert_eq!(rig.write(unit, life + 1), Status::Success);
+            }
+            let trim = Command::new(0, Op::Deallocate, 0, 2 * UNIT);
+            assert_eq!(rig.ask(trim), Status::Success);
+            shelf = rig.shelf();
+        }
+        assert!(wrapped);
+        // The last life that wrote it, by the same rule.
+        for unit in 2..90 {
+            let wrote = |life: &u64| (0..17).any(|write| (life * 7 + write * 5) % 90 == unit);
+            let last = (0..12).rev().find(wrote).map_or(0, |life| life as u8 + 1);
+            assert_eq!(at(&config, &mut shelf, unit), last, "{unit}");
+        }
+        assert_eq!(
+            (at(&config, &mut shelf, 0), at(&config, &mut shelf, 1)),
+            (0, 0)
+        );
+    }
+}
+
+#[test]
+fn parts_of_units_are_found_again() {
+    let config = config(Durability::Ack);
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    let payload = rig.bytes.take(5 * 512);
+    rig.bytes.put(payload, &vec![3; 5 * 512]);
+    let status = rig.ask(Command {
+        payload,
+        ..Command::write(0, 12 * 512, 5 * 512)
+    });
+    assert_eq!(status, Status::Success);
+    let mut shelf = rig.shelf();
+    let (_, found) = Rig::on(&config, &mut shelf);
+    let replayed = Found::Replayed {
+        through: 1,
+        records: 1,
+        dropped: 0,
+        rounds: 0,
+    };
+    assert_eq!(found, [replayed]);
+    assert_eq!(at(&config, &mut shelf, 2), 3);
+}
+
+#[test]
+fn a_durable_record_that_is_missing_is_told_and_nothing_is_written() {
+    let config = config(Durability::Ack);
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    for unit in 0..4 {
+        rig.write(unit, 7);
+    }
+    let mut shelf = rig.shelf();
+    shelf.images[0]
+        .zero(record(2), 512)
+        .expect("it is in memory");
+    let before = shelf.clone();
+    let (mut rig, found) = Rig::on(&config, &mut shelf);
+    // The fourth says that the third was durable; nobody says so of the fourth.
+    let replayed = Found::Replayed {
+        through: 1,
+        records: 1,
+        dropped: 2,
+        rounds: 0,
+    };
+    assert_eq!(found, [replayed, Found::Lost(2)]);
+    assert_eq!(rig.write(9, 1), Status::WriteFault);
+    let same = |it: (&Image, &Image)| it.0.same(it.1, 0, 2 * MIB);
+    assert!(shelf.images.iter().zip(&before.images).all(same));
+    assert_eq!(at(&config, &mut shelf, 0), 7);
+    assert_eq!(at(&config, &mut shelf, 1), 0);
+}
+
+#[test]
+fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
+    let config = config(Durability::Flush);
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    for unit in 0..4 {
+        rig.write(unit, 7);
+    }
+    let mut shelf = rig.shelf();
+    shelf.images[0]
+        .zero(record(2), 512)
+        .expect("it is in memory");
+    let (mut rig, found) = Rig::on(&config, &mut shelf);
+    assert!(matches!(
+        found[..],
+        [Found::Replayed {
+            through: 1,
+            dropped: 2,
+            ..
+        }]
+    ));
+    // A new second record of the same size: the old third follows it.
+    rig.write(9, 8);
+    shelf = rig.shelf();
+    let (_, found) = Rig::on(&config, &mut shelf);
+    assert!(matches!(
+        found[..],
+        [Found::Replayed {
+            through: 2,
+            dropped: 0,
+            ..
+        }]
+    ));
+    assert_eq!(at(&config, &mut shelf, 9), 8);
+    assert_eq!(at(&config, &mut shelf, 2), 0);
+}
+
+#[test]
+fn what_is_not_this_cache_before_these_drives_is_refused() {
+    let config = config(Durability::Ack);
+    let new = made(&config);
+    let refused = |shelf: &Shelf| {
+        let mut shelf = shelf.clone();
+        recovered(&config, &mut shelf).err()
+    };
+    assert_eq!(refused(&new), None);
+    assert_eq!(refused(&Shelf::new(3)), Some(Damage::Bare(0)));
+    let mut shelf = new.clone();
+    shelf.absent = vec![0];
+    assert_eq!(refused(&shelf), Some(Damage::Missing(0)));
+    let mut shelf = new.clone();
+    shelf.images.swap(1, 2);
+    assert_eq!(refused(&shelf), Some(Damage::Misplaced(1)));
+    let mut shelf = new.clone();
+    shelf.images[2] = Image::default();
+    assert_eq!(refused(&shelf), Some(Damage::Bare(2)));
+    // The others have been started without this copy of the cache, or without this of a drive behind it.
+    let mut started = new.clone();
+    recovered(&config, &mut started).expect("it is right");
+    let mut shelf = started.clone();
+    shelf.images[0] = new.images[0].clone();
+    assert_eq!(refused(&shelf), Some(Damage::Outdated(0)));
+    let mut other = Shelf::new(3);
+    offline::format(&config, POOL + 1, &mut other).expect("all are there");
+    let mut shelf = new.clone();
+    shelf.images[0] = other.images[0].clone();
+    assert_eq!(refused(&shelf), Some(Damage::Foreign(0)));
+    let mut shelf = new;
+    shelf.images[1] = other.images[1].clone();
+    assert_eq!(refused(&shelf), Some(Damage::Foreign(1)));
+}
+
+/// Otherwise it would not be durable where its entry is no more.
+#[test]
+fn the_tail_waits_for_a_trim_that_is_under_way() {
+    let (trim, long) = (Span::from_ms(1), 1000);
+    let config = WriteBackConfig {
+        segment: 64 << 10,
+        destage: Destage {
+            from: 0.2,
+            ..small().destage
+        },
+        buffer_limit: 256 << 10,
+        ..small()
+    };
+    let config = group(config, &[ram(2 * MIB), slow(MIB, long)]);
+    let mut pool = built(&config);
+    pool.record();
+    let (mut now, mut done) = (Time::ZERO, Vec::new());
+    // Seven records with a unit that is written again and again, then the trim: it ends the first segment.
+    for _ in 0..7 {
+        pool.submit(now, Command::write(0, 0, UNIT));
+        done.clear();
+        while done.is_empty() {
+            let next = pool.next_event();
+            now = pool.advance(next, next, &mut done);
+        }
+    }
+    pool.submit(now, Command::new(1, Op::Deallocate, 64 << 10, UNIT));
+    pool.submit(now, Command::write(2, 0, UNIT));
+    while pool.next_event() != Time::NEVER {
+        let next = pool.next_event();
+        pool.advance(next, next, &mut done);
+    }
+    let asked = pool.recorded();
+    let first = |op: Op| {
+        asked
+            .iter()
+            .find(|it| it.member == 1 && it.command.op == op)
+    };
+    let (trimmed, flushed) = (first(Op::Deallocate), first(Op::Flush));
+    let (trimmed, flushed) = (trimmed.expect("it is done"), flushed.expect("it is, too"));
+    assert!(flushed.at >= trimmed.at + trim);
+}
+
+proptest! {
+    /// Whatever stands there, nothing panics; and who begins again finds the same.
+    #[test]
+    fn any_bytes_can_be_recovered_from_or_are_refused(
+        writes in prop::collection::vec((0u64..200, any::<u8>()), 1..60),
+        spoilt in prop::collection::vec((0usize..3, 0u64..(MIB / 512), any::<u8>()), 0..6),
+        flush in any::<bool>(),
+    ) {
+        let config = config(if flush { Durability::Flush } else { Durability::Ack });
+        let (mut rig, _) = Rig::on(&config, &mut made(&config));
+        for (unit, byte) in writes {
+            rig.write(unit, byte);
+        }
+        let mut shelf = rig.shelf();
+        for (member, sector, byte) in spoilt {
+            // Into the ring more often than not.
+            let at = if byte % 2 == 0 { sector % 600 } else { sector };
+            let _ = shelf.images[member].write(at * 512, &[byte; 512]);
+        }
+        if let Ok(first) = recovered(&config, &mut shelf) {
+            let mut again = shelf.clone();
+            let second = recovered(&config, &mut again).expect("it was right before");
+            for unit in 0..200 {
+                let (mut one, mut two) = ([0; UNIT as usize], [0; UNIT as usize]);
+                let place = unit * u64::from(UNIT);
+                prop_assert!(first.read(&config, &mut shelf, 0, place, &mut one).is_ok());
+                prop_assert!(second.read(&config, &mut again, 0, place, &mut two).is_ok());
+                prop_assert_eq!(one, two);
+            }
+        }
+    }
+}

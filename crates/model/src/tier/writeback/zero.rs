@@ -1,0 +1,150 @@
+//! Ranges without data: deallocated, or to read as zeroes.
+//!
+//! They are in the ring as an entry. Once that is durable the capacity tier is told; then what the buffer has of them is
+//! forgotten, the command acknowledged, and its segment may be freed. Writes of destaging at the same addresses are never
+//! under way at the same time as that.
+
+use super::ring::UNIT;
+use super::{For, WriteBack};
+use crate::anatomy::Part;
+use crate::command::{Command, Completion, Status};
+use crate::tier::Way;
+use crate::time::Time;
+
+impl WriteBack {
+    /// Its entry is in the ring.
+    pub(super) fn zero<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let segment = self.segment_of(request);
+        self.ring.segments[segment as usize].pins += 1;
+        self.zeroing.push(request);
+        self.try_zero(now, request, way);
+    }
+
+    /// What the buffer has of its units is forgotten, but for what was written after it. (Not earlier: until the capacity
+    /// tier has done it, what it has there may be older.)
+    fn forget_zeroed(&mut self, request: u32) {
+        let own = &self.requests[request];
+        let (units, position) = (own.whole(), own.mark.unwrap_or(0));
+        self.forget_before(u64::from(units.start)..u64::from(units.end), position);
+    }
+
+    /// What the buffer has of these units from before a position is forgotten.
+    pub(super) fn forget_before(&mut self, units: core::ops::Range<u64>, position: u64) {
+        let (mut unit, end) = (units.start, units.end);
+        while unit < end {
+            let Some(slot) = self.map.get(unit) else {
+                unit = self.map.skip(unit);
+                continue;
+            };
+            if self.ring.position(slot) < position {
+                self.unmap(unit as u32, slot);
+                self.counts.absorbed += u64::from(UNIT);
+            }
+            unit += 1;
+        }
+    }
+
+    /// A position in the segment of its entry: what stands before it in the record, if only the header.
+    pub(super) fn entry_of(&self, request: u32) -> u64 {
+        self.requests[request].mark.unwrap_or(1) - 1
+    }
+
+    fn segment_of(&self, request: u32) -> u32 {
+        self.ring.segment(self.ring.slot(self.entry_of(request)))
+    }
+
+    /// Tells the capacity tier, unless it is being written there.
+    fn try_zero<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let range = self.zeroed_bytes(request);
+        let drives = 0..self.striping.count as usize;
+        let run = |index| self.striping.run(index, range.0, range.1);
+        if let Some(status) = self.failed {
+            let own = &mut self.requests[request];
+            own.account(now, Part::Tier);
+            own.status = status;
+            self.zeroing.retain(|&it| it != request);
+            return self.end(request, way);
+        }
+        let busy = drives.clone().any(|index| {
+            run(index).is_some_and(|run| self.destaging.writes(index, run.offset, run.bytes))
+        });
+        if busy {
+            return;
+        }
+        let own = &mut self.requests[request];
+        own.account(now, Part::Tier);
+        let command = own.command;
+        for index in drives {
+            let Some(run) = self.striping.run(index, range.0, range.1) else {
+                continue;
+            };
+            self.requests[request].left += 1;
+            self.destaging.touch(index);
+            let piece = Command {
+                fua: false,
+                offset: run.offset,
+                bytes: run.bytes as u32,
+                ..command
+            };
+            way.send(index as u16 + 1, For::Zero.token(request), piece);
+        }
+    }
+
+    /// From which byte to which it is without data.
+    fn zeroed_bytes(&self, request: u32) -> (u64, u64) {
+        let units = self.requests[request].whole();
+        let unit = u64::from(UNIT);
+        (u64::from(units.start) * unit, u64::from(units.end) * unit)
+    }
+
+    /// Whether a range of a drive of the capacity tier is to be zeroed.
+    pub(super) fn is_zeroed(&self, index: usize, offset: u64, bytes: u64) -> bool {
+        self.zeroing.iter().any(|&request| {
+            let range = self.zeroed_bytes(request);
+            let run = self.striping.run(index, range.0, range.1);
+            run.is_some_and(|run| run.offset < offset + bytes && offset < run.offset + run.bytes)
+        })
+    }
+
+    /// Those that waited for writes of destaging may go on.
+    pub(super) fn zero_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
+        let mut index = 0;
+        while let Some(&request) = self.zeroing.get(index) {
+            if self.requests[request].left == 0 {
+                self.try_zero(now, request, way);
+            }
+            // It may be gone.
+            index += usize::from(self.zeroing.get(index) == Some(&request));
+        }
+    }
+
+    /// The capacity tier has done a part of it.
+    pub(super) fn has_zeroed<W: Way>(
+        &mut self,
+        now: Time,
+        request: u32,
+        done: &Completion,
+        way: &mut W,
+    ) {
+        let own = &mut self.requests[request];
+        own.left -= 1;
+        if own.status == Status::Success {
+            own.status = done.status;
+        }
+        if own.left > 0 {
+            return;
+        }
+        own.anatomy.append(&done.anatomy);
+        let status = own.status;
+        let segment = self.segment_of(request);
+        self.zeroing.retain(|&it| it != request);
+        match status {
+            Status::Success => self.forget_zeroed(request),
+            _ => self.give_up(now, status, way),
+        }
+        self.settle(request, way);
+        self.unpin(now, segment, way);
+        self.unblock(now, way);
+        self.go_on(now, way);
+    }
+}

@@ -1,0 +1,181 @@
+//! Lines of decisions.
+
+use serde::Serialize;
+
+use super::table;
+use study::decide::choose;
+use study::decide::life;
+use study::decide::load::Height;
+use study::decide::max::Answer;
+
+/// A height that was tried, and one limit.
+#[derive(Clone, Debug, Serialize)]
+struct Tried<'a> {
+    drive: &'a str,
+    model: &'a str,
+    #[serde(rename = "loop")]
+    name: &'a str,
+    arrivals_per_second: Option<f64>,
+    in_flight: Option<u32>,
+    iops: f64,
+    seeds_within: u32,
+    seeds: u32,
+    answer: bool,
+    limit: &'a str,
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    met: Option<bool>,
+}
+
+/// A line for each height that `max` tried and each limit; `value` is in the limit's own unit (latencies in microseconds).
+pub fn max(answers: &[Answer]) -> String {
+    let mut lines = Vec::new();
+    for answer in answers {
+        for (name, highest) in [("open", &answer.open), ("closed", &answer.closed)] {
+            let at = highest.at.as_ref().map(|at| at.height);
+            for tried in &highest.tried {
+                let (arrivals, depth) = match tried.height {
+                    Height::Arrivals(rate) => (Some(rate), None),
+                    Height::InFlight(depth) => (None, Some(depth)),
+                };
+                lines.extend(tried.readings.iter().map(|reading| Tried {
+                    drive: &answer.drive,
+                    model: answer.model,
+                    name,
+                    arrivals_per_second: arrivals,
+                    in_flight: depth,
+                    iops: tried.iops,
+                    seeds_within: tried.within[0],
+                    seeds: tried.within[1],
+                    answer: at == Some(tried.height),
+                    limit: &reading.limit,
+                    value: reading.value,
+                    low: reading.interval.map(|ends| ends[0]),
+                    high: reading.interval.map(|ends| ends[1]),
+                    met: reading.met,
+                }));
+            }
+        }
+    }
+    table(lines)
+}
+
+/// A drive, or a member of a pool.
+#[derive(Clone, Debug, Serialize)]
+struct Life<'a> {
+    drive: &'a str,
+    model: &'a str,
+    part: &'a str,
+    part_drive: &'a str,
+    capacity_bytes: u64,
+    rated_tb: Option<f64>,
+    rated_dwpd: Option<f64>,
+    lasting_mb_s: Option<f64>,
+    written_mb_s: Option<f64>,
+    written_mb_s_low: Option<f64>,
+    written_mb_s_high: Option<f64>,
+    written_dwpd: Option<f64>,
+    written_tb: Option<f64>,
+    years: f64,
+    write_amplification: Option<f64>,
+    write_amplification_low: Option<f64>,
+    write_amplification_high: Option<f64>,
+    rated_write_amplification: Option<f64>,
+    years_to_rating: Option<f64>,
+    used_percent: f64,
+    used_percent_in_a_year: Option<f64>,
+    day_of_100_percent: Option<f64>,
+    day_of_105_percent: Option<f64>,
+}
+
+/// A line for each drive, or member of a pool.
+pub fn life(answers: &[life::Answer]) -> String {
+    let parts = answers
+        .iter()
+        .flat_map(|answer| answer.parts.iter().map(move |part| (answer, part)));
+    table(parts.map(|(answer, part)| {
+        let (rating, written) = (part.rating.as_ref(), part.written.as_ref());
+        let rate = |index: usize| written.map(|written| written.mb_s[index]);
+        let amplification = |index: usize| Some(written?.write_amplification?[index]);
+        let cycles = part.cycles.as_ref();
+        Life {
+            drive: &answer.drive,
+            model: answer.model,
+            part: &part.name,
+            part_drive: &part.drive,
+            capacity_bytes: part.capacity_bytes,
+            rated_tb: rating.map(|rating| rating.tbw),
+            rated_dwpd: rating.and_then(|rating| rating.dwpd),
+            lasting_mb_s: rating.map(|rating| rating.lasting_mb_s),
+            written_mb_s: rate(0),
+            written_mb_s_low: rate(1),
+            written_mb_s_high: rate(2),
+            written_dwpd: written.map(|written| written.dwpd),
+            written_tb: written.map(|written| written.tbw),
+            years: answer.years,
+            write_amplification: amplification(0),
+            write_amplification_low: amplification(1),
+            write_amplification_high: amplification(2),
+            rated_write_amplification: cycles.and_then(|cycles| cycles.rated_write_amplification),
+            years_to_rating: written.and_then(|written| written.years_to_rating),
+            used_percent: part.used_percent,
+            used_percent_in_a_year: part.used_percent_a_year,
+            day_of_100_percent: part.passes.first().map(|pass| pass.day),
+            day_of_105_percent: part.passes.get(1).map(|pass| pass.day),
+        }
+    }))
+}
+
+/// A candidate, and one limit.
+#[derive(Clone, Debug, Serialize)]
+struct Chosen<'a> {
+    drive: &'a str,
+    model: &'a str,
+    meets: bool,
+    limit: Option<&'a str>,
+    value: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    room: Option<f64>,
+    iops: f64,
+    iops_low: f64,
+    iops_high: f64,
+    p99_us: Option<f64>,
+    watts: Option<f64>,
+    iops_per_watt: Option<f64>,
+    years: Option<f64>,
+    usd: Option<f64>,
+    usd_with_power: Option<f64>,
+}
+
+/// A line for each candidate and limit; one for each candidate where there are no limits.
+pub fn choose(answer: &choose::Answer) -> String {
+    let mut lines = Vec::new();
+    for one in &answer.candidates {
+        let readings = one.readings.iter().map(Some);
+        let none = one.readings.is_empty().then_some(None);
+        for reading in readings.chain(none) {
+            lines.push(Chosen {
+                drive: &one.drive,
+                model: one.model,
+                meets: one.meets,
+                limit: reading.map(|reading| &*reading.limit),
+                value: reading.and_then(|reading| reading.value),
+                low: reading.and_then(|reading| Some(reading.interval?[0])),
+                high: reading.and_then(|reading| Some(reading.interval?[1])),
+                room: reading.and_then(|reading| reading.room),
+                iops: one.iops,
+                iops_low: one.iops_by_seed[0],
+                iops_high: one.iops_by_seed[1],
+                p99_us: one.p99_us,
+                watts: one.watts,
+                iops_per_watt: one.iops_per_watt,
+                years: one.years,
+                usd: one.usd,
+                usd_with_power: one.usd_in_all,
+            });
+        }
+    }
+    table(lines)
+}

@@ -1,0 +1,248 @@
+//! Which drive to take: `drivelab choose`.
+
+use serde_json::{Value, json};
+use study::decide::choose::{Answer, Candidate, Likeness, Measure, Request};
+use text::digits::{count, digits, microseconds};
+use text::terminal::{Width, folded, paragraph, plain, right};
+
+use super::{document, reading};
+
+/// The answer, in a sentence or two.
+pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
+    let meet = answer.candidates.iter().filter(|one| one.meets).count();
+    let all = answer.candidates.len() + answer.unfit.len();
+    let within = match (request.slo.limits.is_empty(), meet) {
+        (true, _) => format!("the best of the {all} that ran"),
+        (false, 1) => format!("the only one (of {all}) within {}", limits(request)),
+        (false, _) => format!(
+            "the best of the {meet} (of {all}) within {}",
+            limits(request)
+        ),
+    };
+    if meet == 0 {
+        let nearest = answer.candidates.iter().filter(|one| one.room.is_some());
+        let nearest =
+            nearest.max_by(|a, b| a.room.unwrap_or(-1.0).total_cmp(&b.room.unwrap_or(-1.0)));
+        let nearest = nearest.map_or_else(String::new, |one| {
+            format!(" Nearest: {}, {}.", one.drive, missed(one))
+        });
+        return format!("None of {all} stays within {}.{nearest}", limits(request));
+    }
+    let others = answer.best.iter().filter(|best| best.by != by);
+    let others: Vec<String> = others
+        .map(|best| {
+            format!(
+                "by {}: {} ({})",
+                best.by.words(),
+                best.drive,
+                figure(best.by, best.value)
+            )
+        })
+        .collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!(" Otherwise {}.", others.join("; ")),
+    };
+    match answer.best_by(by) {
+        Some(best) => format!(
+            "Take {} by {}: {}, {within}.{others}",
+            best.drive,
+            by.words(),
+            figure(by, best.value)
+        ),
+        None => format!(
+            "By {} none can be taken: it is not known of any of those that meet.{others}",
+            by.words()
+        ),
+    }
+}
+
+/// What a candidate misses.
+fn missed(candidate: &Candidate) -> String {
+    let missed = candidate
+        .readings
+        .iter()
+        .filter(|reading| reading.met != Some(true));
+    let missed: Vec<String> = missed
+        .map(|one| format!("{} at {}", one.limit, reading(one)))
+        .collect();
+    missed.join(", ").replace(" !", "")
+}
+
+fn limits(request: &Request) -> String {
+    let texts = request.slo.limits.iter().map(|limit| limit.text.clone());
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+fn figure(by: Measure, value: f64) -> String {
+    match by {
+        Measure::Usd => format!("{} USD", digits(value)),
+        Measure::Watt => format!("{} IOPS/W", count(value)),
+        Measure::Iops => format!("{} IOPS", count(value)),
+        Measure::P99 => microseconds(value),
+        Measure::Years => format!("{} years", digits(value)),
+    }
+}
+
+fn or_none(value: Option<f64>) -> String {
+    value.map_or_else(|| String::from("-"), digits)
+}
+
+/// A line for each candidate.
+pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
+    let mut table = plain();
+    let priced = request.prices.is_some();
+    let pools = answer.candidates.iter().any(|one| one.promise.is_some());
+    let mut header = vec![String::from("drive"), String::from("meets")];
+    header.extend(request.slo.limits.iter().map(|limit| limit.text.clone()));
+    header.extend(["room", "IOPS", "p99", "W", "IOPS/W", "years"].map(String::from));
+    if priced {
+        header.push(String::from("USD"));
+        header.push(format!("with power, {} y", digits(request.years)));
+    }
+    header.push(String::from("model"));
+    if pools {
+        header.push(String::from("promise"));
+    }
+    let columns = header.len();
+    table.set_header(header);
+    for one in &answer.candidates {
+        let mut cells = vec![
+            one.drive.clone(),
+            String::from(if one.meets { "yes" } else { "no" }),
+        ];
+        cells.extend(one.readings.iter().map(reading));
+        cells.extend([
+            one.room.map_or_else(
+                || String::from("-"),
+                |room| format!("{:.0} %", room * 100.0),
+            ),
+            count(one.iops),
+            one.p99_us.map_or_else(|| String::from("-"), microseconds),
+            or_none(one.watts),
+            one.iops_per_watt.map_or_else(|| String::from("-"), count),
+            or_none(one.years),
+        ]);
+        if priced {
+            cells.extend([or_none(one.usd), or_none(one.usd_in_all)]);
+        }
+        cells.push(one.model.to_owned());
+        if pools {
+            cells.push(one.promise.clone().unwrap_or_default());
+        }
+        table.add_row(cells);
+    }
+    right(&mut table, 2..columns - 1 - usize::from(pools));
+    folded(&table, 1, width)
+}
+
+/// How near others come to a drive, in a sentence.
+pub fn likeness(wanted: &str, found: &[Likeness]) -> String {
+    match found.first() {
+        None => format!("Nothing else ran that could stand for {wanted}."),
+        Some(nearest) => format!(
+            "Nearest to {wanted} at this load: {}, its rates and latencies a factor of {} away; lost: {}.",
+            nearest.drive,
+            digits(nearest.factor),
+            lost(nearest)
+        ),
+    }
+}
+
+fn lost(one: &Likeness) -> String {
+    match one.lost.is_empty() {
+        true => String::from("nothing that is a fifth worse"),
+        false => one.lost.join(", "),
+    }
+}
+
+/// The nearest of them, with their figures over those of the drive.
+pub fn likenesses(wanted: &str, found: &[Likeness], width: Width) -> String {
+    const MOST: usize = 8;
+    let mut table = plain();
+    table.set_header([
+        &format!("over {wanted}"),
+        "factor",
+        "IOPS",
+        "p99",
+        "mean",
+        "watts",
+        "endurance",
+        "capacity",
+        "lost",
+    ]);
+    for one in found.iter().take(MOST) {
+        table.add_row([
+            one.drive.clone(),
+            digits(one.factor),
+            digits(one.iops),
+            or_none(one.p99),
+            or_none(one.mean),
+            or_none(one.watts),
+            or_none(one.endurance),
+            or_none(one.capacity),
+            lost(one),
+        ]);
+    }
+    right(&mut table, 1..8);
+    folded(&table, 1, width)
+}
+
+/// How it was found.
+pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -> String {
+    let mut lines = Vec::new();
+    for unfit in &answer.unfit {
+        lines.push(paragraph(
+            &format!("{} did not run: ", unfit.drive),
+            &unfit.why,
+            width,
+        ));
+    }
+    let facts = request.load.facts();
+    let cut = facts.at_most_seconds.map_or_else(String::new, |most| {
+        format!(
+            "; a job is counted for {} s (--runtime), longer on slow drives",
+            digits(most)
+        )
+    });
+    let conditions = &request.conditions;
+    let usd = match &request.prices {
+        None => " No prices were given (--usd prices.toml), so there is no cost.",
+        Some(_) => " A drive without a price in your file has no cost.",
+    };
+    let how = format!(
+        "{} on {}, drives {} at the start, seeds {} to {}{cut}. \"room\" is what is left to the nearest limit; years are to the rated \
+         endurance at this load, of a pool's weakest member.{usd}",
+        facts.source,
+        conditions.host.id,
+        conditions.state.name(),
+        conditions.seed,
+        conditions.seed + u64::from(conditions.seeds) - 1,
+    );
+    lines.push(paragraph("", &how, width));
+    lines.push(format!("Again: {command}"));
+    lines.join("\n")
+}
+
+/// Everything as JSON.
+pub fn json(
+    request: &Request,
+    answer: &Answer,
+    like: Option<(&str, &[Likeness])>,
+    command: &str,
+) -> Value {
+    let asked = json!({
+        "load": request.load.facts(),
+        "slo": request.slo.limits,
+        "years": request.years,
+        "host": request.conditions.host.id,
+        "state": request.conditions.state.name(),
+        "seed": request.conditions.seed,
+        "seeds": request.conditions.seeds,
+    });
+    let mut json = document("drivelab choose", command, &asked, &answer);
+    if let Some((wanted, found)) = like {
+        json["like"] = json!({ "drive": wanted, "others": found });
+    }
+    json
+}

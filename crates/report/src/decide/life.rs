@@ -1,0 +1,315 @@
+//! How long drives last: `drivelab life`.
+
+use serde_json::{Value, json};
+use study::decide::life::{Answer, Part, TableRow, is_assumed};
+use study::decide::work::Conditions;
+use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
+use text::terminal::{Width, folded, paragraph, plain, right};
+
+use super::document;
+
+/// The answer on one drive or pool, in a sentence or two.
+pub fn answer(answer: &Answer) -> String {
+    let Some(load) = &answer.load else {
+        return unloaded(answer);
+    };
+    let rate: f64 = answer
+        .parts
+        .iter()
+        .filter_map(|part| Some(part.written.as_ref()?.mb_s[0]))
+        .sum();
+    let name = &answer.drive;
+    if rate == 0.0 {
+        return format!(
+            "{name}: {} writes nothing, so it wears nothing out.",
+            load.source
+        );
+    }
+    let Some((part, _)) = answer.weakest() else {
+        return format!(
+            "{name}: written at {}; nobody has published what it is rated for, so its life is not known.{}",
+            megabytes_a_second(rate),
+            slower(answer)
+        );
+    };
+    let of = match answer.parts.len() {
+        1 => String::new(),
+        _ => format!(" (its member {} first)", part.name),
+    };
+    let verdict = match answer.lasts() {
+        Some(true) => format!("lasts the {} years", digits(answer.years)),
+        Some(false) => format!("does not last {} years", digits(answer.years)),
+        None => String::from("has no rating to be held against"),
+    };
+    let written = part.written.as_ref();
+    let to_rating = written.and_then(|written| written.years_to_rating);
+    let worn = part.passes.first().map(|pass| pass.day);
+    let rated = to_rating.map_or_else(
+        || String::from("no rating is published"),
+        |years| format!("{} until the rated bytes are written", years_of(years)),
+    );
+    let range = match written.and_then(|written| written.years_to_rating_by_seed) {
+        Some([least, most]) if years_of(least) != years_of(most) => {
+            format!(" (seeds {} to {})", digits(least), digits(most))
+        }
+        _ => String::new(),
+    };
+    let worn = worn.map_or_else(String::new, |day| {
+        format!(
+            ", {} until Percentage Used passes 100 as the model counts it",
+            duration_of(day)
+        )
+    });
+    format!(
+        "{name}{of} {verdict} at this load: {rated}{range}{worn}.{}",
+        slower(answer)
+    )
+}
+
+/// Below this share of what was to be written, a drive is slower than the load.
+const SLOWER: f64 = 0.95;
+
+/// Where less was written than was asked for.
+fn slower(answer: &Answer) -> String {
+    let asked = answer.load.as_ref().and_then(|load| load.asked_mb_s);
+    let written = answer.parts.first().and_then(|part| part.written.as_ref());
+    match (asked, written) {
+        (Some(asked), Some(written))
+            if answer.parts.len() == 1 && written.mb_s[0] < SLOWER * asked =>
+        {
+            format!(
+                " It takes only {} of the {} that were to be written.",
+                megabytes_a_second(written.mb_s[0]),
+                megabytes_a_second(asked)
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+fn unloaded(answer: &Answer) -> String {
+    let rated = answer
+        .parts
+        .iter()
+        .filter_map(|part| Some((part, part.rating.as_ref()?)));
+    let least = rated.min_by(|a, b| a.1.lasting_mb_s.total_cmp(&b.1.lasting_mb_s));
+    match least {
+        None => format!(
+            "{}: nobody has published what it is rated for.",
+            answer.drive
+        ),
+        Some((part, rating)) => {
+            let of = match answer.parts.len() {
+                1 => String::new(),
+                _ => format!(" its member {}:", part.name),
+            };
+            format!(
+                "{}:{of} {} all the time last {} years (rated {}{}).",
+                answer.drive,
+                megabytes_a_second(rating.lasting_mb_s),
+                digits(answer.years),
+                bytes_decimal(rating.tbw * 1e12),
+                rating
+                    .dwpd
+                    .map_or_else(String::new, |dwpd| format!(", {} DWPD", digits(dwpd))),
+            )
+        }
+    }
+}
+
+fn years_of(years: f64) -> String {
+    match years {
+        many if many >= 1000.0 => String::from("over 1,000 years"),
+        years if years < 2.0 => duration_of(years * 365.0),
+        years => format!("{} years", digits(years)),
+    }
+}
+
+/// Days as days or years.
+fn duration_of(days: f64) -> String {
+    match days {
+        days if days >= 730.0 => years_of(days / 365.0),
+        days if days >= 3.0 => format!("{} days", digits(days)),
+        days => duration(days * 86_400.0),
+    }
+}
+
+const NONE: &str = "-";
+
+fn or_none(value: Option<f64>) -> String {
+    value.map_or_else(|| String::from(NONE), digits)
+}
+
+/// A line for each drive, or member of a pool.
+pub fn table(answers: &[Answer], width: Width) -> String {
+    let mut table = plain();
+    let loaded = answers.iter().any(|answer| answer.load.is_some());
+    let years = answers.first().map_or(0.0, |answer| answer.years);
+    let then = format!("TB in {} y", digits(years));
+    let mut header = vec!["drive", "rated", "DWPD", "MB/s that last"];
+    if loaded {
+        header.extend([
+            "written MB/s",
+            "DWPD now",
+            &then,
+            "WA",
+            "WA rated",
+            "years to rating",
+            "used a year",
+            "100 % on",
+            "105 % on",
+        ]);
+    }
+    table.set_header(header);
+    for answer in answers {
+        for part in &answer.parts {
+            table.add_row(row(answer, part, loaded));
+        }
+    }
+    right(&mut table, 1..usize::MAX);
+    folded(&table, 1, width)
+}
+
+fn row(answer: &Answer, part: &Part, loaded: bool) -> Vec<String> {
+    let name = match answer.parts.len() {
+        1 => part.drive.clone(),
+        _ => format!("{}: {} {}", answer.drive, part.name, part.drive),
+    };
+    let rating = part.rating.as_ref();
+    let assumed = |kind: &str| if is_assumed(kind) { " (assumed)" } else { "" };
+    let mut cells = vec![
+        name,
+        rating.map_or_else(
+            || String::from("no rating"),
+            |rating| {
+                format!(
+                    "{}{}",
+                    bytes_decimal(rating.tbw * 1e12),
+                    assumed(rating.kind)
+                )
+            },
+        ),
+        or_none(rating.and_then(|rating| rating.dwpd)),
+        or_none(rating.map(|rating| rating.lasting_mb_s)),
+    ];
+    if !loaded {
+        return cells;
+    }
+    let written = part.written.as_ref();
+    let used = part
+        .used_percent_a_year
+        .map(|used| used - part.used_percent);
+    let pass = |index: usize| {
+        part.passes
+            .get(index)
+            .map_or_else(|| String::from(NONE), |pass| duration_of(pass.day))
+    };
+    cells.extend([
+        or_none(written.map(|written| written.mb_s[0])),
+        or_none(written.map(|written| written.dwpd)),
+        or_none(written.map(|written| written.tbw)),
+        or_none(written.and_then(|written| Some(written.write_amplification?[0]))),
+        part.cycles.as_ref().map_or_else(
+            || String::from(NONE),
+            |cycles| match cycles.rated_write_amplification {
+                Some(rated) => format!("{}{}", digits(rated), assumed(cycles.kind)),
+                None => String::from(NONE),
+            },
+        ),
+        written
+            .and_then(|written| written.years_to_rating)
+            .map_or_else(|| String::from(NONE), years_of),
+        used.map_or_else(|| String::from(NONE), |used| format!("{} %", digits(used))),
+        pass(0),
+        pass(1),
+    ]);
+    cells
+}
+
+/// What happens at 100 and 105 percent, and how the answer was found.
+pub fn method(answers: &[Answer], conditions: &Conditions, command: &str, width: Width) -> String {
+    let mut lines = Vec::new();
+    for answer in answers {
+        // Members that are alike end alike.
+        let mut ends: Vec<(f64, &str, Vec<&str>)> = Vec::new();
+        for part in &answer.parts {
+            for pass in &part.passes {
+                let same =
+                    |end: &&mut (f64, &str, Vec<&str>)| end.0 == pass.percent && end.1 == pass.then;
+                match ends.iter_mut().find(same) {
+                    Some((.., names)) => names.push(&part.name),
+                    None => ends.push((pass.percent, &pass.then, vec![&part.name])),
+                }
+            }
+        }
+        for (percent, then, names) in ends {
+            let head = format!("{}, {} % used: ", names.join(", "), digits(percent));
+            lines.push(paragraph("", &format!("{head}{then}"), width));
+        }
+    }
+    if let Some(load) = answers.iter().find_map(|answer| answer.load.as_ref()) {
+        let cut = load.at_most_seconds.map_or_else(String::new, |most| {
+            format!(
+                "; a job is counted for {} s (--runtime), longer on slow drives",
+                digits(most)
+            )
+        });
+        let how = format!(
+            "{} on {}, drives {} at the start, seeds {} to {}{cut}. \"WA rated\" is the write amplification at which the rated bytes use \
+             up the rated cycles. Rates are taken to go on for ever.",
+            load.source,
+            conditions.host.id,
+            conditions.state.name(),
+            conditions.seed,
+            conditions.seed + u64::from(conditions.seeds) - 1,
+        );
+        lines.push(paragraph("", &how, width));
+    }
+    for answer in answers {
+        let words = format!("model {}; {}", answer.model, answer.model_text);
+        lines.push(paragraph(&format!("{}: ", answer.drive), &words, width));
+    }
+    lines.push(format!("Again: {command}"));
+    lines.join("\n")
+}
+
+/// S3's Table 1 as printed, by its own arithmetic and as it should be.
+pub fn table_of_s3(rows: &[TableRow], width: Width) -> String {
+    let mut table = plain();
+    table.set_header([
+        "row",
+        "what",
+        "printed",
+        "its own arithmetic",
+        "right",
+        "unit",
+    ]);
+    for row in rows {
+        let figure = |value: f64| text::digits::significant(value, 5);
+        table.add_row([
+            row.id.clone(),
+            row.what.clone(),
+            figure(row.printed),
+            figure(row.own),
+            figure(row.right),
+            row.unit.to_owned(),
+        ]);
+    }
+    right(&mut table, 2..5);
+    let slips = rows
+        .iter()
+        .map(|row| paragraph(&format!("{}: ", row.id), &row.slip, width));
+    let slips: Vec<String> = slips.collect();
+    format!("{}\n\n{}", folded(&table, 2, width), slips.join("\n"))
+}
+
+/// Everything as JSON.
+pub fn json(answers: &[Answer], conditions: &Conditions, command: &str) -> Value {
+    let asked = json!({
+        "host": conditions.host.id,
+        "state": conditions.state.name(),
+        "seed": conditions.seed,
+        "seeds": conditions.seeds,
+    });
+    document("drivelab life", command, &asked, &answers)
+}

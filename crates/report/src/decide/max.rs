@@ -1,0 +1,225 @@
+//! The highest load within limits: `drivelab max`.
+
+use serde_json::{Value, json};
+use study::decide::load::Height;
+use study::decide::max::{Answer, Highest, Point, Request};
+use text::digits::{count, digits};
+use text::terminal::{Width, folded, paragraph, plain, right};
+
+use super::{document, percent, reading};
+
+/// The answer on one drive, in a sentence or two.
+pub fn answer(request: &Request, answer: &Answer) -> String {
+    let slo = limits(request);
+    let Some(open) = &answer.open.at else {
+        let lowest = answer.open.beyond.as_ref();
+        let at = lowest.map_or(0.0, |point| point.iops);
+        return format!(
+            "{}: no load stays within {slo}: {} arrivals a second already break {}.",
+            answer.drive,
+            count(at),
+            answer.open.broke.as_deref().unwrap_or("it"),
+        );
+    };
+    let range = match answer.open.interval {
+        Some([least, most]) if count(least) != count(most) => {
+            format!("; the best seed {}", count(most))
+        }
+        _ => String::new(),
+    };
+    let closed = match &answer.closed.at {
+        None => String::from("not even one in flight stays within it"),
+        Some(closed) => format!("{} in flight do {}", in_flight(closed), count(closed.iops)),
+    };
+    let missed = open
+        .readings
+        .iter()
+        .filter(|reading| reading.met != Some(true));
+    let missed: Vec<String> = missed.map(|reading| reading.limit.clone()).collect();
+    let missed = match missed.is_empty() {
+        true => String::new(),
+        false => format!(" That misses {}.", missed.join(", ")),
+    };
+    format!(
+        "{}: {} IOPS within {slo} as they arrive (open loop{range}); {closed}.{missed} {}",
+        answer.drive,
+        count(open.iops),
+        gives_way(&answer.open),
+    )
+}
+
+fn in_flight(point: &Point) -> String {
+    match point.height {
+        Height::InFlight(depth) => depth.to_string(),
+        Height::Arrivals(rate) => count(rate),
+    }
+}
+
+fn limits(request: &Request) -> String {
+    let texts = request.slo.limits.iter().map(|limit| limit.text.clone());
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// What breaks first, and what it waits for.
+pub fn gives_way(highest: &Highest) -> String {
+    let (Some(broke), Some(beyond)) = (&highest.broke, &highest.beyond) else {
+        return String::from("Nothing gives way up to the highest load tried.");
+    };
+    let what = match broke.as_str() {
+        "keeps up" => format!(
+            "Beyond, it no longer keeps up ({} of what arrives)",
+            kept_up(beyond)
+        ),
+        limit => format!("Beyond, {limit} breaks"),
+    };
+    let wait = highest.wait.as_ref().map(|wait| {
+        let which = match wait.from_percent {
+            0.0 => wait.direction.to_owned(),
+            from => format!("slowest {} % of {}", digits(100.0 - from), wait.direction),
+        };
+        let share = percent(Some(wait.share));
+        (
+            wait.place,
+            format!(
+                "the {which} spend {share} of their time on \"{}\"",
+                wait.part
+            ),
+        )
+    });
+    match (busiest(beyond), wait) {
+        (Some((place, busy)), Some((_, waiting))) => {
+            format!("{what}: {place}, {} busy; {waiting}.", percent(Some(busy)))
+        }
+        (Some((place, busy)), None) => format!("{what}: {place}, {} busy.", percent(Some(busy))),
+        (None, Some((place, waiting))) => format!("{what}: {}; {waiting}.", placed(place)),
+        (None, None) => format!("{what}."),
+    }
+}
+
+/// Busy for at least this share of the time, a part has no more to give.
+const FULL: f64 = 0.95;
+
+/// What has no more to give, if anything: the busiest.
+fn busiest(point: &Point) -> Option<(&'static str, f64)> {
+    let measured = &point.measurement;
+    let host = measured
+        .host_cores
+        .map(|cores| cores / f64::from(point.threads.max(1)));
+    let all = [
+        (placed("controller"), measured.controller_busy),
+        (placed("link"), measured.link_busy),
+        (placed("dies"), measured.medium_busy),
+        (placed("host"), host),
+    ];
+    let full = all
+        .into_iter()
+        .filter_map(|(place, busy)| Some((place, busy?)));
+    full.filter(|(_, busy)| *busy >= FULL)
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// A place in words.
+fn placed(place: &str) -> &'static str {
+    match place {
+        "host" => "the host's cores",
+        "limit" => "the power or heat limit",
+        "link" => "the link or data path",
+        "controller" => "the controller",
+        "pool" => "the pool's own work",
+        _ => "the dies",
+    }
+}
+
+fn kept_up(point: &Point) -> String {
+    match point.height {
+        Height::Arrivals(rate) => percent(Some(point.iops / rate)),
+        Height::InFlight(_) => String::from("all"),
+    }
+}
+
+/// Figures at the answer and at the first height beyond.
+pub fn table(request: &Request, answers: &[Answer], width: Width) -> String {
+    let mut table = plain();
+    let mut header = ["drive", "loop", "load", "IOPS"].map(String::from).to_vec();
+    header.extend(request.slo.limits.iter().map(|limit| limit.text.clone()));
+    header.extend(["W", "WA", "controller", "link", "dies", "host cores"].map(String::from));
+    table.set_header(header);
+    for answer in answers {
+        for (name, highest) in [("open", &answer.open), ("closed", &answer.closed)] {
+            for (at, point) in [("", &highest.at), ("beyond: ", &highest.beyond)] {
+                if let Some(point) = point {
+                    table.add_row(row(&answer.drive, name, at, point));
+                }
+            }
+        }
+    }
+    right(&mut table, 2..usize::MAX);
+    folded(&table, 2, width)
+}
+
+fn row(drive: &str, name: &str, at: &str, point: &Point) -> Vec<String> {
+    let load = match point.height {
+        Height::Arrivals(rate) => format!("{at}{}/s", count(rate)),
+        Height::InFlight(depth) => format!("{at}QD{depth}"),
+    };
+    let measured = &point.measurement;
+    let figure = |value: Option<f64>| value.map_or_else(|| String::from("-"), digits);
+    let mut cells = vec![drive.to_owned(), name.to_owned(), load, count(point.iops)];
+    cells.extend(point.readings.iter().map(reading));
+    cells.extend([figure(measured.watts), figure(measured.write_amplification)]);
+    cells.extend(
+        [
+            measured.controller_busy,
+            measured.link_busy,
+            measured.medium_busy,
+        ]
+        .map(percent),
+    );
+    cells.push(match measured.host_cores {
+        Some(cores) => format!("{} of {}", digits(cores), point.threads),
+        None => String::from("-"),
+    });
+    cells
+}
+
+/// What a reader should know of how it was found.
+pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
+    let ios = "A rate counts if every seed stays within all limits and completes 97 % of what arrives. Latency is fio's: from issue.";
+    let how = format!(
+        "{} on {}, {} drives {} at the start, seeds {} to {}; up to {} threads. {ios}",
+        request.pattern.rw,
+        request.host.id,
+        match request.pattern.options.iter().find(|(key, _)| key == "bs") {
+            Some((_, bs)) => format!("bs={bs},"),
+            None => String::from("bs=4k,"),
+        },
+        request.state.name(),
+        request.seed,
+        request.seed + u64::from(request.seeds) - 1,
+        request.pattern.threads,
+    );
+    let mut lines = vec![paragraph("", &how, width)];
+    for answer in answers {
+        let head = format!("{}: ", answer.drive);
+        lines.push(paragraph(
+            &head,
+            &format!("model {}; {}", answer.model, answer.model_text),
+            width,
+        ));
+    }
+    lines.push(format!("Again: {command}"));
+    lines.join("\n")
+}
+
+/// Everything as JSON.
+pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+    let asked = json!({
+        "slo": request.slo.limits,
+        "pattern": request.pattern,
+        "host": request.host.id,
+        "state": request.state.name(),
+        "seed": request.seed,
+        "seeds": request.seeds,
+    });
+    document("drivelab max", command, &asked, &answers)
+}

@@ -1,0 +1,382 @@
+//! A pool as a sheet for a terminal: its tiers as a tree, where its capacity goes, what it promises, and its drives.
+
+use catalogue::{DriveSheet, PoolSheet};
+use model::media::{DriveConfig, Medium};
+use model::tier::{Durable, Loss, PoolConfig, Target};
+use study::ledger::support;
+use text::digits::digits;
+use text::quantity::{Bytes, Quantity, decimal};
+use text::terminal::{self, Width, paragraph};
+use text::words::listed;
+
+/// More drives than this are not all told one by one.
+const MANY: usize = 24;
+
+/// A part of the drives' bytes, and what becomes of it.
+pub(super) struct Share {
+    pub(super) what: String,
+    pub(super) bytes: u64,
+}
+
+/// Binary bytes with one decimal, as administrators of pools count them.
+pub(super) fn binary(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power = (bytes.max(1).ilog2() / 10).min(4);
+    match power {
+        0 => format!("{bytes} B"),
+        _ => format!(
+            "{:.1} {}",
+            bytes as f64 / 1024f64.powi(power as i32),
+            UNITS[power as usize]
+        ),
+    }
+}
+
+/// Where the bytes of all drives go; together they are all of them.
+pub(super) fn shares(config: &PoolConfig<DriveConfig>) -> Vec<Share> {
+    let capacities = config.capacities();
+    let volumes = config.volumes();
+    let mut shares = Vec::new();
+    let mut add = |what: String, bytes: u64| {
+        if bytes > 0 {
+            shares.push(Share { what, bytes });
+        }
+    };
+    for volume in &volumes {
+        add(format!("volume {}", volume.name), volume.bytes);
+    }
+    let (mut labels, mut sliced) = (0, 0);
+    for (tier, capacity) in config.tiers.iter().zip(&capacities) {
+        let mut below = 0;
+        for target in &tier.children {
+            below += match *target {
+                Target::Slice { bytes, .. } => {
+                    labels += config.label_bytes;
+                    sliced += bytes;
+                    bytes - config.label_bytes
+                }
+                Target::Tier(index) => capacities[usize::from(index)],
+            };
+        }
+        add(
+            format!("taken by {} ({})", tier.name, tier.kind.word()),
+            below - capacity,
+        );
+    }
+    let served = config.volumes.iter().map(|&it| capacities[usize::from(it)]);
+    let rounded = served.sum::<u64>() - config.bytes();
+    add(String::from("left over where volumes meet"), rounded);
+    add(String::from("labels"), labels);
+    let all: u64 = config
+        .members
+        .iter()
+        .map(|it| it.drive.capacity_bytes())
+        .sum();
+    add(String::from("in no slice"), all - sliced);
+    shares
+}
+
+pub(super) fn names(config: &PoolConfig<DriveConfig>) -> Vec<String> {
+    config.members.iter().map(|it| it.name.clone()).collect()
+}
+
+/// The pool's own part of the sheet; the figures of its drives follow.
+pub(super) fn sheet(
+    drive: &DriveSheet,
+    config: &PoolConfig<DriveConfig>,
+    pool: &PoolSheet,
+    width: Width,
+) -> String {
+    let names = names(config);
+    let mut lines = vec![
+        match drive.name == drive.id {
+            true => drive.name.clone(),
+            false => format!("{}  ({})", drive.name, drive.id),
+        },
+        format!("Pool of {}: {}.", drive.form_factor, made_of(drive, pool)),
+        String::new(),
+    ];
+    lines.extend(tree(config, pool));
+    lines.push(String::new());
+    let promises = config.promises();
+    for (volume, &tier) in config.volumes().iter().zip(&config.volumes) {
+        let words = promises[usize::from(tier)].words(&names);
+        let head = format!("{}: ", volume.name);
+        lines.push(paragraph(
+            &head,
+            &format!("{}, {words}", binary(volume.bytes)),
+            width,
+        ));
+    }
+    lines.push(String::new());
+    lines.push(capacity(config));
+    lines.push(String::new());
+    lines.push(members(drive, config, pool, width));
+    lines.push(String::new());
+    for (name, value) in summary(drive, config) {
+        lines.push(paragraph(&format!("{name:<15} "), &value, width));
+    }
+    lines.join("\n")
+}
+
+/// `2 P4801X 100 GB (nda.0 and nda.1)`.
+fn made_of(drive: &DriveSheet, pool: &PoolSheet) -> String {
+    let of = |(index, member): (usize, &DriveSheet)| {
+        let count = pool.members.iter().filter(|&&it| it == index).count();
+        format!("{count} {}", member.name)
+    };
+    listed(&drive.members.iter().enumerate().map(of).collect::<Vec<_>>())
+}
+
+/// A line for each tier and slice, those that something stands on below it.
+fn tree(config: &PoolConfig<DriveConfig>, pool: &PoolSheet) -> Vec<String> {
+    let mut lines = Vec::new();
+    let capacities = config.capacities();
+    let mut lines_of = Vec::new();
+    for &top in &config.volumes {
+        branch(
+            config,
+            pool,
+            (&capacities, Target::Tier(top)),
+            (String::new(), String::new()),
+            &mut lines_of,
+        );
+    }
+    let widest = lines_of.iter().map(|(left, _)| left.chars().count()).max();
+    for (left, right) in lines_of {
+        let blank = widest.unwrap_or(0) - left.chars().count();
+        lines.push(format!("{left}{}  {right}", " ".repeat(blank)));
+    }
+    lines
+}
+
+fn branch(
+    config: &PoolConfig<DriveConfig>,
+    pool: &PoolSheet,
+    (capacities, target): (&[u64], Target),
+    (here, below): (String, String),
+    lines: &mut Vec<(String, String)>,
+) {
+    let index = match target {
+        Target::Slice {
+            member,
+            base,
+            bytes,
+        } => {
+            let member = &config.members[usize::from(member)];
+            let whole = base == 0 && bytes == member.drive.capacity_bytes() / 4096 * 4096;
+            let part = match whole {
+                true => decimal(bytes),
+                false => format!("{} from {} on", binary(bytes), binary(base)),
+            };
+            lines.push((format!("{here}{}", member.name), part));
+            return;
+        }
+        Target::Tier(index) => usize::from(index),
+    };
+    let (tier, sheet) = (&config.tiers[index], &pool.tiers[index]);
+    let settings = sheet.settings.iter();
+    let settings: Vec<String> = settings
+        .map(|(key, value)| format!("{key} {value}"))
+        .collect();
+    let kind = [vec![tier.kind.word().to_owned()], settings]
+        .concat()
+        .join(", ");
+    lines.push((
+        format!("{here}{}", tier.name),
+        format!("{kind}: {}", binary(capacities[index])),
+    ));
+    let mut roles = sheet
+        .roles
+        .iter()
+        .flat_map(|role| vec![role.name; role.children]);
+    let last = tier.children.len().saturating_sub(1);
+    for (number, &child) in tier.children.iter().enumerate() {
+        let role = match roles.next() {
+            Some("members") | None => String::new(),
+            Some(role) => format!("{role}: "),
+        };
+        let (corner, line) = if number == last {
+            ("└ ", "  ")
+        } else {
+            ("├ ", "│ ")
+        };
+        let heads = (format!("{below}{corner}{role}"), format!("{below}{line}"));
+        branch(config, pool, (capacities, child), heads, lines);
+    }
+}
+
+fn capacity(config: &PoolConfig<DriveConfig>) -> String {
+    let shares = shares(config);
+    let all: u64 = shares.iter().map(|share| share.bytes).sum();
+    let mut table = terminal::plain();
+    table.set_header(["capacity", "bytes", "share"]);
+    for share in &shares {
+        let percent = 100.0 * share.bytes as f64 / all as f64;
+        table.add_row([
+            share.what.clone(),
+            binary(share.bytes),
+            format!("{percent:.2} %"),
+        ]);
+    }
+    table.add_row([
+        String::from("all drives"),
+        binary(all),
+        String::from("100.00 %"),
+    ]);
+    terminal::right(&mut table, 1..3);
+    table.trim_fmt()
+}
+
+fn members(
+    drive: &DriveSheet,
+    config: &PoolConfig<DriveConfig>,
+    pool: &PoolSheet,
+    width: Width,
+) -> String {
+    let mut table = terminal::table(width);
+    table.set_header([
+        "member",
+        "drive",
+        "capacity",
+        "endurance",
+        "idle",
+        "price",
+        "write cache",
+        "model",
+    ]);
+    for (index, (member, &sheet)) in config.members.iter().zip(&pool.members).enumerate() {
+        let sheet = &drive.members[sheet];
+        // All alike, and the last says how many.
+        if config.members.len() > MANY && index > 0 && index + 1 < config.members.len() {
+            let alike = |at: usize| pool.members[at] == pool.members[index];
+            if alike(index - 1) && alike(index + 1) {
+                continue;
+            }
+        }
+        let price = sheet
+            .price_usd
+            .map_or(String::from("-"), |usd| format!("{usd} USD"));
+        table.add_row([
+            member.name.clone(),
+            sheet.id.clone(),
+            decimal(sheet.capacity),
+            sheet.endurance_bytes.map_or(String::from("-"), decimal),
+            format!("{} W", digits(member.drive.idle_watts())),
+            price,
+            String::from(match member.drive.volatile_write_cache() {
+                true => "volatile",
+                false => "not volatile",
+            }),
+            support::statement(sheet).grade.name().to_owned(),
+        ]);
+    }
+    terminal::right(&mut table, 2..6);
+    terminal::unbroken(&mut table, 0..6);
+    table.trim_fmt()
+}
+
+fn summary(drive: &DriveSheet, config: &PoolConfig<DriveConfig>) -> Vec<(&'static str, String)> {
+    let names = names(config);
+    let mut volatile = Vec::new();
+    for (member, name) in config.members.iter().zip(&names) {
+        let bytes = member.drive.volatile_bytes();
+        if bytes > 0 {
+            volatile.push(format!("{} of {name}", Bytes(bytes).show()));
+        }
+    }
+    let promise = config.promise();
+    // A flush that does something for drives that need none is for the memory above them.
+    let in_memory = volatile.is_empty() && config.needs_flushes();
+    if in_memory || loses_with_memory(&promise.loss) {
+        volatile.push(String::from("what a tier keeps in memory"));
+    }
+    let volatile = match (volatile.is_empty(), config.needs_flushes()) {
+        (true, _) => String::from("nothing: a power cut takes nothing that was acknowledged"),
+        (false, true) if promise.durable == Durable::Later => {
+            format!("{}; a flush does nothing about it", listed(&volatile))
+        }
+        (false, true) => format!(
+            "{}; what is not flushed is lost with power",
+            listed(&volatile)
+        ),
+        (false, false) => format!("{}; the tiers keep what would be lost", listed(&volatile)),
+    };
+    let idle: f64 = config.members.iter().map(|it| it.drive.idle_watts()).sum();
+    let mut rows = vec![
+        ("volatile", volatile),
+        ("idle power", format!("{} W, of drives", digits(idle))),
+    ];
+    if let (Some(price), Some(per_gb)) = (drive.price_usd, drive.usd_per_gb()) {
+        let date = drive.price_date.as_deref().unwrap_or("date unknown");
+        let gb = format!("{price} USD of drives ({date}), {per_gb:.2} USD/GB served");
+        rows.push(("price", gb));
+    }
+    let ends = drive.named_members();
+    let ends = ends
+        .iter()
+        .filter_map(|(name, it)| Some((it.endurance_bytes?, name)));
+    // Equal ones: the first.
+    if let Some((bytes, name)) = ends.min_by_key(|(bytes, _)| *bytes) {
+        rows.push((
+            "endurance",
+            format!("{} written to {name}, the weakest", decimal(bytes)),
+        ));
+    }
+    // Of a pool's administration only what does not belong to its drives.
+    let own = [
+        "LBA formats",
+        "I/O queues",
+        "largest command",
+        "write cache",
+    ];
+    let administration = super::administration(drive).into_iter();
+    rows.extend(administration.filter(|(name, _)| own.contains(name)));
+    let known = support::statement(drive);
+    rows.push(("model", format!("{}: {}", known.grade.name(), known.text)));
+    rows
+}
+
+fn loses_with_memory(loss: &Loss) -> bool {
+    loss.cut_sets().iter().any(|(_, ram)| *ram)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_the_drives_is_told_once() {
+        for words in [
+            "s2-slog",
+            "stripe(3*p4801x-100; chunk=512k)",
+            "concat(p4801x-100, p4800x-375)",
+            "stripe(2*mirror(2*p4801x-100), mirror(p4801x-100, p4800x-375))",
+        ] {
+            let sheet = catalogue::drive(words).expect("it is right");
+            let config = sheet.pool_config().expect("a pool");
+            let all: u64 = config
+                .members
+                .iter()
+                .map(|it| it.drive.capacity_bytes())
+                .sum();
+            let told: u64 = shares(config).iter().map(|share| share.bytes).sum();
+            assert_eq!(told, all, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_pool_is_shown_whole() {
+        let shown = [
+            "s2-slog",
+            "stripe(2*mirror(2*950pro-256), mirror(2*p4800x-375); chunk=64k)",
+            "slog-disabled",
+        ];
+        let shown = shown.map(|words| {
+            let drive = catalogue::drive(words).expect("it is right");
+            let config = drive.pool_config().expect("a pool");
+            sheet(&drive, config, drive.pool.as_ref().expect("a pool"), None)
+        });
+        insta::assert_snapshot!(shown.join("\n\n=====\n\n"));
+    }
+}

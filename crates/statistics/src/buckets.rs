@@ -1,0 +1,55 @@
+//! Logarithmic buckets of nanoseconds: 2^BITS to each power of two, so a value is known to that share of itself.
+//! Smaller values than 2^BITS have a bucket each; longer ones than 2^40 ns (18 minutes) share the last.
+
+/// Buckets, 2^BITS to each power of two.
+pub(super) struct Buckets<const BITS: u32>;
+
+/// Those of a histogram.
+pub(super) type Fine = Buckets<7>;
+
+impl<const BITS: u32> Buckets<BITS> {
+    /// How many there are.
+    pub(super) const COUNT: usize = (40 - BITS as usize + 1) << BITS;
+
+    /// The bucket of a value.
+    #[inline]
+    pub(super) fn of(ns: u64) -> usize {
+        if ns < 1 << BITS {
+            return ns as usize;
+        }
+        let shift = 63 - ns.leading_zeros() - BITS;
+        let index = ((shift as usize) << BITS) + (ns >> shift) as usize;
+        index.min(Self::COUNT - 1)
+    }
+
+    /// The smallest value of a bucket, and how many values it holds.
+    pub(super) fn bounds(bucket: usize) -> (u64, u64) {
+        let per_octave = 1 << BITS;
+        if bucket < per_octave {
+            return (bucket as u64, 1);
+        }
+        let shift = (bucket >> BITS) - 1;
+        let mantissa = (bucket & (per_octave - 1)) + per_octave;
+        ((mantissa as u64) << shift, 1 << shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_lies_within_the_bounds_of_its_bucket() {
+        fn check<const BITS: u32>() {
+            let values =
+                (0..40).flat_map(|octave: u32| [0, 1, 7, 100].map(|odd| (1 << octave) + odd));
+            for ns in values {
+                let (low, width) = Buckets::<BITS>::bounds(Buckets::<BITS>::of(ns));
+                assert!((low..low + width).contains(&ns), "{ns} with {BITS} bits");
+            }
+            assert_eq!(Buckets::<BITS>::of(u64::MAX), Buckets::<BITS>::COUNT - 1);
+        }
+        check::<3>();
+        check::<7>();
+    }
+}

@@ -1,0 +1,430 @@
+//! Which drives and pools meet a load and its limits, and which one to take by each measure.
+//!
+//! Each candidate runs the load with every seed from the same state; its figures are held against the limits, and the room that is
+//! left is told, not only yes or no. Measures: least cost, most I/Os for a watt, most I/Os, the least slow percentile, most years to
+//! the rated endurance. What is not known (a price that was not given, a rating nobody published, power without a model) wins nothing.
+//!
+//! [`like`] puts candidates in the order of how near they come to a drive, by the mean ratio of rates and latencies at the same load.
+
+use catalogue::DriveSheet;
+use lab::Lab;
+use serde::Serialize;
+use text::problem::Problems;
+
+use super::life::{self, Part};
+use super::prices::Prices;
+use super::slo::{Figure, Limit, Of, Slo};
+use super::tally::{Reading, Tally};
+use super::work::{Conditions, Load};
+use crate::ledger::support;
+use crate::review::results::{Measurement, rounded};
+
+/// By what one is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// Least cost: the drives, and their power over the years where it has a price.
+    Usd,
+    /// Most I/Os a second for a watt.
+    Watt,
+    /// Most I/Os a second.
+    Iops,
+    /// The least 99th percentile (of the slowest direction).
+    P99,
+    /// Most years to the rated endurance of its weakest part.
+    Years,
+}
+
+impl Measure {
+    /// All of them, in the order of tables.
+    pub const ALL: [Measure; 5] = [
+        Measure::Usd,
+        Measure::Watt,
+        Measure::Iops,
+        Measure::P99,
+        Measure::Years,
+    ];
+
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Measure::Usd => "usd",
+            Measure::Watt => "watt",
+            Measure::Iops => "iops",
+            Measure::P99 => "p99",
+            Measure::Years => "years",
+        }
+    }
+
+    /// In words: "cost".
+    pub const fn words(self) -> &'static str {
+        match self {
+            Measure::Usd => "cost",
+            Measure::Watt => "IOPS for a watt",
+            Measure::Iops => "IOPS",
+            Measure::P99 => "p99",
+            Measure::Years => "years",
+        }
+    }
+
+    /// A candidate's figure.
+    pub fn of(self, candidate: &Candidate) -> Option<f64> {
+        match self {
+            Measure::Usd => candidate.usd_in_all,
+            Measure::Watt => candidate.iops_per_watt,
+            Measure::Iops => Some(candidate.iops),
+            Measure::P99 => candidate.p99_us,
+            Measure::Years => candidate.years,
+        }
+    }
+
+    const fn least_is_best(self) -> bool {
+        matches!(self, Measure::Usd | Measure::P99)
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The load.
+    pub load: Load,
+    /// The limits; none if empty.
+    pub slo: Slo,
+    /// How long a drive is to last and to be paid for.
+    pub years: f64,
+    /// What drives cost, if the user says so.
+    pub prices: Option<Prices>,
+    /// Host, state and seeds.
+    pub conditions: Conditions,
+}
+
+/// One drive or pool.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Candidate {
+    /// Its name.
+    pub drive: String,
+    /// How well its model is known.
+    pub model: &'static str,
+    /// Whether it is within all limits.
+    pub meets: bool,
+    /// The figures of the limits.
+    pub readings: Vec<Reading>,
+    /// The least room of all limits, as a share of the bound; negative where one is missed. Null without limits.
+    pub room: Option<f64>,
+    /// I/Os a second.
+    pub iops: f64,
+    /// The same with each seed: least and greatest.
+    pub iops_by_seed: [f64; 2],
+    /// 99th percentile of the slowest direction.
+    pub p99_us: Option<f64>,
+    /// Mean power.
+    pub watts: Option<f64>,
+    /// I/Os a second for a watt.
+    pub iops_per_watt: Option<f64>,
+    /// Years to the rated endurance of its weakest part.
+    pub years: Option<f64>,
+    /// Cost of the drives.
+    pub usd: Option<f64>,
+    /// With their power over the years, where it has a price.
+    pub usd_in_all: Option<f64>,
+    /// Of a pool: what it promises and what loses it.
+    pub promise: Option<String>,
+    /// Wear, by part.
+    pub parts: Vec<Part>,
+    /// All figures.
+    pub measurement: Measurement,
+}
+
+/// A candidate that cannot run the load.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Unfit {
+    /// Its name.
+    pub drive: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// The one to take by a measure.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Best {
+    /// By what.
+    pub by: Measure,
+    /// Which.
+    pub drive: String,
+    /// Its figure.
+    pub value: f64,
+}
+
+/// What was found.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Answer {
+    /// All that ran, those that meet the limits first, each group by the measure that was asked for.
+    pub candidates: Vec<Candidate>,
+    /// Those that could not.
+    pub unfit: Vec<Unfit>,
+    /// By each measure that is known.
+    pub best: Vec<Best>,
+}
+
+impl Answer {
+    /// The one to take by a measure.
+    pub fn best_by(&self, by: Measure) -> Option<&Best> {
+        self.best.iter().find(|best| best.by == by)
+    }
+}
+
+/// A limit that only reads a figure.
+fn p99() -> Limit {
+    Limit {
+        text: String::from("p99"),
+        of: Of::All,
+        figure: Figure::Percentile(99.0),
+        bound: f64::INFINITY,
+        unit: Figure::Percentile(99.0).unit(),
+    }
+}
+
+/// Runs the load on one candidate.
+///
+/// # Errors
+/// The load does not fit it.
+pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Candidate, Problems> {
+    let outcomes = request.load.run(drive, &request.conditions, lab)?;
+    let all: Vec<_> = outcomes.iter().collect();
+    let tally = Tally::of(&all);
+    let life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
+    let rated = life
+        .parts
+        .iter()
+        .filter_map(|part| part.written.as_ref()?.years_to_rating);
+    let years = rated.min_by(f64::total_cmp);
+    let limits = request.slo.limits.iter();
+    let readings: Vec<Reading> = limits.map(|limit| tally.reading(limit, years)).collect();
+    let rates = outcomes.iter().map(super::rate_of);
+    let (least, most) = rates.fold((f64::INFINITY, 0.0), |(least, most), rate| {
+        (f64::min(least, rate), f64::max(most, rate))
+    });
+    let watts = tally.measurement.watts;
+    let prices = request.prices.as_ref();
+    let usd = prices.and_then(|prices| prices.of(drive));
+    // Power that has a price but no watts makes the sum unknown.
+    let power = match prices.map(|prices| prices.kwh) {
+        Some(Some(_)) => watts.and_then(|watts| prices?.of_power(watts, request.years)),
+        _ => Some(0.0),
+    };
+    Ok(Candidate {
+        drive: drive.id.clone(),
+        model: support::statement(drive).grade.name(),
+        meets: readings.iter().all(|reading| reading.met == Some(true)),
+        room: readings
+            .iter()
+            .filter_map(|reading| reading.room)
+            .min_by(f64::total_cmp),
+        readings,
+        iops: rounded(tally.iops()),
+        iops_by_seed: [least, most].map(rounded),
+        p99_us: tally.reading(&p99(), None).value,
+        watts,
+        iops_per_watt: watts
+            .filter(|watts| *watts > 0.0)
+            .map(|watts| rounded(tally.iops() / watts)),
+        years,
+        usd,
+        usd_in_all: usd.zip(power).map(|(usd, power)| rounded(usd + power)),
+        promise: drive.pool_config().map(|config| {
+            let names: Vec<String> = config.members.iter().map(|it| it.name.clone()).collect();
+            config.promise().words(&names)
+        }),
+        parts: life.parts,
+        measurement: tally.measurement,
+    })
+}
+
+/// Puts candidates in order, and says which one to take.
+pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) -> Answer {
+    let key = |candidate: &Candidate, by: Measure| {
+        let value = by.of(candidate).map(|value| match by.least_is_best() {
+            true => value,
+            false => -value,
+        });
+        value.unwrap_or(f64::INFINITY)
+    };
+    candidates.sort_by(|a, b| {
+        let order = b.meets.cmp(&a.meets);
+        order
+            .then(key(a, by).total_cmp(&key(b, by)))
+            .then(a.drive.cmp(&b.drive))
+    });
+    let best = Measure::ALL.into_iter().filter_map(|by| {
+        let meets = candidates
+            .iter()
+            .filter(|one| one.meets && by.of(one).is_some());
+        let best = meets.min_by(|a, b| key(a, by).total_cmp(&key(b, by)))?;
+        Some(Best {
+            by,
+            drive: best.drive.clone(),
+            value: by.of(best)?,
+        })
+    });
+    Answer {
+        best: best.collect(),
+        candidates,
+        unfit,
+    }
+}
+
+/// How a candidate compares with a drive that it is to stand for: its figures over that one's.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Likeness {
+    /// The candidate.
+    pub drive: String,
+    /// The mean factor between them, 1 for the same: of rates and latencies, whichever way they differ.
+    pub factor: f64,
+    /// I/Os a second over the other's.
+    pub iops: f64,
+    /// 99th percentile over the other's.
+    pub p99: Option<f64>,
+    /// Mean latency of the slower direction over the other's.
+    pub mean: Option<f64>,
+    /// Watts over the other's.
+    pub watts: Option<f64>,
+    /// Rated bytes over the other's.
+    pub endurance: Option<f64>,
+    /// Capacity over the other's.
+    pub capacity: Option<f64>,
+    /// What is lost, in words: figures that are worse by a fifth or more.
+    pub lost: Vec<String>,
+}
+
+/// By how much a figure must be worse to be called lost.
+const LOST: f64 = 1.2;
+
+/// How near candidates come to a drive, the nearest first.
+pub fn like(wanted: &Candidate, others: &[Candidate]) -> Vec<Likeness> {
+    let mean = |one: &Candidate| {
+        let both = [&one.measurement.read, &one.measurement.write];
+        let means = both
+            .into_iter()
+            .flatten()
+            .map(|figures| figures.latency.mean_us);
+        means.max_by(f64::total_cmp)
+    };
+    // Of a pool the least of its members' ratings, and all of their room.
+    let rated = |one: &Candidate| {
+        let ratings = one.parts.iter().map(|part| Some(part.rating.as_ref()?.tbw));
+        let ratings: Option<Vec<f64>> = ratings.collect();
+        ratings?.into_iter().min_by(f64::total_cmp)
+    };
+    let room = |one: &Candidate| {
+        let bytes = one.parts.iter().map(|part| part.capacity_bytes as f64);
+        Some(bytes.sum::<f64>()).filter(|bytes| *bytes > 0.0)
+    };
+    let ratio = |a: Option<f64>, b: Option<f64>| Some(rounded(a? / b.filter(|b| *b > 0.0)?));
+    let mut all: Vec<Likeness> = others
+        .iter()
+        .filter(|other| other.drive != wanted.drive)
+        .map(|other| {
+            let iops = rounded(other.iops / wanted.iops.max(1e-9));
+            let p99 = ratio(other.p99_us, wanted.p99_us);
+            let mean = ratio(mean(other), mean(wanted));
+            let ratios = [Some(iops), p99, mean].into_iter().flatten();
+            let logs: Vec<f64> = ratios
+                .map(|ratio| libm::log(ratio.max(1e-9)).abs())
+                .collect();
+            let factor = libm::exp(logs.iter().sum::<f64>() / logs.len().max(1) as f64);
+            let watts = ratio(other.watts, wanted.watts);
+            let endurance = ratio(rated(other), rated(wanted));
+            let capacity = ratio(room(other), room(wanted));
+            let worse = |name: &str, ratio: Option<f64>, more_is_worse: bool| {
+                let ratio = ratio?;
+                let times = if more_is_worse {
+                    ratio
+                } else {
+                    1.0 / ratio.max(1e-9)
+                };
+                let shown = text::digits::digits(ratio);
+                (times >= LOST).then(|| format!("{name} x {shown}"))
+            };
+            let lost = [
+                worse("IOPS", Some(iops), false),
+                worse("p99", p99, true),
+                worse("mean", mean, true),
+                worse("watts", watts, true),
+                worse("rated endurance", endurance, false),
+                worse("capacity", capacity, false),
+            ];
+            Likeness {
+                drive: other.drive.clone(),
+                factor: rounded(factor),
+                iops,
+                p99,
+                mean,
+                watts,
+                endurance,
+                capacity,
+                lost: lost.into_iter().flatten().collect(),
+            }
+        })
+        .collect();
+    all.sort_by(|a, b| a.factor.total_cmp(&b.factor).then(a.drive.cmp(&b.drive)));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(drive: &str, meets: bool, iops: f64, p99_us: f64, usd: Option<f64>) -> Candidate {
+        Candidate {
+            drive: drive.into(),
+            model: "a guess",
+            meets,
+            readings: Vec::new(),
+            room: None,
+            iops,
+            iops_by_seed: [iops, iops],
+            p99_us: Some(p99_us),
+            watts: None,
+            iops_per_watt: None,
+            years: None,
+            usd,
+            usd_in_all: usd,
+            promise: None,
+            parts: Vec::new(),
+            measurement: Measurement::default(),
+        }
+    }
+
+    #[test]
+    fn the_best_is_among_those_that_meet_and_are_known() {
+        let all = vec![
+            of("fast", true, 900.0, 50.0, None),
+            of("cheap", true, 500.0, 90.0, Some(100.0)),
+            of("dear", true, 600.0, 40.0, Some(300.0)),
+            of("misses", false, 9_000.0, 10.0, Some(1.0)),
+        ];
+        let answer = answer(all, Vec::new(), Measure::Usd);
+        let best = |by| answer.best_by(by).map(|best| best.drive.as_str());
+        assert_eq!(best(Measure::Usd), Some("cheap"));
+        assert_eq!(best(Measure::Iops), Some("fast"));
+        assert_eq!(best(Measure::P99), Some("dear"));
+        assert_eq!((best(Measure::Watt), best(Measure::Years)), (None, None));
+        let order: Vec<&str> = answer.candidates.iter().map(|one| &*one.drive).collect();
+        assert_eq!(order, ["cheap", "dear", "fast", "misses"]);
+    }
+
+    #[test]
+    fn the_nearest_stands_first_and_says_what_is_lost() {
+        let wanted = of("gone", true, 1_000.0, 100.0, None);
+        let others = [
+            of("far", true, 200.0, 900.0, None),
+            of("near", true, 900.0, 130.0, None),
+            wanted.clone(),
+        ];
+        let found = like(&wanted, &others);
+        let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
+        assert_eq!(names, ["near", "far"]);
+        assert_eq!(found[0].lost, ["p99 x 1.3"]);
+        assert_eq!(found[1].lost, ["IOPS x 0.2", "p99 x 9"]);
+    }
+}

@@ -1,0 +1,584 @@
+//! How long drives last at a load: against what they are rated for, and as the model counts wear.
+//!
+//! A maker rates bytes that a host may write; a NAND drive wears by what it programs, which is those times its write
+//! amplification. Both are shown: years to the rating, and years until SMART's Percentage Used, as the model counts it (erases
+//! against rated cycles of NAND, bytes against the rating of 3D XPoint), passes 100 and 105. What the rating itself takes for write
+//! amplification is `rated cycles x raw bytes / rated bytes`; rated cycles are mostly assumed. Rates are those of the run, for ever:
+//! left out are idle hours, unless the load has them, and that bits fail by themselves.
+//!
+//! Sources: JESD218 for what a rating of bytes means (from memory), NVMe's SMART log for Percentage Used, S4-066 and S4-067 for the
+//! throttle of 3D XPoint.
+
+use catalogue::{DriveSheet, Kind};
+use lab::{Lab, Outcome};
+use model::Gauge;
+use model::media::{DriveConfig, Medium};
+use serde::Serialize;
+use text::problem::Problems;
+
+use super::work::{Conditions, Load, LoadFacts};
+use crate::ledger::support;
+use crate::review::results::rounded;
+
+/// Days in a year of a warranty, as makers count.
+const DAYS: f64 = 365.0;
+const DAY: f64 = 86_400.0;
+
+/// What a drive is rated for.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Rating {
+    /// 10^12 bytes written.
+    pub tbw: f64,
+    /// Warranty in years; null if it is not published.
+    pub warranty_years: Option<f64>,
+    /// Drive writes a day over the warranty.
+    pub dwpd: Option<f64>,
+    /// The most that may be written all the time for [`Answer::years`], 10^6 bytes a second.
+    pub lasting_mb_s: f64,
+    /// `spec`, `assumed`, ...
+    pub kind: &'static str,
+}
+
+/// What the medium is rated for, of NAND.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Cycles {
+    /// Program and erase cycles of a block.
+    pub rated: u32,
+    /// `spec`, `assumed`, ...
+    pub kind: &'static str,
+    /// Write amplification at which the rated bytes use up the rated cycles; null without a rating.
+    pub rated_write_amplification: Option<f64>,
+}
+
+/// What a load writes.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Written {
+    /// 10^6 bytes a second, mean, least and greatest of the seeds.
+    pub mb_s: [f64; 3],
+    /// Bytes programmed for each byte written; null if nothing was written.
+    pub write_amplification: Option<[f64; 3]>,
+    /// Drive writes a day.
+    pub dwpd: f64,
+    /// 10^12 bytes in [`Answer::years`].
+    pub tbw: f64,
+    /// Years until the rated bytes are written; null without a rating or without writes.
+    pub years_to_rating: Option<f64>,
+    /// The same from the least and the greatest of the seeds.
+    pub years_to_rating_by_seed: Option<[f64; 2]>,
+}
+
+/// When SMART's Percentage Used passes a value.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Passing {
+    /// Percent.
+    pub percent: f64,
+    /// Days from now.
+    pub day: f64,
+    /// What happens then.
+    pub then: String,
+}
+
+/// A drive, or a member of a pool.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Part {
+    /// The member's name, or the drive's.
+    pub name: String,
+    /// The drive it is.
+    pub drive: String,
+    /// Bytes a host can address.
+    pub capacity_bytes: u64,
+    /// Null where nobody has published one.
+    pub rating: Option<Rating>,
+    /// Null for what is not NAND.
+    pub cycles: Option<Cycles>,
+    /// Null without a load.
+    pub written: Option<Written>,
+    /// Percentage Used now.
+    pub used_percent: f64,
+    /// Percentage Used a year from now on, as the model counts it; null where the medium does not wear or nothing is written.
+    pub used_percent_a_year: Option<f64>,
+    /// 100 and 105 percent, or where the drive throttles; empty where it does not wear.
+    pub passes: Vec<Passing>,
+}
+
+impl Part {
+    /// Years until the rated bytes are written; without a rating, until Percentage Used passes 100.
+    pub fn years(&self) -> Option<f64> {
+        let rated = self
+            .written
+            .as_ref()
+            .and_then(|written| written.years_to_rating);
+        rated.or_else(|| self.passes.first().map(|pass| pass.day / DAYS))
+    }
+}
+
+/// What was found of one drive or pool.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Answer {
+    /// The drive or pool.
+    pub drive: String,
+    /// How well its model is known.
+    pub model: &'static str,
+    /// The rows behind that.
+    pub model_text: String,
+    /// The load; null if none was given.
+    pub load: Option<LoadFacts>,
+    /// The years that were asked for.
+    pub years: f64,
+    /// The drive itself, or each member of a pool.
+    pub parts: Vec<Part>,
+    /// I/Os a second of the load over all seeds.
+    pub iops: Option<f64>,
+}
+
+impl Answer {
+    /// The part that ends first, and when: of those that are rated, or where none is, of those that wear. `None` if none is known to
+    /// end.
+    pub fn weakest(&self) -> Option<(&Part, f64)> {
+        let rated = self.parts.iter().any(|part| part.rating.is_some());
+        let known = self
+            .parts
+            .iter()
+            .filter(|part| part.rating.is_some() == rated);
+        let ends = known.filter_map(|part| Some((part, part.years()?)));
+        ends.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Whether every part that is rated lasts as long as was asked; `None` if no part has a rating or nothing was run.
+    pub fn lasts(&self) -> Option<bool> {
+        let rated = |part: &Part| part.written.is_some() && part.rating.is_some();
+        if !self.parts.iter().any(rated) {
+            return None;
+        }
+        let short = |part: &Part| {
+            let written = part.written.as_ref();
+            let years = written.and_then(|written| written.years_to_rating);
+            years.is_some_and(|years| years < self.years)
+        };
+        Some(!self.parts.iter().any(short))
+    }
+}
+
+/// How long a drive lasts.
+///
+/// # Errors
+/// The load does not fit the drive.
+pub fn life(
+    drive: &DriveSheet,
+    load: Option<&Load>,
+    years: f64,
+    conditions: &Conditions,
+    lab: &Lab,
+) -> Result<Answer, Problems> {
+    let outcomes = match load {
+        Some(load) => Some(load.run(drive, conditions, lab)?),
+        None => None,
+    };
+    Ok(of_outcomes(
+        drive,
+        load.map(Load::facts),
+        years,
+        outcomes.as_deref(),
+    ))
+}
+
+/// The same of runs that are at hand.
+pub fn of_outcomes(
+    drive: &DriveSheet,
+    load: Option<LoadFacts>,
+    years: f64,
+    outcomes: Option<&[Outcome]>,
+) -> Answer {
+    let known = support::statement(drive);
+    let members = match &drive.pool {
+        Some(_) => drive.named_members(),
+        None => Vec::new(),
+    };
+    let parts = match members.is_empty() {
+        true => {
+            let wear = outcomes.map(|outcomes| wear(outcomes, &|one| &one.gauges));
+            vec![part(&drive.id, drive, years, wear.as_deref())]
+        }
+        false => {
+            let members = members.into_iter().enumerate();
+            let of = |(index, (name, sheet)): (usize, (&str, &DriveSheet))| {
+                let wear = outcomes.map(|outcomes| {
+                    wear(outcomes, &|one| one.members.get(index).map_or(&[], |it| it))
+                });
+                part(name, sheet, years, wear.as_deref())
+            };
+            members.map(of).collect()
+        }
+    };
+    let iops = outcomes.map(|outcomes| {
+        let sum: f64 = outcomes.iter().map(super::rate_of).sum();
+        rounded(sum / outcomes.len().max(1) as f64)
+    });
+    Answer {
+        drive: drive.id.clone(),
+        model: known.grade.name(),
+        model_text: known.text,
+        load,
+        years,
+        parts,
+        iops,
+    }
+}
+
+/// What one run wrote: bytes a second of the host, and of the medium on account of them.
+#[derive(Clone, Copy)]
+struct Wear {
+    host: f64,
+    caused: Option<f64>,
+}
+
+fn wear<'a>(
+    outcomes: &'a [Outcome],
+    gauges: &dyn Fn(&'a Outcome) -> &'a [(Gauge, f64)],
+) -> Vec<Wear> {
+    let of = |outcome: &'a Outcome| {
+        let seconds = outcome.counted.seconds().max(1e-9);
+        let find = |wanted: Gauge| {
+            let mut gauges = gauges(outcome).iter();
+            gauges
+                .find(|(gauge, _)| *gauge == wanted)
+                .map(|(_, value)| value / seconds)
+        };
+        Wear {
+            // Of a pool's member: what its tiers asked of it.
+            host: find(Gauge::BackBytesWritten)
+                .or_else(|| find(Gauge::HostBytesWritten))
+                .unwrap_or(0.0),
+            caused: find(Gauge::CausedBytesWritten),
+        }
+    };
+    outcomes.iter().map(of).collect()
+}
+
+/// Mean, least and greatest.
+fn spread(values: impl Iterator<Item = f64> + Clone) -> [f64; 3] {
+    let count = values.clone().count().max(1) as f64;
+    let sum: f64 = values.clone().sum();
+    let least = values.clone().fold(f64::INFINITY, f64::min);
+    [sum / count, least, values.fold(0.0, f64::max)].map(rounded)
+}
+
+fn kind_of(sheet: &DriveSheet, key: &str) -> &'static str {
+    sheet
+        .figure(key)
+        .map_or("not known", |figure| figure.kind.name())
+}
+
+fn part(name: &str, sheet: &DriveSheet, years: f64, wear: Option<&[Wear]>) -> Part {
+    let seconds = years * DAYS * DAY;
+    let rating = sheet.endurance_bytes.map(|bytes| Rating {
+        tbw: rounded(bytes as f64 * 1e-12),
+        warranty_years: sheet.warranty_years,
+        dwpd: sheet.drive_writes_per_day().map(rounded),
+        lasting_mb_s: rounded(bytes as f64 / seconds * 1e-6),
+        kind: kind_of(sheet, "endurance"),
+    });
+    let cycles = match &sheet.config {
+        DriveConfig::Nand(config) => Some(Cycles {
+            rated: config.rated_cycles,
+            kind: kind_of(sheet, "nand.wear.rated_cycles"),
+            rated_write_amplification: sheet.endurance_bytes.zip(config.raw_bytes()).map(
+                |(rated, raw)| rounded(f64::from(config.rated_cycles) * raw as f64 / rated as f64),
+            ),
+        }),
+        _ => None,
+    };
+    let written = wear.map(|wear| written(sheet, seconds, wear));
+    let used = sheet.config.percentage_used();
+    let a_year = wear.and_then(|wear| used_a_year(sheet, wear));
+    let rate = written.as_ref().map_or(0.0, |written| written.mb_s[0]);
+    Part {
+        name: name.to_owned(),
+        drive: sheet.id.clone(),
+        capacity_bytes: sheet.capacity,
+        rating,
+        cycles,
+        written,
+        used_percent: rounded(used),
+        used_percent_a_year: a_year.map(|more| rounded(used + more)),
+        passes: a_year.map_or_else(Vec::new, |more| passes(sheet, used, more, rate)),
+    }
+}
+
+fn written(sheet: &DriveSheet, seconds: f64, wear: &[Wear]) -> Written {
+    let rates = spread(wear.iter().map(|one| one.host * 1e-6));
+    let rate = rates[0] * 1e6;
+    let amplification = wear
+        .iter()
+        .map(|one| (one.host > 0.0).then(|| Some(one.caused? / one.host))?);
+    let amplification: Option<Vec<f64>> = amplification.collect();
+    let years = |mb_s: f64| {
+        let rated =
+            sheet.endurance_bytes? as f64 * (1.0 - sheet.config.percentage_used() / 100.0).max(0.0);
+        (mb_s > 0.0).then(|| rounded(rated / (mb_s * 1e6) / DAY / DAYS))
+    };
+    Written {
+        mb_s: rates,
+        write_amplification: amplification.map(|values| spread(values.into_iter())),
+        dwpd: rounded(rate * DAY / sheet.capacity as f64),
+        tbw: rounded(rate * seconds * 1e-12),
+        years_to_rating: years(rates[0]),
+        years_to_rating_by_seed: years(rates[2])
+            .zip(years(rates[1]))
+            .map(|(least, most)| [least, most]),
+    }
+}
+
+/// Percent of Percentage Used that a year at this load takes, as the model counts it.
+fn used_a_year(sheet: &DriveSheet, wear: &[Wear]) -> Option<f64> {
+    let count = wear.len().max(1) as f64;
+    let second = match &sheet.config {
+        DriveConfig::Nand(config) => {
+            let caused: f64 = wear.iter().filter_map(|one| one.caused).sum();
+            let raw = config.raw_bytes()? as f64;
+            100.0 * caused / count / raw / f64::from(config.rated_cycles)
+        }
+        DriveConfig::XPoint(config) => {
+            let host: f64 = wear.iter().map(|one| one.host).sum();
+            100.0 * host / count / config.wear.endurance_bytes as f64
+        }
+        _ => return None,
+    };
+    (second > 0.0).then_some(second * DAY * DAYS)
+}
+
+/// When Percentage Used passes 100 and 105, and what the model does then.
+fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing> {
+    let day = |percent: f64| rounded(((percent - used).max(0.0)) / a_year * DAYS);
+    let retention = sheet.management.retention.map_or(String::new(), |span| {
+        format!(
+            "; from then on it keeps data for {} without power",
+            text::digits::duration(span.seconds())
+        )
+    });
+    let mut all = vec![Passing {
+        percent: 100.0,
+        day: day(100.0),
+        then: format!(
+            "SMART's critical warning \"reliability degraded\"; the drive goes on{retention}"
+        ),
+    }];
+    let throttle = match &sheet.config {
+        DriveConfig::XPoint(config) => Some((
+            config.wear.protect_at_percent,
+            config.wear.protected_bytes_per_second as f64 * 1e-6,
+            kind_of(sheet, "xpoint.wear.protect_at"),
+        )),
+        _ => None,
+    };
+    all.push(match throttle {
+        Some((at, rate, kind)) => Passing {
+            percent: at,
+            day: day(at),
+            then: format!(
+                "writes are throttled to {} ({kind}){}",
+                text::digits::megabytes_a_second(rate),
+                match rate < mb_s {
+                    true => format!(
+                        ": the load's {} no longer fit",
+                        text::digits::megabytes_a_second(mb_s)
+                    ),
+                    false => String::from(", which this load stays below"),
+                }
+            ),
+        },
+        None => Passing {
+            percent: 105.0,
+            day: day(105.0),
+            then: String::from(
+                "nothing in the model: it goes on; a real drive may become read-only",
+            ),
+        },
+    });
+    all
+}
+
+/// A row of S3's Table 1: what was printed, what its own units give, and what is right.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct TableRow {
+    /// The ledger's row.
+    pub id: String,
+    /// What it is of.
+    pub what: String,
+    /// As printed.
+    pub printed: f64,
+    /// By the table's own arithmetic: a TB of 1000 GB of 1024 MB.
+    pub own: f64,
+    /// In decimal units throughout.
+    pub right: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Where what was printed slips; empty if it does not.
+    pub slip: String,
+}
+
+/// What Table 1 of S3 is about: writes that last five years, and mixed I/O of a mirror.
+struct Table {
+    years: f64,
+    /// Bytes of an I/O, in KiB.
+    io_kib: f64,
+    writes: f64,
+    copies: f64,
+}
+
+const TABLE: Table = Table {
+    years: 5.0,
+    io_kib: 32.0,
+    writes: 0.3,
+    copies: 2.0,
+};
+
+/// S3's Table 1 (rows S3-048, S3-049, S3-052, S3-053 of the ledger) computed anew from the drives' ratings.
+///
+/// # Errors
+/// The ledger or the catalogue lacks what it is made of: a defect.
+pub fn table_of_s3() -> Result<Vec<TableRow>, Problems> {
+    let ledger = crate::ledger::built_in()?;
+    let printed = |id: &str| {
+        let mut rows = ledger.iter().flat_map(|file| &file.rows);
+        match rows.find(|row| row.id == id).map(|row| &row.published) {
+            Some(crate::ledger::Published::Number(number)) => Ok(*number),
+            _ => Err(Problems::defect("ledger", format!("{id} is no number"))),
+        }
+    };
+    let mut rows = Vec::new();
+    let drives = [
+        ("d7-p5600-1600", "S3-048", "S3-049"),
+        ("p5800x-800", "S3-052", "S3-053"),
+    ];
+    // How the second drive's I/Os were printed: scaled from the first one's.
+    let mut first: Option<(f64, f64)> = None;
+    for (drive, rate_id, io_id) in drives {
+        let sheet = catalogue::drive(drive)?;
+        let Some(bytes) = sheet.endurance_bytes else {
+            return Err(Problems::defect(drive, "has no rating"));
+        };
+        let seconds = TABLE.years * DAYS * DAY;
+        let right = bytes as f64 / seconds * 1e-6;
+        let own = bytes as f64 * 1e-12 * 1000.0 * 1024.0 / seconds;
+        let (rate, ios) = (printed(rate_id)?, printed(io_id)?);
+        rows.push(TableRow {
+            id: rate_id.into(),
+            what: format!("{drive}: writes for five years"),
+            printed: rate,
+            own: rounded(own),
+            right: rounded(right),
+            unit: "MB/s",
+            slip: format!(
+                "a TB of 1000 GB but a GB of 1024 MB: {:.1} % too much",
+                (own / right - 1.0) * 100.0
+            ),
+        });
+        let io = |mb_s: f64, per_mb: f64| mb_s * per_mb / TABLE.copies / TABLE.writes;
+        let own_ios = io(own, 1024.0 / TABLE.io_kib);
+        let scaled = first.map(|(rate0, ios0)| ios0 * rate / rate0);
+        let scaled = scaled.filter(|scaled| libm::floor(*scaled) == ios);
+        rows.push(TableRow {
+            id: io_id.into(),
+            what: format!("{drive}: 70/30 of 32 KiB for five years, mirrored"),
+            printed: ios,
+            own: rounded(own_ios),
+            right: rounded(io(right, 1e6 / (TABLE.io_kib * 1024.0))),
+            unit: "IOPS",
+            slip: match scaled {
+                Some(scaled) => format!(
+                    "not computed from its own {rate} MB/s but scaled from the other drive's rounded figures: {scaled:.1}"
+                ),
+                None => format!(
+                    "the same units, and from its own rounded {rate} MB/s: {:.1}, then rounded",
+                    io(rate, 1024.0 / TABLE.io_kib)
+                ),
+            },
+        });
+        first = Some((rate, ios));
+    }
+    Ok(rows)
+}
+
+/// Whether a kind of figure is one that somebody stands for.
+pub fn is_assumed(kind: &str) -> bool {
+    kind == Kind::Assumed.name()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_1_comes_out_as_printed_and_as_it_should_be() {
+        let rows = table_of_s3().expect("the ledger is built in");
+        let of = |id: &str| rows.iter().find(|row| row.id == id).expect("a row");
+        let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 1e-4;
+        let nand = of("S3-048");
+        assert!(
+            near(nand.own, 55.8498) && near(nand.right, 54.5408),
+            "{nand:?}"
+        );
+        assert_eq!(nand.printed, libm::round(nand.own));
+        let optane = of("S3-052");
+        assert!(
+            near(optane.own, 948.148) && near(optane.right, 925.926),
+            "{optane:?}"
+        );
+        assert!(near(of("S3-049").right, 2774.1), "{:?}", of("S3-049"));
+        assert!(near(of("S3-053").right, 47_095.2), "{:?}", of("S3-053"));
+        assert!(of("S3-053").slip.contains("50785.7"), "{:?}", of("S3-053"));
+    }
+
+    fn worn(drive: &str, host: f64, caused: f64) -> Part {
+        let sheet = catalogue::drive(drive).expect("built in");
+        let wear = Wear {
+            host,
+            caused: Some(caused),
+        };
+        part(drive, &sheet, 5.0, Some(&[wear]))
+    }
+
+    #[test]
+    fn a_drive_written_at_its_rating_lasts_its_warranty() {
+        let sheet = catalogue::drive("p4800x-375").expect("built in");
+        let rated = sheet.endurance_bytes.expect("rated") as f64;
+        let years = sheet.warranty_years.expect("known");
+        let rate = rated / (years * DAYS * DAY);
+        let part = worn("p4800x-375", rate, rate);
+        let written = part.written.as_ref().expect("a load");
+        let to_rating = written.years_to_rating.expect("rated");
+        assert!((to_rating / years - 1.0).abs() < 1e-4, "{to_rating}");
+        let dwpd = part
+            .rating
+            .as_ref()
+            .and_then(|rating| rating.dwpd)
+            .expect("rated");
+        assert!((written.dwpd / dwpd - 1.0).abs() < 1e-4);
+        // 3D XPoint counts bytes against the rating; 30 MB/s are left from 105 % on.
+        let [full, throttled] = &part.passes[..] else {
+            panic!("two")
+        };
+        assert!((full.day / (years * DAYS) - 1.0).abs() < 1e-4);
+        assert!((throttled.day / full.day - 1.05).abs() < 1e-4);
+        assert!(throttled.then.contains("30 MB/s") && throttled.then.contains("no longer fit"));
+    }
+
+    #[test]
+    fn write_amplification_shortens_what_cycles_last_and_not_the_rating() {
+        let (few, many) = (worn("950pro-256", 1e6, 1e6), worn("950pro-256", 1e6, 4e6));
+        let rating = |part: &Part| part.written.as_ref().and_then(|it| it.years_to_rating);
+        assert_eq!(rating(&few), rating(&many));
+        let ratio = few.passes[0].day / many.passes[0].day;
+        assert!((ratio - 4.0).abs() < 1e-4, "{ratio}");
+        let cycles = few.cycles.expect("NAND");
+        assert_eq!(cycles.kind, "assumed");
+    }
+
+    #[test]
+    fn what_is_not_rated_says_so() {
+        let part = worn("exos-x18-16tb", 1e6, 1e6);
+        assert_eq!(part.years(), None);
+        assert!(part.passes.is_empty());
+    }
+}

@@ -1,0 +1,277 @@
+//! One load of a given height: as a fio job that a user can read and run again.
+//!
+//! In an open loop I/Os arrive by themselves, as a Poisson process, whether or not those before them are done: reads and writes are
+//! jobs of their own, since two independent Poisson processes make one. In a closed loop so many I/Os are kept in flight. Latency is
+//! fio's, from the moment at which a thread issues an I/O: what an arrival waits for a thread that is busy is not in it.
+
+use model::Span;
+use serde::Serialize;
+use text::problem::{Problem, Problems};
+use workload::fio::{self, Surroundings};
+use workload::job::{Job, Mix};
+
+use crate::review::point_threads;
+
+/// I/Os that a thread of an open loop may have in flight: so many that none waits for another below the drive's limit.
+const OPEN_DEPTH: u32 = 1024;
+
+/// Fewest I/Os a second of a thread of an open loop: fio's rates are whole numbers.
+const LEAST_RATE: f64 = 200.0;
+
+/// Options that the search itself sets.
+const OURS: [&str; 20] = [
+    "iodepth",
+    "numjobs",
+    "rate",
+    "rate_iops",
+    "rate_process",
+    "runtime",
+    "time_based",
+    "ramp_time",
+    "number_ios",
+    "randseed",
+    "name",
+    "loops",
+    "startdelay",
+    "stonewall",
+    "thinktime",
+    "latency_target",
+    "steadystate",
+    "io_size",
+    "read_iolog",
+    "rw",
+];
+
+/// What is asked of a drive, but for how much.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Pattern {
+    /// fio's word: `randrw`, `write`, ...
+    pub rw: String,
+    /// Percent of reads where both are mixed.
+    pub read_percent: u32,
+    /// Other options of fio's jobs, such as (`bs`, `4k`).
+    pub options: Vec<(String, String)>,
+    /// Most threads.
+    pub threads: u32,
+}
+
+/// How much of it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Height {
+    /// I/Os that arrive in a second.
+    Arrivals(f64),
+    /// I/Os in flight.
+    InFlight(u32),
+}
+
+impl Pattern {
+    /// Whether reads and writes are mixed.
+    fn is_mixed(&self) -> bool {
+        matches!(self.rw.as_str(), "randrw" | "rw" | "readwrite")
+    }
+
+    /// Share of the rarer of the directions that there are.
+    pub fn rarer(&self) -> f64 {
+        let reads = f64::from(self.read_percent) / 100.0;
+        match self.is_mixed() && (1..=99).contains(&self.read_percent) {
+            true => reads.min(1.0 - reads),
+            false => 1.0,
+        }
+    }
+
+    /// Whether it writes.
+    pub fn writes(&self) -> bool {
+        self.rw.contains("write") || self.is_mixed() && self.read_percent < 100
+    }
+
+    /// The job file.
+    pub fn text(&self, height: Height, ramp: Span, runtime: Span) -> String {
+        let mut lines = vec![
+            String::from("[global]"),
+            String::from("ioengine=libaio"),
+            String::from("direct=1"),
+            String::from("norandommap=1"),
+        ];
+        lines.extend(
+            self.options
+                .iter()
+                .map(|(key, value)| format!("{key}={value}")),
+        );
+        lines.push(String::from("time_based=1"));
+        lines.push(format!("ramp_time={}us", ramp.ns() / 1000));
+        lines.push(format!("runtime={}us", runtime.ns() / 1000));
+        lines.push(String::from("group_reporting=1"));
+        match height {
+            Height::InFlight(depth) => self.closed(depth, &mut lines),
+            Height::Arrivals(rate) => self.open(rate, &mut lines),
+        }
+        lines.push(String::new());
+        lines.join("\n")
+    }
+
+    fn closed(&self, depth: u32, lines: &mut Vec<String>) {
+        for (copies, each) in point_threads(depth, self.threads) {
+            lines.push(format!("\n[depth-{each}]\nrw={}", self.rw));
+            if self.is_mixed() {
+                lines.push(format!("rwmixread={}", self.read_percent));
+            }
+            lines.push(format!("iodepth={each}\nnumjobs={copies}"));
+        }
+    }
+
+    fn open(&self, rate: f64, lines: &mut Vec<String>) {
+        let reads = f64::from(self.read_percent) / 100.0;
+        let random = if self.rw.starts_with("rand") {
+            "rand"
+        } else {
+            ""
+        };
+        let flows = match self.is_mixed() {
+            true => vec![
+                (format!("{random}read"), reads),
+                (format!("{random}write"), 1.0 - reads),
+            ],
+            false => vec![(self.rw.clone(), 1.0)],
+        };
+        for (rw, share) in flows.into_iter().filter(|(_, share)| *share > 0.0) {
+            let threads = f64::from(self.threads) * share;
+            let copies = libm::round(threads.min(rate * share / LEAST_RATE)).max(1.0);
+            let each = libm::round(rate * share / copies).max(1.0);
+            lines.push(format!("\n[{rw}]\nrw={rw}"));
+            lines.push(format!("iodepth={OPEN_DEPTH}\nnumjobs={copies}"));
+            lines.push(format!("rate_iops={each}\nrate_process=poisson"));
+        }
+    }
+
+    /// The jobs of this height.
+    ///
+    /// # Errors
+    /// Options that fio or the simulation does not take.
+    pub fn jobs(&self, height: Height, ramp: Span, runtime: Span) -> Result<Vec<Job>, Problems> {
+        let text = self.text(height, ramp, runtime);
+        let surroundings = Surroundings {
+            environment: &|_| None,
+            read: &|_| Err(std::io::ErrorKind::NotFound.into()),
+            processors: self.threads,
+        };
+        fio::read_text("options of the job", &text, &surroundings).map(|set| set.jobs)
+    }
+
+    /// Everything wrong with it.
+    ///
+    /// # Errors
+    /// All of it at once.
+    pub fn check(&self) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        let mut wrong = |what: String, help: &str| {
+            problems.0.push(Problem {
+                origin: String::from("command line"),
+                place: text::problem::Place::Whole,
+                what,
+                help: Some(String::from(help)),
+            });
+        };
+        for (key, _) in self
+            .options
+            .iter()
+            .filter(|(key, _)| OURS.contains(&&**key))
+        {
+            wrong(
+                format!("{key}: is what is looked for, or follows from it"),
+                "leave it out; --rw, --rwmixread, --bs, --numjobs and --fio say what the load is",
+            );
+        }
+        problems.or(())?;
+        let jobs = self.jobs(Height::InFlight(2), Span::ZERO, Span::from_ms(1))?;
+        let mut problems = Problems::default();
+        for job in &jobs {
+            if matches!(job.mix, Mix::Trim | Mix::TrimWrite) {
+                problems.0.extend(
+                    Problems::whole(
+                        "--rw",
+                        "trims have no limit to look for: read, write or both",
+                    )
+                    .0,
+                );
+            } else if job.iodepth < 2 && self.threads < 2 {
+                let what = format!(
+                    "ioengine={} has one I/O in flight, so nothing can be looked for",
+                    job.engine_name
+                );
+                problems.0.extend(Problems::whole("command line", what).0);
+            }
+        }
+        problems.0.dedup();
+        problems.or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::job::{Rate, RateProcess};
+
+    fn pattern(rw: &str, threads: u32) -> Pattern {
+        Pattern {
+            rw: rw.into(),
+            read_percent: 70,
+            options: vec![("bs".into(), "4k".into())],
+            threads,
+        }
+    }
+
+    #[test]
+    fn arrivals_add_up_to_the_rate_that_was_asked_for() {
+        for rate in [150.0, 5_000.0, 123_456.0, 2_000_000.0] {
+            let jobs = pattern("randrw", 16)
+                .jobs(Height::Arrivals(rate), Span::ZERO, Span::from_ms(1))
+                .expect("a job of fio's");
+            let mut sums = [0.0; 2];
+            for job in &jobs {
+                assert_eq!(job.rate_process, RateProcess::Poisson);
+                let at = usize::from(job.mix == Mix::Write);
+                let Some(Rate::Iops(each)) = job.rate[at] else {
+                    panic!("a rate")
+                };
+                sums[at] += each as f64 * f64::from(job.numjobs);
+            }
+            assert!(
+                (sums[0] / (0.7 * rate) - 1.0).abs() < 0.005,
+                "{rate}: {sums:?}"
+            );
+            assert!(
+                (sums[1] / (0.3 * rate) - 1.0).abs() < 0.02,
+                "{rate}: {sums:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn so_many_are_in_flight_as_were_asked_for() {
+        for depth in [1, 3, 16, 37, 1024] {
+            let jobs = pattern("randrw", 16)
+                .jobs(Height::InFlight(depth), Span::ZERO, Span::from_ms(1))
+                .expect("a job of fio's");
+            let sum: u32 = jobs.iter().map(|job| job.numjobs * job.iodepth).sum();
+            assert_eq!(sum, depth);
+            assert!(jobs.iter().all(|job| job.read_percent == 70));
+        }
+    }
+
+    #[test]
+    fn what_the_search_sets_itself_is_refused() {
+        let mut mine = pattern("randrw", 4);
+        mine.options.push(("iodepth".into(), "4".into()));
+        mine.options.push(("runtime".into(), "4".into()));
+        let problems = mine.check().expect_err("two options too many");
+        assert_eq!(problems.0.len(), 2);
+        let odd = Pattern {
+            rw: "randreed".into(),
+            ..pattern("", 4)
+        };
+        odd.check().expect_err("no such word of fio's");
+        pattern("randtrim", 4).check().expect_err("no limit");
+        pattern("randread", 1).check().expect("a job");
+    }
+}

@@ -1,0 +1,599 @@
+//! The highest load a drive takes within limits, as it comes (open loop) and with so many in flight (closed loop).
+//!
+//! The open loop asks what a service with many clients asks: at which rate of arrivals does a limit break. Between a thousandth of
+//! what the drive does at its deepest queue and a little above that, rates are halved by their ratio until two that differ by
+//! [`STEP`] are left, for each seed by itself: the least and the greatest of the seeds are the interval, and the answer is a rate
+//! at which every seed was seen to stay within all limits. A rate counts only if the drive keeps up with it. The closed loop is a
+//! ladder of depths, halved the same way. What breaks first is read from runs a
+//! little beyond, where all seeds together break a limit.
+//!
+//! It takes for granted that what fails at one height fails at all higher ones. Left out: what changes over longer times than a run
+//! lasts (heat, caches of many gigabytes), which `review` and a longer `--ios` show.
+
+use std::collections::BTreeMap;
+
+use catalogue::{DriveSheet, HostSheet};
+use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
+use model::media::{DriveConfig, Precondition};
+use model::{Gauge, Span};
+use serde::Serialize;
+use text::problem::{Place, Problem, Problems};
+
+use super::load::{Height, Pattern};
+use super::slo::{Figure, Slo};
+use super::tally::{Reading, Tally, Wait};
+use crate::ledger::support;
+use crate::review::results::{Measurement, rounded};
+
+/// Ratio of two neighbouring rates of arrival.
+const STEP: f64 = 1.02;
+/// The lowest rate that is tried, as a share of what the drive does at most.
+const LOWEST: f64 = 1.0 / 1024.0;
+/// Least share of the arrivals that a drive that keeps up completes within the run.
+const KEPT_UP: f64 = 0.97;
+/// Depths of the closed loop.
+const LADDER: [u32; 23] = [
+    1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,
+];
+/// I/Os beyond the deepest percentile that a run should have, of the rarer direction.
+const BEYOND: f64 = 100.0;
+/// Fewest and most I/Os of a run, unless the user says how many.
+const IOS: (f64, f64) = (20_000.0, 1_500_000.0);
+
+/// The fewest I/Os beyond it: a percentile is known from ten on.
+const FEWEST: f64 = 20.0;
+/// How often a run is made longer because fewer I/Os came out than were planned, and from which share of them on it is not.
+const LONGER: (u32, f64) = (3, 0.7);
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The limits.
+    pub slo: Slo,
+    /// The load.
+    pub pattern: Pattern,
+    /// The host.
+    pub host: HostSheet,
+    /// The state the drive begins in.
+    pub state: Precondition,
+    /// I/Os of a run; as many as the deepest percentile needs if `None`.
+    pub ios: Option<u64>,
+    /// The first seed.
+    pub seed: u64,
+    /// How many seeds; at least 1.
+    pub seeds: u32,
+}
+
+/// What was found of one drive.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Answer {
+    /// The drive.
+    pub drive: String,
+    /// How well its model is known.
+    pub model: &'static str,
+    /// The rows behind that.
+    pub model_text: String,
+    /// As it comes.
+    pub open: Highest,
+    /// With so many in flight.
+    pub closed: Highest,
+}
+
+impl Answer {
+    /// Whether there is a load within all limits, as it comes.
+    pub fn is_met(&self) -> bool {
+        let readings = self.open.at.iter().flat_map(|at| &at.readings);
+        self.open.at.is_some()
+            && readings
+                .into_iter()
+                .all(|reading| reading.met == Some(true))
+    }
+}
+
+/// The highest load of one kind.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Highest {
+    /// The run at it; null if even the lowest is beyond a limit.
+    pub at: Option<Point>,
+    /// I/Os a second: at the answer, within which every seed stays, and at the highest height within which one seed stays.
+    pub interval: Option<[f64; 2]>,
+    /// The run a little beyond, where all seeds together break a limit; null if the highest that is tried is within.
+    pub beyond: Option<Point>,
+    /// What broke there: a limit, or `keeps up`.
+    pub broke: Option<String>,
+    /// What the I/Os that broke it waited for.
+    pub wait: Option<Wait>,
+    /// All heights tried, by height: I/Os a second offered or in flight, and done, and the figure of each limit (all seeds' mean).
+    pub tried: Vec<Tried>,
+}
+
+/// A height that was tried.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Tried {
+    /// How much.
+    pub height: Height,
+    /// I/Os a second that came out, mean of its runs.
+    pub iops: f64,
+    /// Seeds that were within all limits, of those that ran.
+    pub within: [u32; 2],
+    /// Figures of the limits, runs taken together.
+    pub readings: Vec<Reading>,
+}
+
+/// Runs at one height with every seed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Point {
+    /// How much.
+    pub height: Height,
+    /// I/Os a second.
+    pub iops: f64,
+    /// Figures of the limits.
+    pub readings: Vec<Reading>,
+    /// All figures.
+    pub measurement: Measurement,
+    /// Host threads that issue I/O.
+    pub threads: u32,
+}
+
+/// Runs of one drive, each once.
+struct Runs<'a> {
+    lab: &'a Lab,
+    request: &'a Request,
+    machine: Machine,
+    /// By height (as a sortable key) and seed.
+    done: BTreeMap<(u64, u32), Outcome>,
+    /// I/Os a second that a run was made long enough for.
+    planned: BTreeMap<(u64, u32), f64>,
+    /// What the drive does at most: I/Os a second.
+    most: f64,
+}
+
+fn key(height: Height) -> u64 {
+    match height {
+        Height::Arrivals(rate) => rate.to_bits(),
+        Height::InFlight(depth) => u64::from(depth),
+    }
+}
+
+impl Runs<'_> {
+    /// I/Os that a run counts.
+    fn ios(&self) -> f64 {
+        if let Some(ios) = self.request.ios {
+            return ios as f64;
+        }
+        let one = ios_for_one_beyond(self.request);
+        (BEYOND * one).clamp(IOS.0, IOS.1).max(FEWEST * one)
+    }
+
+    /// Ramp and runtime of a run at about so many I/Os a second.
+    fn times(&self, iops: f64) -> (Span, Span) {
+        let runtime = Span::from_seconds((self.ios() / iops.max(1.0)).max(1e-3));
+        let settling = Span::from_ms(if self.request.pattern.writes() {
+            100
+        } else {
+            20
+        });
+        let whole = |span: Span| Span::from_us(span.ns().div_ceil(1000));
+        (
+            whole(settling.min(Span::from_ns(runtime.ns() / 4))),
+            whole(runtime),
+        )
+    }
+
+    /// About how many I/Os a second a height does.
+    fn expected(&self, height: Height) -> f64 {
+        match height {
+            Height::Arrivals(rate) => rate,
+            Height::InFlight(depth) => {
+                let known = self.done.iter().filter_map(|((key, _), outcome)| {
+                    let other = u32::try_from(*key).ok().filter(|other| *other <= 1024)?;
+                    Some((other, super::rate_of(outcome)))
+                });
+                // A rate grows with the depth at most as the depth does.
+                let nearest = known.min_by_key(|(other, _)| other.abs_diff(depth));
+                nearest.map_or(10_000.0, |(other, rate)| match other < depth {
+                    true => rate,
+                    false => rate * f64::from(depth) / f64::from(other),
+                })
+            }
+        }
+    }
+
+    fn text(&self, height: Height) -> String {
+        let planned = self.planned.get(&(key(height), 0)).copied();
+        let (ramp, runtime) = self.times(planned.unwrap_or_else(|| self.expected(height)));
+        self.request.pattern.text(height, ramp, runtime)
+    }
+
+    fn scenario(&self, height: Height, seed: u32, iops: f64) -> Result<Scenario, Problems> {
+        let (ramp, runtime) = self.times(iops);
+        let jobs = self.request.pattern.jobs(height, ramp, runtime)?;
+        let first = self.request.seed;
+        let mut scenario = Scenario::jobs(
+            self.machine.clone(),
+            self.request.state,
+            jobs,
+            first + u64::from(seed),
+        );
+        // One state for all seeds, so that it is made once; the first seed's run is that of `drivelab run`.
+        scenario.warm_seed = Some(first);
+        Ok(scenario)
+    }
+
+    /// Runs what has not been run yet, on all cores; again, and longer, what turned out to be too short.
+    fn run(&mut self, wanted: &[(Height, u32)]) -> Result<(), Problems> {
+        let new = wanted
+            .iter()
+            .filter(|(height, seed)| !self.done.contains_key(&(key(*height), *seed)));
+        let mut new: Vec<(Height, u32, f64)> = new
+            .map(|&(height, seed)| (height, seed, self.expected(height)))
+            .collect();
+        for round in 0..LONGER.0 {
+            let scenarios = new
+                .iter()
+                .map(|&(height, seed, iops)| self.scenario(height, seed, iops));
+            let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
+            let outcomes = self.lab.run_all(&scenarios, &to_the_end);
+            let mut again = Vec::new();
+            for ((height, seed, planned), outcome) in new.into_iter().zip(outcomes) {
+                let outcome = outcome?;
+                let rate = super::rate_of(&outcome).max(planned / 1000.0).max(1.0);
+                // Arrivals are as many as they are: fewer come out where the drive cannot follow.
+                if matches!(height, Height::InFlight(_))
+                    && rate < LONGER.1 * planned
+                    && round + 1 < LONGER.0
+                {
+                    again.push((height, seed, rate));
+                }
+                self.planned.insert((key(height), seed), planned);
+                self.done.insert((key(height), seed), outcome);
+            }
+            new = again;
+        }
+        Ok(())
+    }
+
+    fn outcome(&self, height: Height, seed: u32) -> &Outcome {
+        &self.done[&(key(height), seed)]
+    }
+
+    /// Whether the drive keeps up and stays within all limits that load can break.
+    fn is_within(&self, height: Height, outcomes: &[&Outcome]) -> bool {
+        self.broken(height, outcomes).is_none()
+    }
+
+    /// The first thing that is broken.
+    fn broken(&self, height: Height, outcomes: &[&Outcome]) -> Option<String> {
+        let tally = Tally::of(outcomes);
+        let limits = self.request.slo.ceilings();
+        let broken = limits
+            .map(|limit| tally.reading(limit, None))
+            .find(|reading| reading.met == Some(false));
+        broken
+            .map(|reading| reading.limit)
+            .or_else(|| match height {
+                Height::Arrivals(rate) if tally.iops() < KEPT_UP * rate => {
+                    Some(String::from("keeps up"))
+                }
+                _ => None,
+            })
+    }
+
+    fn point(&self, height: Height) -> Point {
+        let outcomes = self.outcomes(height);
+        let tally = Tally::of(&outcomes);
+        let limits = self.request.slo.limits.iter();
+        let mut measurement = tally.measurement.clone();
+        measurement.job = self.text(height);
+        self.tell_busiest(&mut measurement, &outcomes);
+        Point {
+            height,
+            iops: rounded(tally.iops()),
+            readings: limits.map(|limit| tally.reading(limit, None)).collect(),
+            measurement,
+            threads: outcomes
+                .first()
+                .map_or(0, |outcome| outcome.threads.len() as u32),
+        }
+    }
+
+    /// Of drives side by side their gauges add up: told is the busiest member of a pool, and the mean of a RAID-0's.
+    fn tell_busiest(&self, measurement: &mut Measurement, outcomes: &[&Outcome]) {
+        let members = outcomes.first().map_or(0, |outcome| outcome.members.len());
+        let striped = match self.machine.drive() {
+            DriveConfig::Raid0(config) => config.members.len().max(1) as f64,
+            _ => 1.0,
+        };
+        let seconds: f64 = outcomes.iter().map(|one| one.counted.seconds()).sum();
+        let of_member = |member: usize, busy: Gauge| {
+            let gauges = outcomes.iter().flat_map(|one| &one.members[member]);
+            let sum: f64 = gauges
+                .filter(|(gauge, _)| *gauge == busy)
+                .map(|(_, value)| value)
+                .sum();
+            sum / seconds.max(1e-9)
+        };
+        for (share, busy) in [
+            (
+                &mut measurement.controller_busy,
+                Gauge::ControllerBusySeconds,
+            ),
+            (&mut measurement.link_busy, Gauge::LinkBusySeconds),
+            (&mut measurement.medium_busy, Gauge::MediumBusySeconds),
+        ] {
+            if let Some(all) = share {
+                let most = (0..members)
+                    .map(|member| of_member(member, busy))
+                    .reduce(f64::max);
+                *all = rounded(most.unwrap_or(*all / striped));
+            }
+        }
+    }
+
+    /// Outcomes of all seeds that ran at this height.
+    fn outcomes(&self, height: Height) -> Vec<&Outcome> {
+        let seeds = 0..self.request.seeds;
+        seeds
+            .filter_map(|seed| self.done.get(&(key(height), seed)))
+            .collect()
+    }
+
+    /// For each seed, by halving: the highest of these heights that is within the limits; `None` if not even the first is.
+    fn search(
+        &mut self,
+        heights: &[Height],
+        tell: &dyn Fn(String),
+    ) -> Result<Vec<Option<usize>>, Problems> {
+        // Within below the first of the two, beyond from the second on.
+        let mut ends: Vec<(Option<usize>, usize)> =
+            vec![(None, heights.len()); self.request.seeds as usize];
+        loop {
+            let mut wanted = Vec::new();
+            for (seed, &(low, high)) in (0..).zip(&ends) {
+                let next = low.map_or(0, |low| low + 1);
+                if next < high {
+                    // The lowest first: where it is beyond a limit nothing else need be tried.
+                    let at = match low {
+                        None => 0,
+                        Some(low) => low + (high - low) / 2,
+                    };
+                    wanted.push((heights[at], at, seed));
+                }
+            }
+            let Some(&(height, ..)) = wanted.first() else {
+                break;
+            };
+            tell(match height {
+                Height::Arrivals(rate) => {
+                    format!("{} arrivals a second", text::digits::count(rate))
+                }
+                Height::InFlight(depth) => format!("{depth} in flight"),
+            });
+            let runs: Vec<(Height, u32)> = wanted
+                .iter()
+                .map(|&(height, _, seed)| (height, seed))
+                .collect();
+            self.run(&runs)?;
+            for (height, at, seed) in wanted {
+                let within = self.is_within(height, &[self.outcome(height, seed)]);
+                let ends = &mut ends[seed as usize];
+                match within {
+                    true => ends.0 = Some(at),
+                    false => ends.1 = at,
+                }
+            }
+        }
+        Ok(ends.into_iter().map(|(low, _)| low).collect())
+    }
+
+    /// The highest of these heights at which every seed stays within the limits, and what breaks beyond.
+    fn highest(&mut self, heights: &[Height], tell: &dyn Fn(String)) -> Result<Highest, Problems> {
+        let seeds = self.request.seeds;
+        let all = |height: Height| {
+            (0..seeds)
+                .map(move |seed| (height, seed))
+                .collect::<Vec<_>>()
+        };
+        let of_seed = self.search(heights, tell)?;
+        let mut at = of_seed.iter().copied().min().flatten();
+        // Every seed must be seen to hold there.
+        while let Some(index) = at {
+            self.run(&all(heights[index]))?;
+            let each = (0..seeds)
+                .all(|seed| self.is_within(heights[index], &[self.outcome(heights[index], seed)]));
+            if each {
+                break;
+            }
+            at = index.checked_sub(1);
+        }
+        let beyond = self.beyond(heights, at.map_or(0, |index| index + 1))?;
+        let mut broke = None;
+        let mut wait = None;
+        if let Some(height) = beyond {
+            let outcomes = self.outcomes(height);
+            broke = self.broken(height, &outcomes);
+            let mut limits = self.request.slo.ceilings();
+            let limit = limits.find(|limit| Some(&limit.text) == broke.as_ref());
+            let latency = || {
+                self.request
+                    .slo
+                    .limits
+                    .iter()
+                    .find(|limit| limit.figure.is_latency())
+            };
+            wait = limit
+                .filter(|limit| limit.figure.is_latency())
+                .or_else(latency)
+                .and_then(|limit| Tally::of(&outcomes).wait(limit));
+        }
+        let rates: Option<Vec<f64>> = of_seed
+            .iter()
+            .zip(0..)
+            .map(|(index, seed)| {
+                let height = heights[(*index)?];
+                Some(super::rate_of(self.outcome(height, seed)))
+            })
+            .collect();
+        let point = at.map(|index| self.point(heights[index]));
+        Ok(Highest {
+            interval: point.as_ref().zip(rates).map(|(point, rates)| {
+                [
+                    point.iops,
+                    rounded(rates.into_iter().fold(point.iops, f64::max)),
+                ]
+            }),
+            at: point,
+            beyond: beyond.map(|height| self.point(height)),
+            broke,
+            wait,
+            tried: self.tried(heights),
+        })
+    }
+
+    /// The first height from here on, in steps that double, at which the runs of all seeds together are beyond a limit.
+    fn beyond(&mut self, heights: &[Height], first: usize) -> Result<Option<Height>, Problems> {
+        let (mut index, mut step) = (first, 1);
+        while let Some(&height) = heights.get(index) {
+            let seeds: Vec<(Height, u32)> =
+                (0..self.request.seeds).map(|seed| (height, seed)).collect();
+            self.run(&seeds)?;
+            if !self.is_within(height, &self.outcomes(height)) {
+                return Ok(Some(height));
+            }
+            index = match index + 1 == heights.len() {
+                true => heights.len(),
+                false => (index + step).min(heights.len() - 1),
+            };
+            step *= 2;
+        }
+        Ok(None)
+    }
+
+    fn tried(&self, heights: &[Height]) -> Vec<Tried> {
+        let mut tried = Vec::new();
+        for &height in heights {
+            let outcomes = self.outcomes(height);
+            if outcomes.is_empty() {
+                continue;
+            }
+            let within = outcomes
+                .iter()
+                .filter(|one| self.is_within(height, &[one]))
+                .count();
+            let tally = Tally::of(&outcomes);
+            let limits = self.request.slo.limits.iter();
+            tried.push(Tried {
+                height,
+                iops: rounded(tally.iops()),
+                within: [within as u32, outcomes.len() as u32],
+                readings: limits.map(|limit| tally.reading(limit, None)).collect(),
+            });
+        }
+        tried
+    }
+}
+
+/// I/Os of which one lies beyond the deepest percentile, in the rarer direction.
+fn ios_for_one_beyond(request: &Request) -> f64 {
+    let beyond = 1.0 - request.slo.deepest().unwrap_or(99.0) / 100.0;
+    1.0 / beyond / request.pattern.rarer()
+}
+
+/// Everything wrong with what is asked, whatever the drive.
+///
+/// # Errors
+/// All of it at once.
+pub fn check(request: &Request) -> Result<(), Problems> {
+    let mut problems = request.pattern.check().err().unwrap_or_default();
+    let needed = FEWEST * ios_for_one_beyond(request);
+    if let Some(ios) = request.ios.filter(|ios| (*ios as f64) < needed) {
+        problems.0.push(Problem {
+            origin: String::from("command line"),
+            place: Place::Whole,
+            what: format!(
+                "--ios {ios}: too few to know p{} of the rarer direction",
+                request.slo.deepest().unwrap_or(99.0)
+            ),
+            help: Some(format!("at least {:.0}", libm::ceil(needed))),
+        });
+    }
+    if request.slo.ceilings().next().is_none() {
+        problems.0.push(Problem {
+            origin: String::from("--slo"),
+            place: Place::Whole,
+            what: String::from("no limit that more load can break"),
+            help: Some(String::from("add a latency or watts, such as p99<1ms")),
+        });
+    }
+    let years = request
+        .slo
+        .limits
+        .iter()
+        .find(|limit| limit.figure == Figure::Years);
+    if years.is_some() {
+        problems.0.push(Problem {
+            origin: String::from("--slo"),
+            place: Place::Whole,
+            what: String::from("years: `max` does not look at wear"),
+            help: Some(String::from(
+                "`drivelab life` does, and `drivelab choose` takes years as a limit",
+            )),
+        });
+    }
+    problems.or(())
+}
+
+/// The highest load of a drive within the limits.
+///
+/// # Errors
+/// The load does not fit the drive, or its options are wrong.
+pub fn highest(
+    request: &Request,
+    drive: &DriveSheet,
+    lab: &Lab,
+    tell: &dyn Fn(String),
+) -> Result<Answer, Problems> {
+    let known = support::statement(drive);
+    let mut runs = Runs {
+        lab,
+        request,
+        machine: Machine::new(drive, &request.host),
+        done: BTreeMap::new(),
+        planned: BTreeMap::new(),
+        most: 0.0,
+    };
+    // A pilot, so that the first run lasts as long as it should.
+    let deepest = LADDER[LADDER.len() - 1];
+    tell(String::from("the drive's most"));
+    let mut rate = 10_000.0;
+    for _ in 0..3 {
+        let scenario = runs.scenario(Height::InFlight(deepest), 0, rate * 10.0)?;
+        rate = super::rate_of(&lab.run(&scenario)?).max(1.0);
+    }
+    runs.most = rate;
+    let depths: Vec<Height> = LADDER
+        .iter()
+        .map(|&depth| Height::InFlight(depth))
+        .collect();
+    let closed = runs.highest(&depths, tell)?;
+    let open = runs.highest(&rates(runs.most), tell)?;
+    Ok(Answer {
+        drive: drive.id.clone(),
+        model: known.grade.name(),
+        model_text: known.text,
+        open,
+        closed,
+    })
+}
+
+/// Rates of arrival that may be tried, lowest first.
+fn rates(most: f64) -> Vec<Height> {
+    let top = most * 1.1;
+    let steps = libm::ceil(libm::log(1.0 / LOWEST) / libm::log(STEP)) as i32;
+    let rate = |step: i32| top * libm::exp(-f64::from(step) * libm::log(STEP));
+    // Three digits, so that an answer is a round number; whole, as fio's rates are.
+    let round = |rate: f64| text::digits::rounded(rate, 4).max(1.0);
+    let mut rates: Vec<f64> = (0..=steps).rev().map(|step| round(rate(step))).collect();
+    rates.dedup();
+    rates.into_iter().map(Height::Arrivals).collect()
+}

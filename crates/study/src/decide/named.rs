@@ -1,0 +1,37 @@
+//! Loads that have a name: each is a fio job file in `loads/` that a user can read, print and edit. To add one: a file there, and its
+//! line here.
+
+/// Name and job file of each.
+const NAMED: [(&str, &str); 5] = [
+    ("oltp", include_str!("loads/oltp.fio")),
+    ("wal", include_str!("loads/wal.fio")),
+    ("nfs-sync", include_str!("loads/nfs-sync.fio")),
+    ("web", include_str!("loads/web.fio")),
+    ("backup", include_str!("loads/backup.fio")),
+];
+
+/// Their names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMED.iter().map(|(name, _)| *name)
+}
+
+/// The job file of this name.
+pub fn text(name: &str) -> Option<&'static str> {
+    let found = NAMED.iter().find(|(known, _)| *known == name);
+    found.map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::work::Load;
+    use super::*;
+
+    #[test]
+    fn each_is_a_job_file_without_mistakes() {
+        for name in names() {
+            let text = text(name).expect("it has a name");
+            Load::of_text(name, text.to_owned()).expect("fio's words");
+            assert!(text.contains("assumed"), "{name} says what it is");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What runs of one load with several seeds gave together: the figures that limits are held against, each with its interval, and
+//! what the slowest I/Os waited for.
+
+use model::Part;
+use serde::Serialize;
+use statistics::{AnatomyBands, Histogram, Measured};
+
+use super::slo::{Figure, Limit, Of};
+use crate::review::measure::{Keep, measurement};
+use crate::review::results::{Measurement, rounded};
+use lab::{Outcome, ThreadOutcome};
+
+/// One direction over all threads and runs.
+#[derive(Clone, Debug, Default)]
+struct Flow {
+    latency: Histogram,
+    bands: AnatomyBands,
+}
+
+/// A figure, and the interval in which it lies with 95 % probability, where that is known.
+type Known = (f64, Option<[f64; 2]>);
+
+type Direction = fn(&ThreadOutcome) -> &Measured;
+
+/// The directions that have latencies, in the order of [`Tally::flows`].
+const DIRECTIONS: [(Of, &str, Direction); 3] = [
+    (Of::Read, "reads", |thread| &thread.read),
+    (Of::Write, "writes", |thread| &thread.write),
+    (Of::Sync, "syncs", |thread| &thread.sync),
+];
+
+impl Flow {
+    fn of(runs: &[&Outcome], direction: Direction) -> Flow {
+        let mut all = Flow::default();
+        for (index, run) in runs.iter().enumerate() {
+            let mut latency = Histogram::default();
+            for measured in run.threads.iter().map(direction) {
+                latency.merge(&measured.latency);
+                all.bands.merge(&measured.bands);
+            }
+            match index {
+                0 => all.latency = latency,
+                _ => all.latency.follow(&latency),
+            }
+        }
+        all
+    }
+
+    fn figure(&self, figure: Figure) -> Option<Known> {
+        match figure {
+            Figure::Percentile(percent) => {
+                let known = self.latency.percentile_interval(percent)?;
+                let ends = [known.low.us(), known.high.us()];
+                Some((known.value.us(), Some(ends)))
+            }
+            _ if self.latency.count() == 0 => None,
+            _ => {
+                let mean = self.latency.mean_ns() / 1e3;
+                let error = self.latency.mean_error();
+                let ends = error.map(|error| [mean * (1.0 - error), mean * (1.0 + error)]);
+                Some((mean, ends))
+            }
+        }
+    }
+}
+
+/// A figure that a limit is held against.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Reading {
+    /// The limit in words.
+    pub limit: String,
+    /// The limit's unit.
+    pub unit: &'static str,
+    /// The figure, in that unit; null if it is not known (too few I/Os, or no rating).
+    pub value: Option<f64>,
+    /// Within which it lies with 95 % probability, where that is known.
+    pub interval: Option<[f64; 2]>,
+    /// Whether it is within the limit; null if it is not known.
+    pub met: Option<bool>,
+    /// Room left as a share of the bound, negative outside.
+    pub room: Option<f64>,
+    /// Whether it is a latency.
+    #[serde(skip)]
+    pub is_latency: bool,
+    /// Of a latency without a direction: which direction is the slowest.
+    pub slowest: Option<&'static str>,
+}
+
+/// What the slowest I/Os of a direction waited for.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Wait {
+    /// `reads`, `writes` or `syncs`.
+    pub direction: &'static str,
+    /// Percentile from which on I/Os are counted.
+    pub from_percent: f64,
+    /// The part of the anatomy that took most of their time.
+    pub part: &'static str,
+    /// Its share of their time, 0 to 1.
+    pub share: f64,
+    /// What it is a part of: `host`, `link`, `controller`, `dies`, `pool` or `limit`.
+    pub place: &'static str,
+}
+
+/// Runs of one load taken together.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// The figures a review shows.
+    pub measurement: Measurement,
+    flows: [Flow; 3],
+}
+
+impl Tally {
+    /// Of these runs of the same load.
+    pub fn of(runs: &[&Outcome]) -> Tally {
+        Tally {
+            measurement: measurement(runs, Keep::default()),
+            flows: DIRECTIONS.map(|(_, _, direction)| Flow::of(runs, direction)),
+        }
+    }
+
+    /// Reads and writes a second.
+    pub fn iops(&self) -> f64 {
+        self.measurement.iops()
+    }
+
+    /// The figure of a limit; `years` is what is known of the drive's life at this load.
+    pub fn reading(&self, limit: &Limit, years: Option<f64>) -> Reading {
+        let mut slowest = None;
+        let figure = match limit.figure {
+            Figure::Mean | Figure::Percentile(_) => self.slowest(limit).map(|(name, figure)| {
+                slowest = (limit.of == Of::All).then_some(name);
+                figure
+            }),
+            Figure::Iops => Some((self.rate(limit.of, |one| one.iops), None)),
+            Figure::Bandwidth => Some((self.rate(limit.of, |one| one.mb_s), None)),
+            Figure::Watts => self.measurement.watts.map(|watts| (watts, None)),
+            Figure::Years => years.map(|years| (years, None)),
+        };
+        let (value, interval) = figure.unzip();
+        Reading {
+            limit: limit.text.clone(),
+            unit: limit.unit,
+            value: value.map(rounded),
+            interval: interval.flatten().map(|ends| ends.map(rounded)),
+            met: value.map(|value| limit.holds(value)),
+            room: value.map(|value| rounded(limit.room(value))),
+            is_latency: limit.figure.is_latency(),
+            slowest,
+        }
+    }
+
+    fn rate(&self, of: Of, figure: fn(&crate::review::results::Figures) -> f64) -> f64 {
+        let reads = self.measurement.read.as_ref().map_or(0.0, figure);
+        let writes = self.measurement.write.as_ref().map_or(0.0, figure);
+        match of {
+            Of::All => reads + writes,
+            Of::Read => reads,
+            Of::Write | Of::Sync => writes,
+        }
+    }
+
+    /// The largest figure among the directions a latency's limit is about; `None` if one that has I/Os has too few of them.
+    fn slowest(&self, limit: &Limit) -> Option<(&'static str, Known)> {
+        let mut worst: Option<(&str, Known)> = None;
+        for ((of, name, _), flow) in DIRECTIONS.iter().zip(&self.flows) {
+            let wanted = limit.of == Of::All || limit.of == *of;
+            if !wanted || flow.latency.count() == 0 {
+                continue;
+            }
+            let figure = flow.figure(limit.figure)?;
+            if worst.is_none_or(|(_, (value, _))| figure.0 > value) {
+                worst = Some((name, figure));
+            }
+        }
+        worst
+    }
+
+    /// What the I/Os that break a limit waited for: those of its slowest direction, from its percentile on.
+    pub fn wait(&self, limit: &Limit) -> Option<Wait> {
+        let (direction, _) = self.slowest(limit)?;
+        let index = DIRECTIONS
+            .iter()
+            .position(|(_, name, _)| *name == direction)?;
+        let from = match limit.figure {
+            Figure::Percentile(percent) => percent,
+            _ => 0.0,
+        };
+        let bands = self.flows[index].bands.between(&[from, 100.0]);
+        let band = bands.first().filter(|band| band.count > 0)?;
+        let all: f64 = band.mean_ns.iter().sum();
+        let parts = Part::ALL.iter().zip(band.mean_ns);
+        let (part, most) = parts.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(Wait {
+            direction,
+            from_percent: from,
+            part: part.name(),
+            share: rounded(most / all.max(1e-9)),
+            place: place(*part),
+        })
+    }
+
+    /// Bytes of the host's writes a second.
+    pub fn written_bytes_a_second(&self) -> f64 {
+        let writes = self.measurement.write.as_ref();
+        writes.map_or(0.0, |writes| writes.mb_s * 1e6)
+    }
+}
+
+/// What a part of a latency is spent in.
+fn place(part: Part) -> &'static str {
+    match part {
+        Part::ThreadBusy | Part::HostSubmission | Part::QueueSlot | Part::HostCompletion => "host",
+        Part::Tier | Part::Congestion => "pool",
+        Part::Link | Part::Transfer => "link",
+        Part::Controller => "controller",
+        Part::Throttle => "limit",
+        Part::Collision
+        | Part::BehindRead
+        | Part::BehindProgram
+        | Part::BehindErase
+        | Part::BehindCollection
+        | Part::BehindRefresh
+        | Part::Medium
+        | Part::BufferFull => "dies",
+    }
+}

@@ -1,0 +1,189 @@
+//! A load as it is: a job file, a trace, or writes at a rate, run with several seeds from one state.
+//!
+//! A decision needs what a load does once it is under way, not all of its hours: each job runs for at most so long
+//! ([`Load::at_most`], longer on slow drives), and answers say so. Traces run whole, since what they ask for changes as they go.
+
+use catalogue::{DriveSheet, HostSheet};
+use lab::{Lab, Machine, Outcome, Scenario, TraceReplay, Work, to_the_end};
+use model::Span;
+use model::media::Precondition;
+use serde::Serialize;
+use text::problem::Problems;
+use workload::fio::{self, Surroundings};
+use workload::job::Job;
+use workload::replay::Beyond;
+
+use crate::review::{Workload, Yours};
+
+/// Seeds, the state and the host of runs.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    /// The host.
+    pub host: HostSheet,
+    /// The state drives begin in.
+    pub state: Precondition,
+    /// The first seed.
+    pub seed: u64,
+    /// How many; at least 1.
+    pub seeds: u32,
+}
+
+/// A load in words.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LoadFacts {
+    /// The file's name, or what was asked for.
+    pub source: String,
+    /// The job file, or how a trace is replayed.
+    pub text: String,
+    /// The longest that a job runs, in seconds; null where nothing was cut.
+    pub at_most_seconds: Option<f64>,
+    /// 10^6 bytes a second that were to be written; null where no rate was asked for.
+    pub asked_mb_s: Option<f64>,
+}
+
+/// A load.
+#[derive(Clone, Debug)]
+pub struct Load {
+    yours: Yours,
+    /// The longest that a job is counted for, if that cut one.
+    cut: Option<Span>,
+    asked_mb_s: Option<f64>,
+}
+
+/// The longest run before counting begins, as a share of the counted time.
+const RAMP: u64 = 4;
+
+/// I/Os of a direction, all seeds together, below which a job that was cut runs longer, and by how much: as many as leave some beyond
+/// the 99th percentile.
+const FEWEST: u64 = 4_000;
+const LONGER: u64 = 20;
+
+/// Whether reads, writes or syncs are too few.
+fn is_short(outcomes: &[Outcome]) -> bool {
+    let threads = || outcomes.iter().flat_map(|one| &one.threads);
+    let counts: [u64; 3] = [
+        threads().map(|it| it.read.ios).sum(),
+        threads().map(|it| it.write.ios).sum(),
+        threads().map(|it| it.sync.ios).sum(),
+    ];
+    let some = counts.into_iter().filter(|count| *count > 0);
+    some.min().is_none_or(|least| least < FEWEST)
+}
+
+impl Load {
+    /// A job file or trace of a user's, as long as it says.
+    pub fn new(yours: Yours) -> Load {
+        Load {
+            yours,
+            cut: None,
+            asked_mb_s: None,
+        }
+    }
+
+    /// Jobs in the text of a job file.
+    ///
+    /// # Errors
+    /// Everything wrong with it.
+    pub fn of_text(source: &str, text: String) -> Result<Load, Problems> {
+        let surroundings = Surroundings {
+            environment: &|_| None,
+            read: &|_| Err(std::io::ErrorKind::NotFound.into()),
+            processors: 1,
+        };
+        let set = fio::read_text(source, &text, &surroundings)?;
+        Ok(Load::new(Yours {
+            source: source.to_owned(),
+            text,
+            workload: Workload::Jobs(set.jobs),
+        }))
+    }
+
+    /// The same with no job that is counted for longer than this.
+    #[must_use]
+    pub fn at_most(mut self, most: Span) -> Load {
+        if let Workload::Jobs(jobs) = &self.yours.workload {
+            let cut = |job: &Job| job.runtime.is_none_or(|runtime| runtime > most);
+            self.cut = jobs.iter().any(cut).then_some(most);
+        }
+        self
+    }
+
+    /// The same, which is to write so many 10^6 bytes a second.
+    #[must_use]
+    pub fn writing(mut self, mb_s: f64) -> Load {
+        self.asked_mb_s = Some(mb_s);
+        self
+    }
+
+    /// What it is.
+    pub fn facts(&self) -> LoadFacts {
+        LoadFacts {
+            source: self.yours.source.clone(),
+            text: self.yours.text.clone(),
+            at_most_seconds: self.cut.map(Span::seconds),
+            asked_mb_s: self.asked_mb_s,
+        }
+    }
+
+    /// What was asked for, for [`crate::review::check`].
+    pub fn yours(&self) -> &Yours {
+        &self.yours
+    }
+
+    /// What runs, with no job that is counted for longer than `most`.
+    fn work(&self, most: Option<Span>) -> Work {
+        match (&self.yours.workload, most) {
+            (Workload::Jobs(jobs), None) => Work::Jobs(jobs.clone()),
+            (Workload::Jobs(jobs), Some(most)) => {
+                let cut = |job: &Job| Job {
+                    runtime: Some(job.runtime.map_or(most, |runtime| runtime.min(most))),
+                    ramp_time: job.ramp_time.min(Span::from_ns(most.ns() / RAMP)),
+                    ..job.clone()
+                };
+                Work::Jobs(jobs.iter().map(cut).collect())
+            }
+            (Workload::Trace(trace), _) => Work::Trace(TraceReplay {
+                beyond: Beyond::Wrap,
+                ..TraceReplay::new(trace.clone())
+            }),
+        }
+    }
+
+    /// Outcomes with every seed on a drive.
+    ///
+    /// # Errors
+    /// The load does not fit the drive.
+    pub fn run(
+        &self,
+        drive: &DriveSheet,
+        conditions: &Conditions,
+        lab: &Lab,
+    ) -> Result<Vec<Outcome>, Problems> {
+        let outcomes = self.run_for(self.cut, drive, conditions, lab)?;
+        match self.cut {
+            Some(most) if is_short(&outcomes) => {
+                self.run_for(Some(most * LONGER), drive, conditions, lab)
+            }
+            _ => Ok(outcomes),
+        }
+    }
+
+    fn run_for(
+        &self,
+        most: Option<Span>,
+        drive: &DriveSheet,
+        conditions: &Conditions,
+        lab: &Lab,
+    ) -> Result<Vec<Outcome>, Problems> {
+        let machine = Machine::new(drive, &conditions.host);
+        let scenario = |seed: u64| {
+            let work = self.work(most);
+            let mut scenario = Scenario::new(machine.clone(), conditions.state, work, seed);
+            scenario.warm_seed = Some(conditions.seed);
+            scenario
+        };
+        let seeds = conditions.seed..conditions.seed + u64::from(conditions.seeds);
+        let scenarios: Vec<Scenario> = seeds.map(scenario).collect();
+        lab.run_all(&scenarios, &to_the_end).into_iter().collect()
+    }
+}

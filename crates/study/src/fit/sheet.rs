@@ -1,0 +1,518 @@
+//! A drive of the catalogue from its maker's data sheet: each rating sets one figure, the rest is the family's.
+//!
+//! Which rating sets which figure is in [`figure_of`]; a figure is moved along the line through the last two values that
+//! were simulated, in logarithms, until the model has the rating, and all are gone through again until every one holds:
+//! a longer sense also takes from random reads. Simulated is a drive shrunk to a sixteenth of its capacity (64 GB at
+//! least), which collects garbage as the whole one does and is made in a moment.
+//!
+//! Conditions are those of `[ratings]`: depth, block and span, sustained writes in the steady state or writes of a new
+//! drive, whose reads are of what has just been written (decision 0014). A host takes part, as at the maker's. Source of the method: decision 0067.
+//!
+//! Left out: ratings that no figure is solved for (mixes, quality of service); folding of a full SLC cache, whose writes
+//! are taken to be those of the cells without it.
+
+use catalogue::{DataSheet, DriveSheet, HostSheet, Rated, Ratings, Solved};
+use lab::{Lab, Machine, Outcome, Scenario};
+use model::Span;
+use model::media::nand::NandConfig;
+use model::media::{DriveConfig, Medium, Precondition};
+use statistics::Measured;
+use text::problem::Problems;
+use workload::job::{BlockSizes, Extent, Job, Mix};
+
+use super::Parameter;
+
+/// A rating and what the model makes of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Met {
+    /// What is rated.
+    pub rated: Rated,
+    /// By its maker: bytes a second, I/Os a second, or seconds.
+    pub rating: f64,
+    /// By the model.
+    pub model: f64,
+}
+
+impl Met {
+    /// How far the model is off, as a share of the rating.
+    pub fn error(&self) -> f64 {
+        self.model / self.rating - 1.0
+    }
+}
+
+/// A drive made from its sheet.
+#[derive(Clone, Debug)]
+pub struct FromSheet {
+    /// Figures that were solved, with the rating that each is from, or that follow from the capacity.
+    pub solved: Vec<Solved>,
+    /// Every rating and the model's.
+    pub met: Vec<Met>,
+    /// The drive.
+    pub drive: DriveSheet,
+    /// Its file.
+    pub toml: String,
+}
+
+/// How far a model may be from a rating, as a share.
+pub const TOLERANCE: f64 = 0.05;
+/// When a rating counts as met while figures are solved.
+const CLOSE: f64 = 0.01;
+/// Values of one figure that are tried in one round.
+const TRIES: usize = 10;
+/// Rounds over all figures.
+const ROUNDS: usize = 4;
+/// The most that a figure moves at a time, as a logarithm.
+const STRIDE: f64 = 1.0;
+
+/// The figure that a rating sets, and how much the rated figure grows with it, in powers, to begin with.
+fn figure_of(rated: Rated, sustained: bool, slc: bool) -> (&'static str, f64) {
+    let cached = slc && !sustained;
+    match rated {
+        Rated::ReadLatency if cached => ("nand.slc.read", 1.0),
+        Rated::ReadsAtOne if cached => ("nand.slc.read", -1.0),
+        Rated::ReadLatency => ("nand.medium.read", 1.0),
+        Rated::ReadsAtOne => ("nand.medium.read", -1.0),
+        Rated::WriteLatency => ("nand.controller.write_delay", 0.7),
+        Rated::WritesAtOne => ("nand.controller.write_delay", -0.7),
+        Rated::SequentialRead => ("nand.link.rate", 1.0),
+        Rated::RandomRead => ("nand.controller.read_interval", -1.0),
+        Rated::SequentialWrite if slc => ("nand.slc.program", -1.0),
+        Rated::SequentialWrite | Rated::FullCacheWrite => ("nand.medium.program", -1.0),
+        Rated::RandomWrite if sustained => ("nand.array.blocks_per_plane", 6.0),
+        Rated::RandomWrite => ("nand.controller.write_interval", -1.0),
+    }
+}
+
+/// Simulates one rating.
+struct Run<'a> {
+    rated: Rated,
+    ratings: &'a Ratings,
+}
+
+/// Threads that share a depth: a core serves a few hundred thousand I/Os a second.
+fn threads_of(depth: u32) -> u32 {
+    (1..=16)
+        .rev()
+        .find(|threads| depth.is_multiple_of(*threads) && depth / threads >= 16)
+        .unwrap_or(1)
+}
+
+impl Run<'_> {
+    fn writes(&self) -> bool {
+        use Rated::{FullCacheWrite, RandomWrite, SequentialWrite, WriteLatency, WritesAtOne};
+        matches!(
+            self.rated,
+            FullCacheWrite | RandomWrite | SequentialWrite | WriteLatency | WritesAtOne
+        )
+    }
+
+    fn state(&self) -> Precondition {
+        let ratings = self.ratings;
+        let sequential = matches!(
+            self.rated,
+            Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite
+        );
+        match (sequential, self.writes()) {
+            (true, true) if !ratings.sustained && self.rated != Rated::FullCacheWrite => {
+                Precondition::Fresh
+            }
+            (true, _) => Precondition::Filled,
+            (false, _) if ratings.sustained => Precondition::Steady,
+            (false, _) => Precondition::Fresh,
+        }
+    }
+
+    /// Block, depth, time before figures count and while they do.
+    fn shape(&self) -> (u32, u32, Span, Span) {
+        let ratings = self.ratings;
+        let ms = Span::from_ms;
+        let sequential = (ratings.sequential_block, ratings.sequential_depth);
+        match self.rated {
+            Rated::SequentialRead => (sequential.0, sequential.1, ms(50), ms(200)),
+            Rated::SequentialWrite if !ratings.sustained => {
+                (sequential.0, sequential.1, ms(20), ms(200))
+            }
+            Rated::SequentialWrite | Rated::FullCacheWrite => {
+                (sequential.0, sequential.1, ms(300), ms(700))
+            }
+            Rated::RandomRead => (4096, ratings.random_read_depth, ms(5), ms(100)),
+            Rated::RandomWrite => {
+                let long = if ratings.sustained { 10 } else { 1 };
+                let depth = ratings.random_write_depth;
+                (
+                    ratings.random_write_block,
+                    depth,
+                    ms(30 * long),
+                    ms(100 * long),
+                )
+            }
+            Rated::ReadLatency | Rated::ReadsAtOne => (4096, 1, ms(1), ms(300)),
+            Rated::WriteLatency | Rated::WritesAtOne => (4096, 1, ms(1), ms(100)),
+        }
+    }
+
+    fn job(&self, capacity: u64) -> Job {
+        let (block, depth, before, counted) = self.shape();
+        let random = !matches!(
+            self.rated,
+            Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite
+        );
+        let threads = if random { threads_of(depth) } else { 1 };
+        // So much is written in a moment before a new drive is read.
+        let span = match self.state() {
+            Precondition::Fresh => Some(self.ratings.span.unwrap_or(1_000_000_000)),
+            _ => self.ratings.span,
+        };
+        let span = span.filter(|_| random);
+        Job {
+            mix: match self.writes() {
+                true => Mix::Write,
+                false => Mix::Read,
+            },
+            random,
+            norandommap: true,
+            numjobs: threads,
+            iodepth: depth / threads,
+            block_sizes: [0; 3].map(|_| BlockSizes::Fixed(block)),
+            block_align: [block; 3],
+            size: span.map(|bytes| Extent::Bytes(bytes.min(capacity) / 4096 * 4096)),
+            ramp_time: before,
+            runtime: Some(counted),
+            time_based: true,
+            ..Job::default()
+        }
+    }
+
+    /// What is run: reads of a new drive find what has just been written there, in the SLC cache if there is one.
+    fn jobs(&self, capacity: u64) -> Vec<Job> {
+        let job = self.job(capacity);
+        if self.state() != Precondition::Fresh || self.writes() {
+            return vec![job];
+        }
+        let before = Job {
+            mix: Mix::Write,
+            iodepth: 8,
+            block_sizes: [0; 3].map(|_| BlockSizes::Fixed(131_072)),
+            size: job.size,
+            ..Job::default()
+        };
+        let after = Job {
+            stonewall: true,
+            ..job
+        };
+        vec![before, after]
+    }
+
+    fn figure(&self, outcome: &Outcome) -> f64 {
+        let measured = outcome.threads.iter().map(|thread| match self.writes() {
+            true => &thread.write,
+            false => &thread.read,
+        });
+        let mut threads = measured.filter(|measured| measured.ios > 0);
+        match self.rated {
+            Rated::SequentialRead | Rated::SequentialWrite | Rated::FullCacheWrite => {
+                threads.map(Measured::bytes_per_second).sum()
+            }
+            Rated::ReadLatency | Rated::WriteLatency => {
+                let mean = threads.next().map(|thread| thread.completion.mean_ns());
+                mean.map_or(f64::NAN, |mean| mean * 1e-9)
+            }
+            _ => threads.map(Measured::iops).sum(),
+        }
+    }
+
+    /// What the model has for it.
+    fn of(&self, lab: &Lab, drive: &DriveSheet, host: &HostSheet) -> Result<f64, Problems> {
+        let mut config = small(&drive.config);
+        if self.rated == Rated::FullCacheWrite
+            && let DriveConfig::Nand(nand) = &mut config
+        {
+            nand.slc = None;
+        }
+        let jobs = self.jobs(config.capacity_bytes());
+        let machine = Machine::new(drive, host).with_drive(config);
+        let scenario = Scenario::jobs(machine, self.state(), jobs, 1);
+        Ok(self.figure(&lab.run(&scenario)?))
+    }
+}
+
+/// A drive that is made in a moment, for runs of a second.
+fn small(config: &DriveConfig) -> DriveConfig {
+    const LEAST: u64 = 64_000_000_000;
+    config.shrunk((config.capacity_bytes() / 16).max(LEAST))
+}
+
+/// What the model of a drive makes of each of its ratings, if its file has any.
+///
+/// # Errors
+/// A rating's conditions do not fit the drive.
+pub fn ratings(drive: &DriveSheet, host: &HostSheet) -> Result<Vec<Met>, Problems> {
+    let Some(ratings) = &drive.ratings else {
+        return Ok(Vec::new());
+    };
+    met(&Lab::new(), drive, ratings, host)
+}
+
+fn met(
+    lab: &Lab,
+    drive: &DriveSheet,
+    ratings: &Ratings,
+    host: &HostSheet,
+) -> Result<Vec<Met>, Problems> {
+    let given = ratings.given.iter();
+    given
+        .map(|&(rated, rating)| {
+            let run = Run { rated, ratings };
+            let model = run.of(lab, drive, host)?;
+            Ok(Met {
+                rated,
+                rating,
+                model,
+            })
+        })
+        .collect()
+}
+
+/// The drive of a data sheet; `progress` is told how many values have been simulated.
+///
+/// # Errors
+/// The family's structure cannot do what is rated, each rating with its place; a figure is out of its range.
+pub fn from_sheet(
+    sheet: &DataSheet,
+    host: &HostSheet,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<FromSheet, Problems> {
+    let lab = Lab::new();
+    let mut solving = Solving {
+        sheet,
+        host,
+        lab: &lab,
+        solved: of_capacity(sheet),
+        runs: 0,
+        progress,
+    };
+    for _ in 0..ROUNDS {
+        let mut moved = false;
+        for &(rated, rating) in &sheet.ratings.given {
+            moved |= solving.solve(rated, rating)?;
+        }
+        if !moved {
+            break;
+        }
+    }
+    let (drive, toml) = sheet.with(&solving.solved)?;
+    let met = met(&lab, &drive, &sheet.ratings, host)?;
+    let off = met.iter().filter(|met| met.error().abs() > TOLERANCE);
+    let problems = off.map(|met| {
+        let key = met.rated.key();
+        let what = format!(
+            "`ratings.{key}` is {}, and a drive of the family {} does {}",
+            met.rated.words(met.rating),
+            sheet.family,
+            met.rated.words(met.model)
+        );
+        let (figure, _) = figure_of(met.rated, sheet.ratings.sustained, has_slc(&drive));
+        let help = format!(
+            "take another family, or say in the sheet what differs ({figure} alone does not reach it: dies, channels, \
+             depth)"
+        );
+        sheet.problem(key, what, help)
+    });
+    Problems(problems.collect()).or(FromSheet {
+        solved: solving.solved,
+        met,
+        drive,
+        toml,
+    })
+}
+
+fn nand_of(drive: &DriveSheet) -> Option<&NandConfig> {
+    match &drive.config {
+        DriveConfig::Nand(config) => Some(config),
+        _ => None,
+    }
+}
+
+fn has_slc(drive: &DriveSheet) -> bool {
+    nand_of(drive).is_some_and(|nand| nand.slc.is_some())
+}
+
+/// Dies, channels and SLC blocks as the capacity has them.
+fn of_capacity(sheet: &DataSheet) -> Vec<Solved> {
+    let Some(nand) = nand_of(&sheet.drive) else {
+        return Vec::new();
+    };
+    let geometry = &nand.geometry;
+    let dies = u64::from(geometry.channels * geometry.dies_per_channel);
+    let gib = geometry.raw_bytes() as f64 / dies as f64 / f64::from(1 << 30);
+    let of_dies = format!("as many dies of {gib:.1} GiB, the family's, as the capacity asks for");
+    let assumed = |key: &str, value: u32| Solved {
+        key: key.into(),
+        value: value.to_string(),
+        kind: "assumed",
+        source: of_dies.clone(),
+    };
+    let mut all = vec![
+        assumed("nand.array.channels", geometry.channels),
+        assumed("nand.array.dies_per_channel", geometry.dies_per_channel),
+    ];
+    if let (Some(bytes), Some(slc)) = (sheet.ratings.slc_cache, &nand.slc) {
+        let block = geometry.raw_bytes() / dies / u64::from(geometry.blocks_per_plane);
+        let blocks = bytes.div_ceil(dies * block / u64::from(slc.bits)).max(1);
+        all.push(Solved {
+            key: "nand.slc.blocks_per_die".into(),
+            value: blocks.to_string(),
+            kind: "spec",
+            source: format!(
+                "{}: an SLC cache of {} GB",
+                sheet.document,
+                bytes / 1_000_000_000
+            ),
+        });
+    }
+    all
+}
+
+/// A sheet whose figures are being solved.
+struct Solving<'a> {
+    sheet: &'a DataSheet,
+    host: &'a HostSheet,
+    lab: &'a Lab,
+    solved: Vec<Solved>,
+    runs: u64,
+    progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Solving<'_> {
+    fn simulate(&mut self, rated: Rated) -> Result<f64, Problems> {
+        self.runs += 1;
+        (self.progress)(self.runs);
+        let (drive, _) = self.sheet.with(&self.solved)?;
+        let ratings = &self.sheet.ratings;
+        Run { rated, ratings }.of(self.lab, &drive, self.host)
+    }
+
+    fn put(&mut self, figure: Solved) {
+        match self.solved.iter_mut().find(|one| one.key == figure.key) {
+            Some(one) => *one = figure,
+            None => self.solved.push(figure),
+        }
+    }
+
+    /// Moves the figure of a rating until the model has it; whether it had to move. It stays where the model is nearest.
+    fn solve(&mut self, rated: Rated, rating: f64) -> Result<bool, Problems> {
+        let off = |model: f64| libm::log(rating / model);
+        let began = off(self.simulate(rated)?);
+        let (drive, _) = self.sheet.with(&self.solved)?;
+        let (key, power) = figure_of(rated, self.sheet.ratings.sustained, has_slc(&drive));
+        let is_set = self.solved.iter().any(|one| one.key == key);
+        if began.abs() < CLOSE && is_set {
+            return Ok(false);
+        }
+        let parameter = Parameter::named(key, &drive.figures, &[])
+            .map_err(|problem| Problems(vec![problem]))?;
+        let source = format!("{}: {}", self.sheet.document, said(rated, rating));
+        let at = |log: f64| Solved {
+            key: key.into(),
+            value: parameter.moved(log),
+            kind: "spec",
+            source: source.clone(),
+        };
+        let mut search = Search::new(power, began);
+        for _ in 0..TRIES {
+            let Some(log) = search.next() else { break };
+            self.put(at(log));
+            // A value that no drive can have: the rating is told as not met, with its place.
+            let Ok(model) = self.simulate(rated) else {
+                break;
+            };
+            search.tried(log, off(model));
+        }
+        let best = search.best();
+        self.put(at(best));
+        Ok(best != 0.0)
+    }
+}
+
+/// The search for one figure: along the line through the last two values; between the two that are nearest on either
+/// side, once there are such.
+struct Search {
+    /// The rated figure's growth with the figure, in powers; its sign is sure.
+    power: f64,
+    sign: f64,
+    /// Values tried, with how far the model was from the rating.
+    tried: Vec<(f64, f64)>,
+}
+
+impl Search {
+    fn new(power: f64, began: f64) -> Search {
+        Search {
+            power,
+            sign: power.signum(),
+            tried: vec![(0.0, began)],
+        }
+    }
+
+    /// The value to try next; none if the last one does, or if nothing moves the model.
+    fn next(&self) -> Option<f64> {
+        let &(log, left) = self.tried.last()?;
+        if left.abs() < CLOSE / 2.0 || !left.is_finite() {
+            return None;
+        }
+        let wanted = log + (left / self.power).clamp(-STRIDE, STRIDE);
+        // The model grows with `sign * log`: what is too little lies on one side, what is too much on the other.
+        let ordered = |log: f64| log * self.sign;
+        let little = self.tried.iter().filter(|one| one.1 > 0.0);
+        let little = little.map(|one| ordered(one.0)).reduce(f64::max);
+        let much = self.tried.iter().filter(|one| one.1 < 0.0);
+        let much = much.map(|one| ordered(one.0)).reduce(f64::min);
+        match (little, much) {
+            (Some(low), Some(high)) if low < high => {
+                let inside = (low..high).contains(&ordered(wanted)) && ordered(wanted) > low;
+                Some(match inside {
+                    true => wanted,
+                    false => (low + high) / 2.0 * self.sign,
+                })
+            }
+            _ => Some(wanted),
+        }
+    }
+
+    fn tried(&mut self, log: f64, left: f64) {
+        if let Some(&(before, off)) = self.tried.last() {
+            let grown = (off - left) / (log - before);
+            // Where the model hardly follows, another figure bounds it: large steps until this one does.
+            self.power = match grown * self.sign > 0.05 {
+                true => grown,
+                false => 0.05 * self.sign,
+            };
+        }
+        self.tried.push((log, left));
+    }
+
+    /// The value with which the model was nearest; the first of several.
+    fn best(&self) -> f64 {
+        let mut best = (f64::INFINITY, 0.0);
+        for &(log, left) in &self.tried {
+            // Not for a hair: what does not move the model stays as it is.
+            if left.abs() < best.0 - CLOSE / 10.0 {
+                best = (left.abs(), log);
+            }
+        }
+        best.1
+    }
+}
+
+/// What the sheet says, in words.
+fn said(rated: Rated, rating: f64) -> String {
+    let what = match rated {
+        Rated::SequentialRead => "sequential reads",
+        Rated::SequentialWrite => "sequential writes",
+        Rated::FullCacheWrite => "sequential writes past the SLC cache",
+        Rated::RandomRead => "random reads",
+        Rated::RandomWrite => "random writes",
+        Rated::ReadLatency | Rated::ReadsAtOne => "a random read at QD1",
+        Rated::WriteLatency | Rated::WritesAtOne => "a random write at QD1",
+    };
+    format!("{what}, {}", rated.words(rating))
+}

@@ -1,0 +1,201 @@
+//! Where rows come from: the sources, and which of them a row is of.
+//!
+//! Ids are `S4-012` (source and number), or `P0134` and `M0001`: rows of collections of many people's measurements (of
+//! pools, syncs and hard disks; of single drives), which are numbered through. Each of their sources is one here.
+
+/// The sources, by the prefix of their rows or their name in the collection.
+pub const SOURCES: [(&str, &str); 22] = [
+    (
+        "S0",
+        "Optane Memory 16 GB and a Samsung 950 PRO in an ESXi guest",
+    ),
+    ("S1", "P4800X 375 GB, random access"),
+    ("S2", "Optane M.2 drives under FreeBSD"),
+    ("S3", "P5800X as a vSAN 8 cache"),
+    ("S4", "P4800X 750 GB, hands-on"),
+    ("S5", "Makers' ratings of data-centre drives, and a flush"),
+    ("CMIN", "Writes with fsync on servers with one SSD or RAID"),
+    ("TJJ", "Writes with fdatasync on 19 SSDs"),
+    ("HAN", "O_DSYNC writes on 40 SSDs"),
+    ("DUZ", "etcd's test of fdatasync on one drive"),
+    (
+        "SHOAL2",
+        "Hard disks: synchronous overwrites, journals, reads at random",
+    ),
+    ("PKL", "pg_test_fsync on drives and RAID"),
+    (
+        "PROB",
+        "Synchronous writes to persistent memory, ZFS and dm-writecache",
+    ),
+    ("DI-HUH", "diskinfo on a 12 TB disk"),
+    ("DI-RED", "diskinfo on a 3 TB disk"),
+    ("BU", "P4800X and P4510, files through libaio"),
+    ("CHEOPS", "First-generation Optane by interface"),
+    ("FBSD", "Writes with a flush on a 950 PRO"),
+    ("ICPE", "980 PRO, reads at random by depth and size"),
+    (
+        "IOCOST",
+        "Limits of 17 drives as a resource controller knows them",
+    ),
+    ("KANG", "P3600, files through libaio"),
+    ("TH-9100", "Ratings of three drives as a review prints them"),
+];
+
+/// Measurements by many people under one prefix. Of each source a third of the runs may set parameters (`may-set`).
+#[derive(Debug)]
+pub struct Collection {
+    /// What the ids begin with; on the command line it stands for all its sources.
+    pub prefix: &'static str,
+    /// What it is of.
+    pub what: &'static str,
+    /// Its sources, each with its first and last row.
+    sources: &'static [(&'static str, u32, u32)],
+}
+
+/// The collections.
+pub const COLLECTIONS: [Collection; 2] = [
+    Collection {
+        prefix: "P",
+        what: "pools, syncs and hard disks",
+        sources: &COLLECTED,
+    },
+    Collection {
+        prefix: "M",
+        what: "single drives",
+        sources: &MEASURED,
+    },
+];
+
+const MEASURED: [(&str, u32, u32); 7] = [
+    ("BU", 1, 550),
+    ("CHEOPS", 551, 598),
+    ("FBSD", 599, 601),
+    ("ICPE", 602, 971),
+    ("IOCOST", 972, 1073),
+    ("KANG", 1074, 1293),
+    ("TH-9100", 1294, 1314),
+];
+
+const COLLECTED: [(&str, u32, u32); 9] = [
+    ("CMIN", 1, 64),
+    ("TJJ", 65, 88),
+    ("HAN", 89, 133),
+    ("DUZ", 134, 161),
+    ("SHOAL2", 162, 320),
+    ("PKL", 321, 363),
+    ("PROB", 364, 499),
+    ("DI-HUH", 500, 509),
+    ("DI-RED", 510, 519),
+];
+
+/// A row's prefix and number: of `S4-012` and `P0134` ("S4", 12) and ("P", 134); `None` of what is no id of a row.
+pub fn number(id: &str) -> Option<(&str, u32)> {
+    let parse = |digits: &str, many: usize| {
+        let plain = digits.len() == many && digits.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| digits.parse().ok())?
+    };
+    let Some((source, digits)) = id.split_once('-') else {
+        let all = COLLECTIONS.iter().map(|one| one.prefix);
+        let prefix = { all }.find(|prefix| id.starts_with(prefix))?;
+        let number = parse(&id[prefix.len()..], 4)?;
+        return collected(prefix, number).map(|_| (prefix, number));
+    };
+    let known = SOURCES.iter().any(|(prefix, _)| *prefix == source);
+    (known && collection_of(source).is_none()).then(|| Some((source, parse(digits, 3)?)))?
+}
+
+/// The id of a prefix and number.
+pub(super) fn id(prefix: &str, number: u32) -> String {
+    match collection(prefix) {
+        Some(_) => format!("{prefix}{number:04}"),
+        None => format!("{prefix}-{number:03}"),
+    }
+}
+
+/// The collection of this prefix.
+fn collection(prefix: &str) -> Option<&'static Collection> {
+    COLLECTIONS.iter().find(|one| one.prefix == prefix)
+}
+
+fn collected(prefix: &str, number: u32) -> Option<&'static str> {
+    let mut all = collection(prefix)?.sources.iter();
+    let found = all.find(|(_, first, last)| (*first..=*last).contains(&number))?;
+    Some(found.0)
+}
+
+/// The source of a row.
+pub fn source_of(id: &str) -> Option<&'static str> {
+    let (prefix, number) = number(id)?;
+    collected(prefix, number).or_else(|| {
+        let mut all = SOURCES.iter();
+        all.find(|(source, _)| *source == prefix).map(|one| one.0)
+    })
+}
+
+/// Whether this names a source, or a collection.
+pub fn is_source(name: &str) -> bool {
+    collection(name).is_some() || SOURCES.iter().any(|(source, _)| *source == name)
+}
+
+/// Whether a row is of the source, or the collection, of this name.
+pub(super) fn is_of(id: &str, source: &str) -> bool {
+    match collection(source) {
+        Some(_) => number(id).is_some_and(|(prefix, _)| prefix == source),
+        None => source_of(id) == Some(source),
+    }
+}
+
+/// The collection that a source is one of.
+pub(super) fn collection_of(source: &str) -> Option<&'static Collection> {
+    COLLECTIONS
+        .iter()
+        .find(|one| one.sources.iter().any(|(name, ..)| *name == source))
+}
+
+/// Whether a row is of a collection.
+pub fn is_collected(id: &str) -> bool {
+    number(id).is_some_and(|(prefix, _)| collection(prefix).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_of_one_source() {
+        for (id, source) in [
+            ("S4-012", Some("S4")),
+            ("P0001", Some("CMIN")),
+            ("P0064", Some("CMIN")),
+            ("P0065", Some("TJJ")),
+            ("P0134", Some("DUZ")),
+            ("P0519", Some("DI-RED")),
+            ("P0520", None),
+            ("M0001", Some("BU")),
+            ("M1314", Some("TH-9100")),
+            ("M1315", None),
+            ("P0000", None),
+            ("P3700", None),
+            ("P134", None),
+            ("HAN-001", None),
+            ("S6-001", None),
+        ] {
+            assert_eq!(source_of(id), source, "{id}");
+        }
+        assert!(is_of("P0134", "DUZ") && is_of("P0134", "P") && !is_of("P0134", "HAN"));
+        assert!(is_of("S4-012", "S4") && !is_of("S4-012", "P"));
+    }
+
+    #[test]
+    fn collections_are_numbered_without_gaps() {
+        for Collection { sources, .. } in &COLLECTIONS {
+            assert_eq!(sources[0].1, 1);
+            for pair in sources.windows(2) {
+                assert_eq!(pair[0].2 + 1, pair[1].1, "{}", pair[1].0);
+            }
+            for (name, ..) in *sources {
+                assert!(is_source(name), "{name}");
+            }
+        }
+    }
+}

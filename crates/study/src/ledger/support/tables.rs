@@ -1,0 +1,87 @@
+//! The tables of `docs/fidelity.md`.
+
+use super::super::source::collection_of;
+use super::super::{COLLECTIONS, SOURCES};
+use super::{Support, Supports, percent};
+use text::problem::Problems;
+
+impl Supports {
+    pub(super) fn tables(&self) -> Result<String, Problems> {
+        if self.sources.is_empty() {
+            return Ok(String::from(
+                "No run of the whole ledger has been written yet.\n",
+            ));
+        }
+        let mut text = String::from(
+            "| source | fitted | predicted | half within | nine of ten within | claims held | missed |\n\
+             | --- | --: | --: | --: | --: | --: | --: |\n",
+        );
+        for (source, about) in SOURCES {
+            let none = Support::default();
+            let found = self.sources.get(source).unwrap_or(&none);
+            text.push_str(&format!("| {source}: {about} | {} |\n", found.cells()));
+        }
+        // Files written before classes were told apart lack it.
+        if self.all.predicted > 0 {
+            let mut row = |name: &str, support: &Support| {
+                text.push_str(&format!("| {name} | {} |\n", support.cells()));
+            };
+            row("all but the collections", &self.others);
+            for one in &COLLECTIONS {
+                let none = Support::default();
+                let found = self.collections.get(one.prefix).unwrap_or(&none);
+                row(&format!("{}: {}", one.prefix, one.what), found);
+            }
+            row("all", &self.all);
+            text.push_str(&self.all.by_class());
+            text.push_str(&self.by_run());
+        }
+        text.push_str(
+            "\n| drive | model | fitted | predicted | half within | nine of ten within | claims held | missed |\n\
+             | --- | --- | --: | --: | --: | --: | --: | --: |\n",
+        );
+        for sheet in catalogue::drives()? {
+            let grade = self.statement(&sheet).grade.name();
+            let none = Support::default();
+            let found = self.drives.get(&sheet.id).unwrap_or(&none);
+            text.push_str(&format!("| {} | {grade} | {} |\n", sheet.id, found.cells()));
+        }
+        text.push_str(
+            "\n| row | what | published | model | why |\n| --- | --- | --- | --- | --- |\n",
+        );
+        for miss in &self.misses {
+            let note = miss.note.as_deref().unwrap_or("");
+            let cells = [&miss.id, &miss.what, &miss.published, &miss.model, note];
+            let cells = cells.map(|cell| cell.replace('|', "/").replace('\n', " "));
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
+        Ok(text)
+    }
+}
+
+impl Supports {
+    /// Errors of the collections' predicted runs, each counted once, by source.
+    fn by_run(&self) -> String {
+        let mut text = String::from(
+            "\n| predicted runs of | runs | half within | nine of ten within | within a factor of 1.5 |\n\
+             | --- | --: | --: | --: | --: |\n",
+        );
+        let sources = self.sources.iter().map(|(name, found)| (&**name, found));
+        let collected = sources.filter(|(name, _)| collection_of(name).is_some());
+        let whole = self
+            .collections
+            .iter()
+            .map(|(name, found)| (&**name, found));
+        for (name, found) in collected.chain(whole) {
+            let runs = &found.runs;
+            text.push_str(&format!(
+                "| {name} | {} | {} | {} | {} |\n",
+                runs.rows,
+                percent(runs.median),
+                percent(runs.p90),
+                runs.within_factor
+            ));
+        }
+        text
+    }
+}

@@ -1,0 +1,126 @@
+//! What of the undecided writes has reached the media when power went.
+//!
+//! Every subset where there are few: up to 12 of them, or as many as there are points for. Beyond that the first so many, the
+//! last so many, all but one, one alone, and random ones. In each subset a write that was inside may be torn behind any of
+//! its sectors.
+
+use model::Stream;
+use model::data::{Image, Undecided};
+
+/// Most subsets that are tried.
+pub(super) const MOST: u64 = 1 << 12;
+
+/// One way in which it may have gone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Choice {
+    /// By undecided write: whether it is done.
+    pub(super) done: Vec<bool>,
+    /// One of which only so many sectors are done.
+    pub(super) torn: Option<(u16, u16)>,
+}
+
+/// Calls for each way, of `most` subsets, until it says that it is enough.
+pub(super) fn each(
+    undecided: &[(u16, Undecided)],
+    most: u64,
+    stream: &mut Stream,
+    mut call: impl FnMut(&Choice) -> bool,
+) {
+    let count = undecided.len();
+    let whole = count < 64 && 1 << count <= most;
+    let subsets = if whole { 1 << count } else { most };
+    for index in 0..subsets {
+        let done: Vec<bool> = if whole {
+            (0..count).map(|bit| index & (1 << bit) != 0).collect()
+        } else {
+            sample(index, count, stream)
+        };
+        let mut choice = Choice { done, torn: None };
+        if call(&choice) {
+            return;
+        }
+        // Of many writes one in each subset is torn, of few each in turn.
+        let turn = stream.below(count.max(1) as u64) as usize;
+        let torn = if count > 4 { turn..turn + 1 } else { 0..count };
+        for write in torn {
+            let sectors = undecided[write].1.bytes / 512;
+            if !choice.done[write] || !undecided[write].1.inside || sectors < 2 {
+                continue;
+            }
+            // Of few writes every place is tried, of many one.
+            let places = match count {
+                0..=2 => 1..sectors,
+                _ => {
+                    let place = 1 + stream.below(sectors - 1);
+                    place..place + 1
+                }
+            };
+            for place in places {
+                choice.torn = Some((write as u16, place as u16));
+                if call(&choice) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn sample(index: u64, count: usize, stream: &mut Stream) -> Vec<bool> {
+    let at = stream.below(count as u64) as usize;
+    let one = |write: usize| match index % 6 {
+        0 => write < at,
+        1 => write > at,
+        2 => write != at,
+        3 => write == at,
+        _ => stream.below(2) == 0,
+    };
+    (0..count).map(one).collect()
+}
+
+/// The media as this way leaves them.
+pub(super) fn apply(
+    choice: &Choice,
+    undecided: &[(u16, Undecided)],
+    media: &[Image],
+) -> Vec<Image> {
+    let mut media = media.to_vec();
+    for (index, (member, write)) in undecided.iter().enumerate() {
+        let mut until = match choice.done[index] {
+            true => write.at + write.bytes,
+            false => write.at,
+        };
+        if let Some((torn, sectors)) = choice.torn
+            && usize::from(torn) == index
+        {
+            until = write.at + u64::from(sectors) * 512;
+        }
+        // Media in memory take everything.
+        let _ = write.apply(write.at, until, &mut media[usize::from(*member)]);
+    }
+    media
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_subsets_of_few_writes_and_all_places_where_one_may_be_torn() {
+        let write = |at, bytes| Undecided {
+            order: 1,
+            at,
+            bytes,
+            data: None,
+            inside: true,
+        };
+        let undecided = [(0, write(0, 2048)), (1, write(0, 512))];
+        let mut seen = Vec::new();
+        each(&undecided, MOST, &mut Stream::new(1, "choice"), |choice| {
+            assert!(!seen.contains(choice));
+            seen.push(choice.clone());
+            false
+        });
+        // Four subsets; in two of them the first is torn behind one, two or three sectors.
+        assert_eq!(seen.len(), 4 + 2 * 3);
+    }
+}

@@ -1,0 +1,294 @@
+//! Whether a pool keeps its promise: short programs on a small copy of it, and power cuts, dead members and other faults at
+//! every moment, each with every way in which the writes that were on their way may have reached the media.
+//!
+//! What is tried and what is not stands in `docs/prove.md`. A pool that promises less than it keeps is told apart from one
+//! that keeps less than it promises: where the promise says that data are lost, a loss must be found.
+
+mod choice;
+mod fault;
+mod oracle;
+mod program;
+mod replay;
+mod ring;
+mod run;
+mod search;
+mod shrink;
+mod trace;
+mod world;
+
+use model::media::DriveConfig;
+use model::tier::PoolConfig;
+use rayon::prelude::*;
+
+use self::fault::Fault;
+use self::search::{Case, Fail, Search};
+use self::world::World;
+
+pub use self::fault::Covered;
+pub use self::search::Tally;
+
+/// Programs that are tried together: few enough to stop soon, enough for all cores.
+const BATCH: u64 = 16;
+/// Most programs of one fault, whatever the number of points.
+const PROGRAMS: u64 = 1 << 20;
+
+/// How much is tried.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// Points for each fault, at least.
+    pub points: u64,
+    /// The first program.
+    pub seed: u64,
+    /// Only faults whose words have this in them.
+    pub only: String,
+    /// End with the first broken promise.
+    pub to_the_first: bool,
+}
+
+/// How a fault ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The promise was kept.
+    Kept,
+    /// It was not.
+    Broken,
+    /// The promise says that data are lost, and they are.
+    AsDesigned,
+    /// The promise says that data are lost, and none were: it is too modest.
+    NoLossFound,
+    /// The promise says nothing of it.
+    NotPromised,
+}
+
+/// A fault, and what came of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// In words.
+    pub fault: String,
+    /// What the promise says of it.
+    pub covered: Covered,
+    /// What was counted.
+    pub tally: Tally,
+    /// How it ended.
+    pub verdict: Verdict,
+}
+
+/// How to see a broken promise again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counterexample {
+    /// Under which fault.
+    pub fault: String,
+    /// What is wrong, in words.
+    pub what: String,
+    /// The shortest program that was found, and what happens in it, a line each.
+    pub program: Vec<String>,
+    /// For [`replay()`].
+    pub replay: String,
+}
+
+/// Everything about one pool.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Its rows.
+    pub rows: Vec<Row>,
+    /// The first broken promise.
+    pub broken: Option<Counterexample>,
+}
+
+impl Report {
+    /// Whether the promise is kept, and no more modest than it must be.
+    pub fn is_kept(&self) -> bool {
+        let bad = |row: &Row| matches!(row.verdict, Verdict::Broken | Verdict::NoLossFound);
+        !self.rows.iter().any(bad)
+    }
+}
+
+/// Tries a pool. `progress` hears of points that have been tried, out of how many; it says whether to go on.
+///
+/// # Errors
+/// If the pool's data cannot be found again after a crash: the tier, and why.
+pub fn prove(
+    config: &PoolConfig<DriveConfig>,
+    settings: &Settings,
+    progress: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<Report, String> {
+    let world = World::new(config)?;
+    let mut faults = Fault::of(&world.config);
+    faults.retain(|fault| fault.words(&world.names).contains(&settings.only));
+    if faults.is_empty() {
+        return Err(format!("no fault is called `{}`", settings.only));
+    }
+    let all = settings.points * faults.len() as u64;
+    let mut report = Report {
+        rows: Vec::new(),
+        broken: None,
+    };
+    for (index, fault) in faults.iter().enumerate() {
+        let so_far = settings.points * index as u64;
+        let hear = |points: u64| progress(so_far + points.min(settings.points), all);
+        let Some((tally, first)) = try_fault(&world, fault, settings, &hear) else {
+            break;
+        };
+        let covered = fault.covered(&world.config);
+        let verdict = match (covered, first.is_some()) {
+            // Silence about a loss is not among the things that nobody promises.
+            _ if tally.untold > 0 => Verdict::Broken,
+            (Covered::Yes, false) => Verdict::Kept,
+            (Covered::Yes, true) => Verdict::Broken,
+            (Covered::LostByPromise, true) => Verdict::AsDesigned,
+            (Covered::LostByPromise, false) => Verdict::NoLossFound,
+            (Covered::NotPromised, _) => Verdict::NotPromised,
+        };
+        let words = fault.words(&world.names);
+        if let (Verdict::Broken, None, Some((case, fail))) = (verdict, &report.broken, first) {
+            let (case, fail) = shrink::shortest(&world, fault, case, fail);
+            report.broken = Some(counterexample(&world, words.clone(), &case, &fail));
+        }
+        report.rows.push(Row {
+            fault: words,
+            covered,
+            tally,
+            verdict,
+        });
+        if settings.to_the_first && verdict == Verdict::Broken {
+            break;
+        }
+    }
+    Ok(report)
+}
+
+/// All programs of a fault, and the first thing that is wrong, if anything is. Nothing if it was to stop.
+fn try_fault(
+    world: &World,
+    fault: &Fault,
+    settings: &Settings,
+    hear: &dyn Fn(u64) -> bool,
+) -> Option<(Tally, Option<(Case, Fail)>)> {
+    let (mut tally, mut first) = (Tally::default(), None);
+    let covered = fault.covered(&world.config) == Covered::Yes;
+    let mut seed = settings.seed;
+    while tally.points < settings.points && seed < settings.seed + PROGRAMS {
+        let seeds: Vec<u64> = (seed..seed + BATCH).collect();
+        // A few points at each moment of many programs rather than all at the first.
+        let share = (settings.points / 400).clamp(8, choice::MOST);
+        let tried: Vec<Search<'_>> = seeds
+            .into_par_iter()
+            .map(|seed| {
+                let mut search = Search::of(world, fault, seed);
+                search.share = share;
+                search.run()
+            })
+            .collect();
+        for search in tried {
+            tally.add(&search.tally);
+            let silent = |it: &Option<(Case, Fail)>| {
+                it.as_ref()
+                    .is_some_and(|it| matches!(it.1, Fail::Untold(_)))
+            };
+            if first.is_none() || (silent(&search.first) && !silent(&first)) {
+                first = search.first;
+            }
+        }
+        seed += BATCH;
+        if !hear(tally.points) {
+            return None;
+        }
+        if (covered && first.is_some()) || tally.untold > 0 {
+            break;
+        }
+    }
+    Some((tally, first))
+}
+
+fn counterexample(world: &World, fault: String, case: &Case, fail: &Fail) -> Counterexample {
+    let mut program = vec![format!("depth {}", case.program.depth)];
+    let steps = case.program.words();
+    for index in 0..=steps.len() {
+        for blow in case
+            .blows
+            .iter()
+            .filter(|it| usize::from(it.before) == index)
+        {
+            let name = &world.names[usize::from(blow.member)];
+            program.push(format!("     {name}: {:?}", blow.trouble));
+        }
+        program.extend(steps.get(index).cloned());
+    }
+    if let Some((cut, choice)) = &case.cut {
+        let done: String = choice
+            .done
+            .iter()
+            .map(|&it| if it { '1' } else { '0' })
+            .collect();
+        let torn = choice.torn.map_or(String::new(), |(write, sectors)| {
+            format!(", write {} torn behind sector {sectors}", write + 1)
+        });
+        let writes = if done.is_empty() {
+            "nothing".into()
+        } else {
+            done
+        };
+        program.push(format!(
+            "power cut at moment {cut}; of the writes on their way: {writes}{torn}"
+        ));
+    }
+    for &member in &case.absent {
+        program.push(format!(
+            "{} is not there any more",
+            world.names[usize::from(member)]
+        ));
+    }
+    if let Some(again) = case.again {
+        program.push(format!("power cut after {again} steps of the recovery"));
+    }
+    Counterexample {
+        fault,
+        what: words(fail),
+        program,
+        replay: replay::encode(case),
+    }
+}
+
+fn words(fail: &Fail) -> String {
+    match fail {
+        Fail::Up(misdeed) => format!("while it was up: {misdeed:?}"),
+        Fail::Down(why) => format!("it does not come up again: {why}"),
+        Fail::Sector(sector, oracle::Wrong::Lost) => {
+            format!("sector {sector} is older than what was promised")
+        }
+        Fail::Sector(sector, oracle::Wrong::Others) => format!("sector {sector} is another's"),
+        Fail::Sector(sector, oracle::Wrong::Garbage) => {
+            format!("sector {sector} is nothing that was ever written")
+        }
+        Fail::Unreadable(sector) => format!("sector {sector} cannot be read"),
+        Fail::Ambiguous(sector) => format!("at sector {sector} two reads may differ"),
+        Fail::Told(records) => format!("{records} records are said to be lost"),
+        Fail::Untold(number) => {
+            format!("the ring ends before record {number}, which was durable, and does not say so")
+        }
+        Fail::Unstable => "a second recovery comes to something else".into(),
+        Fail::Service(misdeed) => format!("it does not serve after the recovery: {misdeed:?}"),
+        Fail::Traces => "with data its members are asked other things than without".into(),
+    }
+}
+
+/// Runs a case again that a [`Counterexample`] has told: what is wrong in it, or nothing.
+///
+/// # Errors
+/// If the digits are none of a case, or the pool cannot be tried.
+pub fn replay(
+    config: &PoolConfig<DriveConfig>,
+    digits: &str,
+) -> Result<Option<Counterexample>, String> {
+    let world = World::new(config)?;
+    let case = replay::decode(digits).ok_or("these digits are no case")?;
+    let fits = |member: &u16| usize::from(*member) < world.names.len();
+    let end = |it: &program::Step| (u64::from(it.at) + u64::from(it.sectors)) * 512;
+    let steps_fit = case.program.steps.iter().all(|it| end(it) <= world.bytes());
+    if !steps_fit || !case.absent.iter().all(fits) || !case.blows.iter().all(|it| fits(&it.member))
+    {
+        return Err("these digits are a case of another pool".into());
+    }
+    let failed = replay::again(&world, &case);
+    Ok(failed.map(|(case, fail)| counterexample(&world, "replay".into(), &case, &fail)))
+}

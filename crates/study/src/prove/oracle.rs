@@ -1,0 +1,209 @@
+//! What may be read: of each sector every version that was written, and which of them the promise holds fast.
+//!
+//! A sector holds its address, the number of the step that wrote it, and a sum over both, so that what is read tells where
+//! it comes from. A version may be read unless another one came later for sure (it was submitted when this one had
+//! completed) and is durable.
+
+use std::collections::BTreeMap;
+
+/// Bytes of a sector.
+pub(super) const SECTOR: usize = 512;
+
+/// What stands in a sector.
+pub(super) fn stamp(sector: u64, version: u32, into: &mut [u8]) {
+    into.fill(version as u8);
+    into[..8].copy_from_slice(&sector.to_le_bytes());
+    into[8..12].copy_from_slice(&version.to_le_bytes());
+    let sum = model::data::crc32c(&into[..12]);
+    into[12..16].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// What a sector turns out to hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Seen {
+    Zeroes,
+    Version(u32),
+    /// Of another sector.
+    Others,
+    /// Nothing that was ever written.
+    Garbage,
+}
+
+fn look(sector: u64, bytes: &[u8]) -> Seen {
+    let number = |at: usize| {
+        let (mut four, from) = ([0; 4], &bytes[at..at + 4]);
+        four.copy_from_slice(from);
+        u32::from_le_bytes(four)
+    };
+    let version = number(8);
+    // Compared as a whole, which is several times as fast as byte by byte.
+    let filled = |with: u8, from: usize| bytes[from..] == [with; SECTOR][from..];
+    if bytes[0] == 0 && filled(0, 0) {
+        return Seen::Zeroes;
+    }
+    let whole = number(12) == model::data::crc32c(&bytes[..12]);
+    if !whole || !filled(version as u8, 16) {
+        Seen::Garbage
+    } else if bytes[..8] == sector.to_le_bytes() {
+        Seen::Version(version)
+    } else {
+        Seen::Others
+    }
+}
+
+/// How something may be lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wrong {
+    /// An older version than what was promised, or none.
+    Lost,
+    /// Another sector's.
+    Others,
+    /// Nothing that was ever written.
+    Garbage,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    version: u32,
+    zeroes: bool,
+    submitted: u32,
+    /// When it ended; the end of time while it has not.
+    ended: u32,
+    acknowledged: bool,
+    durable: bool,
+}
+
+/// All that was written, by sector. Times are the counts of submissions and completions.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Oracle {
+    sectors: BTreeMap<u64, Vec<Written>>,
+    clock: u32,
+}
+
+impl Oracle {
+    pub(super) fn tick(&mut self) -> u32 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// Sectors that were touched.
+    pub(super) fn sectors(&self) -> impl Iterator<Item = u64> {
+        self.sectors.keys().copied()
+    }
+
+    pub(super) fn submitted(&mut self, version: u32, zeroes: bool, at: u64, sectors: u64) {
+        let submitted = self.tick();
+        for sector in at..at + sectors {
+            self.sectors.entry(sector).or_default().push(Written {
+                version,
+                zeroes,
+                submitted,
+                ended: u32::MAX,
+                acknowledged: false,
+                durable: false,
+            });
+        }
+    }
+
+    pub(super) fn ended(&mut self, version: u32, at: u64, sectors: u64, well: bool, durable: bool) {
+        let ended = self.tick();
+        for sector in at..at + sectors {
+            let all = self.sectors.get_mut(&sector).into_iter().flatten();
+            for written in all.filter(|it| it.version == version) {
+                written.ended = ended;
+                written.acknowledged = well;
+                written.durable = well && durable;
+            }
+        }
+    }
+
+    /// A flush that was submitted at this time has completed.
+    pub(super) fn flushed(&mut self, submitted: u32) {
+        for written in self.sectors.values_mut().flatten() {
+            written.durable |= written.acknowledged && written.ended < submitted;
+        }
+    }
+
+    /// Whether a sector may be so after a power cut now.
+    pub(super) fn judge(&self, sector: u64, bytes: &[u8]) -> Result<(), Wrong> {
+        self.allowed(sector, bytes, |written| written.durable)
+    }
+
+    /// Whether a read that was submitted at this time, and has completed now, may give this.
+    pub(super) fn judge_read(
+        &self,
+        sector: u64,
+        bytes: &[u8],
+        submitted: u32,
+    ) -> Result<(), Wrong> {
+        self.allowed(sector, bytes, |written| {
+            written.acknowledged && written.ended < submitted
+        })
+    }
+
+    fn allowed(
+        &self,
+        sector: u64,
+        bytes: &[u8],
+        holds: impl Fn(&Written) -> bool,
+    ) -> Result<(), Wrong> {
+        let seen = look(sector, bytes);
+        let written = self.sectors.get(&sector).map_or(&[][..], |it| it);
+        let stands = |ended: u32| {
+            !written
+                .iter()
+                .any(|later| later.submitted > ended && holds(later))
+        };
+        let well = match seen {
+            Seen::Others => return Err(Wrong::Others),
+            Seen::Garbage => return Err(Wrong::Garbage),
+            Seen::Zeroes => {
+                let zeroes = written.iter().filter(|it| it.zeroes);
+                stands(0) || zeroes.into_iter().any(|it| stands(it.ended))
+            }
+            Seen::Version(version) => {
+                let mut same = written
+                    .iter()
+                    .filter(|it| it.version == version && !it.zeroes);
+                same.any(|it| stands(it.ended))
+            }
+        };
+        if well { Ok(()) } else { Err(Wrong::Lost) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durable_or_newer_is_right_and_anything_else_is_wrong() {
+        let sector = |version: u32| {
+            let mut bytes = [0; SECTOR];
+            if version > 0 {
+                stamp(5, version, &mut bytes);
+            }
+            bytes
+        };
+        let mut oracle = Oracle::default();
+        let judge = |oracle: &Oracle, version| oracle.judge(5, &sector(version));
+        assert_eq!(judge(&oracle, 0), Ok(()));
+        assert_eq!(judge(&oracle, 1), Err(Wrong::Lost));
+        oracle.submitted(1, false, 4, 3);
+        assert_eq!((judge(&oracle, 0), judge(&oracle, 1)), (Ok(()), Ok(())));
+        oracle.ended(1, 4, 3, true, false);
+        assert_eq!(judge(&oracle, 0), Ok(()));
+        let read = oracle.tick();
+        assert_eq!(oracle.judge_read(5, &sector(0), read), Err(Wrong::Lost));
+        let flush = oracle.tick();
+        oracle.submitted(2, false, 5, 1);
+        oracle.ended(2, 5, 1, true, false);
+        oracle.flushed(flush);
+        let seen = [0, 1, 2].map(|version| judge(&oracle, version));
+        assert_eq!(seen, [Err(Wrong::Lost), Ok(()), Ok(())]);
+        let mut torn = sector(1);
+        torn[300] ^= 4;
+        assert_eq!(oracle.judge(5, &torn), Err(Wrong::Garbage));
+        assert_eq!(oracle.judge(6, &sector(1)), Err(Wrong::Others));
+    }
+}

@@ -1,0 +1,177 @@
+//! A case as hexadecimal digits, and again from them.
+
+use model::data::Trouble;
+use model::{Span, Time};
+
+use super::choice::Choice;
+use super::fault::Blow;
+use super::program::Program;
+use super::search::{Case, Fail, Search};
+use super::world::World;
+
+/// Numbers of troubles, with the two numbers that some of them have.
+fn number(trouble: Trouble) -> (u8, u64, u64) {
+    match trouble {
+        Trouble::Dies => (0, 0, 0),
+        Trouble::Returns => (1, 0, 0),
+        Trouble::Lies => (2, 0, 0),
+        Trouble::FailsWrite => (3, 0, 0),
+        Trouble::LosesWrite => (4, 0, 0),
+        Trouble::Misdirects { by } => (5, by, 0),
+        Trouble::Rots { at } => (6, at, 0),
+        Trouble::Unreadable { at, bytes } => (7, at, bytes),
+        Trouble::LosesPower => (8, 0, 0),
+        // In whole microseconds.
+        Trouble::Slows { by, until } => (9, by.ns() / 1000, until.ns() / 1000),
+    }
+}
+
+fn trouble(number: (u8, u64, u64)) -> Option<Trouble> {
+    Some(match number {
+        (0, ..) => Trouble::Dies,
+        (1, ..) => Trouble::Returns,
+        (2, ..) => Trouble::Lies,
+        (3, ..) => Trouble::FailsWrite,
+        (4, ..) => Trouble::LosesWrite,
+        (5, by, _) => Trouble::Misdirects { by },
+        (6, at, _) => Trouble::Rots { at },
+        (7, at, bytes) => Trouble::Unreadable { at, bytes },
+        (8, ..) => Trouble::LosesPower,
+        (9, by, until) => Trouble::Slows {
+            by: Span::from_us(by),
+            until: Time::from_ns(until * 1000),
+        },
+        _ => return None,
+    })
+}
+
+/// A case as digits.
+pub(super) fn encode(case: &Case) -> String {
+    let mut bytes = Vec::new();
+    bytes.extend(case.seed.to_le_bytes());
+    case.program.encode(&mut bytes);
+    bytes.push(case.blows.len() as u8);
+    for blow in &case.blows {
+        let (kind, one, two) = number(blow.trouble);
+        bytes.extend([blow.before, blow.member as u8, kind]);
+        bytes.extend((one as u32).to_le_bytes());
+        bytes.extend((two as u32).to_le_bytes());
+    }
+    bytes.push(case.absent.len() as u8);
+    bytes.extend(case.absent.iter().map(|&it| it as u8));
+    bytes.push(u8::from(case.cut.is_some()));
+    if let Some((cut, choice)) = &case.cut {
+        bytes.extend(cut.to_le_bytes());
+        bytes.extend((choice.done.len() as u16).to_le_bytes());
+        bytes.extend(choice.done.iter().map(|&it| u8::from(it)));
+        let (write, sectors) = choice.torn.unwrap_or((u16::MAX, 0));
+        bytes.extend(write.to_le_bytes());
+        bytes.extend(sectors.to_le_bytes());
+    }
+    bytes.extend(case.again.unwrap_or(u16::MAX).to_le_bytes());
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A case from digits.
+pub(super) fn decode(digits: &str) -> Option<Case> {
+    let digits = digits.trim();
+    if !digits.is_ascii() || digits.len() % 2 != 0 {
+        return None;
+    }
+    let bytes = (0..digits.len()).step_by(2);
+    let bytes: Result<Vec<u8>, _> = bytes
+        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16))
+        .collect();
+    let mut bytes = bytes.ok()?.into_iter();
+    fn number<const N: usize>(from: &mut impl Iterator<Item = u8>) -> Option<u64> {
+        (0..N).try_fold(0, |number, index| {
+            Some(number | u64::from(from.next()?) << (8 * index))
+        })
+    }
+    let from = &mut bytes;
+    let seed = number::<8>(from)?;
+    let program = Program::decode(from)?;
+    let mut blows = Vec::new();
+    for _ in 0..from.next()? {
+        let (before, member, kind) = (from.next()?, from.next()?, from.next()?);
+        let trouble = trouble((kind, number::<4>(from)?, number::<4>(from)?))?;
+        blows.push(Blow {
+            before,
+            member: member.into(),
+            trouble,
+        });
+    }
+    let mut absent = Vec::new();
+    for _ in 0..from.next()? {
+        absent.push(from.next()?.into());
+    }
+    let mut cut = None;
+    if from.next()? == 1 {
+        let at = number::<4>(from)? as u32;
+        let mut done = Vec::new();
+        for _ in 0..number::<2>(from)? {
+            done.push(from.next()? == 1);
+        }
+        let torn = (number::<2>(from)? as u16, number::<2>(from)? as u16);
+        let torn = (torn.0 != u16::MAX).then_some(torn);
+        cut = Some((at, Choice { done, torn }));
+    }
+    let again = number::<2>(from)? as u16;
+    from.next().is_none().then_some(Case {
+        seed,
+        program,
+        blows,
+        absent,
+        cut,
+        again: (again != u16::MAX).then_some(again),
+    })
+}
+
+/// What goes wrong in a case.
+pub(super) fn again(world: &World, case: &Case) -> Option<(Case, Fail)> {
+    let mut search = Search::new(world, case.clone(), case.again.is_some());
+    search.only = case.cut.clone();
+    search.to_the_first = true;
+    search.run().first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_read_as_it_was_written() {
+        let blow = |before, trouble| Blow {
+            before,
+            member: 1,
+            trouble,
+        };
+        let case = Case {
+            seed: 12345,
+            program: Program::new(7, 1 << 20),
+            blows: vec![
+                blow(3, Trouble::Dies),
+                blow(
+                    9,
+                    Trouble::Unreadable {
+                        at: 8192,
+                        bytes: 4096,
+                    },
+                ),
+            ],
+            absent: vec![1],
+            cut: Some((
+                17,
+                Choice {
+                    done: vec![true, false, true],
+                    torn: Some((2, 5)),
+                },
+            )),
+            again: Some(3),
+        };
+        let digits = encode(&case);
+        assert_eq!(decode(&digits), Some(case));
+        assert_eq!(decode(&digits[2..]), None);
+        assert_eq!(decode("zz"), None);
+    }
+}

@@ -1,0 +1,298 @@
+//! A program runs on a pool with data, things befall its members, and at each moment in which a power cut could leave
+//! something new somebody is asked to look.
+
+use model::data::{Buffers, Image, Undecided};
+use model::tier::offline::Recovered;
+use model::{Command, Device, Op, Payload, Span, Status, Time};
+
+use super::fault::Blow;
+use super::oracle::{Oracle, SECTOR, Wrong, stamp};
+use super::program::{Do, Program, Step};
+use super::world::{Disks, Live, World};
+
+/// A wait that lets a mirror come to rest.
+const REST: Span = Span::from_ms(6000);
+/// Bytes of the blocks that caches know.
+const UNIT: u64 = 4096;
+/// More events without a completion are none at all.
+const RESTLESS: u32 = 1_000_000;
+
+/// A moment in which power may go.
+pub(super) struct Cut<'a> {
+    /// How many came before it.
+    pub(super) index: u32,
+    pub(super) oracle: &'a Oracle,
+    /// What is on the media for sure.
+    pub(super) media: Vec<Image>,
+    /// What may be or not, by member.
+    pub(super) undecided: Vec<(u16, Undecided)>,
+}
+
+/// What went wrong while the pool was up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Misdeed {
+    /// A command ended so.
+    Status(Step, Status),
+    /// A read gave what it must not.
+    Read(Step, Wrong),
+    /// A command never ended.
+    NeverEnds,
+}
+
+/// Whether somebody has seen enough.
+pub(super) type Enough = bool;
+
+struct Outstanding {
+    step: Step,
+    version: u32,
+    submitted: u32,
+    payload: Payload,
+}
+
+struct Run<'a> {
+    pool: Live,
+    bytes: model::data::Bytes,
+    now: Time,
+    oracle: Oracle,
+    outstanding: Vec<Option<Outstanding>>,
+    /// Acknowledged is durable.
+    at_once: bool,
+    /// A trim does nothing to units that it covers in part.
+    trims_units: bool,
+    look: &'a mut dyn FnMut(&Cut<'_>) -> Enough,
+    changes: u64,
+    cuts: u32,
+    enough: bool,
+    misdeed: Option<Misdeed>,
+}
+
+/// Runs a program. The first thing that went wrong while the pool was up, and what the members were asked.
+pub(super) fn run(
+    world: &World,
+    (disks, tiers): (&Disks, Recovered),
+    seed: u64,
+    program: &Program,
+    blows: &[Blow],
+    look: &mut dyn FnMut(&Cut<'_>) -> Enough,
+) -> (Option<Misdeed>, Vec<model::tier::ChildCommand>) {
+    let (mut pool, bytes) = world.start(disks, tiers, seed);
+    pool.record();
+    let mut run = Run {
+        pool,
+        bytes,
+        now: Time::ZERO,
+        oracle: Oracle::default(),
+        outstanding: Vec::new(),
+        at_once: !world.config.needs_flushes(),
+        trims_units: world.trims_units(),
+        look,
+        changes: u64::MAX,
+        cuts: 0,
+        enough: false,
+        misdeed: None,
+    };
+    for (index, step) in program.steps.iter().enumerate() {
+        run.befall(index, blows);
+        run.step(index as u32 + 1, *step, usize::from(program.depth.max(1)));
+        if run.enough {
+            return (run.misdeed, Vec::new());
+        }
+    }
+    run.befall(program.steps.len(), blows);
+    run.drain();
+    let trace = run.pool.recorded();
+    (run.misdeed, trace)
+}
+
+impl Run<'_> {
+    fn befall(&mut self, step: usize, blows: &[Blow]) {
+        for blow in blows.iter().filter(|it| usize::from(it.before) == step) {
+            self.pool.befall(self.now, blow.member, blow.trouble);
+            self.look();
+        }
+    }
+
+    fn busy(&self) -> usize {
+        self.outstanding.iter().flatten().count()
+    }
+
+    fn step(&mut self, version: u32, step: Step, depth: usize) {
+        match step.what {
+            Do::Drain => return self.drain(),
+            Do::Rest => {
+                self.drain();
+                let until = self.now + REST;
+                while self.pool.next_event() <= until && !self.enough {
+                    self.advance();
+                }
+                self.now = self.now.max(until);
+                return;
+            }
+            _ => {}
+        }
+        while self.busy() >= depth && !self.enough {
+            self.event();
+        }
+        if !self.enough {
+            self.submit(version, step);
+            self.look();
+        }
+    }
+
+    fn submit(&mut self, version: u32, step: Step) {
+        let op = match step.what {
+            Do::Write | Do::WriteThrough => Op::Write,
+            Do::Trim => Op::Deallocate,
+            Do::Zero => Op::WriteZeroes,
+            Do::Flush => Op::Flush,
+            _ => Op::Read,
+        };
+        let (at, sectors) = (u64::from(step.at), u64::from(step.sectors));
+        let bytes = (sectors * SECTOR as u64) as u32;
+        let mut payload = Payload::default();
+        if op.transfers() {
+            payload = self.bytes.take(bytes);
+        }
+        if op == Op::Write {
+            self.bytes.with_mut(payload, bytes, |data| {
+                for (sector, data) in (at..).zip(data.chunks_exact_mut(SECTOR)) {
+                    stamp(sector, version, data);
+                }
+            });
+        }
+        let submitted = match op {
+            Op::Read | Op::Flush => self.oracle.tick(),
+            _ => {
+                self.oracle.submitted(version, op != Op::Write, at, sectors);
+                0
+            }
+        };
+        let free = self.outstanding.iter().position(Option::is_none);
+        let id = free.unwrap_or_else(|| {
+            self.outstanding.push(None);
+            self.outstanding.len() - 1
+        });
+        self.outstanding[id] = Some(Outstanding {
+            step,
+            version,
+            submitted,
+            payload,
+        });
+        let command = Command {
+            fua: step.what == Do::WriteThrough,
+            payload,
+            ..Command::new(id as u32, op, at * SECTOR as u64, bytes)
+        };
+        self.pool.submit(self.now, command);
+    }
+
+    fn drain(&mut self) {
+        while self.busy() > 0 && !self.enough {
+            self.event();
+        }
+    }
+
+    /// Up to the next completion or change.
+    fn event(&mut self) {
+        for _ in 0..RESTLESS {
+            if self.pool.next_event() == Time::NEVER {
+                break;
+            }
+            if self.advance() {
+                return;
+            }
+        }
+        self.wrong(Misdeed::NeverEnds);
+        self.enough = true;
+    }
+
+    /// What is due next; whether a command completed or a moment was shown.
+    fn advance(&mut self) -> bool {
+        let next = self.pool.next_event();
+        let mut done = Vec::new();
+        self.now = self.pool.advance(next, next, &mut done);
+        for completion in &done {
+            self.completed(completion.id, completion.status);
+        }
+        self.look() || !done.is_empty()
+    }
+
+    fn wrong(&mut self, what: Misdeed) {
+        self.misdeed.get_or_insert(what);
+    }
+
+    fn completed(&mut self, id: u32, status: Status) {
+        let Some(asked) = self.outstanding[id as usize].take() else {
+            return self.wrong(Misdeed::NeverEnds);
+        };
+        let step = asked.step;
+        let (at, sectors) = (u64::from(step.at), u64::from(step.sectors));
+        let well = status == Status::Success;
+        if !well {
+            self.wrong(Misdeed::Status(step, status));
+        }
+        match step.what {
+            Do::Read if well => self.judge_read(&asked),
+            Do::Read => {}
+            Do::Flush => {
+                if well {
+                    self.oracle.flushed(asked.submitted);
+                }
+            }
+            _ => {
+                let durable = self.at_once || step.what == Do::WriteThrough;
+                let mut done = at..at + sectors;
+                if step.what == Do::Trim && self.trims_units {
+                    // Parts of units may keep what they hold.
+                    let unit = UNIT / SECTOR as u64;
+                    let until = done.end / unit * unit;
+                    done = at.next_multiple_of(unit).min(until)..until;
+                    self.oracle.ended(asked.version, at, sectors, false, false);
+                }
+                let sectors = done.end - done.start;
+                self.oracle
+                    .ended(asked.version, done.start, sectors, well, durable);
+            }
+        }
+        self.bytes.give_back(asked.payload);
+    }
+
+    fn judge_read(&mut self, asked: &Outstanding) {
+        let step = asked.step;
+        let bytes = u32::from(step.sectors) * SECTOR as u32;
+        let oracle = &self.oracle;
+        let wrong = self.bytes.with(asked.payload, bytes, |data| {
+            let mut sectors = (u64::from(step.at)..).zip(data.chunks_exact(SECTOR));
+            sectors
+                .find_map(|(sector, data)| oracle.judge_read(sector, data, asked.submitted).err())
+        });
+        if let Some(wrong) = wrong {
+            self.wrong(Misdeed::Read(step, wrong));
+        }
+    }
+
+    /// Shows the moment if a power cut now could leave what it could not before; whether it was one.
+    fn look(&mut self) -> bool {
+        let members = self.pool.members();
+        let changes = members.iter().map(|it| it.changes()).sum();
+        if changes == self.changes || self.enough {
+            return false;
+        }
+        self.changes = changes;
+        let mut undecided = Vec::new();
+        for (index, member) in members.iter().enumerate() {
+            let mut of_member = Vec::new();
+            member.undecided(&mut of_member);
+            undecided.extend(of_member.into_iter().map(|it| (index as u16, it)));
+        }
+        let cut = Cut {
+            index: self.cuts,
+            oracle: &self.oracle,
+            media: members.iter().map(|it| it.contents().clone()).collect(),
+            undecided,
+        };
+        self.cuts += 1;
+        self.enough = (self.look)(&cut);
+        true
+    }
+}

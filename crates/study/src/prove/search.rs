@@ -1,0 +1,444 @@
+//! Programs, faults, power cuts, what they leave, recoveries and judgements: all of it, until so many points have been
+//! tried.
+
+use model::Stream;
+use model::tier::offline::{Found, Recovered};
+
+use super::choice::{self, Choice};
+use super::fault::{Blow, Covered, Fault};
+use super::oracle::{Oracle, SECTOR, Wrong};
+use super::program::Program;
+use super::ring;
+use super::run::{Cut, Misdeed, run};
+use super::world::{Disks, Logged, World};
+
+/// One point in full: enough to see it again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Case {
+    pub(super) seed: u64,
+    pub(super) program: Program,
+    pub(super) blows: Vec<Blow>,
+    pub(super) absent: Vec<u16>,
+    /// At which moment power goes, and how; nothing if it is the running pool that is wrong.
+    pub(super) cut: Option<(u32, Choice)>,
+    /// After how many steps of the recovery it goes again.
+    pub(super) again: Option<u16>,
+}
+
+/// What is wrong at a point.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Fail {
+    /// While the pool was up.
+    Up(Misdeed),
+    /// The pool does not come up again.
+    Down(String),
+    /// A sector is wrong.
+    Sector(u64, Wrong),
+    /// A sector cannot be read.
+    Unreadable(u64),
+    /// Two reads of a sector may differ.
+    Ambiguous(u64),
+    /// So many records are said to be lost.
+    Told(u64),
+    /// Records up to this number were durable, and the ring ends before it without a word.
+    Untold(u64),
+    /// A second recovery comes to something else.
+    Unstable,
+    /// The pool that is up again does not serve.
+    Service(Misdeed),
+    /// Without data the members are asked other things than with data.
+    Traces,
+}
+
+/// What was tried, and what came of it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tally {
+    /// Power cuts, each with one choice of what had reached the media.
+    pub points: u64,
+    /// Programs.
+    pub programs: u64,
+    /// Points that lost what was promised, and said so: the pool did not come up, or reads failed.
+    pub lost: u64,
+    /// Points that gave something older than promised, without an error.
+    pub silent: u64,
+    /// Points that gave another sector's data, or garbage.
+    pub others: u64,
+    /// Points after which reads differ, or a second recovery does.
+    pub unstable: u64,
+    /// Programs in which a running pool failed, or gave what it must not.
+    pub service: u64,
+    /// Most sectors lost at one point, and how many were written then.
+    pub worst: (u64, u64),
+    /// Points with a torn write, with legs that were copied to, with legs that were made alike, without a member.
+    pub torn: u64,
+    /// See `torn`.
+    pub stale: u64,
+    /// See `torn`.
+    pub unclean: u64,
+    /// See `torn`.
+    pub absent: u64,
+    /// Recoveries that were cut.
+    pub second: u64,
+    /// Points after which a ring was read back that has been written through at least once; that had records beyond its
+    /// first gap; that had lost records which were durable, and told so.
+    pub wrapped: u64,
+    /// See `wrapped`.
+    pub gaps: u64,
+    /// See `wrapped`.
+    pub told: u64,
+    /// Points at which a ring had lost durable records, could know it, and did not tell.
+    pub untold: u64,
+    /// Most undecided writes.
+    pub undecided: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: &Tally) {
+        self.points += other.points;
+        self.programs += other.programs;
+        self.lost += other.lost;
+        self.silent += other.silent;
+        self.others += other.others;
+        self.unstable += other.unstable;
+        self.service += other.service;
+        self.torn += other.torn;
+        self.stale += other.stale;
+        self.unclean += other.unclean;
+        self.absent += other.absent;
+        self.second += other.second;
+        self.wrapped += other.wrapped;
+        self.gaps += other.gaps;
+        self.told += other.told;
+        self.untold += other.untold;
+        self.undecided = self.undecided.max(other.undecided);
+        if other.worst.0 > self.worst.0 {
+            self.worst = other.worst;
+        }
+    }
+
+    /// Points and programs at which anything was wrong.
+    pub fn wrong(&self) -> u64 {
+        self.lost + self.silent + self.others + self.unstable + self.service + self.untold
+    }
+}
+
+/// Runs of sectors that were touched: first, how many.
+fn runs(oracle: &Oracle) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for sector in oracle.sectors() {
+        match runs.last_mut() {
+            Some((first, count)) if *first + *count == sector => *count += 1,
+            _ => runs.push((sector, 1)),
+        }
+    }
+    runs
+}
+
+/// What tries one program.
+pub(super) struct Search<'a> {
+    pub(super) world: &'a World,
+    pub(super) case: Case,
+    /// The power goes in the recovery, too.
+    pub(super) again: bool,
+    /// Whether rings may have lost what was durable, and are asked.
+    pub(super) suspicious: bool,
+    /// It ends with the first thing that is wrong.
+    pub(super) to_the_first: bool,
+    /// It ends after so many points.
+    pub(super) most: u64,
+    /// Subsets that are tried at one moment.
+    pub(super) share: u64,
+    /// Only this moment, and this way.
+    pub(super) only: Option<(u32, Choice)>,
+    pub(super) tally: Tally,
+    pub(super) first: Option<(Case, Fail)>,
+    stream: Stream,
+    again_stream: Stream,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(world: &'a World, case: Case, again: bool) -> Search<'a> {
+        let stream = Stream::new(case.seed, "choices");
+        let again_stream = Stream::new(case.seed, "second cuts");
+        Search {
+            world,
+            case,
+            again,
+            suspicious: true,
+            to_the_first: false,
+            most: u64::MAX,
+            share: choice::MOST,
+            only: None,
+            tally: Tally::default(),
+            first: None,
+            stream,
+            again_stream,
+        }
+    }
+
+    /// The program of a seed under a fault.
+    pub(super) fn of(world: &'a World, fault: &Fault, seed: u64) -> Search<'a> {
+        let program = Program::new(seed, world.bytes());
+        let member = world.bytes().min(1 << 20);
+        let case = Case {
+            seed,
+            blows: fault.blows(seed, program.steps.len(), member),
+            absent: fault.absent(),
+            program,
+            cut: None,
+            again: None,
+        };
+        let mut search = Search::new(world, case, *fault == Fault::SecondCut);
+        search.suspicious = fault.covered(&world.config) == Covered::NotPromised;
+        search
+    }
+
+    /// Tries everything.
+    pub(super) fn run(mut self) -> Search<'a> {
+        self.tally.programs += 1;
+        let mut disks = self.world.new_disks();
+        let tiers = self.world.recover(&mut disks);
+        let Ok(tiers) = tiers else {
+            self.failed(Fail::Down("a new pool".into()), None, None);
+            return self;
+        };
+        let (world, case) = (self.world, self.case.clone());
+        let mut look = |cut: &Cut<'_>| self.cut(cut);
+        let of = (&disks, tiers);
+        let (misdeed, trace) = run(world, of, case.seed, &case.program, &case.blows, &mut look);
+        if let Some(misdeed) = misdeed {
+            self.tally.service += 1;
+            self.failed(Fail::Up(misdeed), None, None);
+        } else if case.blows.is_empty() && !trace.is_empty() {
+            let without = super::trace::without_data(world, case.seed, &case.program);
+            if !super::trace::alike(&trace, &without) {
+                self.tally.service += 1;
+                self.failed(Fail::Traces, None, None);
+            }
+        }
+        self
+    }
+
+    fn failed(&mut self, fail: Fail, cut: Option<(u32, Choice)>, again: Option<u16>) {
+        let worse = |first: &(Case, Fail)| {
+            matches!(fail, Fail::Untold(_)) && !matches!(first.1, Fail::Untold(_))
+        };
+        if self.first.as_ref().is_none_or(worse) {
+            let case = Case {
+                cut,
+                again,
+                ..self.case.clone()
+            };
+            self.first = Some((case, fail));
+        }
+    }
+
+    /// A moment: all that a power cut may leave.
+    fn cut(&mut self, cut: &Cut<'_>) -> bool {
+        let mut stream = self.stream.clone();
+        let runs = runs(cut.oracle);
+        self.tally.undecided = self.tally.undecided.max(cut.undecided.len() as u64);
+        if let Some((at, choice)) = self.only.clone() {
+            if at == cut.index && choice.done.len() == cut.undecided.len() {
+                self.point(cut, &runs, &choice);
+            }
+            return at <= cut.index;
+        }
+        choice::each(&cut.undecided, self.share, &mut stream, |choice| {
+            self.point(cut, &runs, choice);
+            self.tally.points >= self.most || (self.to_the_first && self.first.is_some())
+        });
+        self.stream = stream;
+        self.tally.points >= self.most || (self.to_the_first && self.first.is_some())
+    }
+
+    /// A power cut, and what it leaves.
+    fn point(&mut self, cut: &Cut<'_>, runs: &[(u64, u64)], choice: &Choice) {
+        let media = choice::apply(choice, &cut.undecided, &cut.media);
+        let mut disks = Disks::new(media, self.case.absent.clone());
+        let before = disks.images.clone();
+        self.tally.points += 1;
+        self.tally.torn += u64::from(choice.torn.is_some());
+        if self.again {
+            disks.log = Some(Vec::new());
+        }
+        let at = Some((cut.index, choice.clone()));
+        let fail = self.recover_and_judge(&mut disks, cut.oracle, runs);
+        if let Err(fail) = fail {
+            self.failed(fail, at, None);
+            return;
+        }
+        let log = disks.log.take().unwrap_or_default();
+        for steps in 0..log.len() {
+            let only = self
+                .case
+                .again
+                .is_some_and(|again| usize::from(again) != steps);
+            if only
+                || (log.len() > 4
+                    && self.case.again.is_none()
+                    && self.again_stream.below(log.len() as u64) > 3)
+            {
+                continue;
+            }
+            self.tally.second += 1;
+            self.tally.points += 1;
+            let mut disks = Disks::new(cut_log(&before, &log[..steps]), disks.absent.clone());
+            let fail = self.recover_and_judge(&mut disks, cut.oracle, runs);
+            if let Err(fail) = fail {
+                self.failed(fail, at, Some(steps as u16));
+                return;
+            }
+        }
+    }
+
+    fn recover_and_judge(
+        &mut self,
+        disks: &mut Disks,
+        oracle: &Oracle,
+        runs: &[(u64, u64)],
+    ) -> Result<(), Fail> {
+        let total = runs.iter().map(|run| run.1).sum();
+        let says = match self.suspicious {
+            true => ring::says(self.world, disks),
+            false => Vec::new(),
+        };
+        let tiers = match self.world.recover(disks) {
+            Ok(tiers) => tiers,
+            Err((tier, damage)) => {
+                self.tally.lost += 1;
+                self.tally.worst = self.tally.worst.max((total, total));
+                return Err(Fail::Down(format!("{tier}: {damage}")));
+            }
+        };
+        let found = |what: &dyn Fn(&Found) -> bool| {
+            u64::from(tiers.found.iter().any(|found| what(&found.1)))
+        };
+        self.tally.stale += found(&|it| matches!(it, Found::Stale(..)));
+        self.tally.unclean += found(&|it| matches!(it, Found::Unclean(_)));
+        self.tally.absent += found(&|it| matches!(it, Found::Absent(_)));
+        self.tally.wrapped +=
+            found(&|it| matches!(it, Found::Replayed { rounds, .. } if *rounds > 0));
+        self.tally.gaps +=
+            found(&|it| matches!(it, Found::Replayed { dropped, .. } if *dropped > 0));
+        let told = tiers.found.iter().find_map(|(_, found)| match found {
+            Found::Lost(records) => Some(*records),
+            _ => None,
+        });
+        if let Some(durable) = ring::untold(&says, &tiers.found) {
+            self.tally.untold += 1;
+            return Err(Fail::Untold(durable));
+        }
+        let judged = self.judge(&tiers, disks, oracle, runs, total, told.is_some());
+        if let Some(records) = told {
+            self.tally.told += 1;
+            return judged.and(Err(Fail::Told(records)));
+        }
+        judged?;
+        // Of one case everything is looked at.
+        let now_and_then = |every| self.only.is_some() || self.tally.points.is_multiple_of(every);
+        let (again, serves) = (now_and_then(16), now_and_then(128));
+        if again {
+            let mut again = disks.clone();
+            let second = self.world.recover(&mut again);
+            let same = second.is_ok_and(|tiers| {
+                self.judge(&tiers, &mut again, oracle, runs, total, false)
+                    .is_ok()
+                    && self.same(&tiers, &mut again, disks, runs)
+            });
+            if !same {
+                self.tally.unstable += 1;
+                return Err(Fail::Unstable);
+            }
+        }
+        if serves && let Some(misdeed) = super::trace::serves(self.world, disks, tiers) {
+            self.tally.service += 1;
+            return Err(Fail::Service(misdeed));
+        }
+        Ok(())
+    }
+
+    /// Whether both media give the same.
+    fn same(
+        &self,
+        tiers: &Recovered,
+        one: &mut Disks,
+        two: &mut Disks,
+        runs: &[(u64, u64)],
+    ) -> bool {
+        runs.iter().all(|&(first, count)| {
+            let bytes = count as usize * SECTOR;
+            let (mut left, mut right) = (vec![0; bytes], vec![0; bytes]);
+            let at = first * SECTOR as u64;
+            let world = self.world;
+            world.read(tiers, one, at, &mut left) == world.read(tiers, two, at, &mut right)
+                && left == right
+        })
+    }
+
+    fn judge(
+        &mut self,
+        tiers: &Recovered,
+        disks: &mut Disks,
+        oracle: &Oracle,
+        runs: &[(u64, u64)],
+        total: u64,
+        told: bool,
+    ) -> Result<(), Fail> {
+        let (mut lost, mut first) = (0, None);
+        for &(from, count) in runs {
+            let at = from * SECTOR as u64;
+            let mut data = vec![0; count as usize * SECTOR];
+            let whole = self.world.read(tiers, disks, at, &mut data).is_ok();
+            for (sector, data) in (from..).zip(data.chunks_exact_mut(SECTOR)) {
+                let fail = if !whole
+                    && self
+                        .world
+                        .read(tiers, disks, sector * SECTOR as u64, data)
+                        .is_err()
+                {
+                    Some(Fail::Unreadable(sector))
+                } else {
+                    let wrong = oracle.judge(sector, data).err();
+                    wrong.map(|wrong| Fail::Sector(sector, wrong))
+                };
+                lost += u64::from(fail.is_some());
+                first = first.or(fail);
+            }
+            let bytes = (count as usize * SECTOR) as u32;
+            if first.is_none() && self.world.is_ambiguous(tiers, disks, at, bytes) {
+                first = Some(Fail::Ambiguous(from));
+            }
+        }
+        self.tally.worst = self.tally.worst.max((lost, total));
+        match &first {
+            None => return Ok(()),
+            Some(Fail::Unreadable(_)) => self.tally.lost += 1,
+            Some(Fail::Ambiguous(_)) => self.tally.unstable += 1,
+            Some(Fail::Sector(_, Wrong::Lost)) if told => self.tally.lost += 1,
+            Some(Fail::Sector(_, Wrong::Lost)) => self.tally.silent += 1,
+            Some(_) => self.tally.others += 1,
+        }
+        Err(first.unwrap_or(Fail::Unstable))
+    }
+}
+
+/// The media after these steps of a recovery: what was not made durable is not there, but for what a member was given last.
+fn cut_log(before: &[model::data::Image], steps: &[Logged]) -> Vec<model::data::Image> {
+    use model::data::Contents;
+    let mut media = before.to_vec();
+    for (index, step) in steps.iter().enumerate() {
+        let Logged::Write(member, at, data) = step else {
+            continue;
+        };
+        let later = &steps[index + 1..];
+        let synced = later
+            .iter()
+            .any(|it| matches!(it, Logged::Sync(of) if of == member));
+        // By turns all of it or every other, so that order means nothing where nobody asked for it.
+        if synced || index + 1 == steps.len() || (steps.len() + index) % 2 == 0 {
+            let _ = media[usize::from(*member)].write(*at, data);
+        }
+    }
+    media
+}

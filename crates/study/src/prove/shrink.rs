@@ -1,0 +1,50 @@
+//! A shorter program that goes wrong in the same way: steps are left out, many at first, as long as something is wrong.
+
+use super::fault::Fault;
+use super::search::{Case, Fail, Search};
+use super::world::World;
+
+/// Points that a shorter program gets to go wrong.
+const POINTS: u64 = 4000;
+
+/// The shortest that is found, and what is wrong with it.
+pub(super) fn shortest(world: &World, fault: &Fault, case: Case, fail: Fail) -> (Case, Fail) {
+    let again = *fault == Fault::SecondCut;
+    let fails = |case: &Case| {
+        let mut search = Search::new(world, case.clone(), again);
+        (search.to_the_first, search.most, search.share) = (true, POINTS, 64);
+        // Silence about a loss stays what it is: without it the loss alone may be as promised.
+        let silent = |fail: &Fail| matches!(fail, Fail::Untold(_));
+        let first = search.run().first;
+        first.filter(|(_, shorter)| silent(shorter) || !silent(&fail))
+    };
+    let mut best = (case, fail.clone());
+    let mut shorter = best.0.clone();
+    shorter.program.depth = 1;
+    best = fails(&shorter).unwrap_or(best);
+    let mut size = best.0.program.steps.len() / 2;
+    while size > 0 {
+        let mut from = 0;
+        while from < best.0.program.steps.len() {
+            match fails(&without(&best.0, from, size)) {
+                Some(shorter) => best = shorter,
+                None => from += size,
+            }
+        }
+        size /= 2;
+    }
+    best
+}
+
+/// The case without some of its steps; what befell members before one of them befalls them before the next.
+fn without(case: &Case, from: usize, count: usize) -> Case {
+    let mut shorter = case.clone();
+    let until = (from + count).min(case.program.steps.len());
+    shorter.program.steps.drain(from..until);
+    for blow in &mut shorter.blows {
+        let before = usize::from(blow.before);
+        let gone = before.clamp(from, until) - from;
+        blow.before = (before - gone) as u8;
+    }
+    shorter
+}

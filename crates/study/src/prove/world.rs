@@ -1,0 +1,259 @@
+//! The small pool that is tried in place of a large one: the same tiers on the same kinds of drives, over a MiB of each.
+//!
+//! Slices are cut to [`SLICE`], chunks of stripes to 16 KiB, regions of mirrors to [`REGION`], and rings of records to
+//! [`RING`], so that a short program crosses every border and a recovery is quick. Drives are as small as they can be without becoming other drives. Left
+//! out: what only shows in addresses that are large.
+
+use model::data::{Bytes, Contents, Image, Kept, Unreadable, Unwritable};
+use model::media::{Drive, DriveConfig, Medium, Precondition};
+use model::tier::offline::{self, Damage, Images, Recovered};
+use model::tier::{Kind, Pool, PoolConfig, Target, WriteBackConfig};
+
+/// Bytes of each slice.
+const SLICE: u64 = (1 << 20) + (64 << 10);
+/// Bytes of a mirror's region.
+const REGION: u64 = 16 << 10;
+/// Bytes of a stripe's chunk, at most.
+const CHUNK: u32 = 16 << 10;
+/// Bytes of a write-back cache's segment, of its ring, and of a record, at most.
+const SEGMENT: u32 = 32 << 10;
+/// See [`SEGMENT`].
+const RING: u64 = 4 * SEGMENT as u64;
+/// See [`SEGMENT`].
+const RECORD: u32 = 16 << 10;
+/// The pool's own number.
+const POOL: u128 = 0x0d81_7e1a_b000;
+
+/// A pool that runs, with data.
+pub(super) type Live = Pool<Kept<Drive, Image>, Bytes>;
+
+/// What is tried.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub(super) config: PoolConfig<DriveConfig>,
+    pub(super) names: Vec<String>,
+    /// By member: whether it may lose what was not flushed.
+    volatile: Vec<bool>,
+    /// The media when the pool has just been made.
+    new: Vec<Image>,
+}
+
+/// The media of a pool that does not run.
+#[derive(Clone, Debug)]
+pub(super) struct Disks {
+    pub(super) images: Vec<Image>,
+    pub(super) absent: Vec<u16>,
+    /// What was written since it began, for [`Disks::log`].
+    pub(super) log: Option<Vec<Logged>>,
+}
+
+/// A step of a recovery.
+#[derive(Clone, Debug)]
+pub(super) enum Logged {
+    Write(u16, u64, Vec<u8>),
+    Sync(u16),
+}
+
+impl Disks {
+    pub(super) fn new(images: Vec<Image>, absent: Vec<u16>) -> Disks {
+        Disks {
+            images,
+            absent,
+            log: None,
+        }
+    }
+}
+
+impl Images for Disks {
+    fn present(&self, member: u16) -> bool {
+        !self.absent.contains(&member)
+    }
+    fn read(&mut self, member: u16, at: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        self.images[usize::from(member)].read(at, into)
+    }
+    fn write(&mut self, member: u16, at: u64, data: &[u8]) -> Result<(), Unwritable> {
+        if let Some(log) = &mut self.log {
+            log.push(Logged::Write(member, at, data.to_vec()));
+        }
+        self.images[usize::from(member)].write(at, data)
+    }
+    fn sync(&mut self, member: u16) -> Result<(), Unwritable> {
+        if let Some(log) = &mut self.log {
+            log.push(Logged::Sync(member));
+        }
+        Ok(())
+    }
+}
+
+/// So small that a program of twenty writes goes round, with nothing in it.
+fn shrink_ring(cache: &mut WriteBackConfig) {
+    cache.segment = SEGMENT;
+    cache.buffer_limit = RING;
+    cache.record = cache.record.min(RECORD);
+    cache.chunk = cache.chunk.min(CHUNK);
+    cache.destage.round = 2 * SEGMENT;
+    cache.destage.merge = cache.destage.merge.min(RECORD);
+    cache.start = 0.0;
+}
+
+fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
+    let mut small = config.clone();
+    small.label_bytes = 0;
+    let mut ends = vec![0; small.members.len()];
+    for tier in &mut small.tiers {
+        match &mut tier.kind {
+            Kind::Mirror(mirror) => mirror.region = REGION,
+            Kind::Stripe(stripe) => stripe.chunk = stripe.chunk.min(CHUNK),
+            Kind::WriteBack(cache) => shrink_ring(cache),
+            _ => {}
+        }
+        for target in &mut tier.children {
+            if let Target::Slice {
+                member,
+                base,
+                bytes,
+            } = target
+            {
+                let end: &mut u64 = &mut ends[usize::from(*member)];
+                (*base, *bytes) = (*end, SLICE);
+                *end += SLICE;
+            }
+        }
+    }
+    for (member, end) in small.members.iter_mut().zip(ends) {
+        member.drive = member.drive.shrunk(end);
+    }
+    small
+}
+
+impl World {
+    /// Whether a trim leaves alone what it covers in part of a block of 4 KiB, as the standard allows.
+    pub(super) fn trims_units(&self) -> bool {
+        let mut tiers = self.config.tiers.iter();
+        tiers.any(|tier| matches!(tier.kind, Kind::WriteBack(_)))
+    }
+
+    /// Members of which a slice is a write-back cache's ring, where that begins, and bytes that it may take.
+    pub(super) fn caches(&self) -> impl Iterator<Item = (u16, u64, u64)> + '_ {
+        self.config.tiers.iter().filter_map(|tier| {
+            let (Kind::WriteBack(cache), Some(&Target::Slice { member, base, .. })) =
+                (&tier.kind, tier.children.first())
+            else {
+                return None;
+            };
+            Some((member, base, cache.buffer_limit + u64::from(SEGMENT)))
+        })
+    }
+
+    /// The small pool of a large one.
+    ///
+    /// # Errors
+    /// If its data cannot be found again after a crash: the tier, and why.
+    pub(super) fn new(config: &PoolConfig<DriveConfig>) -> Result<World, String> {
+        let config = small(config);
+        let problems = config.problems();
+        if let Some(problem) = problems.first() {
+            return Err(problem.clone());
+        }
+        let members = config.members.iter();
+        let mut disks = Disks::new(vec![Image::default(); config.members.len()], Vec::new());
+        let made = offline::format(&config, POOL, &mut disks);
+        made.map_err(|(tier, damage)| format!("{tier}: {damage}"))?;
+        Ok(World {
+            names: members.clone().map(|it| it.name.clone()).collect(),
+            volatile: members.map(|it| it.drive.volatile_write_cache()).collect(),
+            new: disks.images,
+            config,
+        })
+    }
+
+    pub(super) fn new_disks(&self) -> Disks {
+        Disks::new(self.new.clone(), Vec::new())
+    }
+
+    pub(super) fn recover(&self, disks: &mut Disks) -> Result<Recovered, (String, Damage)> {
+        offline::recover(&self.config, POOL, disks)
+    }
+
+    /// Bytes that can be addressed.
+    pub(super) fn bytes(&self) -> u64 {
+        self.config.bytes()
+    }
+
+    fn drives(&self, seed: u64) -> impl Iterator<Item = Drive> {
+        let members = self.config.members.iter().enumerate();
+        members.map(move |(index, member)| {
+            let seed = seed.wrapping_add(index as u64);
+            member.drive.build(Precondition::Fresh, seed)
+        })
+    }
+
+    /// Starts the pool on its media.
+    pub(super) fn start(&self, disks: &Disks, tiers: Recovered, seed: u64) -> (Live, Bytes) {
+        let bytes = Bytes::default();
+        let drives = self.drives(seed).zip(&disks.images).zip(&self.volatile);
+        let members = drives.map(|((drive, image), &volatile)| {
+            Kept::new(drive, image.clone(), bytes.clone(), volatile)
+        });
+        let tiers = tiers.tiers(&self.config);
+        let pool = Pool::resume(&self.config, members.collect(), tiers, bytes.clone());
+        (pool, bytes)
+    }
+
+    /// The same without data.
+    pub(super) fn start_without_data(&self, seed: u64) -> Pool<Drive> {
+        Pool::new(&self.config, self.drives(seed).collect())
+    }
+
+    /// The parts of a range of the pool's addresses in its volumes: which, where in it, where in the range, bytes.
+    fn volumes(&self, at: u64, bytes: u64) -> Vec<(u16, u64, usize, usize)> {
+        let volumes = self.config.volumes();
+        let each = self.config.volumes.iter().zip(&volumes);
+        let parts = each.filter_map(|(&tier, volume)| {
+            let from = at.max(volume.offset);
+            let until = (at + bytes).min(volume.offset + volume.bytes);
+            (from < until).then(|| {
+                let (into, length) = ((from - at) as usize, (until - from) as usize);
+                (tier, from - volume.offset, into, length)
+            })
+        });
+        parts.collect()
+    }
+
+    /// Reads what the pool would give.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) fn read(
+        &self,
+        tiers: &Recovered,
+        disks: &mut Disks,
+        at: u64,
+        into: &mut [u8],
+    ) -> Result<(), Unreadable> {
+        let parts = self.volumes(at, into.len() as u64);
+        parts.into_iter().try_for_each(|(tier, at, from, length)| {
+            tiers.read(
+                &self.config,
+                disks,
+                tier,
+                at,
+                &mut into[from..from + length],
+            )
+        })
+    }
+
+    /// Whether what the pool gives depends on where it reads.
+    pub(super) fn is_ambiguous(
+        &self,
+        tiers: &Recovered,
+        disks: &mut Disks,
+        at: u64,
+        bytes: u32,
+    ) -> bool {
+        let parts = self.volumes(at, bytes.into());
+        parts.into_iter().any(|(tier, at, _, length)| {
+            tiers.is_ambiguous(&self.config, disks, tier, at, length as u32)
+        })
+    }
+}

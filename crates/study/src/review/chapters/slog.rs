@@ -1,0 +1,344 @@
+//! Synchronous writes, as a log device meets them: by size and number of threads, and three loads of servers.
+//!
+//! Each point writes the first GiB in order before (a gigabyte that is in memory where memory keeps what was written), and is
+//! then counted for ten seconds with each seed, two transaction groups of ZFS. Pools with several volumes are asked for the
+//! first. An NFS client sends `COMMIT` after each eight writes, which are stable already; a database's log is `fdatasync`ed
+//! after each page of 8 KiB (PostgreSQL's size). Left out: file systems above, network below.
+
+use model::Span;
+
+use crate::review::chapter::{Chapter, Row, Topic};
+use crate::review::chart::{ALL_METRICS, Axis, Chart, Choice, Draws, Lines, Section};
+use crate::review::course::{Ends, Long, Within};
+use crate::review::results::{Measurement, Point, Review, Settings};
+use crate::review::slowest::Slowest;
+use crate::review::suite::{Course, Effort, PointSpec, Suite};
+use crate::review::verdict::Seeds;
+use text::digits::{count, microseconds};
+
+const ID: &str = "slog";
+const LOADS: &str = "slog-loads";
+
+const SIZES: [(u64, &str); 4] = [
+    (4 << 10, "4k"),
+    (8 << 10, "8k"),
+    (32 << 10, "32k"),
+    (128 << 10, "128k"),
+];
+const THREADS: [u32; 4] = [1, 4, 16, 64];
+
+/// Two transaction groups.
+const COUNTED: Span = Span::from_ms(10_000);
+const RANGE: Within = Within::Bytes(1 << 30);
+
+const LONG: Long = Long {
+    ends: Ends::After(COUNTED),
+    warm: Span::from_ms(1_000),
+    filled: true,
+    over_time: false,
+    range: RANGE,
+    scaled: false,
+};
+
+/// By size and threads.
+pub(crate) struct Slog;
+
+impl Chapter for Slog {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Synchronous writes"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: ID,
+            title: "Synchronous writes",
+            about: "Random writes that must be durable before they are acknowledged (O_SYNC), one outstanding in each thread, \
+                    over 1 GiB that was written before; of a pool with several volumes, of the first. Ten seconds with each \
+                    seed: what the drives behind a log cannot keep up with for longer does not show here.",
+            charts: &[CHART, ANATOMY],
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        if suite != Suite::Slog {
+            return Vec::new();
+        }
+        let of = |(bytes, name): (u64, &'static str)| THREADS.map(|it| point(bytes, name, it));
+        SIZES.into_iter().flat_map(of).collect()
+    }
+
+    fn sentences(&self, seeds: &Seeds<'_>) -> Vec<String> {
+        let facts = &seeds.all;
+        let of = |drive| {
+            let rate = |threads| {
+                seeds.range(|facts| {
+                    let point = at(facts.review, "4k", threads)?;
+                    Some(facts.result(point, drive)?.iops())
+                })
+            };
+            let (one, many) = (rate(1)?, rate(64)?);
+            Some(format!(
+                "{}: {} synchronous 4 KiB writes a second from one thread, {} from 64.",
+                facts.opening(drive),
+                one.words(count),
+                many.words(count)
+            ))
+        };
+        (0..facts.drives()).filter_map(of).collect()
+    }
+
+    fn rows(&self) -> &'static [Row] {
+        &[
+            Row {
+                topic: Topic::Alone,
+                name: "4 KiB sync write, 1 thread",
+                value: |review, drive| {
+                    let result = result(at(review, "4k", 1)?, drive)?;
+                    let mean = result.write.as_ref()?.latency.mean_us;
+                    Some(format!(
+                        "{} IOPS, {}",
+                        count(result.iops()),
+                        microseconds(mean)
+                    ))
+                },
+            },
+            Row {
+                topic: Topic::Most,
+                name: "4 KiB sync write, 64 threads",
+                value: |review, drive| {
+                    let iops = result(at(review, "4k", 64)?, drive)?.iops();
+                    Some(format!("{} IOPS", count(iops)))
+                },
+            },
+            Row {
+                topic: Topic::LargeWrites,
+                name: "128 KiB sync write, 16 threads",
+                value: |review, drive| {
+                    let write = result(at(review, "128k", 16)?, drive)?.write.as_ref()?;
+                    Some(text::digits::megabytes_a_second(write.mb_s))
+                },
+            },
+            Row {
+                topic: Topic::Tails,
+                name: "4 KiB sync write, 16 threads: slowest wait for",
+                value: |review, drive| {
+                    let result = result(at(review, "4k", 16)?, drive)?;
+                    Some(Slowest::of(result, "write")?.words())
+                },
+            },
+        ]
+    }
+
+    fn spreads(&self, point: &Point) -> Vec<(String, &'static str)> {
+        let (Some(profile), Some(threads)) = (point.settings.profile, point.settings.threads)
+        else {
+            return Vec::new();
+        };
+        vec![(format!("{profile} sync writes, {threads} threads"), "write")]
+    }
+}
+
+const CHART: Chart = Chart {
+    id: ID,
+    title: "Synchronous writes by threads",
+    draws: Draws::Lines(Lines {
+        choices: &[Choice {
+            name: "profile",
+            label: "Size",
+            options: &[
+                ("4k", "4 KiB"),
+                ("8k", "8 KiB"),
+                ("32k", "32 KiB"),
+                ("128k", "128 KiB"),
+            ],
+            selects: true,
+        }],
+        metrics: ALL_METRICS,
+        metric: "iops",
+        scale: "linear",
+        axes: &[Axis {
+            setting: "threads",
+            choice: "",
+            kind: "depth",
+            label: "Threads",
+            name: "Threads",
+            column: "Threads",
+            format: "plain",
+            range: None,
+        }],
+        caption: "Synchronous writes by threads",
+        own_points: false,
+    }),
+};
+
+const ANATOMY: Chart = Chart {
+    id: "slog-anatomy",
+    title: "What these writes wait for",
+    draws: Draws::Anatomy,
+};
+
+fn point(bytes: u64, profile: &'static str, threads: u32) -> PointSpec {
+    PointSpec {
+        name: format!("{ID}/{profile}/{threads}"),
+        chapter: ID,
+        settings: Settings {
+            direction: Some("write"),
+            pattern: Some("random"),
+            block_bytes: Some(bytes),
+            queue_depth: Some(threads),
+            threads: Some(threads),
+            profile: Some(profile),
+            ..Settings::default()
+        },
+        options: vec![
+            ("rw", "randwrite".into()),
+            ("bs", profile.into()),
+            ("sync", "1".into()),
+        ],
+        threads: vec![(threads, 1)],
+        course: Course::Long(LONG),
+        ..PointSpec::default()
+    }
+}
+
+fn at<'a>(review: &'a Review, profile: &str, threads: u32) -> Option<&'a Point> {
+    review.find(ID, |point| {
+        point.settings.profile == Some(profile) && point.settings.threads == Some(threads)
+    })
+}
+
+fn result(point: &Point, drive: usize) -> Option<&Measurement> {
+    point.results[drive].as_ref()
+}
+
+/// Loads of servers.
+pub(crate) struct SlogLoads;
+
+impl Chapter for SlogLoads {
+    fn id(&self) -> &'static str {
+        LOADS
+    }
+
+    fn title(&self) -> &'static str {
+        "Loads of servers"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: LOADS,
+            title: "Loads of servers",
+            about: "Eight NFS clients that write 32 KiB at a time and want each to be stable, with a COMMIT after eight; the log \
+                    of a database, 8 KiB at a time, each followed by fdatasync; and 128 KiB that need not be durable, 32 outstanding \
+                    over 16 GiB for a minute. Over time each seed begins with a drive that has run nothing; the first is shown.",
+            charts: &[OVER_TIME],
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        if suite != Suite::Slog {
+            return Vec::new();
+        }
+        let minute = Ends::After(Span::from_ms(60_000));
+        let async_write = Long {
+            ends: minute,
+            warm: Span::ZERO,
+            filled: false,
+            over_time: true,
+            range: Within::Bytes(16 << 30),
+            scaled: false,
+        };
+        let over_time = Long {
+            over_time: true,
+            filled: false,
+            ends: minute,
+            warm: Span::ZERO,
+            ..LONG
+        };
+        vec![
+            load(
+                "NFS, 8 clients",
+                "32k",
+                &[("sync", "1"), ("fsync", "8")],
+                (8, 1),
+                over_time,
+            ),
+            load(
+                "database log",
+                "8k",
+                &[("fdatasync", "1")],
+                (1, 1),
+                over_time,
+            ),
+            load("asynchronous", "128k", &[], (1, 32), async_write),
+        ]
+    }
+
+    fn rows(&self) -> &'static [Row] {
+        &[
+            Row {
+                topic: Topic::OverTime,
+                name: "NFS, 8 clients, 32 KiB",
+                value: |review, drive| of_load(review, drive, "NFS, 8 clients"),
+            },
+            Row {
+                topic: Topic::OverTime,
+                name: "Database log, 8 KiB + fdatasync",
+                value: |review, drive| of_load(review, drive, "database log"),
+            },
+            Row {
+                topic: Topic::OverTime,
+                name: "Asynchronous, 128 KiB, one minute",
+                value: |review, drive| of_load(review, drive, "asynchronous"),
+            },
+        ]
+    }
+}
+
+const OVER_TIME: Chart = Chart {
+    id: LOADS,
+    title: "The minute",
+    draws: Draws::Gauged {
+        caption: "Loads of servers over time",
+        metrics: &["iops", "mb_s", "mean_us", "max_us", "dirty_gb"],
+    },
+};
+
+fn load(
+    name: &'static str,
+    size: &'static str,
+    more: &[(&'static str, &str)],
+    threads: (u32, u32),
+    long: Long,
+) -> PointSpec {
+    let mut options = vec![("rw", "write".to_owned()), ("bs", size.to_owned())];
+    options.extend(more.iter().map(|(key, value)| (*key, (*value).to_owned())));
+    let bytes = SIZES.iter().find(|(_, it)| *it == size);
+    PointSpec {
+        name: format!("{LOADS}/{name}"),
+        chapter: LOADS,
+        settings: Settings {
+            direction: Some("write"),
+            pattern: Some("sequential"),
+            block_bytes: bytes.map(|it| it.0),
+            queue_depth: Some(threads.0 * threads.1),
+            threads: Some(threads.0),
+            profile: Some(name),
+            ..Settings::default()
+        },
+        options,
+        threads: vec![threads],
+        course: Course::Long(long),
+        ..PointSpec::default()
+    }
+}
+
+fn of_load(review: &Review, drive: usize, name: &str) -> Option<String> {
+    let point = review.find(LOADS, |point| point.settings.profile == Some(name))?;
+    let write = result(point, drive)?.write.as_ref()?;
+    let rate = text::digits::megabytes_a_second(write.mb_s);
+    Some(format!("{rate}, {} IOPS", count(write.iops)))
+}

@@ -1,0 +1,356 @@
+//! Runs of a given length on pools: what a buffer or a cache makes of minutes and hours, over time.
+//!
+//! A pool of flash runs scaled ([`super::scaled`]); lengths and times are then those of the whole pool, and what ran is
+//! shorter by the factor. Runs of a point follow each other on one drive, behind what prepares it, or each begins anew. A run
+//! that would take more I/Os than the suite has for a point is cut short, and says so. Left out: `ramp_time`; what prepares is a job of
+//! its own.
+
+use model::media::{DriveConfig, Medium};
+use model::{Span, Time};
+
+use super::cache::cache_of;
+use super::course::{Ends, Long, Within};
+use super::measure::measurement;
+use super::results::Measurement;
+use super::run::{Runner, Task, jobs, rate_of};
+use super::scaled::Scaled;
+use super::seeds::of_seeds;
+use super::series::series;
+use super::suite::PointSpec;
+use lab::{Bench, Outcome, Scenario, Work};
+use text::digits::duration;
+use text::problem::Problems;
+
+/// Intervals of a series.
+const INTERVALS: u64 = 240;
+
+/// What jobs call the drive.
+const DEVICE: &str = "/dev/nvme0n1";
+
+/// What is run to find a rate, in the whole pool's time.
+const PILOT: Span = Span::from_ms(20);
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes of an I/O from which on it counts for several.
+const LARGE: u64 = 32 << 10;
+
+/// Most of a cache that HCIBench counts as one.
+const HCIBENCH_CACHE: u64 = 600_000_000_000;
+
+/// Bytes of the first volume: a workload that went over several would be two.
+fn volume_bytes(drive: &DriveConfig) -> u64 {
+    match drive {
+        DriveConfig::Pool(pool) => pool.volumes().first().map_or(0, |it| it.bytes),
+        other => other.capacity_bytes(),
+    }
+}
+
+/// In whole MiB for each of so many threads; `None` if the drive has no such part.
+fn bytes_of(range: Within, scaled: &Scaled, threads: u32) -> Option<u64> {
+    let drive = &scaled.drive;
+    let all = volume_bytes(drive);
+    let bytes = match range {
+        Within::Bytes(bytes) => bytes.min(all),
+        Within::Share(share) => (all as f64 * share) as u64,
+        Within::Cache(times) => {
+            let bytes = (cache_of(drive)?.bytes as f64 * times) as u64;
+            (bytes <= all).then_some(bytes)?
+        }
+        Within::Buffer(times) => {
+            let buffer = cache_of(drive)
+                .filter(|it| it.writes)
+                .map_or(all, |it| it.bytes);
+            let most = (HCIBENCH_CACHE as f64 / scaled.stretch) as u64;
+            (buffer.min(most) as f64 * times) as u64
+        }
+    };
+    let each = bytes.min(all) / u64::from(threads.max(1)) / MIB * MIB;
+    (each > 0).then_some(each)
+}
+
+/// One point on one drive, ready to run.
+struct Ready<'a> {
+    task: &'a Task<'a>,
+    long: Long,
+    spec: PointSpec,
+    scaled: Scaled,
+    /// Bytes of a thread's range.
+    each: u64,
+    warm_seed: u64,
+}
+
+impl Ready<'_> {
+    /// I/Os at which a run is cut short: large ones are many for tiers, and figures over time need more than one figure.
+    fn most(&self, most: u64) -> u64 {
+        let large = self.spec.settings.block_bytes.unwrap_or(0) / LARGE;
+        let most = most / large.max(1);
+        if self.long.over_time { most } else { most / 4 }
+    }
+
+    /// A length of the whole pool's time, as it runs.
+    fn shorter(&self, span: Span) -> Span {
+        let us = span.seconds() / self.scaled.stretch * 1e6;
+        Span::from_us(us.round().max(1000.0) as u64)
+    }
+
+    /// What writes the range in order.
+    fn filling(&self) -> String {
+        let threads: u32 = self.spec.threads.iter().map(|it| it.0).sum();
+        format!(
+            "[fill]\nioengine=libaio\ndirect=1\nfilename={DEVICE}\nrw=write\nbs=1m\niodepth=8\nsize={}\n",
+            self.each * u64::from(threads)
+        )
+    }
+}
+
+impl Runner<'_> {
+    /// A point over its time with all seeds; `None` where the drive has no such part.
+    pub(super) fn long(
+        &self,
+        task: &Task<'_>,
+        long: Long,
+    ) -> Result<Option<Measurement>, Problems> {
+        let whole = &self.request.drives[task.drive].config;
+        let scaled = match long.scaled {
+            true => Scaled::of(whole),
+            false => Scaled::whole(whole),
+        };
+        let threads: u32 = task.spec.threads.iter().map(|it| it.0).sum();
+        let Some(each) = bytes_of(long.range, &scaled, threads) else {
+            return Ok(None);
+        };
+        let mut spec = task.spec.clone();
+        // One device: without it each job would have a file of its own.
+        spec.options.push(("filename", DEVICE.to_owned()));
+        spec.options.push(("size", each.to_string()));
+        if threads > 1 {
+            spec.options.push(("offset_increment", each.to_string()));
+        }
+        let ready = Ready {
+            task,
+            long,
+            spec,
+            scaled,
+            each,
+            warm_seed: self.seed(task.spec.chapter),
+        };
+        self.of_ready(&ready).map(Some)
+    }
+
+    fn of_ready(&self, ready: &Ready<'_>) -> Result<Measurement, Problems> {
+        let mut bench = self.bench(ready);
+        if ready.long.filled {
+            self.on(&mut bench, ready, "fill", &ready.filling())?;
+        }
+        let pilot = self.named(ready, "pilot");
+        let text = ready.spec.text(pilot, Span::ZERO, ready.shorter(PILOT));
+        let rate = rate_of(&self.on(&mut bench, ready, "pilot", &text)?);
+        let (text, cut) = self.job(ready, rate);
+        if ready.long.warm > Span::ZERO {
+            let warm = self.named(ready, "warm");
+            let length = ready.shorter(ready.long.warm.scale(cut));
+            self.on(
+                &mut bench,
+                ready,
+                "warm",
+                &ready.spec.text(warm, Span::ZERO, length),
+            )?;
+        }
+        let mut outcomes = Vec::new();
+        let mut job = String::new();
+        for number in 1..=self.effort.seeds.max(1) {
+            let name = match number {
+                1 => String::new(),
+                _ => format!("seed {number}"),
+            };
+            let text = text(self.named(ready, &name));
+            outcomes.push(vec![match ready.long.over_time {
+                true => self.anew(ready, &name, &text, rate)?,
+                false => self.on(&mut bench, ready, &name, &text)?,
+            }]);
+            if job.is_empty() {
+                job = text;
+            }
+        }
+        let mut result = of_seeds(&outcomes, ready.spec.keep, ready.spec.is_deep);
+        result.job = job;
+        if ready.long.over_time {
+            let mut each: Vec<_> = outcomes.iter().map(|one| told(ready, &one[0])).collect();
+            for (result, told) in result.each.iter_mut().zip(&each) {
+                result.series = Some(told.clone());
+            }
+            result.series = Some(each.swap_remove(0));
+        }
+        result.notes = notes(ready, cut, &result);
+        Ok(result)
+    }
+
+    /// The seed of a run of a point.
+    fn named(&self, ready: &Ready<'_>, run: &str) -> u64 {
+        match run {
+            "" => self.seed(&ready.spec.name),
+            run => self.seed(&format!("{}/{run}", ready.spec.name)),
+        }
+    }
+
+    fn bench(&self, ready: &Ready<'_>) -> Bench<'_> {
+        let machine = self.request.machine_of(ready.task.drive);
+        let machine = machine.with_drive(ready.scaled.drive.clone());
+        Bench::new(self.lab, &machine, ready.spec.state, ready.warm_seed)
+    }
+
+    fn on(
+        &self,
+        bench: &mut Bench<'_>,
+        ready: &Ready<'_>,
+        run: &str,
+        text: &str,
+    ) -> Result<Outcome, Problems> {
+        let work = Work::Jobs(jobs(&ready.spec.name, text)?);
+        bench.run(work, self.named(ready, run), Span::ZERO)
+    }
+
+    /// On a drive that has run nothing.
+    fn anew(
+        &self,
+        ready: &Ready<'_>,
+        run: &str,
+        text: &str,
+        rate: f64,
+    ) -> Result<Outcome, Problems> {
+        let machine = self.request.machine_of(ready.task.drive);
+        let machine = machine.with_drive(ready.scaled.drive.clone());
+        let work = Work::Jobs(jobs(&ready.spec.name, text)?);
+        let seed = self.named(ready, run);
+        let mut scenario = Scenario::new(machine, ready.spec.state, work, seed);
+        scenario.warm_seed = Some(ready.warm_seed);
+        scenario.series_every = match ready.long.ends {
+            Ends::After(_) => {
+                let outcome = jobs(&ready.spec.name, text)?;
+                let length = outcome.iter().filter_map(|job| job.runtime).max();
+                Span::from_us((length.unwrap_or(PILOT).ns() / 1000 / INTERVALS).max(100))
+            }
+            // It becomes faster as the cache fills: fine enough for that.
+            Ends::AfterReads(_) => {
+                let longest = ready.most(self.effort.sustained_writes) as f64 / rate.max(1.0);
+                Span::from_us((longest * 1e6 / (INTERVALS * 10) as f64).max(100.0) as u64)
+            }
+        };
+        self.lab.run(&scenario)
+    }
+
+    /// The text of a job by seed, and the share of its length that the suite has I/Os for.
+    fn job(&self, ready: &Ready<'_>, rate: f64) -> (impl Fn(u64) -> String, f64) {
+        let spec = ready.spec.clone();
+        let most = ready.most(self.effort.sustained_writes);
+        let (length, ios, cut) = match ready.long.ends {
+            Ends::After(counted) => {
+                let whole = (counted + ready.long.warm).seconds() / ready.scaled.stretch;
+                let cut = (most as f64 / (whole * rate).max(1.0)).min(1.0);
+                (Some(ready.shorter(counted.scale(cut))), 0, cut)
+            }
+            Ends::AfterReads(times) => {
+                let lines = cache_of(&ready.scaled.drive).map_or(1, |it| it.bytes / it.line);
+                let wanted = (lines as f64 * times).max(1.0);
+                let ios = wanted.min(most as f64);
+                (None, ios as u64, ios / wanted)
+            }
+        };
+        let text = move |seed| match length {
+            Some(length) => spec.text(seed, Span::ZERO, length),
+            None => spec.fixed_text(seed, Span::ZERO, ios),
+        };
+        (text, cut)
+    }
+}
+
+/// A run over time, in the whole pool's time.
+fn told(ready: &Ready<'_>, outcome: &Outcome) -> super::series::Series {
+    let threads = outcome.threads.iter();
+    let both = threads.flat_map(|thread| [&thread.read, &thread.write]);
+    let every = outcome.over_time.every;
+    let mut series = series(both, every, ready.scaled.stretch, INTERVALS as usize);
+    let all = measurement(&[outcome], Default::default());
+    let ios = all.iops() * outcome.end.since(Time::ZERO).seconds();
+    series.ios_an_interval = super::results::rounded(ios / series.iops.len().max(1) as f64);
+    series.tell_tiers(&outcome.over_time);
+    series
+}
+
+/// What a reader should know of such a run, in words.
+fn notes(ready: &Ready<'_>, cut: f64, result: &Measurement) -> Vec<String> {
+    let mut notes = Vec::new();
+    let stretch = ready.scaled.stretch;
+    if stretch > 1.0 {
+        notes.push(format!(
+            "scaled model: 1/{stretch:.0} of the capacity and of the buffer's limits; times are those of the whole pool, the job's \
+             are divided by {stretch:.0}"
+        ));
+    }
+    if cut < 1.0 {
+        notes.push(match ready.long.ends {
+            Ends::After(counted) => format!(
+                "cut short: {} instead of {}",
+                duration(counted.seconds() * cut),
+                duration(counted.seconds())
+            ),
+            Ends::AfterReads(_) => format!(
+                "cut short after {:.2} % of the reads that a cache of this size is given: it may not be full",
+                cut * 100.0
+            ),
+        });
+    }
+    let rising = result.series.as_ref().and_then(|it| rising(&it.hit_ratio));
+    if let Some(by) = rising {
+        notes.push(format!(
+            "the hit ratio still rises at the end, by {:.1} % of the reads over its last eighth",
+            by * 100.0
+        ));
+    }
+    notes
+}
+
+/// By how much the last eighth of a ratio lies above the eighth before, if that is more than a hundredth.
+fn rising(ratio: &[Option<f64>]) -> Option<f64> {
+    let part = ratio.len() / 8;
+    let mean = |part: &[Option<f64>]| {
+        let known: Vec<f64> = part.iter().flatten().copied().collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let (rest, last) = ratio.split_at(ratio.len() - part);
+    let by = mean(last)? - mean(&rest[rest.len().checked_sub(part)?..])?;
+    (by > 0.01).then_some(by)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn working_sets_are_those_of_hcibench() {
+        let sheet = catalogue::drive("group").expect("built in");
+        let whole = Scaled::whole(&sheet.config);
+        let each = bytes_of(Within::Buffer(0.75), &whole, 16).expect("it has room");
+        // Three quarters of the cache, in 16 virtual disks.
+        assert!(
+            (each as f64 / (0.75 * 400e9 / 16.0) - 1.0).abs() < 0.01,
+            "{each}"
+        );
+        let large = catalogue::drive("d7-p5510-3840").expect("built in");
+        let large = Scaled::whole(&large.config);
+        assert_eq!(
+            bytes_of(Within::Buffer(0.75), &large, 1),
+            Some(450_000_000_000 >> 20 << 20)
+        );
+        assert_eq!(bytes_of(Within::Cache(2.0), &large, 1), None);
+    }
+
+    #[test]
+    fn a_ratio_that_rises_is_told_and_one_that_does_not_is_not() {
+        let rise: Vec<Option<f64>> = (0..40).map(|it| Some(f64::from(it) * 0.01)).collect();
+        assert!(rising(&rise).is_some_and(|by| (by - 0.05).abs() < 1e-9));
+        assert_eq!(rising(&[Some(0.7); 40]), None);
+        assert_eq!(rising(&[]), None);
+    }
+}

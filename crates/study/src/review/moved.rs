@@ -1,0 +1,69 @@
+//! What a review with sensitivity tells of an assumed figure, as a value and in words; `sensitivity` finds it.
+
+use serde::Serialize;
+
+/// An assumed figure that moves a headline.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Moved {
+    /// Dotted key of the figure.
+    pub figure: String,
+    /// As it is assumed.
+    pub value: String,
+    /// The headline.
+    pub headline: &'static str,
+    /// The headline as it is, in microseconds, IOPS or MB/s by its name.
+    pub was: f64,
+    /// By how much it changes, as a share, with the figure a third less and half as much again; null where that is no
+    /// drive.
+    pub change: [Option<f64>; 2],
+    /// Labels of the reviewed drives that it would then be better or worse than, and is not now.
+    pub passes: Vec<String>,
+}
+
+impl Moved {
+    /// The larger of the changes.
+    pub fn largest(&self) -> f64 {
+        let all = self.change.iter().flatten();
+        all.fold(0.0, |most, change| f64::max(most, change.abs()))
+    }
+}
+
+/// Most figures that a sentence names.
+const NAMED: usize = 3;
+
+/// The strongest in a sentence: `Of 54 assumed figures of the A ...`.
+pub(super) fn words(label: &str, assumed: usize, moved: &[Moved]) -> String {
+    let mut named: Vec<&Moved> = Vec::new();
+    for one in moved {
+        if named.iter().all(|other| other.figure != one.figure) {
+            named.push(one);
+        }
+    }
+    let percent = |change: Option<f64>| {
+        change.map_or("no drive".to_owned(), |change| {
+            format!("{:+.0} %", change * 100.0)
+        })
+    };
+    let one = |moved: &&Moved| {
+        let [less, more] = moved.change.map(percent);
+        let passes = match moved.passes.is_empty() {
+            true => String::new(),
+            false => format!(", past {}", moved.passes.join(" and ")),
+        };
+        format!(
+            "{} = {} ({}: {less} and {more}{passes})",
+            moved.figure, moved.value, moved.headline
+        )
+    };
+    let strongest: Vec<String> = named.iter().take(NAMED).map(one).collect();
+    let figures = named.len();
+    match figures {
+        0 => format!(
+            "{label}: of {assumed} assumed figures none moves a headline by 10 % when it is a third less or half as much again."
+        ),
+        _ => format!(
+            "{label}: of {assumed} assumed figures {figures} move a headline by 10 % or more when they are a third less or half as much again; the strongest: {}.",
+            strongest.join("; ")
+        ),
+    }
+}

@@ -1,0 +1,102 @@
+//! When a write buffer comes under pressure, found from a run over time.
+//!
+//! Pressure begins with the first interval at whose end a tier holds writes back. What is said of the time after it is of the
+//! last half of what remains: the buffer needs a while until it takes as much as it gives. Without a limit that is reached
+//! there is none.
+
+use super::results::Measurement;
+use super::series::Series;
+
+/// Least intervals after the beginning that say something.
+const FEWEST: usize = 8;
+
+/// Write pressure.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Pressure {
+    /// When it began, in seconds of the whole pool.
+    pub(crate) from_seconds: f64,
+    /// I/Os a second before; `None` if it was there from the start.
+    pub(crate) before_iops: Option<f64>,
+    /// I/Os a second under it.
+    pub(crate) iops: f64,
+    /// 10^6 bytes a second written under it.
+    pub(crate) mb_s: f64,
+    /// 10^6 bytes a second that the buffer made room for under it.
+    pub(crate) freed_mb_s: f64,
+    /// Mean level of congestion under it, 0 to 255.
+    pub(crate) congestion: f64,
+}
+
+impl Pressure {
+    /// Of a run, if it came to that.
+    pub(crate) fn of(result: &Measurement) -> Option<Pressure> {
+        Pressure::in_series(result.series.as_ref()?)
+    }
+
+    fn in_series(series: &Series) -> Option<Pressure> {
+        let begins = series.congestion.iter().position(|level| *level > 0.0)?;
+        let count = series.iops.len();
+        let rest = count.checked_sub(begins)?;
+        if rest < FEWEST {
+            return None;
+        }
+        let mean = |values: &[f64], from: usize, to: usize| {
+            let part = values.get(from..to).unwrap_or(&[]);
+            part.iter().sum::<f64>() / part.len().max(1) as f64
+        };
+        let late = |values: &[f64]| mean(values, count - rest / 2, count);
+        Some(Pressure {
+            from_seconds: (begins + 1) as f64 * series.every_seconds,
+            before_iops: (begins > 0).then(|| mean(&series.iops, 0, begins)),
+            iops: late(&series.iops),
+            mb_s: late(&series.mb_s),
+            freed_mb_s: late(&series.freed_mb_s),
+            congestion: late(&series.congestion),
+        })
+    }
+
+    /// What is left of the rate before; `None` if it was there from the start.
+    pub(crate) fn share(&self) -> Option<f64> {
+        Some(self.iops / self.before_iops?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(congestion: Vec<f64>) -> Series {
+        let fast = congestion.iter().map(|level| 1000.0 - 5.0 * level);
+        Series {
+            every_seconds: 2.0,
+            iops: fast.clone().collect(),
+            mb_s: fast.clone().map(|iops| iops * 4096.0 / 1e6).collect(),
+            freed_mb_s: vec![3.0; congestion.len()],
+            congestion,
+            ..Series::default()
+        }
+    }
+
+    #[test]
+    fn pressure_begins_where_writes_are_first_held_back() {
+        let mut levels = vec![0.0; 10];
+        levels.extend([20.0; 10]);
+        levels.extend([100.0; 30]);
+        let found = Pressure::in_series(&series(levels)).expect("held back");
+        assert_eq!(found.from_seconds, 22.0);
+        assert_eq!(found.before_iops, Some(1000.0));
+        assert_eq!((found.iops, found.congestion), (500.0, 100.0));
+        assert_eq!(found.share(), Some(0.5));
+    }
+
+    #[test]
+    fn a_buffer_that_never_fills_has_no_pressure() {
+        assert_eq!(Pressure::in_series(&series(vec![0.0; 50])), None);
+        assert_eq!(Pressure::in_series(&series(Vec::new())), None);
+        let mut at_the_end = vec![0.0; 50];
+        at_the_end.push(200.0);
+        assert_eq!(Pressure::in_series(&series(at_the_end)), None);
+        let from_the_start = Pressure::in_series(&series(vec![90.0; 50])).expect("held back");
+        assert_eq!(from_the_start.share(), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! What the slowest I/Os of a workload waited for.
+
+use model::Part;
+use statistics::BAND_EDGES;
+
+use super::results::Measurement;
+use text::digits::significant;
+
+/// Parts that are named: the largest, down to this share.
+const NAMED: usize = 2;
+const LEAST: f64 = 0.1;
+
+/// The I/Os beyond a percentile.
+pub(crate) struct Slowest {
+    /// The percentile.
+    pub(crate) beyond: f64,
+    /// Parts of their mean latency, the largest first, each with its share.
+    pub(crate) parts: Vec<(Part, f64)>,
+}
+
+impl Slowest {
+    /// Of the band that lies highest with ten I/Os or more, from the 99th percentile on.
+    pub(crate) fn of(result: &Measurement, direction: &str) -> Option<Slowest> {
+        let bands = result.of(direction)?.bands.as_ref()?;
+        let known = bands.iter().zip(BAND_EDGES).rev();
+        let (band, beyond) = known
+            .take_while(|(_, from)| *from >= 99.0)
+            .find_map(|(band, from)| Some((band.as_ref()?, from)))?;
+        let parts = Part::ALL.iter().zip(&band.parts_us);
+        // A thread's own backlog is before the latency begins.
+        let mut parts: Vec<(Part, f64)> = parts
+            .filter(|(part, _)| **part != Part::ThreadBusy)
+            .map(|(part, us)| (*part, *us))
+            .collect();
+        let all: f64 = parts.iter().map(|it| it.1).sum();
+        parts.iter_mut().for_each(|it| it.1 /= all.max(1e-12));
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        Some(Slowest { beyond, parts })
+    }
+
+    /// `congestion 71 %, tier 12 %`
+    pub(crate) fn words(&self) -> String {
+        let named = self.parts.iter().take(NAMED);
+        let named = named.filter(|(_, share)| *share >= LEAST);
+        let words = named
+            .map(|(part, share)| format!("{} {} %", part.name(), significant(share * 100.0, 2)));
+        words.collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,190 @@
+//! The suites for pools: a write buffer under pressure takes what it makes room for, a cache hits as often as theory says,
+//! and what is asked is what the suites say. Pools are small and runs short, so that this takes seconds.
+
+use catalogue::DriveSheet;
+use lab::Lab;
+use study::review::results::{Measurement, Point};
+use study::review::{Request, Review, Suite, check, review};
+
+fn request(drives: Vec<DriveSheet>, suite: Suite, ios: u64) -> Request {
+    Request {
+        drives,
+        settings: Default::default(),
+        host: catalogue::host(suite.host()).expect("built in"),
+        suite,
+        effort: suite.effort().with_ios(ios),
+        seed: 3,
+        yours: Vec::new(),
+        only_yours: false,
+    }
+}
+
+fn point<'a>(review: &'a Review, name: &str) -> &'a Point {
+    let points = review.chapters.iter().flat_map(|it| &it.points);
+    let found = points.clone().find(|point| point.name == name);
+    found.unwrap_or_else(|| {
+        let names: Vec<&str> = points.map(|it| &*it.name).collect();
+        panic!("no {name} among {names:?}")
+    })
+}
+
+fn result<'a>(review: &'a Review, name: &str, drive: usize) -> &'a Measurement {
+    point(review, name).results[drive].as_ref().expect(name)
+}
+
+/// A disk group whose buffer is small enough to fill, and one whose buffer does not in so short a run.
+fn groups() -> Vec<DriveSheet> {
+    let with = |changes: &[(String, String)]| {
+        let sheet = catalogue::drive_with("group", changes);
+        sheet.unwrap_or_else(|problems| panic!("{problems}"))
+    };
+    let key = "tier.group.buffer_limit".to_owned();
+    let mut small = with(&[(key, "30 GB".to_owned())]);
+    small.id = "small".to_owned();
+    vec![small, with(&[])]
+}
+
+#[test]
+fn under_pressure_a_group_writes_as_fast_as_it_makes_room_and_without_it_nothing_is_said() {
+    let request = request(groups(), Suite::Hcibench, 4_000);
+    let found = review(&request, &Lab::new(), &|_| {}).expect("it fits");
+    let name = "write-pressure/4k0r/64";
+    let pressed = result(&found, name, 0);
+    for one in &pressed.each {
+        let series = one.series.as_ref().expect("it is told over time");
+        assert!(series.scale > 100.0);
+        let begins = series.congestion.iter().position(|level| *level > 0.0);
+        let begins = begins.expect("the buffer fills");
+        let late = begins + (series.iops.len() - begins) / 2;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let (written, freed) = (mean(&series.mb_s[late..]), mean(&series.freed_mb_s[late..]));
+        assert!((written / freed - 1.0).abs() < 0.03, "{written} {freed}");
+        assert!(mean(&series.mb_s[..begins]) > 1.1 * written);
+    }
+    let free = result(&found, name, 1).series.as_ref().expect("over time");
+    assert!(free.congestion.iter().all(|level| *level == 0.0));
+    let said: Vec<&str> = found
+        .verdict
+        .iter()
+        .filter(|it| it.text.contains("4k0r: write pressure from "))
+        .map(|it| &*it.text)
+        .collect();
+    assert_eq!(said.len(), 1, "{:?}", found.verdict);
+    assert!(said[0].contains("of the rate; congestion "), "{}", said[0]);
+    // A member's years are its rating over what it is asked to write.
+    let cache = &pressed.members[0];
+    assert_eq!((&*cache.name, &*cache.drive), ("cache", "p5800x-400"));
+    let rated = catalogue::drive("p5800x-400")
+        .expect("built in")
+        .endurance_bytes;
+    let years = rated.expect("rated") as f64 / (cache.write_mb_s * 1e6) / 31_557_600.0;
+    assert!((cache.years.expect("rated") / years - 1.0).abs() < 1e-4);
+    assert_eq!(pressed.members.len(), 4);
+    // Six profiles at four depths, each of 16 disks with a region of its own.
+    assert_eq!(
+        found.chapter("hcibench").map(|it| it.points.len()),
+        Some(24)
+    );
+    let job = &result(&found, "hcibench/4k70r/64", 1).job;
+    let size = job
+        .lines()
+        .find_map(|it| it.strip_prefix("size="))
+        .expect("a size");
+    assert!(
+        job.contains(&format!("\noffset_increment={size}\n")),
+        "{job}"
+    );
+    assert!(
+        job.contains("\nnumjobs=16\n") && job.contains("\niodepth=4\n"),
+        "{job}"
+    );
+}
+
+/// The hit ratio of LRU where line `i` of so many is read with the probability `i^-theta`, up to a factor (Che's
+/// approximation).
+fn che(lines: u32, slots: f64, theta: f64) -> f64 {
+    let weights: Vec<f64> = (1..=lines)
+        .map(|rank| f64::from(rank).powf(-theta))
+        .collect();
+    let sum: f64 = weights.iter().sum();
+    let held = |time: f64| weights.iter().map(move |it| 1.0 - (-it / sum * time).exp());
+    let (mut low, mut high) = (1.0, 1e9);
+    for _ in 0..60 {
+        let time = f64::sqrt(low * high);
+        match held(time).sum::<f64>() < slots {
+            true => low = time,
+            false => high = time,
+        }
+    }
+    held(low)
+        .zip(&weights)
+        .map(|(held, it)| held * it / sum)
+        .sum()
+}
+
+#[test]
+fn a_cache_from_cold_comes_to_the_hit_ratio_of_theory() {
+    const SLOTS: u64 = 4096;
+    let (label, line) = (1 << 20, 4096);
+    let (cache, main) = (SLOTS * line + label, 5 * SLOTS * line + label);
+    let text = format!(
+        "name = \"cached\"\n[members]\nfast = {{ drive = \"ram-disk\", set = {{ capacity = \"1 GiB\" }} }}\n[slices]\n\
+         cache = {{ of = \"fast\", size = \"{cache} B\" }}\nmain = {{ of = \"fast\", size = \"{main} B\" }}\n[tier]\n\
+         cached = {{ kind = \"read-cache\", cache = \"cache\", main = \"main\", line = \"4 KiB\", policy = \"lru\" }}\n"
+    );
+    let pool = catalogue::drive_from_text("pool.toml", &text)
+        .unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+    let request = request(vec![pool], Suite::CacheWarmup, 3_000);
+    let found = review(&request, &Lab::new(), &|_| {}).expect("it fits");
+    let hits = |name: &str| {
+        let of = |one: &Measurement| {
+            let ratio = one.series.as_ref().expect("over time").hit_ratio.clone();
+            let last: Vec<f64> = ratio[ratio.len() * 3 / 4..]
+                .iter()
+                .flatten()
+                .copied()
+                .collect();
+            last.iter().sum::<f64>() / last.len() as f64
+        };
+        let result = result(&found, &format!("cache-warmup/{name}"), 0);
+        result.each.iter().map(of).sum::<f64>() / result.each.len() as f64
+    };
+    for (theta, name) in [(0.8, "Zipf 0.8, 4 x cache"), (1.2, "Zipf 1.2, 4 x cache")] {
+        let theory = che(4 * SLOTS as u32, SLOTS as f64, theta);
+        let hits = hits(name);
+        println!("{name}: {hits:.4}, by theory {theory:.4}");
+        assert!((hits - theory).abs() < 0.01, "{name}: {hits} {theory}");
+    }
+    // What fits is all there once it has been read; of twice as much half is.
+    assert!(hits("uniform, 0.5 x cache") > 0.99);
+    assert!((hits("uniform, 2 x cache") - 0.5).abs() < 0.02);
+    let cold = result(&found, "cache-warmup/uniform, 1 x cache", 0);
+    let ratio = &cold.series.as_ref().expect("over time").hit_ratio;
+    assert!(ratio[0].is_some_and(|first| first < 0.3), "{:?}", ratio[0]);
+    // Somebody reads everything in the middle: the ratio falls and comes back.
+    let scan = result(&found, "cache-warmup/Zipf 0.8, 2 x cache, with a scan", 0);
+    assert!(scan.job.contains("\n[scan]\nrw=read\n"));
+    let ratio: Vec<f64> = scan
+        .series
+        .as_ref()
+        .expect("over time")
+        .hit_ratio
+        .iter()
+        .flatten()
+        .copied()
+        .collect();
+    let least = ratio[ratio.len() / 4..].iter().copied().fold(1.0, f64::min);
+    assert!(least < 0.8 * ratio[ratio.len() - 1], "{least} {ratio:?}");
+}
+
+#[test]
+fn a_cache_is_asked_for_where_there_is_none() {
+    let drives = ["p4800x-375", "s2-slog"].map(|it| catalogue::drive(it).expect("built in"));
+    let request = request(drives.into(), Suite::CacheWarmup, 300);
+    let refused = check(&request).expect_err("no cache").to_string();
+    assert!(
+        refused.contains("p4800x-375: the suite cache-warmup needs a pool with a cache"),
+        "{refused}"
+    );
+    assert!(refused.contains("s2-slog: the suite"), "{refused}");
+}

@@ -1,0 +1,134 @@
+//! Pools keep their promises: power cuts, dead members and other faults, on small copies of pools of real drives.
+
+use model::media::DriveConfig;
+use study::prove::{Covered, Report, Settings, Verdict, prove};
+
+fn tried(pool: &str, points: u64) -> Report {
+    let sheet = catalogue::drive(pool).unwrap_or_else(|problems| panic!("{problems}"));
+    let DriveConfig::Pool(config) = &sheet.config else {
+        panic!("{pool} is no pool");
+    };
+    let settings = Settings {
+        points,
+        seed: 1,
+        only: String::new(),
+        to_the_first: false,
+    };
+    prove(config, &settings, &|_, _| true).expect("its data can be found again")
+}
+
+fn is_kept(pool: &str, points: u64) -> Report {
+    let report = tried(pool, points);
+    for row in &report.rows {
+        println!(
+            "{pool}: {:<40} {:?} {:?}",
+            row.fault, row.verdict, row.tally
+        );
+    }
+    if let Some(broken) = &report.broken {
+        panic!(
+            "{pool}: {}: {}\n{}\n{}",
+            broken.fault,
+            broken.what,
+            broken.program.join("\n"),
+            broken.replay
+        );
+    }
+    assert!(report.is_kept(), "{pool}");
+    report
+}
+
+#[test]
+fn mirrors_keep_their_promise() {
+    for pool in [
+        "mirror(2*p4801x-100)",
+        "mirror(2*950pro-256)",
+        "mirror(p4801x-100, 950pro-256)",
+    ] {
+        let report = is_kept(pool, 300);
+        let sum = |what: &dyn Fn(&study::prove::Tally) -> u64| -> u64 {
+            report.rows.iter().map(|row| what(&row.tally)).sum()
+        };
+        // The world is not too small for anything to happen in it.
+        assert!(sum(&|it| it.torn) > 100);
+        assert!(sum(&|it| it.stale) > 100);
+        assert!(sum(&|it| it.unclean) > 100);
+        assert!(sum(&|it| it.absent) > 100);
+        assert!(sum(&|it| it.second) > 100);
+    }
+}
+
+#[test]
+fn stripes_and_concatenations_lose_what_they_say_and_nothing_else() {
+    for pool in ["stripe(2*950pro-256)", "concat(2*p4801x-100)"] {
+        let report = is_kept(pool, 300);
+        let lost = report
+            .rows
+            .iter()
+            .filter(|it| it.covered == Covered::LostByPromise);
+        let verdicts: Vec<Verdict> = lost.map(|row| row.verdict).collect();
+        assert_eq!(
+            verdicts,
+            [Verdict::AsDesigned; 3],
+            "{pool}: two members and both"
+        );
+    }
+}
+
+/// A cache of its own, a mirrored one, and one that is only durable after a flush: what is lost with which drive, and
+/// rings that wrap, have gaps, lose what was durable and tell.
+#[test]
+fn write_back_caches_lose_what_they_say_and_nothing_else() {
+    let alone = "write-back-cache(cache=950pro-256, capacity=950pro-256)";
+    let late = "write-back-cache(cache=950pro-256, capacity=950pro-256; durability=flush)";
+    for pool in [alone, late] {
+        let report = is_kept(pool, 300);
+        let sum = |what: &dyn Fn(&study::prove::Tally) -> u64| -> u64 {
+            report.rows.iter().map(|row| what(&row.tally)).sum()
+        };
+        assert!(sum(&|it| it.wrapped) > 100, "no ring wraps");
+        assert!(sum(&|it| it.gaps) > 100, "no ring has a gap");
+        assert!(sum(&|it| it.told) > 10, "nothing is ever told");
+        assert!(sum(&|it| it.second) > 100);
+        let lost = |row: &&study::prove::Row| row.covered == Covered::LostByPromise;
+        let verdicts: Vec<Verdict> = report
+            .rows
+            .iter()
+            .filter(lost)
+            .map(|it| it.verdict)
+            .collect();
+        assert_eq!(verdicts, [Verdict::AsDesigned; 3], "{pool}");
+    }
+    let mirrored = "write-back-cache(cache=mirror(2*950pro-256), capacity=2*d7-p5510-3840)";
+    let report = is_kept(mirrored, 60);
+    let verdict = |fault: &str| {
+        let row = report.rows.iter().find(|row| row.fault == fault);
+        row.map(|row| row.verdict)
+    };
+    let leg = "950pro-256.0 dies";
+    assert_eq!(verdict(leg), Some(Verdict::Kept));
+    let both = "950pro-256.0 and 950pro-256.1 die";
+    assert_eq!(verdict(both), Some(Verdict::AsDesigned));
+}
+
+#[test]
+fn tiers_on_tiers_keep_their_promise() {
+    is_kept("stripe(mirror(2*950pro-256), mirror(2*950pro-256))", 100);
+    is_kept("mirror(stripe(2*950pro-256), 950pro-256)", 100);
+}
+
+/// Cases that the checker has found: a flush is inside when a leg comes back, and the copy is over before the flush is.
+#[test]
+fn what_was_broken_once_is_right() {
+    let sheet = catalogue::drive("mirror(p4801x-100, 950pro-256)").expect("it is right");
+    let DriveConfig::Pool(config) = &sheet.config else {
+        panic!("it is a pool");
+    };
+    for digits in [
+        "040000000000000001020008000000100004c0050000080002000000000000000000000002000100000000000000000000ffff",
+        "1800000000000000020300280800000800040800000008000008030000080002020000000000000000000003000100000000000000000000ffff",
+    ] {
+        let broken = study::prove::replay(config, digits).expect("it is a case of this pool");
+        assert_eq!(broken, None);
+    }
+}

@@ -1,0 +1,146 @@
+//! Drives from data sheets: those of the catalogue have their makers' ratings, a sheet becomes a drive that has them, and
+//! what is wrong with a sheet is told with its place.
+
+use catalogue::{DataSheet, Rated};
+use study::fit;
+
+const HOST: &str = "xeon-2017";
+
+fn sheet(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("sheet.toml");
+    std::fs::write(&path, text).expect("it is written");
+    let path = path.to_string_lossy().into_owned();
+    (folder, path)
+}
+
+const SHEET: &str = r#"name = "A drive"
+maker = "nobody"
+medium = "TLC NAND"
+sheet = "a test's document, rev 1"
+
+capacity = "500 GB"
+
+[ratings]
+sequential_read = "3000 MB/s"
+sequential_write = "900 MB/s"
+random_read = 350000
+random_write = 50000
+read_latency = "90 us"
+write_latency = "20 us"
+
+[nvme]
+model_number = "A drive"
+"#;
+
+/// Every drive of the catalogue that names ratings has all of them within 5 %.
+#[test]
+fn drives_have_their_makers_ratings() {
+    let host = catalogue::host(HOST).expect("built in");
+    let drives = catalogue::drives().expect("built in");
+    let rated: Vec<_> = drives.iter().filter(|it| it.ratings.is_some()).collect();
+    assert!(rated.len() >= 23, "{} drives with ratings", rated.len());
+    let met = lab::in_parallel(&rated, &lab::to_the_end, |drive, _| {
+        (drive.id.clone(), fit::ratings(drive, &host))
+    });
+    let mut wrong = Vec::new();
+    for (drive, met) in met {
+        for met in met.expect("its conditions fit it") {
+            if met.error().abs() > fit::TOLERANCE {
+                let model = met.rated.words(met.model);
+                let rating = met.rated.words(met.rating);
+                wrong.push(format!(
+                    "{drive}: {}: {model}, not {rating}",
+                    met.rated.key()
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_sheet_becomes_a_drive_with_its_ratings() {
+    let (_folder, path) = sheet(SHEET);
+    let host = catalogue::host(HOST).expect("built in");
+    let made = || {
+        let sheet = DataSheet::open(&path, Some("data-centre-tlc")).expect("a sheet");
+        fit::from_sheet(&sheet, &host, &|_| {}).expect("the family can do that")
+    };
+    let first = made();
+    assert_eq!(first.met.len(), 6);
+    for met in &first.met {
+        assert!(met.error().abs() < fit::TOLERANCE, "{met:?}");
+    }
+    // A longer sense is what a longer latency of reads sets, and nothing else.
+    let figure = |key: &str| first.drive.figure(key).expect("it has one").clone();
+    let read = figure("nand.medium.read");
+    assert!(!read.inherited && read.source.contains("a random read at QD1, 90.0 us"));
+    assert!(figure("nand.medium.erase").inherited);
+    assert_eq!(figure("capacity").source, "a test's document, rev 1");
+    // The same sheet gives the same file, and that is a sheet whose drive needs no change.
+    assert_eq!(made().toml, first.toml);
+    std::fs::write(&path, &first.toml).expect("it is written");
+    let again = DataSheet::open(&path, None).expect("it names its family");
+    let again = fit::from_sheet(&again, &host, &|_| {}).expect("as before");
+    for (before, after) in first.met.iter().zip(&again.met) {
+        assert!((before.model / after.model - 1.0).abs() < 0.02, "{after:?}");
+    }
+}
+
+#[test]
+fn what_no_drive_of_the_family_can_do_is_refused_with_its_place() {
+    let fast = SHEET
+        .replace("\"90 us\"", "\"9 us\"")
+        .replace("350000", "9000000");
+    let (_folder, path) = sheet(&fast);
+    let host = catalogue::host(HOST).expect("built in");
+    let sheet = DataSheet::open(&path, Some("data-centre-tlc")).expect("a sheet");
+    let problems = fit::from_sheet(&sheet, &host, &|_| {}).expect_err("nobody can");
+    let said = problems.render(false).replace(&path, "sheet.toml");
+    assert!(said.contains("sheet.toml:11:15"), "{said}");
+    assert!(
+        said.contains("`ratings.random_read` is 9000 kIOPS"),
+        "{said}"
+    );
+    assert_eq!(sheet.ratings.of(Rated::RandomRead), Some(9e6));
+}
+
+#[test]
+fn everything_wrong_with_a_sheet_comes_at_once() {
+    let text = r#"name = "A drive"
+maker = "nobody"
+medium = "TLC NAND"
+sheet = "a test's document, rev 1"
+family = "data-centre-tlc"
+capacity = "500 Gb"
+endurance = 300
+
+[ratings]
+sequential_read = "fast"
+random_reads = 350000
+read_latency = "2 us"
+random_read_qd1 = 12000
+random_write = "50000"
+
+[nvme]
+model_number = "A drive"
+"#;
+    let (_folder, path) = sheet(text);
+    let problems = DataSheet::open(&path, None).err().expect("it is wrong");
+    let said = problems.render(false).replace(&path, "sheet.toml");
+    insta::assert_snapshot!(said);
+    let (_folder, path) = sheet("name = \"A drive\"\n");
+    let problems = DataSheet::open(&path, Some("client-tlk")).err();
+    let said = problems.expect("no family").to_string();
+    assert!(said.contains("client-tlc"), "{said}");
+    let p4800x = DataSheet::open("p4800x-375", None).err().expect("no sheet");
+    let said = p4800x.to_string();
+    for part in [
+        "`sheet` is missing",
+        "no rating is given",
+        "only drives with NAND",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}

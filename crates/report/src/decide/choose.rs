@@ -31,10 +31,12 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
     let others = answer.best.iter().filter(|best| best.by != by);
     let others: Vec<String> = others
         .map(|best| {
+            let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
             format!(
-                "by {}: {} ({})",
+                "by {}: {}{} ({})",
                 best.by.words(),
                 best.drive,
+                ties.collect::<String>(),
                 figure(best.by, best.value)
             )
         })
@@ -44,6 +46,19 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
         false => format!(" Otherwise {}.", others.join("; ")),
     };
     match answer.best_by(by) {
+        Some(best) if !best.ties.is_empty() => {
+            let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
+            let mut shown = vec![spread(&best.drive, by, best.value, best.by_seed)];
+            let ends = best.ties.iter();
+            shown.extend(ends.map(|tie| spread(&tie.drive, by, tie.value, tie.by_seed)));
+            format!(
+                "Take {}{} by {}, too close to tell apart ({}): {within}.{others}",
+                best.drive,
+                ties.collect::<String>(),
+                by.words(),
+                shown.join(", ")
+            )
+        }
         Some(best) => format!(
             "Take {} by {}: {}, {within}.{others}",
             best.drive,
@@ -54,6 +69,17 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
             "By {} none can be taken: it is not known of any of those that meet.{others}",
             by.words()
         ),
+    }
+}
+
+/// A figure with those of the seeds, where they differ.
+fn spread(drive: &str, by: Measure, value: f64, by_seed: [f64; 2]) -> String {
+    let [least, most] = by_seed.map(|value| figure(by, value));
+    let unit = most.rfind(' ').map_or("", |at| &most[at..]);
+    let least_alone = least.strip_suffix(unit).unwrap_or(&least);
+    match least == most {
+        true => format!("{drive} {}", figure(by, value)),
+        false => format!("{drive} {least_alone} to {most}"),
     }
 }
 

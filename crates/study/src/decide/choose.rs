@@ -7,7 +7,7 @@
 //! [`like`] puts candidates in the order of how near they come to a drive, by the mean ratio of rates and latencies at the same load.
 
 use catalogue::DriveSheet;
-use lab::Lab;
+use lab::{Lab, Outcome};
 use serde::Serialize;
 use text::problem::Problems;
 
@@ -78,6 +78,24 @@ impl Measure {
         }
     }
 
+    /// The same with each seed: least and greatest. Cost has no seed; years and IOPS for a watt go with the rate of I/Os.
+    fn by_seed(self, candidate: &Candidate) -> Option<[f64; 2]> {
+        let value = self.of(candidate)?;
+        let [least, most] = candidate.iops_by_seed;
+        let rate = candidate.iops.max(1e-9);
+        let ends = match self {
+            Measure::Usd => [value; 2],
+            Measure::Iops => [least, most],
+            Measure::Watt => [value * least / rate, value * most / rate],
+            Measure::P99 => candidate.p99_us_by_seed.unwrap_or([value; 2]),
+            Measure::Years => [
+                value * rate / most.max(1e-9),
+                value * rate / least.max(1e-9),
+            ],
+        };
+        Some(ends.map(rounded))
+    }
+
     const fn least_is_best(self) -> bool {
         matches!(self, Measure::Usd | Measure::P99)
     }
@@ -117,6 +135,8 @@ pub struct Candidate {
     pub iops_by_seed: [f64; 2],
     /// 99th percentile of the slowest direction.
     pub p99_us: Option<f64>,
+    /// The same with each seed: least and greatest; null if one seed has too few I/Os to tell.
+    pub p99_us_by_seed: Option<[f64; 2]>,
     /// Mean power.
     pub watts: Option<f64>,
     /// I/Os a second for a watt.
@@ -153,7 +173,27 @@ pub struct Best {
     pub drive: String,
     /// Its figure.
     pub value: f64,
+    /// The same with each seed: least and greatest.
+    pub by_seed: [f64; 2],
+    /// Others that are not told apart from it, the better first.
+    pub ties: Vec<Tie>,
 }
+
+/// One that is not told apart from the best: some seed of it is as good as some seed of the best, or they differ by less than
+/// [`CLOSE`].
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Tie {
+    /// Which.
+    pub drive: String,
+    /// Its figure.
+    pub value: f64,
+    /// The same with each seed: least and greatest.
+    pub by_seed: [f64; 2],
+}
+
+/// Two figures that differ by a smaller share are not told apart, whatever the seeds say: half of what a well known model predicts
+/// may be further off (docs/fidelity.md).
+pub const CLOSE: f64 = 0.05;
 
 /// What was found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -224,6 +264,7 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
         iops: rounded(tally.iops()),
         iops_by_seed: [least, most].map(rounded),
         p99_us: tally.reading(&p99(), None).value,
+        p99_us_by_seed: p99_by_seed(&outcomes),
         watts,
         iops_per_watt: watts
             .filter(|watts| *watts > 0.0)
@@ -238,6 +279,48 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
         parts: life.parts,
         measurement: tally.measurement,
     })
+}
+
+/// The least and the greatest 99th percentile of the slowest direction with each seed.
+fn p99_by_seed(outcomes: &[Outcome]) -> Option<[f64; 2]> {
+    let of = |outcome| Tally::of(&[outcome]).reading(&p99(), None).value;
+    let all: Option<Vec<f64>> = outcomes.iter().map(of).collect();
+    let all = all?;
+    let least = all.iter().copied().min_by(f64::total_cmp)?;
+    Some([least, all.iter().copied().max_by(f64::total_cmp)?])
+}
+
+/// Those of `others` that are not told apart from the best, the better first.
+fn ties<'a>(
+    by: Measure,
+    best: &Candidate,
+    others: impl Iterator<Item = &'a Candidate>,
+) -> Vec<Tie> {
+    let Some((value, ends)) = by.of(best).zip(by.by_seed(best)) else {
+        return Vec::new();
+    };
+    let tie = |other: &Candidate| {
+        let (theirs, their_ends) = by.of(other).zip(by.by_seed(other))?;
+        let overlap = ends[0] <= their_ends[1] && their_ends[0] <= ends[1];
+        let close = (theirs - value).abs() <= CLOSE * value.abs().max(theirs.abs());
+        // Prices are as the user says: only equal ones are equal.
+        let same = match by {
+            Measure::Usd => overlap,
+            _ => overlap || close,
+        };
+        same.then(|| Tie {
+            drive: other.drive.clone(),
+            value: theirs,
+            by_seed: their_ends,
+        })
+    };
+    let others = others.filter(|other| other.drive != best.drive);
+    let mut ties: Vec<Tie> = others.filter_map(tie).collect();
+    ties.sort_by(|a, b| {
+        let order = (a.value - value).abs().total_cmp(&(b.value - value).abs());
+        order.then(a.drive.cmp(&b.drive))
+    });
+    ties
 }
 
 /// Puts candidates in order, and says which one to take.
@@ -259,11 +342,15 @@ pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) ->
         let meets = candidates
             .iter()
             .filter(|one| one.meets && by.of(one).is_some());
-        let best = meets.min_by(|a, b| key(a, by).total_cmp(&key(b, by)))?;
+        let best = meets
+            .clone()
+            .min_by(|a, b| key(a, by).total_cmp(&key(b, by)))?;
         Some(Best {
             by,
             drive: best.drive.clone(),
             value: by.of(best)?,
+            by_seed: by.by_seed(best)?,
+            ties: ties(by, best, meets),
         })
     });
     Answer {
@@ -384,6 +471,7 @@ mod tests {
             iops,
             iops_by_seed: [iops, iops],
             p99_us: Some(p99_us),
+            p99_us_by_seed: None,
             watts: None,
             iops_per_watt: None,
             years: None,
@@ -411,6 +499,28 @@ mod tests {
         assert_eq!((best(Measure::Watt), best(Measure::Years)), (None, None));
         let order: Vec<&str> = answer.candidates.iter().map(|one| &*one.drive).collect();
         assert_eq!(order, ["cheap", "dear", "fast", "misses"]);
+    }
+
+    #[test]
+    fn what_seeds_do_not_tell_apart_is_named_together() {
+        let seeds = |drive, iops, ends| Candidate {
+            iops_by_seed: ends,
+            ..of(drive, true, iops, 50.0, None)
+        };
+        let all = vec![
+            seeds("first", 100.0, [80.0, 120.0]),
+            seeds("overlaps", 75.0, [70.0, 81.0]),
+            seeds("apart", 60.0, [59.0, 61.0]),
+            seeds("close", 96.0, [96.0, 96.0]),
+            Candidate {
+                meets: false,
+                ..seeds("misses", 99.0, [90.0, 110.0])
+            },
+        ];
+        let answer = answer(all, Vec::new(), Measure::Iops);
+        let best = answer.best_by(Measure::Iops).expect("some ran");
+        let ties: Vec<&str> = best.ties.iter().map(|tie| &*tie.drive).collect();
+        assert_eq!((&*best.drive, ties), ("first", vec!["close", "overlaps"]));
     }
 
     #[test]

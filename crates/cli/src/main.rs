@@ -32,6 +32,7 @@ mod show;
 mod size;
 mod state;
 mod stop;
+mod sweep;
 mod verbs;
 
 use std::process::ExitCode;
@@ -53,6 +54,7 @@ Examples:
   drivelab replay vm.vscsi.xz p3700-1600                 a block trace
   drivelab act p4800x-375 p3700-1600                     Aerospike's certification test
   drivelab reproduce                                     published figures against the models
+  drivelab sweep sweep.toml                              thousands of scenarios into a Parquet file
   drivelab prove 'mirror(2*950pro-256)'                  power cuts and faults on a small pool
   drivelab max p4800x-375 --slo p99=1ms                  the highest load within a limit
   drivelab choose --all --load oltp --slo 'p99<1ms'      which drive to take
@@ -84,6 +86,7 @@ enum Verb {
     Run(Box<run::Args>),
     Serve(serve::Args),
     Show(show::Args),
+    Sweep(sweep::Args),
 }
 
 fn run(verb: &Verb) -> Result<(), Failure> {
@@ -103,6 +106,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Run(args) => run::run(args),
         Verb::Serve(args) => serve::run(args),
         Verb::Show(args) => show::run(args),
+        Verb::Sweep(args) => sweep::run(args),
     }
 }
 

@@ -66,6 +66,9 @@ pub(crate) struct Args {
     state: State,
     #[command(flatten)]
     seed: SeedArg,
+    /// Seed of what the drives have been through before [default: that of --seed]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..1 << 53))]
+    warm_seed: Option<u64>,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -244,7 +247,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         state: args.state.into(),
         work: Work::Jobs(set.jobs.clone()),
         seed: args.seed.seed,
-        warm_seed: None,
+        warm_seed: args.warm_seed,
         series_every: args.every,
     };
     let scenarios: Vec<Scenario> = drives.iter().map(scenario).collect();

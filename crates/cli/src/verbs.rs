@@ -7,7 +7,10 @@ use crate::failure::on_command_line;
 
 /// What one wants, and the verbs that do it.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Simulate", &["run", "replay", "review", "act", "prove"]),
+    (
+        "Simulate",
+        &["run", "replay", "review", "sweep", "act", "prove"],
+    ),
     ("Decide", &["choose", "max", "life"]),
     ("Serve", &["serve", "bench-target"]),
     ("Models", &["drives", "show", "reproduce", "fit", "refit"]),
@@ -15,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Other words for what verbs do.
-const WORDS: [(&str, &str); 26] = [
+const WORDS: [(&str, &str); 30] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -23,6 +26,10 @@ const WORDS: [(&str, &str); 26] = [
     ("trace", "replay"),
     ("compare", "review"),
     ("report", "review"),
+    ("grid", "sweep"),
+    ("batch", "sweep"),
+    ("parquet", "sweep"),
+    ("doe", "sweep"),
     ("aerospike", "act"),
     ("crash", "prove"),
     ("buy", "choose"),

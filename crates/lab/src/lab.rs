@@ -124,6 +124,15 @@ impl Lab {
         self.run_again(scenario, false, go_on)
     }
 
+    /// As [`Lab::run_until`], for one of several that begin in the same state and are run one after the other or side by
+    /// side: the state is kept for the others.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_among(&self, scenario: &Scenario, go_on: GoOn<'_>) -> Result<Outcome, Problems> {
+        self.run_again(scenario, true, go_on)
+    }
+
     /// As [`Lab::run_until`]; `again` if others begin in the same state.
     fn run_again(
         &self,

@@ -1,10 +1,12 @@
 //! Studies: many runs, and what they say about drives.
 //!
 //! [`review`] puts drives side by side, [`ledger`] published figures beside runs, [`fit`] finds parameters from
-//! measurements, [`prove`] tries whether a pool keeps its promise, [`decide`] answers a buyer's questions. How results are shown is another crate's business (`report`).
+//! measurements, [`prove`] tries whether a pool keeps its promise, [`decide`] answers a buyer's questions, [`sweep`] runs
+//! scenarios by the thousand into a table. How results are shown is another crate's business (`report`).
 
 pub mod decide;
 pub mod fit;
 pub mod ledger;
 pub mod prove;
 pub mod review;
+pub mod sweep;

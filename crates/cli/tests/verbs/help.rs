@@ -31,6 +31,7 @@ fn no_example_is_broken_over_two_lines() {
         "run",
         "serve",
         "show",
+        "sweep",
     ];
     let screens = verbs.iter().map(|verb| vec![*verb]).chain([vec![]]);
     for screen in screens {

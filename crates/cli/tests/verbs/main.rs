@@ -16,3 +16,4 @@ mod rig;
 mod run;
 mod settings;
 mod stop;
+mod sweep;

@@ -1,0 +1,507 @@
+//! The file of a sweep: TOML, described in `docs/sweep.md`, into a [`Space`]. Everything wrong with it is told at once, with
+//! its line; whether drives and jobs are what they should be is looked at by others.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use text::toml::{Cursor, Page, SourceFile, parse};
+use toml_edit::Value;
+
+use super::sample::{Between, Dimension, Values, latin_hypercube};
+use super::space::{Axis, Choice, Point, Space, What};
+use text::problem::Problems;
+
+/// The greatest seed: JSON keeps whole numbers up to 2^53.
+const MOST_SEED: u64 = (1 << 53) - 1;
+/// Most points of a hypercube.
+const MOST_POINTS: u64 = 10_000_000;
+/// Most scenarios.
+const MOST_SCENARIOS: usize = 1_000_000_000;
+
+/// What the file of a sweep says.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    /// What it ranges over.
+    pub(super) space: Space,
+    /// Feeds the states in which drives begin; the scenario's seed if `None`.
+    pub(super) warm_seed: Option<u64>,
+}
+
+/// Reads the file of a sweep.
+///
+/// # Errors
+/// Everything wrong with it.
+pub(super) fn read(file: &SourceFile) -> Result<Written, Problems> {
+    let document = parse(file)?;
+    let page = Page::new(file);
+    let mut root = Cursor::new(&page, "sweep", document.as_table(), None);
+    let mut axes = values_of(&page, &mut root, true);
+    let warm_seed = root.count("warm_seed", 0..=MOST_SEED);
+    let points = points(&page, &mut root, &axes);
+    let alone = root.place("latin_hypercube");
+    let hypercube = hypercube(&page, &mut root, &axes);
+    if points.is_some() && hypercube.is_some() {
+        let what = "both [[point]] and [latin_hypercube]";
+        page.wrong(alone, what, "points are listed or drawn, not both");
+    }
+    drop(root);
+    let points = points.or(hypercube);
+    usual(&page, &mut axes, points.as_deref());
+    if let Some(points) = &points {
+        let named: BTreeSet<&What> = points.iter().flatten().map(|(what, _)| what).collect();
+        axes.retain(|axis| {
+            axis.choices.len() > 1 || !named.contains(&axis.what) || some_lack(points, &axis.what)
+        });
+    }
+    let space = Space::new(axes, points, warm_seed.is_none());
+    if space.count().is_none_or(|count| count > MOST_SCENARIOS) {
+        let what = format!("more than {MOST_SCENARIOS} scenarios");
+        page.wrong(
+            None,
+            what,
+            "a Latin hypercube samples a space that is too large",
+        );
+    }
+    Problems(page.problems.into_inner()).or(Written { space, warm_seed })
+}
+
+/// Whether some points do not say this.
+fn some_lack(points: &[Point], what: &What) -> bool {
+    let says = |point: &Point| point.iter().any(|(known, _)| known == what);
+    !points.iter().all(says)
+}
+
+/// What is not said: host, state and seed of every verb; a drive and a job must be there.
+fn usual(page: &Page<'_>, axes: &mut Vec<Axis>, points: Option<&[Point]>) {
+    let lacks = |axes: &[Axis], what: &What| {
+        let fixed = axes.iter().any(|axis| axis.what == *what);
+        !fixed && points.is_none_or(|points| some_lack(points, what))
+    };
+    if lacks(axes, &What::Drive) {
+        let help = "such as drive = [\"p4800x-375\", \"p3700-1600\"]; `drivelab drives` lists them";
+        page.wrong(None, "no drive is named", help);
+    }
+    let mut whats = axes.iter().map(|axis| &axis.what);
+    let of_points = points.unwrap_or_default().iter().flatten();
+    let mut of_points = of_points.map(|(what, _)| what);
+    let is_job = |what: &What| matches!(what, What::Job(_) | What::JobFile);
+    if !whats.any(is_job) && !of_points.any(is_job) {
+        let help =
+            "a table [job] of fio's options, such as rw = \"randread\", or job_file = \"a.fio\"";
+        page.wrong(None, "there is no job", help);
+    }
+    let usual = [
+        (What::Host, catalogue::TYPICAL_HOST),
+        (What::State, "steady"),
+        (What::Seed, "1"),
+    ];
+    for (what, words) in usual {
+        if lacks(axes, &what) {
+            let words = words.to_owned();
+            let choices = vec![Choice { words, at: None }];
+            axes.push(Axis { what, choices });
+        }
+    }
+}
+
+/// Everything that may be said of scenarios in one table; `lists`: whether more than one value may be.
+fn values_of(page: &Page<'_>, cursor: &mut Cursor<'_>, lists: bool) -> Vec<Axis> {
+    let mut axes = Vec::new();
+    let mut take = |what: What, choices: Option<Vec<Choice>>| {
+        if let Some(choices) = choices.filter(|choices| !choices.is_empty()) {
+            if let (false, [_, second, ..]) = (lists, &choices[..]) {
+                let what = format!("{}: a point has one value", what.name());
+                page.wrong(second.at.clone(), what, "write more points");
+            }
+            twice(page, &what, &choices);
+            axes.push(Axis { what, choices });
+        }
+    };
+    let simple = [
+        ("drive", What::Drive),
+        ("host", What::Host),
+        ("state", What::State),
+        ("job_file", What::JobFile),
+    ];
+    for (key, what) in simple {
+        let value = cursor.value(key);
+        let choices = value.map(|value| texts(page, key, value));
+        take(what, choices);
+    }
+    let seeds = cursor.value("seed").map(|value| seeds(page, value));
+    take(What::Seed, seeds);
+    for (key, value) in cursor.pairs("set") {
+        let choices = choices(page, &key, value);
+        take(What::Set(key), Some(choices));
+    }
+    for (key, value) in cursor.pairs("job") {
+        if is_option(page, &key, value) {
+            let choices = choices(page, &key, value);
+            take(What::Job(key), Some(choices));
+        }
+    }
+    axes
+}
+
+/// Whether this is an option that all of a scenario's jobs may have.
+fn is_option(page: &Page<'_>, key: &str, value: &Value) -> bool {
+    if key == "name" {
+        let help = "a job file holds several jobs: job_file = \"a.fio\"";
+        page.wrong(
+            value.span(),
+            "job.name: the options here are those of one job",
+            help,
+        );
+    }
+    key != "name"
+}
+
+/// Says which values stand twice.
+fn twice(page: &Page<'_>, what: &What, choices: &[Choice]) {
+    let mut known = BTreeSet::new();
+    for choice in choices {
+        if !known.insert(&choice.words) {
+            let what = format!("{}: `{}` stands twice", what.name(), choice.words);
+            page.wrong(
+                choice.at.clone(),
+                what,
+                "each value once; repetitions are seeds",
+            );
+        }
+    }
+}
+
+/// One value in words.
+fn words(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.value().trim().is_empty() => {
+            Some(text.value().trim().to_owned())
+        }
+        Value::Integer(whole) => Some(whole.value().to_string()),
+        Value::Float(number) if number.value().is_finite() => Some(number.value().to_string()),
+        // fio's options that are on or off.
+        Value::Boolean(on) => Some(u8::from(*on.value()).to_string()),
+        _ => None,
+    }
+}
+
+/// A value, or each of a list.
+fn each(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(array) => array.iter().collect(),
+        other => vec![other],
+    }
+}
+
+/// The values of a figure or option.
+fn choices(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    let given = each(value);
+    if given.is_empty() {
+        page.wrong(
+            value.span(),
+            format!("`{key}` is an empty list"),
+            "a value at least",
+        );
+    }
+    for one in given {
+        let at = one.span().or_else(|| value.span());
+        match words(one) {
+            Some(words) => choices.push(Choice { words, at }),
+            None => {
+                let what = format!("`{key}`: neither a text nor a number");
+                page.wrong(
+                    at,
+                    what,
+                    "such as \"12 W\", 16, or a list [1, 16]; ranges stand in [latin_hypercube]",
+                );
+            }
+        }
+    }
+    choices
+}
+
+/// The values of a key that has names.
+fn texts(page: &Page<'_>, key: &str, value: &Value) -> Vec<Choice> {
+    let choices = choices(page, key, value);
+    for one in each(value)
+        .into_iter()
+        .filter(|one| one.as_str().is_none() && words(one).is_some())
+    {
+        page.wrong(one.span(), format!("`{key}` must be a text in quotes"), "");
+    }
+    choices
+}
+
+/// Seeds: a number, a list, or how many from one on.
+fn seeds(page: &Page<'_>, value: &Value) -> Vec<Choice> {
+    let help = "a whole number, a list of them, or { from = 1, count = 100 }";
+    let at = value.span();
+    if let Some(table) = value.as_inline_table() {
+        let mut cursor = Cursor::new(page, "seed", table, at.clone());
+        let from = cursor.count("from", 0..=MOST_SEED).unwrap_or(1);
+        let count = cursor.count("count", 1..=MOST_POINTS);
+        if !cursor.has("count") {
+            page.wrong(at.clone(), "seed: `count` is missing", help);
+        }
+        let seeds = from..from.saturating_add(count.unwrap_or(0)).min(MOST_SEED);
+        let choice = |seed: u64| Choice {
+            words: seed.to_string(),
+            at: at.clone(),
+        };
+        return seeds.map(choice).collect();
+    }
+    let mut seeds = Vec::new();
+    for one in each(value) {
+        let seed = one.as_integer().and_then(|seed| u64::try_from(seed).ok());
+        let at = one.span().or_else(|| at.clone());
+        match seed.filter(|seed| *seed <= MOST_SEED) {
+            Some(seed) => seeds.push(Choice {
+                words: seed.to_string(),
+                at,
+            }),
+            None => page.wrong(at, "`seed` must be a whole number below 2^53", help),
+        }
+    }
+    seeds
+}
+
+/// What points or dimensions say that is an axis of the whole sweep too.
+fn overlap(page: &Page<'_>, axes: &[Axis], what: &What, at: Option<Range<usize>>) {
+    let axis = axes.iter().find(|axis| axis.what == *what);
+    if axis.is_some_and(|axis| axis.choices.len() > 1) {
+        let what = format!("{} has a list above, and values here", what.name());
+        page.wrong(at, what, "take one of the two away");
+    }
+}
+
+/// The points of `[[point]]`, if there are any.
+fn points(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Vec<Point>> {
+    if !root.has("point") {
+        return None;
+    }
+    let tables = root.tables("point");
+    let points = tables.into_iter().enumerate().map(|(number, (table, at))| {
+        let mut cursor = Cursor::new(page, format!("point {number}"), table, at);
+        let said = values_of(page, &mut cursor, false);
+        let mut point = Point::new();
+        for axis in said {
+            let first = axis.choices.into_iter().next();
+            overlap(
+                page,
+                axes,
+                &axis.what,
+                first.as_ref().and_then(|it| it.at.clone()),
+            );
+            point.extend(first.map(|choice| (axis.what, choice)));
+        }
+        point
+    });
+    Some(points.collect())
+}
+
+/// The points that `[latin_hypercube]` asks for, if it is there.
+fn hypercube(page: &Page<'_>, root: &mut Cursor<'_>, axes: &[Axis]) -> Option<Vec<Point>> {
+    let item = root.item("latin_hypercube")?;
+    let Some(table) = item.as_table_like() else {
+        page.wrong(
+            item.span(),
+            "`latin_hypercube` is not a table",
+            "write [latin_hypercube]",
+        );
+        return None;
+    };
+    let at = item.span();
+    let mut cursor = Cursor::new(page, "latin_hypercube", table, at.clone());
+    let count = cursor.count("points", 1..=MOST_POINTS);
+    if !cursor.has("points") {
+        page.wrong(
+            at.clone(),
+            "latin_hypercube: `points` is missing",
+            "how many, such as points = 1000",
+        );
+    }
+    let seed = cursor.count("seed", 0..=MOST_SEED).unwrap_or(1);
+    let mut dimensions = Vec::new();
+    for (key, what) in [
+        ("drive", What::Drive),
+        ("host", What::Host),
+        ("state", What::State),
+    ] {
+        let value = cursor.value(key);
+        let choices = value.map(|value| texts(page, key, value));
+        dimensions.extend(choices.map(|choices| (what, Values::Any(choices))));
+    }
+    type Named = fn(String) -> What;
+    for (table, named) in [("set", What::Set as Named), ("job", What::Job as Named)] {
+        for (key, value) in cursor.pairs(table) {
+            if table == "set" || is_option(page, &key, value) {
+                let values = dimension(page, &key, value);
+                dimensions.extend(values.map(|values| (named(key), values)));
+            }
+        }
+    }
+    drop(cursor);
+    let mut whole = Vec::new();
+    for (what, values) in dimensions {
+        let place = match &values {
+            Values::Any(choices) => choices.first().and_then(|choice| choice.at.clone()),
+            Values::Between(range) => range.at.clone(),
+        };
+        overlap(page, axes, &what, place);
+        if !matches!(&values, Values::Any(choices) if choices.is_empty()) {
+            whole.push(Dimension { what, values });
+        }
+    }
+    if whole.is_empty() {
+        let help =
+            "such as [latin_hypercube.job] with iodepth = { from = 1, to = 64, whole = true }";
+        page.wrong(at, "latin_hypercube: nothing is drawn", help);
+    }
+    Some(latin_hypercube(&whole, count.unwrap_or(1) as usize, seed))
+}
+
+/// What a dimension takes its values from.
+fn dimension(page: &Page<'_>, key: &str, value: &Value) -> Option<Values> {
+    let Some(table) = value.as_inline_table() else {
+        let choices = choices(page, key, value);
+        twice(page, &What::Set(key.to_owned()), &choices);
+        return Some(Values::Any(choices));
+    };
+    let at = value.span();
+    let mut cursor = Cursor::new(page, key, table, at.clone());
+    let mut number = |name: &'static str| {
+        let given = cursor.value(name);
+        let number = given.and_then(|it| {
+            it.as_float()
+                .or_else(|| it.as_integer().map(|it| it as f64))
+        });
+        if number.is_none_or(|number| !number.is_finite()) {
+            let help = "such as { from = 1, to = 64 }; a unit stands by itself: unit = \"W\"";
+            cursor.wrong(name, format!("`{name}` must be a number"), help);
+        }
+        number.filter(|number| number.is_finite())
+    };
+    let (from, to) = (number("from"), number("to"));
+    let flag = cursor.value("whole");
+    let whole = flag.and_then(Value::as_bool);
+    if flag.is_some() && whole.is_none() {
+        cursor.wrong("whole", "`whole` must be true or false", "");
+    }
+    let whole = whole.unwrap_or(false);
+    let scale = cursor.maybe_text("scale");
+    let unit = cursor.maybe_text("unit").unwrap_or_default();
+    let logarithmic = match scale.as_deref() {
+        None | Some("linear") => false,
+        Some("log") => true,
+        Some(other) => {
+            cursor.wrong("scale", format!("`{other}` is no scale"), "linear or log");
+            false
+        }
+    };
+    let (from, to) = (from?, to?);
+    let least = if whole { 1.0 } else { f64::MIN_POSITIVE };
+    if from >= to {
+        cursor.wrong("to", "the range is empty", "`to` above `from`");
+    } else if logarithmic && from < least {
+        let help = "from 1 on if whole, else above 0";
+        cursor.wrong("from", "a logarithmic range does not reach so low", help);
+    } else if whole && (from.fract() != 0.0 || to.fract() != 0.0) {
+        cursor.wrong("from", "the ends of whole numbers are whole", "");
+    } else {
+        return Some(Values::Between(Between {
+            from,
+            to,
+            logarithmic,
+            whole,
+            unit: unit.trim().to_owned(),
+            at,
+        }));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn of(text: &str) -> Result<Written, Problems> {
+        read(&SourceFile {
+            origin: "sweep.toml".into(),
+            text: Arc::from(text),
+        })
+    }
+
+    #[test]
+    fn a_grid_takes_what_is_not_said_as_every_verb_does() {
+        let written = of("drive = [\"a\", \"b\"]\n[job]\nrw = \"randread\"\niodepth = [1, 2, 4]\n");
+        let space = written.expect("nothing is wrong").space;
+        assert_eq!(space.count(), Some(6));
+        let picked = space.at(4);
+        let words = |what: What| picked.of(&what).map(|choice| choice.words.as_str());
+        assert_eq!(words(What::Drive), Some("b"));
+        assert_eq!(words(What::Job("iodepth".into())), Some("2"));
+        assert_eq!(words(What::State), Some("steady"));
+        assert_eq!(words(What::Seed), Some("1"));
+        assert_eq!(picked.point, None);
+    }
+
+    #[test]
+    fn points_count_above_what_holds_for_all() {
+        let text = "drive = \"a\"\nseed = { from = 5, count = 2 }\n[job]\nrw = \"read\"\niodepth = 1\n\
+                    [[point]]\njob = { iodepth = 8 }\n[[point]]\ndrive = \"b\"\n";
+        let space = of(text).expect("nothing is wrong").space;
+        assert_eq!(space.count(), Some(4));
+        let shown: Vec<String> = (0..4)
+            .map(|index| {
+                let picked = space.at(index);
+                let word = |what: What| picked.of(&what).map_or("-", |it| it.words.as_str());
+                let depth = word(What::Job("iodepth".into()));
+                format!("{} {} {depth}", word(What::Drive), word(What::Seed))
+            })
+            .collect();
+        assert_eq!(shown, ["a 5 8", "a 6 8", "b 5 1", "b 6 1"]);
+    }
+
+    #[test]
+    fn a_hypercube_draws_ranges_and_lists() {
+        let text = "seed = [1, 2]\n[job]\nrw = \"randread\"\n[latin_hypercube]\npoints = 10\ndrive = [\"a\", \"b\"]\n\
+                    [latin_hypercube.job]\niodepth = { from = 1, to = 10, whole = true }\n\
+                    [latin_hypercube.set]\n\"x.limit\" = { from = 8, to = 12, unit = \"W\" }\n";
+        let space = of(text).expect("nothing is wrong").space;
+        assert_eq!(space.count(), Some(20));
+        let of_a = (0..20).filter(|&index| {
+            space
+                .at(index)
+                .of(&What::Drive)
+                .is_some_and(|it| it.words == "a")
+        });
+        assert_eq!(of_a.count(), 10);
+        let limit = space
+            .at(0)
+            .of(&What::Set("x.limit".into()))
+            .expect("drawn")
+            .words
+            .clone();
+        assert!(limit.ends_with(" W"), "{limit}");
+    }
+
+    #[test]
+    fn everything_wrong_is_told_at_once_with_its_line() {
+        let text = "drives = \"a\"\nstate = 3\nseed = [-1]\nset.xpoint.limit = 3\n[job]\nname = \"x\"\niodepth = [1, 1, {}]\n\
+                    bs = []\n[[point]]\njob = { rw = [\"read\", \"write\"], iodepth = 3 }\n[latin_hypercube]\n\
+                    job = { a = { from = 2, to = 1 }, b = { from = 0, to = 3, scale = \"log\" }, c = { to = \"x\", mean = 1 } }\n";
+        let problems = of(text).expect_err("much is wrong");
+        insta::assert_snapshot!(problems.to_string());
+    }
+
+    #[test]
+    fn drive_and_job_must_be_there() {
+        let problems = of("seed = 1\n").expect_err("nothing to run");
+        insta::assert_snapshot!(problems.to_string());
+        let many = "drive = \"a\"\n[job]\nrw = \"read\"\niodepth = 1\n[latin_hypercube]\npoints = 20000\n\
+                    [latin_hypercube.job]\nbs = [\"4k\", \"8k\"]\n";
+        assert_eq!(of(many).expect("many").space.count(), Some(20_000));
+    }
+}

@@ -1,0 +1,246 @@
+//! Sweeps: scenarios by the thousand, out of one file, into one table.
+//!
+//! A [`Sweep`] is read from a TOML file (`docs/sweep.md`): a grid, a list or a Latin hypercube over drives, changed figures,
+//! hosts, states, seeds and fio's options. [`run`] runs it on several threads into [`Parts`], which survive whatever ends
+//! the program and become one Parquet file. Another scheduler can do the same: [`Sweep::part`] says which scenarios belong
+//! together, [`Sweep::row`] runs one, [`Parts::keep`] takes the rows of a part, and [`Parts::finish`] makes the file.
+//!
+//! Left out: traces, Aerospike's test, and sums over seeds (a table's reader does them).
+
+mod cast;
+mod file;
+mod parts;
+mod row;
+mod sample;
+mod space;
+mod table;
+mod work;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use lab::{GoOn, Lab, Scenario};
+use rayon::prelude::*;
+use text::problem::Problems;
+use text::toml::SourceFile;
+
+pub use parts::{PART, Parts, Trouble, problems};
+pub use table::{Cell, Column, Kind, Row, read as read_table};
+pub use work::{Watch, run};
+
+use cast::Cast;
+use row::Varied;
+use space::{Space, What};
+
+/// Scenarios whose drives and jobs are looked at before any runs; of more, so many that are spread over all.
+const LOOKED_AT: usize = 10_000;
+
+/// A sweep.
+#[derive(Debug)]
+pub struct Sweep {
+    space: Space,
+    count: usize,
+    warm_seed: Option<u64>,
+    cast: Cast,
+    varied: Vec<Varied>,
+    columns: Vec<Column>,
+    definition: String,
+    warnings: Vec<String>,
+}
+
+impl Sweep {
+    /// The sweep in this file; paths in it are from its folder.
+    ///
+    /// # Errors
+    /// Everything wrong with it, and with the drives, hosts and jobs it names: of all scenarios up to 10,000, of more for
+    /// as many of them, in which each value that is written stands at least once.
+    pub fn read(path: &Path) -> Result<Sweep, Problems> {
+        let origin = path.display().to_string();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
+        Sweep::of_text(&origin, &text, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// The sweep in this text, which messages call `origin`; paths in it are from `folder`.
+    ///
+    /// # Errors
+    /// As [`Sweep::read`].
+    pub fn of_text(origin: &str, text: &str, folder: &Path) -> Result<Sweep, Problems> {
+        let file = SourceFile {
+            origin: origin.to_owned(),
+            text: Arc::from(text),
+        };
+        let written = file::read(&file)?;
+        let varied = row::varied(&written.space);
+        let mut sweep = Sweep {
+            count: written.space.count().unwrap_or(0),
+            columns: row::columns(&varied),
+            varied,
+            space: written.space,
+            warm_seed: written.warm_seed,
+            cast: Cast::new(file, folder.to_owned(), written.warm_seed),
+            definition: String::new(),
+            warnings: Vec::new(),
+        };
+        sweep.look()?;
+        sweep.definition = sweep.defined(text, folder);
+        Ok(sweep)
+    }
+
+    /// Looks at drives and jobs; takes up warnings.
+    fn look(&mut self) -> Result<(), Problems> {
+        let (mut machines, mut jobs) = (Vec::new(), Vec::new());
+        let (mut machines_known, mut jobs_known) = (BTreeSet::new(), BTreeSet::new());
+        for index in self.space.probes(LOOKED_AT) {
+            let picked = self.space.at(index);
+            let words = |of_jobs: bool| -> Vec<(What, String)> {
+                let values = picked.values.iter();
+                let own = values.filter(|(what, _)| {
+                    matches!(what, What::JobFile | What::Job(_)) == of_jobs && **what != What::Seed
+                });
+                own.map(|(what, it)| ((*what).clone(), it.words.clone()))
+                    .collect()
+            };
+            if machines_known.insert(words(false)) {
+                machines.push(index);
+            }
+            if jobs_known.insert(words(true)) {
+                jobs.push(index);
+            }
+        }
+        let at = |index: &usize| self.space.at(*index);
+        let machines = machines
+            .par_iter()
+            .map(|index| self.cast.machine(&at(index)).err());
+        let mut found: Vec<Problems> = machines.flatten().collect();
+        let sets: Vec<_> = jobs
+            .par_iter()
+            .map(|index| self.cast.jobs(&at(index), 1))
+            .collect();
+        let mut warnings = Vec::new();
+        for set in sets {
+            match set {
+                Ok(set) => warnings.extend(set.warnings),
+                Err(problems) => found.push(problems),
+            }
+        }
+        let mut known = BTreeSet::new();
+        let mut problems: Vec<_> = found.into_iter().flat_map(|problems| problems.0).collect();
+        problems.retain(|problem| known.insert(problem.to_string()));
+        warnings.retain(|warning| known.insert(warning.clone()));
+        self.warnings = warnings;
+        Problems(problems).or(())
+    }
+
+    /// What the rows depend on, in words: version, files, drives and hosts.
+    fn defined(&self, text: &str, folder: &Path) -> String {
+        let mut said = format!("drivelab {}\n\n{text}\n", env!("CARGO_PKG_VERSION"));
+        for (path, bytes) in self.cast.job_files() {
+            let path = path.strip_prefix(folder).unwrap_or(&path);
+            let text = String::from_utf8_lossy(&bytes);
+            said.push_str(&format!("\njob file {}:\n{text}\n", path.display()));
+        }
+        let mut known = BTreeSet::new();
+        for index in self.space.probes(LOOKED_AT) {
+            let picked = self.space.at(index);
+            let words = |what: &What| picked.of(what).map_or("", |it| it.words.as_str());
+            let (drive, host) = (words(&What::Drive), words(&What::Host));
+            if known.insert((drive.to_owned(), host.to_owned()))
+                && let Ok(machine) = self.cast.machine(&picked)
+            {
+                // Writing plain data into memory does not fail.
+                let json = serde_json::to_string(&machine).unwrap_or_default();
+                said.push_str(&format!("\n{drive} in {host}: {json}\n"));
+            }
+        }
+        said
+    }
+
+    /// How many scenarios.
+    pub fn scenarios(&self) -> usize {
+        self.count
+    }
+
+    /// What a user should know about how jobs were read.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// How many values of what, one for each axis that has several; points first.
+    pub fn axes(&self) -> Vec<(String, usize)> {
+        let points = Some(("point".to_owned(), self.space.points().len()));
+        let axes = self.space.axes();
+        let axes = axes.map(|axis| (axis.what.name(), axis.choices.len()));
+        let points = points.filter(|(_, count)| *count > 0);
+        points
+            .into_iter()
+            .chain(axes.filter(|(_, count)| *count > 1))
+            .collect()
+    }
+
+    /// What the rows depend on, to the byte: parts and results of two sweeps that differ in it are not mixed.
+    pub fn definition(&self) -> &str {
+        &self.definition
+    }
+
+    /// The columns of its table.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// How many parts.
+    pub fn parts(&self) -> usize {
+        self.count.div_ceil(PART)
+    }
+
+    /// The scenarios of a part.
+    pub fn part(&self, part: usize) -> Range<usize> {
+        let start = (part * PART).min(self.count);
+        start..(start + PART).min(self.count)
+    }
+
+    /// The command that repeats a scenario, in the folder of the sweep's file.
+    pub fn command(&self, index: usize) -> String {
+        row::command(&self.space.at(index), self.warm_seed)
+    }
+
+    /// A scenario.
+    ///
+    /// # Errors
+    /// Everything wrong with its drive, host and jobs.
+    pub fn scenario(&self, index: usize) -> Result<Scenario, Problems> {
+        self.cast.scenario(&self.space.at(index))
+    }
+
+    /// Runs a scenario; its row, or `None` if it was stopped. What is wrong with it is in the row's column `problem`.
+    pub fn row(&self, index: usize, lab: &Lab, go_on: GoOn<'_>) -> Option<Row> {
+        let picked = self.space.at(index);
+        let outcome =
+            self.cast
+                .scenario(&picked)
+                .and_then(|scenario| match self.has_neighbour(index) {
+                    true => lab.run_among(&scenario, go_on),
+                    false => lab.run_until(&scenario, go_on),
+                });
+        if outcome.as_ref().is_ok_and(|outcome| outcome.stopped) {
+            return None;
+        }
+        Some(row::row(
+            index,
+            &picked,
+            self.warm_seed,
+            &self.varied,
+            &outcome,
+        ))
+    }
+
+    /// Whether the scenario before or behind begins in the same state.
+    fn has_neighbour(&self, index: usize) -> bool {
+        let own = self.space.beginning(index);
+        let same = |other: usize| other < self.count && self.space.beginning(other) == own;
+        index.checked_sub(1).is_some_and(same) || same(index + 1)
+    }
+}

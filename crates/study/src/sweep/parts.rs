@@ -1,0 +1,234 @@
+//! Where a sweep's rows are kept until there are all: a folder beside the result, with a file of each part that is done.
+//!
+//! A part is written under another name and renamed when it is on the disk, so whatever ends the program, parts are whole.
+//! The folder says which sweep it is of, to the byte, and is locked by who works on it. When all parts are there their rows
+//! are written as one file, in the order of scenarios: its bytes do not depend on how often the work was interrupted.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use text::problem::{Place, Problem, Problems};
+
+use super::Sweep;
+use super::table::{Cell, Row, Table, about, column, read};
+
+/// Scenarios of a part: what a killed program loses at most of each that it works on.
+pub const PART: usize = 100;
+/// Parts whose rows are one group of the result; readers fetch a group at once.
+const GROUP: usize = 80;
+/// Says which sweep a folder is of.
+const DEFINITION: &str = "definition";
+
+/// Why a sweep cannot go on.
+#[derive(Debug)]
+pub enum Trouble {
+    /// What it was asked.
+    Input(Problems),
+    /// Something that should have worked did not: what, and the error.
+    Failed(String),
+}
+
+impl Trouble {
+    fn failed(doing: &str, path: &Path, error: impl Display) -> Trouble {
+        Trouble::Failed(format!("{doing} {}: {error}", path.display()))
+    }
+
+    fn asked(output: &Path, what: &str, help: String) -> Trouble {
+        Trouble::Input(Problems(vec![Problem {
+            origin: output.display().to_string(),
+            place: Place::Whole,
+            what: what.into(),
+            help: Some(help),
+        }]))
+    }
+}
+
+/// The rows of a sweep that are there.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    sweep: &'a Sweep,
+    output: PathBuf,
+    folder: PathBuf,
+    /// Held for as long as parts may be written; `None` once the result is there.
+    lock: Option<File>,
+}
+
+impl<'a> Parts<'a> {
+    /// The parts of a sweep whose rows go to `output`; parts that are there already are kept.
+    ///
+    /// # Errors
+    /// The file or the parts beside it are of another sweep or version, somebody else works on them, or they cannot be
+    /// written.
+    pub fn open(sweep: &'a Sweep, output: &Path) -> Result<Parts<'a>, Trouble> {
+        let mut folder = output.as_os_str().to_owned();
+        folder.push(".parts");
+        let mut parts = Parts {
+            sweep,
+            output: output.to_owned(),
+            folder: folder.into(),
+            lock: None,
+        };
+        if output.exists() {
+            let file =
+                File::open(output).map_err(|error| Trouble::failed("reading", output, error))?;
+            if about(file).as_deref() != Some(sweep.definition()) {
+                let help = "move it away, or name another file".to_owned();
+                return Err(Trouble::asked(
+                    output,
+                    "is there, and is not of this sweep and version",
+                    help,
+                ));
+            }
+            return Ok(parts);
+        }
+        parts.lock = Some(parts.begin()?);
+        Ok(parts)
+    }
+
+    /// Makes the folder, or looks whether it is of this sweep; its lock.
+    fn begin(&self) -> Result<File, Trouble> {
+        let failed = |error| Trouble::failed("writing", &self.folder, error);
+        fs::create_dir_all(&self.folder).map_err(failed)?;
+        let path = self.folder.join(DEFINITION);
+        if !path.exists() {
+            write_whole(&path, self.sweep.definition().as_bytes())?;
+        }
+        let lock = File::open(&path).map_err(failed)?;
+        if lock.try_lock().is_err() {
+            let help = "wait for it, or name another file".to_owned();
+            return Err(Trouble::asked(
+                &self.output,
+                "another drivelab writes its parts",
+                help,
+            ));
+        }
+        let said = fs::read(&path).map_err(failed)?;
+        if said != self.sweep.definition().as_bytes() {
+            let help = format!("take {} away, or name another file", self.folder.display());
+            let what = "its parts are those of another sweep, other drives or another version";
+            return Err(Trouble::asked(&self.output, what, help));
+        }
+        Ok(lock)
+    }
+
+    /// Whether the result is there already.
+    pub fn is_complete(&self) -> bool {
+        self.lock.is_none()
+    }
+
+    fn path(&self, part: usize) -> PathBuf {
+        self.folder.join(format!("part-{part:08}.parquet"))
+    }
+
+    /// The parts that are not there, in order; none if the result is.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn missing(&self) -> Result<Vec<usize>, Trouble> {
+        if self.is_complete() {
+            return Ok(Vec::new());
+        }
+        let failed = |error| Trouble::failed("reading", &self.folder, error);
+        let mut there = BTreeSet::new();
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            there.insert(entry.map_err(failed)?.path());
+        }
+        let all = 0..self.sweep.parts();
+        Ok(all
+            .filter(|part| !there.contains(&self.path(*part)))
+            .collect())
+    }
+
+    /// Keeps the rows of a part.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn keep(&self, part: usize, rows: &[Row]) -> Result<(), Trouble> {
+        let path = self.path(part);
+        let bytes = Table::new(Vec::new(), self.sweep.columns(), "").and_then(|mut table| {
+            table.add(rows)?;
+            table.finish()
+        });
+        let bytes = bytes.map_err(|error| Trouble::failed("writing", &path, error))?;
+        write_whole(&path, &bytes)
+    }
+
+    /// Writes the result, once no part is missing, and takes the parts away.
+    ///
+    /// # Errors
+    /// A part cannot be read, or the result cannot be written.
+    pub fn finish(self) -> Result<(), Trouble> {
+        if !self.is_complete() {
+            let unfinished = self.folder.join("result");
+            self.write(&unfinished)?;
+            let renamed = fs::rename(&unfinished, &self.output);
+            renamed.map_err(|error| Trouble::failed("writing", &self.output, error))?;
+        }
+        let said = fs::read(self.folder.join(DEFINITION)).unwrap_or_default();
+        if said == self.sweep.definition().as_bytes() {
+            let gone = fs::remove_dir_all(&self.folder);
+            gone.map_err(|error| Trouble::failed("removing", &self.folder, error))?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, path: &Path) -> Result<(), Trouble> {
+        let failed = |error: &dyn Display| Trouble::failed("writing", path, error);
+        let file = File::create(path).map_err(|error| failed(&error))?;
+        let file = std::io::BufWriter::new(file);
+        let table = Table::new(file, self.sweep.columns(), self.sweep.definition());
+        let mut table = table.map_err(|error| failed(&error))?;
+        let parts: Vec<usize> = (0..self.sweep.parts()).collect();
+        for group in parts.chunks(GROUP) {
+            let mut rows = Vec::new();
+            for part in group {
+                rows.extend(self.rows(*part)?);
+            }
+            table.add(&rows).map_err(|error| failed(&error))?;
+        }
+        let mut file = table.finish().map_err(|error| failed(&error))?;
+        let flushed = file.flush().and_then(|()| file.get_ref().sync_all());
+        flushed.map_err(|error| failed(&error))
+    }
+
+    fn rows(&self, part: usize) -> Result<Vec<Row>, Trouble> {
+        let path = self.path(part);
+        let failed = |error: &dyn Display| Trouble::failed("reading", &path, error);
+        let file = File::open(&path).map_err(|error| failed(&error))?;
+        let (columns, rows) = read(file).map_err(|error| failed(&error))?;
+        if columns != self.sweep.columns() || rows.len() != self.sweep.part(part).len() {
+            return Err(failed(&"not the rows of this part"));
+        }
+        Ok(rows)
+    }
+}
+
+/// How many rows of a result have a problem, and the first of them.
+///
+/// # Errors
+/// It cannot be read.
+pub fn problems(output: &Path) -> Result<(usize, Option<String>), Trouble> {
+    let failed = |error: &dyn Display| Trouble::failed("reading", output, error);
+    let file = File::open(output).map_err(|error| failed(&error))?;
+    let cells = column(file, "problem").map_err(|error| failed(&error))?;
+    let mut said = cells.into_iter().filter_map(|cell| match cell {
+        Cell::Text(text) => Some(text),
+        _ => None,
+    });
+    let first = said.next();
+    Ok((usize::from(first.is_some()) + said.count(), first))
+}
+
+/// Writes a file whole or not at all.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
+    let unfinished = path.with_extension("unfinished");
+    let written = File::create(&unfinished).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    let renamed = written.and_then(|()| fs::rename(&unfinished, path));
+    renamed.map_err(|error| Trouble::failed("writing", path, error))
+}

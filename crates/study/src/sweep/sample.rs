@@ -1,0 +1,178 @@
+//! Latin hypercubes: points that cover each dimension evenly, whatever the number of dimensions.
+//!
+//! Each dimension is cut into as many parts of equal probability as there are points; each part is taken once, by which
+//! point is drawn at random, and where in its part a point lies is drawn too. (McKay, Beckman and Conover, "A Comparison of
+//! Three Methods for Selecting Values of Input Variables", Technometrics 21, 1979.) Left out: designs that also spread
+//! points over pairs of dimensions.
+
+use model::random::Stream;
+use text::digits::significant;
+
+use super::space::{Choice, Point, What};
+
+/// Digits of a sampled number, as it is written and used.
+const DIGITS: usize = 6;
+
+/// What one dimension of a hypercube takes its values from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Dimension {
+    /// What.
+    pub(super) what: What,
+    /// Its values.
+    pub(super) values: Values,
+}
+
+/// Values of a dimension.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Values {
+    /// Any of these, equally often (but for one).
+    Any(Vec<Choice>),
+    /// A number.
+    Between(Between),
+}
+
+/// A range of numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Between {
+    /// Least.
+    pub(super) from: f64,
+    /// Greatest.
+    pub(super) to: f64,
+    /// Whether equal ratios are equally likely, not equal differences.
+    pub(super) logarithmic: bool,
+    /// Whether it is a whole number.
+    pub(super) whole: bool,
+    /// Written behind the number; empty for none.
+    pub(super) unit: String,
+    /// Where the range stands.
+    pub(super) at: Option<std::ops::Range<usize>>,
+}
+
+impl Between {
+    /// The value at this share of the range, 0 to 1.
+    fn value(&self, share: f64) -> Choice {
+        // Of whole numbers each is as likely, the ends too.
+        let edge = if self.whole { 0.5 } else { 0.0 };
+        let (from, to) = (self.from - edge, self.to + edge);
+        let value = match self.logarithmic {
+            true => libm::exp(libm::log(from) + share * (libm::log(to) - libm::log(from))),
+            false => from + share * (to - from),
+        };
+        let number = match self.whole {
+            // Adding zero takes the sign of a zero away.
+            true => format!("{}", libm::round(value).clamp(self.from, self.to) + 0.0),
+            false => significant(value.clamp(self.from, self.to), DIGITS),
+        };
+        let words = match self.unit.is_empty() {
+            true => number,
+            false => format!("{number} {}", self.unit),
+        };
+        Choice {
+            words,
+            at: self.at.clone(),
+        }
+    }
+}
+
+/// So many points in these dimensions. A dimension that is added changes nothing in the others.
+pub(super) fn latin_hypercube(dimensions: &[Dimension], points: usize, seed: u64) -> Vec<Point> {
+    let mut all = vec![Point::new(); points];
+    for dimension in dimensions {
+        let name = format!("latin hypercube {}", dimension.what.name());
+        let mut stream = Stream::new(seed, &name);
+        let mut parts: Vec<usize> = (0..points).collect();
+        for last in (1..points).rev() {
+            parts.swap(last, stream.below(last as u64 + 1) as usize);
+        }
+        for (point, part) in all.iter_mut().zip(parts) {
+            let share = (part as f64 + stream.unit()) / points as f64;
+            let choice = match &dimension.values {
+                Values::Any(choices) => {
+                    let at = (share * choices.len() as f64) as usize;
+                    choices[at.min(choices.len() - 1)].clone()
+                }
+                Values::Between(range) => range.value(share),
+            };
+            point.push((dimension.what.clone(), choice));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn between(from: f64, to: f64, logarithmic: bool, whole: bool) -> Dimension {
+        let unit = String::new();
+        Dimension {
+            what: What::Job("iodepth".into()),
+            values: Values::Between(Between {
+                from,
+                to,
+                logarithmic,
+                whole,
+                unit,
+                at: None,
+            }),
+        }
+    }
+
+    fn numbers(dimension: &Dimension, points: usize, seed: u64) -> Vec<f64> {
+        let points = latin_hypercube(std::slice::from_ref(dimension), points, seed);
+        let numbers = points.iter().map(|point| point[0].1.words.parse());
+        let mut numbers: Vec<f64> = numbers.map(|number| number.expect("a number")).collect();
+        numbers.sort_by(f64::total_cmp);
+        numbers
+    }
+
+    #[test]
+    fn each_part_of_a_range_is_taken_once() {
+        for (index, number) in numbers(&between(10.0, 20.0, false, false), 50, 3)
+            .iter()
+            .enumerate()
+        {
+            let from = 10.0 + index as f64 * 0.2;
+            // Values have six digits.
+            assert!(
+                (from - 1e-4..=from + 0.2 + 1e-4).contains(number),
+                "{number}"
+            );
+        }
+        let decades = numbers(&between(1.0, 1e4, true, false), 40, 3);
+        assert_eq!(decades.iter().filter(|number| **number < 10.0).count(), 10);
+    }
+
+    #[test]
+    fn whole_numbers_are_equally_likely_up_to_the_ends() {
+        let percent = latin_hypercube(&[between(0.0, 9.0, false, true)], 100, 9);
+        assert!(
+            percent
+                .iter()
+                .all(|point| !point[0].1.words.starts_with('-'))
+        );
+        let dice = numbers(&between(1.0, 6.0, false, true), 600, 9);
+        for face in 1..=6 {
+            let count = dice.iter().filter(|it| **it == f64::from(face)).count();
+            assert_eq!(count, 100, "{face}");
+        }
+    }
+
+    #[test]
+    fn the_seed_decides_and_another_dimension_does_not() {
+        let one = between(0.0, 1.0, false, false);
+        let any = Dimension {
+            what: What::Drive,
+            values: Values::Any(vec![Choice {
+                words: "a".into(),
+                at: None,
+            }]),
+        };
+        let alone = latin_hypercube(std::slice::from_ref(&one), 9, 1);
+        let both = latin_hypercube(&[any, one.clone()], 9, 1);
+        for (alone, both) in alone.iter().zip(&both) {
+            assert_eq!(alone[0], both[1]);
+        }
+        assert_ne!(alone, latin_hypercube(&[one], 9, 2));
+    }
+}

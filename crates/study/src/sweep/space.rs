@@ -1,0 +1,388 @@
+//! What a sweep ranges over, and which scenario has which number.
+//!
+//! A space is every combination of its axes, taken once for each of its points. Scenarios are numbered so that those that
+//! begin in one state of a drive follow each other: drive, changed figures, state and seed change slowest. A grid has one
+//! point that fixes nothing; points of a list or of a Latin hypercube fix some of it each.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Something that scenarios may differ in, from what changes slowest to what changes fastest.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    /// The drive or pool.
+    Drive,
+    /// A figure of its file, by its dotted key.
+    Set(String),
+    /// Its state at the start.
+    State,
+    /// The seed.
+    Seed,
+    /// The host.
+    Host,
+    /// A fio job file.
+    JobFile,
+    /// An option of fio's jobs, by its name.
+    Job(String),
+}
+
+impl What {
+    /// As the sweep's file has it.
+    pub(super) fn name(&self) -> String {
+        match self {
+            What::Drive => "drive".into(),
+            What::Set(key) => format!("set.{key}"),
+            What::State => "state".into(),
+            What::Seed => "seed".into(),
+            What::Host => "host".into(),
+            What::JobFile => "job_file".into(),
+            What::Job(option) => format!("job.{option}"),
+        }
+    }
+}
+
+/// One value, as written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Choice {
+    /// In words: `p4800x-375`, `12 W`, `16`.
+    pub(super) words: String,
+    /// Where it stands in the sweep's file.
+    pub(super) at: Option<Range<usize>>,
+}
+
+/// The values that something takes, each with all others.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Axis {
+    /// What.
+    pub(super) what: What,
+    /// At least one.
+    pub(super) choices: Vec<Choice>,
+}
+
+/// What one point fixes.
+pub(super) type Point = Vec<(What, Choice)>;
+
+/// What one scenario is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Picked<'a> {
+    /// Its point, from 0; `None` in a grid.
+    pub(super) point: Option<usize>,
+    /// A value of everything that has one.
+    pub(super) values: Vec<(&'a What, &'a Choice)>,
+}
+
+impl<'a> Picked<'a> {
+    /// The value of something.
+    pub(super) fn of(&self, what: &What) -> Option<&'a Choice> {
+        let found = self.values.iter().find(|(known, _)| *known == what);
+        found.map(|(_, choice)| *choice)
+    }
+
+    /// The figures that are changed, with their keys.
+    pub(super) fn set(&self) -> impl Iterator<Item = (&'a str, &'a Choice)> + '_ {
+        self.values.iter().filter_map(|(what, choice)| match what {
+            What::Set(key) => Some((key.as_str(), *choice)),
+            _ => None,
+        })
+    }
+
+    /// The options of fio's jobs, with their names.
+    pub(super) fn job(&self) -> impl Iterator<Item = (&'a str, &'a Choice)> + '_ {
+        self.values.iter().filter_map(|(what, choice)| match what {
+            What::Job(option) => Some((option.as_str(), *choice)),
+            _ => None,
+        })
+    }
+}
+
+/// Everything a sweep ranges over.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Space {
+    /// Those that decide in which state a drive begins.
+    beginnings: Vec<Axis>,
+    /// The others.
+    others: Vec<Axis>,
+    points: Vec<Point>,
+    /// Points that begin alike, by number.
+    groups: Vec<Vec<usize>>,
+    is_grid: bool,
+}
+
+/// Combinations of axes; `None` if there are too many to count.
+fn combinations(axes: &[Axis]) -> Option<usize> {
+    let mut counts = axes.iter().map(|axis| axis.choices.len());
+    counts.try_fold(1, usize::checked_mul)
+}
+
+/// The values of the `index`-th combination; the last axis changes fastest.
+fn combination(axes: &[Axis], mut index: usize) -> Vec<(&What, &Choice)> {
+    let mut values = Vec::with_capacity(axes.len());
+    for axis in axes.iter().rev() {
+        let count = axis.choices.len();
+        values.push((&axis.what, &axis.choices[index % count]));
+        index /= count;
+    }
+    values.reverse();
+    values
+}
+
+/// Points that begin alike, those of one drive side by side; otherwise in the order of their first.
+fn grouped(points: &[Point], begins: impl Fn(&What) -> bool) -> Vec<Vec<usize>> {
+    let mut drives: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+    let mut known: BTreeMap<Vec<(&What, &str)>, usize> = BTreeMap::new();
+    let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (index, point) in points.iter().enumerate() {
+        let fixed = point.iter().filter(|(what, _)| begins(what));
+        let mut fixed: Vec<_> = fixed.map(|(what, it)| (what, it.words.as_str())).collect();
+        fixed.sort_unstable();
+        let drive = fixed.iter().find(|(what, _)| **what == What::Drive);
+        let next = drives.len();
+        let drive = *drives.entry(drive.map(|(_, name)| *name)).or_insert(next);
+        let group = *known.entry(fixed).or_insert_with(|| {
+            groups.push((drive, Vec::new()));
+            groups.len() - 1
+        });
+        groups[group].1.push(index);
+    }
+    groups.sort_by_key(|(drive, _)| *drive);
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+impl Space {
+    /// A space; without points it is a grid. `own_state`: each seed begins in a state of its own.
+    pub(super) fn new(mut axes: Vec<Axis>, points: Option<Vec<Point>>, own_state: bool) -> Space {
+        let begins = |what: &What| match what {
+            What::Drive | What::Set(_) | What::State => true,
+            What::Seed => own_state,
+            What::Host | What::JobFile | What::Job(_) => false,
+        };
+        // Stable: keys and options stay as they are written.
+        axes.sort_by_key(|axis| match axis.what {
+            What::Drive => 0,
+            What::Set(_) => 1,
+            What::State => 2,
+            What::Seed => 3,
+            What::Host => 4,
+            What::JobFile => 5,
+            What::Job(_) => 6,
+        });
+        let (beginnings, others) = axes.into_iter().partition(|axis| begins(&axis.what));
+        let is_grid = points.is_none();
+        let points = points.unwrap_or_else(|| vec![Point::new()]);
+        Space {
+            beginnings,
+            others,
+            groups: grouped(&points, begins),
+            points,
+            is_grid,
+        }
+    }
+
+    /// How many scenarios; `None` if they are too many to count.
+    pub(super) fn count(&self) -> Option<usize> {
+        let all = combinations(&self.beginnings)?.checked_mul(combinations(&self.others)?)?;
+        all.checked_mul(self.points.len())
+    }
+
+    /// The axes, what changes slowest first.
+    pub(super) fn axes(&self) -> impl Iterator<Item = &Axis> {
+        self.beginnings.iter().chain(&self.others)
+    }
+
+    /// The points; none of a grid.
+    pub(super) fn points(&self) -> &[Point] {
+        if self.is_grid { &[] } else { &self.points }
+    }
+
+    /// Everything that more than one value is given of, or that only some points have, with all its values.
+    pub(super) fn varied(&self) -> Vec<(&What, Vec<&Choice>)> {
+        let mut found: Vec<(&What, Vec<&Choice>)> = Vec::new();
+        for axis in self.axes() {
+            found.push((&axis.what, axis.choices.iter().collect()));
+        }
+        let fixed = found.len();
+        for (what, choice) in self.points.iter().flatten() {
+            match found.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, choices)) => choices.push(choice),
+                None => found.push((what, vec![choice])),
+            }
+        }
+        let mut place = 0..;
+        found.retain(|(_, choices)| place.next() >= Some(fixed) || choices.len() > 1);
+        found
+    }
+
+    /// Of which beginning a scenario is, by number; those that follow each other with one number begin in one state.
+    pub(super) fn beginning(&self, index: usize) -> (usize, usize) {
+        let (group, _, beginning, _) = self.split(index);
+        (group, beginning)
+    }
+
+    /// Group of points, point, combination of beginnings, combination of the others.
+    fn split(&self, mut index: usize) -> (usize, usize, usize, usize) {
+        let beginnings = combinations(&self.beginnings).unwrap_or(usize::MAX);
+        let others = combinations(&self.others).unwrap_or(usize::MAX);
+        for (number, group) in self.groups.iter().enumerate() {
+            let here = group.len() * beginnings * others;
+            if index < here {
+                let within = index % (group.len() * others);
+                let beginning = index / (group.len() * others);
+                return (number, group[within / others], beginning, within % others);
+            }
+            index -= here;
+        }
+        panic!("there are fewer scenarios");
+    }
+
+    /// Scenarios among which each value that is written stands at least once: all of them if they are at most so many,
+    /// else those in which one axis or the point differs from the first scenario, and others spread over all.
+    pub(super) fn probes(&self, most: usize) -> Vec<usize> {
+        let count = self.count().unwrap_or(0);
+        if count <= most {
+            return (0..count).collect();
+        }
+        let mut probes = vec![0];
+        let others = combinations(&self.others).unwrap_or(1);
+        let mut stride = others * self.groups.first().map_or(1, Vec::len);
+        for (axes, mut step) in [(&self.beginnings, stride), (&self.others, 1)] {
+            for axis in axes.iter().rev() {
+                probes.extend((1..axis.choices.len()).map(|choice| choice * step));
+                step *= axis.choices.len();
+            }
+        }
+        let beginnings = combinations(&self.beginnings).unwrap_or(1);
+        let mut begun = 0;
+        for group in &self.groups {
+            stride = others * group.len();
+            probes.extend((0..group.len()).map(|point| begun + point * others));
+            begun += stride * beginnings;
+        }
+        // A stride that is no multiple of an axis.
+        probes
+            .extend((0..most).map(|probe| (probe as u128 * count as u128 / most as u128) as usize));
+        probes.sort_unstable();
+        probes.dedup();
+        probes
+    }
+
+    /// What the scenario of this number is made of.
+    ///
+    /// # Panics
+    /// There are not so many.
+    pub(super) fn at(&self, index: usize) -> Picked<'_> {
+        let (_, point, beginning, other) = self.split(index);
+        let mut values = combination(&self.beginnings, beginning);
+        values.extend(combination(&self.others, other));
+        for (what, choice) in &self.points[point] {
+            match values.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, value)) => *value = choice,
+                None => values.push((what, choice)),
+            }
+        }
+        Picked {
+            point: (!self.is_grid).then_some(point),
+            values,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(words: &str) -> Choice {
+        Choice {
+            words: words.into(),
+            at: None,
+        }
+    }
+
+    fn axis(what: What, words: &[&str]) -> Axis {
+        let choices = words.iter().map(|words| choice(words)).collect();
+        Axis { what, choices }
+    }
+
+    fn words(space: &Space) -> Vec<String> {
+        let all = 0..space.count().expect("few");
+        let shown = all.map(|index| {
+            let values = space.at(index).values;
+            let words: Vec<&str> = values.iter().map(|(_, it)| it.words.as_str()).collect();
+            words.join(" ")
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn a_grid_has_every_combination_once_and_drives_change_slowest() {
+        let axes = vec![
+            axis(What::Job("iodepth".into()), &["1", "2"]),
+            axis(What::Seed, &["7", "8"]),
+            axis(What::Drive, &["a", "b"]),
+        ];
+        let space = Space::new(axes, None, true);
+        let expected = [
+            "a 7 1", "a 7 2", "a 8 1", "a 8 2", "b 7 1", "b 7 2", "b 8 1", "b 8 2",
+        ];
+        assert_eq!(words(&space), expected);
+        let begun: Vec<_> = (0..8).map(|index| space.beginning(index).1).collect();
+        assert_eq!(begun, [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(space.varied().len(), 3);
+    }
+
+    #[test]
+    fn points_of_one_drive_follow_each_other_and_are_crossed_with_the_axes() {
+        let point = |drive: &str, depth: &str| {
+            vec![
+                (What::Drive, choice(drive)),
+                (What::Job("iodepth".into()), choice(depth)),
+            ]
+        };
+        let points = vec![point("a", "1"), point("b", "2"), point("a", "3")];
+        let axes = vec![axis(What::Seed, &["7", "8"])];
+        let own = Space::new(axes.clone(), Some(points.clone()), true);
+        let expected = ["7 a 1", "7 a 3", "8 a 1", "8 a 3", "7 b 2", "8 b 2"];
+        assert_eq!(words(&own), expected);
+        assert_eq!(own.at(1).point, Some(2));
+        let shared = Space::new(axes, Some(points), false);
+        assert_eq!(shared.beginning(0), shared.beginning(3));
+        assert_ne!(shared.beginning(3), shared.beginning(4));
+    }
+
+    #[test]
+    fn probes_of_many_have_each_value() {
+        let depths: Vec<String> = (1..40).map(|depth| depth.to_string()).collect();
+        let depths: Vec<&str> = depths.iter().map(String::as_str).collect();
+        let axes = vec![
+            axis(What::Job("iodepth".into()), &depths),
+            axis(What::Seed, &["7", "8", "9"]),
+        ];
+        let point = |drive: &str| vec![(What::Drive, choice(drive))];
+        let points = vec![point("a"), point("b"), point("a"), point("c")];
+        let space = Space::new(axes, Some(points), true);
+        let count = space.count().expect("few");
+        let probes = space.probes(5);
+        assert!(probes.len() < 60 && probes.iter().all(|index| *index < count));
+        let mut seen = std::collections::BTreeSet::new();
+        for index in probes {
+            let picked = space.at(index);
+            seen.extend(
+                picked
+                    .values
+                    .iter()
+                    .map(|(what, it)| (what.name(), it.words.clone())),
+            );
+            seen.insert(("point".into(), format!("{:?}", picked.point)));
+        }
+        assert_eq!(seen.len(), 39 + 3 + 3 + 4);
+        assert_eq!(space.probes(count).len(), count);
+    }
+
+    #[test]
+    fn too_many_to_count_are_not_counted_wrongly() {
+        let many: Vec<String> = (0..100_000).map(|seed| seed.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let names = ["a", "b", "c", "d"].map(|name| What::Job(name.into()));
+        let axes = names.map(|what| axis(what, &many)).to_vec();
+        assert_eq!(Space::new(axes, None, true).count(), None);
+    }
+}

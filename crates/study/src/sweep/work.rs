@@ -1,0 +1,131 @@
+//! Runs a sweep on several threads: each takes the next scenario, in order, so that those that begin in one state run
+//! side by side and few parts are unfinished at a time. Which thread runs what changes no row.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lab::Lab;
+
+use super::Sweep;
+use super::parts::{PART, Parts, Trouble};
+use super::table::Row;
+
+/// What is asked and told while a sweep runs.
+pub struct Watch<'a> {
+    /// Whether to go on.
+    pub go_on: &'a (dyn Fn() -> ControlFlow<()> + Sync),
+    /// A scenario is done.
+    pub done: &'a (dyn Fn() + Sync),
+}
+
+/// The rows of a part so far.
+struct Unfinished {
+    rows: Vec<Option<Row>>,
+    left: usize,
+}
+
+/// What threads share.
+struct Shared<'a> {
+    sweep: &'a Sweep,
+    parts: &'a Parts<'a>,
+    missing: &'a [usize],
+    lab: &'a Lab,
+    watch: &'a Watch<'a>,
+    /// Places of scenarios in the missing parts, each [`PART`] long.
+    next: AtomicUsize,
+    unfinished: Mutex<BTreeMap<usize, Unfinished>>,
+    trouble: Mutex<Option<Trouble>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs what is missing on so many threads, until all is done or `watch` breaks off. What is broken off within a part is
+/// lost.
+///
+/// # Errors
+/// A part cannot be read or written.
+pub fn run(
+    sweep: &Sweep,
+    parts: &Parts<'_>,
+    threads: usize,
+    watch: &Watch<'_>,
+) -> Result<(), Trouble> {
+    let missing = parts.missing()?;
+    let lab = Lab::with_drives(threads);
+    let shared = Shared {
+        sweep,
+        parts,
+        missing: &missing,
+        lab: &lab,
+        watch,
+        next: AtomicUsize::new(0),
+        unfinished: Mutex::default(),
+        trouble: Mutex::default(),
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| while shared.step().is_continue() {});
+        }
+    });
+    let trouble = shared.trouble.into_inner();
+    match trouble.unwrap_or_else(PoisonError::into_inner) {
+        Some(trouble) => Err(trouble),
+        None => Ok(()),
+    }
+}
+
+impl Shared<'_> {
+    fn go_on(&self) -> ControlFlow<()> {
+        match locked(&self.trouble).is_some() {
+            true => ControlFlow::Break(()),
+            false => (self.watch.go_on)(),
+        }
+    }
+
+    /// Takes the next scenario and runs it.
+    fn step(&self) -> ControlFlow<()> {
+        self.go_on()?;
+        let place = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some(&part) = self.missing.get(place / PART) else {
+            return ControlFlow::Break(());
+        };
+        let range = self.sweep.part(part);
+        let within = place % PART;
+        if within >= range.len() {
+            return ControlFlow::Continue(());
+        }
+        let go_on = |_| self.go_on();
+        let Some(row) = self.sweep.row(range.start + within, self.lab, &go_on) else {
+            return ControlFlow::Break(());
+        };
+        if let Err(trouble) = self.keep(part, within, row) {
+            *locked(&self.trouble) = Some(trouble);
+            return ControlFlow::Break(());
+        }
+        (self.watch.done)();
+        ControlFlow::Continue(())
+    }
+
+    /// Keeps a row, and writes its part if that was the last.
+    fn keep(&self, part: usize, within: usize, row: Row) -> Result<(), Trouble> {
+        let mut all = locked(&self.unfinished);
+        let count = self.sweep.part(part).len();
+        let unfinished = all.entry(part).or_insert_with(|| Unfinished {
+            rows: vec![None; count],
+            left: count,
+        });
+        unfinished.rows[within] = Some(row);
+        unfinished.left -= 1;
+        if unfinished.left > 0 {
+            return Ok(());
+        }
+        let whole = all.remove(&part);
+        drop(all);
+        let rows = whole.into_iter().flat_map(|it| it.rows).flatten();
+        self.parts.keep(part, &rows.collect::<Vec<Row>>())
+    }
+}

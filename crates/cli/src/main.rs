@@ -9,6 +9,7 @@
 mod act;
 mod bench_target;
 mod choose;
+mod completions;
 mod drive;
 mod drives;
 mod failure;
@@ -16,6 +17,7 @@ mod fit;
 mod life;
 mod limit;
 mod load;
+mod man;
 mod max;
 mod output;
 mod progress;
@@ -73,9 +75,11 @@ enum Verb {
     Act(act::Args),
     BenchTarget(bench_target::Args),
     Choose(Box<choose::Args>),
+    Completions(completions::Args),
     Drives(drives::Args),
     Fit(fit::Args),
     Life(Box<life::Args>),
+    Man(man::Args),
     Max(Box<max::Args>),
     Prove(prove::Args),
     #[command(display_order = 1000)]
@@ -94,9 +98,11 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Act(args) => act::run(args),
         Verb::BenchTarget(args) => bench_target::run(args),
         Verb::Choose(args) => choose::run(args),
+        Verb::Completions(args) => completions::run(args, Cli::command()),
         Verb::Drives(args) => drives::run(args),
         Verb::Fit(args) => fit::run(args),
         Verb::Life(args) => life::run(args),
+        Verb::Man(args) => man::run(args, Cli::command()),
         Verb::Max(args) => max::run(args),
         Verb::Prove(args) => prove::run(args),
         Verb::Refit(args) => refit::run(args),

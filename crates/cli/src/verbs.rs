@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Decide", &["choose", "max", "life"]),
     ("Serve", &["serve", "bench-target"]),
     ("Models", &["drives", "show", "reproduce", "fit", "refit"]),
-    ("Other", &["help"]),
+    ("Other", &["completions", "man", "help"]),
 ];
 
 /// Other words for what verbs do.

@@ -19,9 +19,11 @@ fn no_example_is_broken_over_two_lines() {
         "act",
         "bench-target",
         "choose",
+        "completions",
         "drives",
         "fit",
         "life",
+        "man",
         "max",
         "prove",
         "refit",
@@ -104,4 +106,72 @@ fn jobs_in_documents_are_read_without_a_warning() {
         }
     }
     assert!(found >= 2, "{found}");
+}
+
+#[test]
+fn completions_and_manual_pages_have_every_verb() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let pages = folder.path().join("new/man1");
+    let made = drivelab(&["man", "--output", pages.to_str().expect("UTF-8")]);
+    assert_eq!(made.status.code(), Some(0));
+    let whole = std::fs::read_to_string(pages.join("drivelab.1")).expect("a page");
+    let listed = help(&[]);
+    let verbs = listed.lines().filter_map(|line| {
+        let (verb, about) = line.strip_prefix("  ")?.split_once("  ")?;
+        let is_verb = verb.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+        (is_verb
+            && !verb.is_empty()
+            && !verb.starts_with('-')
+            && verb != "help"
+            && !about.is_empty())
+        .then(|| verb.to_owned())
+    });
+    let verbs: Vec<String> = verbs.collect();
+    assert!(verbs.len() > 15, "{verbs:?}");
+    for verb in &verbs {
+        let name = format!("drivelab-{verb}");
+        let page = std::fs::read_to_string(pages.join(format!("{name}.1")));
+        let page = page.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(page.contains(".SH OPTIONS"), "{name}");
+        assert!(page.contains("Examples:"), "{name}");
+        let escaped = name.replace('-', "\\-");
+        assert!(whole.contains(&escaped), "{name} is not in drivelab.1");
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let made = drivelab(&["completions", shell]);
+        assert_eq!(made.status.code(), Some(0), "{shell}");
+        let script = String::from_utf8(made.stdout).expect("UTF-8");
+        for verb in &verbs {
+            assert!(script.contains(verb.as_str()), "{shell}: {verb}");
+        }
+    }
+}
+
+/// bash takes the script, and completes a verb and an option by it.
+#[test]
+fn bash_completes_verbs_and_options() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let script = folder.path().join("drivelab.bash");
+    let made = drivelab(&["completions", "bash"]);
+    std::fs::write(&script, made.stdout).expect("a folder of our own");
+    let asked = "source \"$1\"; shift; COMP_WORDS=(drivelab \"$@\"); COMP_CWORD=$#; \
+                 _drivelab drivelab \"${!#}\" \"\"; echo \"${COMPREPLY[@]}\"";
+    for (words, expected) in [
+        (&["compl"][..], "completions"),
+        (&["sweep", "--dry"], "--dry-run"),
+    ] {
+        let mut bash = Command::new("bash");
+        bash.args(["--norc", "-c", asked, "bash"]).arg(&script);
+        let Ok(output) = bash.args(words).output() else {
+            eprintln!("skipped: there is no bash");
+            return;
+        };
+        let reply = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(
+            reply.trim(),
+            expected,
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
 }

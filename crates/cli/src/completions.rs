@@ -1,0 +1,31 @@
+//! `drivelab completions`: completions of a shell, made of the definitions that the program parses its arguments by.
+//!
+//! Left out: fio's options in `run`, which are fio's and not in those definitions, and names of drives.
+
+use std::io::{self, Write};
+
+use clap::Command;
+use clap_complete::Shell;
+
+use crate::failure::Failure;
+
+/// Completions for your shell
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab completions bash > ~/.local/share/bash-completion/completions/drivelab
+  drivelab completions zsh > ~/.zfunc/_drivelab
+  drivelab completions fish > ~/.config/fish/completions/drivelab.fish
+
+For zsh the folder must be in `fpath` before `compinit` runs.")]
+pub(crate) struct Args {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &Args, mut command: Command) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "drivelab", &mut script);
+    Ok(io::stdout().lock().write_all(&script)?)
+}

@@ -4,6 +4,7 @@ mod bench_live;
 mod fuzz;
 mod guest;
 mod interop;
+mod python;
 mod shell;
 mod test;
 mod tools;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::fuzz;
 use crate::guest;
 use crate::interop;
+use crate::python;
 use crate::shell::{cargo, run as execute};
 use crate::tools::{self, Tool};
 use crate::wasm;
@@ -59,6 +60,12 @@ const STEPS: &[Step] = &[
         needs: &[&tools::CXX],
         // One seed: a finding of chance belongs to whoever fuzzes for it, not to the change that it happened to meet.
         run: |_| fuzz::fuzz(&[], 5, Some(1)),
+    },
+    Step {
+        name: "python",
+        what: "the wheel, its tests and its notebooks",
+        needs: &[&tools::CC, &tools::PYTHON],
+        run: python::test,
     },
     Step {
         name: "wasm",

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{LatencyColumns, table};
+use super::{LatencyColumns, Table};
 use crate::act::Row;
 use study::review::results::{Latency, rounded};
 use workload::act::Kind;
@@ -39,7 +39,7 @@ const KINDS: [(Kind, &str); 5] = [
 
 /// A line for each drive and kind of request: of the run at the given load, or at the score. The shares over a time are
 /// those of the worst slice, of the reads that the verdict counts.
-pub fn act(rows: &[Row]) -> String {
+pub fn act(rows: &[Row]) -> Table {
     let mut lines = Vec::new();
     for row in rows {
         let worst = row.tested.worst();
@@ -71,5 +71,5 @@ pub fn act(rows: &[Row]) -> String {
             lines.push((columns, latency));
         }
     }
-    table(lines)
+    Table::of(lines)
 }

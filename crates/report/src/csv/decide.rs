@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::table;
+use super::Table;
 use study::decide::choose;
 use study::decide::life;
 use study::decide::load::Height;
@@ -29,7 +29,7 @@ struct Tried<'a> {
 }
 
 /// A line for each height that `max` tried and each limit; `value` is in the limit's own unit (latencies in microseconds).
-pub fn max(answers: &[Answer]) -> String {
+pub fn max(answers: &[Answer]) -> Table {
     let mut lines = Vec::new();
     for answer in answers {
         for (name, highest) in [("open", &answer.open), ("closed", &answer.closed)] {
@@ -58,7 +58,7 @@ pub fn max(answers: &[Answer]) -> String {
             }
         }
     }
-    table(lines)
+    Table::of(lines)
 }
 
 /// A drive, or a member of a pool.
@@ -90,11 +90,11 @@ struct Life<'a> {
 }
 
 /// A line for each drive, or member of a pool.
-pub fn life(answers: &[life::Answer]) -> String {
+pub fn life(answers: &[life::Answer]) -> Table {
     let parts = answers
         .iter()
         .flat_map(|answer| answer.parts.iter().map(move |part| (answer, part)));
-    table(parts.map(|(answer, part)| {
+    Table::of(parts.map(|(answer, part)| {
         let (rating, written) = (part.rating.as_ref(), part.written.as_ref());
         let rate = |index: usize| written.map(|written| written.mb_s[index]);
         let amplification = |index: usize| Some(written?.write_amplification?[index]);
@@ -150,7 +150,7 @@ struct Chosen<'a> {
 }
 
 /// A line for each candidate and limit; one for each candidate where there are no limits.
-pub fn choose(answer: &choose::Answer) -> String {
+pub fn choose(answer: &choose::Answer) -> Table {
     let mut lines = Vec::new();
     for one in &answer.candidates {
         let readings = one.readings.iter().map(Some);
@@ -177,5 +177,5 @@ pub fn choose(answer: &choose::Answer) -> String {
             });
         }
     }
-    table(lines)
+    Table::of(lines)
 }

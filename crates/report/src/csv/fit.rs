@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::table;
+use super::Table;
 use study::fit::Fitted;
 use study::review::results::rounded;
 
@@ -19,9 +19,9 @@ struct Columns<'a> {
 }
 
 /// A line for each figure that was measured. The unit is the ending of the figure's name: `read.iops`, `read.mean_us`.
-pub fn fit(fitted: &Fitted) -> String {
+pub fn fit(fitted: &Fitted) -> Table {
     let known = |value: f64| value.is_finite().then(|| rounded(value));
-    table(fitted.residuals.iter().map(|one| Columns {
+    Table::of(fitted.residuals.iter().map(|one| Columns {
         run: &one.run,
         figure: &one.figure,
         measured: rounded(one.measured),

@@ -11,29 +11,19 @@ pub mod decide;
 mod fit;
 mod over_time;
 mod reproduction;
+mod table;
 mod workload;
 
 pub use act::act;
 pub use fit::fit;
 pub use over_time::over_time;
 pub use reproduction::reproduction;
+pub use table::{Column, Table};
 pub use workload::{Replay, Run, replay, review, run};
 
 use serde::Serialize;
 
 use study::review::results::Latency;
-
-/// The table of these rows, with a header; empty only if there are no rows.
-fn table<R: Serialize>(rows: impl IntoIterator<Item = R>) -> String {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    for row in rows {
-        writer
-            .serialize(row)
-            .expect("a flat struct is written to memory");
-    }
-    let bytes = writer.into_inner().expect("memory takes all");
-    String::from_utf8(bytes).expect("numbers and UTF-8 words")
-}
 
 /// The columns of a latency distribution, in microseconds.
 ///

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::table;
+use super::Table;
 use study::ledger::{Published, Reproduction, RowResult, Verdict, source_of};
 use study::review::results::rounded;
 
@@ -33,8 +33,8 @@ struct Columns<'a> {
 }
 
 /// A line for each row that was judged.
-pub fn reproduction(reproduction: &Reproduction) -> String {
-    table(reproduction.results.iter().map(columns))
+pub fn reproduction(reproduction: &Reproduction) -> Table {
+    Table::of(reproduction.results.iter().map(columns))
 }
 
 fn columns(result: &RowResult) -> Columns<'_> {

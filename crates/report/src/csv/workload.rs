@@ -3,7 +3,7 @@
 use model::media::Precondition;
 use serde::Serialize;
 
-use super::{LatencyColumns, table};
+use super::{LatencyColumns, Table};
 use crate::replay;
 use lab::Outcome;
 use study::review::Review;
@@ -140,7 +140,7 @@ impl From<&Measurement> for Meanwhile {
 }
 
 /// A review: a line for each drive, point and direction.
-pub fn review(review: &Review) -> String {
+pub fn review(review: &Review) -> Table {
     let mut rows = Vec::new();
     for chapter in &review.chapters {
         for point in &chapter.points {
@@ -165,7 +165,7 @@ pub fn review(review: &Review) -> String {
             }
         }
     }
-    table(rows)
+    Table::of(rows)
 }
 
 fn of_point(point: &Point) -> Conditions {
@@ -210,8 +210,8 @@ pub struct Run<'a> {
 }
 
 /// fio jobs on one drive or several: a line for each drive, job, all copies of it together, and direction.
-pub fn run(runs: &[Run<'_>]) -> String {
-    table(runs.iter().flat_map(rows_of))
+pub fn run(runs: &[Run<'_>]) -> Table {
+    Table::of(runs.iter().flat_map(rows_of))
 }
 
 fn rows_of(run: &Run<'_>) -> Vec<Row> {
@@ -311,7 +311,7 @@ pub struct Replay<'a> {
 
 /// A replayed trace: a line for each drive and kind of request, and one for each kind as it was recorded, whose drive is
 /// `as recorded`.
-pub fn replay(replay: &Replay<'_>) -> String {
+pub fn replay(replay: &Replay<'_>) -> Table {
     let common = Conditions {
         host: replay.host.to_owned(),
         source: Some(replay.source.to_owned()),
@@ -375,5 +375,5 @@ pub fn replay(replay: &Replay<'_>) -> String {
             }));
         }
     }
-    table(rows)
+    Table::of(rows)
 }

@@ -1,0 +1,638 @@
+"""SSDs and storage tiers in software: simulate, replay, review, choose and fit drives.
+
+    >>> import drivelab as dl
+    >>> run = dl.run("p4800x-375", dl.fio("--ioengine=libaio --direct=1 --rw=randread --bs=4k --iodepth=16 --number_ios=20000"))
+    >>> row = run.rows()[0]
+    >>> row["direction"], row["queue_depth"], row["iops"] > 100_000
+    ('read', 16, True)
+
+Everything here does what a verb of the program `drivelab` does, with the same defaults and the same figures: the same seed
+gives the same bytes. Figures have their unit as the ending of their name (``mean_us``, ``mb_s``); ``docs/csv.md`` says what
+each is. Tables hand themselves to pandas, polars and Arrow without a copy: ``run.to_pandas()``, ``polars.DataFrame(run)``,
+``pyarrow.table(run)``.
+
+What is wrong raises `InputError` with the text that the program prints: all that is wrong at once, each with what would be
+right. Ctrl-C stops `run` and `replay` and gives what there is (``stopped`` is true, and a warning says so); it ends the others.
+"""
+
+from __future__ import annotations
+
+import html as _html
+import json as _json
+import os as _os
+import shlex as _shlex
+import warnings as _warnings
+from collections.abc import Iterable as _Iterable
+from pathlib import Path as _Path
+from typing import TYPE_CHECKING, Any as _Any, Union as _Union
+
+from . import _core
+from ._core import Defect, Error, InputError, __version__
+
+__all__ = [
+    "Answer",
+    "Defect",
+    "Drive",
+    "Error",
+    "Fit",
+    "InputError",
+    "Jobs",
+    "Replay",
+    "Review",
+    "Run",
+    "choose",
+    "drives",
+    "fio",
+    "fit",
+    "hosts",
+    "life",
+    "max",
+    "pools",
+    "replay",
+    "review",
+    "run",
+    "__version__",
+]
+
+if TYPE_CHECKING:
+    import matplotlib.figure
+    import pandas
+    import polars
+    import pyarrow
+
+_HOST = _core.TYPICAL_HOST
+_Path_ = _Union[str, "_os.PathLike[str]"]
+_Drives = _Union[_Path_, "Drive", "_Iterable[_Union[_Path_, Drive]]"]
+
+
+class _Tabular:
+    """What has a table: hands it to whoever takes Arrow's C data interface."""
+
+    def _table(self):
+        raise NotImplementedError
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table().__arrow_c_stream__(requested_schema)
+
+    def rows(self) -> list[dict[str, _Any]]:
+        """The table as a list of dictionaries, one a line; ``None`` where there is no figure."""
+        return self._table().rows()
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The table as a `pyarrow.Table`."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table as a `pandas.DataFrame`."""
+        import pandas
+
+        return pandas.DataFrame.from_arrow(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table as a `polars.DataFrame`."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def _text(self):
+        return ""
+
+    def __repr__(self):
+        return self._text()
+
+    def _repr_html_(self):
+        return f"<pre>{_html.escape(self._text())}</pre>"
+
+
+class Drive:
+    """A drive or pool: a name of the catalogue, the path of a TOML file, or the expression of a pool.
+
+    >>> import drivelab as dl
+    >>> drive = dl.Drive("p4800x-375", power_limit="12W")
+    >>> drive.set("xpoint.controller.delay", "6 us").id
+    'p4800x-375'
+    >>> dl.Drive("mirror(2*p4801x-100)").facts["capacity_bytes"] < 100_030_242_816
+    True
+    >>> dl.Drive("p4800x-376")
+    Traceback (most recent call last):
+    ...
+    drivelab.InputError: ...
+
+    What is set: ``power_limit`` ("12W"), ``lba_format`` ("4096", "4096+8"), ``percentage_used`` (SMART's, 104), ``uptime``
+    ("10min"), ``volume`` (of a pool).
+    """
+
+    def __init__(
+        self,
+        name: _Path_,
+        *,
+        power_limit: str | None = None,
+        lba_format: str | int | None = None,
+        percentage_used: float | None = None,
+        uptime: str | None = None,
+        volume: str | None = None,
+    ) -> None:
+        name = _os.fspath(name)
+        lba_format = None if lba_format is None else str(lba_format)
+        self._core = _core.Drive(name, power_limit, lba_format, percentage_used, uptime, volume)
+        self._name = name
+
+    @classmethod
+    def _of(cls, name, core):
+        drive = cls.__new__(cls)
+        drive._core, drive._name = core, name
+        return drive
+
+    def set(self, key: str, value: object) -> Drive:
+        """The same drive with a figure changed; `figures` lists the keys."""
+        return Drive._of(self._name, self._core.set(key, str(value)))
+
+    @property
+    def id(self) -> str:
+        """Its short name."""
+        return self._core.id
+
+    @property
+    def facts(self) -> dict[str, _Any]:
+        """What the catalogue knows of it, as ``drivelab show --json`` has it, without its figures."""
+        return _json.loads(self._core.json(False))
+
+    @property
+    def figures(self) -> list[dict[str, _Any]]:
+        """Its figures, each with key, value, kind and source."""
+        return _json.loads(self._core.json(True)).get("figures", [])
+
+    def __repr__(self):
+        settings = self._core.words()
+        return f"Drive({self._name!r})" + (f" with {', '.join(settings)}" if settings else "")
+
+    def _repr_html_(self):
+        return f"<pre>{_html.escape(self._core.text())}</pre>"
+
+    def __str__(self):
+        return self._core.text()
+
+
+def drives() -> list[str]:
+    """The names of the catalogue's drives.
+
+    >>> import drivelab as dl
+    >>> "p4800x-375" in dl.drives()
+    True
+    """
+    return _core.names("drives")
+
+
+def pools() -> list[str]:
+    """The names of the catalogue's pools."""
+    return _core.names("pools")
+
+
+def hosts() -> list[str]:
+    """The names of the hosts that drives can be in.
+
+    >>> import drivelab as dl
+    >>> "linux" in dl.hosts()
+    True
+    """
+    return _core.names("hosts")
+
+
+class Jobs:
+    """Jobs of fio's; see `fio`."""
+
+    def __init__(self, core, words):
+        self._core, self._words = core, words
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the jobs."""
+        return self._core.names()
+
+    def __repr__(self):
+        return f"fio({self._words})"
+
+
+def fio(*options: str, files: _Path_ | _Iterable[_Path_] = (), sections: str | _Iterable[str] = ()) -> Jobs:
+    """Jobs of fio's: options as on its command line, or job files. Options beside files count above what the files say.
+
+    >>> import drivelab as dl
+    >>> dl.fio("--name=a --direct=1 --ioengine=libaio --rw=randread --bs=4k", "--size=1g --iodepth=4").names
+    ['a']
+    >>> dl.fio("--rw=randread --bs=4q")
+    Traceback (most recent call last):
+    ...
+    drivelab.InputError: ...
+
+    As in fio, ``--ioengine=libaio --direct=1`` is what keeps a queue depth; options that mean nothing to a model are ignored with
+    a warning.
+    """
+    words = [word for option in options for word in _shlex.split(option)]
+    words = [f"--{word.lstrip('-')}" for word in words]
+    paths = [files] if isinstance(files, (str, _os.PathLike)) else list(files)
+    core = _core.Jobs(words, paths, [sections] if isinstance(sections, str) else list(sections))
+    for warning in core.warnings():
+        _warnings.warn(warning, stacklevel=2)
+    said = [repr(option) for option in options]
+    said += [f"files={[_os.fspath(path) for path in paths]!r}"] if paths else []
+    return Jobs(core, ", ".join(said))
+
+
+def _drives(named):
+    """One drive or several, by name or as they are."""
+    several = [named] if isinstance(named, (str, _os.PathLike, Drive)) else list(named)
+    if not several:
+        raise InputError("no drive is named: drivelab.drives() lists them")
+    drives = [one if isinstance(one, Drive) else Drive(one) for one in several]
+    return [drive._core for drive in drives], drives
+
+
+def _jobs(asked):
+    """Jobs, or the text of their options."""
+    if isinstance(asked, Jobs):
+        return asked._core
+    if isinstance(asked, _os.PathLike):
+        return fio(files=asked)._core
+    return fio(asked)._core
+
+
+def _told(result):
+    """The result, with a warning if it was stopped."""
+    if result._core.stopped:
+        _warnings.warn("stopped: what there is so far", stacklevel=3)
+    return result
+
+
+def _axes(what):
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(f"plot() draws with matplotlib, for {what}: pip install matplotlib") from error
+    return plt.subplots()
+
+
+_PERCENTILES = [(50, "p50_us"), (99, "p99_us"), (99.9, "p99_9_us"), (99.99, "p99_99_us"), (99.999, "p99_999_us")]
+
+
+def _latencies(rows):
+    """Draws latency over percentiles, a line for each row."""
+    figure, axes = _axes("latency over percentiles")
+    for row in rows:
+        known = [(share, row[name]) for share, name in _PERCENTILES if row.get(name) is not None]
+        label = " ".join(str(row[name]) for name in ("drive", "point", "direction") if row.get(name))
+        axes.plot([1 / (1 - share / 100) for share, _ in known], [us for _, us in known], "o-", label=label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks([1 / (1 - share / 100) for share, _ in _PERCENTILES], [f"{share}" for share, _ in _PERCENTILES])
+    axes.minorticks_off()
+    axes.set_xlabel("percentile")
+    axes.set_ylabel("latency (us)")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure
+
+
+class Run(_Tabular):
+    """What came out of fio's jobs: a line for each drive, job and direction.
+
+    As text it is what fio would print, ``json()`` is fio's JSON.
+    """
+
+    def __init__(self, core):
+        self._core = core
+
+    def _table(self):
+        return self._core.table()
+
+    def _text(self):
+        return self._core.text("normal")
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was stopped before its end."""
+        return self._core.stopped
+
+    def json(self, bins: bool = False) -> dict[str, _Any]:
+        """fio's JSON; with all bins of its histograms (``json+``) if they are asked for."""
+        return _json.loads(self._core.text("json+" if bins else "json"))
+
+    def over_time(self) -> Table:
+        """The run over time: a line for each drive and interval (see ``every`` of `run`)."""
+        return Table(self._core.over_time())
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Latency over percentiles, as a figure of matplotlib's."""
+        return _latencies(self.rows())
+
+
+class Table(_Tabular):
+    """A table."""
+
+    def __init__(self, core):
+        self._core = core
+
+    def _table(self):
+        return self._core
+
+    def _text(self):
+        rows = self.rows()
+        return f"{len(rows)} rows: {', '.join(self._core.column_names)}"
+
+
+def run(
+    drives: _Drives,
+    jobs: Jobs | _Path_,
+    *,
+    host: str = _HOST,
+    state: str = "steady",
+    seed: int = 1,
+    every: str | None = None,
+) -> Run:
+    """Runs fio's jobs on a drive or several.
+
+    ``state``: how the drive begins: fresh, filled or steady. ``every``: the length of intervals of `Run.over_time` ("100ms").
+
+    >>> import drivelab as dl
+    >>> run = dl.run(["p4800x-375", "p3700-1600"], "--ioengine=libaio --direct=1 --rw=randread --bs=4k --number_ios=2000")
+    >>> [row["drive"] for row in run.rows()]
+    ['p4800x-375', 'p3700-1600']
+    """
+    cores, _ = _drives(drives)
+    return _told(Run(_core.run(cores, _jobs(jobs), host, state, seed, every)))
+
+
+class Replay(_Tabular):
+    """What came out of a trace: a line for each drive and kind of request."""
+
+    def __init__(self, core):
+        self._core = core
+
+    def _table(self):
+        return self._core.table()
+
+    def _text(self):
+        return self._core.text()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was stopped before its end."""
+        return self._core.stopped
+
+    def json(self) -> dict[str, _Any]:
+        """What ``drivelab replay --output-format json`` prints."""
+        return _json.loads(self._core.json())
+
+    def plot(self) -> matplotlib.figure.Figure:
+        """Latency over percentiles, as a figure of matplotlib's."""
+        return _latencies([row for row in self.rows() if row["drive"] != "as recorded"])
+
+
+def replay(
+    trace: _Path_,
+    drives: _Drives,
+    *,
+    host: str = _HOST,
+    state: str = "steady",
+    seed: int = 1,
+    speed: float | None = None,
+    depth: int | None = None,
+    wrap: bool = False,
+    format: str | None = None,
+    volume: str | None = None,
+    first: int | None = None,
+    threads: int | None = None,
+) -> Replay:
+    """Replays a block trace on a drive or several: as recorded, ``speed`` times as fast, or at a queue ``depth``.
+
+    ``wrap`` folds addresses beyond the drive into it; otherwise such a trace is refused.
+    """
+    cores, _ = _drives(drives)
+    core = _core.replay(
+        _os.fspath(trace), cores, host, state, seed, speed, depth, wrap, format, volume, first, threads
+    )
+    return _told(Replay(core))
+
+
+class Answer(_Tabular):
+    """The answer to a question: its first line is the answer."""
+
+    def __init__(self, core):
+        self._core = core
+
+    def _table(self):
+        return self._core.table()
+
+    def _text(self):
+        return self._core.text()
+
+    def __str__(self):
+        return "\n".join(self._core.sentences)
+
+    @property
+    def meets(self) -> bool:
+        """Whether all limits are met: where the program's exit code is 0 and not 3."""
+        return self._core.meets
+
+    def __bool__(self):
+        return self.meets
+
+    def json(self) -> dict[str, _Any]:
+        """What ``--json`` prints."""
+        return _json.loads(self._core.json())
+
+    def save(self, path: _Path_) -> _Path:
+        """Writes the page; gives its path."""
+        return _written(path, self._core.html())
+
+
+def _written(path, text, force=True):
+    path = _Path(path)
+    if path.exists() and not force:
+        raise InputError(f"{path}: is there already: force=True replaces it")
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _around(host, state, seed, seeds):
+    return {"host": host, "state": state, "seed": seed, "seeds": seeds}
+
+
+def _call(name, drives, **options):
+    """The call that repeats an answer."""
+    words = [repr([drive._name for drive in drives])]
+    words += [f"{key}={value!r}" for key, value in options.items() if value is not None]
+    return f"drivelab.{name}({', '.join(words)})"
+
+
+def max(
+    drives: _Drives,
+    slo: str,
+    *,
+    rw: str = "randread",
+    rwmixread: int = 70,
+    bs: str = "4k",
+    numjobs: int | None = None,
+    options: dict[str, object] | None = None,
+    ios: int | None = None,
+    host: str = _HOST,
+    state: str = "steady",
+    seed: int = 1,
+    seeds: int = 3,
+) -> Answer:
+    """The highest load of a drive or several within limits such as "p99<1ms": open loop and closed loop.
+
+    ``options``: further options of fio's jobs, such as ``{"size": "20%"}``.
+
+    >>> import drivelab as dl
+    >>> answer = dl.max("p4800x-375", "p99<100us", ios=3000, seeds=1)
+    >>> answer.meets
+    True
+    """
+    cores, named = _drives(drives)
+    pairs = [("bs", bs), *((key, str(value)) for key, value in (options or {}).items())]
+    call = _call("max", named, slo=slo, rw=rw, bs=bs, numjobs=numjobs, options=options, ios=ios, host=host, seed=seed, seeds=seeds)
+    return Answer(
+        _core.max(cores, slo, rw, rwmixread, pairs, numjobs, ios, _around(host, state, seed, seeds), call)
+    )
+
+
+def life(
+    drives: _Drives,
+    load: str | Jobs | None = None,
+    *,
+    years: float = 5,
+    runtime: str | None = None,
+    host: str = _HOST,
+    state: str = "steady",
+    seed: int = 1,
+    seeds: int = 3,
+) -> Answer:
+    """How long drives last under a load (the name of one, or `fio` jobs), each member of a pool too.
+
+    >>> import drivelab as dl
+    >>> dl.life("p4800x-375", "oltp", runtime="50ms", seeds=1).rows()[0]["rated_dwpd"]
+    30.0
+    """
+    cores, named = _drives(drives)
+    asked = load if load is None or isinstance(load, str) else _jobs(load)
+    call = _call("life", named, load=load, years=years, runtime=runtime, host=host, seed=seed, seeds=seeds)
+    return Answer(_core.life(cores, asked, float(years), runtime, _around(host, state, seed, seeds), call))
+
+
+def choose(
+    drives: _Drives,
+    load: str | Jobs,
+    *,
+    slo: str | None = None,
+    by: str = "iops",
+    years: float = 5,
+    usd: _Path_ | None = None,
+    runtime: str | None = None,
+    host: str = _HOST,
+    state: str = "steady",
+    seed: int = 1,
+    seeds: int = 3,
+) -> Answer:
+    """Which drives meet a load (the name of one, or `fio` jobs) and limits, and which to take by a measure.
+
+    ``by``: usd, watt, iops, p99 or years. ``usd``: a file with your prices.
+
+    >>> import drivelab as dl
+    >>> answer = dl.choose(["p4800x-375", "950pro-256"], "wal", by="p99", runtime="50ms", seeds=1)
+    >>> len(answer.rows())
+    2
+    """
+    cores, named = _drives(drives)
+    asked = load if isinstance(load, str) else _jobs(load)
+    call = _call("choose", named, load=load, slo=slo, by=by, years=years, usd=usd, runtime=runtime, host=host, seed=seed, seeds=seeds)
+    return Answer(
+        _core.choose(cores, asked, slo, by, float(years), usd, runtime, _around(host, state, seed, seeds), call)
+    )
+
+
+class Fit(_Tabular):
+    """A model of one's own drive: measured figures beside the model's, and the drive's file."""
+
+    def __init__(self, core):
+        self._core = core
+
+    def _table(self):
+        return self._core.table()
+
+    def _text(self):
+        return self._core.text()
+
+    @property
+    def toml(self) -> str:
+        """The drive's file."""
+        return self._core.toml
+
+    def save(self, path: _Path_, force: bool = False) -> _Path:
+        """Writes the drive's file, for ``Drive(path)``; gives its path. A file that is there is kept unless ``force``."""
+        return _written(path, self.toml, force)
+
+
+def fit(
+    base: _Path_ | Drive,
+    measured: _Path_ | _Iterable[_Path_],
+    *,
+    host: str = _HOST,
+    state: str = "steady",
+    free: _Iterable[str] = (),
+    hold_out: int = 4,
+    iterations: int = 120,
+    name: str = "mine",
+) -> Fit:
+    """Fits the parameters of a drive that is built alike to results of fio's (files of ``--output-format=json``).
+
+    Every ``hold_out``-th run is left out of the fit and judges it.
+    """
+    cores, _ = _drives(base)
+    files = [measured] if isinstance(measured, (str, _os.PathLike)) else list(measured)
+    return Fit(_core.fit(cores[0], files, host, state, list(free), hold_out, iterations, name))
+
+
+class Review(_Tabular):
+    """Drives side by side: a line for each drive, point and direction, and a page."""
+
+    def __init__(self, core):
+        self._core = core
+
+    def _table(self):
+        return self._core.table()
+
+    def _text(self):
+        return "\n".join(self.verdict)
+
+    @property
+    def verdict(self) -> list[str]:
+        """What it comes to, a sentence each."""
+        return self._core.verdict
+
+    def json(self) -> dict[str, _Any]:
+        """The data of the page."""
+        return _json.loads(self._core.json())
+
+    def html(self) -> str:
+        """The page."""
+        return self._core.html()
+
+    def save(self, path: _Path_) -> _Path:
+        """Writes the page; gives its path."""
+        return _written(path, self._core.html())
+
+
+def review(
+    drives: _Drives,
+    *,
+    suite: str = "quick",
+    host: str | None = None,
+    ios: int | None = None,
+    seed: int = 1,
+    jobs: Jobs | _Path_ | None = None,
+) -> Review:
+    """Puts drives side by side as the program's reviews do; minutes, unless ``ios`` shortens each run."""
+    cores, _ = _drives(drives)
+    return Review(_core.review(cores, suite, host, ios, seed, None if jobs is None else _jobs(jobs)))

@@ -1,0 +1,138 @@
+"""Types of the compiled part."""
+
+from os import PathLike
+from typing import Any, TypedDict
+
+__version__: str
+TYPICAL_HOST: str
+
+class Error(Exception): ...
+class InputError(Error): ...
+class Defect(Error): ...
+
+class Table:
+    column_names: list[str]
+    def rows(self) -> list[dict[str, Any]]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class Around(TypedDict):
+    host: str
+    state: str
+    seed: int
+    seeds: int
+
+class Drive:
+    def __init__(
+        self,
+        name: str,
+        power_limit: str | None = None,
+        lba_format: str | None = None,
+        percentage_used: float | None = None,
+        uptime: str | None = None,
+        volume: str | None = None,
+    ) -> None: ...
+    def set(self, key: str, value: str) -> Drive: ...
+    @property
+    def id(self) -> str: ...
+    def json(self, figures: bool) -> str: ...
+    def text(self) -> str: ...
+    def words(self) -> list[str]: ...
+
+class Jobs:
+    def __init__(self, options: list[str], files: list[str | PathLike[str]], sections: list[str]) -> None: ...
+    def warnings(self) -> list[str]: ...
+    def names(self) -> list[str]: ...
+
+class Run:
+    stopped: bool
+    warnings: list[str]
+    def text(self, format: str) -> str: ...
+    def table(self) -> Table: ...
+    def over_time(self) -> Table: ...
+
+class Replay:
+    stopped: bool
+    def text(self) -> str: ...
+    def json(self) -> str: ...
+    def table(self) -> Table: ...
+
+class Answer:
+    sentences: list[str]
+    meets: bool
+    def text(self) -> str: ...
+    def json(self) -> str: ...
+    def html(self) -> str: ...
+    def table(self) -> Table: ...
+
+class Fit:
+    toml: str
+    def text(self) -> str: ...
+    def table(self) -> Table: ...
+
+class Review:
+    verdict: list[str]
+    def html(self) -> str: ...
+    def json(self) -> str: ...
+    def table(self) -> Table: ...
+
+def names(kind: str) -> list[str]: ...
+def run(
+    drives: list[Drive], jobs: Jobs, host: str, state: str, seed: int, every: str | None
+) -> Run: ...
+def replay(
+    trace: str,
+    drives: list[Drive],
+    host: str,
+    state: str,
+    seed: int,
+    speed: float | None,
+    depth: int | None,
+    wrap: bool,
+    format: str | None,
+    volume: str | None,
+    first: int | None,
+    threads: int | None,
+) -> Replay: ...
+def max(
+    drives: list[Drive],
+    slo: str,
+    rw: str,
+    read_percent: int,
+    options: list[tuple[str, str]],
+    threads: int | None,
+    ios: int | None,
+    around: Around,
+    repeats: str,
+) -> Answer: ...
+def life(
+    drives: list[Drive],
+    load: str | Jobs | None,
+    years: float,
+    runtime: str | None,
+    around: Around,
+    repeats: str,
+) -> Answer: ...
+def choose(
+    drives: list[Drive],
+    load: str | Jobs,
+    slo: str | None,
+    by: str,
+    years: float,
+    usd: str | PathLike[str] | None,
+    runtime: str | None,
+    around: Around,
+    repeats: str,
+) -> Answer: ...
+def fit(
+    base: Drive,
+    measured: list[str | PathLike[str]],
+    host: str,
+    state: str,
+    free: list[str],
+    hold_out: int,
+    iterations: int,
+    name: str,
+) -> Fit: ...
+def review(
+    drives: list[Drive], suite: str, host: str | None, ios: int | None, seed: int, jobs: Jobs | None
+) -> Review: ...

@@ -1,0 +1,144 @@
+//! Drives and pools: those of the catalogue, those in files, expressions of pools, and what is set on them.
+
+use catalogue::administration::lba_format;
+use catalogue::{DriveSheet, HostSheet, Settings, drive_as};
+use model::Span;
+use model::media::Precondition;
+use pyo3::prelude::*;
+use text::problem::Problems;
+use text::quantity::{Watts, quantity};
+
+use crate::work::{of_argument, raised, taken};
+
+/// The names of drives, pools or hosts of the catalogue.
+#[pyfunction]
+pub(crate) fn names(kind: &str) -> Vec<&'static str> {
+    match kind {
+        "drives" => catalogue::drive_names(),
+        "pools" => catalogue::pool_names(),
+        _ => catalogue::host_names(),
+    }
+}
+
+/// A drive or pool, with what is set on it.
+#[pyclass(frozen, module = "drivelab", from_py_object)]
+#[derive(Clone)]
+pub(crate) struct Drive {
+    asked: String,
+    settings: Settings,
+    pub(crate) sheet: DriveSheet,
+}
+
+#[pymethods]
+impl Drive {
+    #[new]
+    #[pyo3(signature = (name, power_limit=None, lba_format=None, percentage_used=None, uptime=None, volume=None))]
+    fn new(
+        name: String,
+        power_limit: Option<&str>,
+        lba_format: Option<&str>,
+        percentage_used: Option<f64>,
+        uptime: Option<&str>,
+        volume: Option<String>,
+    ) -> PyResult<Drive> {
+        let mut problems = Problems::default();
+        let wrong = |name: &str, what: String| {
+            of_argument(format!("{name}: {what}"), "see help(drivelab.Drive)")
+        };
+        let power =
+            power_limit.map(|it| quantity::<Watts>(it).map_err(|what| wrong("power_limit", what)));
+        let format = lba_format.map(|it| {
+            let what = || {
+                wrong(
+                    "lba_format",
+                    format!("{it} is no LBA format such as 512, 4096 or 4096+8"),
+                )
+            };
+            self::lba_format(it).ok_or_else(what)
+        });
+        let uptime = uptime.map(|it| quantity::<Span>(it).map_err(|what| wrong("uptime", what)));
+        let settings = Settings {
+            power_limit: power.and_then(|it| taken(it, &mut problems)).map(|it| it.0),
+            lba_format: format.and_then(|it| taken(it, &mut problems)),
+            percentage_used,
+            uptime: uptime.and_then(|it| taken(it, &mut problems)),
+            volume,
+            ..Settings::default()
+        };
+        problems.or(()).map_err(raised)?;
+        Drive::read(name, settings)
+    }
+
+    /// The same drive with a figure changed; the keys are those of `figures`.
+    fn set(&self, key: &str, value: &str) -> PyResult<Drive> {
+        let mut settings = self.settings.clone();
+        settings.figures.retain(|(known, _)| known != key);
+        settings.figures.push((key.to_owned(), value.to_owned()));
+        Drive::read(self.asked.clone(), settings)
+    }
+
+    /// Its short name.
+    #[getter]
+    fn id(&self) -> &str {
+        &self.sheet.id
+    }
+
+    /// All that the catalogue knows of it, as JSON.
+    fn json(&self, figures: bool) -> String {
+        let sheets = std::slice::from_ref(&self.sheet);
+        report::sheets::json(sheets, figures)["drives"][0].to_string()
+    }
+
+    /// What `drivelab show` prints.
+    fn text(&self) -> String {
+        report::sheets::sheet(&self.sheet, None)
+    }
+
+    /// What is set on it, in words.
+    fn words(&self) -> Vec<String> {
+        self.settings.words()
+    }
+}
+
+impl Drive {
+    fn read(asked: String, settings: Settings) -> PyResult<Drive> {
+        let sheet = drive_as(&asked, &settings).map_err(raised)?;
+        Ok(Drive {
+            asked,
+            settings,
+            sheet,
+        })
+    }
+
+    /// As it was named.
+    pub(crate) fn asked(&self) -> &str {
+        &self.asked
+    }
+
+    /// What is set on it.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+/// The host of this name.
+pub(crate) fn host(name: &str, problems: &mut Problems) -> HostSheet {
+    taken(catalogue::host(name), problems).unwrap_or_default()
+}
+
+/// The state of this name.
+pub(crate) fn state(name: &str, problems: &mut Problems) -> Precondition {
+    let all = [
+        Precondition::Fresh,
+        Precondition::Filled,
+        Precondition::Steady,
+    ];
+    let found = all.into_iter().find(|state| state.name() == name);
+    found.unwrap_or_else(|| {
+        let what = format!("state: there is no state `{name}`");
+        problems
+            .0
+            .extend(of_argument(what, "fresh, filled or steady").0);
+        Precondition::Steady
+    })
+}

@@ -1,0 +1,88 @@
+//! fio's jobs: options as on its command line, and its files.
+
+use std::fs;
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use study::review::{Workload, Yours};
+use text::problem::Problems;
+use workload::fio::{JobSet, Surroundings, read_overridden};
+use workload::replay::read_iologs;
+
+use crate::work::raised;
+
+/// Jobs of fio's.
+#[pyclass(frozen, module = "drivelab", from_py_object)]
+#[derive(Clone)]
+pub(crate) struct Jobs {
+    options: Vec<String>,
+    files: Vec<PathBuf>,
+    sections: Vec<String>,
+}
+
+#[pymethods]
+impl Jobs {
+    /// Options beside files count above what the files say.
+    #[new]
+    fn new(options: Vec<String>, files: Vec<PathBuf>, sections: Vec<String>) -> PyResult<Jobs> {
+        let jobs = Jobs {
+            options,
+            files,
+            sections,
+        };
+        jobs.read(1).map_err(raised)?;
+        Ok(jobs)
+    }
+
+    /// What is ignored, not simulated, or done otherwise than fio would.
+    fn warnings(&self) -> PyResult<Vec<String>> {
+        Ok(self.read(1).map_err(raised)?.warnings)
+    }
+
+    /// Names of the jobs.
+    fn names(&self) -> PyResult<Vec<String>> {
+        let jobs = self.read(1).map_err(raised)?.jobs;
+        Ok(jobs.into_iter().map(|job| job.name).collect())
+    }
+}
+
+impl Jobs {
+    /// The jobs on a host with so many processors.
+    pub(crate) fn read(&self, processors: u16) -> Result<JobSet, Problems> {
+        let surroundings = Surroundings {
+            environment: &|name| std::env::var(name).ok(),
+            read: &|path| fs::read(path),
+            processors: processors.into(),
+        };
+        let (options, overriding) = match self.files.is_empty() {
+            true => (&self.options[..], &[][..]),
+            false => (&[][..], &self.options[..]),
+        };
+        if options.is_empty() && self.files.is_empty() {
+            let what =
+                "there is no job: give options such as --rw=randread --bs=4k --size=1g, or a file";
+            return Err(Problems::whole("jobs", what));
+        }
+        let mut set = read_overridden(
+            options,
+            &self.files,
+            overriding,
+            &self.sections,
+            &surroundings,
+        )?;
+        read_iologs(&mut set.jobs)?;
+        Ok(set)
+    }
+
+    /// The jobs as a load of one's own.
+    pub(crate) fn load(&self, processors: u16) -> Result<Yours, Problems> {
+        let set = self.read(processors)?;
+        let files = self.files.iter().map(|it| it.display().to_string());
+        let words: Vec<String> = files.chain(self.options.iter().cloned()).collect();
+        Ok(Yours {
+            source: words.join(" "),
+            text: words.join("\n"),
+            workload: Workload::Jobs(set.jobs),
+        })
+    }
+}

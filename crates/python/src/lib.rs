@@ -1,0 +1,43 @@
+//! drivelab in Python: the compiled part of the package `drivelab`, whose face is `python/drivelab/__init__.py`.
+//!
+//! Models: nothing. It reads arguments, calls what the verbs of the command line call, and hands over texts and tables. Left
+//! out: serving drives. What runs holds no interpreter lock, can be interrupted, and no panic leaves it ([`work`]).
+
+mod decide;
+mod drive;
+mod fit;
+mod jobs;
+mod review;
+mod run;
+mod table;
+mod work;
+
+use pyo3::prelude::*;
+
+/// The compiled part of `drivelab`.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("TYPICAL_HOST", catalogue::TYPICAL_HOST)?;
+    module.add("Error", py.get_type::<work::Error>())?;
+    module.add("InputError", py.get_type::<work::InputError>())?;
+    module.add("Defect", py.get_type::<work::Defect>())?;
+    module.add_class::<drive::Drive>()?;
+    module.add_class::<jobs::Jobs>()?;
+    module.add_class::<table::Table>()?;
+    module.add_class::<run::Run>()?;
+    module.add_class::<run::Replay>()?;
+    module.add_class::<decide::Answer>()?;
+    module.add_class::<fit::Fit>()?;
+    module.add_class::<review::Review>()?;
+    module.add_function(wrap_pyfunction!(drive::names, module)?)?;
+    module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(run::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(decide::highest, module)?)?;
+    module.add_function(wrap_pyfunction!(decide::lasting, module)?)?;
+    module.add_function(wrap_pyfunction!(decide::chosen, module)?)?;
+    module.add_function(wrap_pyfunction!(fit::fitted, module)?)?;
+    module.add_function(wrap_pyfunction!(review::reviewed, module)?)?;
+    Ok(())
+}

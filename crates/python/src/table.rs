@@ -1,0 +1,86 @@
+//! Tables: the same columns as the program's CSV files, typed; handed over without a copy by Arrow's C data interface.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, NullArray, RecordBatch, StringArray, UInt64Array,
+};
+use arrow_schema::{Field, Schema};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use pyo3_arrow::PyTable;
+use report::csv::{self, Column};
+
+use crate::work::Defect;
+
+/// A table.
+#[pyclass(frozen, module = "drivelab")]
+pub(crate) struct Table {
+    columns: Vec<(String, Column)>,
+    batch: RecordBatch,
+}
+
+#[pymethods]
+impl Table {
+    /// The names of its columns.
+    #[getter]
+    fn column_names(&self) -> Vec<&str> {
+        self.columns.iter().map(|(name, _)| &**name).collect()
+    }
+
+    /// A dictionary for each line; None where there is no figure.
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let rows = PyList::empty(py);
+        for index in 0..self.batch.num_rows() {
+            let row = PyDict::new(py);
+            for (name, column) in &self.columns {
+                match column {
+                    Column::Text(cells) => row.set_item(name, cells[index].as_deref())?,
+                    Column::Whole(cells) => row.set_item(name, cells[index])?,
+                    Column::Number(cells) => row.set_item(name, cells[index])?,
+                    Column::Truth(cells) => row.set_item(name, cells[index])?,
+                    Column::Empty(_) => row.set_item(name, py.None())?,
+                }
+            }
+            rows.append(row)?;
+        }
+        Ok(rows)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let table = PyTable::try_new(vec![self.batch.clone()], self.batch.schema())?;
+        Bound::new(py, table)?.call_method1("__arrow_c_stream__", (requested_schema,))
+    }
+}
+
+/// The table for Python.
+pub(crate) fn typed(table: &csv::Table) -> PyResult<Table> {
+    let columns = table
+        .columns()
+        .map(|(name, column)| (name.to_owned(), column));
+    let columns: Vec<(String, Column)> = columns.collect();
+    let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+    for (name, column) in &columns {
+        let array: ArrayRef = match column {
+            Column::Text(cells) => Arc::new(StringArray::from(cells.clone())),
+            Column::Whole(cells) => Arc::new(UInt64Array::from(cells.clone())),
+            Column::Number(cells) => Arc::new(Float64Array::from(cells.clone())),
+            Column::Truth(cells) => Arc::new(BooleanArray::from(cells.clone())),
+            Column::Empty(count) => Arc::new(NullArray::new(*count)),
+        };
+        fields.push(Field::new(name, array.data_type().clone(), true));
+        arrays.push(array);
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let batch = match arrays.is_empty() {
+        true => RecordBatch::new_empty(schema),
+        false => RecordBatch::try_new(schema, arrays)
+            .map_err(|error| Defect::new_err(error.to_string()))?,
+    };
+    Ok(Table { columns, batch })
+}

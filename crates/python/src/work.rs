@@ -1,0 +1,133 @@
+//! Work that takes long: away from the interpreter's lock, ended by Ctrl-C, and never a panic that reaches Python.
+
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use text::problem::{Problem, Problems};
+
+create_exception!(
+    drivelab,
+    Error,
+    PyException,
+    "Something that drivelab could not do."
+);
+create_exception!(
+    drivelab,
+    InputError,
+    Error,
+    "What was asked for is wrong: all that is wrong, each with what would be right, as the program says it."
+);
+create_exception!(
+    drivelab,
+    Defect,
+    Error,
+    "A fault of drivelab itself, worth a report."
+);
+
+/// How often it is looked whether Ctrl-C was pressed.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Whether the user has asked to end.
+#[derive(Default)]
+pub(crate) struct Stop(AtomicBool);
+
+/// What unwinds out of work that cannot give what there is so far.
+struct Interrupted;
+
+impl Stop {
+    /// Breaks off once the user has asked to.
+    pub(crate) fn go_on(&self) -> ControlFlow<()> {
+        match self.0.load(Ordering::Relaxed) {
+            false => ControlFlow::Continue(()),
+            true => ControlFlow::Break(()),
+        }
+    }
+
+    /// Leaves the work once the user has asked to: for work that asks nobody whether to go on, only tells how far it is.
+    pub(crate) fn or_leave(&self) {
+        if self.go_on().is_break() {
+            resume_unwind(Box::new(Interrupted));
+        }
+    }
+}
+
+/// Does this without the interpreter's lock. Ctrl-C asks the work to stop; what it then returns is the result.
+///
+/// # Errors
+/// `KeyboardInterrupt` if it left by [`Stop::or_leave`], and [`Defect`] if it panicked.
+pub(crate) fn away<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send) -> PyResult<T> {
+    let stop = Stop::default();
+    let asked = &stop;
+    thread::scope(|scope| {
+        let (done, mut ended) = channel::<()>();
+        let worker = scope.spawn(move || {
+            // Dropped when all is done, which is heard at the other end.
+            let _done = done;
+            catch_unwind(AssertUnwindSafe(|| work(asked)))
+        });
+        let mut interrupt = None;
+        loop {
+            let heard = py.detach(move || {
+                let heard = ended.recv_timeout(LOOK);
+                (ended, heard)
+            });
+            ended = heard.0;
+            if heard.1 != Err(RecvTimeoutError::Timeout) {
+                break;
+            }
+            if let Err(signal) = py.check_signals() {
+                asked.0.store(true, Ordering::Relaxed);
+                interrupt = Some(signal);
+            }
+        }
+        match worker.join().and_then(|result| result) {
+            Ok(result) => Ok(result),
+            Err(panic) => Err(match interrupt.filter(|_| panic.is::<Interrupted>()) {
+                Some(signal) => signal,
+                None => Defect::new_err(said(&*panic)),
+            }),
+        }
+    })
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let words = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
+    let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!(
+        "a fault of drivelab itself: {}",
+        words.unwrap_or_else(|| String::from("it panicked"))
+    )
+}
+
+/// Problems as the exception that says them, with the text that the program prints.
+pub(crate) fn raised(problems: Problems) -> PyErr {
+    let text = problems.render(false);
+    match problems.is_defect() {
+        true => Defect::new_err(text),
+        false => InputError::new_err(text),
+    }
+}
+
+/// A problem of an argument, and what would be right.
+pub(crate) fn of_argument(what: impl Into<String>, help: impl Into<String>) -> Problems {
+    let whole = Problems::whole("arguments", what);
+    let help = help.into();
+    let with_help = whole.0.into_iter().map(|problem| Problem {
+        help: Some(help.clone()),
+        ..problem
+    });
+    Problems(with_help.collect())
+}
+
+/// What was read; its problems go to the others.
+pub(crate) fn taken<T>(read: Result<T, Problems>, problems: &mut Problems) -> Option<T> {
+    read.map_err(|more| problems.0.extend(more.0)).ok()
+}

@@ -1,0 +1,210 @@
+"""The package as its users have it: values, tables in other libraries, errors, Ctrl-C."""
+
+import doctest
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import drivelab as dl
+import pandas
+import polars
+import pyarrow
+import pytest
+
+AIO = "--ioengine=libaio --direct=1"
+READS = f"{AIO} --rw=randread --bs=4k --iodepth=4 --number_ios=5000"
+
+
+@pytest.fixture(scope="module")
+def run():
+    return dl.run("p4800x-375", READS)
+
+
+def test_examples_of_the_docstrings():
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL)
+    examples = 0
+    for test in finder.find(dl, "drivelab"):
+        examples += len(test.examples)
+        runner.run(test)
+    assert runner.failures == 0
+    assert examples > 15
+
+
+def test_a_run_is_fios(run):
+    job = run.json()["jobs"][0]
+    assert job["read"]["total_ios"] == 5000
+    assert job["job options"]["rw"] == "randread"
+    assert "read: IOPS=" in repr(run)
+    row = run.rows()[0]
+    assert row["ios"] == 5000
+    assert row["mean_us"] == pytest.approx(job["read"]["lat_ns"]["mean"] / 1e3, rel=1e-4)
+
+
+def test_the_same_seed_gives_the_same(run):
+    again = dl.run("p4800x-375", READS)
+    assert run.json() == again.json()
+    other = dl.run("p4800x-375", READS, seed=2)
+    assert run.json() != other.json()
+
+
+def test_tables_go_everywhere(run):
+    frames = [run.to_pandas(), pandas.DataFrame.from_arrow(run)]
+    assert all(frame["ios"].tolist() == [5000] for frame in frames)
+    assert run.to_polars()["iops"].dtype == polars.Float64
+    assert polars.DataFrame(run)["drive"].to_list() == ["p4800x-375"]
+    table = pyarrow.table(run)
+    assert table.schema.field("ios").type == pyarrow.uint64()
+    assert table.schema.field("mean_us").type == pyarrow.float64()
+
+
+def test_no_copy_is_made_for_arrow():
+    core = dl.run("p4800x-375", READS)._table()
+    one, other = pyarrow.table(core), pyarrow.table(core)
+    where = [table.column("mean_us").chunk(0).buffers()[1].address for table in (one, other)]
+    assert where[0] == where[1]
+
+
+def test_a_run_over_time():
+    run = dl.run("p4800x-375", f"{AIO} --rw=randwrite --bs=4k --iodepth=8 --runtime=1 --time_based", every="100ms")
+    rows = run.over_time().rows()
+    # The last write ends a little after the second.
+    assert len(rows) in (10, 11)
+    assert rows[0]["write_iops"] > 100_000
+
+
+def test_several_drives_and_pools():
+    names = ["p4800x-375", "mirror(2*p4801x-100)"]
+    run = dl.run(names, f"{AIO} --rw=randwrite --bs=4k --number_ios=1000")
+    assert len(run.rows()) == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: dl.Drive("p4800x-376"), ["p4800x-376", "p4800x-375"]),
+        (lambda: dl.Drive("p4800x-375").set("xpoint.controller.delai", "6 us"), ["delay"]),
+        (lambda: dl.Drive("p4800x-375", power_limit="red", uptime="soon"), ["power_limit", "uptime"]),
+        (lambda: dl.fio(f"{AIO} --rw=randread --bs=4q --iodept=3"), ["bs", "iodepth"]),
+        (lambda: dl.run("p4800x-375", READS, host="linus", state="old"), ["linux", "steady"]),
+        (lambda: dl.run([], READS), ["no drive"]),
+        (lambda: dl.replay("nothing.csv", "p4800x-375"), ["nothing.csv"]),
+        (lambda: dl.max("p4800x-375", "p99<fast"), ["p99"]),
+        (lambda: dl.choose("p4800x-375", "oltq"), ["oltp"]),
+        (lambda: dl.choose("p4800x-375", "oltp", by="usd"), ["prices.toml"]),
+        (lambda: dl.fit("p4800x-375", "nothing.json"), ["nothing.json"]),
+        (lambda: dl.review("p4800x-375", suite="quik"), ["quick"]),
+    ],
+)
+def test_what_is_wrong_is_told_with_what_would_be_right(call, words):
+    with pytest.raises(dl.InputError) as told:
+        call()
+    for word in words:
+        assert word in str(told.value)
+
+
+def test_errors_are_the_programs():
+    program = os.environ.get("DRIVELAB")
+    if program is None:
+        pytest.skip("DRIVELAB names no program to compare with")
+    said = subprocess.run([program, "show", "p4800x-376"], capture_output=True, text=True, check=False)
+    with pytest.raises(dl.InputError) as told:
+        dl.Drive("p4800x-376")
+    assert str(told.value).strip() == said.stderr.strip()
+
+
+def test_numbers_are_the_programs(tmp_path):
+    program = os.environ.get("DRIVELAB")
+    if program is None:
+        pytest.skip("DRIVELAB names no program to compare with")
+    out = tmp_path / "out.csv"
+    subprocess.run([program, "run", "p3700-1600", *READS.split(), f"--csv={out}"], check=True, capture_output=True)
+    ours = dl.run("p3700-1600", READS).rows()
+    theirs = pandas.read_csv(out).to_dict("records")
+    assert [row["mean_us"] for row in ours] == [row["mean_us"] for row in theirs]
+
+
+def test_ctrl_c_stops_a_run_and_gives_what_there_is():
+    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    begun = time.monotonic()
+    with pytest.warns(UserWarning, match="stopped"):
+        run = dl.run("p4800x-375", f"{AIO} --rw=randread --bs=4k --iodepth=32 --runtime=1000 --time_based")
+    assert time.monotonic() - begun < 20
+    assert run.stopped
+    assert run.rows()[0]["ios"] > 1000
+
+
+def test_ctrl_c_ends_a_question():
+    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        dl.review(["p4800x-375", "p3700-1600"])
+
+
+def test_others_run_meanwhile():
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.wait(0.005):
+            ticks.append(1)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    dl.run("p3700-1600", f"{AIO} --rw=randwrite --bs=4k --iodepth=32 --number_ios=200000")
+    done.set()
+    other.join()
+    assert len(ticks) > 10
+
+
+def test_an_answer(tmp_path):
+    answer = dl.max("p4800x-375", "p99<100us", ios=3000, seeds=1)
+    assert answer and answer.meets
+    assert "p4800x-375" in str(answer)
+    assert "drivelab.max(['p4800x-375'], slo='p99<100us'" in repr(answer)
+    page = answer.save(tmp_path / "max.html")
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert not dl.max("950pro-256", "p99<1us", ios=3000, seeds=1)
+
+
+def test_a_fit_finds_the_drive(tmp_path):
+    slow = dl.Drive("p4800x-375").set("xpoint.controller.delay", "9 us")
+    files = []
+    for depth in (1, 4, 16):
+        run = dl.run(slow, f"{AIO} --name=q{depth} --rw=randread --bs=4k --iodepth={depth} --number_ios=4000")
+        files.append(tmp_path / f"{depth}.json")
+        files[-1].write_text(json.dumps(run.json()))
+    fitted = dl.fit("p4800x-375", files, hold_out=0, free=["xpoint.controller.delay"], iterations=12)
+    path = fitted.save(tmp_path / "mine.toml")
+    again = dl.run(path, f"{AIO} --rw=randread --bs=4k --number_ios=4000").rows()[0]
+    wanted = dl.run(slow, f"{AIO} --rw=randread --bs=4k --number_ios=4000").rows()[0]
+    assert again["mean_us"] == pytest.approx(wanted["mean_us"], rel=0.03)
+    with pytest.raises(dl.InputError):
+        fitted.save(path)
+
+
+def test_a_trace(tmp_path):
+    trace = tmp_path / "io.csv"
+    lines = [f"{128166372003061629 + i * 1000},hm,0,{'Read' if i % 2 else 'Write'},{i * 4096},4096,100" for i in range(500)]
+    trace.write_text("\n".join(lines) + "\n")
+    replay = dl.replay(trace, ["p4800x-375", "950pro-256"])
+    assert {row["drive"] for row in replay.rows()} >= {"p4800x-375", "950pro-256"}
+    assert replay.json()["drives"]
+
+
+def test_pictures(run):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = run.plot().axes[0]
+    assert axes.get_xlabel() == "percentile"
+    assert len(axes.lines) == 1
+    assert run._repr_html_().startswith("<pre>")
+
+
+def test_a_stub_for_every_name():
+    assert sys.version_info >= (3, 10)
+    missing = [name for name in dl.__all__ if not hasattr(dl, name)]
+    assert missing == []

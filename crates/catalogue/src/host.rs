@@ -2,8 +2,8 @@
 
 use model::Span;
 use model::host::{
-    Bridge, CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise,
-    ProgramCosts,
+    Bridge, CompletionMode, Engine, EngineCosts, FileCosts, HostConfig, Hypervisor, IdleState,
+    Noise, ProgramCosts,
 };
 
 use super::Section;
@@ -46,6 +46,9 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
     let bridge = root
         .has("bridge")
         .then(|| bridge(&mut root.section("bridge")));
+    let files = root
+        .has("files")
+        .then(|| read_files(&mut root.section("files")));
     HostConfig {
         cores,
         io_queues: None,
@@ -62,6 +65,17 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
         noise,
         bridge,
         hypervisor,
+        files,
+    }
+}
+
+fn read_files(section: &mut Section<'_>) -> FileCosts {
+    FileCosts {
+        cached: step(section, "cached"),
+        copy_picoseconds_per_byte: section.rate("copy", 1e8..=1e12).picoseconds_per_byte(),
+        direct: step(section, "direct"),
+        sync: step(section, "sync"),
+        wake: step(section, "wake"),
     }
 }
 

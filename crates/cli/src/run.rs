@@ -15,11 +15,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use catalogue::{DriveSheet, HostSheet, Settings};
 use lab::{Lab, Machine, Outcome, Scenario, Work};
 use model::Span;
+use model::host::Filesystem;
 use report::csv;
 use report::fio::{Formats, Report, print, print_drives};
 use text::problem::{Problem, Problems, nearest};
 use text::quantity::quantity;
-use workload::fio::{JobSet, Surroundings, option_names, read_overridden, takes_value};
+use workload::fio::{
+    JobSet, Surroundings, in_filesystem, option_names, read_overridden, takes_value,
+};
 use workload::job::{Job, Mix};
 use workload::replay::read_iologs;
 
@@ -61,6 +64,10 @@ pub(crate) struct Args {
     /// The host the drives are in: a name or the path of a TOML file
     #[arg(long, default_value = catalogue::TYPICAL_HOST)]
     host: String,
+    /// Where the jobs' files are: ext4 or xfs, or none for the drive itself without a page cache [default: ext4 for buffered
+    /// writes that are synced, none for all else]
+    #[arg(long, value_name = "NAME", value_enum)]
+    filesystem: Option<In>,
     /// The drives' state at the start
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
@@ -139,6 +146,27 @@ fn part_of_a_second(text: &str) -> Result<Span, String> {
         false => Err(String::from(
             "not a whole part of a second from 100us on: write 500ms, 100ms, 10ms or the like",
         )),
+    }
+}
+
+/// Where the jobs' files are.
+#[derive(Clone, Copy, ValueEnum)]
+enum In {
+    /// ext4, its journal in ordered mode
+    Ext4,
+    /// XFS
+    Xfs,
+    /// The drive itself
+    None,
+}
+
+impl In {
+    const fn filesystem(self) -> Option<Filesystem> {
+        match self {
+            In::Ext4 => Some(Filesystem::Ext4),
+            In::Xfs => Some(Filesystem::Xfs),
+            In::None => None,
+        }
     }
 }
 
@@ -367,6 +395,12 @@ fn inputs(args: &Args) -> Result<(Vec<DriveSheet>, HostSheet, JobSet), Problems>
         false => Err(Problems::default()),
     };
     let set = set.and_then(|mut set| read_iologs(&mut set.jobs).map(|()| set));
+    let set = set.map(|mut set| {
+        if let Some(place) = args.filesystem {
+            in_filesystem(&mut set, place.filesystem());
+        }
+        set
+    });
     let outputs = output::asked([
         ("--output", &args.output),
         ("--csv", &args.csv),

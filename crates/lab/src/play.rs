@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use model::engine::Workload;
-use model::host::{Engine, HostConfig, HostPath, ThreadConfig};
+use model::host::{Engine, FileConfig, FileCosts, Files, HostConfig, HostPath, ThreadConfig};
 use model::{Device, Gauge, Span, Time};
 use text::problem::Problems;
 
@@ -28,6 +28,15 @@ pub(crate) fn on_cores(
         .collect()
 }
 
+/// Files that threads have.
+pub(crate) struct OfFiles {
+    pub(crate) costs: FileCosts,
+    /// By thread.
+    pub(crate) files: Vec<Option<FileConfig>>,
+    /// Ids of the workload's commands are below this.
+    pub(crate) ids: u32,
+}
+
 /// What a workload runs in.
 pub(crate) struct Surroundings<'a> {
     pub(crate) host: &'a HostConfig,
@@ -36,6 +45,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) seed: u64,
     /// How often gauges are read; zero for at the ends only.
     pub(crate) gauges_every: Span,
+    pub(crate) files: Option<&'a OfFiles>,
 }
 
 /// A workload that has run to its end.
@@ -63,11 +73,52 @@ pub(crate) struct Played<W> {
 pub(crate) fn play<D: Device, W: Workload>(
     device: D,
     around: &Surroundings<'_>,
+    workload: W,
+    count_from: Time,
+    look: &dyn Fn(&W, Time) -> ControlFlow<()>,
+) -> Result<Played<W>, Problems> {
+    let config = around.host.clone();
+    let Some(of) = around.files else {
+        let host = HostPath::new(config, around.threads, around.seed, device);
+        return play_on(host, around, workload, count_from, look);
+    };
+    // The journal has a thread of the system, on a core that is not the first job's.
+    let mut threads = around.threads.to_vec();
+    threads.push(ThreadConfig {
+        core: threads.len() as u16 % config.cores.max(1),
+        engine: Engine::Sync,
+        high_priority: false,
+    });
+    let host = HostPath::new(config, &threads, around.seed, device);
+    let files = Files::new(of.costs, &of.files, of.ids, host);
+    play_on(files, around, workload, count_from, look)
+}
+
+/// A host that knows what CPU time its threads took.
+trait Host: Device {
+    /// Of a thread in user and system mode.
+    fn cpu(&self, thread: usize) -> [Span; 2];
+}
+
+impl<D: Device> Host for HostPath<D> {
+    fn cpu(&self, thread: usize) -> [Span; 2] {
+        HostPath::cpu(self, thread)
+    }
+}
+
+impl<D: Device> Host for Files<D> {
+    fn cpu(&self, thread: usize) -> [Span; 2] {
+        Files::cpu(self, thread)
+    }
+}
+
+fn play_on<H: Host, W: Workload>(
+    mut host: H,
+    around: &Surroundings<'_>,
     mut workload: W,
     count_from: Time,
     look: &dyn Fn(&W, Time) -> ControlFlow<()>,
 ) -> Result<Played<W>, Problems> {
-    let mut host = HostPath::new(around.host.clone(), around.threads, around.seed, device);
     let (mut now, mut until) = (Time::ZERO, Time::ZERO);
     let mut sampler = Sampler::new(around.gauges_every, &host);
     // What is not counted is gone through in slices too, so that it can be broken off.

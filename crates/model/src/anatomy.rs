@@ -86,6 +86,11 @@ impl Anatomy {
         self.0[part as usize] += span;
     }
 
+    /// Takes a part out: what it was.
+    pub fn take(&mut self, part: Part) -> Span {
+        core::mem::take(&mut self.0[part as usize])
+    }
+
     /// What came after this, step upon step: a command that had to wait for another of its own (an old unit is read, then
     /// a record written) took both.
     #[inline]

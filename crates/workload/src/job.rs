@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use model::host::Engine;
+use model::host::{Durable, Engine, FileConfig, Filesystem};
 use model::{Op, Span};
 use serde::{Deserialize, Serialize};
 
@@ -364,8 +364,12 @@ pub struct Job {
     pub engine_name: String,
     /// Polled completions.
     pub high_priority: bool,
-    /// Unbuffered I/O; only `true` has a model (buffered is accepted with a warning).
+    /// Unbuffered I/O. Buffered has a model for jobs that write and sync; the fio reader makes others direct, with a warning.
     pub direct: bool,
+    /// The file system that the job's file is in; `None`: it has the drive itself.
+    pub filesystem: Option<Filesystem>,
+    /// The file is there and written (`overwrite`): no write changes its map of extents.
+    pub overwrite: bool,
     /// Each I/O moves whole pages on the drive ([`whole_pages`]), as the page cache makes them of blocks that no drive
     /// takes.
     pub whole_pages: bool,
@@ -401,6 +405,31 @@ pub struct Job {
     pub as_written: Vec<(String, String)>,
 }
 
+impl Job {
+    /// What a thread of this job has of a file; `None` if it has the drive itself, without a page cache.
+    pub fn file(&self) -> Option<FileConfig> {
+        if self.direct && self.filesystem.is_none() {
+            return None;
+        }
+        Some(FileConfig {
+            filesystem: self.filesystem,
+            buffered: !self.direct,
+            appends: !self.random && !self.overwrite && self.records.is_none(),
+            each: match self.sync {
+                SyncMode::None => None,
+                SyncMode::DataSync => Some(Durable::Data),
+                SyncMode::Sync => Some(Durable::All),
+            },
+            // A job with both has fsync.
+            sync: if self.fdatasync > 0 && self.fsync == 0 {
+                Durable::Data
+            } else {
+                Durable::All
+            },
+        })
+    }
+}
+
 impl Default for Job {
     /// fio's defaults, but direct I/O and libaio (fio's are buffered and psync).
     fn default() -> Job {
@@ -417,11 +446,7 @@ impl Default for Job {
             sequence: 1,
             sequencer: Sequencer::Sequential,
             skip: 0,
-            block_sizes: [
-                BlockSizes::Fixed(4096),
-                BlockSizes::Fixed(4096),
-                BlockSizes::Fixed(4096),
-            ],
+            block_sizes: [const { BlockSizes::Fixed(4096) }; 3],
             block_align: [4096; 3],
             iodepth: 1,
             iodepth_batch: 1,
@@ -454,6 +479,8 @@ impl Default for Job {
             engine_name: String::from("libaio"),
             high_priority: false,
             direct: true,
+            filesystem: None,
+            overwrite: false,
             whole_pages: false,
             fsync: 0,
             fdatasync: 0,

@@ -124,6 +124,11 @@ impl<'a> Jobs<'a> {
         self.settings.iter().map(|one| &self.jobs[one.job])
     }
 
+    /// Ids of its commands are below this.
+    pub fn ids(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     /// The moment at which the first thread begins to count.
     pub fn counts_from(&self) -> Time {
         self.settings

@@ -49,6 +49,7 @@ pub(crate) fn run(
         threads: &threads,
         seed: scenario.seed,
         gauges_every: scenario.series_every,
+        files: None,
     };
     let played = play(device, &around, act, count_from, &|act, now| {
         go_on(act.share(now))

@@ -1,12 +1,13 @@
 //! Jobs of a scenario: what each of their threads did.
 
 use model::Device;
+use model::host::HostConfig;
 use text::problem::Problems;
 use workload::Jobs;
 use workload::job::Job;
 
 use crate::outcome::{Of, Outcome};
-use crate::play::{Surroundings, on_cores, play};
+use crate::play::{OfFiles, Surroundings, on_cores, play};
 use crate::progress::GoOn;
 use crate::scenario::Scenario;
 
@@ -26,12 +27,14 @@ pub(crate) fn run(
         host,
         jobs.threads().map(|job| (job.engine, job.high_priority)),
     );
+    let files = files(host, &jobs)?;
     let count_from = jobs.counts_from();
     let around = Surroundings {
         host,
         threads: &threads,
         seed,
         gauges_every: every,
+        files: files.as_ref(),
     };
     let played = play(device, &around, jobs, count_from, &|jobs, now| {
         go_on(jobs.share(now))
@@ -51,4 +54,31 @@ pub(crate) fn run(
         stopped: played.stopped,
         of: Of::Jobs,
     })
+}
+
+/// The files of jobs' threads, if there are any.
+fn files(host: &HostConfig, jobs: &Jobs<'_>) -> Result<Option<OfFiles>, Problems> {
+    let files: Vec<_> = jobs.threads().map(Job::file).collect();
+    if files.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let Some(costs) = host.files else {
+        let with = jobs.threads().find(|job| job.file().is_some());
+        let what = format!(
+            "{}: buffered writes, or a file in a file system, on a host whose file has no [files]",
+            with.map_or("jobs", |job| &*job.name)
+        );
+        let mut problems = Problems::whole("jobs", what);
+        for problem in &mut problems.0 {
+            problem.help = Some(String::from(
+                "direct=1 or --filesystem none, or a host with files (linux, xeon-2017)",
+            ));
+        }
+        return Err(problems);
+    };
+    Ok(Some(OfFiles {
+        costs,
+        files,
+        ids: jobs.ids(),
+    }))
 }

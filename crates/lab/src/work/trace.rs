@@ -67,6 +67,7 @@ pub(crate) fn run(
         threads: &threads,
         seed: scenario.seed,
         gauges_every: scenario.series_every,
+        files: None,
     };
     let played = play(device, &around, workload, Time::ZERO, &|workload, _| {
         go_on(workload.share())

@@ -5,6 +5,7 @@ use core::num::NonZeroU16;
 
 use alloc::vec::Vec;
 
+use super::files::FileCosts;
 use crate::time::Span;
 
 /// How an application asks for I/O; the names are fio's.
@@ -192,6 +193,9 @@ pub struct HostConfig {
     pub bridge: Option<Bridge>,
     /// The monitor, where the host is a virtual machine.
     pub hypervisor: Option<Hypervisor>,
+    /// What files cost; `None` where that is not known, or in the figures of an engine.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub files: Option<FileCosts>,
 }
 
 impl HostConfig {

@@ -3,7 +3,7 @@
 //! Job threads are pinned to cores. A core does one piece of work at a time: the thread's own, submission (system call,
 //! block layer, driver, doorbell), interrupts, reaping. A thread that slept must be switched to, and a core that slept
 //! must wake first; polling avoids both and burns the time instead. Cores that share a submission queue take turns at
-//! its lock. A bridge delays what crosses it. A virtual machine adds a thread of its monitor that every command passes twice.
+//! its lock. A bridge delays what crosses it. Files (`files`) stand before all that: a page cache, syncs and a journal. A virtual machine adds a thread of its monitor that every command passes twice.
 //!
 //! Left out: memory and NUMA traffic, schedulers other than "none", migration of threads, preemption within a piece of
 //! work, the limit of 1023 entries in a queue, splitting of large commands (drives do that inside). A drive's interrupts
@@ -15,6 +15,7 @@ mod bridge;
 mod coalescing;
 mod config;
 mod core;
+mod files;
 mod path;
 mod program;
 
@@ -23,5 +24,6 @@ pub use config::{
     Bridge, CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise,
     ThreadConfig,
 };
+pub use files::{Durable, FileConfig, FileCosts, Files, Filesystem};
 pub use path::HostPath;
 pub use program::ProgramCosts;

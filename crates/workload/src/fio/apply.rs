@@ -53,6 +53,7 @@ store! {
     iodepth_batch_complete_max: job.iodepth_batch_complete_max = |given| given.number32(0, 65_535);
     iodepth_low: job.iodepth_low = |given| given.number32(0, 65_535);
     direct: job.direct = |given| given.boolean();
+    overwrite: job.overwrite = |given| given.boolean();
     buffered: job.direct = |given| given.boolean().map(|buffered| !buffered);
     fsync: job.fsync = |given| given.number32(0, u32::MAX);
     fdatasync: job.fdatasync = |given| given.number32(0, u32::MAX);

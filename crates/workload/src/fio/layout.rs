@@ -7,6 +7,7 @@
 
 use crate::job::{Extent, Job};
 
+use super::files::is_device;
 use super::settings::Settings;
 
 /// Files begin at multiples of this.
@@ -119,10 +120,4 @@ fn bytes_of(extent: Extent, length: u64) -> u64 {
         Extent::Bytes(bytes) => bytes,
         Extent::Percent(percent) => (percent / 100.0 * length as f64) as u64,
     }
-}
-
-/// Whether a `filename` names a block device rather than a file on one: `/dev/...`, `\\.\PhysicalDrive1`, or SPDK's
-/// `trtype=PCIe traddr=...`.
-fn is_device(name: &str) -> bool {
-    name.starts_with("/dev/") || name.starts_with("\\\\.\\") || name.contains("traddr=")
 }

@@ -11,6 +11,7 @@ mod apply;
 mod command_line;
 mod engines;
 mod expression;
+mod files;
 mod ini;
 mod layout;
 mod options;
@@ -26,6 +27,7 @@ use crate::job::Job;
 use text::problem::{Place, Problem, Problems, nearest};
 
 pub use command_line::{option_names, takes_value};
+pub use files::in_filesystem;
 
 use ini::Substituted;
 use options::Meaning;

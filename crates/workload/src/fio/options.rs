@@ -171,7 +171,7 @@ const OPTIONS: &[FioOption] = &[
     nothing("opendir"),
     nothing("fallocate"),
     nothing("fadvise_hint"),
-    nothing("overwrite"),
+    modelled("overwrite", &[], overwrite),
     nothing("allow_file_create"),
     nothing("allow_mounted_write"),
     nothing("create_serialize"),

@@ -6,13 +6,15 @@
 //! reading a section.
 
 use model::Span;
+use model::host::Filesystem;
 
 use crate::job::{
     BlockSizes, Distribution, IoLog, Job, LatencyTarget, Mix, PAGE, Rate, SteadyMetric,
-    SteadyState, ThinkTime,
+    SteadyState, SyncMode, ThinkTime,
 };
 
 use super::engines;
+use super::files::is_device;
 use super::value::Wrong;
 use crate::blocks::limits;
 
@@ -132,7 +134,7 @@ impl Settings {
         self.finish_blocks(&mut wrong, &mut notes);
         self.finish_rates(&mut wrong);
         self.finish_times(&mut notes);
-        self.finish_engine(&mut wrong, &mut unlike);
+        self.finish_engine(&mut wrong, &mut notes, &mut unlike);
         self.finish_depth(&mut notes);
         if self
             .job
@@ -316,7 +318,12 @@ impl Settings {
         }
     }
 
-    fn finish_engine(&mut self, wrong: &mut Vec<About<Wrong>>, unlike: &mut Vec<String>) {
+    fn finish_engine(
+        &mut self,
+        wrong: &mut Vec<About<Wrong>>,
+        notes: &mut Vec<String>,
+        unlike: &mut Vec<String>,
+    ) {
         let Some(engine) = engines::find(&self.job.engine_name) else {
             return;
         };
@@ -332,12 +339,23 @@ impl Settings {
             }
         }
         unlike.extend(engine.stands_in.map(String::from));
-        if !self.job.direct && !engine.unbuffered {
+        let buffered = !self.job.direct && !engine.unbuffered;
+        let syncs = self.job.fsync > 0 || self.job.fdatasync > 0 || self.job.sync != SyncMode::None;
+        let plays = !self.iolog.path.as_os_str().is_empty();
+        let cached = buffered && syncs && !plays && self.job.mix == Mix::Write;
+        if cached {
+            let device = self.filename.as_deref().is_some_and(is_device);
+            self.job.filesystem = (!device).then(Filesystem::default);
+            notes.push(match device {
+                true => "buffered writes that are synced: through the page cache".into(),
+                false => "buffered writes that are synced: through the page cache and the journal of ext4, unless --filesystem says otherwise".into(),
+            });
+        } else if buffered {
             unlike.push(
                 "buffered I/O (direct=0, fio's default) has no model and is run as direct=1".into(),
             );
         }
-        if self.job.whole_pages {
+        if self.job.whole_pages && !cached {
             let sizes = self.job.block_sizes.iter().map(|sizes| limits(sizes).0);
             let odd = sizes.clone().find(|bytes| !bytes.is_multiple_of(512));
             let bytes = odd.or_else(|| sizes.max()).unwrap_or(0);
@@ -349,7 +367,7 @@ impl Settings {
                 "blocks that are no multiple of 512 B (of {bytes}) move whole pages of {PAGE} B on the drive, as the page cache makes them{round}"
             ));
         }
-        self.job.direct = true;
+        self.job.direct = !cached;
     }
 
     fn finish_depth(&mut self, notes: &mut Vec<String>) {

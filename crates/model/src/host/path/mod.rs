@@ -153,6 +153,11 @@ impl<D: Device> HostPath<D> {
         self.threads[thread].cpu
     }
 
+    /// Whether the drive has no volatile cache, so that flushes end in the system.
+    pub fn is_write_through(&self) -> bool {
+        self.config.write_through
+    }
+
     /// The device behind the host.
     pub fn device(&self) -> &D {
         &self.device

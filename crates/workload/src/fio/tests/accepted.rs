@@ -1,5 +1,7 @@
 //! What fio takes and a reader might refuse: names of its profiles, templates, odd blocks, files of copies.
 
+use model::host::Filesystem;
+
 use super::*;
 
 /// fio 3.33 knows the options of its profiles in any job and does nothing with them ("Starting 1 process").
@@ -58,10 +60,7 @@ fn buffered_blocks_may_have_any_size() {
     let job = &set.jobs[0];
     assert_eq!(job.block_sizes[1], BlockSizes::Fixed(2300));
     assert!(job.whole_pages);
-    insta::assert_snapshot!(set.warnings.join("\n"), @r"
-    buffered I/O (direct=0, fio's default) has no model and is run as direct=1
-    blocks that are no multiple of 512 B (of 2300) move whole pages of 4096 B on the drive, as the page cache makes them
-    ");
+    insta::assert_snapshot!(set.warnings.join("\n"), @"buffered writes that are synced: through the page cache and the journal of ext4, unless --filesystem says otherwise");
     let usual = read_ok("[a]\nsize=1m\nbs=512\n");
     assert!(!usual.jobs[0].whole_pages);
     for nothing_between in ["direct=1\nrw=write", "ioengine=nbd\nrw=write", "rw=trim"] {
@@ -69,6 +68,48 @@ fn buffered_blocks_may_have_any_size() {
         let problems = read_text("t.fio", &text, &HERE).expect_err(nothing_between);
         assert!(problems.0[0].what.contains("no multiple of 512"));
     }
+}
+
+/// Buffered writes that are synced have a page cache, and a journal unless a device is named; all else is direct, and says so.
+#[test]
+fn buffered_io_is_modelled_or_said_to_be_direct() {
+    let of = |options: &str| {
+        let set = read_ok(&format!("[a]\nsize=1m\n{options}\n"));
+        let told = set
+            .warnings
+            .iter()
+            .any(|one| one.contains("run as direct=1"));
+        (set.jobs[0].direct, set.jobs[0].filesystem, told)
+    };
+    let ext4 = Some(Filesystem::Ext4);
+    assert_eq!(of("rw=write\nfdatasync=1"), (false, ext4, false));
+    assert_eq!(of("rw=randwrite\nsync=dsync"), (false, ext4, false));
+    assert_eq!(
+        of("rw=write\nfsync=8\nfilename=/dev/x"),
+        (false, None, false)
+    );
+    assert_eq!(of("rw=write\nfdatasync=1\ndirect=1"), (true, None, false));
+    for other in [
+        "rw=write",
+        "rw=read",
+        "rw=rw\nfdatasync=1",
+        "rw=write\nend_fsync=1",
+    ] {
+        assert_eq!(of(other), (true, None, true), "{other}");
+    }
+    let mut set =
+        read_ok("[global]\nrw=write\nfsync=1\nsize=1m\n[a]\n[b]\nfilename=/dev/x\n[c]\ndirect=1\n");
+    in_filesystem(&mut set, Some(Filesystem::Xfs));
+    let all = |set: &JobSet| -> Vec<_> {
+        set.jobs
+            .iter()
+            .map(|job| (job.direct, job.filesystem))
+            .collect()
+    };
+    let xfs = Some(Filesystem::Xfs);
+    assert_eq!(all(&set), [(false, xfs), (false, None), (true, xfs)]);
+    in_filesystem(&mut set, None);
+    assert_eq!(all(&set), [(true, None); 3]);
 }
 
 /// Each copy has a file of its own, which ends where it ends.

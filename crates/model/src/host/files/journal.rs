@@ -1,0 +1,214 @@
+//! The journal of a file system: one commit at a time, and who comes while it runs waits for the next, which is for all of
+//! them.
+//!
+//! ext4 (jbd2, `data=ordered`): descriptor and metadata blocks in one write; when it is done the commit block, before which
+//! the drive flushes and which goes through its cache (`REQ_PREFLUSH | REQ_FUA`). XFS: one record of the log, written the
+//! same way. A drive without a volatile cache needs neither.
+//!
+//! Assumed: ext4's commit of one file has two blocks of metadata (1 to 4: its inode, and what maps or counts its blocks);
+//! XFS' record has 4 KiB (1 to 8 KiB); a journal of 128 MiB in the middle of the drive, where mke2fs and mkfs.xfs put it;
+//! no fast commits, no external journal.
+
+use alloc::vec::Vec;
+
+use super::sync::seen;
+use super::{Files, JOURNAL, Owner};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, CommandId, Completion, Op};
+use crate::device::Device;
+use crate::time::Time;
+
+/// A file system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum Filesystem {
+    /// ext4 with its journal in ordered mode.
+    #[default]
+    Ext4,
+    /// XFS.
+    Xfs,
+}
+
+impl Filesystem {
+    /// All of them.
+    pub const ALL: [Filesystem; 2] = [Filesystem::Ext4, Filesystem::Xfs];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Filesystem::Ext4 => "ext4",
+            Filesystem::Xfs => "xfs",
+        }
+    }
+
+    /// Bytes that are written before the record that makes a commit count; 0: that is all there is.
+    const fn blocks(self) -> u64 {
+        match self {
+            Filesystem::Ext4 => 3 * BLOCK,
+            Filesystem::Xfs => 0,
+        }
+    }
+}
+
+/// A block of the journal.
+const BLOCK: u64 = 4096;
+
+/// Its length.
+const LENGTH: u64 = 128 << 20;
+
+/// What a commit does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// Its thread wakes.
+    Wake,
+    /// Descriptor and metadata.
+    Blocks,
+    /// The drive flushes.
+    Flush,
+    /// The record that makes it count.
+    Record,
+}
+
+/// The commit that runs.
+#[derive(Clone, Debug)]
+struct Commit {
+    step: Step,
+    began: Time,
+    anatomy: Anatomy,
+}
+
+/// The journal of the file system.
+#[derive(Clone, Debug)]
+pub(super) struct Journal {
+    filesystem: Filesystem,
+    /// The host's thread that writes it.
+    thread: u16,
+    /// Where it lies, and how far it is written.
+    start: u64,
+    length: u64,
+    at: u64,
+    running: Option<Commit>,
+    /// Whom the commit that runs is for, and who waits for the next.
+    served: Vec<CommandId>,
+    waiting: Vec<CommandId>,
+}
+
+impl Journal {
+    pub(super) fn new(filesystem: Filesystem, thread: u16, capacity: u64) -> Journal {
+        let start = capacity / 2 / BLOCK * BLOCK;
+        Journal {
+            filesystem,
+            thread,
+            start,
+            length: LENGTH.min((capacity - start) / BLOCK * BLOCK),
+            at: 0,
+            running: None,
+            served: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Power went.
+    pub(super) fn clear(&mut self) {
+        self.running = None;
+        self.served.clear();
+        self.waiting.clear();
+    }
+
+    /// A write of the next so many bytes.
+    fn next(&mut self, bytes: u64) -> Command {
+        if self.at + bytes > self.length {
+            self.at = 0;
+        }
+        let mut command = Command::new(0, Op::Write, self.start + self.at, bytes as u32);
+        command.queue = self.thread;
+        self.at += bytes;
+        command
+    }
+}
+
+impl<D: Device> Files<D> {
+    /// A task waits for a commit with its metadata.
+    pub(super) fn join_commit(&mut self, now: Time, id: CommandId) {
+        self.journal.waiting.push(id);
+        if self.journal.running.is_none() {
+            self.begin_commit(now);
+        }
+    }
+
+    fn begin_commit(&mut self, now: Time) {
+        let journal = &mut self.journal;
+        core::mem::swap(&mut journal.served, &mut journal.waiting);
+        let mut anatomy = Anatomy::ZERO;
+        anatomy.add(Part::HostSubmission, self.costs.wake);
+        journal.running = Some(Commit {
+            step: Step::Wake,
+            began: now,
+            anatomy,
+        });
+        self.timers.push(now + self.costs.wake, JOURNAL);
+    }
+
+    /// The journal's thread is awake.
+    pub(super) fn journal_wakes(&mut self, now: Time) {
+        let bytes = self.journal.filesystem.blocks();
+        if bytes == 0 {
+            return self.make_it_count(now);
+        }
+        self.step(Step::Blocks);
+        let command = self.journal.next(bytes);
+        self.send(now, Owner::Journal, command);
+    }
+
+    fn step(&mut self, step: Step) {
+        if let Some(commit) = &mut self.journal.running {
+            commit.step = step;
+        }
+    }
+
+    /// What the record stands for is with the drive: it is flushed, then the record written.
+    fn make_it_count(&mut self, now: Time) {
+        if self.host.is_write_through() {
+            return self.write_record(now);
+        }
+        self.step(Step::Flush);
+        let mut flush = Command::flush(0);
+        flush.queue = self.journal.thread;
+        self.send(now, Owner::Journal, flush);
+    }
+
+    fn write_record(&mut self, now: Time) {
+        self.step(Step::Record);
+        let mut record = self.journal.next(BLOCK);
+        record.fua = !self.host.is_write_through();
+        self.send(now, Owner::Journal, record);
+    }
+
+    /// A command of the journal has completed.
+    pub(super) fn journal_answered(&mut self, now: Time, completion: &Completion) {
+        let Some(commit) = &mut self.journal.running else {
+            return;
+        };
+        commit.anatomy.append(&seen(&completion.anatomy));
+        match commit.step {
+            Step::Blocks => self.make_it_count(now),
+            Step::Flush => self.write_record(now),
+            Step::Wake | Step::Record => self.end_commit(now),
+        }
+    }
+
+    fn end_commit(&mut self, now: Time) {
+        let Some(commit) = self.journal.running.take() else {
+            return;
+        };
+        let mut served = core::mem::take(&mut self.journal.served);
+        for id in served.drain(..) {
+            self.committed(now, id, commit.began, &commit.anatomy);
+        }
+        self.journal.served = served;
+        if !self.journal.waiting.is_empty() {
+            self.begin_commit(now);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! A file's command from stage to stage: copy, dirty pages, journal or flush, and the way back.
+
+use alloc::vec::Vec;
+
+use super::{Durable, Files, Owner, Stage, Task};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, CommandId, Completion, Op, Status};
+use crate::device::Device;
+use crate::time::Time;
+
+/// The largest piece in which dirty pages go to the drive: 256 pages, as many as one of Linux's `bio` names.
+const PIECE: u64 = 1 << 20;
+
+/// What a command below took, seen from above it: what kept its thread from issuing it is part of the wait.
+pub(super) fn seen(anatomy: &Anatomy) -> Anatomy {
+    let busy = anatomy.get(Part::ThreadBusy);
+    let mut seen = *anatomy;
+    seen.take(Part::ThreadBusy);
+    seen.add(Part::HostSubmission, busy);
+    seen
+}
+
+impl<D: Device> Files<D> {
+    /// A task's own time has passed.
+    pub(super) fn task_goes_on(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        let Some(task) = self.tasks[id as usize] else {
+            return;
+        };
+        match task.stage {
+            Stage::Enter => self.entered(now, id, task, done),
+            Stage::Sync => self.write_out(now, id, done),
+            Stage::Woken => self.complete(now, id, done),
+            // These wait for the drive or the journal.
+            Stage::Direct | Stage::Data | Stage::Commit | Stage::Flush => {}
+        }
+    }
+
+    /// A write has been copied, or a direct I/O knows where its blocks are.
+    fn entered(&mut self, now: Time, id: CommandId, task: Task, done: &mut Vec<Completion>) {
+        let file = self.file(task.command.queue);
+        let config = file.map(|file| file.config);
+        let buffered = config.is_some_and(|config| config.buffered);
+        if !(buffered && task.command.op == Op::Write) {
+            let mut command = task.command;
+            // What must be committed besides is made durable with it.
+            command.fua &= !self.commits(task.command.queue, task.durable);
+            self.stage(id, Stage::Direct, 1);
+            return self.host.submit(now, command);
+        }
+        match config.and_then(|config| config.each) {
+            Some(_) => self.write_out(now, id, done),
+            None => self.complete(now, id, done),
+        }
+    }
+
+    fn commits(&mut self, thread: u16, durable: Durable) -> bool {
+        let file = self.file(thread);
+        file.is_some_and(|file| file.needs_commit(durable))
+    }
+
+    fn stage(&mut self, id: CommandId, stage: Stage, left: u32) {
+        if let Some(task) = &mut self.tasks[id as usize] {
+            task.stage = stage;
+            task.left = left;
+        }
+    }
+
+    /// Sends a task's dirty pages to the drive, or goes on if there are none.
+    fn write_out(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        let Some(task) = self.tasks[id as usize] else {
+            return;
+        };
+        let (thread, capacity) = (task.command.queue, self.capacity().bytes);
+        let dirty = self.file(thread).map(super::File::take_dirty);
+        let mut dirty = dirty.unwrap_or_default();
+        let mut sent = 0;
+        for &(start, end) in &dirty {
+            let end = end.min(capacity);
+            let mut at = start;
+            while at < end {
+                let bytes = PIECE.min(end - at);
+                let mut command = Command::write(0, at, bytes as u32);
+                command.queue = thread;
+                // One system call for all of it.
+                command.batched = sent > 0;
+                sent += 1;
+                self.stage(id, Stage::Data, sent);
+                self.send(now, Owner::Task(id), command);
+                at += bytes;
+            }
+        }
+        dirty.clear();
+        if let Some(file) = self.file(thread) {
+            file.dirty = dirty;
+        }
+        if sent == 0 {
+            self.after_data(now, id, done);
+        }
+    }
+
+    /// Data is with the drive: metadata, a flush, or nothing is left.
+    fn after_data(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        let Some(task) = self.tasks[id as usize] else {
+            return;
+        };
+        let thread = task.command.queue;
+        if self.commits(thread, task.durable) {
+            if let Some(file) = self.file(thread) {
+                (file.grown, file.touched) = (false, false);
+            }
+            self.stage(id, Stage::Commit, 0);
+            if let Some(task) = &mut self.tasks[id as usize] {
+                task.joined = now;
+            }
+            return self.join_commit(now, id);
+        }
+        if self.host.is_write_through() {
+            return self.complete(now, id, done);
+        }
+        let mut flush = Command::flush(0);
+        flush.queue = thread;
+        flush.batched = true;
+        self.stage(id, Stage::Flush, 1);
+        self.send(now, Owner::Task(id), flush);
+    }
+
+    /// A command of a task has completed at the drive.
+    pub(super) fn task_answered(
+        &mut self,
+        now: Time,
+        id: CommandId,
+        completion: &Completion,
+        done: &mut Vec<Completion>,
+    ) {
+        let Some(task) = &mut self.tasks[id as usize] else {
+            return;
+        };
+        if completion.status != Status::Success {
+            task.status = completion.status;
+        }
+        task.left -= 1;
+        if task.left > 0 {
+            return;
+        }
+        // All of a stage were sent at one time: the last has the time of the stage.
+        task.anatomy.append(&seen(&completion.anatomy));
+        let (stage, command, durable) = (task.stage, task.command, task.durable);
+        match stage {
+            Stage::Data => self.after_data(now, id, done),
+            Stage::Direct => {
+                let durable_write = command.op == Op::Write && command.fua;
+                match durable_write && self.commits(command.queue, durable) {
+                    true => self.after_data(now, id, done),
+                    false => self.complete(now, id, done),
+                }
+            }
+            _ => self.complete(now, id, done),
+        }
+    }
+
+    /// The journal has committed what a task waited for, in `took`, which began at `began`.
+    pub(super) fn committed(&mut self, now: Time, id: CommandId, began: Time, took: &Anatomy) {
+        let wake = self.costs.wake;
+        let Some(task) = &mut self.tasks[id as usize] else {
+            return;
+        };
+        task.anatomy.add(Part::Tier, began.since(task.joined));
+        task.anatomy.append(took);
+        task.anatomy.add(Part::HostCompletion, wake);
+        task.stage = Stage::Woken;
+        self.timers.push(now + wake, id);
+    }
+
+    fn complete(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        if let Some(task) = self.tasks[id as usize].take() {
+            debug_assert_eq!(task.anatomy.total(), now.since(task.began));
+            done.push(Completion {
+                id,
+                at: now,
+                status: task.status,
+                anatomy: task.anatomy,
+            });
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Files in front of a host path: what a write, a sync and a commit cost, in which order the drive sees them, and that what has no
+//! file passes through.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use model::conformance::Suite;
+use model::host::{
+    Durable, Engine, EngineCosts, FileConfig, FileCosts, Files, Filesystem, HostConfig, HostPath,
+    ThreadConfig,
+};
+use model::media::ram::{Ram, RamConfig};
+use model::{Capacity, Command, Completion, Device, Gauges, Op, Part, Range, Span, Time};
+
+const SERVICE: Span = Span::from_us(5);
+const WAKE: Span = Span::from_us(3);
+
+/// What a drive was asked for: operation, offset, bytes, and whether through its cache.
+type Asked = Rc<RefCell<Vec<(Op, u64, u32, bool)>>>;
+
+/// A drive that keeps what it is asked for.
+#[derive(Clone)]
+struct Listening {
+    drive: Ram,
+    asked: Asked,
+}
+
+impl Device for Listening {
+    fn capacity(&self) -> Capacity {
+        self.drive.capacity()
+    }
+    fn submit(&mut self, now: Time, command: Command) {
+        let asked = (command.op, command.offset, command.bytes, command.fua);
+        self.asked.borrow_mut().push(asked);
+        self.drive.submit(now, command);
+    }
+    fn next_event(&self) -> Time {
+        self.drive.next_event()
+    }
+    fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        self.drive.advance(now, horizon, done)
+    }
+    fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
+        self.drive.power_cut(now, lost)
+    }
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        self.drive.inspect(now, gauges);
+    }
+}
+
+fn ram() -> Ram {
+    Ram::new(RamConfig {
+        bytes: 1 << 30,
+        per_command: SERVICE,
+        picoseconds_per_byte: 0,
+    })
+}
+
+const COSTS: FileCosts = FileCosts {
+    cached: Span::from_us(1),
+    copy_picoseconds_per_byte: 0,
+    direct: Span::from_ns(300),
+    sync: Span::from_us(2),
+    wake: WAKE,
+};
+
+fn appended(filesystem: Filesystem) -> FileConfig {
+    FileConfig {
+        filesystem: Some(filesystem),
+        buffered: true,
+        appends: true,
+        each: None,
+        sync: Durable::Data,
+    }
+}
+
+/// Files on a host of no cost, so that only files and drive take time, with a drive that flushes unless it is write-through.
+fn files(threads: &[Option<FileConfig>], write_through: bool) -> (Files<Listening>, Asked) {
+    let asked = Asked::default();
+    let drive = Listening {
+        drive: ram(),
+        asked: asked.clone(),
+    };
+    let config = HostConfig {
+        cores: 16,
+        write_through,
+        ..HostConfig::default()
+    };
+    (on(&config, threads, drive), asked)
+}
+
+fn on<D: Device>(config: &HostConfig, threads: &[Option<FileConfig>], drive: D) -> Files<D> {
+    let all: Vec<ThreadConfig> = (0..=threads.len() as u16)
+        .map(|core| ThreadConfig {
+            core,
+            engine: Engine::Sync,
+            high_priority: false,
+        })
+        .collect();
+    let host = HostPath::new(config.clone(), &all, 1, drive);
+    Files::new(COSTS, threads, 64, host)
+}
+
+/// Submits at `now` and lets all of it complete.
+fn all_done<D: Device>(device: &mut D, now: Time, commands: &[Command]) -> Vec<Completion> {
+    for command in commands {
+        device.submit(now, *command);
+    }
+    let mut done = Vec::new();
+    while device.next_event() != Time::NEVER {
+        let next = device.next_event();
+        device.advance(next, next, &mut done);
+    }
+    done
+}
+
+/// One command alone: its latency.
+fn latency<D: Device>(device: &mut D, now: Time, command: Command) -> (Time, Span) {
+    let done = all_done(device, now, &[command]);
+    assert_eq!(done.len(), 1);
+    assert_eq!(done[0].anatomy.total(), done[0].at.since(now));
+    (done[0].at, done[0].at.since(now))
+}
+
+#[test]
+fn a_buffered_write_is_a_copy_and_a_sync_writes_commits_and_flushes_in_series() {
+    let (mut files, asked) = files(&[Some(appended(Filesystem::Ext4))], false);
+    let (at, write) = latency(&mut files, Time::ZERO, Command::write(0, 8192, 4096));
+    assert_eq!(write, COSTS.cached);
+    assert!(asked.borrow().is_empty(), "nothing reaches the drive");
+    let (_, sync) = latency(&mut files, at, Command::flush(1));
+    // Data; the journal's thread wakes; blocks, flush, record; the caller wakes.
+    assert_eq!(sync, COSTS.sync + SERVICE + WAKE + SERVICE * 3 + WAKE);
+    let half = 1 << 29;
+    let expected = [
+        (Op::Write, 8192, 4096, false),
+        (Op::Write, half, 12288, false),
+        (Op::Flush, 0, 0, false),
+        (Op::Write, half + 12288, 4096, true),
+    ];
+    assert_eq!(asked.borrow()[..], expected);
+}
+
+#[test]
+fn a_drive_without_a_volatile_cache_is_not_flushed() {
+    let (mut files, asked) = files(&[Some(appended(Filesystem::Ext4))], true);
+    let (at, _) = latency(&mut files, Time::ZERO, Command::write(0, 0, 4096));
+    let (_, sync) = latency(&mut files, at, Command::flush(1));
+    assert_eq!(sync, COSTS.sync + SERVICE + WAKE + SERVICE * 2 + WAKE);
+    assert!(
+        asked
+            .borrow()
+            .iter()
+            .all(|(op, _, _, fua)| *op == Op::Write && !fua)
+    );
+}
+
+#[test]
+fn xfs_writes_one_record() {
+    let (mut files, asked) = files(&[Some(appended(Filesystem::Xfs))], false);
+    let (at, _) = latency(&mut files, Time::ZERO, Command::write(0, 0, 4096));
+    latency(&mut files, at, Command::flush(1));
+    let ops: Vec<(Op, bool)> = asked.borrow().iter().map(|one| (one.0, one.3)).collect();
+    assert_eq!(
+        ops,
+        [(Op::Write, false), (Op::Flush, false), (Op::Write, true)]
+    );
+}
+
+#[test]
+fn what_is_written_again_needs_no_commit_unless_the_time_of_the_file_counts() {
+    let overwrite = |sync| FileConfig {
+        appends: false,
+        sync,
+        ..appended(Filesystem::Ext4)
+    };
+    let synced = |sync, at: Time| {
+        let (mut files, asked) = files(&[Some(overwrite(sync))], false);
+        let (at, _) = latency(&mut files, at, Command::write(0, 0, 4096));
+        latency(&mut files, at, Command::flush(1));
+        // In the same tick nothing has changed since.
+        let (at, _) = latency(
+            &mut files,
+            at + Span::from_us(100),
+            Command::write(0, 0, 4096),
+        );
+        latency(&mut files, at, Command::flush(1));
+        let records = asked.borrow().iter().filter(|one| one.3).count();
+        (asked.borrow().len(), records)
+    };
+    assert_eq!(
+        synced(Durable::Data, Time::ZERO),
+        (4, 0),
+        "data and flush, twice"
+    );
+    assert_eq!(synced(Durable::All, Time::ZERO), (6, 1), "one commit");
+}
+
+#[test]
+fn a_page_that_was_written_before_is_not_new() {
+    let (mut files, asked) = files(&[Some(appended(Filesystem::Ext4))], false);
+    let mut at = Time::ZERO;
+    for _ in 0..3 {
+        (at, _) = latency(&mut files, at, Command::write(0, 0, 512));
+        (at, _) = latency(&mut files, at, Command::flush(1));
+    }
+    let records = asked.borrow().iter().filter(|one| one.3).count();
+    assert_eq!(records, 1);
+    // Dirty pages are whole, and written once.
+    assert_eq!(asked.borrow()[0], (Op::Write, 0, 4096, false));
+}
+
+#[test]
+fn who_comes_while_a_commit_runs_shares_the_next() {
+    let thread = |index: u16, mut command: Command| {
+        command.id = u32::from(index);
+        command.queue = index;
+        command
+    };
+    let (mut files, asked) = files(&[Some(appended(Filesystem::Ext4)); 8], false);
+    let writes: Vec<Command> = (0..8)
+        .map(|index| thread(index, Command::write(0, u64::from(index) << 20, 4096)))
+        .collect();
+    let done = all_done(&mut files, Time::ZERO, &writes);
+    let now = done.iter().map(|one| one.at).max().expect("eight");
+    let syncs: Vec<Command> = (0..8)
+        .map(|index| thread(index, Command::flush(0)))
+        .collect();
+    let done = all_done(&mut files, now, &syncs);
+    assert_eq!(done.len(), 8);
+    let records = asked.borrow().iter().filter(|one| one.3).count();
+    assert_eq!(records, 2, "the first alone, then all the others");
+    let waited = done
+        .iter()
+        .filter(|one| one.anatomy.get(Part::Tier) > Span::ZERO);
+    assert_eq!(waited.count(), 7);
+    for one in &done {
+        assert_eq!(one.anatomy.total(), one.at.since(now));
+    }
+}
+
+#[test]
+fn a_durable_write_waits_for_all_of_it_and_direct_io_pays_its_lookup() {
+    let each = FileConfig {
+        each: Some(Durable::Data),
+        appends: false,
+        ..appended(Filesystem::Ext4)
+    };
+    let (mut durable, _) = files(&[Some(each)], false);
+    let (_, write) = latency(&mut durable, Time::ZERO, Command::write(0, 0, 4096));
+    assert_eq!(write, COSTS.cached + SERVICE * 2);
+    let direct = FileConfig {
+        buffered: false,
+        appends: false,
+        ..appended(Filesystem::Ext4)
+    };
+    let (mut direct, _) = files(&[Some(direct)], false);
+    let (_, read) = latency(&mut direct, Time::ZERO, Command::read(0, 0, 4096));
+    assert_eq!(read, COSTS.direct + SERVICE);
+}
+
+#[test]
+fn threads_without_files_see_the_host_path_as_it_is() {
+    let suite = Suite {
+        queues: 3,
+        ..Suite::default()
+    };
+    let config = HostConfig {
+        cores: 4,
+        engines: [EngineCosts {
+            submit: Span::from_ns(700),
+            reap: Span::from_ns(300),
+            ..EngineCosts::default()
+        }; Engine::COUNT],
+        ..HostConfig::default()
+    };
+    suite.check(|_| on(&config, &[None; 3], ram()));
+}
+
+/// Direct I/O of many threads through files keeps every law of a device: nothing of it is buffered or journaled.
+#[test]
+fn direct_files_keep_the_laws() {
+    let suite = Suite {
+        queues: 3,
+        ..Suite::default()
+    };
+    let direct = FileConfig {
+        filesystem: None,
+        buffered: false,
+        appends: false,
+        each: None,
+        sync: Durable::Data,
+    };
+    let config = HostConfig {
+        cores: 4,
+        ..HostConfig::default()
+    };
+    suite.check(|_| on(&config, &[Some(direct); 3], ram()));
+}

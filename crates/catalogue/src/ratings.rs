@@ -93,6 +93,9 @@ impl Rated {
 pub struct Ratings {
     /// What is rated, in the order of [`Rated::ALL`].
     pub given: Vec<(Rated, f64)>,
+    /// Whether the model was made to meet them. Those of a drive that is built from measurements are only what its maker
+    /// prints (`met = false`).
+    pub met: bool,
     /// Whether writes are rated in the steady state (drives for data centres) or on a new drive, while its SLC cache
     /// takes them.
     pub sustained: bool,
@@ -132,6 +135,7 @@ pub(super) fn read(root: &mut Section<'_>) -> Option<Ratings> {
         .collect();
     let ratings = Ratings {
         given,
+        met: section.maybe("met", Section::flag).unwrap_or(true),
         sustained: section.choice("writes", &[("sustained", true), ("new", false)]),
         sequential_depth: section.count("sequential_depth", 1..=1024u32),
         sequential_block: section.bytes("sequential_block", 4096..=1 << 24) as u32,

@@ -151,9 +151,14 @@ impl DriveSheet {
         }
     }
 
+    /// The ratings that the model was made to meet, if it was.
+    pub fn ratings_met(&self) -> Option<&Ratings> {
+        self.ratings.as_ref().filter(|ratings| ratings.met)
+    }
+
     /// How far a drive made from its data sheet is known, in words; `None` for others, and if a figure was changed.
     pub fn as_its_sheet_says(&self) -> Option<String> {
-        let ratings = self.ratings.as_ref()?.given.len();
+        let ratings = self.ratings_met()?.given.len();
         let changed = |figure: &Figure| figure.source == CHANGED.1;
         (!self.figures.iter().any(changed)).then(|| {
             let family = self.family.as_deref().unwrap_or("none");

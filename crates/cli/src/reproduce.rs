@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use report::csv;
 use study::ledger::support::Supports;
 use study::ledger::{
-    self, COLLECTIONS, LedgerFile, Reproduction, SOURCES, Selection, Summary, is_source,
+    self, AgainstSheet, COLLECTIONS, LedgerFile, Reproduction, SOURCES, Selection, Summary,
+    is_source,
 };
 use text::problem::{Place, Problem, Problems};
 
@@ -26,9 +27,10 @@ Examples:
   drivelab reproduce --row S0-073 --row S0-086        some rows
   drivelab reproduce --ledger mine.toml               rows of your own (see docs/ledger.md)
   drivelab reproduce --csv rows.csv --html reproduction.html
+  drivelab reproduce M --against-sheet                the models beside a formula of each drive's data sheet
 
 A row is fitted (a parameter of the model was set from it), predicted, or taken from the catalogue without a run.
-Exit code 3 when a row is out of its tolerance or a claim does not hold.")]
+Exit code 3 when a row is out of its tolerance or a claim does not hold; with --against-sheet, which judges no row, 0.")]
 pub(crate) struct Args {
     /// Sources, such as S4 [default: all]
     #[arg(value_name = "SOURCE")]
@@ -41,6 +43,11 @@ pub(crate) struct Args {
     /// A ledger file of your own instead of the built-in ledger; may be given several times
     #[arg(long = "ledger", value_name = "FILE")]
     ledgers: Vec<PathBuf>,
+
+    /// Print, instead of the rows, how far the predicted ones are off beside what latency, IOPS and bandwidth of the
+    /// drive's data sheet say
+    #[arg(long)]
+    against_sheet: bool,
 
     /// Also write everything to this JSON file
     #[arg(long, value_name = "FILE")]
@@ -76,6 +83,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.finish();
     let reproduction = reproduction?;
     stop.results(|| write(args, &files, &reproduction))?;
+    if args.against_sheet {
+        return Ok(());
+    }
     match Summary::of(reproduction.results.iter()).missed {
         0 => Ok(()),
         1 => Err(Failure::Verdict("1 row is out of its tolerance".into())),
@@ -102,11 +112,12 @@ fn write(args: &Args, files: &[LedgerFile], reproduction: &Reproduction) -> Resu
         let json = serde_json::to_string_pretty(&supports).map_err(io::Error::other)?;
         write_whole(path, format!("{json}\n").as_bytes())?;
     }
-    writeln!(
-        io::stdout().lock(),
-        "{}",
-        report::reproduce::text(reproduction, output::width())
-    )?;
+    let width = output::width();
+    let text = match args.against_sheet {
+        true => report::reproduce::against_sheet(&AgainstSheet::of(files, reproduction)?, width),
+        false => report::reproduce::text(reproduction, width),
+    };
+    writeln!(io::stdout().lock(), "{text}")?;
     Ok(())
 }
 

@@ -3,22 +3,39 @@
 use std::fs;
 use std::path::Path;
 
-const BEGIN: &str = "<!-- tables: written by `INSTA_UPDATE=always cargo test -p drivelab-study --test fidelity` -->\n";
-const END: &str = "<!-- end of tables -->";
+/// A block that is written: what names it in the file's comments, and its text.
+fn blocks() -> [(&'static str, String); 2] {
+    let tables = study::ledger::support::tables().expect("the built-in drives load");
+    [
+        (
+            "beside the data sheet",
+            study::ledger::support::against_sheet(),
+        ),
+        ("tables", tables),
+    ]
+}
 
 #[test]
 fn the_tables_are_those_of_the_last_run() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fidelity.md");
     let text = fs::read_to_string(&path).expect("docs/fidelity.md is there");
-    let (before, rest) = text.split_once(BEGIN).expect("the tables begin somewhere");
-    let (written, after) = rest.split_once(END).expect("the tables end somewhere");
-    let tables = study::ledger::support::tables().expect("the built-in drives load");
-    if written == tables {
+    let mut wanted = text.clone();
+    for (name, block) in blocks() {
+        let begin = format!(
+            "<!-- {name}: written by `INSTA_UPDATE=always cargo test -p drivelab-study --test fidelity` -->\n"
+        );
+        let end = format!("<!-- end of {name} -->");
+        let (before, rest) = wanted
+            .split_once(&begin)
+            .expect("the block begins somewhere");
+        let (_, after) = rest.split_once(&end).expect("the block ends somewhere");
+        wanted = format!("{before}{begin}{block}{end}{after}");
+    }
+    if text == wanted {
         return;
     }
     if std::env::var("INSTA_UPDATE").as_deref() == Ok("always") {
-        let text = format!("{before}{BEGIN}{tables}{END}{after}");
-        fs::write(&path, text).expect("docs/fidelity.md can be written");
+        fs::write(&path, wanted).expect("docs/fidelity.md can be written");
         return;
     }
     panic!(

@@ -41,6 +41,42 @@ fn a_ledger_that_holds_is_exit_code_0_and_one_that_does_not_is_3() {
 }
 
 #[test]
+fn models_are_compared_with_a_formula_of_data_sheets() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("mine.toml");
+    let measure = |name: &str, drive: &str| {
+        format!(
+            "[measure.{name}]\ndrive = \"{drive}\"\nstate = \"filled\"\nhost = \"linux\"\n\
+             fio = [\"--rw=randread\", \"--bs=4k\", \"--ioengine=libaio\", \"--direct=1\"]\n\n"
+        )
+    };
+    let row = |id: u32, of: &str| {
+        format!(
+            "[[row]]\nid = \"S0-00{id}\"\nwhat = \"reads\"\nconditions = \"QD1\"\npublished = 20\nunit = \"us\"\n\
+             metric = \"{of}.read.mean_us\"\nevidence = \"predicted\"\n\n"
+        )
+    };
+    let text = [
+        measure("a", "p4800x-375"),
+        measure("b", "ram-disk"),
+        row(1, "a"),
+        row(2, "b"),
+    ];
+    fs::write(&path, text.concat()).expect("a folder of our own");
+    let path = path.display().to_string();
+    let (code, out, said) = drivelab(&["reproduce", "--ledger", &path, "--against-sheet"]);
+    assert_eq!(code, 0, "no row is judged: {said}");
+    let line = out.lines().find(|line| line.contains("mean and median"));
+    let line = line.unwrap_or_else(|| panic!("no line of means: {out}"));
+    // Rated 10 us, so the formula is off by half.
+    assert!(line.contains(" 1 ") && line.contains("50.0 %"), "{line}");
+    assert!(
+        out.contains("Not compared: 1 predicted rows (1: the drive's file has no"),
+        "{out}"
+    );
+}
+
+#[test]
 fn files_are_written_whole() {
     let folder = TempDir::new().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();

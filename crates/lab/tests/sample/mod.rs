@@ -12,7 +12,7 @@ pub(crate) fn drives() -> Vec<&'static str> {
     let all = catalogue::drive_names().into_iter();
     all.filter(|name| {
         let sheet = catalogue::drive(name).unwrap_or_else(|problems| panic!("{problems}"));
-        let from_sheet = sheet.ratings.is_some();
+        let from_sheet = sheet.ratings_met().is_some();
         sheet.capacity < MOST && (!from_sheet || families.insert(sheet.family))
     })
     .collect()

@@ -1,7 +1,10 @@
 //! What came of a run of the ledger: tables for a terminal, JSON for programs, a page for people.
 
+mod against_sheet;
 mod chart;
 pub mod page;
+
+pub use against_sheet::against_sheet;
 
 use comfy_table::CellAlignment;
 use serde::Serialize;

@@ -242,12 +242,12 @@ fn small(config: &DriveConfig) -> DriveConfig {
     config.shrunk((config.capacity_bytes() / 16).max(LEAST))
 }
 
-/// What the model of a drive makes of each of its ratings, if its file has any.
+/// What the model of a drive makes of each of the ratings that it was made to meet, if there are any.
 ///
 /// # Errors
 /// A rating's conditions do not fit the drive.
 pub fn ratings(drive: &DriveSheet, host: &HostSheet) -> Result<Vec<Met>, Problems> {
-    let Some(ratings) = &drive.ratings else {
+    let Some(ratings) = drive.ratings_met() else {
         return Ok(Vec::new());
     };
     met(&Lab::new(), drive, ratings, host)

@@ -91,7 +91,7 @@ impl Errors {
 }
 
 /// Of sorted values, with linear interpolation.
-fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
+pub(super) fn percentile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let at = share * last as f64;
     let (low, high) = (at as usize, (at as usize + 1).min(last));

@@ -5,6 +5,7 @@
 //! list with its reason, and rows not yet done. How to write a row: `docs/ledger.md`. [`reproduce()`] runs it.
 
 mod act;
+pub mod against_sheet;
 mod class;
 pub mod expression;
 pub mod figure;
@@ -28,6 +29,7 @@ use catalogue::Change;
 use expression::Expression;
 use text::problem::{Place, Problems};
 
+pub use against_sheet::AgainstSheet;
 pub use class::{Class, Errors};
 pub use judge::{Judgement, Tolerance, Verdict, judge, judge_spread};
 pub(crate) use measure::largest_block;
@@ -68,6 +70,9 @@ pub struct Measurement {
     pub name: String,
     /// Name of a drive of the catalogue.
     pub drive: String,
+    /// What that drive only stands for, such as seven drives of which none is the limit: rows of it say nothing of the
+    /// drive's own model.
+    pub stands_for: Option<String>,
     /// Figures of the drive that are changed for it.
     pub set: Vec<Change>,
     /// The drive's state at the start.

@@ -199,6 +199,7 @@ fn measurement(
     common: &Common,
 ) -> (Option<Measurement>, Option<(DriveSheet, HostSheet)>) {
     let drive = cursor.text("drive");
+    let stands_for = cursor.maybe_text("stands_for");
     let set = changes(cursor, "set");
     let own_state = state(cursor);
     let state = own_state.or(common.state);
@@ -242,6 +243,7 @@ fn measurement(
     let measurement = Measurement {
         name: name.to_owned(),
         drive,
+        stands_for,
         set,
         state,
         host,

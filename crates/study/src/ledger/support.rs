@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::source::is_of;
 use super::{
-    COLLECTIONS, Class, Errors, Evidence, Judgement, LedgerFile, Published, Reproduction,
-    RowResult, Summary, Verdict, is_collected, source_of,
+    AgainstSheet, COLLECTIONS, Class, Errors, Evidence, Judgement, LedgerFile, Published,
+    Reproduction, RowResult, Summary, Verdict, is_collected, source_of,
 };
 use catalogue::DriveSheet;
 use text::problem::Problems;
@@ -81,6 +81,9 @@ pub struct Supports {
     /// Of all but these.
     #[serde(default)]
     pub others: Support,
+    /// The predicted rows of one load beside a formula of the data sheet.
+    #[serde(default)]
+    pub against_sheet: AgainstSheet,
     /// By source.
     pub sources: BTreeMap<String, Support>,
     /// By drive.
@@ -334,6 +337,7 @@ impl Supports {
                 })
                 .collect(),
             others: Support::of(with_run().filter(|result| !collected(result))),
+            against_sheet: AgainstSheet::of(files, reproduction)?.rounded(),
             sources: supports(by_source),
             drives: supports(by_drive),
             families: supports(by_family),
@@ -438,7 +442,13 @@ pub fn tables() -> Result<String, Problems> {
     LAST.tables()
 }
 
-/// The drives that each row's metric measures.
+/// What the last run of the whole ledger found beside the formula of three numbers of a data sheet, as the table with which
+/// `docs/fidelity.md` begins.
+pub fn against_sheet() -> String {
+    LAST.against_sheet.table()
+}
+
+/// The drives that each row's metric measures; not those that only stand for something else.
 fn measured(files: &[LedgerFile]) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut measured: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for file in files {
@@ -446,7 +456,8 @@ fn measured(files: &[LedgerFile]) -> BTreeMap<&str, BTreeSet<&str>> {
             let drives = measured.entry(&row.id).or_default();
             row.expression.figures(&mut |owner, _| {
                 let found = file.measurements.iter().find(|it| it.name == owner);
-                drives.extend(found.map(|it| &*it.drive));
+                let measured = found.filter(|it| it.stands_for.is_none());
+                drives.extend(measured.map(|it| &*it.drive));
             });
         }
     }
@@ -510,6 +521,33 @@ mod tests {
         let changes = [(String::from("xpoint.power.limit"), String::from("12 W"))];
         let changed = catalogue::drive_with("p4800x-375", &changes).expect("built in");
         assert_eq!(known.statement(&changed).grade, Grade::Guess);
+    }
+
+    #[test]
+    fn a_drive_that_stands_for_others_is_not_measured() {
+        let measure = |name: &str, more: &str| {
+            format!(
+                "[measure.{name}]\ndrive = \"ram-disk\"\n{more}state = \"fresh\"\nhost = \"xeon-2017\"\n\
+                 fio = [\"--rw=randread\"]\n"
+            )
+        };
+        let row = |id: &str, of: &str| {
+            format!(
+                "[[row]]\nid = \"{id}\"\nwhat = \"w\"\nconditions = \"c\"\npublished = 1\nunit = \"IOPS\"\n\
+                 metric = \"{of}.read.iops\"\nevidence = \"predicted\"\n"
+            )
+        };
+        let text = [
+            measure("itself", ""),
+            measure("others", "stands_for = \"seven drives\"\n"),
+            row("S0-001", "itself"),
+            row("S0-002", "others"),
+        ];
+        let file = super::super::file("test.toml", &text.concat());
+        let files = [file.unwrap_or_else(|problems| panic!("{problems}"))];
+        let measured = measured(&files);
+        assert_eq!(measured["S0-001"], BTreeSet::from(["ram-disk"]));
+        assert!(measured["S0-002"].is_empty());
     }
 
     #[test]

@@ -1,9 +1,43 @@
 //! The tables of `docs/fidelity.md`.
 
+use super::super::against_sheet::Kind;
 use super::super::source::collection_of;
-use super::super::{COLLECTIONS, SOURCES};
+use super::super::{AgainstSheet, COLLECTIONS, SOURCES};
 use super::{Support, Supports, percent};
 use text::problem::Problems;
+
+impl AgainstSheet {
+    /// The table with which `docs/fidelity.md` begins.
+    pub(super) fn table(&self) -> String {
+        let mut text = String::from(
+            "| predicted rows of | rows | model: half within | nine of ten within | half within a factor of | \
+             data sheet: half within | nine of ten within | half within a factor of |\n\
+             | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+        );
+        for (kind, compared) in Kind::ALL.iter().zip(&self.kinds) {
+            let (model, sheet) = (compared.model, compared.sheet);
+            let mut cells = vec![kind.name().to_owned(), compared.rows.to_string()];
+            for off in [model, sheet] {
+                cells.extend([off.median, off.p90].map(|share| percent(Some(share))));
+                cells.push(format!("{:.2}", off.factor));
+            }
+            text.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
+        if !self.left_out.is_empty() {
+            let rows: usize = self.left_out.values().sum();
+            let reasons = self
+                .left_out
+                .iter()
+                .map(|(why, rows)| format!("{rows}: {why}"));
+            let reasons: Vec<String> = reasons.collect();
+            text.push_str(&format!(
+                "\nNot compared are {rows} predicted rows ({}).\n",
+                reasons.join("; ")
+            ));
+        }
+        text
+    }
+}
 
 impl Supports {
     pub(super) fn tables(&self) -> Result<String, Problems> {

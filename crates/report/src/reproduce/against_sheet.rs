@@ -1,0 +1,62 @@
+//! The models beside a formula of three numbers of a data sheet, as a table for a terminal.
+
+use comfy_table::CellAlignment;
+
+use super::percent;
+use study::ledger::AgainstSheet;
+use study::ledger::against_sheet::Kind;
+use text::terminal::{self, Width, paragraph};
+
+/// A line for each kind of figure, the model's errors and the formula's beside each other, and what was not compared.
+pub fn against_sheet(found: &AgainstSheet, width: Width) -> String {
+    let mut table = terminal::table(width);
+    table.set_header([
+        "predicted rows of",
+        "rows",
+        "model: median error",
+        "90 % within",
+        "median factor",
+        "data sheet: median error",
+        "90 % within",
+        "median factor",
+    ]);
+    for (kind, compared) in Kind::ALL.iter().zip(&found.kinds) {
+        let mut cells = vec![kind.name().to_owned(), compared.rows.to_string()];
+        for off in [compared.model, compared.sheet] {
+            cells.extend(match compared.rows {
+                0 => ["-", "-", "-"].map(str::to_owned),
+                _ => [
+                    percent(Some(off.median)),
+                    percent(Some(off.p90)),
+                    format!("{:.2}", off.factor),
+                ],
+            });
+        }
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut text = table.trim_fmt();
+    text.push_str("\n\n");
+    let mut say = |head: &str, what: &str| {
+        text.push_str(&paragraph(head, what, width));
+        text.push('\n');
+    };
+    say(
+        "Data sheet: ",
+        "min(depth / (L + (bs - 4 KiB) / W), M, W / bs) of a drive's rated latency, random IOPS and bandwidth in order; \
+         its latency stands for all percentiles, as sheets have none.",
+    );
+    let rows: usize = found.left_out.values().sum();
+    if rows > 0 {
+        let reasons = found.left_out.iter();
+        let reasons: Vec<String> = reasons
+            .map(|(why, rows)| format!("{rows}: {why}"))
+            .collect();
+        let what = format!("{rows} predicted rows ({})", reasons.join("; "));
+        say("Not compared: ", &what);
+    }
+    text.truncate(text.trim_end().len());
+    text
+}

@@ -1,0 +1,489 @@
+//! The models beside what three numbers of a maker's data sheet say: of each direction the latency at QD1, the random IOPS
+//! and the bandwidth in order, as `x = min(depth / (L + (bs - 4 KiB) / W), M, W / bs)`. By Little's law the latency is then
+//! `depth / x`; a data sheet says nothing of how latencies spread, so that is its percentiles too.
+//!
+//! Compared are predicted rows that are judged by a number and whose runs are one kind of I/O without pauses or flushes, of
+//! drives whose files have the three numbers (`[ratings]`). Nothing of the formula is set from any row. Left out: the
+//! host, which a data sheet does not know, and mixes, for which no such formula is agreed on.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::class::percentile;
+use super::expression::{Value, Wrong};
+use super::figure::{Direction, RunFigure, Statistic, What};
+use super::{
+    Evidence, LedgerFile, Measurement, Published, Reproduction, Row, RowResult, Work, measure,
+};
+use catalogue::{DriveSheet, Rated};
+use text::problem::Problems;
+use workload::job::{BlockSizes, Job, Mix, SyncMode};
+
+/// What a row's figure is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// I/Os or bytes a second.
+    Throughput,
+    /// Mean and median latency.
+    Middle,
+    /// Percentiles above the median, up to 99.9.
+    Tail,
+    /// Percentiles from 99.99 on.
+    DeepTail,
+}
+
+impl Kind {
+    /// All, in the order of tables.
+    pub const ALL: [Kind; 4] = [Kind::Throughput, Kind::Middle, Kind::Tail, Kind::DeepTail];
+
+    /// The words for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Throughput => "throughput",
+            Kind::Middle => "mean and median latency",
+            Kind::Tail => "p95 to p99.9",
+            Kind::DeepTail => "p99.99 and beyond",
+        }
+    }
+
+    /// Of one figure; `None` if the formula has none.
+    fn of_figure(figure: RunFigure) -> Option<Kind> {
+        match figure {
+            RunFigure::Of(_, What::Iops | What::MbPerSecond | What::MibPerSecond) => {
+                Some(Kind::Throughput)
+            }
+            RunFigure::Of(_, What::Latency(_, Statistic::Mean)) => Some(Kind::Middle),
+            RunFigure::Of(_, What::Latency(_, Statistic::Percentile(percent))) => {
+                Some(match percent {
+                    _ if figure.is_deep_tail() => Kind::DeepTail,
+                    above if above > 50.0 => Kind::Tail,
+                    _ => Kind::Middle,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Of a row: the deepest of its figures.
+    fn of(row: &Row) -> Option<Kind> {
+        let mut kinds = Vec::new();
+        row.expression.figures(&mut |_, name| {
+            kinds.push(RunFigure::named(name).ok().and_then(Kind::of_figure));
+        });
+        let kinds: Option<Vec<Kind>> = kinds.into_iter().collect();
+        kinds?.into_iter().max_by_key(|kind| *kind as u8)
+    }
+}
+
+/// How far figures are off.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Off {
+    /// Median of the absolute errors, as a share of the published figure.
+    pub median: f64,
+    /// 90th percentile of them.
+    pub p90: f64,
+    /// Median of the factors by which they are off either way, at least 1.
+    pub factor: f64,
+}
+
+impl Off {
+    /// Of figures as shares of the published ones.
+    fn of(ratios: &[f64]) -> Off {
+        let sorted = |of: fn(&f64) -> f64| {
+            let mut all: Vec<f64> = ratios.iter().map(of).collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let errors = sorted(|ratio| (ratio - 1.0).abs());
+        let factors = sorted(|ratio| ratio.max(1.0 / ratio));
+        let at = |all: &[f64], share| percentile(all, share).unwrap_or_default();
+        Off {
+            median: at(&errors, 0.5),
+            p90: at(&errors, 0.9),
+            factor: at(&factors, 0.5),
+        }
+    }
+
+    fn rounded(self) -> Off {
+        let rounded = |value: f64| format!("{value:.4}").parse().unwrap_or(value);
+        Off {
+            median: rounded(self.median),
+            p90: rounded(self.p90),
+            factor: rounded(self.factor),
+        }
+    }
+}
+
+/// The rows of one kind.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compared {
+    /// How many.
+    pub rows: usize,
+    /// How far the models are off.
+    pub model: Off,
+    /// How far the formula is off.
+    pub sheet: Off,
+}
+
+/// The models beside the formula, and which predicted rows it cannot say anything of.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgainstSheet {
+    /// By kind, in the order of [`Kind::ALL`].
+    pub kinds: [Compared; 4],
+    /// Predicted rows with a number that are not compared, by reason.
+    pub left_out: BTreeMap<String, usize>,
+}
+
+impl AgainstSheet {
+    /// Of a run of these files.
+    ///
+    /// # Errors
+    /// A drive of the ledger does not load.
+    pub fn of(files: &[LedgerFile], reproduction: &Reproduction) -> Result<AgainstSheet, Problems> {
+        let mut sheets: BTreeMap<&str, DriveSheet> = BTreeMap::new();
+        for measurement in files.iter().flat_map(|file| &file.measurements) {
+            if !sheets.contains_key(&*measurement.drive) {
+                let sheet = catalogue::drive(&measurement.drive)?;
+                sheets.insert(&measurement.drive, sheet);
+            }
+        }
+        let mut ratios: [Vec<(f64, f64)>; 4] = Default::default();
+        let mut left_out = BTreeMap::new();
+        for result in &reproduction.results {
+            let judged =
+                result.row.evidence == Evidence::Predicted && result.row.judgement.has_error();
+            let (Published::Number(published), true) = (&result.row.published, judged) else {
+                continue;
+            };
+            match compared(files, &sheets, result) {
+                Ok((kind, model, sheet)) => {
+                    ratios[kind as usize].push((model / published, sheet / published));
+                }
+                Err(why) => *left_out.entry(why.0).or_default() += 1,
+            }
+        }
+        let kinds = ratios.map(|ratios| {
+            let (models, of_sheets): (Vec<f64>, Vec<f64>) = ratios.into_iter().unzip();
+            Compared {
+                rows: models.len(),
+                model: Off::of(&models),
+                sheet: Off::of(&of_sheets),
+            }
+        });
+        Ok(AgainstSheet { kinds, left_out })
+    }
+
+    /// With few digits, so that a file of it changes only when something does.
+    pub(super) fn rounded(mut self) -> AgainstSheet {
+        for compared in &mut self.kinds {
+            compared.model = compared.model.rounded();
+            compared.sheet = compared.sheet.rounded();
+        }
+        self
+    }
+}
+
+/// A row's kind, the model's figure and the formula's.
+fn compared(
+    files: &[LedgerFile],
+    sheets: &BTreeMap<&str, DriveSheet>,
+    result: &RowResult,
+) -> Result<(Kind, f64, f64), Wrong> {
+    let row = &result.row;
+    let kind = Kind::of(row).ok_or_else(|| no("the formula has no such figure"))?;
+    let model = result
+        .model
+        .as_ref()
+        .map_err(|_| no("the model has no figure"))?;
+    let mut of_row = files.iter().filter(|file| {
+        let same = |one: &Row| one.id == row.id && one.metric == row.metric;
+        file.rows.iter().any(same)
+    });
+    let file = of_row.next().ok_or_else(|| no("the row is of no file"))?;
+    let look_up = |owner: &str, name: &str| {
+        let figure = RunFigure::named(name)?;
+        let found = file.measurements.iter().find(|it| it.name == owner);
+        let measurement = found.ok_or_else(|| no("the formula has no such figure"))?;
+        let sheet = sheets.get(&*measurement.drive);
+        of_measurement(measurement, sheet.ok_or_else(|| no(NO_SHEET))?, figure)
+    };
+    let sheet = row.expression.value(&look_up)?.number()?;
+    Ok((kind, model.value, sheet))
+}
+
+const NO_SHEET: &str = "the drive's file has no latency, IOPS and bandwidth of a data sheet";
+
+fn no(why: &str) -> Wrong {
+    Wrong(why.to_owned())
+}
+
+/// The formula's figure of a measurement: a number, or a series along its sweep.
+fn of_measurement(
+    measurement: &Measurement,
+    sheet: &DriveSheet,
+    figure: RunFigure,
+) -> Result<Value, Wrong> {
+    if measurement.stands_for.is_some() || matches!(measurement.work, Work::Act(_)) {
+        return Err(no("not one kind of I/O on one drive"));
+    }
+    let points = measure::jobs_of_points(measurement).map_err(|found| Wrong(found.to_string()))?;
+    let skipped = measure::uncounted(measurement);
+    let values = points.iter().map(|(x, jobs)| {
+        Ok((
+            *x,
+            of_jobs(&jobs[skipped.min(jobs.len())..], sheet, figure)?,
+        ))
+    });
+    let values: Vec<(Option<f64>, f64)> = values.collect::<Result<_, Wrong>>()?;
+    Ok(match values[..] {
+        [(None, value)] => Value::Number(value),
+        _ => Value::Series(
+            values
+                .into_iter()
+                .map(|(x, value)| (x.unwrap_or_default(), value))
+                .collect(),
+        ),
+    })
+}
+
+/// Whether the formula can be asked of a job, and of which direction.
+fn plain(job: &Job) -> Option<(Mix, u32)> {
+    let sizes = match job.mix {
+        Mix::Read => &job.block_sizes[0],
+        Mix::Write => &job.block_sizes[1],
+        _ => return None,
+    };
+    let BlockSizes::Fixed(bytes) = *sizes else {
+        return None;
+    };
+    let paced = job.rate.iter().any(Option::is_some) || job.think.is_some();
+    let synced = job.fsync > 0 || job.fdatasync > 0 || job.sync != SyncMode::None;
+    let other = job.records.is_some() || job.iolog.is_some() || !job.direct;
+    let whole = (4096..).contains(&bytes);
+    (!paced && !synced && !other && whole).then_some((job.mix, bytes))
+}
+
+/// The formula's figure of jobs that run together.
+fn of_jobs(jobs: &[Job], sheet: &DriveSheet, figure: RunFigure) -> Result<f64, Wrong> {
+    let kinds: Option<Vec<(Mix, u32)>> = jobs.iter().map(plain).collect();
+    let kind = kinds.and_then(|kinds| {
+        let first = *kinds.first()?;
+        kinds.iter().all(|kind| *kind == first).then_some(first)
+    });
+    let (mix, bytes) = kind.ok_or_else(|| no("not one kind of I/O on one drive"))?;
+    let numbers = Numbers::of(sheet, mix).ok_or_else(|| no(NO_SHEET))?;
+    let depth: u32 = jobs
+        .iter()
+        .map(|job| {
+            job.numjobs
+                * if job.engine.asynchronous() {
+                    job.iodepth
+                } else {
+                    1
+                }
+        })
+        .sum();
+    let asked = if mix == Mix::Read {
+        Direction::Read
+    } else {
+        Direction::Write
+    };
+    let rate = numbers.rate(depth.into(), bytes.into());
+    match figure {
+        RunFigure::Of(of, what) if of == asked || of == Direction::Total => match what {
+            What::Iops => Ok(rate),
+            What::MbPerSecond => Ok(rate * f64::from(bytes) / 1e6),
+            What::MibPerSecond => Ok(rate * f64::from(bytes) / 1_048_576.0),
+            What::Latency(..) => Ok(f64::from(depth) / rate * 1e6),
+            _ => Err(no("the formula has no such figure")),
+        },
+        _ => Err(no("the formula has no such figure")),
+    }
+}
+
+/// Three numbers of a data sheet, of one direction.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Numbers {
+    /// Seconds of a 4 KiB I/O at QD1.
+    latency: f64,
+    /// Most random I/Os a second.
+    most: f64,
+    /// Bytes a second in order.
+    width: f64,
+}
+
+impl Numbers {
+    fn of(sheet: &DriveSheet, mix: Mix) -> Option<Numbers> {
+        let ratings = sheet.ratings.as_ref()?;
+        let (latency, at_one, most, width) = match mix {
+            Mix::Read => (
+                Rated::ReadLatency,
+                Rated::ReadsAtOne,
+                Rated::RandomRead,
+                Rated::SequentialRead,
+            ),
+            _ => (
+                Rated::WriteLatency,
+                Rated::WritesAtOne,
+                Rated::RandomWrite,
+                Rated::SequentialWrite,
+            ),
+        };
+        let at_one = ratings.of(at_one).map(|rate| 1.0 / rate);
+        Some(Numbers {
+            latency: ratings.of(latency).or(at_one)?,
+            most: ratings.of(most)?,
+            width: ratings.of(width)?,
+        })
+    }
+
+    /// I/Os of so many bytes a second, so many in flight.
+    fn rate(self, depth: f64, bytes: f64) -> f64 {
+        let alone = self.latency + (bytes - 4096.0) / self.width;
+        (depth / alone).min(self.most).min(self.width / bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{Model, Selection, Verdict, file, reproduce};
+
+    #[test]
+    fn the_formula_is_bound_by_latency_then_iops_or_bandwidth() {
+        let numbers = Numbers {
+            latency: 100e-6,
+            most: 200e3,
+            width: 1e9,
+        };
+        let near =
+            |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-9, "{found}");
+        near(numbers.rate(1.0, 4096.0), 10e3);
+        near(numbers.rate(64.0, 4096.0), 200e3);
+        near(numbers.rate(64.0, 131_072.0), 1e9 / 131_072.0);
+        near(numbers.rate(1.0, 131_072.0), 1.0 / (100e-6 + 126_976e-9));
+    }
+
+    /// Two rows of one run of a P4510 (rated 465 thousand reads, 77 us), one of a mix, one of a drive without ratings.
+    const ROWS: &str = r#"
+[common]
+state = "filled"
+host = "xeon-2017"
+
+[measure.deep]
+drive = "p4510-1000"
+fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k", "--iodepth=64", "--numjobs=2"]
+
+[measure.one]
+drive = "p4510-1000"
+fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
+sweep = { iodepth = [1, 2] }
+
+[measure.mixed]
+drive = "p4510-1000"
+fio = ["--ioengine=libaio", "--rw=randrw", "--bs=4k"]
+
+[measure.unknown]
+drive = "ram-disk"
+fio = ["--ioengine=libaio", "--rw=randread", "--bs=4k"]
+"#;
+
+    fn row(id: u32, metric: &str, published: f64, evidence: &str) -> String {
+        format!(
+            "[[row]]\nid = \"S0-{id:03}\"\nwhat = \"w\"\nconditions = \"c\"\npublished = {published:?}\n\
+             unit = \"x\"\nmetric = \"{metric}\"\nevidence = \"{evidence}\"\n"
+        )
+    }
+
+    /// What the model says of each row, as if it had run.
+    fn ran(rows: &[(&str, f64, f64)]) -> (Vec<LedgerFile>, Reproduction) {
+        let mut text = ROWS.to_owned();
+        for (index, (metric, published, _)) in (1..).zip(rows) {
+            text.push_str(&row(index, metric, *published, "predicted"));
+        }
+        let file = file("test.toml", &text).unwrap_or_else(|problems| panic!("{problems}"));
+        let results = file
+            .rows
+            .iter()
+            .zip(rows)
+            .map(|(row, (.., value))| RowResult {
+                row: row.clone(),
+                model: Ok(Model {
+                    value: *value,
+                    interval: None,
+                    seeds: 1,
+                }),
+                error: None,
+                verdict: Verdict::Holds,
+            });
+        let reproduction = Reproduction {
+            results: results.collect(),
+            not_reproduced: Vec::new(),
+            pending: Vec::new(),
+            runs: 0,
+        };
+        (vec![file], reproduction)
+    }
+
+    #[test]
+    fn rows_are_compared_by_kind_or_left_out_with_a_reason() {
+        let rows = [
+            ("deep.read.iops", 400e3, 440e3),
+            ("deep.read.p50_us", 275.0, 330.0),
+            ("at(one.read.p99_us, 2)", 154.0, 100.0),
+            ("deep.read.p99.99_us", 550.0, 275.0),
+            ("mixed.read.iops", 1e3, 1e3),
+            ("unknown.read.iops", 1e3, 1e3),
+            ("deep.watts", 10.0, 10.0),
+        ];
+        let (files, reproduction) = ran(&rows);
+        let found = AgainstSheet::of(&files, &reproduction)
+            .expect("the drives load")
+            .rounded();
+        assert_eq!(found.kinds.map(|kind| kind.rows), [1, 1, 1, 1]);
+        let [throughput, middle, tail, deep] = found.kinds;
+        assert_eq!(
+            (throughput.model.median, throughput.sheet.median),
+            (0.1, 0.1625)
+        );
+        // 128 in flight at 465 thousand a second.
+        assert_eq!((middle.model.median, middle.sheet.median), (0.2, 0.001));
+        assert_eq!((tail.model.median, tail.sheet.median), (0.3506, 0.5));
+        assert_eq!((deep.model.factor, deep.sheet.factor), (2.0, 1.998));
+        let left_out: Vec<(&str, usize)> = found
+            .left_out
+            .iter()
+            .map(|(why, rows)| (&**why, *rows))
+            .collect();
+        assert_eq!(
+            left_out,
+            [
+                ("not one kind of I/O on one drive", 1),
+                (NO_SHEET, 1),
+                ("the formula has no such figure", 1)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_set_a_parameter_is_not_compared() {
+        let (mut files, mut reproduction) = ran(&[("deep.read.iops", 400e3, 440e3)]);
+        files[0].rows[0].evidence = Evidence::Fitted;
+        reproduction.results[0].row.evidence = Evidence::Fitted;
+        let found = AgainstSheet::of(&files, &reproduction).expect("the drives load");
+        assert_eq!(found, AgainstSheet::default());
+    }
+
+    #[test]
+    fn a_run_of_the_ledger_can_be_compared() {
+        let (files, _) = ran(&[("at(one.read.mean_us, 1)", 76.0, 0.0)]);
+        let run = reproduce(&files, &Selection::default(), &lab::to_the_end).expect("it runs");
+        let found = AgainstSheet::of(&files, &run).expect("the drives load");
+        assert_eq!(found.kinds[1].rows, 1);
+        assert!(found.kinds[1].model.median < 0.5, "{found:?}");
+    }
+}

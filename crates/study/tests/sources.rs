@@ -38,8 +38,12 @@ fn row_ids(text: &str) -> Vec<&str> {
                 let seed = seed.strip_prefix('S').unwrap_or_default();
                 return seed.len() == 1 && digits(seed) && digits(row);
             }
-            let collected = word.strip_prefix("P0").or(word.strip_prefix("M0"));
-            collected.is_some_and(|row| row.len() == 3 && digits(row))
+            // The collections end at P0519 and M1314; a P3600 is a drive.
+            let mut collected = ["P0", "M0", "M1"].iter();
+            collected.any(|of| {
+                let row = word.strip_prefix(of);
+                row.is_some_and(|row| row.len() == 3 && digits(row))
+            })
         })
         .collect()
 }

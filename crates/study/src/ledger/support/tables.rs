@@ -9,6 +9,9 @@ use text::problem::Problems;
 impl AgainstSheet {
     /// The table with which `docs/fidelity.md` begins.
     pub(super) fn table(&self) -> String {
+        if self.kinds.iter().all(|kind| kind.rows == 0) {
+            return String::from("No run of the whole ledger has been written yet.\n");
+        }
         let mut text = String::from(
             "| predicted rows of | rows | model: half within | nine of ten within | half within a factor of | \
              data sheet: half within | nine of ten within | half within a factor of |\n\

@@ -27,7 +27,7 @@ Examples:
   drivelab reproduce --row S0-073 --row S0-086        some rows
   drivelab reproduce --ledger mine.toml               rows of your own (see docs/ledger.md)
   drivelab reproduce --csv rows.csv --html reproduction.html
-  drivelab reproduce M --against-sheet                the models beside a formula of each drive's data sheet
+  drivelab reproduce M --against-sheet                beside a formula of the data sheets
 
 A row is fitted (a parameter of the model was set from it), predicted, or taken from the catalogue without a run.
 Exit code 3 when a row is out of its tolerance or a claim does not hold; with --against-sheet, which judges no row, 0.")]

@@ -12,6 +12,7 @@ mod choose;
 mod completions;
 mod drive;
 mod drives;
+mod explain;
 mod failure;
 mod fit;
 mod life;
@@ -61,6 +62,7 @@ Examples:
   drivelab max p4800x-375 --slo p99=1ms                  the highest load within a limit
   drivelab choose --all --load oltp --slo 'p99<1ms'      which drive to take
   drivelab life 950pro-256 --writes 20MB/s               how long it lasts
+  drivelab explain results.json --drive p4800x-375       what bound a fio run
   drivelab fit --jobs                                    how to make a model of your own drive
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
 
@@ -77,6 +79,7 @@ enum Verb {
     Choose(Box<choose::Args>),
     Completions(completions::Args),
     Drives(drives::Args),
+    Explain(Box<explain::Args>),
     Fit(fit::Args),
     Life(Box<life::Args>),
     Man(man::Args),
@@ -100,6 +103,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Choose(args) => choose::run(args),
         Verb::Completions(args) => completions::run(args, Cli::command()),
         Verb::Drives(args) => drives::run(args),
+        Verb::Explain(args) => explain::run(args),
         Verb::Fit(args) => fit::run(args),
         Verb::Life(args) => life::run(args),
         Verb::Man(args) => man::run(args, Cli::command()),

@@ -11,14 +11,14 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Simulate",
         &["run", "replay", "review", "sweep", "act", "prove"],
     ),
-    ("Decide", &["choose", "max", "life"]),
+    ("Decide", &["choose", "max", "life", "explain"]),
     ("Serve", &["serve", "bench-target"]),
     ("Models", &["drives", "show", "reproduce", "fit", "refit"]),
     ("Other", &["completions", "man", "help"]),
 ];
 
 /// Other words for what verbs do.
-const WORDS: [(&str, &str); 30] = [
+const WORDS: [(&str, &str); 35] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -44,6 +44,11 @@ const WORDS: [(&str, &str); 30] = [
     ("wear", "life"),
     ("tbw", "life"),
     ("dwpd", "life"),
+    ("why", "explain"),
+    ("slow", "explain"),
+    ("diagnose", "explain"),
+    ("analyse", "explain"),
+    ("analyze", "explain"),
     ("nbd", "serve"),
     ("nvme", "serve"),
     ("list", "drives"),

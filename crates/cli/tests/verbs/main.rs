@@ -4,6 +4,7 @@ mod act;
 mod csv;
 mod decide;
 mod drives;
+mod explain;
 mod fio;
 mod fio_messages;
 mod fit;

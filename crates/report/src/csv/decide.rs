@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Table;
 use study::decide::choose;
+use study::decide::explain;
 use study::decide::life;
 use study::decide::load::Height;
 use study::decide::max::Answer;
@@ -59,6 +60,66 @@ pub fn max(answers: &[Answer]) -> Table {
         }
     }
     Table::of(lines)
+}
+
+/// A run that was measured, and one case of its model.
+#[derive(Clone, Debug, Serialize)]
+struct Explained<'a> {
+    run: &'a str,
+    drive: Option<&'a str>,
+    model: Option<&'a str>,
+    bound_by: &'a str,
+    kind: &'a str,
+    key: &'a str,
+    what: &'a str,
+    iops: f64,
+    mean_us: Option<f64>,
+    factor: Option<f64>,
+    distance: Option<f64>,
+    explains: bool,
+    rated_iops: Option<f64>,
+}
+
+/// A line for each measured run, and one for each case that its model ran: as asked, under a condition, without an option.
+pub fn explain(answers: &[explain::answer::Answer]) -> String {
+    let mut lines = Vec::new();
+    for answer in answers {
+        let model = answer.model.as_ref();
+        let measured = Explained {
+            run: &answer.run,
+            drive: model.map(|model| &*model.drive),
+            model: model.map(|model| model.model),
+            bound_by: answer.bound.by,
+            kind: "measured",
+            key: "measured",
+            what: "measured",
+            iops: answer.measured.iops,
+            mean_us: None,
+            factor: None,
+            distance: None,
+            explains: false,
+            rated_iops: model.and_then(|model| Some(model.rating.as_ref()?.iops)),
+        };
+        lines.push(measured.clone());
+        let Some(model) = model else {
+            continue;
+        };
+        let cases = std::iter::once(("as asked", &model.as_asked))
+            .chain(model.conditions.iter().map(|trial| ("condition", trial)))
+            .chain(model.options.iter().map(|trial| ("option", trial)));
+        lines.extend(cases.map(|(kind, trial)| Explained {
+            kind,
+            key: trial.key,
+            what: &trial.what,
+            iops: trial.iops,
+            mean_us: trial.mean_us,
+            factor: Some(trial.factor),
+            distance: trial.distance,
+            explains: kind == "condition" && model.explained_by.contains(&trial.key),
+            ..measured.clone()
+        }));
+    }
+    table(lines)
 }
 
 /// A drive, or a member of a pool.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use study::decide::load::Height;
 use study::decide::max::{Answer, Highest, Point, Request};
+use study::decide::tally::busiest;
 use text::digits::{count, digits};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
@@ -86,7 +87,9 @@ pub fn gives_way(highest: &Highest) -> String {
             ),
         )
     });
-    match (busiest(beyond), wait) {
+    let full = busiest(&beyond.measurement, beyond.threads);
+    let full = full.map(|(place, busy)| (placed(place), busy));
+    match (full, wait) {
         (Some((place, busy)), Some((_, waiting))) => {
             format!("{what}: {place}, {} busy; {waiting}.", percent(Some(busy)))
         }
@@ -96,30 +99,8 @@ pub fn gives_way(highest: &Highest) -> String {
     }
 }
 
-/// Busy for at least this share of the time, a part has no more to give.
-const FULL: f64 = 0.95;
-
-/// What has no more to give, if anything: the busiest.
-fn busiest(point: &Point) -> Option<(&'static str, f64)> {
-    let measured = &point.measurement;
-    let host = measured
-        .host_cores
-        .map(|cores| cores / f64::from(point.threads.max(1)));
-    let all = [
-        (placed("controller"), measured.controller_busy),
-        (placed("link"), measured.link_busy),
-        (placed("dies"), measured.medium_busy),
-        (placed("host"), host),
-    ];
-    let full = all
-        .into_iter()
-        .filter_map(|(place, busy)| Some((place, busy?)));
-    full.filter(|(_, busy)| *busy >= FULL)
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-}
-
 /// A place in words.
-fn placed(place: &str) -> &'static str {
+pub(super) fn placed(place: &str) -> &'static str {
     match place {
         "host" => "the host's cores",
         "limit" => "the power or heat limit",

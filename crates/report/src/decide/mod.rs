@@ -1,6 +1,8 @@
 //! Decisions as people and programs read them: the answer in a sentence, tables, JSON, pages.
 
+mod bars;
 pub mod choose;
+pub mod explain;
 pub mod life;
 pub mod max;
 pub mod page;

@@ -2,10 +2,12 @@
 
 use maud::{Markup, html};
 use study::decide::choose;
+use study::decide::explain;
 use study::decide::life;
 use study::decide::max;
 use study::decide::slo::{Limit, Slo};
 
+use super::bars::{Bar, Bars};
 use super::plot::{Axis, Line, Plot};
 use crate::page::look;
 
@@ -24,6 +26,10 @@ pub struct Words {
 }
 
 fn page(words: &Words, caption: &str, plot: &Plot) -> String {
+    page_of(words, &[(caption, plot.svg())])
+}
+
+fn page_of(words: &Words, figures: &[(&str, Markup)]) -> String {
     let body: Markup = html! {
         header class="masthead" {
             (look::top_line())
@@ -31,9 +37,11 @@ fn page(words: &Words, caption: &str, plot: &Plot) -> String {
             @for answer in &words.answers { p class="standfirst" { (answer) } }
         }
         main {
-            figure {
-                div class="scroll wide" { (plot.svg()) }
-                figcaption { (caption) }
+            @for (caption, svg) in figures {
+                figure {
+                    div class="scroll wide" { (svg) }
+                    figcaption { (caption) }
+                }
             }
             div class="scroll wide" { pre class="table" { (words.table) } }
             @for line in words.method.lines() { p { (line) } }
@@ -174,6 +182,82 @@ pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
         "Each point is a drive; to the right and below is better. The dashed line is the limit.",
         &plot,
     )
+}
+
+/// A measured run beside its drive's model: where the time goes, and the rate under each condition and without each option.
+pub fn explain(answers: &[explain::answer::Answer], words: &Words) -> String {
+    let mut figures = Vec::new();
+    for answer in answers {
+        let Some(model) = &answer.model else {
+            continue;
+        };
+        let rates = Bars {
+            label: format!("{}: I/Os a second", answer.run),
+            unit: "IOPS",
+            rows: rates(answer, model),
+            limit: model
+                .rating
+                .as_ref()
+                .map(|rating| (rating.iops, format!("rated, {}", rating.source))),
+        };
+        let caption = "I/Os a second: as measured, as the model does it, and with one thing changed; dashed: the rating.";
+        figures.push((caption, rates.svg()));
+        let times = Bars {
+            label: format!("{}: where the time goes", answer.run),
+            unit: "µs",
+            rows: times(answer, model),
+            limit: None,
+        };
+        figures.push((
+            "Mean latency: what fio measured, and the model's taken apart.",
+            times.svg(),
+        ));
+    }
+    page_of(words, &figures)
+}
+
+fn rates(answer: &explain::answer::Answer, model: &explain::answer::Modelled) -> Vec<Bar> {
+    let bar = |name: &str, iops: f64| Bar {
+        name: name.to_owned(),
+        parts: vec![(String::from("IOPS"), iops)],
+    };
+    let mut rows = vec![
+        bar("measured", answer.measured.iops),
+        bar("model, as asked", model.as_asked.iops),
+    ];
+    let trials = model
+        .conditions
+        .iter()
+        .filter(|trial| model.explained_by.contains(&trial.key));
+    let trials = trials.chain(&model.options);
+    rows.extend(trials.map(|trial| bar(&trial.what, trial.iops)));
+    rows
+}
+
+fn times(answer: &explain::answer::Answer, model: &explain::answer::Modelled) -> Vec<Bar> {
+    let mut rows = Vec::new();
+    for simulated in &model.anatomy {
+        let sides = answer.measured.sides.iter();
+        for side in sides.filter(|side| side.direction == simulated.direction) {
+            let parts = [
+                ("submission", side.submission_us),
+                ("completion", side.completion_us),
+            ];
+            let parts = parts
+                .into_iter()
+                .filter_map(|(name, us)| Some((name.to_owned(), us?)));
+            rows.push(Bar {
+                name: format!("{}, measured", side.direction),
+                parts: parts.collect(),
+            });
+        }
+        let parts = simulated.parts.iter();
+        rows.push(Bar {
+            name: format!("{}, model", simulated.direction),
+            parts: parts.map(|(name, us)| ((*name).to_owned(), *us)).collect(),
+        });
+    }
+    rows
 }
 
 #[cfg(test)]

@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 
 use catalogue::{DriveSheet, HostSheet};
 use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
-use model::media::{DriveConfig, Precondition};
-use model::{Gauge, Span};
+use model::Span;
+use model::media::Precondition;
 use serde::Serialize;
 use text::problem::{Place, Problem, Problems};
 
 use super::load::{Height, Pattern};
 use super::slo::{Figure, Slo};
-use super::tally::{Reading, Tally, Wait};
+use super::tally::{self, Reading, Tally, Wait};
 use crate::ledger::support;
 use crate::review::results::{Measurement, rounded};
 
@@ -285,7 +285,7 @@ impl Runs<'_> {
         let limits = self.request.slo.limits.iter();
         let mut measurement = tally.measurement.clone();
         measurement.job = self.text(height);
-        self.tell_busiest(&mut measurement, &outcomes);
+        tally::tell_busiest(&mut measurement, &outcomes, self.machine.drive());
         Point {
             height,
             iops: rounded(tally.iops()),
@@ -294,39 +294,6 @@ impl Runs<'_> {
             threads: outcomes
                 .first()
                 .map_or(0, |outcome| outcome.threads.len() as u32),
-        }
-    }
-
-    /// Of drives side by side their gauges add up: told is the busiest member of a pool, and the mean of a RAID-0's.
-    fn tell_busiest(&self, measurement: &mut Measurement, outcomes: &[&Outcome]) {
-        let members = outcomes.first().map_or(0, |outcome| outcome.members.len());
-        let striped = match self.machine.drive() {
-            DriveConfig::Raid0(config) => config.members.len().max(1) as f64,
-            _ => 1.0,
-        };
-        let seconds: f64 = outcomes.iter().map(|one| one.counted.seconds()).sum();
-        let of_member = |member: usize, busy: Gauge| {
-            let gauges = outcomes.iter().flat_map(|one| &one.members[member]);
-            let sum: f64 = gauges
-                .filter(|(gauge, _)| *gauge == busy)
-                .map(|(_, value)| value)
-                .sum();
-            sum / seconds.max(1e-9)
-        };
-        for (share, busy) in [
-            (
-                &mut measurement.controller_busy,
-                Gauge::ControllerBusySeconds,
-            ),
-            (&mut measurement.link_busy, Gauge::LinkBusySeconds),
-            (&mut measurement.medium_busy, Gauge::MediumBusySeconds),
-        ] {
-            if let Some(all) = share {
-                let most = (0..members)
-                    .map(|member| of_member(member, busy))
-                    .reduce(f64::max);
-                *all = rounded(most.unwrap_or(*all / striped));
-            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! What runs of one load with several seeds gave together: the figures that limits are held against, each with its interval, and
 //! what the slowest I/Os waited for.
 
-use model::Part;
+use model::media::DriveConfig;
+use model::{Gauge, Part};
 use serde::Serialize;
 use statistics::{AnatomyBands, Histogram, Measured};
 
@@ -206,8 +207,67 @@ impl Tally {
     }
 }
 
+/// Of drives side by side gauges add up: told is the busiest member of a pool, and the mean of a RAID-0's.
+pub(super) fn tell_busiest(
+    measurement: &mut Measurement,
+    outcomes: &[&Outcome],
+    drive: &DriveConfig,
+) {
+    let members = outcomes.first().map_or(0, |outcome| outcome.members.len());
+    let striped = match drive {
+        DriveConfig::Raid0(config) => config.members.len().max(1) as f64,
+        _ => 1.0,
+    };
+    let seconds: f64 = outcomes.iter().map(|one| one.counted.seconds()).sum();
+    let of_member = |member: usize, busy: Gauge| {
+        let gauges = outcomes.iter().flat_map(|one| &one.members[member]);
+        let sum: f64 = gauges
+            .filter(|(gauge, _)| *gauge == busy)
+            .map(|(_, value)| value)
+            .sum();
+        sum / seconds.max(1e-9)
+    };
+    for (share, busy) in [
+        (
+            &mut measurement.controller_busy,
+            Gauge::ControllerBusySeconds,
+        ),
+        (&mut measurement.link_busy, Gauge::LinkBusySeconds),
+        (&mut measurement.medium_busy, Gauge::MediumBusySeconds),
+    ] {
+        if let Some(all) = share {
+            let most = (0..members)
+                .map(|member| of_member(member, busy))
+                .reduce(f64::max);
+            *all = rounded(most.unwrap_or(*all / striped));
+        }
+    }
+}
+
+/// Busy for at least this share of the time, a part has no more to give.
+const FULL: f64 = 0.95;
+
+/// What has no more to give, if anything: the busiest of `controller`, `link`, `dies` and the `host`'s cores that run so many
+/// threads, and the share of the time for which it is busy.
+pub fn busiest(measured: &Measurement, threads: u32) -> Option<(&'static str, f64)> {
+    let host = measured
+        .host_cores
+        .map(|cores| cores / f64::from(threads.max(1)));
+    let all = [
+        ("controller", measured.controller_busy),
+        ("link", measured.link_busy),
+        ("dies", measured.medium_busy),
+        ("host", host),
+    ];
+    let full = all
+        .into_iter()
+        .filter_map(|(place, busy)| Some((place, busy?)));
+    full.filter(|(_, busy)| *busy >= FULL)
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
 /// What a part of a latency is spent in.
-fn place(part: Part) -> &'static str {
+pub(super) fn place(part: Part) -> &'static str {
     match part {
         Part::ThreadBusy | Part::HostSubmission | Part::QueueSlot | Part::HostCompletion => "host",
         Part::Tier | Part::Congestion => "pool",

@@ -94,6 +94,33 @@ const DROPPED: [&str; 16] = [
 /// # Errors
 /// It is not fio's JSON, or jobs in it cannot be run again.
 pub fn read(origin: &str, text: &str) -> Result<Vec<MeasuredRun>, Problems> {
+    let file = entries(origin, text)?;
+    let mut problems = Problems::default();
+    let mut runs = Vec::new();
+    for members in &file.groups {
+        match run(origin, &file.globals, members) {
+            Ok(run) => runs.push(run),
+            Err(found) => problems.0.extend(found.0),
+        }
+    }
+    problems.or(runs)
+}
+
+/// fio's JSON by reporting group.
+pub(crate) struct Entries {
+    /// The version that fio says it has; empty if it does not say.
+    pub(crate) version: String,
+    /// Options of all jobs.
+    pub(crate) globals: Value,
+    /// What fio printed for each job (or copy of it) of a group.
+    pub(crate) groups: Vec<Vec<Value>>,
+}
+
+/// Parts fio's JSON by reporting group; `origin` names the file in messages.
+///
+/// # Errors
+/// It is not fio's JSON.
+pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
     // fio prints notes before the JSON when its output goes to one file.
     let json = &text[text.find('{').unwrap_or(0)..];
     let refused = |what: String| {
@@ -102,31 +129,36 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<MeasuredRun>, Problems> {
             Some("make it with `fio JOBFILE --output-format=json --output=FILE`".into());
         problems
     };
-    let root: Value =
+    let mut root: Value =
         serde_json::from_str(json).map_err(|error| refused(format!("not fio's JSON: {error}")))?;
-    let Some(entries) = root["jobs"].as_array().filter(|jobs| !jobs.is_empty()) else {
-        return Err(refused("there is no `jobs` in it".into()));
+    let jobs = match root["jobs"].take() {
+        Value::Array(jobs) if !jobs.is_empty() => jobs,
+        _ => return Err(refused("there is no `jobs` in it".into())),
     };
-    let mut groups: Vec<(u64, Vec<&Value>)> = Vec::new();
-    for entry in entries {
+    let mut groups: Vec<(u64, Vec<Value>)> = Vec::new();
+    for entry in jobs {
         let group = entry["groupid"].as_u64().unwrap_or_default();
         match groups.last_mut() {
             Some((last, members)) if *last == group => members.push(entry),
             _ => groups.push((group, vec![entry])),
         }
     }
-    let mut problems = Problems::default();
-    let mut runs = Vec::new();
-    for (_, members) in groups {
-        match run(origin, &root["global options"], &members) {
-            Ok(run) => runs.push(run),
-            Err(found) => problems.0.extend(found.0),
-        }
-    }
-    problems.or(runs)
+    Ok(Entries {
+        version: root["fio version"].as_str().unwrap_or_default().to_owned(),
+        globals: root["global options"].take(),
+        groups: groups.into_iter().map(|(_, members)| members).collect(),
+    })
 }
 
-fn run(origin: &str, globals: &Value, members: &[&Value]) -> Result<MeasuredRun, Problems> {
+/// Jobs of a group and what is unlike in them, and their names.
+///
+/// # Errors
+/// Options that cannot be simulated.
+pub(crate) fn jobs_of(
+    origin: &str,
+    globals: &Value,
+    members: &[Value],
+) -> Result<(Vec<Job>, Vec<String>, String), Problems> {
     let mut jobs = Vec::new();
     let mut unlike: Vec<String> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
@@ -141,25 +173,41 @@ fn run(origin: &str, globals: &Value, members: &[&Value]) -> Result<MeasuredRun,
         jobs.extend(set.jobs);
         unlike.extend(set.unlike);
     }
+    unlike.dedup();
+    Ok((jobs, unlike, names.join(" + ")))
+}
+
+/// The figures of both directions of a group.
+///
+/// # Errors
+/// There are none.
+pub(crate) fn figures(
+    origin: &str,
+    name: &str,
+    members: &[Value],
+) -> Result<Vec<Target>, Problems> {
     let targets = [("read", true), ("write", false)]
         .into_iter()
         .flat_map(|(key, read)| targets(members, key, read))
         .collect::<Vec<Target>>();
-    let name = names.join(" + ");
-    if targets.is_empty() {
-        return Err(nothing(origin, &name, members));
+    match targets.is_empty() {
+        true => Err(nothing(origin, name, members)),
+        false => Ok(targets),
     }
-    unlike.dedup();
+}
+
+fn run(origin: &str, globals: &Value, members: &[Value]) -> Result<MeasuredRun, Problems> {
+    let (jobs, unlike, name) = jobs_of(origin, globals, members)?;
     Ok(MeasuredRun {
+        targets: figures(origin, &name, members)?,
         name,
         jobs,
-        targets,
         unlike,
     })
 }
 
 /// Why there is nothing to fit to in a run.
-fn nothing(origin: &str, name: &str, members: &[&Value]) -> Problems {
+fn nothing(origin: &str, name: &str, members: &[Value]) -> Problems {
     let has = |key: &str| members.iter().any(|member| !member[key].is_null());
     let failed = members.iter().find_map(|member| {
         let error = member["error"].as_i64();
@@ -243,7 +291,7 @@ fn job(origin: &str, name: &str, globals: &Value, own: &Value) -> Result<JobSet,
 }
 
 /// The figures of one direction over the members of a group.
-fn targets(members: &[&Value], key: &str, read: bool) -> Vec<Target> {
+fn targets(members: &[Value], key: &str, read: bool) -> Vec<Target> {
     let number = |value: &Value| value.as_f64().unwrap_or_default();
     let sides: Vec<&Value> = members.iter().map(|member| &member[key]).collect();
     let weights: Vec<f64> = sides

@@ -9,7 +9,7 @@
 
 mod drive;
 mod ledger;
-mod measured;
+pub(crate) mod measured;
 mod parameter;
 mod recipe;
 mod rows;

@@ -23,7 +23,7 @@ mod scaled;
 mod seeds;
 pub mod sensitivity;
 pub mod series;
-mod shape;
+pub(crate) mod shape;
 mod slowest;
 mod suite;
 pub mod summary;

@@ -1,0 +1,216 @@
+//! `drivelab explain`: a user's fio run taken apart.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use catalogue::{DriveSheet, Settings};
+use lab::Lab;
+use report::{csv, decide};
+use study::decide::explain::answer::{Answer, Request, explain};
+use study::decide::explain::file::{self, Run};
+use study::decide::explain::steadiness;
+use text::problem::Problems;
+use text::terminal::paragraph;
+
+use crate::drive::load;
+use crate::failure::{Failure, on_command_line};
+use crate::limit::{self, taken};
+use crate::output::{self, write_whole};
+use crate::progress::Progress;
+use crate::seed::SeedArg;
+use crate::setting::SettingArgs;
+use crate::state::State;
+use crate::stop::AtOnce;
+
+/// What bound a fio run, how far it is from the drive's rating and why, and what to change
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab explain results.json
+  drivelab explain results.json --drive p4800x-375
+  drivelab explain results.json --drive p3700-1600 --host xeon-2017 --output why.html
+  drivelab explain results.json --log run_iops.1.log --drive 980pro-1000
+  fio job.fio --output-format=json | drivelab explain - --drive ./my-drive.toml --json
+
+The file is fio's (fio 3, --output-format=json or json+), with several jobs or one. By itself it tells what was in flight \
+and whether threads were busy; with --drive the run is simulated as its options say, under conditions that they do not \
+tell (the drive's state, its link, alignment, the host), and with each option that may hold it back changed.
+
+Conditions that explain a difference are those whose rates and latencies come nearest to what was measured: a likely cause, \
+to be checked on the machine.")]
+pub(crate) struct Args {
+    /// fio's results as JSON; - for standard input
+    #[arg(value_name = "RESULTS.JSON")]
+    results: PathBuf,
+
+    /// The drive that was measured: a name (see `drivelab drives`), a TOML file or the expression of a pool
+    #[arg(long, value_name = "DRIVE")]
+    drive: Option<String>,
+
+    #[command(flatten)]
+    setting: SettingArgs,
+
+    /// fio's log of rates over time (write_iops_log or write_bw_log) of a thread; may be given several times
+    #[arg(long, value_name = "FILE")]
+    log: Vec<PathBuf>,
+
+    /// The host the drive was in: a name or the path of a TOML file
+    #[arg(long, default_value = catalogue::TYPICAL_HOST)]
+    host: String,
+
+    /// The state that the drive is taken to have been in
+    #[arg(long, value_enum, default_value_t = State::Steady)]
+    state: State,
+
+    #[command(flatten)]
+    seed: SeedArg,
+
+    /// Seeds, from --seed on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    seeds: u32,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Also write a CSV file: a line for each run, and for each case that was simulated
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Also write a page: rates of all cases, and where the time goes beside what was measured
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let (runs, request) = read(args)?;
+    let stop = AtOnce::on_signals()?;
+    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
+    let lab = Lab::new();
+    let mut answers = Vec::new();
+    let mut problems = Problems::default();
+    for run in &runs {
+        let tell = |what: &str| bar.message(format!("{}: {what}", run.name));
+        match explain(run, request.as_ref(), &lab, &tell) {
+            Ok(answer) => answers.push(answer),
+            Err(more) => problems.0.extend(more.0),
+        }
+    }
+    bar.finish();
+    problems.or(())?;
+    stop.results(|| print(args, request.as_ref(), &answers))
+}
+
+fn print(args: &Args, request: Option<&Request>, answers: &[Answer]) -> Result<(), Failure> {
+    let command = limit::command();
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::decide::explain(answers).as_bytes())?;
+    }
+    if let Some(path) = &args.output {
+        let words = decide::page::Words {
+            title: String::from("What bound the run"),
+            answers: answers.iter().map(decide::explain::answer).collect(),
+            table: decide::explain::table(answers, None),
+            method: decide::explain::method(answers, request, &command, None),
+        };
+        write_whole(path, decide::page::explain(answers, &words).as_bytes())?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(
+            out,
+            "{:#}",
+            decide::explain::json(answers, request, &command)
+        )?;
+        return Ok(());
+    }
+    let width = output::width();
+    for answer in answers {
+        let sentence = decide::explain::answer(answer);
+        writeln!(out, "{}", paragraph("", &sentence, width))?;
+    }
+    writeln!(out, "\n{}\n", decide::explain::table(answers, width))?;
+    let method = decide::explain::method(answers, request, &command, width);
+    writeln!(out, "{method}")?;
+    Ok(())
+}
+
+fn read(args: &Args) -> Result<(Vec<Run>, Option<Request>), Problems> {
+    let mut problems = Problems::default();
+    let origin = args.results.display().to_string();
+    let text = taken(text_of(&args.results), &mut problems);
+    let runs = text.and_then(|text| taken(file::read(&origin, &text), &mut problems));
+    let mut runs = runs.unwrap_or_default();
+    with_logs(args, &mut runs, &mut problems);
+    let host = taken(catalogue::host(&args.host), &mut problems);
+    let drive = drive(args, &mut problems);
+    let mut inputs = vec![args.results.as_path()];
+    inputs.extend(args.log.iter().map(PathBuf::as_path));
+    let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
+    problems.0.extend(output::problems(&outputs, &inputs).0);
+    let request = drive.zip(host).map(|(drive, host)| Request {
+        drive,
+        host,
+        state: args.state.into(),
+        seed: args.seed.seed,
+        seeds: args.seeds,
+    });
+    problems.or((runs, request))
+}
+
+fn drive(args: &Args, problems: &mut Problems) -> Option<DriveSheet> {
+    let settings = Settings::from(&args.setting);
+    let Some(name) = &args.drive else {
+        if settings != Settings::default() {
+            problems.0.push(on_command_line(
+                "settings of a drive without a drive",
+                "add --drive, or leave them out",
+            ));
+        }
+        return None;
+    };
+    taken(load(name, &settings), problems)
+}
+
+/// Logs are of one run: which, they do not say.
+fn with_logs(args: &Args, runs: &mut [Run], problems: &mut Problems) {
+    if args.log.is_empty() {
+        return;
+    }
+    let texts = args.log.iter().map(|path| {
+        let text = text_of(path)?;
+        Ok((path.display().to_string(), text))
+    });
+    let texts: Vec<Option<_>> = texts.map(|read| taken(read, problems)).collect();
+    let Some(texts) = texts.into_iter().collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let judged = taken(steadiness::of_logs(&texts), problems);
+    match (runs, judged) {
+        ([one], Some(judged)) => one.facts.steadiness = judged,
+        ([] | [_], _) => {}
+        (many, _) => problems.0.push(on_command_line(
+            format!(
+                "--log: the file has {} runs, and a log is of one",
+                many.len()
+            ),
+            "explain the results of one run (fio's jobs between two stonewalls) at a time",
+        )),
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, Problems> {
+    let mut text = String::new();
+    let read = match path == Path::new("-") {
+        true => io::stdin().lock().read_to_string(&mut text).map(|_| ()),
+        false => fs::read_to_string(path).map(|read| text = read),
+    };
+    let refused = |error| {
+        Problems::whole(
+            path.display().to_string(),
+            format!("cannot be read: {error}"),
+        )
+    };
+    read.map(|()| text).map_err(refused)
+}

@@ -1,0 +1,395 @@
+//! `drivelab explain` on results whose causes are known, because `drivelab run` made them; on a run of the installed fio; and on
+//! what is no result.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::rig::{drivelab_in, text};
+
+/// Results of a run as fio writes them, in a folder of their own.
+struct Results(tempfile::TempDir);
+
+impl Results {
+    fn of(drive: &str, options: &[&str]) -> Results {
+        let folder = tempfile::TempDir::new().expect("a temporary folder");
+        let all = [
+            "run",
+            drive,
+            "--name=a",
+            "--ioengine=libaio",
+            "--direct=1",
+            "--time_based",
+            "--output-format=json",
+            "--output=r.json",
+        ];
+        let runtime = ["--runtime=100ms"];
+        let longer = options.iter().any(|it| it.starts_with("--runtime"));
+        let all = [&all[..], if longer { &[] } else { &runtime }, options].concat();
+        let output = drivelab_in(folder.path(), &all);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        Results(folder)
+    }
+
+    /// The same without an option that tells what was done.
+    fn without(self, option: &str) -> Results {
+        let path = self.0.path().join("r.json");
+        let told = std::fs::read_to_string(&path).expect("results");
+        let mut all: Value = serde_json::from_str(&told).expect("JSON");
+        let [here, there] = ["/global options", "/jobs/0/job options"].map(|place| {
+            let options = all.pointer_mut(place).and_then(Value::as_object_mut);
+            options.is_some_and(|options| options.remove(option).is_some())
+        });
+        assert!(here || there, "{option}");
+        std::fs::write(&path, all.to_string()).expect("a folder of our own");
+        self
+    }
+
+    /// What `explain` says with this drive.
+    fn explained(&self, drive: &str) -> Value {
+        let args = [
+            "explain", "r.json", "--drive", drive, "--seeds", "1", "--json",
+        ];
+        let mut all = explained(self.0.path(), &args);
+        all["answers"][0].take()
+    }
+}
+
+fn explained(folder: &Path, args: &[&str]) -> Value {
+    let output = drivelab_in(folder, args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn bound(answer: &Value) -> &str {
+    answer["bound"]["by"].as_str().expect("a word")
+}
+
+/// The conditions that explain it, of which the model agrees with what was measured.
+fn causes(answer: &Value) -> Vec<&str> {
+    assert_eq!(answer["model"]["agrees"], true, "{}", answer["model"]);
+    let causes = answer["model"]["explained_by"].as_array();
+    let causes = causes.expect("a list").iter();
+    causes.filter_map(Value::as_str).collect()
+}
+
+/// By how much a run is faster without an option.
+fn factor(answer: &Value, key: &str) -> f64 {
+    let options = answer["model"]["options"].as_array().expect("a list");
+    let found = options.iter().find(|trial| trial["key"] == key);
+    found
+        .and_then(|trial| trial["factor"].as_f64())
+        .unwrap_or(1.0)
+}
+
+const DEEP: [&str; 4] = [
+    "--rw=randwrite",
+    "--iodepth=16",
+    "--numjobs=4",
+    "--group_reporting",
+];
+
+#[test]
+fn a_queue_is_told_from_a_thread_and_what_reaches_the_rating_does() {
+    let shallow = Results::of("p4800x-375", &["--rw=randread", "--iodepth=1"]);
+    let answer = shallow.explained("p4800x-375");
+    assert_eq!((bound(&answer), causes(&answer).len()), ("queue", 0));
+    assert!(factor(&answer, "depth") > 2.0);
+    assert!(factor(&answer, "idle-states") > 1.1);
+    assert_eq!(answer["model"]["rating"]["iops"], 550_000.0);
+
+    let advice = &answer["model"]["advice"];
+    assert_eq!(advice["reached"], true);
+    let job = advice["job"].as_str().expect("a job");
+    let job = job.replace("runtime=60s", "runtime=100ms");
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    std::fs::write(folder.path().join("j.fio"), job).expect("a folder of our own");
+    let args = ["run", "j.fio", "p4800x-375", "--output-format=json"];
+    let run = explained(folder.path(), &args);
+    let iops = run["jobs"][0]["read"]["iops"].as_f64().expect("a number");
+    assert!(iops > 0.95 * 550_000.0, "{iops}");
+
+    let deep = Results::of("p4800x-375", &["--rw=randread", "--iodepth=64"]);
+    let answer = deep.explained("p4800x-375");
+    assert_eq!((bound(&answer), causes(&answer).len()), ("thread", 0));
+    assert!(factor(&answer, "threads") > 1.5);
+    assert!(factor(&answer, "depth") < 1.1);
+}
+
+/// What the file does not tell is found by what it does.
+#[test]
+fn a_condition_that_the_file_does_not_tell_is_found() {
+    let new = Results::of(
+        "950pro-256",
+        &["--rw=randwrite", "--iodepth=32", "--state", "fresh"],
+    );
+    let answer = new.explained("950pro-256");
+    assert!(causes(&answer).contains(&"fresh"));
+    // The same drive, its state known.
+    let args = [
+        "explain",
+        "r.json",
+        "--drive",
+        "950pro-256",
+        "--state",
+        "fresh",
+        "--json",
+    ];
+    let known = explained(new.0.path(), &args);
+    assert!(causes(&known["answers"][0]).is_empty());
+
+    let odd = Results::of("p4800x-375", &[&DEEP[..], &["--offset=512"]].concat());
+    let answer = odd.without("offset").explained("p4800x-375");
+    assert_eq!(causes(&answer), ["misaligned"]);
+
+    let worn = Results::of(
+        "p4800x-375",
+        &[&DEEP[..], &["--percentage-used", "110"]].concat(),
+    );
+    let answer = worn.explained("p4800x-375");
+    assert_eq!((bound(&answer), causes(&answer)), ("limit", vec!["worn"]));
+
+    let held = [
+        "--rw=randwrite",
+        "--iodepth=64",
+        "--numjobs=4",
+        "--group_reporting",
+        "--power-limit",
+        "12W",
+    ];
+    let answer = Results::of("p4800x-750", &held).explained("p4800x-750");
+    assert_eq!((bound(&answer), causes(&answer)), ("limit", vec!["power"]));
+
+    let awake = ["--rw=randread", "--iodepth=1", "--host", "xeon-2017"];
+    let answer = Results::of("p4800x-375", &awake).explained("p4800x-375");
+    assert_eq!(causes(&answer), ["host"]);
+
+    let lanes = [
+        "--rw=read",
+        "--bs=128k",
+        "--iodepth=16",
+        "--state",
+        "filled",
+        "--set",
+        "nand.link.rate=1.4GB/s",
+    ];
+    let results = Results::of("p3700-1600", &[&lanes[..], &["--runtime=1s"]].concat());
+    let args = [
+        "explain",
+        "r.json",
+        "--drive",
+        "p3700-1600",
+        "--state",
+        "filled",
+        "--seeds",
+        "1",
+        "--json",
+    ];
+    let all = explained(results.0.path(), &args);
+    let answer = &all["answers"][0];
+    assert_eq!((bound(answer), causes(answer)), ("link", vec!["link-half"]));
+}
+
+/// What the file does tell is taken away, and the rate rises.
+#[test]
+fn an_option_that_holds_a_run_back_is_found() {
+    let odd = Results::of("p4800x-375", &[&DEEP[..], &["--blockalign=512"]].concat());
+    let answer = odd.explained("p4800x-375");
+    assert!(causes(&answer).is_empty());
+    assert!(factor(&answer, "alignment") > 1.5);
+
+    let small = ["--rw=randwrite", "--iodepth=1", "--bs=512", "--runtime=1s"];
+    let answer = Results::of("9100max-2400", &small).explained("9100max-2400");
+    assert!(
+        factor(&answer, "block") > 2.0,
+        "{}",
+        answer["model"]["options"]
+    );
+
+    let synced = [
+        "--rw=randwrite",
+        "--iodepth=1",
+        "--fdatasync=1",
+        "--runtime=1s",
+    ];
+    let answer = Results::of("950pro-256", &synced).explained("950pro-256");
+    assert!(
+        factor(&answer, "sync") > 1.5,
+        "{}",
+        answer["model"]["options"]
+    );
+
+    let paced = ["--rw=randread", "--iodepth=8", "--rate_iops=20000"];
+    let answer = Results::of("p4800x-375", &paced).explained("p4800x-375");
+    assert_eq!(bound(&answer), "rate");
+    assert!(factor(&answer, "rate") > 5.0);
+}
+
+#[test]
+fn without_a_drive_the_file_says_what_it_can_and_each_table_is_written() {
+    let results = Results::of("p4800x-375", &["--rw=randread", "--iodepth=64"]);
+    let folder = results.0.path();
+    let output = drivelab_in(folder, &["explain", "r.json"]);
+    let said = text(&output.stdout);
+    assert!(
+        said.starts_with("a: bound by one thread: CPU time is"),
+        "{said}"
+    );
+    assert!(said.contains("the file agrees with itself"), "{said}");
+
+    let lines = |ms: u32| format!("{ms}, {}, 0, 4096\n", if ms < 5000 { 9000 } else { 900 });
+    let log: String = (0..100).map(|index| lines(index * 100)).collect();
+    std::fs::write(folder.join("a_iops.1.log"), log).expect("a folder of our own");
+    let args = [
+        "explain",
+        "r.json",
+        "--log",
+        "a_iops.1.log",
+        "--drive",
+        "p4800x-375",
+        "--seeds",
+        "1",
+        "--csv",
+        "e.csv",
+        "--output",
+        "e.html",
+    ];
+    let output = drivelab_in(folder, &args);
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("a: steady: yes; over the last half"),
+        "{said}"
+    );
+    assert!(said.contains("it began otherwise"), "{said}");
+    let page = std::fs::read_to_string(folder.join("e.html")).expect("a page");
+    assert_eq!(page.matches("<svg class=\"chart\"").count(), 2);
+    let table = std::fs::read_to_string(folder.join("e.csv")).expect("a table");
+    assert!(table.lines().count() > 8, "{table}");
+    assert!(
+        table
+            .lines()
+            .all(|line| line.starts_with("run,") || line.starts_with("a,p4800x-375,"))
+    );
+}
+
+#[test]
+fn several_runs_of_one_file_have_an_answer_each() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let job = "[global]\nioengine=libaio\ndirect=1\nruntime=50ms\ntime_based=1\nrw=randread\n\
+               [one]\niodepth=1\n[many]\nstonewall\niodepth=4\nnumjobs=4\n";
+    std::fs::write(folder.path().join("j.fio"), job).expect("a folder of our own");
+    let args = [
+        "run",
+        "j.fio",
+        "ram-disk",
+        "--output-format=json",
+        "--output=r.json",
+    ];
+    assert_eq!(drivelab_in(folder.path(), &args).status.code(), Some(0));
+    let all = explained(folder.path(), &["explain", "r.json", "--json"]);
+    let answers = all["answers"].as_array().expect("a list");
+    let asked: Vec<&Value> = answers
+        .iter()
+        .map(|it| &it["measured"]["asked"]["in_flight"])
+        .collect();
+    assert_eq!(asked, [1, 16]);
+    for answer in answers {
+        assert_eq!(answer["measured"]["little"]["holds"], true, "{answer}");
+    }
+}
+
+/// A real run, on a file: figures and options of the installed fio are read.
+#[test]
+fn a_run_of_the_installed_fio_is_taken_apart() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let run = Command::new("fio")
+        .args([
+            "--name=real",
+            "--filename=data",
+            "--size=4m",
+            "--rw=randread",
+            "--bs=4k",
+            "--ioengine=psync",
+        ])
+        .args([
+            "--runtime=1",
+            "--time_based",
+            "--output-format=json",
+            "--output=r.json",
+        ])
+        .current_dir(folder.path())
+        .output();
+    if !run.is_ok_and(|run| run.status.success()) {
+        eprintln!("skipped: fio is not installed");
+        return;
+    }
+    let args = [
+        "explain",
+        "r.json",
+        "--drive",
+        "p4800x-375",
+        "--seeds",
+        "1",
+        "--json",
+    ];
+    let all = explained(folder.path(), &args);
+    let answer = &all["answers"][0];
+    assert_eq!(answer["measured"]["little"]["holds"], true, "{answer}");
+    assert_eq!(answer["measured"]["asked"]["engine"], "psync");
+    let unlike = answer["unlike"].as_array().expect("a list");
+    let told = |part: &str| {
+        unlike
+            .iter()
+            .any(|it| it.as_str().is_some_and(|it| it.contains(part)))
+    };
+    assert!(told("filename=data") && told("buffered I/O"), "{unlike:?}");
+    let output = drivelab_in(folder.path(), &["explain", "r.json"]);
+    assert!(text(&output.stdout).starts_with("real: bound by"));
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused_with_all_that_is_wrong() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    std::fs::write(folder.path().join("no.json"), "{}").expect("a folder of our own");
+    let args = [
+        "explain",
+        "no.json",
+        "--drive",
+        "p4800x-37",
+        "--host",
+        "linus",
+        "--log",
+        "gone.log",
+        "--csv",
+        "no.json",
+    ];
+    let output = drivelab_in(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    for part in [
+        "there is no `jobs`",
+        "p4800x-37",
+        "linus",
+        "gone.log",
+        "--csv no.json",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let output = drivelab_in(
+        folder.path(),
+        &["explain", "no.json", "--lba-format", "4096"],
+    );
+    assert!(text(&output.stderr).contains("settings of a drive without a drive"));
+
+    // Figures without options: by the file alone something, with a drive nothing.
+    let bare = r#"{"jobs": [{"jobname": "a", "read": {"iops": 1000.0, "total_ios": 9000, "lat_ns": {"mean": 64000.0}}}]}"#;
+    std::fs::write(folder.path().join("bare.json"), bare).expect("a folder of our own");
+    let output = drivelab_in(folder.path(), &["explain", "bare.json"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("it has no options of the job"));
+    let args = ["explain", "bare.json", "--drive", "p4800x-375"];
+    let output = drivelab_in(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the file has no options of the job"));
+}

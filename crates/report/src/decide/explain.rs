@@ -1,0 +1,359 @@
+//! A measured run taken apart: `drivelab explain`.
+
+use serde_json::{Value, json};
+use study::decide::explain::answer::{AGREES, Answer, GAIN, Modelled, Request, Trial};
+use study::decide::explain::depth::Advice;
+use study::decide::explain::rating::Rating;
+use text::digits::{bytes_binary, count, digits, megabytes_a_second, microseconds};
+use text::terminal::{Width, folded, paragraph, plain, right};
+
+use super::{document, percent};
+
+/// The answer on one run, in a few sentences.
+pub fn answer(answer: &Answer) -> String {
+    let mut sentences = vec![format!("{}: bound by {}.", answer.run, answer.bound.text)];
+    let Some(model) = &answer.model else {
+        sentences.push(format!(
+            "{} IOPS, {}.",
+            count(answer.measured.iops),
+            megabytes_a_second(answer.measured.mb_s)
+        ));
+        return sentences.join(" ");
+    };
+    sentences.push(far(answer, model));
+    sentences.extend(difference(answer, model));
+    sentences.extend(costs(model));
+    sentences.extend(change(answer, model));
+    sentences.join(" ")
+}
+
+fn rated(rating: &Rating, bytes: Option<u32>) -> String {
+    match (rating.in_bytes, bytes) {
+        (true, Some(bytes)) => megabytes_a_second(rating.iops * f64::from(bytes) / 1e6),
+        _ => format!("{} IOPS", count(rating.iops)),
+    }
+}
+
+fn block(answer: &Answer) -> Option<u32> {
+    answer.measured.asked.as_ref()?.block_bytes
+}
+
+/// How far it is from the rating.
+fn far(answer: &Answer, model: &Modelled) -> String {
+    let is = match &model.rating {
+        Some(rating) if rating.in_bytes => megabytes_a_second(answer.measured.mb_s),
+        _ => format!("{} IOPS", count(answer.measured.iops)),
+    };
+    match (&model.rating, model.of_rating) {
+        (Some(rating), Some(share)) => format!(
+            "{is} is {} of the {} that {} is rated at for {} blocks ({}).",
+            percent(Some(share)),
+            rated(rating, block(answer)),
+            model.drive,
+            bytes_binary(rating.block_bytes as f64),
+            rating.source,
+        ),
+        _ => format!(
+            "{is}; nothing is rated for this pattern on {}.",
+            model.drive
+        ),
+    }
+}
+
+/// Whether the model does the same, and what explains it if not.
+fn difference(answer: &Answer, model: &Modelled) -> Option<String> {
+    let asked = &model.as_asked;
+    if model.as_asked_agrees {
+        return Some(format!(
+            "The model does {} as asked, so no hidden cause is needed.",
+            count(asked.iops)
+        ));
+    }
+    let than = asked.iops / answer.measured.iops.max(1e-9);
+    let head = format!(
+        "The model as asked does {} ({} times that)",
+        count(asked.iops),
+        digits(than)
+    );
+    let named = |key: &&'static str| model.conditions.iter().find(|trial| trial.key == *key);
+    let causes: Vec<String> = model
+        .explained_by
+        .iter()
+        .filter_map(named)
+        .map(|trial| format!("{} ({} IOPS)", trial.what, count(trial.iops)))
+        .collect();
+    Some(match (causes.is_empty(), model.agrees) {
+        (true, _) => format!("{head}, and no condition that it knows explains the difference."),
+        (false, true) => format!("{head}; explained by {}.", causes.join("; or by ")),
+        (false, false) => format!(
+            "{head}; nearest, but not all of it: {}.",
+            causes.join("; or ")
+        ),
+    })
+}
+
+/// What each option costs, the dearest first.
+fn costs(model: &Modelled) -> Option<String> {
+    let mut gains: Vec<&Trial> = model
+        .options
+        .iter()
+        .filter(|it| it.factor >= GAIN)
+        .collect();
+    gains.sort_by(|a, b| b.factor.total_cmp(&a.factor));
+    let words = gains.iter().take(3);
+    let words = words.map(|it| format!("{} ({} IOPS)", it.what, count(it.iops)));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("Faster in the model: {}.", words.join("; ")))
+}
+
+/// What to change.
+fn change(answer: &Answer, model: &Modelled) -> Option<String> {
+    let advice = model.advice.as_ref()?;
+    let of = match &model.rating {
+        Some(rating) => format!("95 % of the rated {}", rated(rating, block(answer))),
+        None => String::from("95 % of the most that the model does"),
+    };
+    Some(match advice.reached {
+        true => format!(
+            "To see {of}: {} with iodepth={} (the model does {}{}).",
+            threads(advice),
+            advice.iodepth,
+            count(advice.iops),
+            state(advice, model),
+        ),
+        false => format!(
+            "The model does not reach {of} on this host at any depth: {} at most.",
+            count(advice.iops)
+        ),
+    })
+}
+
+fn threads(advice: &Advice) -> String {
+    format!("numjobs={}", advice.numjobs)
+}
+
+fn state(advice: &Advice, model: &Modelled) -> String {
+    let new = advice.state == "fresh" && model.rating.as_ref().is_some_and(|it| it.of_new_drive);
+    match new {
+        true => String::from(" on a new drive, as the sheet rates it"),
+        false => String::new(),
+    }
+}
+
+/// Measured and simulated rates and latencies; then, where the model's time goes beside what fio measured.
+pub fn table(answers: &[Answer], width: Width) -> String {
+    let mut parts = Vec::new();
+    if answers.iter().any(|answer| answer.model.is_some()) {
+        parts.push(cases(answers, width));
+        parts.push(anatomy(answers, width));
+    } else {
+        parts.push(measured(answers, width));
+    }
+    parts.join("\n\n")
+}
+
+fn measured(answers: &[Answer], width: Width) -> String {
+    let mut table = plain();
+    table.set_header([
+        "run",
+        "I/Os",
+        "IOPS",
+        "bandwidth",
+        "mean",
+        "submission",
+        "completion",
+        "p99",
+    ]);
+    let us = |value: Option<f64>| value.map_or_else(|| String::from("-"), microseconds);
+    for answer in answers {
+        for side in &answer.measured.sides {
+            table.add_row([
+                answer.run.clone(),
+                side.direction.to_owned(),
+                count(side.iops),
+                megabytes_a_second(side.mb_s),
+                us(side.mean_us),
+                us(side.submission_us),
+                us(side.completion_us),
+                us(side.p99_us),
+            ]);
+        }
+    }
+    right(&mut table, 2..usize::MAX);
+    folded(&table, 2, width)
+}
+
+fn cases(answers: &[Answer], width: Width) -> String {
+    let mut table = plain();
+    table.set_header([
+        "run",
+        "",
+        "IOPS",
+        "mean",
+        "of as asked",
+        "off measured",
+        "what",
+    ]);
+    for answer in answers {
+        let Some(model) = &answer.model else {
+            continue;
+        };
+        let means = answer
+            .measured
+            .sides
+            .iter()
+            .map(|side| Some(side.mean_us? * side.ios));
+        let ios: f64 = answer.measured.sides.iter().map(|side| side.ios).sum();
+        let mean = means
+            .collect::<Option<Vec<f64>>>()
+            .map(|all| all.iter().sum::<f64>() / ios.max(1.0));
+        table.add_row([
+            answer.run.clone(),
+            String::from("measured"),
+            count(answer.measured.iops),
+            mean.map_or_else(|| String::from("-"), microseconds),
+            String::from("-"),
+            String::from("-"),
+            String::new(),
+        ]);
+        table.add_row(case(answer, "as asked", &model.as_asked));
+        for trial in &model.conditions {
+            let explains = model.explained_by.contains(&trial.key);
+            table.add_row(case(
+                answer,
+                if explains { "if: explains" } else { "if" },
+                trial,
+            ));
+        }
+        for trial in &model.options {
+            table.add_row(case(answer, "with", trial));
+        }
+    }
+    right(&mut table, 2..6);
+    folded(&table, 2, width)
+}
+
+fn case(answer: &Answer, kind: &str, trial: &Trial) -> [String; 7] {
+    [
+        answer.run.clone(),
+        kind.to_owned(),
+        count(trial.iops),
+        trial
+            .mean_us
+            .map_or_else(|| String::from("-"), microseconds),
+        format!("{:.2}", trial.factor),
+        percent(trial.distance),
+        match kind {
+            "as asked" => String::new(),
+            _ => trial.what.clone(),
+        },
+    ]
+}
+
+fn anatomy(answers: &[Answer], width: Width) -> String {
+    let mut table = plain();
+    table.set_header(["run", "I/Os", "part", "model", "share", "measured"]);
+    let us = |value: Option<f64>| value.map_or_else(|| String::from("-"), microseconds);
+    for answer in answers {
+        for side in answer.model.iter().flat_map(|model| &model.anatomy) {
+            let measured = answer
+                .measured
+                .sides
+                .iter()
+                .find(|one| one.direction == side.direction);
+            let mut row = |part: &str, model: Option<f64>, measured: Option<f64>| {
+                table.add_row([
+                    answer.run.clone(),
+                    side.direction.to_owned(),
+                    part.to_owned(),
+                    us(model),
+                    percent(model.map(|us| us / side.mean_us)),
+                    us(measured),
+                ]);
+            };
+            for (part, time) in &side.parts {
+                row(part, Some(*time), None);
+            }
+            row(
+                "submission (slat)",
+                side.submission_us,
+                measured.and_then(|it| it.submission_us),
+            );
+            row(
+                "completion (clat)",
+                Some(side.completion_us),
+                measured.and_then(|it| it.completion_us),
+            );
+            row(
+                "all (lat)",
+                Some(side.mean_us),
+                measured.and_then(|it| it.mean_us),
+            );
+        }
+    }
+    right(&mut table, 3..usize::MAX);
+    folded(&table, 3, width)
+}
+
+/// Whether each run was steady and its file agrees with itself, and how the answer was found.
+pub fn method(
+    answers: &[Answer],
+    request: Option<&Request>,
+    command: &str,
+    width: Width,
+) -> String {
+    let mut lines = Vec::new();
+    for answer in answers {
+        let facts = &answer.measured;
+        let steady = match facts.steadiness.steady {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "cannot be told",
+        };
+        let text = format!(
+            "steady: {steady}; {}. Little's law: {}.",
+            facts.steadiness.text, facts.little.text
+        );
+        lines.push(paragraph(&format!("{}: ", answer.run), &text, width));
+        for unlike in &answer.unlike {
+            let text = format!("not as simulated: {unlike}");
+            lines.push(paragraph(&format!("{}: ", answer.run), &text, width));
+        }
+    }
+    if let Some(request) = request {
+        let how = format!(
+            "{} on {}, {} at the start, seeds {} to {}. \"If\" is a condition that the file does not tell, \"with\" an option of it \
+             changed; \"off measured\" is the distance of rate, mean and percentiles from those measured. A model agrees if its rate is \
+             within {:.0} % and that distance below {:.0} %. \
+             Not simulated: heat, file systems, the page cache, other users of the drive.",
+            request.drive.id,
+            request.host.id,
+            request.state.name(),
+            request.seed,
+            request.seed + u64::from(request.seeds) - 1,
+            AGREES * 100.0,
+            AGREES * 200.0,
+        );
+        lines.push(paragraph("", &how, width));
+    }
+    if let Some(model) = answers.iter().find_map(|answer| answer.model.as_ref()) {
+        let words = format!("model {}; {}", model.model, model.model_text);
+        lines.push(paragraph(&format!("{}: ", model.drive), &words, width));
+    }
+    lines.push(format!("Again: {command}"));
+    lines.join("\n")
+}
+
+/// Everything as JSON.
+pub fn json(answers: &[Answer], request: Option<&Request>, command: &str) -> Value {
+    let asked = request.map(|request| {
+        json!({
+            "drive": request.drive.id,
+            "host": request.host.id,
+            "state": request.state.name(),
+            "seed": request.seed,
+            "seeds": request.seeds,
+        })
+    });
+    document("drivelab explain", command, &asked, &answers)
+}

@@ -1,0 +1,416 @@
+//! A measured run and its drive's model side by side: what bound it, which condition explains it, what each option costs.
+
+use catalogue::{DriveSheet, HostSheet};
+use lab::{Lab, Machine};
+use model::Part;
+use model::media::{DriveConfig, Precondition};
+use serde::Serialize;
+use text::problem::Problems;
+
+use super::causes::{self, Cause};
+use super::depth::{self, Advice};
+use super::file::{Bound, Facts, Run};
+use super::rating::{self, Rating};
+use super::runs::{Case, Runs, Seen, SideAnatomy};
+use crate::decide::tally::{busiest, place};
+use crate::ledger::support;
+use crate::review::results::rounded;
+use crate::review::shape::Shape;
+
+/// The drive, and how its model runs.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The drive that was measured.
+    pub drive: DriveSheet,
+    /// The host.
+    pub host: HostSheet,
+    /// The state that the drive is taken to have been in.
+    pub state: Precondition,
+    /// The first seed.
+    pub seed: u64,
+    /// How many; at least 1.
+    pub seeds: u32,
+}
+
+/// What is known of one run of the file.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Answer {
+    /// Names of its jobs.
+    pub run: String,
+    /// What bound it.
+    pub bound: Bound,
+    /// What the file says.
+    pub measured: Facts,
+    /// In what it was measured otherwise than a model runs it.
+    pub unlike: Vec<String>,
+    /// What the drive's model says; null if none was named.
+    pub model: Option<Modelled>,
+}
+
+/// What the drive's model says of a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Modelled {
+    /// The drive.
+    pub drive: String,
+    /// How well its model is known.
+    pub model: &'static str,
+    /// The rows behind that.
+    pub model_text: String,
+    /// What the data sheet says of the pattern; null if nothing is rated.
+    pub rating: Option<Rating>,
+    /// Measured over rated.
+    pub of_rating: Option<f64>,
+    /// The run as the file says it was made.
+    pub as_asked: Trial,
+    /// Whether that agrees with what was measured.
+    pub as_asked_agrees: bool,
+    /// Under other conditions.
+    pub conditions: Vec<Trial>,
+    /// Keys of the conditions that explain what was measured, the nearest first; empty where the run as asked is as near.
+    pub explained_by: Vec<&'static str>,
+    /// Whether the model, so explained, agrees with what was measured.
+    pub agrees: bool,
+    /// Without each option that may hold it back, under the condition that explains it.
+    pub options: Vec<Trial>,
+    /// Where the time goes, under that condition.
+    pub anatomy: Vec<SideAnatomy>,
+    /// What reaches the rating.
+    pub advice: Option<Advice>,
+}
+
+/// One simulated case.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Trial {
+    /// A word for programs.
+    pub key: &'static str,
+    /// What is other than in the run as asked.
+    pub what: String,
+    /// I/Os a second.
+    pub iops: f64,
+    /// Mean latency.
+    pub mean_us: Option<f64>,
+    /// I/Os a second over those of the case that it is a change of.
+    pub factor: f64,
+    /// Distance from what was measured (0.1: about 10 %).
+    pub distance: Option<f64>,
+}
+
+/// A model agrees with what was measured if its rate is this near, and all figures together are twice as far at most: tails are
+/// noisier than rates.
+pub const AGREES: f64 = 0.10;
+/// A model farther off than this says nothing of what bound the measured run.
+const NEAR: f64 = 0.35;
+/// A condition explains a difference if it takes away at least this share of it.
+const TAKEN: f64 = 0.4;
+/// Conditions whose distances differ by less than this cannot be told apart.
+const ALIKE: f64 = 0.02;
+/// What removes less than this does not hold a run back.
+pub const GAIN: f64 = 1.1;
+/// A part on which I/Os spend this share of their time bounds them.
+const HELD_BACK: f64 = 0.2;
+
+/// Takes a run apart; without a drive by the file alone.
+///
+/// # Errors
+/// Its jobs cannot run on the drive, or the file does not have them.
+pub fn explain(
+    run: &Run,
+    request: Option<&Request>,
+    lab: &Lab,
+    tell: &dyn Fn(&str),
+) -> Result<Answer, Problems> {
+    let mut answer = Answer {
+        run: run.name.clone(),
+        bound: run.bound(),
+        measured: run.facts.clone(),
+        unlike: run.unlike.clone(),
+        model: None,
+    };
+    let Some(request) = request else {
+        return Ok(answer);
+    };
+    if run.jobs.is_empty() {
+        let what = format!(
+            "{}: the file has no options of the job, so a model cannot run it",
+            run.name
+        );
+        let mut problems = Problems::whole("--drive", what);
+        problems.0[0].help = Some(String::from(
+            "leave --drive out, or measure with fio 3, which writes them as `job options`",
+        ));
+        return Err(problems);
+    }
+    let (modelled, bound) = modelled(run, request, lab, tell)?;
+    answer.model = Some(modelled);
+    answer.bound = bound;
+    Ok(answer)
+}
+
+fn trial(key: &'static str, what: &str, seen: &Seen, base: f64, run: &Run) -> Trial {
+    Trial {
+        key,
+        what: what.to_owned(),
+        iops: rounded(seen.iops()),
+        mean_us: seen.mean_us(),
+        factor: rounded(seen.iops() / base.max(1e-9)),
+        distance: seen.distance(&run.targets).map(rounded),
+    }
+}
+
+/// Whether a simulated run agrees with the measured one.
+fn agrees(seen: &Seen, run: &Run) -> bool {
+    let rate = libm::log(seen.iops().max(1e-9) / run.facts.iops.max(1e-9));
+    let all = seen.distance(&run.targets);
+    rate.abs() <= AGREES && all.is_some_and(|far| far <= 2.0 * AGREES)
+}
+
+fn modelled(
+    run: &Run,
+    request: &Request,
+    lab: &Lab,
+    tell: &dyn Fn(&str),
+) -> Result<(Modelled, Bound), Problems> {
+    let runs = Runs {
+        lab,
+        seed: request.seed,
+        seeds: request.seeds,
+    };
+    let base = Case {
+        machine: Machine::new(&request.drive, &request.host),
+        jobs: run.jobs.clone(),
+        state: request.state,
+        expected: run.facts.iops,
+    };
+    tell("the run as asked, and under other conditions");
+    let as_asked = runs.one(&base)?;
+    let (conditions, nearest) = conditions(run, request, &base, &as_asked, &runs);
+    let explained: Vec<&'static str> = nearest.iter().map(|(cause, _)| cause.key).collect();
+    let (case, seen) = match nearest.into_iter().next() {
+        Some((cause, seen)) => (cause.case, seen),
+        None => (base.clone(), as_asked.clone()),
+    };
+    tell("without each option");
+    let options = options(run, &case, &seen, &runs);
+    tell("what reaches the rating");
+    let (rating, advice) = rated(run, request, &case, &base, &runs)?;
+    let known = support::statement(&request.drive);
+    let far = seen.distance(&run.targets).unwrap_or(f64::INFINITY);
+    let bound = match (
+        bound(run, &seen, &options, case.machine.drive()),
+        run.bound(),
+    ) {
+        (model, _) if far <= NEAR => model,
+        (model, by_file) if by_file.by == "unknown" => Bound {
+            by: "unknown",
+            text: format!(
+                "something that the model does not have (the model would be bound by {})",
+                model.text
+            ),
+        },
+        (_, by_file) => by_file,
+    };
+    let modelled = Modelled {
+        drive: request.drive.id.clone(),
+        model: known.grade.name(),
+        model_text: known.text,
+        of_rating: rating.as_ref().map(|it| rounded(run.facts.iops / it.iops)),
+        rating,
+        as_asked: trial("as-asked", "as asked", &as_asked, as_asked.iops(), run),
+        agrees: agrees(&seen, run),
+        as_asked_agrees: agrees(&as_asked, run),
+        conditions,
+        explained_by: explained,
+        options,
+        anatomy: seen.anatomy(),
+        advice,
+    };
+    Ok((modelled, bound))
+}
+
+/// What is rated for the pattern, and what reaches it: of the drive and host as asked, in the state that explains the run.
+fn rated(
+    run: &Run,
+    request: &Request,
+    case: &Case,
+    base: &Case,
+    runs: &Runs<'_>,
+) -> Result<(Option<Rating>, Option<Advice>), Problems> {
+    let Some(shape) = Shape::of(&run.jobs).or_else(|| Shape::of(&unpaced(run))) else {
+        return Ok((None, None));
+    };
+    let rating = rating::rating(&request.drive, &shape)?;
+    let mut states = vec![case.state];
+    let new = rating.as_ref().is_some_and(|rating| rating.of_new_drive);
+    states.extend(new.then_some(Precondition::Fresh));
+    states.dedup();
+    // What is to be changed is not kept.
+    let case = Case {
+        state: case.state,
+        ..base.clone()
+    };
+    let wanted = rating.as_ref().map(|it| it.iops);
+    let advice = depth::smallest(&case, wanted, &states, &request.host, runs)?;
+    Ok((rating, advice))
+}
+
+/// The jobs without rates, which say nothing of a pattern.
+fn unpaced(run: &Run) -> Vec<workload::job::Job> {
+    let bare = |job: &workload::job::Job| workload::job::Job {
+        rate: [None; 3],
+        think: None,
+        size: None,
+        ..job.clone()
+    };
+    run.jobs.iter().map(bare).collect()
+}
+
+/// Every condition, and those that explain what was measured, the nearest first.
+fn conditions(
+    run: &Run,
+    request: &Request,
+    base: &Case,
+    as_asked: &Seen,
+    runs: &Runs<'_>,
+) -> (Vec<Trial>, Vec<(Cause, Seen)>) {
+    let causes = causes::conditions(base, &request.drive);
+    let cases: Vec<Case> = causes.iter().map(|cause| cause.case.clone()).collect();
+    // A condition that cannot be (512 B on a drive of 4 KiB blocks) is none.
+    let seen = runs.run(&cases).into_iter().map(Result::ok);
+    let seen: Vec<(Cause, Seen)> = causes
+        .into_iter()
+        .zip(seen)
+        .filter_map(|(cause, seen)| Some((cause, seen?)))
+        .collect();
+    let trials = seen
+        .iter()
+        .map(|(cause, seen)| trial(cause.key, &cause.what, seen, as_asked.iops(), run));
+    let trials: Vec<Trial> = trials.collect();
+    let far = as_asked.distance(&run.targets);
+    let Some(far) = far.filter(|_| !agrees(as_asked, run)) else {
+        return (trials, Vec::new());
+    };
+    let mut near: Vec<(f64, Cause, Seen)> = seen
+        .into_iter()
+        .filter_map(|(cause, seen)| Some((seen.distance(&run.targets)?, cause, seen)))
+        .filter(|(distance, ..)| *distance <= far * (1.0 - TAKEN))
+        .collect();
+    near.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let least = near.first().map_or(0.0, |one| one.0);
+    near.retain(|one| one.0 <= least + ALIKE);
+    let near = near.into_iter().map(|(_, cause, seen)| (cause, seen));
+    (trials, near.collect())
+}
+
+/// Each option taken away.
+fn options(run: &Run, case: &Case, seen: &Seen, runs: &Runs<'_>) -> Vec<Trial> {
+    let causes = causes::options(case);
+    let cases: Vec<Case> = causes.iter().map(|cause| cause.case.clone()).collect();
+    let without = runs.run(&cases).into_iter().map(Result::ok);
+    let trials = causes.iter().zip(without).filter_map(|(cause, without)| {
+        Some(trial(cause.key, &cause.what, &without?, seen.iops(), run))
+    });
+    trials.collect()
+}
+
+/// What bounds a run, by its model.
+fn bound(run: &Run, seen: &Seen, options: &[Trial], drive: &DriveConfig) -> Bound {
+    let by_file = run.bound();
+    if by_file.by == "rate" {
+        return by_file;
+    }
+    let slowest = seen.slowest_part();
+    if let Some((Part::Throttle, share)) = slowest.filter(|(_, share)| *share >= HELD_BACK) {
+        return Bound {
+            by: "limit",
+            text: format!(
+                "the power or wear limit: I/Os are held back for {:.0} % of their time",
+                share * 100.0
+            ),
+        };
+    }
+    let threads = match seen.threads {
+        1 => String::from("one thread"),
+        many => format!("its {many} threads"),
+    };
+    match busiest(&seen.measurement, seen.threads) {
+        Some(("host", busy)) => {
+            return Bound {
+                by: "thread",
+                text: format!(
+                    "{threads}: the cores compute for {:.0} % of the time",
+                    busy.min(1.0) * 100.0
+                ),
+            };
+        }
+        Some((place, busy)) => {
+            return Bound {
+                by: place,
+                text: format!(
+                    "{}, {:.0} % busy in the model",
+                    named(place, drive),
+                    busy * 100.0
+                ),
+            };
+        }
+        None => {}
+    }
+    if let Some(bound) = held_by_its_jobs(&threads, options) {
+        return bound;
+    }
+    match slowest {
+        Some((part, share)) => Bound {
+            by: place(part),
+            text: format!(
+                "{}: I/Os spend {:.0} % of their time on \"{}\" in the model, and more in flight do no more",
+                named(place(part), drive),
+                share * 100.0,
+                part.name(),
+            ),
+        },
+        None => by_file,
+    }
+}
+
+/// The queue or the threads, if more of them do more.
+fn held_by_its_jobs(threads: &str, options: &[Trial]) -> Option<Bound> {
+    let gain = |key: &str| {
+        let found = options.iter().find(|trial| trial.key == key);
+        found.filter(|trial| trial.factor >= GAIN)
+    };
+    let count = text::digits::count;
+    if let Some(deeper) = gain("depth") {
+        return Some(Bound {
+            by: "queue",
+            text: format!(
+                "its queue: with {} the model does {} IOPS, {:.1} times as many",
+                deeper.what,
+                count(deeper.iops),
+                deeper.factor
+            ),
+        });
+    }
+    if let Some(spread) = gain("threads") {
+        return Some(Bound {
+            by: "thread",
+            text: format!(
+                "{threads}: with {} the model does {} IOPS",
+                spread.what,
+                count(spread.iops)
+            ),
+        });
+    }
+    None
+}
+
+/// A place in words.
+fn named(place: &str, drive: &DriveConfig) -> &'static str {
+    match (place, drive) {
+        ("link", _) => "the link or data path",
+        ("controller", _) => "the controller",
+        ("limit", _) => "the power or wear limit",
+        ("pool", _) => "the pool's own work",
+        ("host", _) => "the host",
+        (_, DriveConfig::Hdd(_)) => "the medium (the disk's arm)",
+        _ => "the medium (dies)",
+    }
+}

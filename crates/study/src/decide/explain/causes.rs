@@ -1,0 +1,494 @@
+//! Causes that may stand between a measured run and its drive's rating, each as a change of the case that is run.
+//!
+//! *Conditions* are what a file of results does not say: the drive's state, its link, its power, where a partition begins, the
+//! host. Each is applied, and the one that comes nearest to what was measured explains it. *Options* are what the file does say:
+//! depth, threads, alignment, syncs, pauses. Each is removed, and what comes out says what it costs. To add a cause: a function
+//! here and its line in [`conditions`] or [`options`].
+//!
+//! Left out, because no model has them: heat, file systems, the page cache, other users of the drive.
+
+use catalogue::DriveSheet;
+use model::Span;
+use model::host::Engine;
+use model::media::{DriveConfig, Medium, Precondition};
+use workload::job::{BlockSizes, Extent, Job, Mix, SyncMode};
+
+use super::file::depth_of;
+use super::runs::Case;
+
+/// A cause, and the case that has it (a condition) or does not (an option).
+#[derive(Clone, Debug)]
+pub struct Cause {
+    /// A word for programs.
+    pub key: &'static str,
+    /// In words.
+    pub what: String,
+    /// What is run.
+    pub case: Case,
+}
+
+impl Cause {
+    fn new(key: &'static str, what: impl Into<String>, case: Case) -> Cause {
+        Cause {
+            key,
+            what: what.into(),
+            case,
+        }
+    }
+}
+
+/// The unit in which drives store and move data.
+const UNIT: u32 = 4096;
+/// How many times as deep a queue is tried.
+const DEEPER: u32 = 8;
+/// The most in flight that is tried.
+pub(crate) const DEEPEST: u32 = 1024;
+
+/// Conditions under which the run may have been made, other than those of the case.
+pub fn conditions(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
+    let mut all = states(base);
+    all.extend(links(base));
+    all.extend(misaligned(base));
+    all.extend(powers(base, drive));
+    all.extend(hosts(base, drive));
+    all
+}
+
+/// Options of the file that may hold it back, each taken away.
+pub fn options(base: &Case) -> Vec<Cause> {
+    let all = [
+        deeper(base),
+        more_threads(base),
+        aligned(base),
+        whole_units(base),
+        without_syncs(base),
+        unpaced(base),
+        awake(base),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn writes(base: &Case) -> bool {
+    base.jobs.iter().any(|job| job.mix != Mix::Read)
+}
+
+fn states(base: &Case) -> Vec<Cause> {
+    // What is written in place is the same drive in any state.
+    use DriveConfig::{Hdd, Ram, XPoint};
+    if matches!(base.machine.drive(), XPoint(_) | Ram(_) | Hdd(_)) {
+        return Vec::new();
+    }
+    let others = [
+        Precondition::Fresh,
+        Precondition::Filled,
+        Precondition::Steady,
+    ];
+    let cached = matches!(base.machine.drive(), DriveConfig::Nand(config) if config.slc.is_some());
+    others
+        .into_iter()
+        .filter(|state| *state != base.state)
+        .map(|state| {
+            let (key, what) = match (state, writes(base)) {
+                (Precondition::Fresh, true) if cached => (
+                    "fresh",
+                    "a new or trimmed drive (not preconditioned): its SLC cache takes the writes, and nothing is collected",
+                ),
+                (Precondition::Fresh, true) => (
+                    "fresh",
+                    "a new or trimmed drive (not preconditioned): nothing is collected",
+                ),
+                (Precondition::Fresh, false) => (
+                    "fresh",
+                    "a new or trimmed drive: what was never written is not looked for on the medium",
+                ),
+                (Precondition::Filled, true) => (
+                    "filled",
+                    "a drive written once in order (not preconditioned with random writes): little is collected yet",
+                ),
+                (Precondition::Filled, false) => ("filled", "a drive written once in order"),
+                (Precondition::Steady, true) => {
+                    ("steady", "a drive in its steady state: it collects garbage")
+                }
+                (Precondition::Steady, false) => {
+                    ("steady", "a drive in its steady state: data lie scattered")
+                }
+            };
+            Cause::new(key, what, Case { state, ..base.clone() })
+        })
+        .collect()
+}
+
+fn links(base: &Case) -> Vec<Cause> {
+    let slower = |(key, what, factor): (&'static str, &str, u64)| {
+        let drive = with_link(base.machine.drive(), factor)?;
+        let machine = base.machine.with_drive(drive);
+        Some(Cause::new(
+            key,
+            what,
+            Case {
+                machine,
+                ..base.clone()
+            },
+        ))
+    };
+    let all = [
+        (
+            "link-half",
+            "a link at half its rate: half the lanes, or a generation older",
+            2,
+        ),
+        (
+            "link-quarter",
+            "a link at a quarter of its rate: fewer lanes or an older generation",
+            4,
+        ),
+    ];
+    all.into_iter().filter_map(slower).collect()
+}
+
+/// The drive with a link so many times slower.
+fn with_link(drive: &DriveConfig, factor: u64) -> Option<DriveConfig> {
+    let mut drive = drive.clone();
+    match &mut drive {
+        DriveConfig::Nand(config) => config.controller.link_ps_per_byte *= factor,
+        DriveConfig::XPoint(config) => {
+            let timing = &mut config.timing;
+            timing.link_ps_per_byte *= factor;
+            // Nothing is moved faster than the link takes it.
+            for path in [
+                &mut timing.read_path_ps_per_byte,
+                &mut timing.write_path_ps_per_byte,
+            ] {
+                *path = (*path).max(timing.link_ps_per_byte);
+            }
+            if !config.problems().is_empty() {
+                return None;
+            }
+        }
+        _ => return None,
+    }
+    Some(drive)
+}
+
+fn misaligned(base: &Case) -> Option<Cause> {
+    let jobs = base.jobs.iter().map(|job| match job.offset {
+        Extent::Bytes(start) if is_aligned(job) && !has_parts(job) => Some(Job {
+            offset: Extent::Bytes(start + 512),
+            ..job.clone()
+        }),
+        _ => None,
+    });
+    let jobs = jobs.collect::<Option<Vec<Job>>>()?;
+    Some(Cause::new(
+        "misaligned",
+        "a partition or file that begins at an odd sector (512 B alignment): I/Os straddle units",
+        Case {
+            jobs,
+            ..base.clone()
+        },
+    ))
+}
+
+fn powers(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
+    let with = |key, what: String, change: &dyn Fn(&mut DriveConfig) -> bool| {
+        let mut config = base.machine.drive().clone();
+        change(&mut config).then(|| {
+            let machine = base.machine.with_drive(config);
+            Cause::new(
+                key,
+                what,
+                Case {
+                    machine,
+                    ..base.clone()
+                },
+            )
+        })
+    };
+    let limits = drive.management.power_limits_watts.iter();
+    let now = base.machine.drive().power_limit_watts();
+    let mut all: Vec<Option<Cause>> = limits
+        .filter(|watts| now.is_none_or(|now| **watts < now))
+        .map(|watts| {
+            with(
+                "power",
+                format!("its power governor set to {watts} W"),
+                &|config| config.set_power_limit(*watts).is_ok(),
+            )
+        })
+        .collect();
+    let protects = base.machine.drive().write_protect_percent();
+    if let Some(percent) = protects.filter(|_| writes(base)) {
+        all.push(with(
+            "worn",
+            format!("a drive past {percent} % of its rated endurance, which throttles writes"),
+            &|config| config.set_percentage_used(percent + 1.0).is_ok(),
+        ));
+    }
+    all.push(with(
+        "power-on",
+        String::from("the first minutes after power-on, when the drive refreshes its data"),
+        &|config| config.set_uptime(Span::from_seconds(600.0)).is_ok(),
+    ));
+    all.into_iter().flatten().collect()
+}
+
+/// Hosts whose cores sleep or do not, unlike the case's.
+fn hosts(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
+    let sleeps = !base.machine.host().idle_states.is_empty();
+    let (key, what, name) = match sleeps {
+        true => (
+            "host",
+            "a host whose cores do not sleep (no idle states), as `xeon-2017`",
+            "xeon-2017",
+        ),
+        false => (
+            "host",
+            "a host whose cores sleep (idle states), as `linux`",
+            catalogue::TYPICAL_HOST,
+        ),
+    };
+    let Ok(host) = catalogue::host(name) else {
+        return Vec::new();
+    };
+    let config = base.machine.drive().clone();
+    let machine = lab::Machine::new(drive, &host).with_drive(config);
+    vec![Cause::new(
+        key,
+        what,
+        Case {
+            machine,
+            ..base.clone()
+        },
+    )]
+}
+
+/// The job without an engine that has one I/O in flight.
+fn asynchronous(job: &Job) -> Job {
+    if job.engine.asynchronous() {
+        return job.clone();
+    }
+    Job {
+        engine: Engine::Libaio,
+        engine_name: String::from("libaio"),
+        high_priority: false,
+        iodepth: 1,
+        ..job.clone()
+    }
+}
+
+fn in_flight(jobs: &[Job]) -> u32 {
+    jobs.iter().map(|job| depth_of(job) * job.numjobs).sum()
+}
+
+fn deeper(base: &Case) -> Option<Cause> {
+    let now = in_flight(&base.jobs);
+    let factor = DEEPER.min(DEEPEST / now.max(1));
+    if factor < 2 || base.jobs.iter().any(is_paced) {
+        return None;
+    }
+    let deep = |job: &Job| {
+        let job = asynchronous(job);
+        Job {
+            iodepth: job.iodepth.max(1) * factor,
+            ..job
+        }
+    };
+    let synchronous = base.jobs.iter().any(|job| !job.engine.asynchronous());
+    let with = if synchronous { "libaio and " } else { "" };
+    let what = format!("{with}{} I/Os in flight instead of {now}", now * factor);
+    let jobs = base.jobs.iter().map(deep).collect();
+    Some(Cause::new(
+        "depth",
+        what,
+        Case {
+            jobs,
+            expected: base.expected * f64::from(factor),
+            ..base.clone()
+        },
+    ))
+}
+
+fn more_threads(base: &Case) -> Option<Cause> {
+    // A rate is that of each thread.
+    if base.jobs.iter().any(is_paced) {
+        return None;
+    }
+    let threads: u32 = base.jobs.iter().map(|job| job.numjobs).sum();
+    let cores = u32::from(base.machine.host().cores.max(1));
+    let factor = [16, 8, 4, 2].into_iter().find(|factor| {
+        threads * factor <= cores && base.jobs.iter().all(|job| depth_of(job) >= *factor)
+    })?;
+    let spread = |job: &Job| Job {
+        numjobs: job.numjobs * factor,
+        iodepth: job.iodepth / factor,
+        ..job.clone()
+    };
+    let what = format!(
+        "the same depth over {} threads instead of {threads}",
+        threads * factor
+    );
+    let jobs = base.jobs.iter().map(spread).collect();
+    Some(Cause::new(
+        "threads",
+        what,
+        Case {
+            jobs,
+            ..base.clone()
+        },
+    ))
+}
+
+/// Whether every I/O that is a whole number of units begins at one.
+fn is_aligned(job: &Job) -> bool {
+    let starts = match job.offset {
+        Extent::Bytes(start) => start % u64::from(UNIT) == 0,
+        Extent::Percent(_) => true,
+    };
+    starts && job.block_align.iter().all(|align| align % UNIT == 0)
+}
+
+/// Whether it moves parts of units.
+fn has_parts(job: &Job) -> bool {
+    let part = |sizes: &BlockSizes| matches!(sizes, BlockSizes::Fixed(bytes) if bytes % UNIT != 0);
+    job.block_sizes.iter().any(part)
+}
+
+fn aligned(base: &Case) -> Option<Cause> {
+    if base
+        .jobs
+        .iter()
+        .all(|job| is_aligned(job) || has_parts(job))
+    {
+        return None;
+    }
+    let jobs = base.jobs.iter().map(realigned).collect();
+    Some(Cause::new(
+        "alignment",
+        "offsets that are multiples of 4 KiB",
+        Case {
+            jobs,
+            ..base.clone()
+        },
+    ))
+}
+
+fn realigned(job: &Job) -> Job {
+    let offset = match job.offset {
+        Extent::Bytes(start) => Extent::Bytes(start - start % u64::from(UNIT)),
+        percent => percent,
+    };
+    Job {
+        offset,
+        block_align: job.block_align.map(|align| align.next_multiple_of(UNIT)),
+        ..job.clone()
+    }
+}
+
+fn whole_units(base: &Case) -> Option<Cause> {
+    if !base.jobs.iter().any(has_parts) {
+        return None;
+    }
+    let jobs = base.jobs.iter().map(in_whole_units).collect();
+    Some(Cause::new(
+        "block",
+        "blocks of whole 4 KiB units",
+        Case {
+            jobs,
+            ..base.clone()
+        },
+    ))
+}
+
+fn in_whole_units(job: &Job) -> Job {
+    let whole = |sizes: &BlockSizes| match sizes {
+        BlockSizes::Fixed(bytes) => BlockSizes::Fixed(bytes.next_multiple_of(UNIT)),
+        other => other.clone(),
+    };
+    let [a, b, c] = &job.block_sizes;
+    realigned(&Job {
+        block_sizes: [whole(a), whole(b), whole(c)],
+        whole_pages: false,
+        ..job.clone()
+    })
+}
+
+fn without_syncs(base: &Case) -> Option<Cause> {
+    let syncs = |job: &Job| job.fsync > 0 || job.fdatasync > 0 || job.sync != SyncMode::None;
+    if !base.jobs.iter().any(syncs) {
+        return None;
+    }
+    let jobs = base.jobs.iter().map(unsynced).collect();
+    Some(Cause::new(
+        "sync",
+        "no fsync or O_SYNC",
+        Case {
+            jobs,
+            ..base.clone()
+        },
+    ))
+}
+
+fn unsynced(job: &Job) -> Job {
+    Job {
+        fsync: 0,
+        fdatasync: 0,
+        sync: SyncMode::None,
+        ..job.clone()
+    }
+}
+
+/// Whether it has a rate or pauses.
+fn is_paced(job: &Job) -> bool {
+    job.think.is_some() || job.rate.iter().any(Option::is_some)
+}
+
+fn unpaced(base: &Case) -> Option<Cause> {
+    if !base.jobs.iter().any(is_paced) {
+        return None;
+    }
+    let jobs = base.jobs.iter().map(at_full_rate).collect();
+    Some(Cause::new(
+        "rate",
+        "no rate limit or pauses",
+        Case {
+            jobs,
+            ..base.clone()
+        },
+    ))
+}
+
+fn at_full_rate(job: &Job) -> Job {
+    Job {
+        think: None,
+        rate: [None; 3],
+        ..job.clone()
+    }
+}
+
+fn awake(base: &Case) -> Option<Cause> {
+    if base.machine.host().idle_states.is_empty() {
+        return None;
+    }
+    let machine = base
+        .machine
+        .clone()
+        .with_host(|host| host.idle_states.clear());
+    Some(Cause::new(
+        "idle-states",
+        "cores that do not sleep (no idle states)",
+        Case {
+            machine,
+            ..base.clone()
+        },
+    ))
+}
+
+/// The job without anything that holds it back, with so many threads and so many in flight each.
+pub(crate) fn unhindered(job: &Job, threads: u32, depth: u32) -> Job {
+    let job = asynchronous(job);
+    Job {
+        numjobs: threads,
+        iodepth: depth,
+        ..in_whole_units(&unsynced(&at_full_rate(&job)))
+    }
+}

@@ -1,0 +1,176 @@
+//! The fewest I/Os in flight with which a drive does 95 % of its rating (or of the most that its model does), found by simulation.
+//!
+//! For 1, 2, 4 ... threads the depth is halved; the smallest product wins, and of equals the one with fewer threads. It takes for
+//! granted that a deeper queue does no less. Left out: depths between powers of two, where a smaller one may do.
+
+use catalogue::HostSheet;
+use model::media::Precondition;
+use serde::Serialize;
+use text::problem::Problems;
+use workload::job::{Job, Mix};
+
+use super::causes::{DEEPEST, unhindered};
+use super::runs::{Case, Runs};
+use crate::review::results::rounded;
+
+/// What to run to see the rated figure.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Advice {
+    /// Threads (fio's numjobs).
+    pub numjobs: u32,
+    /// I/Os in flight of each.
+    pub iodepth: u32,
+    /// I/Os a second that the model does so.
+    pub iops: f64,
+    /// I/Os a second that it is to do: 95 % of the rating, or of the most.
+    pub wanted: f64,
+    /// Whether it does.
+    pub reached: bool,
+    /// State in which it does.
+    pub state: &'static str,
+    /// The job, for fio.
+    pub job: String,
+}
+
+/// Share of the rating that counts as seeing it.
+pub const SEEN: f64 = 0.95;
+/// Depths of a thread.
+const DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/// The smallest depth over threads with which this case reaches the rating, in the first of these states in which it does; without a
+/// rating, 95 % of the most that it does.
+///
+/// # Errors
+/// The job does not fit the drive.
+pub fn smallest(
+    base: &Case,
+    rating: Option<f64>,
+    states: &[Precondition],
+    host: &HostSheet,
+    runs: &Runs<'_>,
+) -> Result<Option<Advice>, Problems> {
+    let Some(job) = base.jobs.first() else {
+        return Ok(None);
+    };
+    let cores = u32::from(host.config.cores.max(1)).min(256);
+    let mut best: Option<Advice> = None;
+    for &state in states {
+        let search = Search {
+            runs,
+            base,
+            job,
+            state,
+            expected: rating.unwrap_or(base.expected * 8.0),
+        };
+        let deep = (DEEPEST / 2 / cores).max(1);
+        let most = search.iops(cores, deep)?;
+        let wanted = SEEN * rating.unwrap_or(most);
+        if most < wanted {
+            let advice = search.advice(cores, deep, most, wanted);
+            best = best.or(Some(advice));
+            continue;
+        }
+        return search.smallest(cores, wanted).map(Some);
+    }
+    Ok(best)
+}
+
+struct Search<'a> {
+    runs: &'a Runs<'a>,
+    base: &'a Case,
+    job: &'a Job,
+    state: Precondition,
+    expected: f64,
+}
+
+impl Search<'_> {
+    fn iops(&self, threads: u32, depth: u32) -> Result<f64, Problems> {
+        let case = Case {
+            jobs: vec![unhindered(self.job, threads, depth)],
+            state: self.state,
+            expected: self.expected,
+            ..self.base.clone()
+        };
+        Ok(self.runs.one(&case)?.iops())
+    }
+
+    fn smallest(&self, cores: u32, wanted: f64) -> Result<Advice, Problems> {
+        let mut best: Option<(u32, u32, f64)> = None;
+        let mut threads = 1;
+        while threads <= cores {
+            let less = best.map_or(DEEPEST, |(n, d, _)| n * d - 1);
+            let depths: Vec<u32> = DEPTHS
+                .into_iter()
+                .filter(|depth| depth * threads <= less)
+                .collect();
+            if let Some((depth, iops)) = self.first(&depths, threads, wanted)? {
+                best = Some((threads, depth, iops));
+            }
+            threads *= 2;
+        }
+        Ok(match best {
+            Some((threads, depth, iops)) => self.advice(threads, depth, iops, wanted),
+            None => {
+                let depth = (DEEPEST / 2 / cores).max(1);
+                self.advice(cores, depth, self.iops(cores, depth)?, wanted)
+            }
+        })
+    }
+
+    /// The first of these depths that does enough, by halving.
+    fn first(
+        &self,
+        depths: &[u32],
+        threads: u32,
+        wanted: f64,
+    ) -> Result<Option<(u32, f64)>, Problems> {
+        let (mut low, mut high) = (0, depths.len());
+        let mut found = None;
+        // The deepest first: where that is too little nothing else need be tried.
+        let mut at = high.saturating_sub(1);
+        while low < high {
+            let iops = self.iops(threads, depths[at])?;
+            match iops >= wanted {
+                true => {
+                    found = Some((depths[at], iops));
+                    high = at;
+                }
+                false => low = at + 1,
+            }
+            at = low + (high - low) / 2;
+        }
+        Ok(found)
+    }
+
+    fn advice(&self, numjobs: u32, iodepth: u32, iops: f64, wanted: f64) -> Advice {
+        Advice {
+            numjobs,
+            iodepth,
+            iops: rounded(iops),
+            wanted: rounded(wanted),
+            reached: iops >= wanted,
+            state: self.state.name(),
+            job: text(&unhindered(self.job, numjobs, iodepth)),
+        }
+    }
+}
+
+/// A job of one pattern as fio reads it.
+fn text(job: &Job) -> String {
+    let random = if job.random { "rand" } else { "" };
+    let rw = match job.mix {
+        Mix::Read => format!("rw={random}read"),
+        Mix::Write => format!("rw={random}write"),
+        _ => format!("rw={random}rw\nrwmixread={}", job.read_percent),
+    };
+    let way = usize::from(job.mix == Mix::Write);
+    let block = match job.block_sizes[way] {
+        workload::job::BlockSizes::Fixed(bytes) => bytes,
+        _ => 4096,
+    };
+    format!(
+        "[rated]\nioengine=libaio\ndirect=1\n{rw}\nbs={block}\niodepth={}\nnumjobs={}\n\
+         norandommap=1\ntime_based=1\nruntime=60s\ngroup_reporting=1\n",
+        job.iodepth, job.numjobs
+    )
+}

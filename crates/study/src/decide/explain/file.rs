@@ -1,0 +1,440 @@
+//! What fio's JSON says by itself: rates and latencies, how many I/Os were in flight (Little's law), what the threads' CPU time says,
+//! and what was asked, if the options are in it.
+//!
+//! Source: fio 3's HOWTO, "JSON output". Left out: trims, whose figures nothing here needs; fio 2, whose latencies have other names.
+
+use model::host::Engine;
+use serde::Serialize;
+use serde_json::Value;
+use text::problem::{Place, Problem, Problems};
+use workload::job::{BlockSizes, Job, Mix, Rate};
+
+use super::steadiness::{self, Steadiness};
+use crate::fit::measured::{self, Target};
+use crate::review::results::rounded;
+
+/// One reporting group of a file of fio's results: jobs that ran together.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Names of its jobs.
+    pub name: String,
+    /// What ran, without a bound; empty if the file has no options.
+    pub jobs: Vec<Job>,
+    /// In what it was measured otherwise than a model runs it.
+    pub unlike: Vec<String>,
+    /// Figures that a simulated run is compared by.
+    pub targets: Vec<Target>,
+    /// Figures.
+    pub facts: Facts,
+}
+
+/// What the file says of a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Facts {
+    /// By direction that had I/O.
+    pub sides: Vec<Side>,
+    /// I/Os a second, reads and writes.
+    pub iops: f64,
+    /// 10^6 bytes a second, reads and writes.
+    pub mb_s: f64,
+    /// Mean CPU time of a thread, user and system, as a share of the time; null if the file does not say.
+    pub cpu: Option<f64>,
+    /// What was asked; null if the file has no options.
+    pub asked: Option<Asked>,
+    /// Whether the file agrees with Little's law.
+    pub little: Little,
+    /// Whether it was steady.
+    pub steadiness: Steadiness,
+}
+
+/// Reads or writes.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Side {
+    /// `reads` or `writes`.
+    pub direction: &'static str,
+    /// I/Os.
+    pub ios: f64,
+    /// I/Os a second.
+    pub iops: f64,
+    /// 10^6 bytes a second.
+    pub mb_s: f64,
+    /// Mean latency; null if fio was told not to measure it, as for the following.
+    pub mean_us: Option<f64>,
+    /// Mean time of submission.
+    pub submission_us: Option<f64>,
+    /// Mean time from submission to completion.
+    pub completion_us: Option<f64>,
+    /// 99th percentile of that.
+    pub p99_us: Option<f64>,
+}
+
+/// What was asked for.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Asked {
+    /// In fio's words, such as `randread`.
+    pub rw: String,
+    /// Bytes of an I/O; null where they differ.
+    pub block_bytes: Option<u32>,
+    /// I/Os that the jobs may have in flight.
+    pub in_flight: u32,
+    /// Threads.
+    pub threads: u32,
+    /// I/Os a second that the jobs were held to; null if they were not.
+    pub rate: Option<f64>,
+    /// fio's engine of the first job.
+    pub engine: String,
+}
+
+/// Little's law: in flight = rate x latency.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Little {
+    /// Rate times mean latency; null without latencies.
+    pub in_flight: Option<f64>,
+    /// That over what was asked; null without options.
+    pub of_asked: Option<f64>,
+    /// Whether that can be; null if it is not known.
+    pub holds: Option<bool>,
+    /// In words.
+    pub text: String,
+}
+
+/// What bounds a run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Bound {
+    /// `thread`, `queue`, `link`, `controller`, `dies`, `limit`, `pool`, `rate`, or `unknown`.
+    pub by: &'static str,
+    /// In words, to follow "bound by".
+    pub text: String,
+}
+
+/// More in flight than was asked by this much cannot be: rates and latencies are rounded, and end at other moments.
+const TOO_MANY: f64 = 1.05;
+/// Fewer in flight than this share of what was asked: the threads do not keep their queues full.
+const NOT_FULL: f64 = 0.8;
+/// A thread that computes for this share of the time has no more to give.
+const BUSY: f64 = 0.9;
+/// A run within this share of the rate it was held to is bound by that.
+const HELD: f64 = 0.97;
+
+/// Reads a file of fio's results; `origin` names it in messages.
+///
+/// # Errors
+/// Everything wrong with it.
+pub fn read(origin: &str, text: &str) -> Result<Vec<Run>, Problems> {
+    let file = measured::entries(origin, text)?;
+    if file.version.starts_with("fio-2") || file.version.starts_with("fio-1") {
+        return Err(Problems(vec![Problem {
+            origin: origin.to_owned(),
+            place: Place::Whole,
+            what: format!("made by {}, whose latencies have other names", file.version),
+            help: Some(String::from("measure with fio 3")),
+        }]));
+    }
+    let mut problems = Problems::default();
+    let mut runs = Vec::new();
+    for members in &file.groups {
+        match run(origin, &file.globals, members) {
+            Ok(run) => runs.push(run),
+            Err(more) => problems.0.extend(more.0),
+        }
+    }
+    problems.or(runs)
+}
+
+fn run(origin: &str, globals: &Value, members: &[Value]) -> Result<Run, Problems> {
+    let has_options = |value: &Value| value.as_object().is_some_and(|it| !it.is_empty());
+    let known = has_options(globals) || members.iter().any(|it| has_options(&it["job options"]));
+    let (jobs, mut unlike, name) = match known {
+        true => measured::jobs_of(origin, globals, members)?,
+        false => (Vec::new(), Vec::new(), names(members)),
+    };
+    unlike.extend(on_a_file_system(globals, members));
+    let targets = measured::figures(origin, &name, members)?;
+    let sides: Vec<Side> = [("read", "reads"), ("write", "writes")]
+        .into_iter()
+        .filter_map(|(key, name)| side(members, key, name))
+        .collect();
+    let asked = asked(&jobs);
+    let sum = |figure: fn(&Side) -> f64| sides.iter().map(figure).sum::<f64>();
+    Ok(Run {
+        facts: Facts {
+            iops: rounded(sum(|side| side.iops)),
+            mb_s: rounded(sum(|side| side.mb_s)),
+            cpu: cpu(members),
+            little: little(&sides, asked.as_ref()),
+            steadiness: steadiness::of_samples(members),
+            asked,
+            sides,
+        },
+        name,
+        jobs,
+        unlike,
+        targets,
+    })
+}
+
+/// What is said of a run on files and not on a device.
+fn on_a_file_system(globals: &Value, members: &[Value]) -> Option<String> {
+    let options = members.iter().map(|it| &it["job options"]).chain([globals]);
+    let word =
+        |options: &Value, key: &str| options[key].as_str().map(|word| format!("{key}={word}"));
+    let on_files = |options: &Value| {
+        let file = word(options, "filename").filter(|word| !word.contains("=/dev/"));
+        word(options, "directory").or(file)
+    };
+    let file = options.into_iter().find_map(on_files)?;
+    Some(format!(
+        "{file}: the file system, and the device that it is on, stand between fio and the drive"
+    ))
+}
+
+fn names(members: &[Value]) -> String {
+    let mut names: Vec<&str> = members
+        .iter()
+        .filter_map(|it| it["jobname"].as_str())
+        .collect();
+    names.dedup();
+    names.join(" + ")
+}
+
+/// One direction over the jobs (or copies) of a group.
+fn side(members: &[Value], key: &str, direction: &'static str) -> Option<Side> {
+    let sides: Vec<&Value> = members.iter().map(|it| &it[key]).collect();
+    let number = |value: &Value| value.as_f64().unwrap_or_default();
+    let sum = |figure: &str| sides.iter().map(|side| number(&side[figure])).sum::<f64>();
+    let ios = sum("total_ios");
+    // Means over I/Os; zero is what fio prints where it did not measure.
+    let mean = |figure: &dyn Fn(&Value) -> f64| {
+        let of = |side: &&Value| figure(side) * number(&side["total_ios"]) / 1e3;
+        let mean = sides.iter().map(of).sum::<f64>() / ios;
+        (mean > 0.0).then(|| rounded(mean))
+    };
+    (ios > 0.0).then(|| Side {
+        direction,
+        ios,
+        iops: rounded(sum("iops")),
+        mb_s: rounded(sum("bw_bytes") / 1e6),
+        mean_us: mean(&|side| number(&side["lat_ns"]["mean"])),
+        submission_us: mean(&|side| number(&side["slat_ns"]["mean"])),
+        completion_us: mean(&|side| number(&side["clat_ns"]["mean"])),
+        p99_us: mean(&|side| number(&side["clat_ns"]["percentile"]["99.000000"])),
+    })
+}
+
+/// Mean CPU time of a thread; of jobs that report as a group fio gives the mean already.
+fn cpu(members: &[Value]) -> Option<f64> {
+    let shares: Vec<f64> = members
+        .iter()
+        .filter_map(|it| Some((it["usr_cpu"].as_f64()? + it["sys_cpu"].as_f64()?) / 100.0))
+        .collect();
+    (!shares.is_empty()).then(|| rounded(shares.iter().sum::<f64>() / shares.len() as f64))
+}
+
+/// I/Os that a copy of a job may have in flight.
+pub(crate) fn depth_of(job: &Job) -> u32 {
+    match job.engine.asynchronous() {
+        true => job.iodepth.max(1),
+        false => 1,
+    }
+}
+
+/// I/Os a second that the copies of a job are held to, over the directions that it has.
+fn rate_of(job: &Job) -> Option<f64> {
+    let ways: &[usize] = match job.mix {
+        Mix::Read => &[0],
+        Mix::Write => &[1],
+        Mix::ReadWrite => &[0, 1],
+        Mix::Trim | Mix::TrimWrite => return None,
+    };
+    let held = |way: &usize| {
+        let block = match job.block_sizes[*way] {
+            BlockSizes::Fixed(bytes) => f64::from(bytes),
+            _ => return None,
+        };
+        Some(match job.rate[*way]? {
+            Rate::Iops(iops) => iops as f64,
+            Rate::Bytes(bytes) => bytes as f64 / block,
+        })
+    };
+    let rates: Option<Vec<f64>> = ways.iter().map(held).collect();
+    rates.map(|rates| rates.iter().sum::<f64>() * f64::from(job.numjobs))
+}
+
+fn asked(jobs: &[Job]) -> Option<Asked> {
+    let first = jobs.first()?;
+    let way = usize::from(first.mix == Mix::Write);
+    let block = match first.block_sizes[way] {
+        BlockSizes::Fixed(bytes) => Some(bytes),
+        _ => None,
+    };
+    let alike = jobs.iter().all(|it| it.block_sizes == first.block_sizes);
+    let rates: Option<Vec<f64>> = jobs.iter().map(rate_of).collect();
+    let random = if first.random { "rand" } else { "" };
+    Some(Asked {
+        rw: match first.mix {
+            Mix::Read => format!("{random}read"),
+            Mix::Write => format!("{random}write"),
+            Mix::ReadWrite => format!("{random}rw"),
+            Mix::Trim => format!("{random}trim"),
+            Mix::TrimWrite => format!("{random}trimwrite"),
+        },
+        block_bytes: block.filter(|_| alike),
+        in_flight: jobs.iter().map(|job| depth_of(job) * job.numjobs).sum(),
+        threads: jobs.iter().map(|job| job.numjobs).sum(),
+        rate: rates.map(|rates| rates.iter().sum()),
+        engine: first.engine_name.clone(),
+    })
+}
+
+fn little(sides: &[Side], asked: Option<&Asked>) -> Little {
+    let each = sides
+        .iter()
+        .map(|side| Some(side.iops * side.mean_us? / 1e6));
+    let in_flight = each
+        .collect::<Option<Vec<f64>>>()
+        .map(|all| all.iter().sum::<f64>());
+    let of_asked = in_flight
+        .zip(asked)
+        .map(|(is, asked)| is / f64::from(asked.in_flight));
+    let holds = of_asked.map(|share| share <= TOO_MANY);
+    let text = match (in_flight, asked, holds) {
+        (None, ..) => String::from("the file has no latencies, so Little's law cannot be checked"),
+        (Some(is), Some(asked), Some(true)) => format!(
+            "rate x latency is {:.3} in flight of the {} asked: the file agrees with itself",
+            is, asked.in_flight
+        ),
+        (Some(is), Some(asked), _) => format!(
+            "rate x latency is {:.3} in flight, more than the {} asked: options and figures are not of one run",
+            is, asked.in_flight
+        ),
+        (Some(is), ..) => format!(
+            "rate x latency is {is:.3} in flight; the file does not say how many were asked"
+        ),
+    };
+    Little {
+        in_flight: in_flight.map(rounded),
+        of_asked: of_asked.map(rounded),
+        holds,
+        text,
+    }
+}
+
+impl Run {
+    /// Whether its threads compute while they wait, so that CPU time says nothing.
+    fn polls(&self) -> bool {
+        let polls = |job: &Job| job.high_priority || job.engine == Engine::UserSpace;
+        self.jobs.iter().any(polls)
+    }
+
+    /// Whether it is held back on purpose.
+    pub(crate) fn is_held(&self) -> bool {
+        let asked = self.facts.asked.as_ref();
+        let rate = asked.and_then(|asked| asked.rate);
+        rate.is_some_and(|rate| self.facts.iops >= HELD * rate)
+            || self.jobs.iter().any(|job| job.think.is_some())
+    }
+
+    /// What the file alone says bounds it.
+    pub fn bound(&self) -> Bound {
+        let bound = |by, text: String| Bound { by, text };
+        let threads = self.facts.asked.as_ref().map(|asked| asked.threads);
+        let threads = match threads {
+            Some(1) => String::from("one thread"),
+            Some(many) => format!("its {many} threads"),
+            None => String::from("its threads"),
+        };
+        if self.is_held() {
+            return bound(
+                "rate",
+                String::from("the rate or pauses that its options ask for"),
+            );
+        }
+        if let Some(cpu) = self.facts.cpu.filter(|cpu| *cpu >= BUSY && !self.polls()) {
+            let text = format!("{threads}: CPU time is {:.0} % of the time", cpu * 100.0);
+            return bound("thread", text);
+        }
+        let full = self.facts.little.of_asked;
+        match (&self.facts.asked, full) {
+            (Some(asked), Some(full)) if full < NOT_FULL => bound(
+                "thread",
+                format!(
+                    "{threads}: of {} I/Os that may be in flight {:.0} % are",
+                    asked.in_flight,
+                    full * 100.0
+                ),
+            ),
+            (Some(asked), _) if asked.in_flight == asked.threads => bound(
+                "queue",
+                String::from("its queue: a thread has one I/O in flight, so latency sets the rate"),
+            ),
+            (Some(asked), Some(_)) => bound(
+                "unknown",
+                format!(
+                    "its queue or the drive: all {} are in flight, and the file cannot say whether more would be faster (name the drive with --drive)",
+                    asked.in_flight
+                ),
+            ),
+            _ => bound(
+                "unknown",
+                String::from(
+                    "what the file does not say: it has no options of the job, or no latencies",
+                ),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(options: &str, iops: f64, mean_us: f64, cpu: f64) -> String {
+        format!(
+            r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a", "groupid": 0, {options} "usr_cpu": {cpu}, "sys_cpu": 0.0,
+            "read": {{"iops": {iops}, "total_ios": 100000, "bw_bytes": 1000, "lat_ns": {{"mean": {}}},
+            "clat_ns": {{"mean": 1000}}, "slat_ns": {{"mean": 100}}}}, "write": {{"total_ios": 0}}}}]}}"#,
+            mean_us * 1e3
+        )
+    }
+
+    fn one(options: &str, iops: f64, mean_us: f64, cpu: f64) -> Run {
+        let options = match options {
+            "" => String::new(),
+            options => format!(r#""job options": {{{options}}},"#),
+        };
+        let runs = read("r.json", &file(&options, iops, mean_us, cpu)).expect("fio's");
+        runs[0].clone()
+    }
+
+    const DEEP: &str =
+        r#""rw": "randread", "bs": "4k", "iodepth": "32", "ioengine": "libaio", "direct": "1""#;
+
+    #[test]
+    fn the_file_alone_tells_a_thread_from_a_queue() {
+        let by = |run: Run| run.bound().by;
+        assert_eq!(by(one(DEEP, 320_000.0, 100.0, 40.0)), "unknown");
+        assert_eq!(by(one(DEEP, 320_000.0, 100.0, 99.0)), "thread");
+        assert_eq!(by(one(DEEP, 100_000.0, 100.0, 40.0)), "thread");
+        let sync = r#""rw": "randread", "ioengine": "psync", "iodepth": "32""#;
+        assert_eq!(by(one(sync, 9_900.0, 100.0, 20.0)), "queue");
+        let held = format!(r#"{DEEP}, "rate_iops": "5000""#);
+        assert_eq!(by(one(&held, 5_000.0, 100.0, 5.0)), "rate");
+        assert_eq!(by(one("", 5_000.0, 100.0, 5.0)), "unknown");
+    }
+
+    #[test]
+    fn rate_times_latency_is_held_against_what_was_asked() {
+        let holds = |iops: f64| one(DEEP, iops, 100.0, 40.0).facts.little.holds;
+        assert_eq!(holds(320_000.0), Some(true));
+        assert_eq!(holds(400_000.0), Some(false));
+        assert_eq!(one("", 1.0, 100.0, 40.0).facts.little.holds, None);
+        assert_eq!(one(DEEP, 1.0, 0.0, 40.0).facts.little.in_flight, None);
+    }
+
+    #[test]
+    fn an_old_fio_is_refused() {
+        let text = file("", 1.0, 1.0, 1.0).replace("fio-3.33", "fio-2.2.10");
+        let said = read("r.json", &text).expect_err("old").to_string();
+        assert!(said.contains("fio-2.2.10"), "{said}");
+    }
+}

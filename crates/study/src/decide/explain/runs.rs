@@ -1,0 +1,224 @@
+//! A case (jobs on a drive in a state, in a host), how it is run, and how far what came out is from what was measured.
+//!
+//! Distance is the weighted mean square of the logarithms of model over measured, with the weights that `drivelab fit` gives to
+//! rates, mean latencies and percentiles. Left out: runs as long as the measured one; a case runs for some ten thousand I/Os from
+//! the state that it begins in.
+
+use lab::{Lab, Machine, Outcome, Scenario, to_the_end};
+use model::media::Precondition;
+use model::{Part, Span};
+use serde::Serialize;
+use statistics::{AnatomyBands, Histogram};
+use text::problem::Problems;
+use workload::job::{Job, Mix};
+
+use crate::decide::tally::{Tally, tell_busiest};
+use crate::fit::measured::Target;
+use crate::ledger::figure::RunFigure;
+use crate::review::results::{Measurement, rounded};
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Drive and host.
+    pub machine: Machine,
+    /// What is asked, without a bound.
+    pub jobs: Vec<Job>,
+    /// The drive's state at the start.
+    pub state: Precondition,
+    /// About how many I/Os a second will come out.
+    pub expected: f64,
+}
+
+/// What came out of a case.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// With each seed.
+    pub outcomes: Vec<Outcome>,
+    /// All seeds together.
+    pub measurement: Measurement,
+    /// Threads that issued I/O.
+    pub threads: u32,
+}
+
+/// How cases are run.
+pub struct Runs<'a> {
+    /// Where.
+    pub lab: &'a Lab,
+    /// The first seed.
+    pub seed: u64,
+    /// How many.
+    pub seeds: u32,
+}
+
+/// One direction of a simulated run, taken apart.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SideAnatomy {
+    /// `reads` or `writes`.
+    pub direction: &'static str,
+    /// Mean latency as fio counts it.
+    pub mean_us: f64,
+    /// Mean time of submission; null where the engine does not tell it apart.
+    pub submission_us: Option<f64>,
+    /// Mean time from submission to completion.
+    pub completion_us: f64,
+    /// Mean of each part that has any, microseconds, in the order in which a command meets them.
+    pub parts: Vec<(&'static str, f64)>,
+}
+
+/// I/Os that a run should count, and its shortest and longest time.
+const IOS: f64 = 30_000.0;
+const SHORTEST: Span = Span::from_ms(20);
+const LONGEST: Span = Span::from_ms(2_000);
+/// Writes go through a buffer first.
+const SHORTEST_WRITES: Span = Span::from_ms(250);
+
+impl Case {
+    /// The jobs with their bounds.
+    fn bounded(&self) -> Vec<Job> {
+        let writes = self.jobs.iter().any(|job| job.mix != Mix::Read);
+        let shortest = if writes { SHORTEST_WRITES } else { SHORTEST };
+        let runtime = Span::from_seconds(IOS / self.expected.max(1.0)).clamp(shortest, LONGEST);
+        let bounded = |job: &Job| Job {
+            runtime: Some(runtime),
+            time_based: true,
+            ramp_time: Span::from_ns(runtime.ns() / 4),
+            ..job.clone()
+        };
+        self.jobs.iter().map(bounded).collect()
+    }
+}
+
+impl Runs<'_> {
+    /// Runs cases with every seed; a case that cannot be has its reasons.
+    pub fn run(&self, cases: &[Case]) -> Vec<Result<Seen, Problems>> {
+        let scenario = |case: &Case, seed: u64| {
+            let jobs = case.bounded();
+            let mut scenario = Scenario::jobs(case.machine.clone(), case.state, jobs, seed);
+            scenario.warm_seed = Some(self.seed);
+            scenario
+        };
+        let seeds = || self.seed..self.seed + u64::from(self.seeds);
+        let scenarios: Vec<Scenario> = cases
+            .iter()
+            .flat_map(|case| seeds().map(move |seed| scenario(case, seed)))
+            .collect();
+        let mut outcomes = self.lab.run_all(&scenarios, &to_the_end).into_iter();
+        let mut all = Vec::new();
+        for case in cases {
+            let of_case: Vec<_> = outcomes.by_ref().take(self.seeds as usize).collect();
+            let of_case: Result<Vec<Outcome>, Problems> = of_case.into_iter().collect();
+            all.push(of_case.map(|outcomes| Seen::of(outcomes, case)));
+        }
+        all
+    }
+
+    /// Runs one case.
+    ///
+    /// # Errors
+    /// It cannot be.
+    pub fn one(&self, case: &Case) -> Result<Seen, Problems> {
+        let mut seen = self.run(std::slice::from_ref(case));
+        seen.remove(0)
+    }
+}
+
+impl Seen {
+    fn of(outcomes: Vec<Outcome>, case: &Case) -> Seen {
+        let all: Vec<&Outcome> = outcomes.iter().collect();
+        let mut measurement = Tally::of(&all).measurement;
+        tell_busiest(&mut measurement, &all, case.machine.drive());
+        Seen {
+            threads: all.first().map_or(0, |one| one.threads.len() as u32),
+            measurement,
+            outcomes,
+        }
+    }
+
+    /// Reads and writes a second.
+    pub fn iops(&self) -> f64 {
+        self.measurement.iops()
+    }
+
+    /// How far it is from what was measured: 0.1 is about 10 %; `None` if the two have no figure in common.
+    pub fn distance(&self, targets: &[Target]) -> Option<f64> {
+        let (mut squares, mut weights) = (0.0, 0.0);
+        for target in targets {
+            let Some(model) = self.figure(&target.figure()).filter(|model| *model > 0.0) else {
+                continue;
+            };
+            let off = libm::log(model / target.value);
+            squares += target.weight * off * off;
+            weights += target.weight;
+        }
+        (weights > 0.0).then(|| libm::sqrt(squares / weights))
+    }
+
+    /// A figure of the ledger's, mean of the seeds.
+    fn figure(&self, name: &str) -> Option<f64> {
+        let figure = RunFigure::named(name).ok()?;
+        let each = self.outcomes.iter().map(|outcome| figure.of(outcome).ok());
+        let each: Vec<f64> = each.collect::<Option<_>>()?;
+        Some(each.iter().sum::<f64>() / each.len().max(1) as f64)
+    }
+
+    /// Mean latency over both directions, microseconds.
+    pub fn mean_us(&self) -> Option<f64> {
+        let sides = [&self.measurement.read, &self.measurement.write];
+        let sides = || sides.into_iter().flatten();
+        let ios: f64 = sides().map(|side| side.ios as f64).sum();
+        let sum: f64 = sides()
+            .map(|side| side.ios as f64 * side.latency.mean_us)
+            .sum();
+        (ios > 0.0).then(|| rounded(sum / ios))
+    }
+
+    /// Where the time of reads and of writes went.
+    pub fn anatomy(&self) -> Vec<SideAnatomy> {
+        type Direction = fn(&lab::ThreadOutcome) -> &lab::Measured;
+        let ways: [(&'static str, Direction); 2] =
+            [("reads", |it| &it.read), ("writes", |it| &it.write)];
+        let side = |(direction, way): (&'static str, Direction)| {
+            let mut bands = AnatomyBands::default();
+            let [mut all, mut submission, mut completion] = [(); 3].map(|()| Histogram::default());
+            for one in self.outcomes.iter().flat_map(|it| &it.threads).map(way) {
+                bands.merge(&one.bands);
+                all.merge(&one.latency);
+                submission.merge(&one.submission);
+                completion.merge(&one.completion);
+            }
+            let band = bands.between(&[0.0, 100.0]);
+            let band = band.first().filter(|band| band.count > 0)?;
+            let us = |ns: f64| rounded(ns / 1e3);
+            let parts = Part::ALL.iter().zip(band.mean_ns);
+            // Submission and what waits for it are in latency; the thread's own work is not.
+            let parts = parts.filter(|(part, ns)| lab::Measured::counts(**part) && *ns > 0.0);
+            Some(SideAnatomy {
+                direction,
+                mean_us: us(all.mean_ns()),
+                submission_us: (submission.count() > 0).then(|| us(submission.mean_ns())),
+                completion_us: us(completion.mean_ns()),
+                parts: parts.map(|(part, ns)| (part.name(), us(ns))).collect(),
+            })
+        };
+        ways.into_iter().filter_map(side).collect()
+    }
+
+    /// The part on which I/Os spend most of their time, and its share of it.
+    pub(crate) fn slowest_part(&self) -> Option<(Part, f64)> {
+        let mut sums = [0.0; Part::COUNT];
+        for thread in self.outcomes.iter().flat_map(|it| &it.threads) {
+            for side in [&thread.read, &thread.write] {
+                if let Some(band) = side.bands.between(&[0.0, 100.0]).first() {
+                    for (sum, ns) in sums.iter_mut().zip(band.mean_ns) {
+                        *sum += ns * band.count as f64;
+                    }
+                }
+            }
+        }
+        let all: f64 = sums.iter().sum();
+        let parts = Part::ALL.into_iter().zip(sums);
+        let (part, most) = parts.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        (all > 0.0).then(|| (part, most / all))
+    }
+}

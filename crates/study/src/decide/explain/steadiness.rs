@@ -1,0 +1,273 @@
+//! Whether a measured run was steady: from fio's log of rates over time, or from the samples that fio sums up in its JSON.
+//!
+//! A log is cut into ten rounds, and the last five are judged by SNIA's rule ([`statistics::steady`]). Without a log there are the
+//! least, the greatest and the deviation of half-second samples: they can show that nothing drifted, or that much did; between the
+//! two it cannot be told. Left out: what would have come after the run's end.
+
+use serde::Serialize;
+use serde_json::Value;
+use statistics::{ROUNDS, SteadyWindow};
+use text::problem::{Place, Problem, Problems};
+
+use crate::review::results::rounded;
+
+/// Whether a run was steady, and how that is known.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Steadiness {
+    /// Null if it cannot be told.
+    pub steady: Option<bool>,
+    /// Why, in words.
+    pub text: String,
+    /// Mean of the last half over the mean of the whole run, from a log.
+    pub end_over_mean: Option<f64>,
+}
+
+/// Samples that are needed to say something.
+const SAMPLES: f64 = 5.0;
+/// All samples within this share of their mean: no drift can be larger.
+const STILL: f64 = 0.10;
+/// A standard deviation of this share of the mean is a drift or worse.
+const UNEVEN: f64 = 0.15;
+/// Rounds that a log is cut into: the last five are judged.
+const CUTS: usize = 2 * ROUNDS;
+
+/// From the samples in fio's JSON, of the jobs (or copies) of a group.
+pub(crate) fn of_samples(members: &[Value]) -> Steadiness {
+    // Weights: what each job and direction did.
+    let (mut weights, mut range, mut deviation) = (0.0, 0.0, 0.0);
+    let mut fewest = f64::INFINITY;
+    for side in members.iter().flat_map(|it| [&it["read"], &it["write"]]) {
+        let figure = |key: &str| side[key].as_f64().unwrap_or_default();
+        let (weight, mean) = (figure("total_ios"), figure("iops_mean"));
+        if weight == 0.0 {
+            continue;
+        }
+        fewest = fewest.min(figure("iops_samples"));
+        if mean > 0.0 {
+            weights += weight;
+            range += weight * (figure("iops_max") - figure("iops_min")) / mean;
+            deviation += weight * figure("iops_stddev") / mean;
+        }
+    }
+    if weights == 0.0 || fewest < SAMPLES {
+        return unknown("the file has too few samples over time");
+    }
+    let (range, deviation) = (range / weights, deviation / weights);
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    if range <= STILL {
+        let text = format!("{fewest} samples of the rate lie within {}", percent(range));
+        return known(true, text);
+    }
+    if deviation >= UNEVEN {
+        let text = format!(
+            "samples of the rate differ by {} (standard deviation)",
+            percent(deviation)
+        );
+        return known(false, text);
+    }
+    unknown(&format!(
+        "samples of the rate lie within {}, which may be noise or a drift",
+        percent(range)
+    ))
+}
+
+fn known(steady: bool, text: String) -> Steadiness {
+    Steadiness {
+        steady: Some(steady),
+        text,
+        end_over_mean: None,
+    }
+}
+
+fn unknown(why: &str) -> Steadiness {
+    Steadiness {
+        steady: None,
+        text: format!("{why}; a log tells (fio's write_iops_log and log_avg_msec=500, then --log)"),
+        end_over_mean: None,
+    }
+}
+
+/// A line of a log: milliseconds, value, direction.
+type Sample = (f64, f64, u64);
+
+/// From fio's logs of rates (iops or bw), a file each, of the threads of one run; `logs` are their names and texts.
+///
+/// # Errors
+/// Every line that is not a log's, and logs too short to judge.
+pub fn of_logs(logs: &[(String, String)]) -> Result<Steadiness, Problems> {
+    let mut problems = Problems::default();
+    let mut rounds = [0.0; CUTS];
+    let read = logs.iter().map(|(origin, text)| samples(origin, text));
+    let mut flows: Vec<Vec<Sample>> = Vec::new();
+    for one in read {
+        match one {
+            Ok(samples) => flows.extend(by_direction(samples)),
+            Err(more) => problems.0.extend(more.0),
+        }
+    }
+    problems.or(())?;
+    let end = flows.iter().flatten().map(|it| it.0).fold(0.0, f64::max);
+    for flow in &flows {
+        for (round, mean) in rounds.iter_mut().zip(means(flow, end)) {
+            *round += mean.ok_or_else(|| too_short(&logs[0].0))?;
+        }
+    }
+    Ok(judge(&rounds))
+}
+
+fn too_short(origin: &str) -> Problems {
+    let what = format!("too few lines for {CUTS} rounds");
+    let mut problems = Problems::whole(origin, what);
+    problems.0[0].help = Some(String::from(
+        "a smaller log_avg_msec, or a longer run: several lines in each tenth of it",
+    ));
+    problems
+}
+
+fn samples(origin: &str, text: &str) -> Result<Vec<Sample>, Problems> {
+    let mut problems = Problems::default();
+    let mut samples = Vec::new();
+    for (number, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, it)| !it.trim().is_empty())
+    {
+        let mut words = line.split(',').map(|word| word.trim().parse::<u64>());
+        match (words.next(), words.next(), words.next()) {
+            (Some(Ok(ms)), Some(Ok(value)), Some(Ok(way))) => {
+                samples.push((ms as f64, value as f64, way));
+            }
+            _ => problems.0.push(Problem {
+                origin: origin.to_owned(),
+                place: Place::Whole,
+                what: format!("line {}: not a line of fio's logs: `{line}`", number + 1),
+                help: Some(String::from(
+                    "as write_iops_log makes them: milliseconds, value, direction, block size",
+                )),
+            }),
+        }
+        if problems.0.len() >= 3 {
+            break;
+        }
+    }
+    problems.or(())?;
+    match samples.is_empty() {
+        true => Err(too_short(origin)),
+        false => Ok(samples),
+    }
+}
+
+fn by_direction(samples: Vec<Sample>) -> Vec<Vec<Sample>> {
+    let mut flows: Vec<Vec<Sample>> = vec![Vec::new(); 3];
+    for sample in samples {
+        if let Some(flow) = flows.get_mut(sample.2 as usize) {
+            flow.push(sample);
+        }
+    }
+    flows.retain(|flow| !flow.is_empty());
+    flows
+}
+
+/// Mean rate in each round; `None` where a round has no line.
+fn means(flow: &[Sample], end: f64) -> Vec<Option<f64>> {
+    // A log that is not averaged has a line of value 1 for each I/O.
+    let each_io = flow.iter().all(|sample| sample.1 <= 1.0);
+    let mut sums = [(0.0, 0.0); CUTS];
+    for (ms, value, _) in flow {
+        // A line stands at the end of what it is the mean of.
+        let round = libm::ceil(ms / end.max(1.0) * CUTS as f64) as usize;
+        let (sum, count) = &mut sums[round.clamp(1, CUTS) - 1];
+        *sum += value;
+        *count += 1.0;
+    }
+    let mean = |(sum, count): (f64, f64)| match each_io {
+        true => sum,
+        false => sum / count,
+    };
+    let some = sums.into_iter().map(|it| (it.1 > 0.0).then(|| mean(it)));
+    some.collect()
+}
+
+fn judge(rounds: &[f64; CUTS]) -> Steadiness {
+    let whole = rounds.iter().sum::<f64>() / CUTS as f64;
+    let Some(window) = SteadyWindow::at(rounds, CUTS - ROUNDS) else {
+        return unknown("the log has no rates");
+    };
+    let share = window.mean / whole;
+    let text = format!(
+        "over the last half of the log the rate stays within {:.0} % and its line moves by {:+.0} % (SNIA: 20 % and 10 %)",
+        window.excursion * 100.0,
+        window.slope * 100.0,
+    );
+    let before = match (share - 1.0).abs() > 0.1 {
+        true => format!(
+            "; it began otherwise: the last half has {:.0} % of the mean of the run",
+            share * 100.0
+        ),
+        false => String::new(),
+    };
+    Steadiness {
+        steady: Some(window.is_steady()),
+        text: text + &before,
+        end_over_mean: Some(rounded(share)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(rate: impl Fn(u32) -> u32) -> Vec<(String, String)> {
+        let lines = (1..=60).map(|i| format!("{}, {}, 0, 4096\n", i * 500, rate(i)));
+        vec![(String::from("a_iops.1.log"), lines.collect())]
+    }
+
+    #[test]
+    fn a_log_tells_a_cliff_from_a_flat_rate() {
+        let flat = of_logs(&log(|i| 1000 + i % 3)).expect("a log");
+        assert_eq!(flat.steady, Some(true));
+        let late = of_logs(&log(|i| if i < 45 { 9000 } else { 1000 })).expect("a log");
+        assert_eq!(late.steady, Some(false));
+        let early = of_logs(&log(|i| if i < 15 { 9000 } else { 1000 })).expect("a log");
+        assert_eq!(early.steady, Some(true));
+        assert!(early.text.contains("it began otherwise"), "{}", early.text);
+    }
+
+    #[test]
+    fn lines_of_every_io_are_counted() {
+        let lines = |ms: std::ops::Range<u32>| ms.map(|ms| format!("{ms}, 1, 0, 4096\n"));
+        let text: String = lines(0..1000).collect();
+        let even = of_logs(&[(String::from("x"), text)]).expect("a log");
+        assert_eq!(even.steady, Some(true));
+        let text: String = lines(0..700)
+            .chain(
+                (700..1000)
+                    .step_by(9)
+                    .map(|ms| format!("{ms}, 1, 0, 4096\n")),
+            )
+            .collect();
+        let falls = of_logs(&[(String::from("x"), text)]).expect("a log");
+        assert_eq!(falls.steady, Some(false));
+    }
+
+    #[test]
+    fn what_is_no_log_is_refused_with_its_line() {
+        let text = String::from("500, 10, 0, 4096\nhello\n");
+        let said = of_logs(&[(String::from("x.log"), text)]).expect_err("no log");
+        assert!(said.to_string().contains("line 2"), "{said}");
+        of_logs(&[(String::from("x.log"), String::from("5, 10, 0, 4096\n"))]).expect_err("short");
+    }
+
+    #[test]
+    fn samples_show_stillness_or_much_change_and_nothing_between() {
+        let entry = |min: f64, max: f64, deviation: f64, samples: u32| {
+            serde_json::json!({"read": {"total_ios": 900, "iops_mean": 100.0, "iops_min": min, "iops_max": max,
+                "iops_stddev": deviation, "iops_samples": samples}, "write": {"total_ios": 0}})
+        };
+        let steady = |entry: Value| of_samples(&[entry]).steady;
+        assert_eq!(steady(entry(97.0, 103.0, 2.0, 20)), Some(true));
+        assert_eq!(steady(entry(20.0, 300.0, 60.0, 20)), Some(false));
+        assert_eq!(steady(entry(90.0, 110.0, 5.0, 20)), None);
+        assert_eq!(steady(entry(97.0, 103.0, 2.0, 3)), None);
+    }
+}

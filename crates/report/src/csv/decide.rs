@@ -81,7 +81,7 @@ struct Explained<'a> {
 }
 
 /// A line for each measured run, and one for each case that its model ran: as asked, under a condition, without an option.
-pub fn explain(answers: &[explain::answer::Answer]) -> String {
+pub fn explain(answers: &[explain::answer::Answer]) -> Table {
     let mut lines = Vec::new();
     for answer in answers {
         let model = answer.model.as_ref();
@@ -119,7 +119,7 @@ pub fn explain(answers: &[explain::answer::Answer]) -> String {
             ..measured.clone()
         }));
     }
-    table(lines)
+    Table::of(lines)
 }
 
 /// A drive, or a member of a pool.

@@ -10,7 +10,11 @@ impl AgainstSheet {
     /// The table with which `docs/fidelity.md` begins.
     pub(super) fn table(&self) -> String {
         if self.kinds.iter().all(|kind| kind.rows == 0) {
-            return String::from("No run of the whole ledger has been written yet.\n");
+            return String::from(
+                "The last run of the whole ledger that was written here is older than this comparison, which \
+                 `drivelab reproduce --against-sheet` makes anew. The tables below are of that run, before the P4510, \
+                 P3600 and 980 PRO were set from measurements (decision 0069).\n",
+            );
         }
         let mut text = String::from(
             "| predicted rows of | rows | model: half within | nine of ten within | half within a factor of | \

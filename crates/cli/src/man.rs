@@ -36,9 +36,45 @@ pub(crate) fn run(args: &Args, command: Command) -> Result<(), Failure> {
         let mut text = Vec::new();
         let written = Man::new(page).render(&mut text);
         written.map_err(|error| Failure::failed(format!("writing {name}.1"), error))?;
-        write_whole(&folder.join(format!("{name}.1")), &text)?;
+        let text = with_examples_as_written(&String::from_utf8_lossy(&text));
+        write_whole(&folder.join(format!("{name}.1")), text.as_bytes())?;
         count += 1;
     }
     tell(&format!("{count} pages in {}", folder.display()));
     Ok(())
+}
+
+/// A page in which indented lines of what stands behind the options stay as they are: they are examples.
+fn with_examples_as_written(page: &str) -> String {
+    let mut text = String::new();
+    let (mut behind, mut indented) = (false, false);
+    for line in page.lines() {
+        behind = match line {
+            ".SH EXTRA" => true,
+            _ => behind && !line.starts_with(".SH "),
+        };
+        let is_example = behind && line.starts_with(' ');
+        if is_example != indented {
+            text.push_str(if is_example { ".nf\n" } else { ".fi\n" });
+            indented = is_example;
+        }
+        text.push_str(match line {
+            ".SH EXTRA" => ".SH EXAMPLES",
+            line => line,
+        });
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_stay_as_they_are_and_paragraphs_are_filled() {
+        let page = ".SH OPTIONS\n  a\n.SH EXTRA\nExamples:\n  b  c\n  d\n\nMore.\n.SH VERSION\n";
+        let expected = ".SH OPTIONS\n  a\n.SH EXAMPLES\nExamples:\n.nf\n  b  c\n  d\n.fi\n\nMore.\n.SH VERSION\n";
+        assert_eq!(with_examples_as_written(page), expected);
+    }
 }

@@ -104,11 +104,17 @@ fn left(elapsed: Duration, done: u64, of: Option<u64>) -> Option<Duration> {
     (done > 0).then(|| elapsed.mul_f64(more as f64 / done as f64))
 }
 
-/// How many of how many, and which.
+/// How many of how many, and which; where nothing says which, the time left.
 fn counted(bar: &ProgressBar) -> String {
-    match bar.length() {
-        Some(length) => format!("{} of {length} done, {}", bar.position(), bar.message()),
-        None => bar.message(),
+    let Some(length) = bar.length() else {
+        return bar.message();
+    };
+    let done = format!("{} of {length} done", bar.position());
+    let left = left(bar.elapsed(), bar.position(), Some(length));
+    match (bar.message().is_empty(), left) {
+        (false, _) => format!("{done}, {}", bar.message()),
+        (true, Some(left)) => format!("{done}, about {:#} left", HumanDuration(left)),
+        (true, None) => done,
     }
 }
 
@@ -129,8 +135,10 @@ mod tests {
     fn what_is_planned_bit_by_bit_is_counted_together() {
         let progress = Progress::new("{pos}/{len}");
         progress.planned(3);
+        assert_eq!(counted(&progress.bar), "0 of 3 done");
         progress.one_done();
         progress.planned(2);
+        assert!(counted(&progress.bar).starts_with("1 of 5 done, about "));
         progress.message("p3700 read".into());
         assert_eq!(counted(&progress.bar), "1 of 5 done, p3700 read");
     }

@@ -135,7 +135,7 @@ fn completions_and_manual_pages_have_every_verb() {
         let page = std::fs::read_to_string(pages.join(format!("{name}.1")));
         let page = page.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(page.contains(".SH OPTIONS"), "{name}");
-        assert!(page.contains("Examples:"), "{name}");
+        assert!(page.contains(".SH EXAMPLES"), "{name}");
         let escaped = name.replace('-', "\\-");
         assert!(whole.contains(&escaped), "{name} is not in drivelab.1");
     }

@@ -56,7 +56,7 @@ impl Sweep {
     ///
     /// # Errors
     /// Everything wrong with it, and with the drives, hosts and jobs it names: of all scenarios up to 10,000, of more for
-    /// as many of them, in which each value that is written stands at least once.
+    /// some of them, in which each value of a list stands at least once.
     pub fn read(path: &Path) -> Result<Sweep, Problems> {
         let origin = path.display().to_string();
         let text = fs::read_to_string(path)

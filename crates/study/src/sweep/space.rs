@@ -105,6 +105,8 @@ pub(super) struct Space {
     points: Vec<Point>,
     /// Points that begin alike, by number.
     groups: Vec<Vec<usize>>,
+    /// How many points stand in the groups before each.
+    before: Vec<usize>,
     is_grid: bool,
 }
 
@@ -169,10 +171,17 @@ impl Space {
         let (beginnings, others) = axes.into_iter().partition(|axis| begins(&axis.what));
         let is_grid = points.is_none();
         let points = points.unwrap_or_else(|| vec![Point::new()]);
+        let groups = grouped(&points, begins);
+        let mut sum = 0;
+        let before = groups.iter().map(|group| {
+            sum += group.len();
+            sum - group.len()
+        });
         Space {
             beginnings,
             others,
-            groups: grouped(&points, begins),
+            before: before.collect(),
+            groups,
             points,
             is_grid,
         }
@@ -219,23 +228,21 @@ impl Space {
     }
 
     /// Group of points, point, combination of beginnings, combination of the others.
-    fn split(&self, mut index: usize) -> (usize, usize, usize, usize) {
+    fn split(&self, index: usize) -> (usize, usize, usize, usize) {
         let beginnings = combinations(&self.beginnings).unwrap_or(usize::MAX);
         let others = combinations(&self.others).unwrap_or(usize::MAX);
-        for (number, group) in self.groups.iter().enumerate() {
-            let here = group.len() * beginnings * others;
-            if index < here {
-                let within = index % (group.len() * others);
-                let beginning = index / (group.len() * others);
-                return (number, group[within / others], beginning, within % others);
-            }
-            index -= here;
-        }
-        panic!("there are fewer scenarios");
+        let each = beginnings * others;
+        let number = self.before.partition_point(|before| before * each <= index) - 1;
+        let group = &self.groups[number];
+        let index = index - self.before[number] * each;
+        let within = index % (group.len() * others);
+        let beginning = index / (group.len() * others);
+        (number, group[within / others], beginning, within % others)
     }
 
-    /// Scenarios among which each value that is written stands at least once: all of them if they are at most so many,
-    /// else those in which one axis or the point differs from the first scenario, and others spread over all.
+    /// Scenarios among which each value of an axis stands at least once: all of them if they are at most so many, else
+    /// those in which one axis differs from the first scenario, one of each point (of so many points, if there are more), and
+    /// others spread over all.
     pub(super) fn probes(&self, most: usize) -> Vec<usize> {
         let count = self.count().unwrap_or(0);
         if count <= most {
@@ -243,7 +250,7 @@ impl Space {
         }
         let mut probes = vec![0];
         let others = combinations(&self.others).unwrap_or(1);
-        let mut stride = others * self.groups.first().map_or(1, Vec::len);
+        let stride = others * self.groups.first().map_or(1, Vec::len);
         for (axes, mut step) in [(&self.beginnings, stride), (&self.others, 1)] {
             for axis in axes.iter().rev() {
                 probes.extend((1..axis.choices.len()).map(|choice| choice * step));
@@ -251,15 +258,14 @@ impl Space {
             }
         }
         let beginnings = combinations(&self.beginnings).unwrap_or(1);
-        let mut begun = 0;
-        for group in &self.groups {
-            stride = others * group.len();
-            probes.extend((0..group.len()).map(|point| begun + point * others));
-            begun += stride * beginnings;
+        let every = self.points.len().div_ceil(most);
+        for (group, before) in self.groups.iter().zip(&self.before) {
+            let begun = before * others * beginnings;
+            let places = (0..group.len()).filter(|place| (before + place) % every == 0);
+            probes.extend(places.map(|place| begun + place * others));
         }
-        // A stride that is no multiple of an axis.
-        probes
-            .extend((0..most).map(|probe| (probe as u128 * count as u128 / most as u128) as usize));
+        let spread = |probe: usize| (probe as u128 * count as u128 / most as u128) as usize;
+        probes.extend((0..most).map(spread));
         probes.sort_unstable();
         probes.dedup();
         probes
@@ -375,6 +381,11 @@ mod tests {
         }
         assert_eq!(seen.len(), 39 + 3 + 3 + 4);
         assert_eq!(space.probes(count).len(), count);
+        let points = (0..1_000).map(|number| vec![(What::Drive, choice(&number.to_string()))]);
+        let space = Space::new(Vec::new(), Some(points.collect()), true);
+        assert!(space.probes(100).len() <= 201);
+        let drive = |index: usize| space.at(index).of(&What::Drive).map(|it| it.words.clone());
+        assert!((0..1_000).all(|index| drive(index) == Some(index.to_string())));
     }
 
     #[test]

@@ -14,6 +14,8 @@ const PACKAGES: &[&str] = &[
     "pyarrow",
     "matplotlib",
     "nbclient",
+    "distributed",
+    "joblib",
     "ipykernel",
 ];
 

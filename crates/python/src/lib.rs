@@ -9,6 +9,7 @@ mod fit;
 mod jobs;
 mod review;
 mod run;
+mod sweep;
 mod table;
 mod work;
 
@@ -26,6 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<drive::Drive>()?;
     module.add_class::<jobs::Jobs>()?;
     module.add_class::<table::Table>()?;
+    module.add_class::<sweep::Sweep>()?;
     module.add_class::<run::Run>()?;
     module.add_class::<run::Replay>()?;
     module.add_class::<decide::Answer>()?;

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -59,11 +60,28 @@ impl Stop {
     }
 }
 
+/// Threads are not there in a process that was forked from one that had begun to work; waiting for them would never end.
+///
+/// # Errors
+/// This is such a process.
+pub(crate) fn not_forked() -> PyResult<()> {
+    static FIRST: OnceLock<u32> = OnceLock::new();
+    let own = std::process::id();
+    match *FIRST.get_or_init(|| own) == own {
+        true => Ok(()),
+        false => Err(Error::new_err(
+            "this process was forked from one that had used drivelab already: start processes by \"spawn\", such as \
+             ProcessPoolExecutor(mp_context=multiprocessing.get_context(\"spawn\"))",
+        )),
+    }
+}
+
 /// Does this without the interpreter's lock. Ctrl-C asks the work to stop; what it then returns is the result.
 ///
 /// # Errors
 /// `KeyboardInterrupt` if it left by [`Stop::or_leave`], and [`Defect`] if it panicked.
 pub(crate) fn away<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send) -> PyResult<T> {
+    not_forked()?;
     let stop = Stop::default();
     let asked = &stop;
     thread::scope(|scope| {

@@ -40,6 +40,7 @@ __all__ = [
     "Replay",
     "Review",
     "Run",
+    "Sweep",
     "choose",
     "drives",
     "fio",
@@ -51,6 +52,7 @@ __all__ = [
     "replay",
     "review",
     "run",
+    "sweep",
     "__version__",
 ]
 
@@ -636,3 +638,121 @@ def review(
     """Puts drives side by side as the program's reviews do; minutes, unless ``ios`` shortens each run."""
     cores, _ = _drives(drives)
     return Review(_core.review(cores, suite, host, ios, seed, None if jobs is None else _jobs(jobs)))
+
+
+class Sweep:
+    """A sweep that is done: its rows are in a Parquet file."""
+
+    def __init__(self, path: _Path, scenarios: int, problems: tuple[int, str | None]) -> None:
+        self.path, self.scenarios = path, scenarios
+        self.problems, self.first_problem = problems
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __repr__(self):
+        wrong = f", {self.problems} could not be run: {self.first_problem}" if self.problems else ""
+        return f"Sweep of {self.scenarios} scenarios in {self.path}{wrong}"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a `pandas.DataFrame`."""
+        import pandas
+
+        return pandas.read_parquet(self.path)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a `polars.DataFrame`."""
+        import polars
+
+        return polars.read_parquet(self.path)
+
+
+_sweeps: dict[tuple[str, str], _core.Sweep] = {}
+
+
+def _part(origin: str, text: str, folder: str, part: int) -> bytes:
+    """Runs a part of a sweep in this process, which keeps the sweep and the states of its drives for the next part."""
+    key = (text, folder)
+    if key not in _sweeps:
+        _sweeps.clear()
+        _sweeps[key] = _core.Sweep(origin, text, folder)
+    return bytes(_sweeps[key].part(part))
+
+
+def _by_dask(client, asked, missing):
+    """Parts as they are done; those that begin in one state are offered to one worker, which others may relieve."""
+    from distributed import as_completed
+
+    workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+    beginnings = list(dict.fromkeys(beginning for _, beginning in missing))
+    several = len(beginnings) >= len(workers) > 0
+    parts = {}
+    for part, beginning in missing:
+        offered = {}
+        if several:
+            worker = workers[beginnings.index(beginning) * len(workers) // len(beginnings)]
+            offered = {"workers": [worker], "allow_other_workers": True}
+        future = client.submit(_part, *asked, part, pure=False, retries=5, **offered)
+        parts[future] = part
+    try:
+        # Results are asked for one by one: those of a worker that died are run again.
+        for future in as_completed(parts):
+            yield parts[future], future.result()
+            future.release()
+    finally:
+        client.cancel(list(parts))
+
+
+def _by_executor(executor, asked, missing):
+    from concurrent.futures import as_completed
+
+    parts = {executor.submit(_part, *asked, part): part for part, _ in missing}
+    for future in as_completed(parts):
+        yield parts[future], future.result()
+
+
+def _by_joblib(parallel, asked, missing):
+    from joblib import delayed
+
+    files = parallel(delayed(_part)(*asked, part) for part, _ in missing)
+    yield from zip((part for part, _ in missing), files)
+
+
+def sweep(
+    path: _Path_,
+    output: _Path_ | None = None,
+    *,
+    client: object | None = None,
+    threads: int | None = None,
+) -> Sweep:
+    """Runs a sweep (``docs/sweep.md``): scenarios by the thousand into a Parquet file.
+
+    ``output``: the file, by default the sweep's name with ``.parquet`` in the current folder. ``client``: what runs its parts, a
+    hundred scenarios each: a client of Dask distributed, an executor of `concurrent.futures`, or a `joblib.Parallel`; without one
+    all cores of this machine, or ``threads`` of them. Workers must have drivelab of the same version, and see the files that
+    the sweep names under the same paths. The bytes of the file are the same whoever runs it. What is done stays when it is
+    interrupted; the same call goes on.
+    """
+    path = _Path(path)
+    output = _Path(path.with_suffix(".parquet").name if output is None else output)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    asked = (str(path), text, str(path.resolve().parent))
+    core = _core.Sweep(*asked)
+    for warning in core.warnings:
+        _warnings.warn(warning, stacklevel=2)
+    if client is None:
+        core.run(output, threads)
+    else:
+        missing = core.missing(output)
+        if hasattr(client, "scheduler_info"):
+            done = _by_dask(client, asked, missing)
+        elif hasattr(client, "submit"):
+            done = _by_executor(client, asked, missing)
+        else:
+            done = _by_joblib(client, asked, missing)
+        for part, file in done:
+            core.keep(output, part, file)
+    return Sweep(output, core.scenarios, core.finish(output))

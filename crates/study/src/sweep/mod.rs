@@ -202,6 +202,12 @@ impl Sweep {
         start..(start + PART).min(self.count)
     }
 
+    /// What its first scenario begins with: parts that agree in it are best run by one process, which makes the drive's
+    /// state once.
+    pub fn beginning(&self, part: usize) -> (usize, usize) {
+        self.space.beginning(self.part(part).start)
+    }
+
     /// The command that repeats a scenario, in the folder of the sweep's file.
     pub fn command(&self, index: usize) -> String {
         row::command(&self.space.at(index), self.warm_seed)

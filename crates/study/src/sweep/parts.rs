@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use lab::{GoOn, Lab};
 use text::problem::{Place, Problem, Problems};
 
 use super::Sweep;
@@ -54,6 +55,37 @@ pub struct Parts<'a> {
     folder: PathBuf,
     /// Held for as long as parts may be written; `None` once the result is there.
     lock: Option<File>,
+}
+
+/// The file of a part.
+fn file_of(sweep: &Sweep, rows: &[Row]) -> Result<Vec<u8>, String> {
+    let written = Table::new(Vec::new(), sweep.columns(), "").and_then(|mut table| {
+        table.add(rows)?;
+        table.finish()
+    });
+    written.map_err(|error| error.to_string())
+}
+
+impl Sweep {
+    /// Runs a part, one scenario after the other; its file, for [`Parts::keep_file`], or `None` if it was stopped.
+    ///
+    /// # Errors
+    /// The rows cannot be written.
+    pub fn part_file(
+        &self,
+        part: usize,
+        lab: &Lab,
+        go_on: GoOn<'_>,
+    ) -> Result<Option<Vec<u8>>, Trouble> {
+        let rows = self.part(part).map(|index| self.row(index, lab, go_on));
+        let Some(rows) = rows.collect::<Option<Vec<Row>>>() else {
+            return Ok(None);
+        };
+        let doing = format!("part {part}: ");
+        let file = file_of(self, &rows);
+        file.map(Some)
+            .map_err(|error| Trouble::Failed(doing + &error))
+    }
 }
 
 impl<'a> Parts<'a> {
@@ -148,12 +180,24 @@ impl<'a> Parts<'a> {
     /// They cannot be written.
     pub fn keep(&self, part: usize, rows: &[Row]) -> Result<(), Trouble> {
         let path = self.path(part);
-        let bytes = Table::new(Vec::new(), self.sweep.columns(), "").and_then(|mut table| {
-            table.add(rows)?;
-            table.finish()
-        });
+        let bytes = file_of(self.sweep, rows);
         let bytes = bytes.map_err(|error| Trouble::failed("writing", &path, error))?;
         write_whole(&path, &bytes)
+    }
+
+    /// Keeps a part that was run elsewhere, as [`Sweep::part_file`] gave it.
+    ///
+    /// # Errors
+    /// It is no part of this sweep, or cannot be written.
+    pub fn keep_file(&self, part: usize, file: Vec<u8>) -> Result<(), Trouble> {
+        let path = self.path(part);
+        let (columns, rows) = read(bytes::Bytes::from(file))
+            .map_err(|error| Trouble::failed("reading what was run of", &path, error))?;
+        if columns != self.sweep.columns() || rows.len() != self.sweep.part(part).len() {
+            let error = "it is of another sweep, other drives or another version";
+            return Err(Trouble::failed("keeping", &path, error));
+        }
+        self.keep(part, &rows)
     }
 
     /// Writes the result, once no part is missing, and takes the parts away.

@@ -1,0 +1,126 @@
+//! Sweeps: scenarios by the thousand, here or part by part in other processes.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
+
+use lab::Lab;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use study::sweep::{self, Parts, Trouble, Watch};
+
+use crate::work::{Error, away, not_forked, raised};
+
+/// The laboratory of a process that runs parts for others: what drives have been through is kept between parts.
+fn laboratory() -> &'static Lab {
+    static LAB: OnceLock<Lab> = OnceLock::new();
+    LAB.get_or_init(Lab::new)
+}
+
+fn troubled(trouble: Trouble) -> PyErr {
+    match trouble {
+        Trouble::Input(problems) => raised(problems),
+        Trouble::Failed(what) => Error::new_err(what),
+    }
+}
+
+/// A sweep.
+#[pyclass(frozen, module = "drivelab")]
+pub(crate) struct Sweep {
+    sweep: sweep::Sweep,
+}
+
+#[pymethods]
+impl Sweep {
+    /// The sweep in this text, which messages call `origin`; paths in it are from `folder`.
+    #[new]
+    fn new(py: Python<'_>, origin: &str, text: &str, folder: PathBuf) -> PyResult<Sweep> {
+        not_forked()?;
+        let sweep = py.detach(|| sweep::Sweep::of_text(origin, text, &folder));
+        Ok(Sweep {
+            sweep: sweep.map_err(raised)?,
+        })
+    }
+
+    /// How many scenarios.
+    #[getter]
+    fn scenarios(&self) -> usize {
+        self.sweep.scenarios()
+    }
+
+    /// What a user should know about how jobs were read.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.sweep.warnings().to_vec()
+    }
+
+    /// What its rows depend on, to the byte.
+    #[getter]
+    fn definition(&self) -> &str {
+        self.sweep.definition()
+    }
+
+    /// The command that repeats a scenario.
+    fn command(&self, index: usize) -> String {
+        self.sweep.command(index)
+    }
+
+    /// The parts that are not there, each with the number of the state that it begins in.
+    fn missing(&self, output: PathBuf) -> PyResult<Vec<(usize, (usize, usize))>> {
+        let parts = self.parts(&output)?;
+        let missing = parts.missing().map_err(troubled)?;
+        let with = missing.into_iter();
+        Ok(with
+            .map(|part| (part, self.sweep.beginning(part)))
+            .collect())
+    }
+
+    /// Runs what is missing in this process; what there is stays when it is interrupted.
+    fn run(&self, py: Python<'_>, output: PathBuf, threads: Option<usize>) -> PyResult<usize> {
+        let parts = self.parts(&output)?;
+        let cores = available_parallelism().map_or(1, usize::from);
+        let done = AtomicUsize::new(0);
+        let ran = away(py, |stop| {
+            let watch = Watch {
+                go_on: &|| stop.go_on(),
+                done: &|| {
+                    done.fetch_add(1, Ordering::Relaxed);
+                },
+            };
+            sweep::run(&self.sweep, &parts, threads.unwrap_or(cores), &watch)
+        })?;
+        ran.map_err(troubled)?;
+        match parts.missing().map_err(troubled)?.is_empty() {
+            true => Ok(done.into_inner()),
+            false => Err(PyKeyboardInterrupt::new_err("the same call goes on")),
+        }
+    }
+
+    /// Runs a part; its file.
+    fn part(&self, py: Python<'_>, part: usize) -> PyResult<Vec<u8>> {
+        let file = away(py, |stop| {
+            self.sweep.part_file(part, laboratory(), &|_| stop.go_on())
+        })?;
+        let interrupted = || PyKeyboardInterrupt::new_err("a part was interrupted");
+        file.map_err(troubled)?.ok_or_else(interrupted)
+    }
+
+    /// Keeps a part that was run elsewhere.
+    fn keep(&self, output: PathBuf, part: usize, file: Vec<u8>) -> PyResult<()> {
+        let parts = self.parts(&output)?;
+        parts.keep_file(part, file).map_err(troubled)
+    }
+
+    /// Writes the result when nothing is missing; how many scenarios could not be run, and why the first could not.
+    fn finish(&self, output: PathBuf) -> PyResult<(usize, Option<String>)> {
+        self.parts(&output)?.finish().map_err(troubled)?;
+        sweep::problems(&output).map_err(troubled)
+    }
+}
+
+impl Sweep {
+    fn parts(&self, output: &Path) -> PyResult<Parts<'_>> {
+        Parts::open(&self.sweep, output).map_err(troubled)
+    }
+}

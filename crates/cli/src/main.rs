@@ -8,6 +8,7 @@
 
 mod act;
 mod bench_target;
+mod check;
 mod choose;
 mod completions;
 mod drive;
@@ -63,6 +64,7 @@ Examples:
   drivelab choose --all --load oltp --slo 'p99<1ms'      which drive to take
   drivelab life 950pro-256 --writes 20MB/s               how long it lasts
   drivelab explain results.json --drive p4800x-375       what bound a fio run
+  drivelab check etcd p4800x-375 950pro-256              whether it is good enough for etcd
   drivelab fit --jobs                                    how to make a model of your own drive
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
 
@@ -76,6 +78,7 @@ struct Cli {
 enum Verb {
     Act(act::Args),
     BenchTarget(bench_target::Args),
+    Check(check::Args),
     Choose(Box<choose::Args>),
     Completions(completions::Args),
     Drives(drives::Args),
@@ -100,6 +103,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
     match verb {
         Verb::Act(args) => act::run(args),
         Verb::BenchTarget(args) => bench_target::run(args),
+        Verb::Check(args) => check::run(args),
         Verb::Choose(args) => choose::run(args),
         Verb::Completions(args) => completions::run(args, Cli::command()),
         Verb::Drives(args) => drives::run(args),

@@ -11,14 +11,14 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Simulate",
         &["run", "replay", "review", "sweep", "act", "prove"],
     ),
-    ("Decide", &["choose", "max", "life", "explain"]),
+    ("Decide", &["choose", "max", "life", "explain", "check"]),
     ("Serve", &["serve", "bench-target"]),
     ("Models", &["drives", "show", "reproduce", "fit", "refit"]),
     ("Other", &["completions", "man", "help"]),
 ];
 
 /// Other words for what verbs do.
-const WORDS: [(&str, &str); 35] = [
+const WORDS: [(&str, &str); 41] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -49,6 +49,12 @@ const WORDS: [(&str, &str); 35] = [
     ("diagnose", "explain"),
     ("analyse", "explain"),
     ("analyze", "explain"),
+    ("etcd", "check"),
+    ("postgres", "check"),
+    ("kafka", "check"),
+    ("vsan", "check"),
+    ("zil", "check"),
+    ("minimum", "check"),
     ("nbd", "serve"),
     ("nvme", "serve"),
     ("list", "drives"),

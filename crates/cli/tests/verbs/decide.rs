@@ -340,3 +340,34 @@ fn no_part_of_a_pool_is_busier_than_all_the_time() {
         }
     }
 }
+
+#[test]
+fn a_published_minimum_is_passed_or_the_exit_code_is_3() {
+    let (code, found) = json(&["check", "etcd", "p4800x-375", "--seeds", "2"]);
+    assert_eq!(
+        (code, &found["answers"][0]["passes"]),
+        (Some(0), &Value::Bool(true))
+    );
+    let sync = &found["answers"][0]["minimum"][0]["reading"]["value"];
+    assert!(
+        sync.as_f64().is_some_and(|us| us > 20.0 && us < 10_000.0),
+        "{sync}"
+    );
+    let output = drivelab(&["check", "vsan", "p4800x-375", "950pro-256", "--seeds", "1"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).starts_with("verdict: 950pro-256: "));
+    let (code, found) = json(&["check", "postgres", "950pro-256", "--seeds", "1"]);
+    assert_eq!(
+        (code, &found["answers"][0]["passes"]),
+        (Some(0), &Value::Null)
+    );
+    let output = drivelab(&["check", "etcd", "p4800x-376", "--host", "linox"]);
+    assert_eq!(output.status.code(), Some(2));
+    for wrong in ["p4800x-376", "linox"] {
+        assert!(
+            text(&output.stderr).contains(wrong),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+}

@@ -18,6 +18,7 @@ fn no_example_is_broken_over_two_lines() {
     let verbs = [
         "act",
         "bench-target",
+        "check",
         "choose",
         "completions",
         "drives",

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Table;
+use study::decide::check;
 use study::decide::choose;
 use study::decide::explain;
 use study::decide::life;
@@ -239,4 +240,37 @@ pub fn choose(answer: &choose::Answer) -> Table {
         }
     }
     Table::of(lines)
+}
+
+/// A drive, and one figure.
+#[derive(Clone, Debug, Serialize)]
+struct Checked<'a> {
+    drive: &'a str,
+    model: &'a str,
+    passes: Option<bool>,
+    figure: &'a str,
+    unit: &'a str,
+    value: Option<f64>,
+    least_seed: Option<f64>,
+    greatest_seed: Option<f64>,
+    met: Option<bool>,
+}
+
+/// A line for each drive and each figure of a check, those of the minimum first.
+pub fn check(answers: &[check::Answer]) -> Table {
+    let all = answers.iter().flat_map(|answer| {
+        let figures = answer.minimum.iter().chain(&answer.figures);
+        figures.map(move |one| (answer, one))
+    });
+    Table::of(all.map(|(answer, one)| Checked {
+        drive: &answer.drive,
+        model: answer.model,
+        passes: answer.passes,
+        figure: &one.reading.limit,
+        unit: one.reading.unit,
+        value: one.reading.value,
+        least_seed: one.by_seed.map(|ends| ends[0]),
+        greatest_seed: one.by_seed.map(|ends| ends[1]),
+        met: one.reading.met,
+    }))
 }

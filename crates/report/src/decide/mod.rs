@@ -1,6 +1,7 @@
 //! Decisions as people and programs read them: the answer in a sentence, tables, JSON, pages.
 
 mod bars;
+pub mod check;
 pub mod choose;
 pub mod explain;
 pub mod life;

@@ -1,10 +1,11 @@
 //! Decisions: a buyer's and an operator's questions, each answered from runs.
 //!
 //! [`max`]: the highest load within limits; [`life`]: how long drives last at a load; [`choose`]: which to take; [`explain`]: why a
-//! run came out as it did. Limits are read by
+//! run came out as it did; [`check`]: whether one is good enough for a piece of software. Limits are read by
 //! [`slo`], and figures are held against them in [`tally`]. A load is a user's own, one with a name ([`named`], [`work`]), or of a given
 //! height ([`load`]). Costs are the user's ([`prices`]).
 
+pub mod check;
 pub mod choose;
 pub mod explain;
 pub mod life;

@@ -84,6 +84,26 @@ pub struct Limit {
 }
 
 impl Limit {
+    /// A figure that is only read, by its name: `sync.p99`.
+    ///
+    /// # Errors
+    /// There is no such figure.
+    pub fn figure_alone(name: &str) -> Result<Limit, Problems> {
+        let found = direction(name).and_then(|(of, rest)| Ok((of, figure(rest)?)));
+        let (of, figure) = found.map_err(|(what, help)| {
+            let mut problems = Problems::whole(name, what);
+            problems.0[0].help = Some(help);
+            problems
+        })?;
+        Ok(Limit {
+            text: name.to_owned(),
+            of,
+            figure,
+            bound: f64::INFINITY,
+            unit: figure.unit(),
+        })
+    }
+
     /// Whether a figure is within it.
     pub fn holds(&self, value: f64) -> bool {
         match self.figure.is_from_above() {

@@ -1,0 +1,158 @@
+//! `drivelab check`: whether drives are good enough for a piece of software, by what its makers ask.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use catalogue::DriveSheet;
+use lab::Lab;
+use report::{csv, decide};
+use study::decide::check::{self, Answer, Check};
+use study::decide::work::Conditions;
+use text::problem::Problems;
+use text::terminal::paragraph;
+
+use crate::drive::DriveArgs;
+use crate::failure::Failure;
+use crate::limit::{self, taken};
+use crate::output::{self, write_whole};
+use crate::progress::Progress;
+use crate::seed::SeedArg;
+use crate::state::State;
+use crate::stop::AtOnce;
+
+/// Whether drives are good enough for a piece of software: the minimum that it publishes, passed or not
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab check etcd p4800x-375 950pro-256
+  drivelab check vsan p5800x-400 d7-p5600-1600 --csv vsan.csv
+  drivelab check aerospike p3700-1600 --json
+  drivelab check postgres 980pro-1000 'mirror(2*p4801x-100)'
+  drivelab check etcd --print > etcd.fio
+
+Where nothing is published there is no verdict, and the figures are printed.
+
+Exit codes: 0 done or passed, 2 bad usage or bad input, 3 some drive does not pass.")]
+pub(crate) struct Args {
+    /// The software
+    #[arg(value_name = "SOFTWARE", value_parser = clap::builder::PossibleValuesParser::new(check::names()))]
+    software: String,
+
+    /// Names of drives or pools (see `drivelab drives`), paths of their TOML files, or expressions of pools
+    #[arg(value_name = "DRIVE")]
+    arguments: Vec<String>,
+
+    #[command(flatten)]
+    drives: DriveArgs,
+
+    /// Print what is run and exit: a job file, whose first lines say what is asked and where it is published
+    #[arg(long)]
+    print: bool,
+
+    /// The host the drives are in: a name or the path of a TOML file [default: linux; xeon-2017 for aerospike]
+    #[arg(long)]
+    host: Option<String>,
+
+    /// The drives' state at the start
+    #[arg(long, value_enum, default_value_t = State::Steady)]
+    state: State,
+
+    #[command(flatten)]
+    seed: SeedArg,
+
+    /// Seeds, from --seed on; every one must pass
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    seeds: u32,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Also write a CSV file: a line for each drive and figure
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.print {
+        let text = check::text(&args.software).unwrap_or_default();
+        return Ok(io::stdout().lock().write_all(text.as_bytes())?);
+    }
+    let (check, drives, conditions) = read(args)?;
+    let stop = AtOnce::on_signals()?;
+    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
+    let lab = Lab::new();
+    let (mut answers, mut problems) = (Vec::new(), Problems::default());
+    for drive in &drives {
+        bar.message(drive.id.clone());
+        match check.answer(drive, &conditions, &lab) {
+            Ok(answer) => answers.push(answer),
+            Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
+        }
+    }
+    bar.finish();
+    problems.or(())?;
+    stop.results(|| print(args, &check, &conditions, &answers))?;
+    let failed = answers.iter().filter(|answer| answer.passes == Some(false));
+    let failed: Vec<&str> = failed.map(|answer| &*answer.drive).collect();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Verdict(format!(
+            "{}: not what {} asks for",
+            failed.join(", "),
+            check.software
+        ))),
+    }
+}
+
+fn print(
+    args: &Args,
+    check: &Check,
+    conditions: &Conditions,
+    answers: &[Answer],
+) -> Result<(), Failure> {
+    let command = limit::command();
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::decide::check(answers).as_bytes())?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        let json = decide::check::json(check, conditions, answers, &command);
+        writeln!(out, "{json:#}")?;
+        return Ok(());
+    }
+    let width = output::width();
+    let sentence = decide::check::answer(check, answers);
+    writeln!(out, "{}", paragraph("", &sentence, width))?;
+    writeln!(out, "\n{}\n", decide::check::table(check, answers, width))?;
+    let method = decide::check::method(check, conditions, &command, width);
+    writeln!(out, "{method}")?;
+    Ok(())
+}
+
+fn read(args: &Args) -> Result<(Check, Vec<DriveSheet>, Conditions), Problems> {
+    let mut problems = Problems::default();
+    let drives = args.drives.read(&args.arguments, &mut problems);
+    let check = taken(Check::named(&args.software), &mut problems);
+    let of_check = check
+        .as_ref()
+        .map_or(catalogue::TYPICAL_HOST, |check| &check.host);
+    let host = taken(
+        catalogue::host(args.host.as_deref().unwrap_or(of_check)),
+        &mut problems,
+    );
+    let outputs = output::asked([("--csv", &args.csv)]);
+    problems.0.extend(output::problems(&outputs, &[]).0);
+    match (check, host) {
+        (Some(check), Some(host)) if problems.0.is_empty() => {
+            let conditions = Conditions {
+                host,
+                state: args.state.into(),
+                seed: args.seed.seed,
+                seeds: args.seeds,
+            };
+            Ok((check, drives, conditions))
+        }
+        _ => Err(problems),
+    }
+}

@@ -1,0 +1,335 @@
+//! Whether a drive is good enough for a piece of software: the minimum that its makers have published, held against runs of the load
+//! that they name for it, with every seed.
+//!
+//! A check is a file in `checks/`, a fio job whose first comments say what is asked and where it stands (`; key: value`), and its
+//! line in [`CHECKS`]. Where nothing has been published there is no verdict: the figures are told, and that it is so. What is assumed
+//! of a load is said in its `published`. `aerospike` runs ACT ([`lab::act`]) and has no job.
+
+use catalogue::DriveSheet;
+use lab::act::{ActTest, LIMITS, Tested};
+use lab::{Lab, Machine, Outcome, Scenario, Work};
+use model::Span;
+use serde::Serialize;
+use text::problem::Problems;
+use workload::act::{Config, Generation};
+
+use super::slo::{Limit, Slo};
+use super::tally::{Reading, Tally};
+use super::work::{Conditions, Load};
+use crate::ledger::support;
+use crate::review::results::rounded;
+
+/// Name and file of each.
+const CHECKS: [(&str, &str); 6] = [
+    ("etcd", include_str!("checks/etcd.fio")),
+    ("postgres", include_str!("checks/postgres.fio")),
+    ("kafka", include_str!("checks/kafka.fio")),
+    ("zil", include_str!("checks/zil.fio")),
+    ("vsan", include_str!("checks/vsan.fio")),
+    ("aerospike", include_str!("checks/aerospike.fio")),
+];
+
+/// Their names.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    CHECKS.iter().map(|(name, _)| *name)
+}
+
+/// The file of this name.
+pub fn text(name: &str) -> Option<&'static str> {
+    let found = CHECKS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, text)| *text)
+}
+
+/// Keys that a file may have.
+#[cfg(test)]
+const KEYS: [&str; 7] = [
+    "software",
+    "minimum",
+    "published",
+    "source",
+    "figures",
+    "act",
+    "host",
+];
+
+/// What is run.
+#[derive(Clone, Debug)]
+enum Run {
+    /// The file's job.
+    Job(Load),
+    /// ACT at this multiple of 1x.
+    Act(f64),
+}
+
+/// What is asked of a drive, and by whom.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// Its name on the command line.
+    pub name: String,
+    /// The software.
+    pub software: String,
+    /// What has been published.
+    pub published: String,
+    /// Where.
+    pub source: String,
+    /// The host that it is run on where nobody names one.
+    pub host: String,
+    /// Limits that are published; none if empty.
+    pub minimum: Slo,
+    /// Whether there is a verdict.
+    pub is_judged: bool,
+    /// The file: a job for fio.
+    pub job: String,
+    #[serde(skip)]
+    figures: Vec<Limit>,
+    #[serde(skip)]
+    run: Run,
+}
+
+/// What a drive made of it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Answer {
+    /// Its name.
+    pub drive: String,
+    /// How well its model is known.
+    pub model: &'static str,
+    /// Whether every seed is within the minimum; null where none is published.
+    pub passes: Option<bool>,
+    /// The limits of the minimum, each with the worst of all seeds.
+    pub minimum: Vec<BySeed>,
+    /// Other figures of the load.
+    pub figures: Vec<BySeed>,
+}
+
+/// A figure with every seed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BySeed {
+    /// The figure of the seed that has the least room; of a figure without a limit that of all seeds together.
+    pub reading: Reading,
+    /// The least and the greatest; null if some seed has too few I/Os to tell.
+    pub by_seed: Option<[f64; 2]>,
+}
+
+impl Check {
+    /// The check of this name.
+    ///
+    /// # Errors
+    /// There is none, or its file is wrong (a test sees to it that none is).
+    pub fn named(name: &str) -> Result<Check, Problems> {
+        let Some(text) = text(name) else {
+            let all = names().collect::<Vec<_>>().join(", ");
+            return Err(Problems::whole(
+                name,
+                format!("no such check; there are {all}"),
+            ));
+        };
+        Check::read(name, text)
+    }
+
+    fn read(name: &str, text: &str) -> Result<Check, Problems> {
+        let of = |key: &str| {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("; "));
+            let mut values = lines.filter_map(|line| line.split_once(": "));
+            values
+                .find(|(known, _)| *known == key)
+                .map(|(_, value)| value)
+        };
+        let wanted = |key: &str| {
+            let missing = || Problems::whole(name, format!("the file has no line `; {key}: `"));
+            of(key).map(str::to_owned).ok_or_else(missing)
+        };
+        let minimum = of("minimum")
+            .map(Slo::read)
+            .transpose()?
+            .unwrap_or_default();
+        let figures = of("figures").unwrap_or_default();
+        let figures = figures.split(", ").filter(|one| !one.is_empty());
+        let figures: Result<Vec<Limit>, Problems> = figures.map(Limit::figure_alone).collect();
+        let run = match of("act").map(str::parse::<f64>) {
+            Some(Ok(load)) => Run::Act(load),
+            Some(Err(_)) => return Err(Problems::whole(name, "`; act: ` is no number")),
+            None => Run::Job(Load::of_text(name, text.to_owned())?),
+        };
+        Ok(Check {
+            name: name.to_owned(),
+            software: wanted("software")?,
+            published: wanted("published")?,
+            source: wanted("source")?,
+            host: of("host").unwrap_or(catalogue::TYPICAL_HOST).to_owned(),
+            is_judged: !minimum.limits.is_empty() || matches!(run, Run::Act(_)),
+            minimum,
+            job: text.to_owned(),
+            figures: figures?,
+            run,
+        })
+    }
+
+    /// Runs it on a drive with every seed.
+    ///
+    /// # Errors
+    /// The load does not fit the drive, or the host does not have what it takes.
+    pub fn answer(
+        &self,
+        drive: &DriveSheet,
+        conditions: &Conditions,
+        lab: &Lab,
+    ) -> Result<Answer, Problems> {
+        let (minimum, figures) = match &self.run {
+            Run::Job(load) => {
+                let outcomes = load.run(drive, conditions, lab)?;
+                let limits =
+                    |limits: &[Limit]| limits.iter().map(|one| by_seed(one, &outcomes)).collect();
+                (limits(&self.minimum.limits), limits(&self.figures))
+            }
+            Run::Act(times) => (act(*times, drive, conditions, lab)?, Vec::new()),
+        };
+        let passes = |all: &Vec<BySeed>| all.iter().all(|one| one.reading.met == Some(true));
+        Ok(Answer {
+            drive: drive.id.clone(),
+            model: support::statement(drive).grade.name(),
+            passes: self.is_judged.then(|| passes(&minimum)),
+            minimum,
+            figures,
+        })
+    }
+}
+
+/// A limit's figure with every seed.
+fn by_seed(limit: &Limit, outcomes: &[Outcome]) -> BySeed {
+    let one = |outcome: &Outcome| Tally::of(&[outcome]).reading(limit, None);
+    let seeds: Vec<Reading> = outcomes.iter().map(one).collect();
+    let all: Vec<&Outcome> = outcomes.iter().collect();
+    let values: Option<Vec<f64>> = seeds.iter().map(|reading| reading.value).collect();
+    let is_bounded = limit.bound.is_finite();
+    // What a seed cannot tell is not taken to be met.
+    let unknown = seeds.iter().find(|reading| reading.met.is_none());
+    let room = |reading: &&Reading| reading.room.unwrap_or(f64::NEG_INFINITY);
+    let worst = unknown.or_else(|| seeds.iter().min_by(|a, b| room(a).total_cmp(&room(b))));
+    let reading = match (is_bounded, worst) {
+        (true, Some(worst)) => worst.clone(),
+        // It is only read.
+        _ => Reading {
+            met: None,
+            room: None,
+            ..Tally::of(&all).reading(limit, None)
+        },
+    };
+    BySeed {
+        reading,
+        by_seed: values.and_then(|values| ends(&values)),
+    }
+}
+
+fn ends(values: &[f64]) -> Option<[f64; 2]> {
+    let least = values.iter().copied().min_by(f64::total_cmp)?;
+    let most = values.iter().copied().max_by(f64::total_cmp)?;
+    Some([least, most])
+}
+
+/// How long ACT runs, and how much of it is not counted.
+const ACT_SECONDS: Span = Span::from_ms(10_000);
+const ACT_WARM_UP: Span = Span::from_ms(2_000);
+
+fn act(
+    times: f64,
+    drive: &DriveSheet,
+    conditions: &Conditions,
+    lab: &Lab,
+) -> Result<Vec<BySeed>, Problems> {
+    let mut all: Vec<Tested> = Vec::new();
+    for seed in conditions.seed..conditions.seed + u64::from(conditions.seeds) {
+        let host = &conditions.host;
+        let generation = Generation::version_6(host.config.cores);
+        let test = ActTest {
+            config: Config::load(times, generation, ACT_SECONDS),
+            warm_up: ACT_WARM_UP,
+            slice: ACT_SECONDS,
+            latency_only: false,
+        };
+        let machine = Machine::new(drive, host);
+        let work = Work::Act(test);
+        let mut scenario = Scenario::new(machine, conditions.state, work, seed);
+        scenario.warm_seed = Some(conditions.seed);
+        all.push(lab::act::tested(lab, &scenario)?);
+    }
+    let share = |(power, limit): (usize, f64)| {
+        let shares: Vec<f64> = all.iter().map(|one| rounded(one.worst()[power])).collect();
+        let by_seed = ends(&shares);
+        let most = by_seed.map(|[_, most]| most);
+        BySeed {
+            reading: told(
+                format!("reads over {} ms < {limit} %", 1 << power),
+                "%",
+                most,
+                most.map(|most| most < limit),
+                most.map(|most| rounded(1.0 - most / limit)),
+            ),
+            by_seed,
+        }
+    };
+    let mut found: Vec<BySeed> = LIMITS.into_iter().map(share).collect();
+    let passed = all.iter().filter(|one| one.passes()).count();
+    found.push(BySeed {
+        reading: told(
+            format!("seeds that pass {times}x = {}", all.len()),
+            "",
+            Some(passed as f64),
+            Some(passed == all.len()),
+            None,
+        ),
+        by_seed: None,
+    });
+    Ok(found)
+}
+
+fn told(
+    limit: String,
+    unit: &'static str,
+    value: Option<f64>,
+    met: Option<bool>,
+    room: Option<f64>,
+) -> Reading {
+    Reading {
+        limit,
+        unit,
+        value,
+        interval: None,
+        met,
+        room,
+        is_latency: false,
+        slowest: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_says_what_is_asked_and_by_whom() {
+        for name in names() {
+            let text = text(name).expect("it has a name");
+            let check = Check::named(name).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+            for line in text.lines().filter_map(|line| line.strip_prefix("; ")) {
+                if let Some((key, _)) = line.split_once(": ").filter(|(key, _)| !key.contains(' '))
+                {
+                    assert!(KEYS.contains(&key), "{name}: `{key}` means nothing");
+                }
+            }
+            assert_eq!(
+                check.is_judged,
+                !check.published.starts_with("none"),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_source_is_refused() {
+        let wrong = Check::read(
+            "mine",
+            "; software: mine\n; published: x\n[a]\nsize=1m\ndirect=1\n",
+        );
+        assert!(wrong.is_err_and(|wrong| wrong.to_string().contains("source")));
+    }
+}

@@ -54,7 +54,10 @@ const contents = (() => {
         list.scrollTo({ left: link.offsetLeft - list.offsetLeft - list.clientWidth / 2 + link.offsetWidth / 2 });
       }
     }
-    addEventListener("scroll", () => { pending ||= requestAnimationFrame(mark); }, { passive: true });
+    const soon = () => { pending ||= requestAnimationFrame(mark); };
+    addEventListener("scroll", soon, { passive: true });
+    // What is drawn late moves what is below it, and that is no scrolling.
+    new ResizeObserver(soon).observe(document.querySelector("main"));
     mark();
   }
   return { start };

@@ -137,8 +137,8 @@ model_number = "A drive"
     let problems = DataSheet::open(&path, Some("client-tlk")).err();
     let said = problems.expect("no family").to_string();
     assert!(said.contains("client-tlc"), "{said}");
-    let p4800x = DataSheet::open("p4800x-375", None).err().expect("no sheet");
-    let said = p4800x.to_string();
+    let optane = DataSheet::open("900p-280", None).err().expect("no sheet");
+    let said = optane.to_string();
     for part in [
         "`sheet` is missing",
         "no rating is given",

@@ -22,6 +22,8 @@ const SHOWN: usize = 10;
 /// The TOML file names drives, changed figures, hosts, states, seeds and fio's options; a list is run with every value,
 /// [[point]] and [latin_hypercube] choose among them (docs/sweep.md). What is stopped or killed goes on where it was when the
 /// same command is given again; the file comes out the same.
+// The words above are the help; their brackets are TOML's.
+#[allow(rustdoc::broken_intra_doc_links)]
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,6 +1,6 @@
 //! A user's fio run taken apart: whether it was steady, what bound it, how far from the rating it was and why, and what to change.
 //!
-//! [`file`]: what fio's JSON says by itself. [`causes`]: changes of the run that may explain a difference, each simulated.
+//! [`mod@file`]: what fio's JSON says by itself. [`causes`]: changes of the run that may explain a difference, each simulated.
 //! [`answer`]: both together, with the drive's model. [`depth`]: what reaches the rating; [`rating`]: where that comes from;
 //! [`runs`]: how a case is run and compared. The method: decision 0070.
 

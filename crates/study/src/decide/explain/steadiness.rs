@@ -1,6 +1,6 @@
 //! Whether a measured run was steady: from fio's log of rates over time, or from the samples that fio sums up in its JSON.
 //!
-//! A log is cut into ten rounds, and the last five are judged by SNIA's rule ([`statistics::steady`]). Without a log there are the
+//! A log is cut into ten rounds, and the last five are judged by SNIA's rule (`statistics::steady`). Without a log there are the
 //! least, the greatest and the deviation of half-second samples: they can show that nothing drifted, or that much did; between the
 //! two it cannot be told. Left out: what would have come after the run's end.
 

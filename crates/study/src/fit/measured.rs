@@ -116,6 +116,11 @@ pub(crate) struct Entries {
     pub(crate) groups: Vec<Vec<Value>>,
 }
 
+/// What an object has under this key; nothing where it has none, or is no object.
+fn taken(from: &mut Value, key: &str) -> Value {
+    from.get_mut(key).map(Value::take).unwrap_or_default()
+}
+
 /// Parts fio's JSON by reporting group; `origin` names the file in messages.
 ///
 /// # Errors
@@ -131,7 +136,7 @@ pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
     };
     let mut root: Value =
         serde_json::from_str(json).map_err(|error| refused(format!("not fio's JSON: {error}")))?;
-    let jobs = match root["jobs"].take() {
+    let jobs = match taken(&mut root, "jobs") {
         Value::Array(jobs) if !jobs.is_empty() => jobs,
         _ => return Err(refused("there is no `jobs` in it".into())),
     };
@@ -145,7 +150,7 @@ pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
     }
     Ok(Entries {
         version: root["fio version"].as_str().unwrap_or_default().to_owned(),
-        globals: root["global options"].take(),
+        globals: taken(&mut root, "global options"),
         groups: groups.into_iter().map(|(_, members)| members).collect(),
     })
 }
@@ -387,6 +392,14 @@ mod tests {
         assert!(told(r#""rw": "randread""#).starts_with("buffered I/O"));
         let zoned = r#""rw": "randread", "direct": "1", "zonemode": "zbd""#;
         assert!(told(zoned).contains("zonemode=zbd"));
+    }
+
+    #[test]
+    fn json_that_is_no_object_is_refused() {
+        for text in ["2", "[]", "null", "\"jobs\""] {
+            let refused = read("results.json", text).expect_err("no results");
+            assert!(refused.to_string().contains("jobs"), "{text}: {refused}");
+        }
     }
 
     #[test]

@@ -9,7 +9,6 @@ use report::{csv, decide};
 use study::decide::check::{self, Answer, Check};
 use study::decide::work::Conditions;
 use text::problem::Problems;
-use text::terminal::paragraph;
 
 use crate::drive::DriveArgs;
 use crate::failure::Failure;
@@ -115,19 +114,13 @@ fn print(
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::check(answers).as_bytes())?;
     }
-    let mut out = io::stdout().lock();
-    if args.json {
-        let json = decide::check::json(check, conditions, answers, &command);
-        writeln!(out, "{json:#}")?;
-        return Ok(());
-    }
-    let width = output::width();
-    let sentence = decide::check::answer(check, answers);
-    writeln!(out, "{}", paragraph("", &sentence, width))?;
-    writeln!(out, "\n{}\n", decide::check::table(check, answers, width))?;
-    let method = decide::check::method(check, conditions, &command, width);
-    writeln!(out, "{method}")?;
-    Ok(())
+    limit::tell(
+        args.json
+            .then(|| decide::check::json(check, conditions, answers, &command)),
+        &[decide::check::answer(check, answers)],
+        |width| decide::check::table(check, answers, width),
+        |width| decide::check::method(check, conditions, &command, width),
+    )
 }
 
 fn read(args: &Args) -> Result<(Check, Vec<DriveSheet>, Conditions), Problems> {

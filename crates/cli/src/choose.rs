@@ -251,10 +251,11 @@ fn print(
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::choose(answer).as_bytes())?;
     }
+    let sentence = decide::choose::answer(request, answer, by);
     if let Some(path) = &args.output {
         let words = decide::page::Words {
             title: format!("Which drive for {}", request.load.facts().source),
-            answers: vec![decide::choose::answer(request, answer, by)],
+            answers: vec![sentence.clone()],
             table: decide::choose::table(request, answer, None),
             method: decide::choose::method(request, answer, &command, None),
         };
@@ -263,17 +264,11 @@ fn print(
             decide::page::choose(&request.slo, answer, &words).as_bytes(),
         )?;
     }
-    let mut out = io::stdout().lock();
-    if args.json {
-        writeln!(
-            out,
-            "{:#}",
-            decide::choose::json(request, answer, like, &command)
-        )?;
-        return Ok(());
-    }
-    let width = output::width();
-    if let Some((wanted, found)) = like {
+    if let Some((wanted, found)) = like
+        && !args.json
+    {
+        let mut out = io::stdout().lock();
+        let width = output::width();
         let sentence = decide::choose::likeness(wanted, found);
         writeln!(out, "{}", paragraph("", &sentence, width))?;
         writeln!(
@@ -282,15 +277,13 @@ fn print(
             decide::choose::likenesses(wanted, found, width)
         )?;
     }
-    let sentence = decide::choose::answer(request, answer, by);
-    writeln!(out, "{}", paragraph("", &sentence, width))?;
-    writeln!(out, "\n{}\n", decide::choose::table(request, answer, width))?;
-    writeln!(
-        out,
-        "{}",
-        decide::choose::method(request, answer, &command, width)
-    )?;
-    Ok(())
+    limit::tell(
+        args.json
+            .then(|| decide::choose::json(request, answer, like, &command)),
+        &[sentence],
+        |width| decide::choose::table(request, answer, width),
+        |width| decide::choose::method(request, answer, &command, width),
+    )
 }
 
 /// A place in a pool: its name, and which option says what is behind it.

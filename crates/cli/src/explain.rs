@@ -1,7 +1,7 @@
 //! `drivelab explain`: a user's fio run taken apart.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use catalogue::{DriveSheet, Settings};
@@ -11,7 +11,6 @@ use study::decide::explain::answer::{Answer, Request, explain};
 use study::decide::explain::file::{self, Run};
 use study::decide::explain::steadiness;
 use text::problem::Problems;
-use text::terminal::paragraph;
 
 use crate::drive::load;
 use crate::failure::{Failure, on_command_line};
@@ -107,33 +106,23 @@ fn print(args: &Args, request: Option<&Request>, answers: &[Answer]) -> Result<(
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::explain(answers).as_bytes())?;
     }
+    let sentences: Vec<String> = answers.iter().map(decide::explain::answer).collect();
     if let Some(path) = &args.output {
         let words = decide::page::Words {
             title: String::from("What bound the run"),
-            answers: answers.iter().map(decide::explain::answer).collect(),
+            answers: sentences.clone(),
             table: decide::explain::table(answers, None),
             method: decide::explain::method(answers, request, &command, None),
         };
         write_whole(path, decide::page::explain(answers, &words).as_bytes())?;
     }
-    let mut out = io::stdout().lock();
-    if args.json {
-        writeln!(
-            out,
-            "{:#}",
-            decide::explain::json(answers, request, &command)
-        )?;
-        return Ok(());
-    }
-    let width = output::width();
-    for answer in answers {
-        let sentence = decide::explain::answer(answer);
-        writeln!(out, "{}", paragraph("", &sentence, width))?;
-    }
-    writeln!(out, "\n{}\n", decide::explain::table(answers, width))?;
-    let method = decide::explain::method(answers, request, &command, width);
-    writeln!(out, "{method}")?;
-    Ok(())
+    limit::tell(
+        args.json
+            .then(|| decide::explain::json(answers, request, &command)),
+        &sentences,
+        |width| decide::explain::table(answers, width),
+        |width| decide::explain::method(answers, request, &command, width),
+    )
 }
 
 fn read(args: &Args) -> Result<(Vec<Run>, Option<Request>), Problems> {

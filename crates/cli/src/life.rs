@@ -11,7 +11,6 @@ use study::decide::named;
 use study::decide::work::{Conditions, Load};
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
-use text::terminal::paragraph;
 
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, on_command_line};
@@ -129,33 +128,23 @@ fn print(args: &Args, answers: &[Answer], conditions: &Conditions) -> Result<(),
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::life(answers).as_bytes())?;
     }
+    let sentences: Vec<String> = answers.iter().map(decide::life::answer).collect();
     if let Some(path) = &args.output {
         let words = decide::page::Words {
             title: String::from("How long they last"),
-            answers: answers.iter().map(decide::life::answer).collect(),
+            answers: sentences.clone(),
             table: decide::life::table(answers, None),
             method: decide::life::method(answers, conditions, &command, None),
         };
         write_whole(path, decide::page::life(answers, &words).as_bytes())?;
     }
-    let mut out = io::stdout().lock();
-    if args.json {
-        writeln!(
-            out,
-            "{:#}",
-            decide::life::json(answers, conditions, &command)
-        )?;
-        return Ok(());
-    }
-    let width = output::width();
-    for answer in answers {
-        let sentence = decide::life::answer(answer);
-        writeln!(out, "{}", paragraph("", &sentence, width))?;
-    }
-    writeln!(out, "\n{}\n", decide::life::table(answers, width))?;
-    let method = decide::life::method(answers, conditions, &command, width);
-    writeln!(out, "{method}")?;
-    Ok(())
+    limit::tell(
+        args.json
+            .then(|| decide::life::json(answers, conditions, &command)),
+        &sentences,
+        |width| decide::life::table(answers, width),
+        |width| decide::life::method(answers, conditions, &command, width),
+    )
 }
 
 fn published(args: &Args) -> Result<(), Failure> {

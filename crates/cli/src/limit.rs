@@ -1,6 +1,33 @@
 //! What the verbs that decide (`max`, `life`, `choose`) have in common: options of fio's, the command that repeats an answer.
 
+use std::io::{self, Write};
+
+use serde_json::Value;
 use text::problem::{Problem, Problems};
+use text::terminal::{Width, paragraph};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Prints an answer: `json` alone if it is asked for; otherwise its sentences, the table, and how it was found.
+pub(crate) fn tell(
+    json: Option<Value>,
+    sentences: &[String],
+    table: impl Fn(Width) -> String,
+    method: impl Fn(Width) -> String,
+) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    if let Some(json) = json {
+        writeln!(out, "{json:#}")?;
+        return Ok(());
+    }
+    let width = output::width();
+    for sentence in sentences {
+        writeln!(out, "{}", paragraph("", sentence, width))?;
+    }
+    writeln!(out, "\n{}\n\n{}", table(width), method(width))?;
+    Ok(())
+}
 
 /// KEY=VALUE as two words.
 pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {

@@ -1,6 +1,5 @@
 //! `drivelab max`: the highest load that drives take within limits.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use catalogue::DriveSheet;
@@ -10,7 +9,6 @@ use study::decide::load::Pattern;
 use study::decide::max::{self, Answer, Request};
 use study::decide::slo::Slo;
 use text::problem::Problems;
-use text::terminal::paragraph;
 
 use crate::drive::DriveArgs;
 use crate::failure::Failure;
@@ -135,13 +133,14 @@ fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failu
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::max(answers).as_bytes())?;
     }
+    let sentences = answers
+        .iter()
+        .map(|answer| decide::max::answer(request, answer));
+    let sentences: Vec<String> = sentences.collect();
     if let Some(path) = &args.output {
-        let sentences = answers
-            .iter()
-            .map(|answer| decide::max::answer(request, answer));
         let words = decide::page::Words {
             title: format!("The highest load within {}", request.slo.text()),
-            answers: sentences.collect(),
+            answers: sentences.clone(),
             table: decide::max::table(request, answers, None),
             method: decide::max::method(request, answers, &command, None),
         };
@@ -150,23 +149,13 @@ fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failu
             decide::page::max(&request.slo, answers, &words).as_bytes(),
         )?;
     }
-    let mut out = io::stdout().lock();
-    if args.json {
-        writeln!(out, "{:#}", decide::max::json(request, answers, &command))?;
-        return Ok(());
-    }
-    let width = output::width();
-    for answer in answers {
-        let sentence = decide::max::answer(request, answer);
-        writeln!(out, "{}", paragraph("", &sentence, width))?;
-    }
-    writeln!(out, "\n{}\n", decide::max::table(request, answers, width))?;
-    writeln!(
-        out,
-        "{}",
-        decide::max::method(request, answers, &command, width)
-    )?;
-    Ok(())
+    limit::tell(
+        args.json
+            .then(|| decide::max::json(request, answers, &command)),
+        &sentences,
+        |width| decide::max::table(request, answers, width),
+        |width| decide::max::method(request, answers, &command, width),
+    )
 }
 
 fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {

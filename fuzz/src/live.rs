@@ -6,9 +6,10 @@ use live::nbd::NbdConnection;
 use live::nbd::wire::{self, Request};
 use live::offline::Offline;
 use live::store::State;
-use live::{Ending, Limits, Served, Setup, faults};
+use live::{Ending, Limits, Served, Setup};
 use model::media::Precondition;
 use catalogue::{DriveSheet, drive};
+use workload::faults;
 
 /// A small drive in memory.
 pub fn small_drive() -> Served {

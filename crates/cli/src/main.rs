@@ -15,6 +15,7 @@ mod drive;
 mod drives;
 mod explain;
 mod failure;
+mod fault;
 mod fit;
 mod life;
 mod limit;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use catalogue::HostSheet;
 use clap::ValueEnum;
+use lab::faults::Befalls;
 use lab::{Lab, Machine, SPEEDS, Scenario, TraceReplay, Work};
 use report::csv;
 use text::problem::{Problem, Problems, nearest};
@@ -14,6 +15,7 @@ use workload::trace::{self, Columns, FORMATS, Options, Trace};
 
 use crate::drive::{DriveArgs, sort};
 use crate::failure::{Failure, on_command_line};
+use crate::fault::FaultArgs;
 use crate::output::{self, Format, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
@@ -96,6 +98,9 @@ pub(crate) struct Args {
     state: State,
 
     #[command(flatten)]
+    faults: FaultArgs,
+
+    #[command(flatten)]
     seed: SeedArg,
 
     /// Output format
@@ -141,6 +146,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         columns,
         host,
         machines,
+        faults,
     } = prepare(args)?;
     let options = Options {
         format,
@@ -153,7 +159,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     bar.message("reading".into());
     let trace = Arc::new(trace::read(&trace, &options)?);
     let pace = pace(args, &trace)?;
-    let scenario = |machine: &Machine| {
+    let scenario = |(machine, faults): (&Machine, Vec<Befalls>)| {
         let replay = TraceReplay {
             threads: args.threads,
             pace,
@@ -164,9 +170,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             ..TraceReplay::new(Arc::clone(&trace))
         };
         let (state, seed) = (args.state.into(), args.seed.seed);
-        Scenario::new(machine.clone(), state, Work::Trace(replay), seed)
+        Scenario {
+            faults,
+            ..Scenario::new(machine.clone(), state, Work::Trace(replay), seed)
+        }
     };
-    let scenarios: Vec<Scenario> = machines.iter().map(scenario).collect();
+    let scenarios: Vec<Scenario> = machines.iter().zip(faults).map(scenario).collect();
     bar.message("replaying".into());
     let stop = Stop::on_signals()?;
     let results = Lab::new().run_all(&scenarios, &|share| {
@@ -234,6 +243,7 @@ fn show(
     writeln!(out, "{}\n", report::replay::table(rows, width))?;
     writeln!(out, "{}", report::replay::drives_table(rows, width))?;
     write!(out, "{}", report::replay::anatomy(rows, width))?;
+    write!(out, "{}", report::replay::between_faults(rows, width))?;
     for note in report::replay::notes(rows, trace) {
         writeln!(out, "\nnote: {note}")?;
     }
@@ -250,6 +260,8 @@ struct Prepared {
     host: String,
     /// Each drive in the host.
     machines: Vec<Machine>,
+    /// What befalls each.
+    faults: Vec<Vec<Befalls>>,
 }
 
 /// Reads the arguments; all that is wrong with the arguments at once.
@@ -258,6 +270,7 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
     let sorted = sort(&args.arguments, "a trace", &mut problems);
     let unknown = problems.0.len();
     let drives = args.drives.read(&sorted.drives, &mut problems);
+    let faults = args.faults.read(&drives, &mut problems);
     let files: Vec<&Path> = sorted.files.iter().map(PathBuf::as_path).collect();
     if let Some(what) = not_one(&files).filter(|_| unknown == 0) {
         let help = "give one trace, and the drives to replay it on";
@@ -290,6 +303,7 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
         columns,
         host: host.id,
         machines,
+        faults,
     })
 }
 

@@ -13,6 +13,7 @@ use clap::{CommandFactory, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use catalogue::{DriveSheet, HostSheet, Settings};
+use lab::faults::Befalls;
 use lab::{Lab, Machine, Outcome, Scenario, Work};
 use model::Span;
 use model::host::Filesystem;
@@ -28,6 +29,7 @@ use workload::replay::read_iologs;
 
 use crate::drive::{DriveArgs, is_drive, sort};
 use crate::failure::{Failure, tell};
+use crate::fault::FaultArgs;
 use crate::output::{self, write_whole};
 use crate::seed::SeedArg;
 use crate::state::State;
@@ -50,6 +52,7 @@ Examples:
   drivelab run job.fio 'mirror(2*p4801x-100)'
   drivelab run job.fio s2-slog --volume optavar
   drivelab run job.fio group --over-time pressure.csv --every 100ms
+  echo 'at 2s p4801x-100.0: dies' >faults; drivelab run job.fio 'mirror(2*p4801x-100)' --fault faults
   drivelab run job.fio 9100max-2400 --state fresh --host xeon-2017 --seed 7
   drivelab run job.fio p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min")]
 pub(crate) struct Args {
@@ -71,6 +74,8 @@ pub(crate) struct Args {
     /// The drives' state at the start
     #[arg(long, value_enum, default_value_t = State::Steady)]
     state: State,
+    #[command(flatten)]
+    faults: FaultArgs,
     #[command(flatten)]
     seed: SeedArg,
     /// Seed of what the drives have been through before [default: that of --seed]
@@ -266,19 +271,20 @@ pub(crate) fn separate(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsS
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (drives, host, set) = inputs(args)?;
+    let (drives, host, set, faults) = inputs(args)?;
     if args.parse_only {
         return Ok(());
     }
-    let scenario = |drive: &DriveSheet| Scenario {
+    let scenario = |(drive, faults): (&DriveSheet, Vec<Befalls>)| Scenario {
         machine: Machine::new(drive, &host),
         state: args.state.into(),
         work: Work::Jobs(set.jobs.clone()),
         seed: args.seed.seed,
         warm_seed: args.warm_seed,
         series_every: args.every,
+        faults,
     };
-    let scenarios: Vec<Scenario> = drives.iter().map(scenario).collect();
+    let scenarios: Vec<Scenario> = drives.iter().zip(faults).map(scenario).collect();
     let bar = progress(args.eta);
     let begun = Once::new();
     let stop = Stop::on_signals()?;
@@ -375,8 +381,11 @@ fn show(
     }
 }
 
-/// Drives, host and jobs, or all that is wrong with any of them.
-fn inputs(args: &Args) -> Result<(Vec<DriveSheet>, HostSheet, JobSet), Problems> {
+/// What was asked for: drives, host, jobs, and what befalls each drive.
+type Inputs = (Vec<DriveSheet>, HostSheet, JobSet, Vec<Vec<Befalls>>);
+
+/// What was asked for, or all that is wrong with any of it.
+fn inputs(args: &Args) -> Result<Inputs, Problems> {
     let mut wrong = Problems::default();
     let arguments = sort(&args.arguments, "a job file", &mut wrong);
     let all_known = wrong.0.is_empty();
@@ -387,6 +396,7 @@ fn inputs(args: &Args) -> Result<(Vec<DriveSheet>, HostSheet, JobSet), Problems>
     let drives = args
         .drives
         .read_as(&arguments.drives, &settings, &mut wrong);
+    let faults = args.faults.read(&drives, &mut wrong);
     let host = catalogue::host(&args.host);
     let cores = host.as_ref().map_or(1, |host| host.config.cores);
     let set = match all_known {
@@ -410,7 +420,7 @@ fn inputs(args: &Args) -> Result<(Vec<DriveSheet>, HostSheet, JobSet), Problems>
     match (host, set) {
         (Ok(host), Ok(set)) if wrong.0.is_empty() => {
             let unwritable = output::problems(&outputs, &files);
-            unwritable.or((drives, host, set))
+            unwritable.or((drives, host, set, faults))
         }
         (host, set) => {
             let more = [

@@ -12,12 +12,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
-use live::faults::Fault;
 use live::floor::Transport;
 use live::protocol::{Address, Clients};
 use live::{Clock, EventLoop, Lateness, Limits, Served, Switches};
 use model::{Span, Time};
 use text::problem::{Place, Problem, Problems};
+use workload::faults::Fault;
 
 use crate::drive::DriveArgs;
 use crate::failure::Failure;

@@ -56,6 +56,7 @@ impl<'a> Bench<'a> {
             seed,
             warm_seed: Some(self.seed),
             series_every,
+            faults: Vec::new(),
         };
         let lab = self.lab;
         lab.stood_in(&scenario, Some(self.number), || self.simulate(&scenario))

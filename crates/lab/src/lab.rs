@@ -15,6 +15,7 @@ use model::media::nand::WarmState;
 use model::media::{DriveConfig, MediumDrive};
 use text::problem::Problems;
 
+use crate::faults::suffering;
 use crate::large_pages;
 use crate::outcome::Outcome;
 use crate::progress::{GoOn, cores, in_parallel, to_the_end};
@@ -140,6 +141,13 @@ impl Lab {
         again: bool,
         go_on: GoOn<'_>,
     ) -> Result<Outcome, Problems> {
+        if !scenario.faults.is_empty() {
+            return self.stood_in(scenario, None, || {
+                let (config, seeds) = (scenario.machine.drive(), scenario.seeds());
+                let device = suffering(config, scenario.state, seeds, &scenario.faults);
+                run_on(device, scenario, go_on)
+            });
+        }
         self.stood_in(scenario, None, || {
             self.with_drive(scenario, again, |drive| run_on(drive, scenario, go_on))
         })

@@ -6,12 +6,14 @@
 
 pub mod act;
 mod bench;
+pub mod faults;
 mod gauges;
 mod lab;
 mod large_pages;
 mod machine;
 mod member;
 mod outcome;
+mod phases;
 mod play;
 mod progress;
 mod scenario;
@@ -23,6 +25,7 @@ pub use lab::{Lab, StandIn};
 pub use machine::Machine;
 pub use member::Member;
 pub use outcome::{Of, Outcome, Replayed};
+pub use phases::{Phase, PhaseWay};
 pub use progress::{GoOn, in_parallel, to_the_end};
 pub use scenario::{Key, Scenario, TraceReplay, Work};
 pub use work::SPEEDS;

@@ -6,6 +6,7 @@ use statistics::{Histogram, ThreadOutcome};
 use crate::act::tested::Tested;
 use crate::gauges::OverTime;
 use crate::member::Member;
+use crate::phases::Phase;
 
 /// What came out of a scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Outcome {
     pub counted: Span,
     /// Whether it was stopped before its end ([`crate::GoOn`]).
     pub stopped: bool,
+    /// Between the faults of [`crate::Scenario::faults`]; empty without any.
+    pub phases: Vec<Phase>,
     /// What only this kind of work has.
     pub of: Of,
 }

@@ -7,7 +7,9 @@ use model::host::{Engine, FileConfig, FileCosts, Files, HostConfig, HostPath, Th
 use model::{Device, Gauge, Span, Time};
 use text::problem::Problems;
 
+use crate::faults::Befalls;
 use crate::gauges::{OverTime, Sampler, by_member, growth, read_gauges};
+use crate::phases::{Phase, Phased};
 
 /// Virtual time between two reports of progress.
 const SLICE: Span = Span::from_ms(20);
@@ -46,6 +48,8 @@ pub(crate) struct Surroundings<'a> {
     /// How often gauges are read; zero for at the ends only.
     pub(crate) gauges_every: Span,
     pub(crate) files: Option<&'a OfFiles>,
+    /// What befalls the device.
+    pub(crate) faults: &'a [Befalls],
 }
 
 /// A workload that has run to its end.
@@ -64,6 +68,8 @@ pub(crate) struct Played<W> {
     pub(crate) cpu: Vec<[Span; 2]>,
     /// Whether it was stopped before.
     pub(crate) stopped: bool,
+    /// Between faults; none without any.
+    pub(crate) phases: Vec<Phase>,
 }
 
 /// Runs a workload to its end, or until `look`, which is called now and then, breaks it off. Counted is from `count_from` on.
@@ -80,7 +86,7 @@ pub(crate) fn play<D: Device, W: Workload>(
     let config = around.host.clone();
     let Some(of) = around.files else {
         let host = HostPath::new(config, around.threads, around.seed, device);
-        return play_on(host, around, workload, count_from, look);
+        return play_in(host, around, workload, count_from, look);
     };
     // The journal has a thread of the system, on a core that is not the first job's.
     let mut threads = around.threads.to_vec();
@@ -91,13 +97,39 @@ pub(crate) fn play<D: Device, W: Workload>(
     });
     let host = HostPath::new(config, &threads, around.seed, device);
     let files = Files::new(of.costs, &of.files, of.ids, host);
-    play_on(files, around, workload, count_from, look)
+    play_in(files, around, workload, count_from, look)
+}
+
+/// In phases, if something befalls the device.
+fn play_in<H: Host, W: Workload>(
+    mut host: H,
+    around: &Surroundings<'_>,
+    workload: W,
+    count_from: Time,
+    look: &dyn Fn(&W, Time) -> ControlFlow<()>,
+) -> Result<Played<W>, Problems> {
+    if around.faults.is_empty() {
+        return play_on(&mut host, around, workload, count_from, look);
+    }
+    let any: &mut dyn Host = &mut host;
+    let mut phased = Phased::new(any, around.faults);
+    let played = play_on(&mut phased, around, workload, count_from, look)?;
+    Ok(Played {
+        phases: phased.ended(played.end),
+        ..played
+    })
 }
 
 /// A host that knows what CPU time its threads took.
-trait Host: Device {
+pub(crate) trait Host: Device {
     /// Of a thread in user and system mode.
     fn cpu(&self, thread: usize) -> [Span; 2];
+}
+
+impl<H: Host + ?Sized> Host for &mut H {
+    fn cpu(&self, thread: usize) -> [Span; 2] {
+        (**self).cpu(thread)
+    }
 }
 
 impl<D: Device> Host for HostPath<D> {
@@ -113,24 +145,24 @@ impl<D: Device> Host for Files<D> {
 }
 
 fn play_on<H: Host, W: Workload>(
-    mut host: H,
+    host: &mut H,
     around: &Surroundings<'_>,
     mut workload: W,
     count_from: Time,
     look: &dyn Fn(&W, Time) -> ControlFlow<()>,
 ) -> Result<Played<W>, Problems> {
     let (mut now, mut until) = (Time::ZERO, Time::ZERO);
-    let mut sampler = Sampler::new(around.gauges_every, &host);
+    let mut sampler = Sampler::new(around.gauges_every, host);
     // What is not counted is gone through in slices too, so that it can be broken off.
     let mut stopped = loop {
         until = (until + SLICE).min(count_from);
-        now = sampler.run(&mut host, &mut workload, now, until);
+        now = sampler.run(host, &mut workload, now, until);
         let stopped = look(&workload, now).is_break();
         if stopped || until == count_from {
             break stopped;
         }
     };
-    let before = read_gauges(&host, now);
+    let before = read_gauges(host, now);
     while !workload.finished() && !stopped {
         let next = host.next_event().min(workload.next_arrival());
         if next == Time::NEVER {
@@ -138,10 +170,10 @@ fn play_on<H: Host, W: Workload>(
             return Err(Problems::defect("simulate", what));
         }
         until = next.max(until + SLICE);
-        now = sampler.run(&mut host, &mut workload, now, until);
+        now = sampler.run(host, &mut workload, now, until);
         stopped = look(&workload, now).is_break();
     }
-    let after = read_gauges(&host, now);
+    let after = read_gauges(host, now);
     Ok(Played {
         workload,
         end: now,
@@ -152,5 +184,6 @@ fn play_on<H: Host, W: Workload>(
             .map(|index| host.cpu(index))
             .collect(),
         stopped,
+        phases: Vec::new(),
     })
 }

@@ -16,6 +16,7 @@ use workload::replay::{Beyond, Pace};
 use workload::trace::Trace;
 
 use crate::act::tested::ActTest;
+use crate::faults::Befalls;
 use crate::machine::Machine;
 
 /// All that a run depends on.
@@ -34,6 +35,9 @@ pub struct Scenario {
     pub warm_seed: Option<u64>,
     /// Interval of [`statistics::Measured::series`]; zero for none.
     pub series_every: Span,
+    /// What befalls the drive in the course of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Befalls>,
 }
 
 /// What is asked of a drive.
@@ -85,6 +89,7 @@ impl Scenario {
             seed,
             warm_seed: None,
             series_every: Span::ZERO,
+            faults: Vec::new(),
         }
     }
 

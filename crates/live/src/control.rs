@@ -1,11 +1,12 @@
 //! A line-by-line control of a running server: faults at once, power cut, status.
 //!
-//! A line in, a line or more out, the last of them `ok` or `error: ...`. The lines are those of [`crate::faults`], without
+//! A line in, a line or more out, the last of them `ok` or `error: ...`. The lines are those of [`workload::faults`], without
 //! `at`; and `status`, `help`, `save`.
 
 use std::fmt::Write as _;
 
-use crate::faults::{Planned, SYNTAX, Target, Whole};
+use workload::faults::{Planned, SYNTAX, Target, Whole};
+
 use crate::metrics;
 use crate::outbox::Outbox;
 use crate::port::{Ending, Endpoint, Front, Port, Socket};

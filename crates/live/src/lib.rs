@@ -19,7 +19,6 @@
 pub mod bench_target;
 pub mod clock;
 pub mod event_loop;
-pub mod faults;
 pub mod floor;
 mod lateness;
 mod limits;

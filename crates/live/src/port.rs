@@ -11,7 +11,8 @@ use model::Time;
 use rustix::event::epoll;
 
 use crate::clock::{Clock, Wall};
-use crate::faults::{Fault, Target};
+use workload::faults::{Fault, Target};
+
 use crate::lateness::Lateness;
 use crate::limits::Limits;
 use crate::served::{Reply, Request, Served};

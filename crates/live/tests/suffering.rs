@@ -1,10 +1,10 @@
 //! What happens to commands when a drive is slow, stuck, worn, formatted, or loses its power.
 
 use live::Setup;
-use live::faults::Fault;
 use live::served::{Outcome, Reply, Request, Served};
 use model::media::Precondition;
 use model::{Op, Span, Time};
+use workload::faults::Fault;
 
 fn served(id: &str) -> Served {
     let sheet = catalogue::drive(id).expect("a drive of the catalogue");

@@ -7,6 +7,7 @@ pub mod fio;
 pub mod fit;
 mod over_time;
 pub mod page;
+mod phases;
 pub mod prove;
 pub mod replay;
 pub mod reproduce;

@@ -9,13 +9,14 @@ use comfy_table::Table;
 use model::{Gauge, Part, Span};
 use serde_json::{Map, Value, json};
 
-use lab::Measured;
-use lab::{Outcome, Replayed};
+use lab::{Measured, Outcome, Replayed};
 use statistics::{BAND_EDGES, Band, Histogram};
 use text::digits;
 use text::terminal::{self, Width, folded, plain};
 use workload::replay::Pace;
 use workload::trace::{Totals, Trace};
+
+use crate::phases;
 
 /// Percentiles shown, and their names.
 const PERCENTILES: [(f64, &str); 5] = [
@@ -305,6 +306,15 @@ pub fn notes(rows: &[Row], trace: &Trace) -> Vec<String> {
     notes
 }
 
+/// What was done between faults, if any happened.
+pub fn between_faults(rows: &[Row], width: Width) -> String {
+    let drives = rows.iter();
+    phases::of_drives(
+        drives.map(|row| (&*row.drive, &row.outcome.phases[..])),
+        width,
+    )
+}
+
 /// Everything as JSON; described in `docs/traces.md`.
 pub fn json(rows: &[Row], trace: &Trace, pace: Pace, seed: u64) -> Value {
     let summary = trace.summary();
@@ -371,6 +381,9 @@ fn drive_json(row: &Row) -> Value {
         "write_amplification".into(),
         json!(outcome.write_amplification()),
     );
+    if !outcome.phases.is_empty() {
+        drive.insert("phases".into(), phases::json(&outcome.phases));
+    }
     Value::Object(drive)
 }
 

@@ -3,6 +3,7 @@
 pub mod act;
 mod blocks;
 mod distributions;
+pub mod faults;
 pub mod fio;
 pub mod job;
 mod jobs;

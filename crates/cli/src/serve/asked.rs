@@ -1,14 +1,12 @@
 //! What was asked for: every argument read and checked before anything is opened.
 
-use std::fs;
-
 use catalogue::{DriveSheet, Settings};
-use live::faults::{Fault, Target, Whole};
 use live::protocol::{Address, Places, Protocol, Service};
 use live::{Setup, StoreChoice, Wall};
 use model::Span;
 use model::media::Medium;
-use text::problem::{Place, Problem, Problems};
+use text::problem::Problems;
+use workload::faults::{Fault, Target, Whole};
 
 use crate::drive::load;
 
@@ -16,6 +14,7 @@ use super::Args;
 use super::address::addresses;
 use super::listen::Said;
 use crate::failure::on_command_line;
+use crate::fault::{at, script_of};
 
 /// A front end as it was asked for.
 pub(super) struct AskedFront {
@@ -191,41 +190,17 @@ fn faults(args: &Args, drives: &[Whole], problems: &mut Problems) -> Vec<AskedFa
     let Some(path) = &args.fault else {
         return Vec::new();
     };
-    let origin = path.display().to_string();
-    let mut wrong = |place, what| {
-        problems.0.push(Problem {
-            origin: origin.clone(),
-            place,
-            what,
-            help: None,
-        });
-    };
-    let planned = match fs::read_to_string(path) {
-        Err(error) => {
-            wrong(Place::Whole, format!("cannot be read: {error}"));
-            return Vec::new();
-        }
-        Ok(text) => match live::faults::script(&text) {
-            Ok(planned) => planned,
-            Err(all) => {
-                for (line, what) in all {
-                    wrong(Place::Line(line), what);
-                }
-                return Vec::new();
-            }
-        },
-    };
     let mut faults = Vec::new();
-    for (line, planned) in planned {
-        let at = Wall::default().plus(planned.at.unwrap_or(Span::ZERO));
+    for (line, planned) in script_of(path, problems) {
+        let when = Wall::default().plus(planned.at.unwrap_or(Span::ZERO));
         match Target::named(planned.drive.as_deref(), drives) {
             Ok(target) => faults.push(AskedFault {
                 line,
-                at,
+                at: when,
                 target,
                 fault: planned.fault,
             }),
-            Err(what) => wrong(Place::Line(line), what),
+            Err(what) => problems.0.push(at(path, line, what)),
         }
     }
     faults

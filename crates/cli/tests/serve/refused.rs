@@ -98,7 +98,7 @@ fn faults_that_a_drive_cannot_have_are_refused() {
     let output = output.expect("drivelab starts");
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{message}");
-    let wanted = "no drive `ram-dusk`; served are ram-disk";
+    let wanted = "no drive `ram-dusk`; there are ram-disk";
     assert!(message.contains(wanted), "{message}");
     assert!(message.contains(&format!("{script}:3")), "{message}");
 }

@@ -5,6 +5,7 @@ mod csv;
 mod decide;
 mod drives;
 mod explain;
+mod faults;
 mod fio;
 mod fio_messages;
 mod fit;

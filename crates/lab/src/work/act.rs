@@ -50,6 +50,7 @@ pub(crate) fn run(
         seed: scenario.seed,
         gauges_every: scenario.series_every,
         files: None,
+        faults: &scenario.faults,
     };
     let played = play(device, &around, act, count_from, &|act, now| {
         go_on(act.share(now))
@@ -79,6 +80,7 @@ pub(crate) fn run(
         over_time: played.over_time,
         counted,
         stopped: played.stopped,
+        phases: played.phases,
         of: Of::Act(Box::new(tested)),
     })
 }

@@ -35,6 +35,7 @@ pub(crate) fn run(
         seed,
         gauges_every: every,
         files: files.as_ref(),
+        faults: &scenario.faults,
     };
     let played = play(device, &around, jobs, count_from, &|jobs, now| {
         go_on(jobs.share(now))
@@ -52,6 +53,7 @@ pub(crate) fn run(
         over_time: played.over_time,
         counted: played.end.since(count_from),
         stopped: played.stopped,
+        phases: played.phases,
         of: Of::Jobs,
     })
 }

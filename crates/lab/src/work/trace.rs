@@ -68,6 +68,7 @@ pub(crate) fn run(
         seed: scenario.seed,
         gauges_every: scenario.series_every,
         files: None,
+        faults: &scenario.faults,
     };
     let played = play(device, &around, workload, Time::ZERO, &|workload, _| {
         go_on(workload.share())
@@ -106,6 +107,7 @@ pub(crate) fn run(
         over_time: played.over_time,
         counted: over,
         stopped,
+        phases: played.phases,
         of: Of::Trace(Box::new(Replayed {
             recorded: workload.recorded,
             wrapped: layout.wrapped,

@@ -2,7 +2,8 @@
 
 use super::EventLoop;
 use crate::clock::Wall;
-use crate::faults::{Fault, Target};
+use workload::faults::{Fault, Target};
+
 use crate::port::{Ending, Notice};
 
 impl EventLoop {

@@ -1,7 +1,7 @@
 //! Faults to come: when, to whom, what.
 
 use crate::clock::Wall;
-use crate::faults::{Fault, Target};
+use workload::faults::{Fault, Target};
 
 /// One of them.
 pub(super) type Planned = (Wall, Target, Fault);

@@ -10,7 +10,7 @@ use super::extended;
 use super::protection::{Protection, Tuple};
 use super::wire::Status;
 use crate::clock::Wall;
-use crate::faults::Fault;
+use workload::faults::Fault;
 use crate::port::{Notice, Port};
 use crate::served::{Outcome, Served};
 use crate::store::Share;

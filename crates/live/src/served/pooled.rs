@@ -5,20 +5,17 @@
 
 use std::io;
 
-use model::data::{Buffers, Bytes, Contents, Kept, Trouble, Unreadable, Unwritable};
+use model::data::{Buffers, Bytes, Contents, Kept, READY, Trouble, Unreadable, Unwritable};
 use model::management::{Health, Lifetime, ManagedDrive, Refusal};
 use model::media::DriveConfig;
 use model::tier::offline::{self, Images, Recovered};
 use model::tier::{Pool, PoolConfig};
-use model::{Command, Completion, Device, Gauges, Op, Payload, Span, Time};
+use model::{Command, Completion, Device, Gauges, Op, Payload, Time};
 
 use super::disk::Disk;
 use super::findings;
 use crate::store::{State, save};
 
-/// A drive that lost its power alone answers again after so long: CAP.TO of NVMe drives is some seconds at most, most are
-/// ready sooner (assumed, 0.2 to 5 s; a hard disk takes 10 to 30 s).
-const READY: Span = Span::from_ms(1000);
 /// Acknowledged writes of a member that are kept apart before its drive is asked which of them are on the medium.
 const CROWD: usize = 2048;
 

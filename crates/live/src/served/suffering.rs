@@ -8,7 +8,7 @@ use model::{Device, Gauge, Span, Time};
 use super::Served;
 use super::machine::Machine;
 use super::pooled::Pooled;
-use crate::faults::Fault;
+use workload::faults::Fault;
 
 /// What to say to who asks a whole drive for what befalls a member.
 const OF_A_MEMBER: &str = "this befalls a member of a pool that keeps its data by member";

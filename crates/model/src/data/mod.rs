@@ -14,6 +14,7 @@ mod contents;
 mod delay;
 mod image;
 mod kept;
+mod nothing;
 #[cfg(test)]
 mod tests;
 mod trouble;
@@ -23,7 +24,8 @@ pub use bytes::Bytes;
 pub use contents::{Contents, Unreadable, Unwritable};
 pub use image::Image;
 pub use kept::Kept;
-pub use trouble::Trouble;
+pub use nothing::Nothing;
+pub use trouble::{READY, Trouble};
 pub use unflushed::{Undecided, Unflushed};
 
 use crate::command::Payload;

@@ -5,6 +5,10 @@
 
 use crate::time::{Span, Time};
 
+/// A drive that lost its power alone answers again after so long: CAP.TO of NVMe drives is some seconds at most, most are
+/// ready sooner (assumed, 0.2 to 5 s; a hard disk takes 10 to 30 s).
+pub const READY: Span = Span::from_ms(1000);
+
 /// Something that befalls a drive from now on, or once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Trouble {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use crate::phases;
 use crate::replay::{align, grouped, latencies, significant};
 use text::terminal::{Width, folded, plain};
 use workload::job::Unified;
@@ -30,6 +31,9 @@ pub fn print_drives(reports: &[Report], formats: Formats, width: Width) -> Strin
     }
     if formats.normal {
         let _ = writeln!(out, "{}", table(reports, width));
+        let drives = reports.iter();
+        let drives = drives.map(|it| (it.drive, &it.outcome.phases[..]));
+        out.push_str(&phases::of_drives(drives, width));
     }
     out
 }

@@ -16,6 +16,7 @@ use super::bins::{self, CLASSES, Classes};
 use super::rows::{self, GroupWay, Row, Way};
 use super::{Report, VERSION, clock};
 use crate::over_time::columns;
+use crate::phases;
 
 /// How much of each histogram is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +68,9 @@ pub(super) fn document(report: &Report, detail: Detail) -> Map<String, Value> {
         let columns = columns(report.outcome).into_iter();
         let columns = columns.map(|(name, values)| (name, values.into()));
         root.insert("over_time".into(), Value::Object(columns.collect()));
+    }
+    if !report.outcome.phases.is_empty() {
+        root.insert("phases".into(), phases::json(&report.outcome.phases));
     }
     root
 }

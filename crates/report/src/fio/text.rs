@@ -10,6 +10,7 @@ use super::json::{classes, percent, seconds, share_of_group, shares, trend};
 use super::number::{Unit, short};
 use super::rows::{self, GroupWay, Row, Samples, Way};
 use super::{Report, VERSION, clock};
+use crate::phases;
 
 /// What fio prints of a run when it has ended.
 pub(super) fn body(out: &mut String, report: &Report) {
@@ -51,6 +52,15 @@ pub(super) fn body(out: &mut String, report: &Report) {
             let _ = write!(out, ", wa={amplification:.2}");
         }
         out.push('\n');
+    }
+    between_faults(out, report);
+}
+
+/// What was done between faults, if any happened.
+fn between_faults(out: &mut String, report: &Report) {
+    if !report.outcome.phases.is_empty() {
+        let table = phases::table(&report.outcome.phases, None);
+        let _ = write!(out, "\nFaults:\n{table}\n");
     }
 }
 

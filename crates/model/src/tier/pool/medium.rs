@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::Pool;
+use crate::data::{Bytes, Kept, Nothing};
 use crate::management::{LbaFormat, Refusal};
 use crate::media::medium::{Medium, MediumDrive, Precondition, Seeds, all, members};
 use crate::media::nand::WarmState;
@@ -12,6 +13,23 @@ use crate::tier::config::{PoolConfig, Target};
 use crate::time::{Span, Time};
 
 impl<M: Medium> PoolConfig<M> {
+    /// A pool to whose members something may happen, without data; else it does as one that [`Medium::build`] makes.
+    pub fn vulnerable(
+        &self,
+        state: Precondition,
+        seeds: impl Into<Seeds>,
+    ) -> Pool<Kept<M::Drive, Nothing>> {
+        let drives = members(Vec::new(), self.drives(), state, seeds.into());
+        let kept = drives
+            .into_iter()
+            .zip(self.drives())
+            .map(|(drive, config)| {
+                let volatile = config.volatile_write_cache();
+                Kept::new(drive, Nothing, Bytes::default(), volatile)
+            });
+        Pool::new(self, kept.collect())
+    }
+
     fn drives(&self) -> impl Iterator<Item = &M> {
         self.members.iter().map(|member| &member.drive)
     }

@@ -1,6 +1,6 @@
 //! Whom a fault befalls: a drive, or one member of a pool, found by its name.
 
-/// A served drive, as far as names go.
+/// A drive, as far as names go.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Whole {
     /// Its name.
@@ -66,7 +66,7 @@ impl Target {
 
 fn all(drives: &[Whole]) -> String {
     let names: Vec<&str> = drives.iter().map(|it| &*it.name).collect();
-    let mut text = format!("served are {}", names.join(", "));
+    let mut text = format!("there are {}", names.join(", "));
     for whole in drives.iter().filter(|it| !it.members.is_empty()) {
         text.push_str(&format!(
             "; members of {} are {}",
@@ -101,7 +101,7 @@ mod tests {
         let nobody = found("y").expect_err("none has it");
         assert_eq!(
             nobody,
-            "there is no drive `y`; served are a, p, q; members of p are x.0, x.1; members of q are x.0"
+            "there is no drive `y`; there are a, p, q; members of p are x.0, x.1; members of q are x.0"
         );
         assert_eq!(Target::named(None, &drives), Ok(Target::from(0)));
     }

@@ -6,9 +6,11 @@
 //! at 12s slow 2ms for 5s                      every command takes 2 ms longer
 //! at 15s nda.0: dies                          a member of a pool does not answer any more
 //! ```
-//! Without `at` it happens at once (at the start), without a name it happens to the first drive. `at` counts wall time
-//! from the start of the server, other times are the drive's own. The control socket takes the same lines. A member of a
-//! pool that keeps its data by member is named alone, or as `POOL/MEMBER` where several pools have one of that name.
+//! Without `at` it happens at once (at the start), without a name it happens to the first drive. `at` counts from the start:
+//! of a server in wall time, of a run in virtual time; other times are the drive's own. A server's control socket takes the
+//! same lines. A member of a pool is named alone, or as `POOL/MEMBER` where several pools have one of that name.
+//!
+//! Left out: who can have which fault. Servers and runs say so themselves.
 
 mod target;
 
@@ -87,7 +89,7 @@ pub type Scripted = (usize, Planned);
 /// A fault, where and when.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Planned {
-    /// Wall time since the start of the server; none for at once.
+    /// Time since the start; none for at once.
     pub at: Option<Span>,
     /// Name of the drive, or of a member; none for the first drive.
     pub drive: Option<String>,

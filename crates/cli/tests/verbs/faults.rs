@@ -1,0 +1,111 @@
+//! `--fault` of run and replay: phases are told, and what a run cannot have is refused with its line.
+
+use serde_json::Value;
+use std::fs;
+
+use crate::rig::{drivelab, text};
+
+const JOB: [&str; 8] = [
+    "--name=a",
+    "--ioengine=libaio",
+    "--direct=1",
+    "--iodepth=8",
+    "--rw=randread",
+    "--bs=4k",
+    "--runtime=60ms",
+    "--time_based",
+];
+
+fn script(folder: &tempfile::TempDir, lines: &str) -> String {
+    let path = folder.path().join("faults");
+    fs::write(&path, lines).expect("written");
+    path.display().to_string()
+}
+
+#[test]
+fn a_run_tells_what_was_done_between_faults() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines = "at 20ms p4801x-100.0: dies\nat 40ms p4801x-100.0: returns # and is copied to\n";
+    let path = script(&folder, lines);
+    let pool = "mirror(2*p4801x-100)";
+    let run = |more: &[&str]| {
+        let args = [&["run", pool, "--fault", &path], more, &JOB].concat();
+        let output = drivelab(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    let json: Value = serde_json::from_str(&run(&["--output-format=json"])).expect("JSON");
+    let phases = json["phases"].as_array().expect("phases");
+    let after: Vec<_> = phases.iter().map(|it| it["after"].as_str()).collect();
+    let wanted = ["", "p4801x-100.0: dies", "p4801x-100.0: returns"];
+    assert_eq!(after, wanted.map(Some));
+    let ios = |value: &Value| value["read"]["ios"].as_u64().expect("a number");
+    assert_eq!(
+        phases.iter().map(ios).sum::<u64>(),
+        json["jobs"][0]["read"]["total_ios"]
+            .as_u64()
+            .expect("fio's"),
+    );
+    let shown = run(&[]);
+    assert!(shown.contains("after p4801x-100.0: dies"), "{shown}");
+}
+
+#[test]
+fn a_replay_does_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = script(&folder, "at 1ms slow 1ms\n");
+    let trace = folder.path().join("t.csv");
+    let lines = (0..40).map(|i| format!("{}.{:03},R,{},4096\n", i / 10, i % 10, i * 4096));
+    let head = String::from("time,op,offset,size\n");
+    fs::write(&trace, head + &lines.collect::<String>()).expect("written");
+    let trace = trace.display().to_string();
+    let columns = [
+        "--columns",
+        "time=1,op=2,offset=3,size=4",
+        "--time-unit",
+        "s",
+    ];
+    let args = [
+        &["replay", &trace, "p4800x-375", "--fault", &path],
+        &columns[..],
+    ]
+    .concat();
+    let output = drivelab(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("after the drive: 1000 us slower"), "{shown}");
+}
+
+#[test]
+fn what_a_run_cannot_have_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lines = "at 1s p4801x-100.0: rots 7\nat 2s dies\nat 3s nobody: slow 1ms\n";
+    let path = script(&folder, lines);
+    let args = ["run", "mirror(2*p4801x-100)", "--fault", &path];
+    let output = drivelab(&[&args, &JOB[..]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let told = text(&output.stderr);
+    for wanted in [
+        "`rots 7`: a run has no data",
+        "faults:1",
+        "`dies`: this befalls one member of a pool: name it",
+        "faults:2",
+        "there is no drive `nobody`",
+        "faults:3",
+    ] {
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+    let missing = drivelab(&[
+        "run",
+        "p4801x-100",
+        "--fault",
+        "/nowhere/script",
+        "--name=a",
+    ]);
+    assert_eq!(missing.status.code(), Some(2));
+    let told = text(&missing.stderr);
+    assert!(
+        told.contains("cannot be read") && told.contains("/nowhere/script"),
+        "{told}"
+    );
+}

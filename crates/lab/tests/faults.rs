@@ -1,0 +1,178 @@
+//! What befalls drives in a run: nothing changes until it does; a pool goes on as its tiers promise; phases tell it.
+
+use lab::faults::Befalls;
+use lab::{Lab, Machine, Outcome, Phase, Scenario};
+use model::Span;
+use model::media::Precondition;
+use workload::faults::{Planned, script};
+use workload::job::{Extent, Job, Mix};
+
+/// Reads and writes at depth 8 for so long, with these faults: `MEMBER LINE` or `- LINE`.
+fn scenario(drive: &str, ms: u64, faults: &[(Option<u16>, &str)]) -> Scenario {
+    let sheet = catalogue::drive(drive).unwrap_or_else(|problems| panic!("{problems}"));
+    let host = catalogue::host("xeon-2017").expect("built in");
+    let job = Job {
+        mix: Mix::ReadWrite,
+        random: true,
+        norandommap: true,
+        iodepth: 8,
+        size: Some(Extent::Bytes(256 << 20)),
+        runtime: Some(Span::from_ms(ms)),
+        time_based: true,
+        ..Job::default()
+    };
+    let machine = Machine::new(&sheet, &host);
+    let mut scenario = Scenario::jobs(machine, Precondition::Steady, vec![job], 3);
+    scenario.series_every = Span::from_ms(50);
+    scenario.faults = faults
+        .iter()
+        .flat_map(|(member, line)| befalls(&sheet.config, *member, line).expect(line))
+        .collect();
+    scenario
+}
+
+fn befalls(
+    drive: &model::media::DriveConfig,
+    member: Option<u16>,
+    line: &str,
+) -> Result<Vec<Befalls>, String> {
+    let (_, planned): (usize, Planned) = script(line).expect(line).remove(0);
+    Befalls::of(&planned, drive, member)
+}
+
+fn run(scenario: &Scenario) -> Outcome {
+    Lab::new().run(scenario).expect("it fits")
+}
+
+fn iops(phase: &Phase) -> f64 {
+    let ios: u64 = phase.ways.iter().map(|way| way.latency.count()).sum();
+    ios as f64 / phase.length().seconds()
+}
+
+#[test]
+fn a_fault_that_never_comes_changes_nothing() {
+    let one = "mirror(2*p4801x-100)";
+    let log = "intent-log(main=stripe(2*950pro-256), log=p4801x-100)";
+    let cache = "write-back-cache(cache=p4801x-100, capacity=950pro-256)";
+    for (drive, member) in [
+        ("p4801x-100", None),
+        ("950pro-256", None),
+        (one, Some(0)),
+        (log, Some(0)),
+        (cache, Some(1)),
+    ] {
+        let plain = run(&scenario(drive, 60, &[]));
+        let never = run(&scenario(drive, 60, &[(member, "at 1h slow 1ms")]));
+        assert_eq!(never.phases.len(), 1, "{drive}");
+        let with = Outcome {
+            phases: Vec::new(),
+            ..never.clone()
+        };
+        assert!(plain == with, "{drive}");
+        // The phase is the run.
+        let phase = &never.phases[0];
+        let [read, write] = &phase.ways;
+        let threads = &plain.threads;
+        let counted: u64 = threads.iter().map(|it| it.read.ios + it.write.ios).sum();
+        assert_eq!(
+            read.latency.count() + write.latency.count(),
+            counted,
+            "{drive}"
+        );
+        assert_eq!((phase.from.ns(), phase.to), (0, plain.end), "{drive}");
+    }
+}
+
+#[test]
+fn a_mirror_goes_on_without_a_leg_and_copies_to_it_when_it_is_back() {
+    let scenario = scenario(
+        "mirror(2*p4801x-100)",
+        300,
+        &[
+            (Some(0), "at 100ms a: dies"),
+            (Some(0), "at 200ms a: returns"),
+        ],
+    );
+    let outcome = run(&scenario);
+    assert!(outcome == run(&scenario), "the same again");
+    let [before, without, back] = &outcome.phases[..] else {
+        panic!("three phases: {:?}", outcome.phases.len());
+    };
+    assert_eq!(without.after, "a: dies");
+    assert_eq!(before.failed + without.failed + back.failed, 0);
+    assert_eq!(outcome.threads[0].read.errors, 0);
+    // Copying takes its part of both drives.
+    assert!(iops(back) < 0.9 * iops(before), "{}", iops(back));
+    // Writes wait for what is copied: their slowest do.
+    let slowest = |phase: &Phase| phase.ways[1].latency.quantile(99.0);
+    assert!(slowest(back) > slowest(before));
+}
+
+#[test]
+fn a_stripe_without_a_member_fails_what_needs_it_until_it_returns() {
+    let outcome = run(&scenario(
+        "stripe(2*p4801x-100)",
+        300,
+        &[
+            (Some(1), "at 100ms a: power-cut"),
+            (Some(0), "at 50ms a: slow 200us for 40ms"),
+        ],
+    ));
+    let after: Vec<&str> = outcome.phases.iter().map(|it| it.after.as_str()).collect();
+    assert_eq!(
+        after,
+        ["", "a: 200 us slower", "a: as before", "a: loses its power"]
+    );
+    let [before, slow, _, dead] = &outcome.phases[..] else {
+        unreachable!()
+    };
+    assert_eq!(before.failed, 0);
+    assert!(iops(slow) < 0.4 * iops(before));
+    let done: u64 = dead.ways.iter().map(|way| way.latency.count()).sum();
+    let share = dead.failed as f64 / (done + dead.failed) as f64;
+    // Those that fail are answered at once, so that there are more of them.
+    assert!((0.45..0.9).contains(&share), "{share}");
+    let errors = |it: &lab::ThreadOutcome| it.read.errors + it.write.errors;
+    let errors: u64 = outcome.threads.iter().map(errors).sum();
+    assert_eq!(errors, dead.failed, "fio's own count of errors");
+}
+
+#[test]
+fn one_drive_is_slow_and_worn() {
+    let outcome = run(&scenario(
+        "p4801x-100",
+        100,
+        &[(None, "wear 40"), (None, "at 50ms slow 1ms")],
+    ));
+    let [before, slow] = &outcome.phases[..] else {
+        panic!("two phases");
+    };
+    assert_eq!(before.after, "the drive: 40 % used");
+    let fastest = slow.ways[0].latency.min().expect("reads");
+    // Those that were inside when it began are answered before.
+    assert!(fastest.us() > 1.0 && slow.ways[0].latency.quantile(50.0) > Some(Span::from_us(1000)));
+    let used = outcome.gauge(model::Gauge::PercentageUsed).expect("told");
+    assert!((40.0..40.1).contains(&used), "{used}");
+}
+
+#[test]
+fn what_a_run_cannot_have_is_refused_with_words() {
+    let drive = |name| catalogue::drive(name).expect("built in").config;
+    let (one, pool) = (drive("p4801x-100"), drive("mirror(2*p4801x-100)"));
+    let why = |drive, member, line| befalls(drive, member, line).expect_err(line);
+    for line in ["rots 5", "lies", "medium-error 1 2", "loses-write"] {
+        assert!(
+            why(&pool, Some(0), line).contains("a run has no data"),
+            "{line}"
+        );
+    }
+    for line in ["dies", "power-cut"] {
+        assert!(
+            why(&one, None, line).contains("the drive is none"),
+            "{line}"
+        );
+        assert!(why(&pool, None, line).contains("name it"), "{line}");
+    }
+    assert!(why(&one, None, "stuck").contains("`serve` does"));
+    assert!(!why(&one, None, "wear -1").is_empty());
+}

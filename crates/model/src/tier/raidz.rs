@@ -9,15 +9,22 @@
 //! Where a block lies follows from its address: each [`BLOCK`] has its room, padded to a multiple of (parity + 1) sectors
 //! as ZFS pads, and what is written in smaller pieces takes the room of its piece from the place of its first byte on (it
 //! would need more in sum, and this is not counted). Blocks that one command writes go to each child in one piece, as
-//! ZFS's queues join them. For timing: leaves out bytes, what parity costs to compute, lost columns. Source: the layout
-//! that OpenZFS describes in `module/zfs/vdev_raidz.c` (the figures of its heading, not its code).
+//! ZFS's queues join them. A child that answers nothing is out: writes go without its column, and a block of which it holds
+//! data is read with as many columns of parity in its place; what was on its way when it went is asked for again. With more
+//! children out than there is parity, what needs them fails.
+//!
+//! For timing: leaves out bytes, what parity costs to compute, resilvering (a child that is back stays out), and single
+//! sectors that cannot be read. Source: the layout that OpenZFS describes in `module/zfs/vdev_raidz.c` (the figures of its
+//! heading, not its code).
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Child, Gather, Promise, Tier, TierSettings, Way};
-use crate::command::{Command, Completion, Op};
+use super::{Child, Promise, Tier, TierSettings, Way};
+use crate::anatomy::Anatomy;
+use crate::command::{Command, Completion, Op, Status};
 use crate::device::Range;
+use crate::engine::Slab;
 use crate::time::Time;
 
 /// Bytes of the blocks that room is counted by.
@@ -83,11 +90,28 @@ impl Layout {
     }
 }
 
+/// A command while columns of it are with the children.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    command: Command,
+    left: u32,
+    /// Children that did not do their part.
+    without: u64,
+    /// The last reason.
+    status: Status,
+    /// Whether a child went in the middle of a read.
+    again: bool,
+    /// Of the attempts before.
+    before: Anatomy,
+}
+
 /// A raidz.
 #[derive(Clone, Debug)]
 pub struct Raidz {
     layout: Layout,
-    requests: Gather,
+    requests: Slab<Request>,
+    /// By child: whether it answers nothing.
+    out: Vec<bool>,
 }
 
 impl TierSettings for RaidzConfig {
@@ -96,7 +120,8 @@ impl TierSettings for RaidzConfig {
     fn build(&self, children: &[u64]) -> Raidz {
         Raidz {
             layout: Layout::new(self.parity, children),
-            requests: Gather::default(),
+            requests: Slab::default(),
+            out: alloc::vec![false; children.len()],
         }
     }
 
@@ -142,45 +167,73 @@ impl TierSettings for RaidzConfig {
 }
 
 impl Raidz {
-    fn send<W: Way>(
-        &mut self,
-        (token, child): (u32, u64),
-        column: (u64, u64),
-        command: &Command,
-        way: &mut W,
-    ) {
-        let piece = Command {
-            offset: column.0 * SECTOR,
-            bytes: (column.1 * SECTOR) as u32,
-            ..*command
+    /// Sends a column, unless its child is out.
+    fn send<W: Way>(&mut self, request: u32, child: u64, column: (u64, u64), way: &mut W) {
+        let asked = &mut self.requests[request];
+        if self.out[child as usize] {
+            asked.without += 1;
+            return;
+        }
+        asked.left += 1;
+        let piece = match asked.command.op {
+            Op::Flush => asked.command,
+            _ => Command {
+                offset: column.0 * SECTOR,
+                bytes: (column.1 * SECTOR) as u32,
+                ..asked.command
+            },
         };
-        self.requests.expect(token);
-        way.send(child as Child, token, piece);
+        way.send(
+            child as Child,
+            request * self.layout.children as u32 + child as u32,
+            piece,
+        );
     }
 
-    /// The columns of data of each block, and none of parity.
-    fn read<W: Way>(&mut self, token: u32, command: &Command, way: &mut W) {
+    /// The columns of data of each block; of parity as many as there are children of data out.
+    fn read<W: Way>(&mut self, request: u32, way: &mut W) {
         let layout = self.layout;
+        let command = self.requests[request].command;
         let (mut at, end) = (command.offset, command.end());
+        let mut without = 0;
         while at < end {
             let until = end.min((at / BLOCK + 1) * BLOCK);
             let (first, last) = (at / SECTOR, until.div_ceil(SECTOR));
             let begin = layout.begin(first);
             let wide = layout.data().min(last - first);
+            let mut spare = 0..layout.parity;
+            let out = |column: u64| self.out[((begin + column) % layout.children) as usize];
+            let is_out: Vec<u64> = (0..layout.parity + wide).filter(|&it| out(it)).collect();
+            let mut missing = 0;
             for column in layout.parity..layout.parity + wide {
+                let wanted = match is_out.contains(&column) {
+                    false => Some(column),
+                    true => spare.find(|it| !is_out.contains(it)),
+                };
+                let Some(column) = wanted else {
+                    missing += 1;
+                    continue;
+                };
                 let at = begin + column;
-                let rows = (last - first - (column - layout.parity)).div_ceil(layout.data());
+                // Parity is as long as the first column of data.
+                let from = column.saturating_sub(layout.parity);
+                let rows = (last - first - from).div_ceil(layout.data());
                 let row = (at / layout.children).min(layout.sectors.saturating_sub(rows));
-                let child = at % layout.children;
-                self.send((token, child), (row, rows), command, way);
+                self.send(request, at % layout.children, (row, rows), way);
+            }
+            if missing > 0 {
+                // What is left of it does not make the block.
+                without = layout.parity + missing;
             }
             at = until;
         }
+        self.requests[request].without += without;
     }
 
     /// A column for each child: of what a write takes, or of the room of what is cleared.
-    fn columns<W: Way>(&mut self, token: u32, command: &Command, way: &mut W) {
+    fn columns<W: Way>(&mut self, request: u32, way: &mut W) {
         let layout = self.layout;
+        let command = self.requests[request].command;
         let (first, last) = (command.offset / SECTOR, command.end().div_ceil(SECTOR));
         let begin = layout.begin(first);
         let count = match first / (BLOCK / SECTOR) == (last - 1) / (BLOCK / SECTOR) {
@@ -190,31 +243,83 @@ impl Raidz {
         for child in 0..layout.children {
             let column = layout.column(child, begin, count);
             if column.1 > 0 {
-                self.send((token, child), column, command, way);
+                self.send(request, child, column, way);
             }
         }
+    }
+
+    fn ask<W: Way>(&mut self, request: u32, way: &mut W) {
+        match self.requests[request].command.op {
+            Op::Flush => {
+                for child in 0..self.layout.children {
+                    self.send(request, child, (0, 0), way);
+                }
+            }
+            Op::Read => self.read(request, way),
+            Op::Write | Op::Deallocate | Op::WriteZeroes => self.columns(request, way),
+        }
+        if self.requests[request].left == 0 {
+            self.end(request, Anatomy::ZERO, way);
+        }
+    }
+
+    /// All columns have been answered, the last one with this anatomy.
+    fn end<W: Way>(&mut self, request: u32, last: Anatomy, way: &mut W) {
+        let asked = self.requests[request];
+        self.requests.release(request);
+        let mut anatomy = asked.before;
+        anatomy.append(&last);
+        let status = match asked.without > self.layout.parity {
+            true => asked.status,
+            false => Status::Success,
+        };
+        way.finish(asked.command.id, status, anatomy);
     }
 }
 
 impl Tier for Raidz {
     fn submit<W: Way>(&mut self, _now: Time, command: &Command, way: &mut W) {
-        let token = self.requests.begin(command.id);
-        match command.op {
-            Op::Flush => {
-                for child in 0..self.layout.children {
-                    self.requests.expect(token);
-                    way.send(child as Child, token, *command);
-                }
-            }
-            Op::Read => self.read(token, command, way),
-            Op::Write | Op::Deallocate | Op::WriteZeroes => self.columns(token, command, way),
-        }
+        let request = self.requests.insert(Request {
+            command: *command,
+            left: 0,
+            without: 0,
+            status: Status::Gone,
+            again: false,
+            before: Anatomy::ZERO,
+        });
+        self.ask(request, way);
     }
 
     fn completed<W: Way>(&mut self, _now: Time, token: u32, done: &Completion, way: &mut W) {
-        if let Some((id, status)) = self.requests.done(token, done) {
-            way.finish(id, status, done.anatomy);
+        let children = self.layout.children as u32;
+        let (request, child) = (token / children, token % children);
+        let asked = &mut self.requests[request];
+        asked.left -= 1;
+        self.out[child as usize] |= done.status == Status::Gone;
+        match (done.status, asked.command.op) {
+            (Status::Success, _) => {}
+            (Status::Gone, Op::Read) => asked.again = true,
+            (Status::Gone, _) => asked.without += 1,
+            // One column cannot be read: the block is not read in another way.
+            (status, Op::Read) => {
+                asked.status = status;
+                asked.without = self.layout.parity + 1;
+            }
+            (status, _) => {
+                asked.status = status;
+                asked.without += 1;
+            }
         }
+        if asked.left > 0 {
+            return;
+        }
+        if !core::mem::take(&mut asked.again) {
+            return self.end(request, done.anatomy, way);
+        }
+        asked.without = 0;
+        asked.status = Status::Gone;
+        asked.before.append(&done.anatomy);
+        self.ask(request, way);
     }
 
     /// The blocks that lie where a child loses something.
@@ -237,7 +342,7 @@ impl Tier for Raidz {
     }
 
     fn power_cut(&mut self, _now: Time) {
-        self.requests.clear();
+        self.requests = Slab::default();
     }
 }
 
@@ -247,6 +352,7 @@ mod tests {
 
     use super::*;
     use crate::conformance::{self, Witness};
+    use crate::data::Trouble;
     use crate::device::Device;
     use crate::media::ram::{Ram, RamConfig};
     use crate::media::{Medium, Precondition};
@@ -329,6 +435,79 @@ mod tests {
         assert_eq!(block, data);
         let two = asked(2, 10, Command::read(0, 0, 256 << 10));
         assert_eq!(two.iter().map(|it| it.2).sum::<u64>(), 64);
+    }
+
+    /// A pool of drives that can die, after these did, and what it then makes of a command: how many columns it asks for,
+    /// and how it ends.
+    fn without(parity: u16, dead: &[u16], command: Command) -> (usize, Status) {
+        let config = pool(parity, 6);
+        let mut pool = config.vulnerable(Precondition::Fresh, 1);
+        let mut ended = Vec::new();
+        // A write of every child tells it that they are out.
+        pool.submit(Time::ZERO, Command::write(0, 0, 128 << 10));
+        for &child in dead {
+            pool.befall(Time::ZERO, child, Trouble::Dies);
+        }
+        run(&mut pool, &mut ended);
+        let now = ended.last().map_or(Time::ZERO, |it: &Completion| it.at);
+        pool.record();
+        pool.submit(now, Command { id: 1, ..command });
+        run(&mut pool, &mut ended);
+        let last = ended.pop().expect("it ended");
+        (pool.recorded().len(), last.status)
+    }
+
+    fn run(pool: &mut impl Device, ended: &mut Vec<Completion>) {
+        while pool.next_event() != Time::NEVER {
+            let now = pool.next_event();
+            pool.advance(now, now, ended);
+        }
+    }
+
+    #[test]
+    fn goes_on_without_as_many_children_as_it_has_parity() {
+        let block = 128 << 10;
+        let (write, read) = (Command::write(0, 0, block), Command::read(0, 0, block));
+        // Parity is on child 0 (and 1), data on the others.
+        for (parity, dead) in [
+            (1, &[3][..]),
+            (1, &[0]),
+            (2, &[2, 5]),
+            (2, &[1, 4]),
+            (3, &[3, 4, 5]),
+        ] {
+            let data = 6 - usize::from(parity);
+            let left = 6 - dead.len();
+            assert_eq!(
+                without(parity, dead, write),
+                (left, Status::Success),
+                "{dead:?}"
+            );
+            assert_eq!(
+                without(parity, dead, read),
+                (data, Status::Success),
+                "{dead:?}"
+            );
+        }
+        for (parity, dead) in [(1, &[2, 3][..]), (2, &[0, 2, 4])] {
+            assert_eq!(without(parity, dead, write).1, Status::Gone, "{dead:?}");
+            assert_eq!(without(parity, dead, read).1, Status::Gone, "{dead:?}");
+        }
+        // What is out holds nothing that this read asks for.
+        let one = Command::read(0, 0, 4096);
+        assert_eq!(without(1, &[4, 5], one), (1, Status::Success));
+    }
+
+    #[test]
+    fn a_read_is_asked_for_again_when_a_child_goes_in_the_middle_of_it() {
+        let mut pool = pool(1, 6).vulnerable(Precondition::Fresh, 1);
+        pool.submit(Time::ZERO, Command::read(0, 0, 256 << 10));
+        pool.befall(Time::ZERO, 4, Trouble::Dies);
+        let mut ended = Vec::new();
+        run(&mut pool, &mut ended);
+        assert_eq!(ended.len(), 1);
+        assert_eq!(ended[0].status, Status::Success);
+        assert_eq!(ended[0].anatomy.total(), ended[0].at.since(Time::ZERO));
     }
 
     #[test]

@@ -155,6 +155,7 @@ fn run(jobs: Vec<Job>) -> Outcome {
         seed: 5,
         warm_seed: None,
         series_every: Span::from_ms(1),
+        faults: Vec::new(),
     };
     Lab::new().run(&plan).expect("the jobs fit")
 }

@@ -88,6 +88,7 @@ fn two_jobs() -> (Vec<Job>, Outcome) {
         gauges: Vec::new(),
         counted: Span::from_seconds(4.0),
         stopped: false,
+        phases: Vec::new(),
         of: lab::Of::Jobs,
     };
     (vec![first, second], outcome)

@@ -7,6 +7,7 @@
 pub mod administration;
 pub mod change;
 mod common;
+mod condition;
 mod data_sheet;
 mod figure;
 mod hdd;
@@ -32,6 +33,7 @@ use toml_edit::Document;
 pub use administration::NvmeIdentity;
 pub use change::{Change, host_with};
 pub use common::Identity;
+pub use condition::Age;
 pub use data_sheet::{DataSheet, Solved};
 pub use locate::drives_like;
 use locate::{Home, Located, built_in, built_in_paths, built_in_pool, locate, pool_paths, stem};
@@ -110,17 +112,26 @@ pub fn drive(name_or_path: &str) -> Result<DriveSheet, Problems> {
 /// # Errors
 /// As [`drive`]; a changed figure that does not exist or does not fit is reported as if its file said so.
 pub fn drive_with(name_or_path: &str, changes: &[Change]) -> Result<DriveSheet, Problems> {
-    if pool::is_expression(name_or_path) {
-        return pool::of_expression(name_or_path, changes);
-    }
-    any_with(locate(name_or_path, "drive", &Home::BuiltIn)?, changes)
+    let settings = Settings {
+        figures: changes.to_vec(),
+        ..Settings::default()
+    };
+    drive_as(name_or_path, &settings)
 }
 
-/// The drive or pool in this file, with figures changed.
-fn any_with(located: Located, changes: &[Change]) -> Result<DriveSheet, Problems> {
+/// The drive or pool with the figures that settings change; of a pool, also with its members in the condition that they say.
+fn drive_in(name_or_path: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
+    if pool::is_expression(name_or_path) {
+        return pool::of_expression(name_or_path, settings);
+    }
+    any_in(locate(name_or_path, "drive", &Home::BuiltIn)?, settings)
+}
+
+/// The drive or pool in this file.
+fn any_in(located: Located, settings: &Settings) -> Result<DriveSheet, Problems> {
     match pool::is_pool(&located.file) {
-        true => pool::of_file(&located, changes),
-        false => change::drive_of(located, changes),
+        true => pool::of_file(&located, settings),
+        false => change::drive_of(located, &settings.figures),
     }
 }
 
@@ -157,7 +168,7 @@ pub fn pools() -> Result<Vec<DriveSheet>, Problems> {
     let mut problems = Vec::new();
     let mut sheets = Vec::new();
     for path in pool_paths() {
-        match built_in_pool(path).and_then(|located| any_with(located, &[])) {
+        match built_in_pool(path).and_then(|located| any_in(located, &Settings::default())) {
             Ok(sheet) => sheets.push(sheet),
             Err(found) => problems.extend(found.0),
         }
@@ -196,7 +207,7 @@ pub fn host_names() -> Vec<&'static str> {
 /// # Errors
 /// Everything wrong with the text.
 pub fn drive_from_text(origin: &str, text: &str) -> Result<DriveSheet, Problems> {
-    any_with(in_text(origin, text), &[])
+    any_in(in_text(origin, text), &Settings::default())
 }
 
 /// The host in this text; `origin` names the text in messages.

@@ -69,6 +69,7 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
             .section("wear")
             .count("rated_cycles", 1..=10_000_000u32),
         percentage_used_at_start: 0.0,
+        filled: 1.0,
     };
     // What is wrong only in combination; not worth saying while single figures are wrong.
     if section.problems() == before

@@ -5,9 +5,10 @@ use model::management::{LbaFormat, Refusal};
 use model::media::Medium;
 
 use super::change::Change;
-use super::{DriveSheet, drive_with};
+use super::condition::Age;
+use super::{DriveSheet, drive_in};
 use text::problem::{Place, Problem, Problems, nearest};
-use text::quantity::Quantity;
+use text::quantity::{Quantity, Share};
 use text::toml::quoted;
 
 /// What is set; nothing unless given.
@@ -23,6 +24,12 @@ pub struct Settings {
     pub percentage_used: Option<f64>,
     /// How long the drive has been on.
     pub uptime: Option<Span>,
+    /// Share of the capacity it was sold with that is kept back as spare area, 0 to 0.9.
+    pub overprovision: Option<f64>,
+    /// Share of what jobs see, from its beginning, that holds data; the rest is trimmed. Above 0, at most 1.
+    pub fill: Option<f64>,
+    /// How long it has served.
+    pub age: Option<Age>,
     /// The one volume of a pool that is meant, by its name.
     pub volume: Option<String>,
 }
@@ -50,7 +57,16 @@ impl Settings {
         let figures = figures.map(|(key, value)| format!("{key} = {value}"));
         let volume = self.volume.as_ref();
         let volume = volume.map(|name| format!("volume {name}"));
-        let others = [power, format, used, uptime, volume];
+        let percent = |share: Option<f64>, what: &str| {
+            share.map(|share| format!("{} {what}", Share(share).show()))
+        };
+        let spare = percent(
+            self.overprovision,
+            "of its capacity kept back as spare area",
+        );
+        let fill = percent(self.fill, "of it filled, the rest trimmed");
+        let age = self.age.map(Age::words);
+        let others = [power, format, used, uptime, spare, fill, age, volume];
         let others = others.into_iter().flatten();
         figures.chain(others).collect()
     }
@@ -59,16 +75,17 @@ impl Settings {
 /// The drive of this name, or in the file at this path, with all settings that are given.
 ///
 /// # Errors
-/// As [`drive_with`] and [`DriveSheet::set`].
+/// As [`super::drive_with`] and [`DriveSheet::set`].
 pub fn drive_as(name_or_path: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
-    let mut sheet = drive_with(name_or_path, &settings.figures)?;
-    sheet.set(settings)?;
+    let settings = settings.settled()?;
+    let mut sheet = drive_in(name_or_path, &settings)?;
+    sheet.set(&settings)?;
     Ok(sheet)
 }
 
 impl DriveSheet {
-    /// Applies all settings that are given but the changed figures, which are its file's; to be called once on what the
-    /// catalogue gave.
+    /// Applies all settings that are given but the changed figures, which are its file's, and the condition of a pool's
+    /// members; to be called once on what the catalogue gave.
     ///
     /// # Errors
     /// All of them that the drive does not have, each named as the option of the command line.
@@ -110,6 +127,9 @@ impl DriveSheet {
                 let help = format!("it offers {}", offered.join(", "));
                 note("--lba-format", Err(none), Some(help));
             }
+        }
+        if self.pool.is_none() {
+            problems.extend(self.bring_into_condition(settings));
         }
         match (self.volume_problem(settings), &settings.volume) {
             (Some(problem), _) => problems.push(problem),
@@ -160,6 +180,9 @@ mod tests {
             lba_format: crate::administration::lba_format("4096+8"),
             percentage_used: Some(104.0),
             uptime: Some(Span::from_seconds(600.0)),
+            overprovision: Some(0.2),
+            fill: Some(0.8),
+            age: Some(Age::read("3y@20MB/s").expect("an age")),
             volume: Some(String::from("optavar")),
         };
         let wanted = [
@@ -168,6 +191,9 @@ mod tests {
             "blocks of 4096 B with 8 B of metadata",
             "104 % of its endurance used up",
             "on for 10 min",
+            "20 % of its capacity kept back as spare area",
+            "80 % of it filled, the rest trimmed",
+            "3 years old at 20 MB/s",
             "volume optavar",
         ];
         assert_eq!(settings.words(), wanted);

@@ -204,6 +204,7 @@ fn print(args: &Args, rows: &[report::act::Row]) -> Result<(), Failure> {
 fn prepare(args: &Args) -> Result<Vec<Scenario>, Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
+    args.state.check(&args.drives.settings(), &mut problems);
     let mut wrong = |what: String, help: &str| problems.0.push(on_command_line(what, help));
     let named = args.drives.names(&args.arguments).len();
     if args.log.is_some() && named > 1 {

@@ -126,6 +126,7 @@ fn print(
 fn read(args: &Args) -> Result<(Check, Vec<DriveSheet>, Conditions), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
+    args.state.check(&args.drives.settings(), &mut problems);
     let check = taken(Check::named(&args.software), &mut problems);
     let of_check = check
         .as_ref()

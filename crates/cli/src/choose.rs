@@ -180,6 +180,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(io::stdout().lock().write_all(text.as_bytes())?);
     }
     let (drives, request) = read(args)?;
+    args.drives.note_on_years();
     let by = args.by.map(Measure::from);
     let by = by.unwrap_or(if args.usd.is_some() {
         Measure::Usd
@@ -311,6 +312,8 @@ fn read(args: &Args) -> Result<(Vec<Named>, Request), Problems> {
     let is_log = args.arguments.first().is_some_and(|first| first == "slog");
     let usual = if is_log { OF_A_LOG } else { USUAL };
     let (mut load, conditions) = args.load.read(usual, &mut problems);
+    let state = args.load.state;
+    state.check(&args.drives.settings(), &mut problems);
     if let Some(profile) = &args.profile {
         load =
             taken(profile.load(), &mut problems).map(|load| load.at_most(args.load.at_most(usual)));

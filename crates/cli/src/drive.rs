@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use catalogue::{DriveSheet, Settings};
 use text::problem::{Place, Problem, Problems, nearest};
 
-use crate::failure::on_command_line;
+use crate::failure::{on_command_line, tell};
 use crate::setting::SettingArgs;
 
 /// The drives of a verb besides those that are arguments, and what is set on all of them.
@@ -63,6 +63,15 @@ impl DriveArgs {
         drives
     }
 
+    /// Says, of an answer for years, what a part that holds no data is taken for.
+    pub(crate) fn note_on_years(&self) {
+        if self.settings().fill.is_some() {
+            tell(
+                "note: --fill: years are told as if what is trimmed stayed so; a load that writes there fills it up in time",
+            );
+        }
+    }
+
     /// What is set on the drives.
     pub(crate) fn settings(&self) -> Settings {
         Settings::from(&self.setting)
@@ -74,7 +83,11 @@ impl DriveArgs {
 /// # Errors
 /// Everything wrong with it, or that it is a file of another kind.
 pub(crate) fn load(name: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
-    catalogue::drive_as(name, settings).map_err(|problems| {
+    let read = catalogue::drive_as(name, settings);
+    if let Some(note) = read.as_ref().ok().and_then(|it| it.note_on(settings)) {
+        tell(&format!("note: {note}"));
+    }
+    read.map_err(|problems| {
         if is_drive(name) || !Path::new(name).is_file() {
             return problems;
         }

@@ -150,6 +150,7 @@ fn read(args: &Args) -> Result<(Vec<Run>, Option<Request>), Problems> {
 
 fn drive(args: &Args, problems: &mut Problems) -> Option<DriveSheet> {
     let settings = Settings::from(&args.setting);
+    args.state.check(&settings, problems);
     let Some(name) = &args.drive else {
         if settings != Settings::default() {
             problems.0.push(on_command_line(

@@ -94,6 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return published(args);
     }
     let (drives, load, conditions) = read(args)?;
+    args.drives.note_on_years();
     let stop = AtOnce::on_signals()?;
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
@@ -165,6 +166,8 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Prob
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
     let (mut load, conditions) = args.load.read(USUAL, &mut problems);
+    let state = args.load.state;
+    state.check(&args.drives.settings(), &mut problems);
     if let Some(rate) = args.writes {
         match (1e3..1e11).contains(&rate.0) {
             false => problems.0.push(on_command_line(

@@ -161,6 +161,7 @@ fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failu
 fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
+    args.state.check(&args.drives.settings(), &mut problems);
     let slo = limit::taken(Slo::read(&args.slo), &mut problems);
     let host = limit::taken(catalogue::host(&args.host), &mut problems);
     let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);

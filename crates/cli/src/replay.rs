@@ -271,6 +271,7 @@ fn prepare(args: &Args) -> Result<Prepared, Problems> {
     let unknown = problems.0.len();
     let drives = args.drives.read(&sorted.drives, &mut problems);
     let faults = args.faults.read(&drives, &mut problems);
+    args.state.check(&args.drives.settings(), &mut problems);
     let files: Vec<&Path> = sorted.files.iter().map(PathBuf::as_path).collect();
     if let Some(what) = not_one(&files).filter(|_| unknown == 0) {
         let help = "give one trace, and the drives to replay it on";

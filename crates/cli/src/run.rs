@@ -393,6 +393,7 @@ fn inputs(args: &Args) -> Result<Inputs, Problems> {
         volume: args.volume.clone(),
         ..args.drives.settings()
     };
+    args.state.check(&settings, &mut wrong);
     let drives = args
         .drives
         .read_as(&arguments.drives, &settings, &mut wrong);

@@ -1,10 +1,10 @@
 //! What is set on drives, as arguments of every verb that takes drives.
 
 use catalogue::administration::lba_format;
-use catalogue::{Change, Settings};
+use catalogue::{Age, Change, Settings};
 use model::Span;
 use model::management::LbaFormat;
-use text::quantity::{Watts, quantity};
+use text::quantity::{Share, Watts, quantity};
 
 /// Changed figures, and what an administrator may have set on the drive.
 #[derive(clap::Args, Clone)]
@@ -25,6 +25,17 @@ pub(crate) struct SettingArgs {
     /// Time since power-on, such as 10min; XPoint drives refresh all data in the hours after power-on
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     uptime: Option<Span>,
+    /// Share of the capacity it is sold with that is kept back as spare area, such as 20%: jobs see the smaller drive
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    overprovision: Option<f64>,
+    /// Share of what jobs see, from its beginning, that holds data at the start, such as 80%; the rest is trimmed, and is
+    /// spare area until a job writes there
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    fill: Option<f64>,
+    /// Years it has served at its rated writes a day, such as 3y, or at a rate of its own, such as 3y@20MB/s: sets its
+    /// Percentage Used
+    #[arg(long, value_name = "YEARS", value_parser = Age::read, conflicts_with = "percentage_used")]
+    age: Option<Age>,
 }
 
 impl From<&SettingArgs> for Settings {
@@ -35,6 +46,9 @@ impl From<&SettingArgs> for Settings {
             lba_format: args.lba_format,
             percentage_used: args.percentage_used,
             uptime: args.uptime,
+            overprovision: args.overprovision,
+            fill: args.fill,
+            age: args.age,
             volume: None,
         }
     }
@@ -52,6 +66,10 @@ fn change(text: &str) -> Result<Change, String> {
 
 fn watts(text: &str) -> Result<f64, String> {
     quantity::<Watts>(text).map(|watts| watts.0)
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    quantity::<Share>(text).map(|share| share.0)
 }
 
 fn format(text: &str) -> Result<LbaFormat, String> {

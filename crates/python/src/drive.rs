@@ -32,7 +32,7 @@ pub(crate) struct Drive {
 #[pymethods]
 impl Drive {
     #[new]
-    #[pyo3(signature = (name, power_limit=None, lba_format=None, percentage_used=None, uptime=None, volume=None))]
+    #[pyo3(signature = (name, power_limit=None, lba_format=None, percentage_used=None, uptime=None, volume=None, figures=Vec::new()))]
     fn new(
         name: String,
         power_limit: Option<&str>,
@@ -40,6 +40,7 @@ impl Drive {
         percentage_used: Option<f64>,
         uptime: Option<&str>,
         volume: Option<String>,
+        figures: Vec<(String, String)>,
     ) -> PyResult<Drive> {
         let mut problems = Problems::default();
         let wrong = |name: &str, what: String| {
@@ -63,6 +64,7 @@ impl Drive {
             percentage_used,
             uptime: uptime.and_then(|it| taken(it, &mut problems)),
             volume,
+            figures,
             ..Settings::default()
         };
         problems.or(()).map_err(raised)?;

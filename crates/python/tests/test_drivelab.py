@@ -83,12 +83,20 @@ def test_several_drives_and_pools():
     assert len(run.rows()) == 2
 
 
+def test_a_drive_is_in_the_condition_it_is_said_to_be():
+    sold = dl.Drive("p4610-1600")
+    less = dl.Drive("p4610-1600", overprovision="20%", fill="50%")
+    assert less.facts["capacity_bytes"] <= 0.8 * sold.facts["capacity_bytes"]
+    assert less.facts == sold.set("overprovision", "20%").set("fill", "50%").facts
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: dl.Drive("p4800x-376"), ["p4800x-376", "p4800x-375"]),
         (lambda: dl.Drive("p4800x-375").set("xpoint.controller.delai", "6 us"), ["delay"]),
         (lambda: dl.Drive("p4800x-375", power_limit="red", uptime="soon"), ["power_limit", "uptime"]),
+        (lambda: dl.Drive("p4800x-375", fill="half", age="old"), ["fill=half", "age=old"]),
         (lambda: dl.fio(f"{AIO} --rw=randread --bs=4q --iodept=3"), ["bs", "iodepth"]),
         (lambda: dl.run("p4800x-375", READS, host="linus", state="old"), ["linux", "steady"]),
         (lambda: dl.run([], READS), ["no drive"]),

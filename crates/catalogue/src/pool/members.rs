@@ -6,7 +6,7 @@ use super::outline::{At, MemberEntry, Outline};
 use crate::change::Change;
 use crate::locate::{Home, locate};
 use crate::section::Findings;
-use crate::{DriveSheet, change};
+use crate::{DriveSheet, Settings, change};
 use text::toml::SourceFile;
 
 /// All members, in order.
@@ -21,12 +21,12 @@ pub(super) struct Drives {
     pub(super) sheets: Vec<Option<usize>>,
 }
 
-/// Loads the members; `changes` are those of their figures, as `members.NAME.KEY`.
+/// Loads the members in the condition that is set; `changes` are those of their figures, as `members.NAME.KEY`.
 pub(super) fn load(
     (findings, file): (&Findings, &SourceFile),
     outline: &Outline,
     home: &Home,
-    changes: &[Change],
+    (settings, changes): (&Settings, &[Change]),
 ) -> Drives {
     let mut drives = Drives::default();
     let mut used = vec![false; changes.len()];
@@ -51,8 +51,11 @@ pub(super) fn load(
                 Some((_, sheet)) => *sheet,
                 None => {
                     // What is wrong with one of several that differ in a figure is told once.
-                    let read = (!failed).then(|| read((findings, file), entry, home, &own));
-                    let sheet = read.flatten();
+                    let settings = settings_of(findings, settings, &own).filter(|_| !failed);
+                    let sheet = settings.and_then(|settings| {
+                        let sheet = read((findings, file), entry, home, &settings.figures)?;
+                        in_condition(findings, sheet, &settings)
+                    });
                     failed |= sheet.is_none();
                     let sheet = sheet.map(|sheet| kept(findings, sheet));
                     known.push((own, sheet));
@@ -92,6 +95,26 @@ fn names(entry: &MemberEntry) -> Vec<String> {
 fn of_member<'a>(key: &'a str, name: &str) -> Option<&'a str> {
     let rest = key.strip_prefix("members.")?.strip_prefix(name)?;
     rest.strip_prefix('.')
+}
+
+/// What is set on a member with these changes.
+fn settings_of(findings: &Findings, settings: &Settings, own: &[Change]) -> Option<Settings> {
+    let settings = settings.of_member(own);
+    settings
+        .map_err(|problems| findings.problems.borrow_mut().extend(problems.0))
+        .ok()
+}
+
+/// The member in the condition that is set, unless it cannot be.
+fn in_condition(
+    findings: &Findings,
+    mut sheet: DriveSheet,
+    settings: &Settings,
+) -> Option<DriveSheet> {
+    let problems = sheet.bring_into_condition(settings);
+    let fine = problems.is_empty();
+    findings.problems.borrow_mut().extend(problems);
+    fine.then_some(sheet)
 }
 
 /// Keeps a sheet, or finds the one that is like it.

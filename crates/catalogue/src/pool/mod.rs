@@ -25,10 +25,10 @@ use model::tier::Kind;
 
 use self::assembly::TierReader;
 use self::outline::{Key, Outline};
-use crate::DriveSheet;
 use crate::change::{Change, as_value};
 use crate::locate::{Home, Located};
 use crate::section::Findings;
+use crate::{DriveSheet, Settings};
 use text::problem::Problems;
 use text::toml::{SourceFile, quoted};
 
@@ -69,11 +69,11 @@ pub(super) fn is_pool(file: &SourceFile) -> bool {
     file::is_pool(file)
 }
 
-/// The pool of an expression, with figures changed.
+/// The pool of an expression, with figures changed and its members in the condition that is set.
 ///
 /// # Errors
 /// Everything wrong with it.
-pub(super) fn of_expression(words: &str, changes: &[Change]) -> Result<DriveSheet, Problems> {
+pub(super) fn of_expression(words: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
     let file = SourceFile {
         origin: String::from("pool"),
         text: Arc::from(words),
@@ -84,27 +84,28 @@ pub(super) fn of_expression(words: &str, changes: &[Change]) -> Result<DriveShee
         file,
         home: Home::BuiltIn,
     };
-    read(&located, outline, Vec::new(), changes)
+    read(&located, outline, Vec::new(), settings)
 }
 
-/// The pool in a file, with figures changed.
+/// The pool in a file, with figures changed and its members in the condition that is set.
 ///
 /// # Errors
 /// Everything wrong with it.
-pub(super) fn of_file(located: &Located, changes: &[Change]) -> Result<DriveSheet, Problems> {
+pub(super) fn of_file(located: &Located, settings: &Settings) -> Result<DriveSheet, Problems> {
     let (outline, problems) = file::read(&located.file);
-    read(located, outline, problems, changes)
+    read(located, outline, problems, settings)
 }
 
 fn read(
     located: &Located,
     mut outline: Outline,
     problems: Vec<text::problem::Problem>,
-    changes: &[Change],
+    settings: &Settings,
 ) -> Result<DriveSheet, Problems> {
     let findings = Findings::default();
     findings.problems.borrow_mut().extend(problems);
-    let (of_members, own): (Vec<Change>, Vec<Change>) = changes
+    let (of_members, own): (Vec<Change>, Vec<Change>) = settings
+        .figures
         .iter()
         .cloned()
         .partition(|(key, _)| key.starts_with("members."));
@@ -120,7 +121,7 @@ fn read(
         (&findings, &located.file),
         &outline,
         &located.home,
-        &of_members,
+        (settings, &of_members),
     );
     let assembled = assembly::assemble(&findings, &located.file, &outline, &drives);
     let problems = Problems(findings.problems.take());

@@ -107,6 +107,9 @@ impl Asked {
 /// What is to be served, with a name and a store for each.
 fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
     let names = args.drives.named(&args.arguments, problems);
+    if let Some(state) = args.state {
+        state.check(&args.drives.settings(), problems);
+    }
     let memory = args.store.len() == 1 && args.store[0] == "memory";
     if !memory && args.store.len() != names.len() {
         problems.0.push(on_command_line(
@@ -166,13 +169,11 @@ fn with_settings(name: &str, args: &Args) -> Result<(DriveSheet, Option<usize>),
         )]));
     }
     let wanted = settings.lba_format;
-    let sheet = load(
-        name,
-        &Settings {
-            lba_format: None,
-            ..settings
-        },
-    )?;
+    let wanted_first = Settings {
+        lba_format: None,
+        ..settings
+    };
+    let sheet = catalogue::drive_as(name, &wanted_first)?;
     let formats = &sheet.management.lba_formats;
     let number = wanted.and_then(|wanted| formats.iter().position(|it| it.same_layout(&wanted)));
     Ok((sheet, number))

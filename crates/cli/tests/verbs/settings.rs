@@ -170,3 +170,87 @@ fn values_of_the_wrong_form_are_bad_usage() {
         assert!(text.contains(option) && text.contains("not a"), "{text}");
     }
 }
+
+/// IOPS of random 4 KiB writes to a NAND drive, and bytes it programs for each that is written.
+fn overwritten(more: &[&str]) -> (f64, f64) {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let table = folder.path().join("table.csv");
+    let fixed = [
+        "run",
+        "p4610-1600",
+        "--name=j",
+        "--rw=randwrite",
+        "--bs=4k",
+        "--direct=1",
+        "--ioengine=libaio",
+        "--iodepth=128",
+        "--time_based",
+        "--ramp_time=200ms",
+        "--runtime=1",
+        "--csv",
+        table.to_str().expect("UTF-8"),
+    ];
+    let output = drivelab(&[&fixed[..], more].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let text = std::fs::read_to_string(&table).expect("it was written");
+    let mut lines = text.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let row = lines.find(|line| line.contains(",write,"));
+    let row: Vec<&str> = row.expect("writes").split(',').collect();
+    let figure = |name: &str| {
+        let at = header.iter().position(|it| *it == name).expect("a column");
+        row[at].parse::<f64>().expect("a number")
+    };
+    (figure("iops"), figure("write_amplification"))
+}
+
+/// What nobody has written is spare area; that a job leaves some of a full drive alone makes none.
+#[test]
+fn what_is_not_written_is_spare_area() {
+    let (full, of_full) = overwritten(&[]);
+    let (alone, of_alone) = overwritten(&["--size=80%"]);
+    assert!((alone / full - 1.0).abs() < 0.01 && (of_alone / of_full - 1.0).abs() < 0.01);
+    let trimmed = overwritten(&["--fill", "80%", "--size=80%"]);
+    assert!(
+        trimmed.0 > 1.3 * full && trimmed.1 < 0.7 * of_full,
+        "{trimmed:?}"
+    );
+    assert_eq!(overwritten(&["--overprovision", "20%"]), trimmed);
+    assert_eq!(overwritten(&["--set", "overprovision=20%"]), trimmed);
+}
+
+/// Every verb that takes drives takes the conditions, and refuses what cannot be.
+#[test]
+fn conditions_are_every_verbs() {
+    for verb in [
+        "run", "replay", "review", "act", "serve", "show", "fit", "choose", "max", "life", "check",
+        "explain",
+    ] {
+        let output = drivelab(&[verb, "--drive", "p4610-1600", "--fill", "a fifth"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{verb}");
+        assert!(said.contains("percent sign"), "{verb}: {said}");
+    }
+    let job = ["--name=j", "--rw=randread", "--direct=1", "--number_ios=10"];
+    let run = |more: &[&str]| drivelab(&[&["run"], &job[..], more].concat());
+    let refused = run(&[
+        "p4610-1600",
+        "exos-x18-16tb",
+        "--age=3y",
+        "--overprovision=10%",
+        "--fill=50%",
+        "--state=fresh",
+    ]);
+    assert_eq!(refused.status.code(), Some(2));
+    insta::assert_snapshot!(String::from_utf8_lossy(&refused.stderr));
+    let noted = run(&["p4800x-375", "p4610-1600", "--fill=50%"]);
+    assert_eq!(noted.status.code(), Some(0));
+    let said = String::from_utf8_lossy(&noted.stderr);
+    assert_eq!(
+        said.matches("note: p4800x-375: written in place").count(),
+        1,
+        "{said}"
+    );
+    assert!(!said.contains("p4610-1600:"), "{said}");
+}

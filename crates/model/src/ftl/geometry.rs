@@ -74,6 +74,9 @@ pub struct Shape {
     pub die_slots: u32,
     /// Logical pages of 4 KiB.
     pub logical: u32,
+    /// Of these, from the first on, those that hold data where a state says that the drive has been written; the others
+    /// are trimmed. All of them, unless [`Shape::filled_to`] says otherwise.
+    pub written: u32,
     /// Pages of 4 KiB that are written together, at a multiple of so many: the indirection unit.
     pub together: u32,
 }
@@ -151,6 +154,7 @@ impl Geometry {
             blocks: blocks as u32,
             die_slots: (blocks * block_slots) as u32,
             logical: logical as u32,
+            written: logical as u32,
             together: self.indirection / UNIT,
         })
     }
@@ -175,6 +179,17 @@ impl Geometry {
 }
 
 impl Shape {
+    /// With data in this share of the logical pages, 0 to 1, in whole indirection units; at least one of them.
+    #[must_use]
+    pub fn filled_to(self, share: f64) -> Shape {
+        let units = self.logical / self.together;
+        let written = libm::floor(f64::from(units) * share) as u32;
+        Shape {
+            written: written.clamp(1, units) * self.together,
+            ..self
+        }
+    }
+
     /// Usable slots over all dies.
     pub fn slots(&self) -> u32 {
         self.dies * self.die_slots

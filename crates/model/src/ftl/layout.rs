@@ -9,6 +9,8 @@
 //! words the k-th of N blocks has `S * x^(k/N)` valid slots of `S`, where `x` is the victim's share; `x` follows from
 //! the number of pages that must be somewhere. Which page is where is a seeded bijection.
 //!
+//! Part of the pages may hold no data (trimmed): what they would have taken is spare area like any other.
+//!
 //! All dies get the same counts; the random differences between dies come from the warm-up that follows.
 
 use alloc::vec::Vec;
@@ -18,7 +20,7 @@ use super::numbers::{Die, Page, Slot};
 use super::permutation::Permutation;
 use crate::random::Stream;
 
-/// Places of all logical pages at the start.
+/// Places of all logical pages that hold data at the start: those from the first on that the shape says are written.
 #[derive(Clone, Debug)]
 pub struct Layout {
     shape: Shape,
@@ -92,7 +94,7 @@ impl Layout {
         counts.resize(shape.blocks as usize, 0);
         let mut random = Stream::new(seed, "steady layout");
         let places = Random {
-            pages: Permutation::new(shape.logical / shape.together, &mut random),
+            pages: Permutation::new(shape.written / shape.together, &mut random),
             within_block: Permutation::new(shape.block_slots / shape.together, &mut random),
             open_block: 0,
         };
@@ -143,10 +145,13 @@ impl Layout {
         Some((random.open_block, self.first[block + 1] - self.first[block]))
     }
 
-    /// The slot of a logical page.
+    /// The slot of a logical page; `None` if it holds no data.
     #[inline]
-    pub fn slot_of(&self, page: Page) -> Slot {
+    pub fn slot_of(&self, page: Page) -> Option<Slot> {
         let shape = &self.shape;
+        if page.0 >= shape.written {
+            return None;
+        }
         let place = match &self.random {
             Some(random) => together(page.0, shape, |unit| random.pages.forward(unit, 0)),
             None => page.0,
@@ -168,7 +173,9 @@ impl Layout {
             }
             _ => rank,
         };
-        Slot(die * shape.die_slots + block * shape.block_slots + slot)
+        Some(Slot(
+            die * shape.die_slots + block * shape.block_slots + slot,
+        ))
     }
 
     /// The logical page that was in a slot at the start, if any was.
@@ -194,7 +201,7 @@ impl Layout {
         let stripe = j / shape.page_slots * shape.dies + die;
         let place =
             u64::from(stripe) * u64::from(shape.page_slots) + u64::from(j % shape.page_slots);
-        if place >= u64::from(shape.logical) {
+        if place >= u64::from(shape.written) {
             return None;
         }
         Some(Page(match &self.random {
@@ -215,7 +222,7 @@ impl Layout {
                 let stripe =
                     u64::from(j / shape.page_slots) * u64::from(shape.dies) + u64::from(die.0);
                 stripe * u64::from(shape.page_slots) + u64::from(j % shape.page_slots)
-                    >= u64::from(shape.logical)
+                    >= u64::from(shape.written)
             })
             .count() as u32;
         to - from - missing
@@ -239,7 +246,7 @@ fn tweak(die: u32, block: u32) -> u32 {
 /// Data slots of the fullest die: logical pages are dealt out a multi-plane page at a time.
 fn data_slots(shape: Shape) -> u32 {
     shape
-        .logical
+        .written
         .div_ceil(shape.page_slots)
         .div_ceil(shape.dies)
         * shape.page_slots
@@ -300,8 +307,11 @@ mod tests {
 
     fn check(shape: Shape, layout: &Layout) {
         let mut valid = vec![0; (shape.dies * shape.blocks) as usize];
-        for page in (0..shape.logical).map(Page) {
-            let slot = layout.slot_of(page);
+        for page in (shape.written..shape.logical).map(Page) {
+            assert_eq!(layout.slot_of(page), None);
+        }
+        for page in (0..shape.written).map(Page) {
+            let slot = layout.slot_of(page).expect("written");
             assert!(slot.0 < shape.slots());
             assert_eq!(layout.page_of(slot), Some(page));
             valid[shape.block_of(slot).index()] += 1;
@@ -315,20 +325,22 @@ mod tests {
         let owned = (0..shape.slots())
             .filter(|&slot| layout.page_of(Slot(slot)).is_some())
             .count();
-        assert_eq!(owned as u32, shape.logical);
+        assert_eq!(owned as u32, shape.written);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn every_page_has_one_place_and_every_place_one_page(
-            channels in 1u32..5, fill in 0.3f64..0.75, seed: u64,
+            channels in 1u32..5, size in 0.3f64..0.75, filled in 0.02f64..1.0, seed: u64,
         ) {
             let slots = u64::from(channels) * 2 * 24 * 16 * 8;
             for together in [1, 2, 4] {
-                let shape = shape(channels, (slots as f64 * fill) as u64, together);
-                check(shape, &Layout::filled(shape));
-                check(shape, &Layout::steady(shape, 3, seed));
+                let shape = shape(channels, (slots as f64 * size) as u64, together);
+                for shape in [shape, shape.filled_to(filled)] {
+                    check(shape, &Layout::filled(shape));
+                    check(shape, &Layout::steady(shape, 3, seed));
+                }
             }
         }
     }
@@ -338,10 +350,10 @@ mod tests {
         let shape = shape(2, 4000, 4);
         let layout = Layout::steady(shape, 3, 7);
         for unit in (0..shape.logical).step_by(4) {
-            let first = layout.slot_of(Page(unit));
+            let first = layout.slot_of(Page(unit)).expect("written");
             assert_eq!(first.0 % 4, 0);
             for page in 1..4 {
-                assert_eq!(layout.slot_of(Page(unit + page)), first.plus(page));
+                assert_eq!(layout.slot_of(Page(unit + page)), Some(first.plus(page)));
             }
         }
     }

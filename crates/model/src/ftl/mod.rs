@@ -276,10 +276,10 @@ impl Ftl {
         if entry != INITIAL && !self.asleep {
             return entry;
         }
-        match &self.layout {
-            Some(layout) => layout.slot_of(page).0 + 1,
-            None => UNMAPPED,
-        }
+        let layout = self.layout.as_ref();
+        layout
+            .and_then(|layout| layout.slot_of(page))
+            .map_or(UNMAPPED, |slot| slot.0 + 1)
     }
 
     #[inline]

@@ -263,7 +263,7 @@ pub fn warm_up(ftl: &mut Ftl, seed: u64) -> Vec<Collecting> {
     replay.stop(&mut random)
 }
 
-/// Pages of uniformly random overwriting: those of an indirection unit one after the other.
+/// Pages of uniformly random overwriting of those that hold data: those of an indirection unit one after the other.
 struct AtRandom {
     together: u32,
     units: u64,
@@ -274,7 +274,7 @@ impl AtRandom {
     fn new(shape: &Shape) -> AtRandom {
         AtRandom {
             together: shape.together,
-            units: u64::from(shape.logical / shape.together),
+            units: u64::from(shape.written / shape.together),
             next: 0,
         }
     }
@@ -293,17 +293,17 @@ fn least_valid(ftl: &Ftl, die: Die) -> u32 {
     u32::from(counts.iter().copied().min().unwrap_or(0)).min(ftl.shape.block_slots)
 }
 
-/// Writes every page in order, then `fills` times the capacity in uniformly random pages. Returns how far the collection
-/// of each die has come.
+/// Writes every page that is to hold data in order, then `fills` times as many, uniformly random ones of them. Returns how
+/// far the collection of each die has come.
 pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) -> Vec<Collecting> {
     let mut random = Stream::new(seed, "brute force");
-    let logical = ftl.shape.logical;
+    let written = ftl.shape.written;
     let mut pages_at_random = AtRandom::new(&ftl.shape);
     let mut replay = Replay::new(ftl);
-    for page in (0..logical).map(Page) {
+    for page in (0..written).map(Page) {
         replay.write(page);
     }
-    for _ in 0..(f64::from(logical) * fills) as u64 {
+    for _ in 0..(f64::from(written) * fills) as u64 {
         replay.write(pages_at_random.next(&mut random));
     }
     replay.stop(&mut random)
@@ -313,6 +313,7 @@ pub fn brute_force(ftl: &mut Ftl, fills: f64, seed: u64) -> Vec<Collecting> {
 mod tests {
     use super::*;
     use crate::ftl::{Geometry, Layout, Watermark, closed_form_write_amplification};
+    use proptest::prelude::*;
 
     const LOW: Watermark = Watermark { low: 3 };
 
@@ -333,53 +334,121 @@ mod tests {
         geometry
     }
 
+    /// Write amplification of so many writes to the pages that hold data.
     fn measured(ftl: &mut Ftl, collecting: Vec<Collecting>, writes: u64) -> f64 {
+        let written = ftl.shape.written;
+        measured_below(written, ftl, collecting, writes)
+    }
+
+    /// The same to the first pages, so many.
+    fn measured_below(pages: u32, ftl: &mut Ftl, collecting: Vec<Collecting>, writes: u64) -> f64 {
         let mut random = Stream::new(99, "measure");
         let before = *ftl.traffic();
-        let logical = u64::from(ftl.shape.logical);
         let mut replay = Replay::go_on(ftl, collecting);
         for _ in 0..writes {
-            replay.write(Page(random.below(logical) as u32));
+            replay.write(Page(random.below(u64::from(pages)) as u32));
         }
         replay.finish();
         ftl.traffic().write_amplification_since(&before)
     }
 
+    fn shape_of(over_provisioning: f64, filled: f64) -> Shape {
+        let shape = scaled(over_provisioning).shape(LOW.spare_blocks());
+        shape.expect("valid").filled_to(filled)
+    }
+
+    /// In the computed steady state.
+    fn steady(shape: Shape, seed: u64) -> (Ftl, Vec<Collecting>) {
+        let mut ftl = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low, seed)));
+        let warm = warm_up(&mut ftl, seed);
+        (ftl, warm)
+    }
+
+    /// Write amplification in the computed steady state.
+    fn amplification(over_provisioning: f64, filled: f64, seed: u64) -> f64 {
+        let (mut ftl, warm) = steady(shape_of(over_provisioning, filled), seed);
+        let writes = u64::from(ftl.shape.written);
+        measured(&mut ftl, warm, writes)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+        #[test]
+        fn what_is_not_written_lowers_write_amplification(
+            over_provisioning in 0.1f64..0.4, more in 0.02f64..0.2,
+            filled in 0.3f64..1.0, less in 0.05f64..0.2, seed: u64,
+        ) {
+            let as_it_is = amplification(over_provisioning, filled, seed);
+            let with_more_spare = amplification(over_provisioning + more, filled, seed);
+            let with_less_data = amplification(over_provisioning, filled - less, seed);
+            // Where nearly nothing is left to copy there is nothing left to gain.
+            let least = |gained: f64| (as_it_is - 0.1 * (as_it_is - 1.0) * gained).max(1.0) + 2e-3;
+            prop_assert!(with_more_spare < least(more), "{as_it_is}, {with_more_spare}");
+            prop_assert!(with_less_data < least(less), "{as_it_is}, {with_less_data}");
+        }
+    }
+
+    /// A fifth of a drive that is never written does as much whether it is out of reach or trimmed.
+    #[test]
+    fn out_of_reach_or_trimmed_is_the_same_spare_area() {
+        let trimmed = amplification(0.1, 0.8, 3);
+        let out_of_reach = amplification(1.1 / 0.8 - 1.0, 1.0, 3);
+        assert!((trimmed / out_of_reach - 1.0).abs() < 0.01);
+        assert!(trimmed < 0.5 * amplification(0.1, 1.0, 3));
+    }
+
+    /// Writes that reach what was trimmed take its spare area away again: the drive ends as a full one.
+    #[test]
+    fn a_drive_that_fills_up_amplifies_as_a_full_one() {
+        let (mut ftl, warm) = steady(shape_of(0.2, 0.7), 7);
+        let logical = ftl.shape.logical;
+        measured_below(logical, &mut ftl, warm, 4 * u64::from(logical));
+        let idle = (0..ftl.shape.dies).map(|_| Collecting::new(&ftl.shape));
+        let idle: Vec<_> = idle.collect();
+        let filled_up = measured_below(logical, &mut ftl, idle, u64::from(logical));
+        ftl.check();
+        let full = amplification(0.2, 1.0, 7);
+        assert!(
+            (filled_up / full - 1.0).abs() < 0.03,
+            "{filled_up:.3}, {full:.3}"
+        );
+    }
+
     #[test]
     fn computed_and_replayed_steady_states_amplify_alike() {
-        for over_provisioning in [0.12, 0.28, 0.5] {
-            let shape = scaled(over_provisioning)
-                .shape(LOW.spare_blocks())
-                .expect("valid");
-            let mut computed = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low, 5)));
-            let warm = warm_up(&mut computed, 5);
+        for (over_provisioning, filled) in [
+            (0.12, 1.0),
+            (0.28, 1.0),
+            (0.5, 1.0),
+            (0.12, 0.85),
+            (0.28, 0.6),
+        ] {
+            let shape = shape_of(over_provisioning, filled);
+            let (mut computed, warm) = steady(shape, 5);
             let mut replayed = Ftl::new(shape, LOW, None);
             let forced = brute_force(&mut replayed, 2.0, 6);
             // Two fills long: dies collect in step after a fill, and a shorter window would see part of a period.
-            let writes = 2 * u64::from(shape.logical);
+            let writes = 2 * u64::from(shape.written);
             let a = measured(&mut computed, warm, writes);
             let b = measured(&mut replayed, forced, writes);
             computed.check();
             replayed.check();
             assert!(
                 (a / b - 1.0).abs() < 0.02,
-                "at {over_provisioning}: computed {a:.4}, replayed {b:.4}"
+                "at {over_provisioning}, {filled}: computed {a:.4}, replayed {b:.4}"
             );
         }
     }
 
     #[test]
     fn write_amplification_is_that_of_the_closed_formula() {
-        for over_provisioning in [0.2, 0.4] {
-            let shape = scaled(over_provisioning)
-                .shape(LOW.spare_blocks())
-                .expect("valid");
-            let mut ftl = Ftl::new(shape, LOW, Some(Layout::steady(shape, LOW.low, 5)));
-            let warm = warm_up(&mut ftl, 5);
-            let got = measured(&mut ftl, warm, u64::from(shape.logical));
+        for (over_provisioning, filled) in [(0.2, 1.0), (0.4, 1.0), (0.1, 0.9), (0.2, 0.7)] {
+            let shape = shape_of(over_provisioning, filled);
+            let (mut ftl, warm) = steady(shape, 5);
+            let got = measured(&mut ftl, warm, u64::from(shape.written));
             // Blocks that hold data: all but the free ones and half of each open one.
             let blocks = f64::from(shape.blocks) - f64::from(LOW.low) - 1.0;
-            let share = f64::from(shape.logical)
+            let share = f64::from(shape.written)
                 / (f64::from(shape.dies) * blocks * f64::from(shape.block_slots));
             let expected = closed_form_write_amplification(share);
             assert!(

@@ -36,8 +36,44 @@ impl Refusal {
     /// No governor can hold this limit.
     pub const BELOW_IDLE: Refusal =
         Refusal::Invalid("the power limit must be above the drive's idle power");
+    /// It has no spare area.
+    pub const NO_SPARE: Refusal = Refusal::Unsupported(
+        "this drive has no spare area that could be larger; a job's `size` says how much of it is used",
+    );
+    /// What lies over members cannot change their sizes.
+    pub const OF_MEMBERS: Refusal = Refusal::Unsupported(
+        "the spare area of a pool is that of its members: set it before they are put together",
+    );
+    /// No drive works with so much kept back.
+    pub const NO_OVERPROVISION: Refusal =
+        Refusal::Invalid("the share of the capacity that is kept back must be from 0 to 90 %");
+    /// Not a share of a drive.
+    pub const NOT_FILLED: Refusal = Refusal::Invalid(
+        "the share that holds data must be above 0 and at most 100 %; a drive that holds none is `--state fresh`",
+    );
     /// No drive can be so worn.
     pub const NO_PERCENTAGE: Refusal = Refusal::Invalid("Percentage Used must be from 0 to 1000");
+}
+
+/// What is left of a capacity in bytes, in whole units, when this share is kept back; at least a unit.
+///
+/// # Errors
+/// If the share is not in 0 to 0.9.
+pub(crate) fn provisioned(bytes: u64, share: f64, unit: u64) -> Result<u64, Refusal> {
+    if !(0.0..=0.9).contains(&share) {
+        return Err(Refusal::NO_OVERPROVISION);
+    }
+    let left = libm::floor(bytes as f64 * (1.0 - share)) as u64;
+    Ok((left / unit).max(1) * unit)
+}
+
+/// A share that holds data.
+///
+/// # Errors
+/// If it is not above 0 and at most 1.
+pub(crate) fn filled(share: f64) -> Result<f64, Refusal> {
+    let valid = share > 0.0 && share <= 1.0;
+    valid.then_some(share).ok_or(Refusal::NOT_FILLED)
 }
 
 /// A Percentage Used that can be.

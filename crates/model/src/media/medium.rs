@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use super::nand::WarmState;
 use crate::device::Device;
+use crate::management::refusal::filled;
 use crate::management::{LbaFormat, Refusal};
 use crate::time::{Span, Time};
 
@@ -125,6 +126,29 @@ pub trait Medium: Clone {
     fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
         let _ = percent;
         Err(Refusal::NO_WEAR)
+    }
+
+    /// Whether it collects garbage, so that what holds no data is spare area and lowers its write amplification.
+    fn collects(&self) -> bool {
+        false
+    }
+
+    /// Keeps a share of the capacity, 0 to 0.9, from its user for good: as much more spare area.
+    ///
+    /// # Errors
+    /// If the medium has no spare area, or the share is not in 0 to 0.9.
+    fn set_overprovision(&mut self, share: f64) -> Result<(), Refusal> {
+        let _ = share;
+        Err(Refusal::NO_SPARE)
+    }
+
+    /// Sets which share of the capacity, from its beginning, holds data where a [`Precondition`] says that the drive has been
+    /// written; the rest is trimmed. What is written in place is no other for it.
+    ///
+    /// # Errors
+    /// If the share is not above 0 and at most 1.
+    fn set_filled(&mut self, share: f64) -> Result<(), Refusal> {
+        filled(share).map(|_| ())
     }
 
     /// Percentage Used at which the drive throttles its writes for good, if it does.

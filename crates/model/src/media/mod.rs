@@ -197,6 +197,15 @@ impl Medium for DriveConfig {
     fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
         each_config!(self, config => config.set_percentage_used(percent))
     }
+    fn collects(&self) -> bool {
+        each_config!(self, config => config.collects())
+    }
+    fn set_overprovision(&mut self, share: f64) -> Result<(), Refusal> {
+        each_config!(self, config => config.set_overprovision(share))
+    }
+    fn set_filled(&mut self, share: f64) -> Result<(), Refusal> {
+        each_config!(self, config => config.set_filled(share))
+    }
     fn write_protect_percent(&self) -> Option<f64> {
         each_config!(self, config => config.write_protect_percent())
     }

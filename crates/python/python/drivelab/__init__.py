@@ -123,7 +123,8 @@ class Drive:
     drivelab.InputError: ...
 
     What is set: ``power_limit`` ("12W"), ``lba_format`` ("4096", "4096+8"), ``percentage_used`` (SMART's, 104), ``uptime``
-    ("10min"), ``volume`` (of a pool).
+    ("10min"), ``volume`` (of a pool); and the condition it is in: ``overprovision`` ("20%", a share of its capacity that is kept
+    back as spare area), ``fill`` ("80%", the share that holds data; the rest is trimmed), ``age`` ("3y", or "3y@20MB/s").
     """
 
     def __init__(
@@ -135,10 +136,15 @@ class Drive:
         percentage_used: float | None = None,
         uptime: str | None = None,
         volume: str | None = None,
+        overprovision: str | None = None,
+        fill: str | None = None,
+        age: str | None = None,
     ) -> None:
         name = _os.fspath(name)
         lba_format = None if lba_format is None else str(lba_format)
-        self._core = _core.Drive(name, power_limit, lba_format, percentage_used, uptime, volume)
+        condition = {"overprovision": overprovision, "fill": fill, "age": age}
+        figures = [(key, value) for key, value in condition.items() if value is not None]
+        self._core = _core.Drive(name, power_limit, lba_format, percentage_used, uptime, volume, figures)
         self._name = name
 
     @classmethod

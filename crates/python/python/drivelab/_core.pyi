@@ -30,6 +30,7 @@ class Drive:
         percentage_used: float | None = None,
         uptime: str | None = None,
         volume: str | None = None,
+        figures: list[tuple[str, str]] = ...,
     ) -> None: ...
     def set(self, key: str, value: str) -> Drive: ...
     @property

@@ -36,6 +36,16 @@ pub struct NandConfig {
     pub rated_cycles: u32,
     /// SMART's Percentage Used when the run begins.
     pub percentage_used_at_start: f64,
+    /// Share of the capacity, from its beginning, that holds data where a state says that the drive has been written: above
+    /// 0, at most 1. The rest is trimmed.
+    #[cfg_attr(feature = "serde", serde(default = "whole"))]
+    pub filled: f64,
+}
+
+/// Drives that say nothing else are full.
+#[cfg(feature = "serde")]
+fn whole() -> f64 {
+    1.0
 }
 
 /// Times of the medium.
@@ -257,6 +267,8 @@ impl NandConfig {
             "the erase time is not zero",
         );
         need(self.rated_cycles > 0, "the rated cycles are not zero");
+        let filled = self.filled > 0.0 && self.filled <= 1.0;
+        need(filled, "the share that holds data is above 0, at most 1");
         let page = u64::from(self.geometry.planes) * u64::from(self.geometry.page_bytes);
         need(
             self.buffer.bytes >= 2 * page && self.buffer.bytes < 1 << 40,
@@ -272,11 +284,9 @@ impl NandConfig {
                 "an SLC cache has at least one block a die, of 2 to 4 bits a cell otherwise",
             );
         }
-        match self
-            .geometry
-            .shape(self.collection.watermark.spare_blocks())
-        {
-            Ok(shape) if wrong.is_empty() => Ok(shape),
+        let spare = self.collection.watermark.spare_blocks();
+        match self.geometry.shape(spare) {
+            Ok(shape) if wrong.is_empty() => Ok(shape.filled_to(self.filled)),
             Ok(_) => Err(wrong),
             Err(error) => {
                 wrong.push(error.0);

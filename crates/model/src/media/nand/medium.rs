@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use super::{Nand, NandConfig, WarmState};
 use crate::management::LbaFormat;
-use crate::management::refusal::{Refusal, percentage};
+use crate::management::refusal::{Refusal, filled, percentage, provisioned};
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
 use crate::time::Span;
 
@@ -54,10 +54,15 @@ impl Medium for NandConfig {
         geometry.reserved = 0.0;
         // The buffer is as large as before, and under writes what is in it is not on the medium.
         let buffered = self.buffer.bytes.min(self.geometry.capacity);
-        let on_medium = (self.geometry.capacity - buffered) as f64 * share * data;
-        let capacity = on_medium as u64 + buffered;
+        let smaller = |bytes: f64| (bytes - buffered as f64).max(0.0) * share * data;
+        let capacity = smaller(self.geometry.capacity as f64) as u64 + buffered;
         let unit = u64::from(geometry.indirection);
         geometry.capacity = (capacity / unit).max(1) * unit;
+        if self.filled < 1.0 {
+            let written = self.geometry.capacity as f64 * self.filled;
+            let held = smaller(written) + written.min(buffered as f64);
+            shrunk.filled = (held / geometry.capacity as f64).min(1.0);
+        }
         shrunk
     }
 
@@ -101,6 +106,22 @@ impl Medium for NandConfig {
 
     fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
         self.percentage_used_at_start = percentage(percent)?;
+        Ok(())
+    }
+
+    fn collects(&self) -> bool {
+        true
+    }
+
+    fn set_overprovision(&mut self, share: f64) -> Result<(), Refusal> {
+        let geometry = &mut self.geometry;
+        let unit = u64::from(geometry.indirection);
+        geometry.capacity = provisioned(geometry.capacity, share, unit)?;
+        Ok(())
+    }
+
+    fn set_filled(&mut self, share: f64) -> Result<(), Refusal> {
+        self.filled = filled(share)?;
         Ok(())
     }
 }

@@ -82,6 +82,7 @@ pub(crate) fn small() -> NandConfig {
         power: Power::default(),
         rated_cycles: 3000,
         percentage_used_at_start: 0.0,
+        filled: 1.0,
     };
     set_over_provisioning(&mut config, 0.28);
     config
@@ -171,7 +172,7 @@ fn pages(config: &NandConfig) -> u64 {
 
 /// IOPS and write amplification of 4 KiB random writes at depth 64: `warm` commands, then `count` that are measured.
 fn write_speed(drive: &mut Nand, warm: u64, count: u64) -> (f64, f64) {
-    let pages = drive.config.geometry.capacity / 4096;
+    let pages = u64::from(drive.shape.written);
     let mut load = Closed::new(64, warm, random_4k(Op::Write, pages, 1));
     let start = run(drive, &mut load, Time::ZERO, Time::NEVER);
     let before = *drive.ftl().traffic();
@@ -262,6 +263,11 @@ fn it_keeps_the_laws() {
         let mut config = everything(false);
         config.slc = Some(slc());
         Nand::new(config, Precondition::Fresh, seed)
+    });
+    crate::conformance::check_drive(|seed| {
+        let mut config = everything(true);
+        config.filled = 0.4;
+        Nand::new(config, Precondition::Steady, seed)
     });
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Refreshing, XPoint, XPointConfig};
 use crate::management::LbaFormat;
-use crate::management::refusal::{Refusal, percentage};
+use crate::management::refusal::{Refusal, percentage, provisioned};
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
 use crate::time::{Span, Time};
 
@@ -62,6 +62,12 @@ impl Medium for XPointConfig {
 
     fn set_percentage_used(&mut self, percent: f64) -> Result<(), Refusal> {
         self.wear.percentage_used_at_start = percentage(percent)?;
+        Ok(())
+    }
+
+    /// Written in place: only fewer addresses are in use.
+    fn set_overprovision(&mut self, share: f64) -> Result<(), Refusal> {
+        self.bytes = provisioned(self.bytes, share, 4096)?;
         Ok(())
     }
 

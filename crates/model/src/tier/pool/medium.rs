@@ -136,6 +136,21 @@ impl<M: Medium> Medium for PoolConfig<M> {
         all(self.drives_mut().map(|it| it.set_percentage_used(percent)))
     }
 
+    /// Whether any of its members does.
+    fn collects(&self) -> bool {
+        self.drives().any(Medium::collects)
+    }
+
+    /// Tiers lay out what their members have: those are to be set before they are put together.
+    fn set_overprovision(&mut self, _share: f64) -> Result<(), Refusal> {
+        Err(Refusal::OF_MEMBERS)
+    }
+
+    /// Each member to the same share.
+    fn set_filled(&mut self, share: f64) -> Result<(), Refusal> {
+        all(self.drives_mut().map(|it| it.set_filled(share)))
+    }
+
     /// That of the first member to reach its own.
     fn write_protect_percent(&self) -> Option<f64> {
         let members = self.drives().filter_map(Medium::write_protect_percent);

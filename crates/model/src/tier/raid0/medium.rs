@@ -77,6 +77,22 @@ impl Medium for Raid0Config {
             .map(|it| it.set_percentage_used(percent)))
     }
 
+    /// Whether any of its members does.
+    fn collects(&self) -> bool {
+        self.members.iter().any(Medium::collects)
+    }
+
+    fn set_overprovision(&mut self, share: f64) -> Result<(), Refusal> {
+        all(self
+            .members
+            .iter_mut()
+            .map(|it| it.set_overprovision(share)))
+    }
+
+    fn set_filled(&mut self, share: f64) -> Result<(), Refusal> {
+        all(self.members.iter_mut().map(|it| it.set_filled(share)))
+    }
+
     /// That of the first member to reach its own.
     fn write_protect_percent(&self) -> Option<f64> {
         let members = self.members.iter();

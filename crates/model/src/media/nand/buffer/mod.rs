@@ -84,7 +84,7 @@ pub(super) struct BufferCounts {
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     page_slots: u32,
-    logical: u32,
+    written: u32,
     /// Pages of an indirection unit.
     together: u32,
     /// Whether capacitors keep it through a power loss.
@@ -119,7 +119,7 @@ impl Buffer {
         };
         Buffer {
             page_slots: shape.page_slots,
-            logical: shape.logical,
+            written: shape.written,
             together: shape.together,
             protected: config.buffer.protected,
             merge_before_ack: config.controller.merge_before_ack,
@@ -208,7 +208,7 @@ impl Buffer {
         }
         let (units, random) = &mut self.left_over;
         *units -= 1;
-        let page = Page(random.below(u64::from(self.logical)) as u32);
+        let page = Page(random.below(u64::from(self.written)) as u32);
         buffered.page = Some(page);
         // What has been written since is newer.
         if !matches!(shared.ftl.locate(page), Place::Buffer(_)) {

@@ -109,11 +109,12 @@ fn a_steady_drive_that_is_only_read_writes_nothing() {
 
 #[test]
 fn computed_and_replayed_steady_states_write_alike() {
-    for over_provisioning in [0.12, 0.28, 0.5] {
+    for (over_provisioning, filled) in [(0.12, 1.0), (0.28, 1.0), (0.5, 1.0), (0.12, 0.8)] {
         let mut config = small();
         config.geometry.blocks_per_plane = 160;
+        config.filled = filled;
         set_over_provisioning(&mut config, over_provisioning);
-        let count = pages(&config);
+        let count = u64::from(config.shape().written);
         let mut computed = Nand::new(config.clone(), Precondition::Steady, 3);
         let mut replayed = Nand::replayed(config, 2.0, 4);
         let (iops, amplification) = write_speed(&mut computed, 20_000, count);

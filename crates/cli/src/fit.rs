@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use catalogue::{DataSheet, Settings};
 use report::csv;
-use study::fit::{self, MeasuredRun, Request, STANDARD_JOBS};
+use study::fit::{self, MeasuredRun, Request};
+use study::measure::STANDARD_JOBS;
 use text::problem::Problems;
 
 use crate::drive::load;

@@ -60,7 +60,8 @@ pub(crate) fn command() -> String {
     format!("drivelab {}", words.join(" "))
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell reads it.
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,/:+%@".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),

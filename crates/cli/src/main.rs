@@ -22,6 +22,7 @@ mod limit;
 mod load;
 mod man;
 mod max;
+mod measure;
 mod output;
 mod progress;
 mod prove;
@@ -66,6 +67,7 @@ Examples:
   drivelab life 950pro-256 --writes 20MB/s               how long it lasts
   drivelab explain results.json --drive p4800x-375       what bound a fio run
   drivelab check etcd p4800x-375 950pro-256              whether it is good enough for etcd
+  drivelab measure /dev/nvme1n1 --output measured.json   a real drive, with fio
   drivelab fit --jobs                                    how to make a model of your own drive
   drivelab serve p4800x-375 --nbd unix:p.sock --size 8G  a drive for real clients
 
@@ -88,6 +90,7 @@ enum Verb {
     Life(Box<life::Args>),
     Man(man::Args),
     Max(Box<max::Args>),
+    Measure(measure::Args),
     Prove(prove::Args),
     #[command(display_order = 1000)]
     Refit(refit::Args),
@@ -113,6 +116,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Life(args) => life::run(args),
         Verb::Man(args) => man::run(args, Cli::command()),
         Verb::Max(args) => max::run(args),
+        Verb::Measure(args) => measure::run(args),
         Verb::Prove(args) => prove::run(args),
         Verb::Refit(args) => refit::run(args),
         Verb::Replay(args) => replay::run(args),

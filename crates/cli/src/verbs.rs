@@ -13,12 +13,15 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Decide", &["choose", "max", "life", "explain", "check"]),
     ("Serve", &["serve", "bench-target"]),
-    ("Models", &["drives", "show", "reproduce", "fit", "refit"]),
+    (
+        "Models",
+        &["drives", "show", "reproduce", "measure", "fit", "refit"],
+    ),
     ("Other", &["completions", "man", "help"]),
 ];
 
 /// Other words for what verbs do.
-const WORDS: [(&str, &str); 41] = [
+const WORDS: [(&str, &str); 43] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -60,6 +63,8 @@ const WORDS: [(&str, &str); 41] = [
     ("list", "drives"),
     ("info", "show"),
     ("ledger", "reproduce"),
+    ("precondition", "measure"),
+    ("snia", "measure"),
 ];
 
 /// The command with its verbs in groups.

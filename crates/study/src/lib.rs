@@ -2,11 +2,12 @@
 //!
 //! [`review`] puts drives side by side, [`ledger`] published figures beside runs, [`fit`] finds parameters from
 //! measurements, [`prove`] tries whether a pool keeps its promise, [`decide`] answers a buyer's questions, [`sweep`] runs
-//! scenarios by the thousand into a table. How results are shown is another crate's business (`report`).
+//! scenarios by the thousand into a table, [`measure`] says which of fio's jobs a real drive is measured with. How results are shown is another crate's business (`report`).
 
 pub mod decide;
 pub mod fit;
 pub mod ledger;
+pub mod measure;
 pub mod prove;
 pub mod review;
 pub mod sweep;

@@ -3,6 +3,7 @@
 mod durable;
 mod guest;
 mod interop;
+mod measure;
 mod nbd;
 mod nvme;
 mod pools;

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -13,25 +12,7 @@ use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::rig::{run, text};
-
-/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
-macro_rules! skip {
-    ($($what:tt)*) => {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: {}", format_args!($($what)*));
-    };
-}
-
-/// Whether this program can be called; if not, that is said, and is an error where tools are required.
-fn has(program: &str) -> bool {
-    let is_there = Command::new(program).arg("--help").output().is_ok();
-    if !is_there {
-        let required = std::env::var("DRIVELAB_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-        assert!(!required, "{program} is required and not there");
-        skip!("{program} is not installed");
-    }
-    is_there
-}
+use crate::rig::{installed, run, skipped, text};
 
 fn fio(args: &[&str], folder: &Path) -> Output {
     let output = Command::new("fio").args(args).current_dir(folder).output();
@@ -52,7 +33,7 @@ fn job_files() -> Vec<PathBuf> {
 #[test]
 fn job_files_are_read_as_they_are() {
     let folder = TempDir::new().expect("a temporary folder");
-    let real = has("fio");
+    let real = installed("fio");
     let mut warnings = String::new();
     for file in job_files() {
         let path = file.to_str().expect("UTF-8");
@@ -97,7 +78,7 @@ const SHOWN: &[&str] = &[
 
 #[test]
 fn options_mean_what_they_mean_to_fio() {
-    if !has("fio") {
+    if !installed("fio") {
         return;
     }
     let folder = TempDir::new().expect("a temporary folder");
@@ -142,7 +123,7 @@ fn options_mean_what_they_mean_to_fio() {
 
 #[test]
 fn a_command_line_leaves_fios_options_in_json() {
-    if !has("fio") {
+    if !installed("fio") {
         return;
     }
     let folder = TempDir::new().expect("a temporary folder");
@@ -284,7 +265,7 @@ fn is_bucket(name: &str) -> bool {
 }
 
 fn compare_json(format: &str) {
-    if !has("fio") {
+    if !installed("fio") {
         return;
     }
     let (theirs, ours) = both(format);
@@ -346,7 +327,7 @@ fn shape(line: &str) -> String {
 
 #[test]
 fn text_has_fios_lines() {
-    if !has("fio") {
+    if !installed("fio") {
         return;
     }
     let (theirs, ours) = both("normal");
@@ -373,7 +354,7 @@ fn text_has_fios_lines() {
 #[test]
 fn fios_own_tool_reads_json_plus() {
     let tool = "fio_jsonplus_clat2csv";
-    if !has("fio") || !has(tool) {
+    if !installed("fio") || !installed(tool) {
         return;
     }
     let folder = TempDir::new().expect("a temporary folder");
@@ -413,7 +394,7 @@ fn fio_plot_draws_a_chart() {
             !required,
             "fio-plot is required and DRIVELAB_FIO_PLOT does not name it"
         );
-        skip!("DRIVELAB_FIO_PLOT does not name fio-plot (cargo xtask test sets it)");
+        skipped("DRIVELAB_FIO_PLOT does not name fio-plot (cargo xtask test sets it)");
         return;
     };
     let folder = TempDir::new().expect("a temporary folder");

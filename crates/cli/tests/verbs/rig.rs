@@ -1,5 +1,6 @@
 //! The program as a user calls it.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -25,4 +26,20 @@ pub(crate) fn run(args: &[&str]) -> Output {
 /// What was printed.
 pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("output is UTF-8")
+}
+
+/// Says that a test is skipped where the test harness does not catch it, as it does `eprintln!`.
+pub(crate) fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
+
+/// Whether this program can be called; if not, that is said, and is an error where tools are required.
+pub(crate) fn installed(program: &str) -> bool {
+    let is_there = Command::new(program).arg("--help").output().is_ok();
+    if !is_there {
+        let required = std::env::var("DRIVELAB_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+        assert!(!required, "{program} is required and not there");
+        skipped(&format!("{program} is not installed"));
+    }
+    is_there
 }

@@ -11,9 +11,6 @@ use catalogue::{DriveSheet, Settings, change};
 use lab::{Lab, Machine, Scenario, in_parallel, to_the_end};
 use text::problem::{Place, Problem, Problems};
 
-/// fio jobs whose results fix what a drive's model can be fitted in: latency, depth, size, mixes.
-pub const STANDARD_JOBS: &str = include_str!("standard.fio");
-
 /// What is to be fitted.
 #[derive(Clone, Debug)]
 pub struct Request {

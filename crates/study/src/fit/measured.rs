@@ -1,4 +1,4 @@
-//! What a user measured: fio's JSON, turned back into the jobs that ran and the figures that came out.
+//! What a user measured: fio's JSON, or a measurement made of it ([`crate::measure`]), turned back into the jobs that ran and the figures that came out.
 //!
 //! Each reporting group of fio's output is one run: its jobs ran together, and a stonewall begins the next group. Options
 //! are those that fio prints with each job. Left out: jobs that shared a reporting group under different names with
@@ -9,6 +9,8 @@ use serde_json::Value;
 use text::problem::{Place, Problem, Problems};
 use workload::fio::{self, JobSet, Surroundings};
 use workload::job::Job;
+
+use crate::measure;
 
 /// One run of the measured drive.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,8 +99,8 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<MeasuredRun>, Problems> {
     let file = entries(origin, text)?;
     let mut problems = Problems::default();
     let mut runs = Vec::new();
-    for members in &file.groups {
-        match run(origin, &file.globals, members) {
+    for group in &file.groups {
+        match run(origin, group) {
             Ok(run) => runs.push(run),
             Err(found) => problems.0.extend(found.0),
         }
@@ -110,10 +112,18 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<MeasuredRun>, Problems> {
 pub(crate) struct Entries {
     /// The version that fio says it has; empty if it does not say.
     pub(crate) version: String,
+    /// Jobs that ran together.
+    pub(crate) groups: Vec<Group>,
+}
+
+/// One reporting group.
+pub(crate) struct Group {
     /// Options of all jobs.
     pub(crate) globals: Value,
-    /// What fio printed for each job (or copy of it) of a group.
-    pub(crate) groups: Vec<Vec<Value>>,
+    /// What fio printed for each job (or copy of it).
+    pub(crate) members: Vec<Value>,
+    /// In what the file says that it is not what it looks like, one sentence each.
+    pub(crate) unlike: Vec<String>,
 }
 
 /// What an object has under this key; nothing where it has none, or is no object.
@@ -121,24 +131,42 @@ fn taken(from: &mut Value, key: &str) -> Value {
     from.get_mut(key).map(Value::take).unwrap_or_default()
 }
 
-/// Parts fio's JSON by reporting group; `origin` names the file in messages.
+/// Parts fio's JSON by reporting group, or that of each step of a measurement; `origin` names the file in messages.
 ///
 /// # Errors
-/// It is not fio's JSON.
+/// It is neither.
 pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
     // fio prints notes before the JSON when its output goes to one file.
     let json = &text[text.find('{').unwrap_or(0)..];
-    let refused = |what: String| {
-        let mut problems = Problems::whole(origin, what);
-        problems.0[0].help =
-            Some("make it with `fio JOBFILE --output-format=json --output=FILE`".into());
-        problems
+    let root: Value = serde_json::from_str(json)
+        .map_err(|error| refused(origin, format!("not fio's JSON: {error}")))?;
+    if !measure::is_ours(&root) {
+        return of_fio(origin, root, &[]);
+    }
+    let mut all = Entries {
+        version: String::new(),
+        groups: Vec::new(),
     };
-    let mut root: Value =
-        serde_json::from_str(json).map_err(|error| refused(format!("not fio's JSON: {error}")))?;
+    for step in measure::measured(origin, root)? {
+        let entries = of_fio(origin, step.fio, &step.unlike)?;
+        all.version = entries.version;
+        all.groups.extend(entries.groups);
+    }
+    Ok(all)
+}
+
+fn refused(origin: &str, what: String) -> Problems {
+    let mut problems = Problems::whole(origin, what);
+    let help =
+        "make it with `fio JOBFILE --output-format=json --output=FILE`, or with `drivelab measure`";
+    problems.0[0].help = Some(help.into());
+    problems
+}
+
+fn of_fio(origin: &str, mut root: Value, unlike: &[String]) -> Result<Entries, Problems> {
     let jobs = match taken(&mut root, "jobs") {
         Value::Array(jobs) if !jobs.is_empty() => jobs,
-        _ => return Err(refused("there is no `jobs` in it".into())),
+        _ => return Err(refused(origin, "there is no `jobs` in it".into())),
     };
     let mut groups: Vec<(u64, Vec<Value>)> = Vec::new();
     for entry in jobs {
@@ -148,10 +176,15 @@ pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
             _ => groups.push((group, vec![entry])),
         }
     }
+    let globals = taken(&mut root, "global options");
+    let group = |(_, members)| Group {
+        globals: globals.clone(),
+        members,
+        unlike: unlike.to_vec(),
+    };
     Ok(Entries {
         version: root["fio version"].as_str().unwrap_or_default().to_owned(),
-        globals: taken(&mut root, "global options"),
-        groups: groups.into_iter().map(|(_, members)| members).collect(),
+        groups: groups.into_iter().map(group).collect(),
     })
 }
 
@@ -161,20 +194,19 @@ pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
 /// Options that cannot be simulated.
 pub(crate) fn jobs_of(
     origin: &str,
-    globals: &Value,
-    members: &[Value],
+    group: &Group,
 ) -> Result<(Vec<Job>, Vec<String>, String), Problems> {
     let mut jobs = Vec::new();
-    let mut unlike: Vec<String> = Vec::new();
+    let mut unlike: Vec<String> = group.unlike.clone();
     let mut names: Vec<&str> = Vec::new();
-    for member in members {
+    for member in &group.members {
         let name = member["jobname"].as_str().unwrap_or("job");
         // Without group_reporting fio lists every copy of a job.
         if names.contains(&name) {
             continue;
         }
         names.push(name);
-        let set = job(origin, name, globals, &member["job options"])?;
+        let set = job(origin, name, &group.globals, &member["job options"])?;
         jobs.extend(set.jobs);
         unlike.extend(set.unlike);
     }
@@ -201,10 +233,10 @@ pub(crate) fn figures(
     }
 }
 
-fn run(origin: &str, globals: &Value, members: &[Value]) -> Result<MeasuredRun, Problems> {
-    let (jobs, unlike, name) = jobs_of(origin, globals, members)?;
+fn run(origin: &str, group: &Group) -> Result<MeasuredRun, Problems> {
+    let (jobs, unlike, name) = jobs_of(origin, group)?;
     Ok(MeasuredRun {
-        targets: figures(origin, &name, members)?,
+        targets: figures(origin, &name, &group.members)?,
         name,
         jobs,
         unlike,

@@ -22,7 +22,7 @@ mod write;
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
 
-pub use drive::{Fitted, Freed, Request, Residual, STANDARD_JOBS, drive, median_error};
+pub use drive::{Fitted, Freed, Request, Residual, drive, median_error};
 pub use ledger::{Choice, Moved, Refit, RowError, Step, figures, ledger};
 pub use measured::{MeasuredRun, Quantity, Target, read};
 pub use parameter::Parameter;

@@ -10,7 +10,7 @@ use text::problem::{Place, Problem, Problems};
 use workload::job::{BlockSizes, Job, Mix, Rate};
 
 use super::steadiness::{self, Steadiness};
-use crate::fit::measured::{self, Target};
+use crate::fit::measured::{self, Group, Target};
 use crate::review::results::rounded;
 
 /// One reporting group of a file of fio's results: jobs that ran together.
@@ -132,8 +132,8 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<Run>, Problems> {
     }
     let mut problems = Problems::default();
     let mut runs = Vec::new();
-    for members in &file.groups {
-        match run(origin, &file.globals, members) {
+    for group in &file.groups {
+        match run(origin, group) {
             Ok(run) => runs.push(run),
             Err(more) => problems.0.extend(more.0),
         }
@@ -141,12 +141,13 @@ pub fn read(origin: &str, text: &str) -> Result<Vec<Run>, Problems> {
     problems.or(runs)
 }
 
-fn run(origin: &str, globals: &Value, members: &[Value]) -> Result<Run, Problems> {
+fn run(origin: &str, group: &Group) -> Result<Run, Problems> {
+    let (globals, members) = (&group.globals, group.members.as_slice());
     let has_options = |value: &Value| value.as_object().is_some_and(|it| !it.is_empty());
     let known = has_options(globals) || members.iter().any(|it| has_options(&it["job options"]));
     let (jobs, mut unlike, name) = match known {
-        true => measured::jobs_of(origin, globals, members)?,
-        false => (Vec::new(), Vec::new(), names(members)),
+        true => measured::jobs_of(origin, group)?,
+        false => (Vec::new(), group.unlike.clone(), names(members)),
     };
     unlike.extend(on_a_file_system(globals, members));
     let targets = measured::figures(origin, &name, members)?;

@@ -1,0 +1,276 @@
+//! `drivelab measure`: a real drive, measured with fio.
+
+mod fio;
+mod ready;
+mod refusal;
+mod sysfs;
+mod target;
+
+use std::cell::Cell;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use lab::Lab;
+use model::Span;
+use report::decide;
+use study::decide::explain::answer::explain;
+use study::decide::explain::file;
+use study::measure::{Course, Document, Phase, Taken, Turn, Verdict, arguments, names};
+use text::digits::duration;
+use text::problem::{Place, Problem, Problems};
+use text::quantity::quantity;
+use text::terminal::paragraph;
+
+use crate::failure::{Failure, tell};
+use crate::limit::quoted;
+use crate::output::{self, write_whole};
+use crate::progress::Progress;
+use crate::size;
+use crate::stop::Stop;
+use fio::Ended;
+use ready::Ready;
+
+/// Measure a real drive with fio, until it is steady, into one file
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  drivelab measure /dev/nvme1n1 --output measured.json                     reads alone, 3 minutes
+  drivelab measure /dev/nvme1n1 --plan snia --dry-run                      each fio command
+  drivelab measure /dev/nvme1n1 --plan fit --output measured.json
+  drivelab measure /dev/nvme1n1 --plan fit --output measured.json --destroy-data S3EVNX0J
+  drivelab measure nbd://localhost/disk --output measured.json
+  drivelab measure ./image --size 1G --runtime 2s --output measured.json
+  drivelab fit p4800x-375 --measured measured.json --output mine.toml
+  drivelab explain measured.json --drive ./mine.toml
+
+Plans (fio's jobs; docs/measure.md):
+  quick  reads alone, about three minutes
+  fit    fills the drive twice, random writes until steady, then what `drivelab fit` needs
+  snia   the IOPS test of the SNIA's PTS 2.0.2: two fills, rounds of 56 minutes until steady
+
+What a plan writes to loses its data. A plan that writes does not touch a device that is mounted, swap, held by another \
+(LVM, MD, ZFS) or the root disk. One that has partitions, a file system or other signatures, a regular file and an NBD \
+export it touches only if --destroy-data names it: a device by its serial number (without one: by the backing file of a \
+loop device, its WWID, or its path; a partition with -partN after it), a file by its path, an export by its URI. fio reads \
+with --readonly where a plan reads alone.
+
+The file is written after each step. The same command goes on after Ctrl-C or a restart.
+
+Exit codes: 0 done, 1 it failed, 2 bad usage or refused, 3 never steady (the file is complete), 130 stopped.")]
+pub(crate) struct Args {
+    /// A block device, a regular file, or an NBD server's URI (nbd://, nbd+unix://)
+    #[arg(value_name = "DEVICE")]
+    device: String,
+
+    /// Which jobs run
+    #[arg(long, default_value = "quick", value_parser = names().collect::<Vec<_>>())]
+    plan: String,
+
+    /// Run only what reads (quick does anyway)
+    #[arg(long)]
+    read_only: bool,
+
+    /// The device whose data may be lost, by its serial number, path or URI (see below)
+    #[arg(long, value_name = "NAME")]
+    destroy_data: Option<String>,
+
+    /// Run each timed step for so long instead of the plan's time, such as 2s; warm-ups become shorter in proportion
+    #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
+    runtime: Option<Span>,
+
+    /// Use only so much of it, from its beginning: 8G and 8GiB are 8 x 2^30 bytes, 8GB is 8 x 10^9
+    #[arg(long, value_name = "SIZE", value_parser = size::size)]
+    size: Option<u64>,
+
+    /// fio's engine [default: io_uring, or libaio where fio or the kernel has none; nbd for a URI]
+    #[arg(long, value_name = "NAME")]
+    ioengine: Option<String>,
+
+    /// Print each fio command, and what the plan would be refused for, and exit
+    #[arg(long)]
+    dry_run: bool,
+
+    /// The file to write, and to go on with if it is there
+    #[arg(long, short, value_name = "FILE", required_unless_present = "dry_run")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let ready = Ready::read(args)?;
+    let Some(output) = args.output.as_deref().filter(|_| !args.dry_run) else {
+        show(&ready)?;
+        return Ok(ready.refused.or(())?);
+    };
+    let (mut document, course) = there(output, &ready)?;
+    let claim = ready.target.claim(ready.plan.writes())?;
+    for note in &document.notes {
+        tell(&format!("note: {note}"));
+    }
+    let stop = Stop::on_signals()?;
+    let verdict = go_through(&ready, &mut document, course, output, &stop)?;
+    drop(claim);
+    if !verdict.is_complete {
+        tell("stopped: the same command goes on");
+        return stop.finish();
+    }
+    finish(output, &document)
+}
+
+/// Each command, in order.
+fn show(ready: &Ready) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let mut before = None;
+    for (index, step) in ready.plan.steps.iter().enumerate() {
+        if before != Some(step.phase) {
+            before = Some(step.phase);
+            match step.phase {
+                Phase::Prepare => writeln!(out, "# once, to prepare")?,
+                Phase::Round => writeln!(
+                    out,
+                    "# a round, again with other seeds until five are steady, {} times at most",
+                    ready.plan.rounds
+                )?,
+                Phase::Measure => writeln!(out, "# once, measured")?,
+            }
+        }
+        let words = arguments(step, &ready.settings, index as u32 + 1);
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        writeln!(out, "fio {}", words.join(" "))?;
+    }
+    Ok(())
+}
+
+/// What has been measured already, and where it goes on.
+fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, Course<'r>), Failure> {
+    if !output.exists() {
+        return Ok((ready.fresh.clone(), Course::new(&ready.plan)));
+    }
+    let origin = output.display().to_string();
+    let text = std::fs::read_to_string(output)
+        .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
+    let document = Document::read(&origin, &text)?;
+    let course = document.resume(&origin, &ready.fresh, &ready.plan)?;
+    tell(&format!(
+        "{origin}: goes on after {} steps",
+        document.steps.len()
+    ));
+    Ok((document, course))
+}
+
+/// Runs what is left, and writes the file after each step.
+fn go_through(
+    ready: &Ready,
+    document: &mut Document,
+    mut course: Course<'_>,
+    output: &Path,
+    stop: &Stop,
+) -> Result<Verdict, Failure> {
+    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
+    let scratch = {
+        let mut name = output.as_os_str().to_owned();
+        name.push(format!(".{}.fio", std::process::id()));
+        PathBuf::from(name)
+    };
+    let result = loop {
+        let Some(turn) = course.next() else {
+            break Ok(());
+        };
+        let words = arguments(turn.step, &ready.settings, turn.number);
+        let share = Cell::new(0.0);
+        let watch = |told: Option<f64>, seconds: f64| {
+            let timed = turn.step.seconds().map(|all| (seconds / all).min(1.0));
+            share.set(timed.or(told).unwrap_or(share.get()));
+            bar.message(progress(&turn, &course, share.get(), seconds));
+        };
+        let fio = match ready.fio.call(&words, &scratch, stop, &watch) {
+            Ok(Ended::Answer(fio)) => fio,
+            Ok(Ended::Stopped) => break Ok(()),
+            Err(failure) => break Err(failure),
+        };
+        let step = Taken {
+            step: turn.step.name.clone(),
+            phase: turn.step.phase,
+            round: turn.round,
+            arguments: words,
+            fio,
+        };
+        if let Err(why) = course.take(&step.fio) {
+            break Err(Failure::failed(&step.step, why));
+        }
+        document.steps.push(step);
+        document.verdict = course.verdict();
+        if let Err(failure) = write_whole(output, document.text().as_bytes()) {
+            break Err(failure);
+        }
+    };
+    bar.finish();
+    // It is there only if fio was killed; nothing is lost with it.
+    let _ = std::fs::remove_file(&scratch);
+    result.map(|()| document.verdict.clone())
+}
+
+/// What runs, how far it is, and the time left.
+fn progress(turn: &Turn<'_>, course: &Course<'_>, share: f64, seconds: f64) -> String {
+    let round = turn
+        .round
+        .map_or_else(String::new, |round| format!("round {round}, "));
+    let left = course.left(share);
+    // A step that ends after so many bytes goes on as it began.
+    let sized = match turn.step.seconds() {
+        None if share > 0.0 => seconds * (1.0 - share) / share,
+        _ => 0.0,
+    };
+    let or_more = if left.is_at_least { " or more" } else { "" };
+    format!(
+        "{round}{} {:.0} %, {}{or_more} left",
+        turn.step.name,
+        share * 100.0,
+        duration((left.seconds + sized).ceil()),
+    )
+}
+
+/// What came out, and what to do with it.
+fn finish(output: &Path, document: &Document) -> Result<(), Failure> {
+    let origin = output.display().to_string();
+    let width = output::width();
+    let mut out = io::stdout().lock();
+    match file::read(&origin, &document.text()) {
+        Ok(runs) => {
+            let lab = Lab::new();
+            let answers: Result<Vec<_>, Problems> = runs
+                .iter()
+                .map(|run| explain(run, None, &lab, &|_| ()))
+                .collect();
+            writeln!(out, "{}\n", decide::explain::table(&answers?, width))?;
+        }
+        // The file holds what fio said; that it was too little is no failure of the measurement.
+        Err(problems) => tell(&problems.to_string().replace("error: ", "note: ")),
+    }
+    let verdict = &document.verdict;
+    if verdict.is_steady.is_some() {
+        writeln!(
+            out,
+            "{}",
+            paragraph("", &format!("The drive was {}.", verdict.text), width)
+        )?;
+    }
+    writeln!(
+        out,
+        "The measurement is {origin}. A model of it: drivelab fit DRIVE --measured {}",
+        quoted(&origin)
+    )?;
+    match verdict.is_steady {
+        Some(false) => Err(Failure::Verdict(format!("never steady: {}", verdict.text))),
+        _ => Ok(()),
+    }
+}
+
+/// A problem of what is to be measured.
+fn of_device(path: &str, what: impl Into<String>, help: impl Into<String>) -> Problem {
+    Problem {
+        origin: path.to_owned(),
+        place: Place::Whole,
+        what: what.into(),
+        help: Some(help.into()),
+    }
+}

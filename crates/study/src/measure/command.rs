@@ -1,0 +1,88 @@
+//! The words of a call of fio for a step.
+
+use super::plan::Step;
+
+/// What is measured, as fio names it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Target {
+    /// A block device or a regular file, by its path.
+    Path(String),
+    /// An export of an NBD server, by its URI.
+    Nbd(String),
+}
+
+/// What all calls of a measurement have in common.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// What is measured.
+    pub target: Target,
+    /// fio's engine.
+    pub engine: String,
+    /// Bytes from the beginning that are used; all of them if `None`.
+    pub size_bytes: Option<u64>,
+    /// Whether fio is told to write nothing.
+    pub is_read_only: bool,
+}
+
+/// fio's arguments. `seed` is that of its random numbers: with fio's own, which is always the same, each round would write the
+/// blocks of the round before.
+pub fn arguments(step: &Step, settings: &Settings, seed: u32) -> Vec<String> {
+    let mut words = vec![format!("--name={}", step.name)];
+    match &settings.target {
+        // fio takes a colon for the end of a file's name.
+        Target::Path(path) => {
+            let path = path.replace('\\', "\\\\").replace(':', "\\:");
+            words.push(format!("--filename={path}"));
+            words.push(format!("--ioengine={}", settings.engine));
+        }
+        Target::Nbd(uri) => {
+            words.push(format!("--ioengine={}", settings.engine));
+            words.push(format!("--uri={uri}"));
+        }
+    }
+    if let Some(bytes) = settings.size_bytes {
+        words.push(format!("--size={bytes}"));
+    }
+    words.extend(step.options.iter().map(|(key, value)| match &**value {
+        "" => format!("--{key}"),
+        value => format!("--{key}={value}"),
+    }));
+    words.push(format!("--randseed={seed}"));
+    if settings.is_read_only {
+        words.push("--readonly".into());
+    }
+    words.push("--output-format=json".into());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Plan;
+
+    #[test]
+    fn a_call_says_all_that_fio_needs() {
+        let plan = Plan::named("quick").expect("a plan");
+        let mut settings = Settings {
+            target: Target::Path("/dev/disk/by-path/pci-0000:01".into()),
+            engine: "io_uring".into(),
+            size_bytes: Some(4096),
+            is_read_only: true,
+        };
+        let words = arguments(&plan.steps[1], &settings, 7).join(" ");
+        assert_eq!(
+            words,
+            "--name=read-4k-qd4 --filename=/dev/disk/by-path/pci-0000\\:01 --ioengine=io_uring --size=4096 --direct=1 \
+             --norandommap=1 --time_based=1 --runtime=15 --ramp_time=2 --rw=randread --bs=4k --iodepth=4 --randseed=7 \
+             --readonly --output-format=json"
+        );
+        settings.target = Target::Nbd("nbd+unix:///a?socket=b".into());
+        settings.engine = "nbd".into();
+        let words = arguments(&plan.steps[0], &settings, 1).join(" ");
+        assert!(
+            words.contains("--ioengine=nbd --uri=nbd+unix:///a?socket=b"),
+            "{words}"
+        );
+        assert!(!words.contains("--filename"), "{words}");
+    }
+}

@@ -1,0 +1,369 @@
+//! The course of a measurement: which step is next, after which round the rate is steady, how long the rest takes.
+//!
+//! It sees fio's answers one by one and nothing else, so that going on after an interruption is to show it again those that are
+//! there. Steady state is SNIA's, over the last five rounds: the first five that meet it end the rounds.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use statistics::{ROUNDS, SteadyWindow};
+
+use super::plan::{Phase, Plan, Step};
+
+/// A step that is to run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Turn<'p> {
+    /// What runs.
+    pub step: &'p Step,
+    /// In which round, from 1; `None` outside rounds.
+    pub round: Option<u32>,
+    /// Which call of fio it is, from 1.
+    pub number: u32,
+}
+
+/// The last five rounds of the step that tells whether they are steady.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tracked {
+    /// Its name.
+    pub step: String,
+    /// The first of the five, from 1.
+    pub first_round: u32,
+    /// Mean of the five, in I/Os a second.
+    pub mean_iops: f64,
+    /// Greatest minus least, as a share of the mean; at most 0.2 where steady.
+    pub excursion: f64,
+    /// Change of the fitted line over the five, as a share of the mean; between -0.1 and 0.1 where steady.
+    pub slope: f64,
+}
+
+/// How far it is, and what can be said of its rounds.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// Whether all steps are there.
+    pub is_complete: bool,
+    /// Whole rounds.
+    pub rounds: u32,
+    /// Whether the last five were steady; null if the plan has no rounds, or there are not five yet.
+    pub is_steady: Option<bool>,
+    /// The last five rounds; null as above.
+    pub tracked: Option<Tracked>,
+    /// In words.
+    pub text: String,
+}
+
+/// Time that is left.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Left {
+    /// Of steps that run for a time.
+    pub seconds: f64,
+    /// Whether more may come: rounds that are not steady yet, or steps that end after so many bytes.
+    pub is_at_least: bool,
+}
+
+/// Where a measurement is.
+#[derive(Clone, Debug)]
+pub struct Course<'p> {
+    plan: &'p Plan,
+    /// Index of the next step.
+    at: usize,
+    /// Rounds that are whole.
+    rounds: u32,
+    /// Calls of fio so far.
+    calls: u32,
+    /// Rates of the tracked step, one for each round.
+    rates: Vec<f64>,
+    /// Whether rounds are over.
+    is_past_rounds: bool,
+}
+
+impl<'p> Course<'p> {
+    /// Before the first step.
+    pub fn new(plan: &'p Plan) -> Course<'p> {
+        Course {
+            plan,
+            at: 0,
+            rounds: 0,
+            calls: 0,
+            rates: Vec::new(),
+            is_past_rounds: plan.in_phase(Phase::Round).next().is_none(),
+        }
+    }
+
+    /// What is next; `None` if that was all.
+    pub fn next(&self) -> Option<Turn<'p>> {
+        let step = self.plan.steps.get(self.at)?;
+        let in_round = step.phase == Phase::Round;
+        Some(Turn {
+            step,
+            round: in_round.then_some(self.rounds + 1),
+            number: self.calls + 1,
+        })
+    }
+
+    /// Takes fio's answer to what was next.
+    ///
+    /// # Errors
+    /// Nothing was next, or the answer is no result of it; nothing is changed then.
+    pub fn take(&mut self, fio: &Value) -> Result<(), String> {
+        let turn = self.next().ok_or("it is a step more than the plan has")?;
+        if let Some(why) = is_failed(fio) {
+            return Err(why);
+        }
+        if turn.step.is_tracked {
+            self.rates.push(iops(fio));
+        }
+        self.calls += 1;
+        self.at += 1;
+        let of_round = |at: usize| {
+            let step = self.plan.steps.get(at);
+            step.is_some_and(|step| step.phase == Phase::Round)
+        };
+        if turn.round.is_some() && !of_round(self.at) {
+            self.rounds += 1;
+            self.is_past_rounds = self.is_steady() == Some(true) || self.rounds >= self.plan.rounds;
+            if !self.is_past_rounds {
+                self.at -= self.plan.in_phase(Phase::Round).count();
+            }
+        }
+        Ok(())
+    }
+
+    fn window(&self) -> Option<SteadyWindow> {
+        let whole = &self.rates[..self.rates.len().min(self.rounds as usize)];
+        SteadyWindow::at(whole, whole.len().checked_sub(ROUNDS)?)
+    }
+
+    fn is_steady(&self) -> Option<bool> {
+        self.window().map(|window| window.is_steady())
+    }
+
+    /// What can be said so far.
+    pub fn verdict(&self) -> Verdict {
+        let is_complete = self.next().is_none();
+        let window = self.window();
+        let name = self.plan.steps.iter().find(|step| step.is_tracked);
+        let tracked = window.zip(name).map(|(window, step)| Tracked {
+            step: step.name.clone(),
+            first_round: window.first as u32 + 1,
+            mean_iops: window.mean,
+            excursion: window.excursion,
+            slope: window.slope,
+        });
+        let rounds = self.rounds;
+        let state = match (&tracked, name) {
+            (_, None) => String::from("the plan has no rounds"),
+            (None, Some(_)) => format!("{rounds} rounds, too few to tell whether they are steady"),
+            (Some(tracked), Some(_)) => format!(
+                "{} after {rounds} rounds: over the last five {} stays within {:.0} % of its mean and its line moves by {:+.0} % \
+                 (SNIA: 20 % and 10 %)",
+                match self.is_steady() {
+                    Some(true) => "steady",
+                    _ => "not steady",
+                },
+                tracked.step,
+                tracked.excursion * 100.0,
+                tracked.slope * 100.0,
+            ),
+        };
+        Verdict {
+            is_complete,
+            rounds,
+            is_steady: self.is_steady(),
+            tracked,
+            text: match is_complete {
+                true => state,
+                false => format!("{state}; not complete"),
+            },
+        }
+    }
+
+    /// The time left when this share of the step that is next is done.
+    pub fn left(&self, share: f64) -> Left {
+        let mut left = Left {
+            seconds: 0.0,
+            is_at_least: !self.is_past_rounds,
+        };
+        let rounds = match self.is_past_rounds {
+            true => 0,
+            // The one that runs, and as many as are missing to five.
+            false => (ROUNDS as u32).saturating_sub(self.rounds).max(1),
+        };
+        for (index, step) in self.plan.steps.iter().enumerate() {
+            let done = match index == self.at {
+                true => share,
+                false => 0.0,
+            };
+            let times = match step.phase {
+                Phase::Round => f64::from(rounds) - f64::from(u8::from(index < self.at)),
+                _ => f64::from(u8::from(index >= self.at)),
+            };
+            match step.seconds() {
+                Some(seconds) => left.seconds += seconds * (times - done).max(0.0),
+                None if index > self.at => left.is_at_least = true,
+                None => {}
+            }
+        }
+        left
+    }
+}
+
+/// Why an answer of fio's is none; `None` if it is one.
+fn is_failed(fio: &Value) -> Option<String> {
+    let Some(jobs) = fio["jobs"].as_array().filter(|jobs| !jobs.is_empty()) else {
+        return Some(String::from("fio's answer has no `jobs`"));
+    };
+    let error = |job: &Value| job["error"].as_i64().filter(|&error| error != 0);
+    let failed = jobs.iter().find_map(error);
+    failed.map(|error| format!("fio ended it with error {error}"))
+}
+
+/// I/Os a second of all jobs, reads and writes.
+fn iops(fio: &Value) -> f64 {
+    let jobs = fio["jobs"].as_array().into_iter().flatten();
+    let sides = jobs.flat_map(|job| [&job["read"], &job["write"]]);
+    sides.filter_map(|side| side["iops"].as_f64()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// fio's answer at this rate.
+    fn answer(iops: f64) -> Value {
+        json!({"jobs": [{"error": 0, "read": {"iops": 0.0}, "write": {"iops": iops}}]})
+    }
+
+    /// Plays a plan; the rate of the tracked step in each round is given. What ran, and the verdict.
+    fn played(plan: &Plan, rate: impl Fn(u32) -> f64) -> (Vec<(String, Option<u32>)>, Verdict) {
+        let mut course = Course::new(plan);
+        let mut ran = Vec::new();
+        while let Some(turn) = course.next() {
+            ran.push((turn.step.name.clone(), turn.round));
+            assert_eq!(turn.number as usize, ran.len());
+            let rate = turn.round.map_or(1.0, &rate);
+            course.take(&answer(rate)).expect("a result");
+        }
+        (ran, course.verdict())
+    }
+
+    fn fit() -> Plan {
+        Plan::named("fit").expect("a plan")
+    }
+
+    #[test]
+    fn rounds_end_when_five_are_steady() {
+        let rate = |round| if round < 4 { 900.0 } else { 100.0 };
+        let (ran, verdict) = played(&fit(), rate);
+        assert_eq!((verdict.rounds, verdict.is_steady), (8, Some(true)));
+        assert!(verdict.is_complete);
+        let tracked = verdict.tracked.expect("five rounds");
+        assert_eq!((tracked.first_round, tracked.mean_iops), (4, 100.0));
+        assert_eq!(ran[0], (String::from("fill"), None));
+        assert_eq!(ran[8], (String::from("soak"), Some(8)));
+        assert_eq!(ran[9], (String::from("read-qd1"), None));
+        assert_eq!(ran.len(), 1 + 8 + 15);
+    }
+
+    #[test]
+    fn what_is_never_steady_ends_after_the_last_round() {
+        let (ran, verdict) = played(&fit(), |round| f64::from(round % 2 * 500 + 100));
+        assert_eq!((verdict.rounds, verdict.is_steady), (25, Some(false)));
+        assert_eq!(ran.len(), 1 + 25 + 15);
+        assert!(
+            verdict.text.starts_with("not steady after 25 rounds"),
+            "{}",
+            verdict.text
+        );
+    }
+
+    #[test]
+    fn a_round_of_many_steps_runs_whole() {
+        let plan = Plan::named("snia").expect("a plan");
+        let (ran, verdict) = played(&plan, |_| 1000.0);
+        assert_eq!((ran.len(), verdict.rounds), (1 + 5 * 56, 5));
+        assert_eq!(ran[56].1, Some(1));
+        assert_eq!(ran[57], (String::from("r100-1024k"), Some(2)));
+    }
+
+    /// The steps that there are, shown again, lead to where it was.
+    #[test]
+    fn a_course_that_is_cut_goes_on() {
+        let plan = fit();
+        let rate = |round: u32| 1000.0 / f64::from(round);
+        let (whole, verdict) = played(&plan, |round| rate(round.min(9)));
+        for cut in 0..=whole.len() {
+            let mut course = Course::new(&plan);
+            for (_, round) in &whole[..cut] {
+                let rate = round.map_or(1.0, |round| rate(round.min(9)));
+                course.take(&answer(rate)).expect("a result");
+            }
+            let next = course.next().map(|it| (it.step.name.clone(), it.round));
+            assert_eq!(next, whole.get(cut).cloned());
+            assert_eq!(course.verdict() == verdict, cut == whole.len());
+        }
+    }
+
+    #[test]
+    fn a_plan_without_rounds_has_no_verdict_of_them() {
+        let plan = Plan::named("quick").expect("a plan");
+        let (ran, verdict) = played(&plan, |_| 1.0);
+        assert_eq!(ran.len(), plan.steps.len());
+        assert_eq!((verdict.is_steady, verdict.is_complete), (None, true));
+    }
+
+    #[test]
+    fn the_time_left_counts_the_rounds_that_must_come() {
+        let plan = fit();
+        let mut course = Course::new(&plan);
+        let measured = 15.0 * 22.0;
+        let expect = |left: Left, seconds: f64, is_at_least| {
+            assert!(
+                (left.seconds - seconds).abs() < 1e-6,
+                "{left:?}, not {seconds}"
+            );
+            assert_eq!(left.is_at_least, is_at_least);
+        };
+        expect(course.left(0.0), 300.0 + measured, true);
+        course.take(&answer(1.0)).expect("the fill");
+        expect(course.left(0.5), 270.0 + measured, true);
+        for _ in 0..5 {
+            course.take(&answer(1.0)).expect("a round");
+        }
+        expect(course.left(0.0), measured, false);
+        let mut snia = Plan::named("snia").expect("a plan");
+        snia.steps.truncate(3);
+        snia.steps[2].is_tracked = true;
+        let mut course = Course::new(&snia);
+        for _ in 0..2 {
+            course
+                .take(&answer(1.0))
+                .expect("fill, and the first of two");
+        }
+        expect(course.left(0.0), 9.0 * 60.0, true);
+    }
+
+    #[test]
+    fn an_answer_that_is_none_changes_nothing() {
+        let plan = fit();
+        let mut course = Course::new(&plan);
+        for wrong in [
+            json!({}),
+            json!({"jobs": []}),
+            json!({"jobs": [{"error": 28}]}),
+        ] {
+            course.take(&wrong).expect_err("no result");
+            assert_eq!(course.next().map(|turn| turn.number), Some(1));
+        }
+        let (ran, _) = played(&plan, |_| 1.0);
+        for _ in &ran {
+            course.take(&answer(1.0)).expect("a result");
+        }
+        assert!(
+            course
+                .take(&answer(1.0))
+                .is_err_and(|why| why.contains("more than"))
+        );
+    }
+}

@@ -194,7 +194,11 @@ impl Runner<'_> {
     ) -> Result<(String, Outcome), Problems> {
         let text = text(seed);
         let work = Work::Jobs(jobs(&task.spec.name, &text)?);
-        Ok((text, bench.run(work, seed, Span::ZERO)?))
+        let mut outcome = bench.run(work, seed, Span::ZERO)?;
+        if task.spec.shows_first_group {
+            outcome.threads.retain(|thread| thread.group == 0);
+        }
+        Ok((text, outcome))
     }
 
     pub(super) fn seed(&self, run: &str) -> u64 {

@@ -33,6 +33,8 @@ pub enum Suite {
     Hcibench,
     /// A cache from cold.
     CacheWarmup,
+    /// Paced reads and writes beside random writes.
+    UnderLoad,
 }
 
 impl Suite {
@@ -47,11 +49,12 @@ impl Suite {
             Suite::Slog => "slog",
             Suite::Hcibench => "hcibench",
             Suite::CacheWarmup => "cache-warmup",
+            Suite::UnderLoad => "under-load",
         }
     }
 
     /// All of them, in the order of the help.
-    pub const ALL: [Suite; 8] = [
+    pub const ALL: [Suite; 9] = [
         Suite::Quick,
         Suite::Full,
         Suite::Anandtech2017,
@@ -60,6 +63,7 @@ impl Suite {
         Suite::Slog,
         Suite::Hcibench,
         Suite::CacheWarmup,
+        Suite::UnderLoad,
     ];
 
     /// The suite of this name.
@@ -70,7 +74,7 @@ impl Suite {
     /// The host of the catalogue that it runs in: for an article's suite the one that it was first run in.
     pub const fn host(self) -> &'static str {
         match self {
-            Suite::Quick | Suite::Full => catalogue::TYPICAL_HOST,
+            Suite::Quick | Suite::Full | Suite::UnderLoad => catalogue::TYPICAL_HOST,
             Suite::Anandtech2017 | Suite::Slog | Suite::Hcibench | Suite::CacheWarmup => {
                 "xeon-2017"
             }
@@ -144,6 +148,11 @@ impl Suite {
             },
             Suite::CacheWarmup => Effort {
                 sustained_writes: 1_500_000,
+                ..Suite::Quick.effort()
+            },
+            // Ten reads beyond five nines, and ten writes.
+            Suite::UnderLoad => Effort {
+                deep_ios: 2_100_000,
                 ..Suite::Quick.effort()
             },
             Suite::Perftest => Effort {
@@ -241,6 +250,8 @@ pub(crate) struct PointSpec {
     pub(crate) threads: Vec<(u32, u32)>,
     /// Sections behind these.
     pub(crate) more: String,
+    /// Whether only what reports in the first group is shown and counted: what is beside it is load.
+    pub(crate) shows_first_group: bool,
     /// I/Os a second over all threads, if it is paced.
     pub(crate) rate_iops: Option<u64>,
     /// The longest it runs, as its source says.
@@ -270,6 +281,7 @@ impl Default for PointSpec {
             options: Vec::new(),
             threads: Vec::new(),
             more: String::new(),
+            shows_first_group: false,
             rate_iops: None,
             longest: None,
             only: None,

@@ -12,6 +12,7 @@ mod queue_depth;
 mod sequential;
 mod slog;
 mod sustained;
+mod under_load;
 mod virten;
 mod warmup;
 mod yours;
@@ -25,7 +26,7 @@ use super::verdict::{Seeds, convergence};
 use text::problem::Problems;
 
 /// All of them, in the order of the review and its page.
-pub(crate) const CHAPTERS: [&dyn Chapter; 17] = [
+pub(crate) const CHAPTERS: [&dyn Chapter; 19] = [
     &block_size::BlockSize,
     &queue_depth::QueueDepth,
     &latency::Latency,
@@ -42,6 +43,8 @@ pub(crate) const CHAPTERS: [&dyn Chapter; 17] = [
     &slog::Slog,
     &slog::SlogLoads,
     &warmup::Warmup,
+    &under_load::Takes,
+    &under_load::UnderLoad,
     &yours::YourOwn,
 ];
 

@@ -1,0 +1,301 @@
+//! What a database sees: the latency of paced 4 KiB reads and writes, to five nines, beside random writes at 0 to 100 % of
+//! what the drive can take.
+//!
+//! First it is found what each drive takes: random 4 KiB writes, 32 in flight. Reads and writes then arrive at random
+//! moments, each a tenth of that rate, from four threads; they alone are shown. Beside them other threads write: at shares
+//! of what is left of the rate, paced too, and at last flat out with 32 in flight. Left out: other block sizes beside, and
+//! reads beside.
+
+use crate::review::chapter::{Chapter, Row, Topic};
+use crate::review::chart::{Axis, Chart, Choice, Draws, LATENCIES, Lines, Section};
+use crate::review::results::{Latency, Point, Review, Settings};
+use crate::review::run::Found;
+use crate::review::suite::{Effort, PointSpec, Suite};
+use crate::review::verdict::Seeds;
+use text::digits::{count, microseconds};
+
+const ID: &str = "under-load";
+const TAKES: &str = "writes-taken";
+
+/// Shares of what a drive takes beside the reads and writes that are shown.
+const SHARES: [u64; 6] = [0, 20, 40, 60, 80, 90];
+/// Writes without a pace beside them.
+const FLAT_OUT: f64 = 1.0;
+/// Part of the rate that reads, and as many writes, have that are shown.
+const PART: u64 = 10;
+
+const THREADS: u32 = 4;
+const DEPTH: u32 = 8;
+/// Of what is paced: as much as may be late.
+const PACED_DEPTH: u32 = 64;
+
+/// What each drive takes.
+pub(crate) struct Takes;
+
+impl Chapter for Takes {
+    fn id(&self) -> &'static str {
+        TAKES
+    }
+
+    fn title(&self) -> &'static str {
+        "What each drive takes"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: TAKES,
+            title: "What each drive takes",
+            about: "Random 4 KiB writes, 32 in flight from four threads, on drives in steady state: the rate that the shares of \
+                    the next chapter are of. It is in the table and in the data.",
+            charts: &[],
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        if suite != Suite::UnderLoad {
+            return Vec::new();
+        }
+        vec![PointSpec {
+            name: format!("{TAKES}/random-write"),
+            chapter: TAKES,
+            settings: Settings {
+                direction: Some("write"),
+                pattern: Some("random"),
+                block_bytes: Some(4096),
+                queue_depth: Some(THREADS * DEPTH),
+                threads: Some(THREADS),
+                ..Settings::default()
+            },
+            options: vec![("rw", "randwrite".into()), ("bs", "4k".into())],
+            threads: vec![(THREADS, DEPTH)],
+            ..PointSpec::default()
+        }]
+    }
+
+    fn rows(&self) -> &'static [Row] {
+        &[Row {
+            topic: Topic::Most,
+            name: "4 KiB random write, 32 in flight",
+            value: |review, drive| {
+                let result = review.find(TAKES, |_| true)?.results[drive].as_ref()?;
+                Some(format!("{} IOPS", count(result.iops())))
+            },
+        }]
+    }
+}
+
+/// The chapter.
+pub(crate) struct UnderLoad;
+
+impl Chapter for UnderLoad {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Under load"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: ID,
+            title: "Under load",
+            about: "4 KiB reads and writes that arrive at random moments, each a tenth of the random writes that the drive takes, \
+                    while others write at random: nothing beside them at 0, a share of what is left of that rate, and at 100 % \
+                    as fast as they can, 32 in flight. Only the paced reads and writes are shown: what a database sees beside a \
+                    neighbour.",
+            charts: &[CHART, ANATOMY],
+        }
+    }
+
+    fn points_after(&self, suite: Suite, _: Effort, found: &Found<'_>) -> Vec<PointSpec> {
+        if suite != Suite::UnderLoad {
+            return Vec::new();
+        }
+        let taken = |drive: usize| {
+            let mut points = found.points(TAKES);
+            let rate = points.next()?.results[drive].as_ref()?.iops();
+            Some((drive, rate as u64))
+        };
+        let taken = (0..found.drives).filter_map(taken);
+        taken
+            .flat_map(|(drive, rate)| {
+                let shares = SHARES.map(|percent| percent as f64 / 100.0);
+                let shares = shares.into_iter().chain([FLAT_OUT]);
+                shares.map(move |share| point(drive, rate, share))
+            })
+            .collect()
+    }
+
+    fn sentences(&self, seeds: &Seeds<'_>) -> Vec<String> {
+        let facts = &seeds.all;
+        let of = |drive| {
+            let tail = |share| {
+                seeds.range(|facts| {
+                    let point = at(facts.review, drive, share)?;
+                    facts.figures(point, drive, "read")?.latency.p99_9_us
+                })
+            };
+            let (alone, beside, flat_out) = (tail(0.0)?, tail(0.8)?, tail(FLAT_OUT)?);
+            Some(format!(
+                "{}: one paced read in 1,000 takes longer than {} with nothing beside it, {} beside writes at 80 % of what \
+                 the drive takes, {} beside writes flat out.",
+                facts.opening(drive),
+                alone.words(microseconds),
+                beside.words(microseconds),
+                flat_out.words(microseconds)
+            ))
+        };
+        (0..facts.drives()).filter_map(of).collect()
+    }
+
+    fn rows(&self) -> &'static [Row] {
+        const {
+            &[
+                row::<0>("Paced reads alone: p99.9, p99.99"),
+                row::<80>("Paced reads beside 80 % writes: p99.9, p99.99"),
+                row::<100>("Paced reads beside writes flat out: p99.9, p99.99"),
+                Row {
+                    topic: Topic::Tails,
+                    name: "Paced writes beside 80 % writes: p99.9, p99.99",
+                    value: |review, drive| tails(review, drive, 0.8, "write"),
+                },
+            ]
+        }
+    }
+
+    fn spreads(&self, point: &Point) -> Vec<(String, &'static str)> {
+        let Some(share) = point.settings.share_of_saturation else {
+            return Vec::new();
+        };
+        let beside = format!("beside {:.0} % writes", share * 100.0);
+        vec![
+            (format!("paced reads {beside}"), "read"),
+            (format!("paced writes {beside}"), "write"),
+        ]
+    }
+}
+
+const CHART: Chart = Chart {
+    id: ID,
+    title: "Latency of paced reads and writes by what is written beside them",
+    draws: Draws::Lines(Lines {
+        choices: &[Choice {
+            name: "direction",
+            label: "Of",
+            options: &[("read", "Paced reads"), ("write", "Paced writes")],
+            selects: false,
+        }],
+        metrics: LATENCIES,
+        metric: "p99",
+        scale: "log10",
+        axes: &[Axis {
+            setting: "share_of_saturation",
+            choice: "",
+            kind: "linear",
+            label: "Random writes beside, as a share of what the drive takes",
+            name: "Beside:",
+            column: "Writes beside",
+            format: "share",
+            range: Some([0.0, 1.0]),
+        }],
+        caption: "Latency of paced {way}s beside random writes",
+        own_points: true,
+    }),
+};
+
+const ANATOMY: Chart = Chart {
+    id: "under-load-anatomy",
+    title: "What the slowest wait for",
+    draws: Draws::Anatomy,
+};
+
+/// The tails of paced reads beside so many percent.
+const fn row<const PERCENT: u64>(name: &'static str) -> Row {
+    Row {
+        topic: Topic::Tails,
+        name,
+        value: |review, drive| tails(review, drive, PERCENT as f64 / 100.0, "read"),
+    }
+}
+
+fn tails(review: &Review, drive: usize, share: f64, way: &str) -> Option<String> {
+    let result = at(review, drive, share)?.results[drive].as_ref()?;
+    let latency: &Latency = &result.of(way)?.latency;
+    let far = latency.p99_99_us.map_or("-".to_owned(), microseconds);
+    Some(format!("{}, {far}", microseconds(latency.p99_9_us?)))
+}
+
+fn at(review: &Review, drive: usize, share: f64) -> Option<&Point> {
+    review.find(ID, |point| {
+        point.settings.share_of_saturation == Some(share) && point.results[drive].is_some()
+    })
+}
+
+/// On a drive that takes so many writes a second.
+fn point(drive: usize, taken: u64, share: f64) -> PointSpec {
+    let part = (taken / PART).max(1);
+    let left = taken - part.min(taken);
+    let beside = match share {
+        0.0 => String::new(),
+        FLAT_OUT => beside(DEPTH, None),
+        share => beside(PACED_DEPTH, Some((left as f64 * share) as u64)),
+    };
+    PointSpec {
+        name: format!("{ID}/{:.0}%/drive{drive}", share * 100.0),
+        chapter: ID,
+        settings: Settings {
+            direction: Some("mix"),
+            pattern: Some("random"),
+            block_bytes: Some(4096),
+            threads: Some(THREADS),
+            read_percent: Some(50),
+            offered_iops: Some(2 * part),
+            share_of_saturation: Some(share),
+            ..Settings::default()
+        },
+        options: vec![
+            ("rw", "randrw".into()),
+            ("rwmixread", "50".into()),
+            ("bs", "4k".into()),
+        ],
+        threads: vec![(THREADS, PACED_DEPTH)],
+        rate_iops: Some(2 * part),
+        more: beside,
+        shows_first_group: true,
+        only: Some(drive),
+        is_deep: true,
+        ..PointSpec::default()
+    }
+}
+
+/// The job that writes beside the others: a group of its own, which is not counted.
+fn beside(depth: u32, rate: Option<u64>) -> String {
+    let mut text =
+        format!("\n[beside]\nnew_group=1\nrw=randwrite\niodepth={depth}\nnumjobs={THREADS}\n");
+    if let Some(rate) = rate {
+        let each = (rate / u64::from(THREADS)).max(1);
+        text.push_str(&format!("rate_iops={each}\nrate_process=poisson\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Span;
+
+    #[test]
+    fn the_job_is_one_that_a_user_can_read() {
+        let of = |share| point(0, 40_000, share).text(7, Span::from_ms(5), Span::from_ms(50));
+        assert_eq!(
+            of(0.8),
+            "[global]\nioengine=libaio\ndirect=1\nnorandommap=1\nrw=randrw\nrwmixread=50\nbs=4k\ntime_based=1\n\
+             ramp_time=5000us\nruntime=50000us\ngroup_reporting=1\n\n[depth-64]\niodepth=64\nnumjobs=4\nrandseed=7\n\
+             rate_iops=1000,1000\nrate_process=poisson\n\n[beside]\nnew_group=1\nrw=randwrite\niodepth=64\nnumjobs=4\n\
+             rate_iops=7200\nrate_process=poisson\n"
+        );
+        assert!(!of(0.0).contains("beside"));
+        assert!(of(1.0).ends_with("rw=randwrite\niodepth=8\nnumjobs=4\n"));
+    }
+}

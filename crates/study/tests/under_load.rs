@@ -1,0 +1,62 @@
+//! The suite `under-load`: only what is paced is counted, at the rate that was asked for, and it waits longer the more is
+//! written beside it.
+
+use lab::Lab;
+use study::review::results::Measurement;
+use study::review::{Request, Review, Suite, review};
+
+fn result<'a>(review: &'a Review, name: &str, drive: usize) -> &'a Measurement {
+    let mut points = review.chapters.iter().flat_map(|it| &it.points);
+    let point = points.find(|point| point.name == name).expect(name);
+    point.results[drive].as_ref().expect(name)
+}
+
+#[test]
+fn paced_reads_and_writes_wait_longer_the_more_is_written_beside_them() {
+    let drives = ["p4800x-375", "950pro-256"];
+    let suite = Suite::UnderLoad;
+    let request = Request {
+        drives: drives
+            .map(|name| catalogue::drive(name).expect("built in"))
+            .into(),
+        settings: Default::default(),
+        host: catalogue::host(suite.host()).expect("built in"),
+        suite,
+        effort: suite.effort().with_ios(12_000),
+        seed: 3,
+        yours: Vec::new(),
+        only_yours: false,
+    };
+    let found = review(&request, &Lab::new(), &|_| {}).expect("it fits");
+    for drive in 0..drives.len() {
+        let taken = result(&found, "writes-taken/random-write", drive).iops();
+        let of = |share: u32| result(&found, &format!("under-load/{share}%/drive{drive}"), drive);
+        for share in [0, 20, 40, 60, 80, 90] {
+            let one = of(share);
+            let (read, write) = (
+                one.read.as_ref().expect("reads"),
+                one.write.as_ref().expect("writes"),
+            );
+            for way in [read, write] {
+                let wanted = taken / 10.0;
+                // Poisson arrivals: four standard deviations and the edges of a short run.
+                assert!(
+                    (way.iops / wanted - 1.0).abs() < 0.08,
+                    "drive {drive}, {share} %: {} of {wanted}",
+                    way.iops
+                );
+            }
+        }
+        let mean = |share: u32| of(share).read.as_ref().expect("reads").latency.mean_us;
+        assert!(
+            mean(0) < mean(60) && mean(60) < mean(100),
+            "{} {} {}",
+            mean(0),
+            mean(60),
+            mean(100)
+        );
+        assert!(of(80).job.contains("[beside]\nnew_group=1\nrw=randwrite"));
+    }
+    let said = found.verdict.iter().filter(|it| it.chapter == "under-load");
+    assert_eq!(said.count(), 2, "{:?}", found.verdict);
+}

@@ -9,6 +9,7 @@ mod measured;
 pub mod series;
 mod slices;
 mod steady;
+mod total;
 
 #[cfg(test)]
 mod laws;
@@ -18,3 +19,4 @@ pub use confidence::PercentileInterval;
 pub use histogram::Histogram;
 pub use measured::{Interval, Measured, ThreadOutcome};
 pub use steady::{EXCURSION, ROUNDS, SLOPE, SteadyWindow, steady_state};
+pub use total::Total;

@@ -5,7 +5,7 @@ use model::Gauge;
 use super::member;
 use super::results::{BandFigures, Figures, Latency, Measurement, percentile_grid, rounded};
 use lab::{Measured, Outcome, ThreadOutcome};
-use statistics::{AnatomyBands, BAND_EDGES, Histogram};
+use statistics::{AnatomyBands, BAND_EDGES, Total};
 
 /// Fewest I/Os in a band that is shown.
 const FEWEST: u64 = 10;
@@ -28,8 +28,8 @@ pub fn measurement(runs: &[&Outcome], keep: Keep) -> Measurement {
     Measurement {
         job: String::new(),
         seconds: rounded(all.counted.seconds()),
-        read: read.figures(keep),
-        write: write.figures(keep),
+        read: figures_of(&read, keep),
+        write: figures_of(&write, keep),
         mean_error: both.mean_error().map(rounded),
         converged: None,
         watts: all.watts().map(rounded),
@@ -71,71 +71,29 @@ fn add(all: &mut Vec<(Gauge, f64)>, one: &[(Gauge, f64)]) {
 
 /// One direction over all threads; `None` if it had no I/O.
 pub fn figures<'a>(threads: impl Iterator<Item = &'a Measured>, keep: Keep) -> Option<Figures> {
-    Sum::of(threads).figures(keep)
+    figures_of(&Total::of(threads), keep)
 }
 
-fn sum_of(runs: &[&Outcome], direction: fn(&ThreadOutcome) -> &Measured) -> Sum {
+fn sum_of(runs: &[&Outcome], direction: fn(&ThreadOutcome) -> &Measured) -> Total {
     let mut runs = runs.iter();
-    let of = |run: &&Outcome| Sum::of(run.threads.iter().map(direction));
-    let mut sum = runs.next().map_or_else(Sum::default, of);
+    let of = |run: &&Outcome| Total::of(run.threads.iter().map(direction));
+    let mut sum = runs.next().map_or_else(Total::default, of);
     for run in runs {
         sum.follow(&of(run));
     }
     sum
 }
 
-/// One direction, added up.
-#[derive(Default)]
-struct Sum {
-    latency: Histogram,
-    bands: AnatomyBands,
-    ios: u64,
-    errors: u64,
-    iops: f64,
-    bytes_per_second: f64,
-}
-
-impl Sum {
-    /// Of the threads of one run.
-    fn of<'a>(threads: impl Iterator<Item = &'a Measured>) -> Sum {
-        let mut sum = Sum::default();
-        for thread in threads {
-            sum.ios += thread.ios;
-            sum.errors += thread.errors;
-            sum.iops += thread.iops();
-            sum.bytes_per_second += thread.bytes_per_second();
-            sum.latency.merge(&thread.latency);
-            sum.bands.merge(&thread.bands);
-        }
-        sum
-    }
-
-    /// Adds another run: rates are means over the time that both took.
-    fn follow(&mut self, other: &Sum) {
-        let seconds = |sum: &Sum| sum.ios as f64 / sum.iops.max(1e-9);
-        let (mine, theirs) = (seconds(self), seconds(other));
-        let mean = |mine_s: f64, theirs_s: f64| {
-            (mine_s * mine + theirs_s * theirs) / (mine + theirs).max(1e-12)
-        };
-        self.iops = mean(self.iops, other.iops);
-        self.bytes_per_second = mean(self.bytes_per_second, other.bytes_per_second);
-        self.ios += other.ios;
-        self.errors += other.errors;
-        self.latency.follow(&other.latency);
-        self.bands.merge(&other.bands);
-    }
-
-    fn figures(&self, keep: Keep) -> Option<Figures> {
-        (self.ios > 0).then(|| Figures {
-            ios: self.ios,
-            errors: self.errors,
-            iops: rounded(self.iops),
-            mb_s: rounded(self.bytes_per_second / 1e6),
-            latency: Latency::of(&self.latency, &percentile_grid()),
-            across_seeds: None,
-            bands: keep.bands.then(|| band_figures(&self.bands)),
-        })
-    }
+fn figures_of(sum: &Total, keep: Keep) -> Option<Figures> {
+    (sum.ios > 0).then(|| Figures {
+        ios: sum.ios,
+        errors: sum.errors,
+        iops: rounded(sum.iops),
+        mb_s: rounded(sum.bytes_per_second / 1e6),
+        latency: Latency::of(&sum.latency, &percentile_grid()),
+        across_seeds: None,
+        bands: keep.bands.then(|| band_figures(&sum.bands)),
+    })
 }
 
 fn band_figures(bands: &AnatomyBands) -> Vec<Option<BandFigures>> {

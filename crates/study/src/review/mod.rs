@@ -3,6 +3,7 @@
 //! [`review`] runs everything and returns a [`Review`]; the crate `report` makes a page of it, [`summary`] a
 //! table for the terminal. To add a chapter: a file in `chapters/` and its line there.
 
+pub mod again;
 mod cache;
 mod chapter;
 mod chapters;
@@ -39,6 +40,7 @@ pub use suite::{Effort, Suite};
 
 use std::sync::Arc;
 
+use again::Again;
 use catalogue::{DriveSheet, Figure, HostSheet, Kind, Settings};
 use lab::{Lab, Machine};
 use results::{DriveFacts, HostFacts, VERSION, percentile_grid, rounded};
@@ -183,7 +185,7 @@ pub fn review(request: &Request, lab: &Lab, listener: Listener<'_>) -> Result<Re
             figures: request.host.figures.iter().map(figure).collect(),
         },
         settings: request.settings.words(),
-        drives: drive_facts(&request.drives),
+        drives: drive_facts(&request.drives, &request.settings),
         percentiles: percentile_grid(),
         band_edges: BAND_EDGES.to_vec(),
         parts: model::Part::ALL.map(model::Part::name).to_vec(),
@@ -204,12 +206,15 @@ fn figure(figure: &Figure) -> results::Figure {
     }
 }
 
-fn drive_facts(sheets: &[DriveSheet]) -> Vec<DriveFacts> {
+fn drive_facts(sheets: &[DriveSheet], settings: &Settings) -> Vec<DriveFacts> {
     let labels = labels(sheets);
     sheets
         .iter()
         .zip(labels)
-        .map(|(sheet, label)| facts(sheet, label))
+        .map(|(sheet, label)| DriveFacts {
+            again: Again::of(sheet, settings),
+            ..facts(sheet, label)
+        })
         .collect()
 }
 
@@ -267,6 +272,7 @@ fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
         name: sheet.name.clone(),
         label,
         catalogued: catalogue::drive_names().contains(&&*sheet.id),
+        again: None,
         medium: sheet.medium.clone(),
         form_factor: sheet.form_factor.clone(),
         interface: sheet.interface.clone(),

@@ -7,6 +7,7 @@
 use model::Part;
 use serde::Serialize;
 
+use super::again::Again;
 use super::member::MemberFigures;
 use super::moved::Moved;
 pub use super::rounding::rounded;
@@ -114,6 +115,9 @@ pub struct DriveFacts {
     /// Whether it is a drive of the catalogue, which sentences call "the P4800X"; a user's drive has a name of its own.
     #[serde(skip)]
     pub catalogued: bool,
+    /// How a page that simulates runs it again; `None` if it cannot.
+    #[serde(skip)]
+    pub again: Option<Again>,
     /// The medium in a reader's words.
     pub medium: String,
     /// Such as `HHHL card`.

@@ -1,0 +1,209 @@
+//! What it takes to run the drives of a review again elsewhere, in the words of the command line: for a page that
+//! simulates.
+//!
+//! A NAND drive is run smaller than it is ([`Medium::shrunk`]), so that its tables fit into a page's memory and its steady
+//! state is there in a fraction of a second: rates and latencies stay within some percent. What is smaller is said in
+//! figures of its file, so that `drivelab run` takes the same. Other drives, and pools, are run as they are. Left out:
+//! drives from files, which a page cannot read, and drives that are set in other ways than by figures and a power limit.
+
+use catalogue::{Change, DriveSheet, Settings, drive_as};
+use model::Span;
+use model::media::nand::NandConfig;
+use model::media::{DriveConfig, Medium};
+use serde::Serialize;
+
+/// A NAND drive larger than this is run smaller.
+const LARGEST: u64 = 64_000_000_000;
+
+/// A drive in the words of the command line.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Again {
+    /// Its name, or the expression of a pool.
+    pub drive: String,
+    /// Changed figures: what the review set, and what makes it smaller.
+    pub set: Vec<Change>,
+    /// How many times smaller than the whole drive it is; 1 if it is not.
+    pub smaller: f64,
+    /// Bytes that it offers, if it keeps spare area for garbage collection: fewer leave more of it.
+    pub capacity_bytes: Option<u64>,
+    /// The governor's limit that the review set.
+    pub power_limit_watts: Option<f64>,
+    /// Idle power and the limit in force, of a drive with a governor.
+    pub governor_watts: Option<[f64; 2]>,
+}
+
+impl Again {
+    /// `None` of a drive that cannot be had by its name and these settings.
+    pub fn of(sheet: &DriveSheet, settings: &Settings) -> Option<Again> {
+        let plain = Settings {
+            figures: settings.figures.clone(),
+            power_limit: settings.power_limit,
+            ..Settings::default()
+        };
+        let known = |set: &[Change]| {
+            let settings = Settings {
+                figures: set.to_vec(),
+                ..plain.clone()
+            };
+            drive_as(&sheet.id, &settings).ok()
+        };
+        let built_in = catalogue::drive_names().contains(&&*sheet.id)
+            || catalogue::pool_names().contains(&&*sheet.id)
+            || catalogue::is_expression(&sheet.id) && !sheet.id.contains(".toml");
+        let is_it = |set: &[Change], config: &DriveConfig| {
+            known(set).is_some_and(|known| known.config == *config)
+        };
+        if *settings != plain || !built_in || !is_it(&plain.figures, &sheet.config) {
+            return None;
+        }
+        let mut again = Again {
+            drive: sheet.id.clone(),
+            set: plain.figures.clone(),
+            smaller: 1.0,
+            capacity_bytes: None,
+            power_limit_watts: settings.power_limit,
+            governor_watts: sheet
+                .config
+                .power_limit_watts()
+                .map(|limit| [sheet.config.idle_watts(), limit]),
+        };
+        if let DriveConfig::Nand(whole) = &sheet.config {
+            let small = whole.shrunk(LARGEST);
+            again.set.extend(changes(whole, &small));
+            again.smaller = sheet.capacity as f64 / small.capacity_bytes() as f64;
+            again.capacity_bytes = Some(small.capacity_bytes());
+            // What the file's figures cannot say is no drive of the command line.
+            if !is_it(&again.set, &DriveConfig::Nand(Box::new(small))) {
+                return None;
+            }
+        }
+        Some(again)
+    }
+}
+
+/// What makes the small drive of the whole one.
+fn changes(whole: &NandConfig, small: &NandConfig) -> Vec<Change> {
+    let (from, to) = (&whole.geometry, &small.geometry);
+    let erase = |config: &NandConfig| config.timing.erase;
+    let ns = |span: Span| format!("{} ns", span.ns());
+    let all = [
+        (
+            from.capacity != to.capacity,
+            "capacity",
+            format!("{} B", to.capacity),
+        ),
+        (
+            from.blocks_per_plane != to.blocks_per_plane,
+            "nand.array.blocks_per_plane",
+            to.blocks_per_plane.to_string(),
+        ),
+        (
+            from.pages_per_block != to.pages_per_block,
+            "nand.array.pages_per_block",
+            to.pages_per_block.to_string(),
+        ),
+        (
+            from.reserved.to_bits() != to.reserved.to_bits(),
+            "nand.array.reserved",
+            format!("{} %", to.reserved * 100.0),
+        ),
+        (
+            erase(whole) != erase(small),
+            "nand.medium.erase",
+            ns(erase(small)),
+        ),
+    ];
+    let changed = all.into_iter().filter(|(changed, ..)| *changed);
+    changed
+        .map(|(_, key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::{Lab, Machine, Scenario};
+    use model::host::HostConfig;
+    use model::media::Precondition;
+    use workload::job::{Job, Mix};
+
+    #[test]
+    fn every_drive_of_the_catalogue_can_be_had_again() {
+        let mut without = Vec::new();
+        for name in catalogue::drive_names() {
+            let sheet = catalogue::drive(name).expect("built in");
+            match Again::of(&sheet, &Settings::default()) {
+                None => without.push(name),
+                Some(again) => {
+                    let settings = Settings {
+                        figures: again.set,
+                        ..Settings::default()
+                    };
+                    let small = drive_as(name, &settings).expect("it loads");
+                    assert!(
+                        small.capacity <= sheet.capacity && again.smaller >= 1.0,
+                        "{name}"
+                    );
+                }
+            }
+        }
+        assert_eq!(without, [""; 0]);
+    }
+
+    #[test]
+    fn a_drive_that_no_words_name_is_left_out() {
+        let mut sheet = catalogue::drive("p3700-1600").expect("built in");
+        let worn = Settings {
+            percentage_used: Some(104.0),
+            ..Settings::default()
+        };
+        assert_eq!(Again::of(&sheet, &worn), None);
+        sheet.id = String::from("mine");
+        assert_eq!(Again::of(&sheet, &Settings::default()), None);
+        let other = catalogue::drive("p3700-800").expect("built in");
+        sheet.id = other.id;
+        assert_eq!(Again::of(&sheet, &Settings::default()), None);
+    }
+
+    #[test]
+    fn what_the_review_set_is_kept() {
+        let settings = Settings {
+            figures: vec![("xpoint.power.idle".into(), "4 W".into())],
+            power_limit: Some(12.0),
+            ..Settings::default()
+        };
+        let sheet = drive_as("p4800x-375", &settings).expect("built in");
+        let again = Again::of(&sheet, &settings).expect("by its name");
+        assert_eq!(again.set, settings.figures);
+        assert_eq!(again.governor_watts, Some([4.0, 12.0]));
+        assert_eq!(again.power_limit_watts, Some(12.0));
+    }
+
+    #[test]
+    fn a_smaller_drive_writes_at_the_rate_of_the_whole() {
+        let sheet = catalogue::drive("p3700-800").expect("built in");
+        let again = Again::of(&sheet, &Settings::default()).expect("by its name");
+        let settings = Settings {
+            figures: again.set,
+            ..Settings::default()
+        };
+        let small = drive_as("p3700-800", &settings).expect("it loads");
+        assert!(small.capacity < sheet.capacity / 10);
+        let iops = |sheet: &DriveSheet| {
+            let job = Job {
+                mix: Mix::Write,
+                random: true,
+                norandommap: true,
+                iodepth: 16,
+                number_ios: Some(20_000),
+                ..Job::default()
+            };
+            let machine = Machine::of("", sheet.config.clone(), HostConfig::default());
+            let scenario = Scenario::jobs(machine, Precondition::Steady, vec![job], 1);
+            let outcome = Lab::with_drives(1).run(&scenario).expect("it runs");
+            outcome.threads[0].write.iops()
+        };
+        let (whole, small) = (iops(&sheet), iops(&small));
+        assert!((small / whole - 1.0).abs() < 0.06, "{whole}, {small}");
+    }
+}

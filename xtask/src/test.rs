@@ -69,7 +69,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "wasm",
-        what: "model, catalogue, workload and lab compile for wasm32-unknown-unknown",
+        what: "what a page simulates with compiles for wasm32-unknown-unknown",
         needs: &[],
         run: wasm::check,
     },
@@ -90,6 +90,10 @@ const UNIT: Step = Step {
 fn test_workspace(install: bool) -> Result<(), String> {
     let mut tests = cargo("test --workspace --locked --no-fail-fast");
     tests.env("INSTA_UPDATE", "no");
+    // Pages that simulate are tested where the engine can be built.
+    if wasm::is_there_or_comes(install)? {
+        tests.env("DRIVELAB_PAGE_ENGINE", "1");
+    }
     if install {
         tools::browser_tests()?;
         guest::prepare()?;

@@ -1,4 +1,4 @@
-//! Model, catalogue, workload and lab compile for wasm32-unknown-unknown, without files, threads and compression, by
+//! What a page simulates with (model, catalogue, workload, lab) compiles for wasm32-unknown-unknown, without files, threads and compression, by
 //! whichever way this machine has: what a page that simulates needs.
 //!
 //! 1. The target of the toolchain in use, if installed or if rustup can add it.
@@ -12,16 +12,20 @@ use std::path::{Path, PathBuf};
 use crate::shell::{cargo, is_there, output, program, run, target};
 
 const TARGET: &str = "wasm32-unknown-unknown";
-/// The lab and what it is made of.
-const LAB: &str =
-    "--package drivelab-lab --no-default-features --lib --target wasm32-unknown-unknown";
+/// What a page simulates with: the lab and what it is made of, without files, threads and compression.
+const ENGINE: &str = "--package drivelab-page-engine --lib --target wasm32-unknown-unknown";
+
+/// Whether the compiler in use has the target, or can be given it: then the page's engine can be built.
+pub(crate) fn is_there_or_comes(install: bool) -> Result<bool, String> {
+    Ok(has_target()? || (install && rustup_adds_target()))
+}
 
 pub(crate) fn check(install: bool) -> Result<(), String> {
-    if has_target()? || (install && rustup_adds_target()) {
-        return run(&mut cargo(&format!("build {LAB}")));
+    if is_there_or_comes(install)? {
+        return run(&mut cargo(&format!("build {ENGINE}")));
     }
     let rustc = debian_rustc(install)?;
-    run(cargo(&format!("check {LAB}"))
+    run(cargo(&format!("check {ENGINE}"))
         .args(["-Zbuild-std=std,panic_abort", "--target-dir"])
         .arg(target().join("wasm"))
         .env("RUSTC", rustc)

@@ -307,7 +307,7 @@ pub(super) fn method(review: &Review) -> Markup {
                  fast drives give as many samples; I/Os of the first moments (" code { "ramp_time" } ") are not counted. \
                  Latency is what fio calls " i { "lat" } ": from submission to completion. A percentile is shown only \
                  where at least ten I/Os were slower: more of them with " code { "--suite full" } ". The same seed gives \
-                 the same page, byte for byte, on any machine."
+                 the same figures, byte for byte, on any machine."
             }
             p class="about" {
                 "These are the jobs as fio reads them; " code { "drivelab run" } " takes them as they are."

@@ -9,15 +9,27 @@ const THEME: &str = include_str!("script/theme.js");
 /// The page may load nothing.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
 
+/// The same, but it may run WebAssembly that it carries, in workers that it makes.
+const POLICY_OF_SIMULATION: &str = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:";
+
 /// A whole page, with further style sheets; what stands in its body comes with its scripts.
 pub(crate) fn page(title: &str, styles: &[&str], body: &Markup) -> String {
+    under(POLICY, title, styles, body)
+}
+
+/// The same for a page that simulates.
+pub(super) fn simulating_page(title: &str, body: &Markup) -> String {
+    under(POLICY_OF_SIMULATION, title, &[], body)
+}
+
+fn under(policy: &str, title: &str, styles: &[&str], body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" data-theme="auto" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy);
                 title { (title) }
                 @for style in STYLES.iter().chain(styles) {
                     style { (PreEscaped(style)) }

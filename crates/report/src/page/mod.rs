@@ -7,10 +7,12 @@
 mod facts;
 pub(crate) mod look;
 mod markup;
+mod simulate;
 
 use maud::{Markup, PreEscaped, html};
 
 use markup::json_in_script;
+pub use simulate::engine_bytes;
 use study::review::chart::Section;
 use study::review::{METHOD, Review, sections, spreads, sweeps};
 
@@ -52,6 +54,7 @@ const EARLY: &str = include_str!("script/early.js");
 pub fn html(review: &Review) -> String {
     let title = facts::title(review);
     let shown = sections(review);
+    let simulates = simulate::is_possible(review);
     let body = html! {
         (facts::header(review, &title, &lead(review)))
         (contents(review, &shown))
@@ -64,9 +67,15 @@ pub fn html(review: &Review) -> String {
         @for script in SCRIPTS {
             (look::script(script))
         }
+        @if simulates {
+            (simulate::scripts(review))
+        }
         (look::script(START))
     };
-    look::page(&title, &[], &body)
+    match simulates {
+        true => look::simulating_page(&title, &body),
+        false => look::page(&title, &[], &body),
+    }
 }
 
 /// Data for the scripts.
@@ -129,7 +138,9 @@ fn lead(review: &Review) -> Markup {
 fn contents(review: &Review, shown: &[Section]) -> Markup {
     let chapters = shown.iter().map(|section| (section.id, section.title));
     let verdict = (!review.verdict.is_empty()).then_some(("verdict", "Verdict"));
+    let simulated = simulate::is_possible(review).then_some((simulate::ID, simulate::TITLE));
     let last = [("drives", "The drives"), ("method", "Method")];
+    let last = simulated.into_iter().chain(last);
     html! {
         nav class="contents" aria-label="Contents" {
             ol {
@@ -163,6 +174,9 @@ fn chapters(review: &Review, shown: &[Section]) -> Markup {
                         figure data-chart=(chart.id) { figcaption { (chart.title) } }
                     }
                 }
+            }
+            @if simulate::is_possible(review) {
+                (simulate::chapter(review))
             }
             (facts::drives(review))
             (facts::method(review))

@@ -50,5 +50,5 @@ const controls = (() => {
     };
   }
 
-  return { build, element };
+  return { build, select: (spec, state, changed) => { groups += 1; return select(spec, `${spec.name}-${groups}`, state, changed); }, element };
 })();

@@ -53,5 +53,8 @@ const data = (() => {
   const hidden = new Set();
   const shown = () => review.drives.map((drive, at) => ({ drive, at })).filter(({ at }) => !hidden.has(at));
 
-  return { review, drawn, metrics, chapter, points, figures, value, band, hidden, shown };
+  // What else is in the page, beside the charts: each has start, restore and redraw.
+  const others = [];
+
+  return { review, drawn, metrics, chapter, points, figures, value, band, hidden, shown, others };
 })();

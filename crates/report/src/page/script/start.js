@@ -109,9 +109,11 @@
   function redraw() {
     marks.repaint();
     mounted.forEach((one) => one.draw());
+    data.others.forEach((one) => one.redraw());
   }
 
   document.querySelectorAll("figure[data-chart]").forEach(mount);
+  data.others.forEach((one) => one.start());
   marks.repaint();
   theme.changed(redraw);
   shown.start(redraw);
@@ -120,6 +122,7 @@
   function follow() {
     shown.restore();
     mounted.forEach((one) => one.restore());
+    data.others.forEach((one) => one.restore());
     redraw();
   }
   function arrive() {
@@ -138,6 +141,7 @@
           one.draw();
         }
       }
+      data.others.forEach((one) => one.redraw());
     });
   });
   addEventListener("beforeprint", theme.beginPrint);

@@ -1,0 +1,101 @@
+//! Memory inside a page: large tables get pages of their own from the machine, which gives them empty.
+//!
+//! The standard allocator clears what it is asked to clear, although WebAssembly's memory begins empty. The tables of a
+//! NAND drive are some gigabytes of which a run meets a few pages here and there: cleared, all of that would be real
+//! memory of the reader's machine; left alone, only what is met becomes so. What is given back is kept for later tables.
+
+// An allocator is made of addresses.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::arch::wasm32::memory_grow;
+use std::cell::UnsafeCell;
+
+/// Bytes of a page of WebAssembly.
+const PAGE: usize = 65_536;
+/// Smaller blocks are the standard allocator's.
+const LARGE: usize = 1 << 20;
+/// Blocks that are kept for later ones; a drive has fewer.
+const KEPT: usize = 64;
+
+/// A block that was given back: its address and its pages. An address of 0 is none.
+type Block = (usize, usize);
+
+/// The allocator of the page.
+pub(crate) struct Pages {
+    free: UnsafeCell<[Block; KEPT]>,
+}
+
+// SAFETY: there is one thread.
+unsafe impl Sync for Pages {}
+
+#[global_allocator]
+static MEMORY: Pages = Pages {
+    free: UnsafeCell::new([(0, 0); KEPT]),
+};
+
+impl Pages {
+    /// A block, and whether it is known to be empty; address 0 if there is no more memory.
+    fn take(&self, bytes: usize) -> (usize, bool) {
+        let pages = bytes.div_ceil(PAGE);
+        // SAFETY: there is one thread, and nothing here calls for memory.
+        let free = unsafe { &mut *self.free.get() };
+        // Of the least waste: tables come back in the sizes that they went.
+        let fits = free.iter_mut().filter(|block| block.0 != 0);
+        let fits = fits.filter(|block| (pages..=pages + pages / 4).contains(&block.1));
+        if let Some(block) = fits.min_by_key(|block| block.1) {
+            let address = block.0;
+            *block = (0, 0);
+            return (address, false);
+        }
+        match memory_grow::<0>(pages) {
+            usize::MAX => (0, true),
+            before => (before * PAGE, true),
+        }
+    }
+
+    fn give_back(&self, address: usize, bytes: usize) {
+        // SAFETY: as above.
+        let free = unsafe { &mut *self.free.get() };
+        if let Some(place) = free.iter_mut().find(|block| block.0 == 0) {
+            *place = (address, bytes.div_ceil(PAGE));
+        }
+    }
+}
+
+fn is_large(layout: Layout) -> bool {
+    layout.size() >= LARGE && layout.align() <= PAGE
+}
+
+// SAFETY: blocks are whole pages that nobody else has; they come back with the layout that they were asked with.
+unsafe impl GlobalAlloc for Pages {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match is_large(layout) {
+            true => self.take(layout.size()).0 as *mut u8,
+            // SAFETY: as this function's.
+            false => unsafe { System.alloc(layout) },
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !is_large(layout) {
+            // SAFETY: as this function's.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        let (address, empty) = self.take(layout.size());
+        let block = address as *mut u8;
+        if !empty {
+            // SAFETY: it has at least as many bytes.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        match is_large(layout) {
+            true => self.give_back(block as usize, layout.size()),
+            // SAFETY: as this function's.
+            false => unsafe { System.dealloc(block, layout) },
+        }
+    }
+}

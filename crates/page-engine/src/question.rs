@@ -1,0 +1,83 @@
+//! What is asked: a drive with what is set on it, a host, a state, a seed, fio's options; and the scenario it comes to,
+//! which is that of `drivelab run` with the same words.
+
+use std::io::{Error, ErrorKind};
+
+use catalogue::{Change, Settings, drive_as};
+use lab::{Machine, Scenario};
+use model::media::Precondition;
+use serde::{Deserialize, Serialize};
+use text::problem::{Place, Problem, Problems};
+use workload::fio::{Surroundings, read};
+
+/// One run, in the words of the command line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// A drive or pool of the catalogue, or a pool's expression.
+    pub drive: String,
+    /// Changed figures, as `--set` takes them: key and value.
+    pub set: Vec<Change>,
+    /// The governor's limit in watts.
+    pub power_limit_watts: Option<f64>,
+    /// A host of the catalogue.
+    pub host: String,
+    /// `fresh`, `filled` or `steady`.
+    pub state: String,
+    /// Feeds every random stream; below 2^53.
+    pub seed: u64,
+    /// fio's options, such as `--rw=randread`.
+    pub options: Vec<String>,
+}
+
+/// States of drives at the start.
+const STATES: [Precondition; 3] = [
+    Precondition::Fresh,
+    Precondition::Filled,
+    Precondition::Steady,
+];
+
+impl Question {
+    /// The run.
+    ///
+    /// # Errors
+    /// Everything that is wrong with any of it.
+    pub fn scenario(&self) -> Result<Scenario, Problems> {
+        let mut problems = Problems::default();
+        let mut wrong = |more: Problems| problems.0.extend(more.0);
+        let settings = Settings {
+            figures: self.set.clone(),
+            power_limit: self.power_limit_watts,
+            ..Settings::default()
+        };
+        let drive = drive_as(&self.drive, &settings).map_err(&mut wrong).ok();
+        let host = catalogue::host(&self.host).map_err(&mut wrong).ok();
+        let state = STATES.iter().find(|state| state.name() == self.state);
+        if state.is_none() {
+            let names = STATES.map(Precondition::name).join(", ");
+            let what = format!("there is no state `{}`", self.state);
+            wrong(Problems(vec![Problem {
+                origin: String::from("--state"),
+                place: Place::Whole,
+                what,
+                help: Some(names),
+            }]));
+        }
+        let surroundings = Surroundings {
+            environment: &|_| None,
+            read: &|_| Err(Error::new(ErrorKind::Unsupported, "a page reads no files")),
+            processors: host.as_ref().map_or(1, |host| host.config.cores.into()),
+        };
+        let set = read(&self.options, &[], &[], &surroundings);
+        let set = set.map_err(&mut wrong).ok();
+        match (drive, host, state, set) {
+            (Some(drive), Some(host), Some(state), Some(set)) => problems.or(Scenario::jobs(
+                Machine::new(&drive, &host),
+                *state,
+                set.jobs,
+                self.seed,
+            )),
+            _ => Err(problems),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+// The chapter that simulates, in headless Chromium.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { file, open, openPlain } from "./open.mjs";
+
+const DONE = ".what-if[data-done]";
+const settled = (page) => page.waitForSelector(DONE, { timeout: 120_000 });
+const slide = (page, name, to) => page.locator(`#what-if-${name}`).evaluate((input, value) => {
+  input.value = value;
+  input.dispatchEvent(new Event("input"));
+}, to);
+const pick = (page, text) => page.locator(".what-if .choices").first().locator("label", { hasText: new RegExp(`^${text}$`) }).click();
+const rows = (page) => page.locator("table.simulated tbody tr").evaluateAll((all) => all.map((row) => row.innerText));
+const drawn = (page) => page.locator(".what-if .plot").evaluate((host) => JSON.stringify(host.drawn));
+
+async function opened(options, hash) {
+  const made = await open(options, hash);
+  await made.page.locator("#what-if h2").scrollIntoViewIfNeeded();
+  await settled(made.page);
+  return made;
+}
+
+test("every control moves figures and chart, and answers are kept for the native engine", async () => {
+  const { page, complaints, requests, close } = await opened();
+  const steps = [
+    () => slide(page, "depth", 6), () => slide(page, "bs", 5), () => pick(page, "Random write"), () => slide(page, "unused", 20),
+    () => slide(page, "watts", 3), () => pick(page, "Random mix"), () => slide(page, "reads", 6),
+    () => page.locator(".what-if select").first().selectOption("xeon-2017"), () => pick(page, "2,000"),
+  ];
+  for (const [at, step] of steps.entries()) {
+    const before = [await rows(page), await drawn(page)];
+    await step();
+    await settled(page);
+    assert.notDeepEqual(await rows(page), before[0], `step ${at}: figures`);
+    // The chart is over the queue depth, so its choice changes the figures only.
+    if (at > 0) assert.notEqual(await drawn(page), before[1], `step ${at}: chart`);
+  }
+  for (const text of ["Sequential read", "Sequential write"]) {
+    await pick(page, text);
+    await settled(page);
+  }
+  const commands = (await page.locator(".what-if pre").textContent()).split("\n");
+  const said = await page.evaluate("engine.said()");
+  writeFileSync(join(dirname(file), "said.json"), JSON.stringify([said, commands]));
+  assert.deepEqual(complaints, []);
+  assert.deepEqual(requests.filter((one) => !one.startsWith("blob:")), [pathToFileURL(file).href]);
+  await close();
+});
+
+test("a link shows the same", async () => {
+  const first = await opened();
+  await pick(first.page, "Random write");
+  await slide(first.page, "depth", 5);
+  await first.page.getByRole("button", { name: "Compare with this" }).click();
+  await slide(first.page, "unused", 10);
+  await settled(first.page);
+  const [hash, figures, chart] = [await first.page.evaluate("location.hash"), await rows(first.page), await drawn(first.page)];
+  await first.close();
+  const second = await opened({}, hash);
+  assert.deepEqual(await rows(second.page), figures);
+  assert.equal(await drawn(second.page), chart);
+  assert.equal(await second.page.evaluate("location.hash"), hash);
+  await second.page.getByRole("button", { name: "Start over" }).click();
+  await settled(second.page);
+  assert.notDeepEqual(await rows(second.page), figures);
+  await second.close();
+});
+
+test("the page stays responsive while it simulates", async () => {
+  const { page, close } = await opened();
+  await page.evaluate(() => {
+    globalThis.ticks = 0;
+    const tick = () => { globalThis.ticks += 1; requestAnimationFrame(tick); };
+    requestAnimationFrame(tick);
+  });
+  await pick(page, "Random mix");
+  await pick(page, "200,000");
+  await page.waitForTimeout(50);
+  const before = await page.evaluate("ticks");
+  await page.waitForTimeout(1000);
+  const during = (await page.evaluate("ticks")) - before;
+  assert.equal(await page.locator(DONE).count(), 0, "it was busy all the time");
+  assert.ok(during >= 10, `${during} frames in a second`);
+  // Another choice need not wait for the long runs.
+  await pick(page, "2,000");
+  await settled(page);
+  await close();
+});
+
+test("works by keyboard, on a phone and in the dark", async () => {
+  const { page, complaints, close } = await opened({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
+  const before = await rows(page);
+  await page.locator("#what-if-depth").focus();
+  await page.keyboard.press("ArrowRight");
+  await settled(page);
+  assert.notDeepEqual(await rows(page), before);
+  const [wide, seen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  assert.ok(wide <= seen, `${wide} px on ${seen} px`);
+  const nameless = await page.evaluate(() => [...document.querySelectorAll(".what-if input, .what-if select, .what-if button, .what-if [role]")]
+    .filter((one) => !(one.getAttribute("aria-label") || one.labels?.length || one.textContent.trim())).map((one) => one.outerHTML));
+  assert.deepEqual(nameless, []);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("without WebAssembly the rest of the page is as ever, and the chapter says why", async () => {
+  const context = await open();
+  const { page, complaints } = context;
+  await page.addInitScript(() => { delete globalThis.WebAssembly; });
+  await page.reload();
+  await page.waitForSelector("html[data-ready=yes]");
+  await page.locator("#what-if h2").scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelector("table.simulated")?.innerText.includes("cannot run the model"));
+  assert.ok(await page.locator("figure[data-chart] .uplot canvas").count() > 3);
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("without scripts it says that it needs them", async () => {
+  const { page, close } = await openPlain();
+  assert.match(await page.locator("#what-if").textContent(), /needs scripts/);
+  await close();
+});

@@ -1,0 +1,112 @@
+//! The chapter that simulates, in headless Chromium: what the page answers is what this machine answers to the same
+//! questions, byte for byte, and the commands that it shows ask the same.
+//!
+//! Needs what the page's other tests need, and a build with the engine (`DRIVELAB_PAGE_ENGINE=1`); without it says that it
+//! is skipped.
+
+mod chromium;
+mod sample;
+
+use catalogue::Settings;
+use page_engine::{Engine, Question};
+use study::review::Review;
+use study::review::again::Again;
+
+/// Bytes that a page of three drives may have.
+const WHOLE: usize = 4_000_000;
+/// Bytes that the engine may have, compressed.
+const ENGINE: usize = 1_000_000;
+
+/// The review of paper drives, whose chapter simulates real ones.
+fn review() -> Review {
+    let mut review = sample::paper_review().clone();
+    let names = ["p4800x-375", "p3700-1600", "9100max-2400"];
+    for (drive, name) in review.drives.iter_mut().zip(names) {
+        let sheet = catalogue::drive(name).expect("built in");
+        drive.again = Again::of(&sheet, &Settings::default());
+    }
+    assert_eq!(review.drives.len(), names.len());
+    review.host.id = catalogue::TYPICAL_HOST.into();
+    review
+}
+
+/// Words as a shell parts them, if quoted by single quotes only.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(std::mem::take(&mut word)),
+            c => word.push(c),
+        }
+    }
+    words.push(word);
+    words
+}
+
+/// What a command asks.
+fn asked(line: &str) -> Question {
+    let words = words(line);
+    assert_eq!(words[..2], ["drivelab", "run"]);
+    let mut question = Question {
+        drive: words[2].clone(),
+        set: Vec::new(),
+        power_limit_watts: None,
+        host: String::new(),
+        state: String::new(),
+        seed: 0,
+        options: Vec::new(),
+    };
+    for word in &words[3..] {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("--set", change) => {
+                let (key, value) = change.split_once('=').expect("a key and a value");
+                question.set.push((key.into(), value.into()));
+            }
+            ("--power-limit", watts) => {
+                let watts = watts.trim_end_matches('W').parse().expect("watts");
+                question.power_limit_watts = Some(watts);
+            }
+            ("--host", host) => question.host = host.into(),
+            ("--state", state) => question.state = state.into(),
+            ("--seed", seed) => question.seed = seed.parse().expect("a number"),
+            _ => question.options.push(word.clone()),
+        }
+    }
+    question
+}
+
+#[test]
+fn the_page_answers_what_this_machine_answers() {
+    if report::page::engine_bytes() == 0 {
+        assert_ne!(option_env!("DRIVELAB_PAGE_ENGINE"), Some("1"));
+        chromium::skip("built without the page's engine (DRIVELAB_PAGE_ENGINE=1)");
+        return;
+    }
+    let review = review();
+    let whole = report::page::html(&review).len();
+    assert!(whole <= WHOLE, "{whole} bytes");
+    assert!(report::page::engine_bytes() <= ENGINE);
+    chromium::run(&review, &["what-if.test.mjs"], |folder| {
+        let text = std::fs::read_to_string(folder.join("said.json")).expect("the tests wrote it");
+        let (said, commands): (Vec<(String, String)>, Vec<String>) =
+            serde_json::from_str(&text).expect("JSON");
+        assert!(said.len() > 100, "{} answers", said.len());
+        let engine = Engine::default();
+        let mut refused = 0;
+        for (question, answer) in &said {
+            assert_eq!(&engine.answer(question.as_bytes()), answer, "{question}");
+            refused += usize::from(answer.contains("problems"));
+        }
+        assert!(refused < said.len() / 4, "{refused} refused");
+        assert_eq!(commands.len(), 3);
+        for command in &commands {
+            let asked = asked(command);
+            let read = |text: &str| serde_json::from_str::<Question>(text).expect("a question");
+            assert!(
+                said.iter().any(|(text, _)| read(text) == asked),
+                "{command}"
+            );
+        }
+    });
+}

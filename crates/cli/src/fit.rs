@@ -230,7 +230,7 @@ fn measured(args: &Args, base: &str, output: &Path) -> Result<Vec<MeasuredRun>, 
 }
 
 /// Tells in what the runs were measured otherwise than the model does them: the fit takes it for the drive's own.
-fn warn(measured: &[MeasuredRun]) {
+pub(crate) fn warn(measured: &[MeasuredRun]) {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for run in measured {
         for what in &run.unlike {
@@ -249,7 +249,8 @@ fn warn(measured: &[MeasuredRun]) {
     }
 }
 
-fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
+/// The runs of a file of fio's results, or of a measurement.
+pub(crate) fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
     let origin = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lab::Lab;
 use report::{csv, page};
+use study::fit::MeasuredRun;
 use study::review::sensitivity::sensitivity;
 use study::review::{self, Event, Request, Review, Suite, Workload, Yours, summary};
 use text::problem::Problems;
@@ -15,6 +16,8 @@ use workload::trace;
 
 use crate::drive::DriveArgs;
 use crate::failure::{self, Failure, on_command_line};
+use crate::fit;
+use crate::limit::taken;
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
@@ -27,6 +30,7 @@ Examples:
   drivelab review p4800x-375 p3700-1600 9100max-2400
   drivelab review p4800x-375 ./my-drive.toml --job database.fio --job log.fio
   drivelab review p4800x-375 --trace vm.vscsi.xz --output vm.html
+  drivelab review ./mine.toml p4800x-375 --measured measured.json          measured beside modelled
   drivelab review p4800x-375 p3700-1600 --job database.fio --only-jobs
   drivelab review p4800x-375 p3700-1600 --suite full --seed 7
   drivelab review optane-memory-16 950pro-256 --suite virten-2017
@@ -52,6 +56,11 @@ pub(crate) struct Args {
     /// A block trace to replay on each drive, as recorded; may be given several times
     #[arg(long = "trace", value_name = "FILE")]
     traces: Vec<PathBuf>,
+
+    /// What was measured on the first drive named (`drivelab measure`, or fio's JSON): shown beside its model on the charts, and
+    /// as a table; may be given several times
+    #[arg(long = "measured", value_name = "FILE")]
+    measured: Vec<PathBuf>,
 
     /// Run only the jobs and traces, without the suite
     #[arg(long)]
@@ -91,7 +100,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let request = read(args)?;
+    let (request, measured) = match (read(args), measured(args)) {
+        (Ok(request), Ok(measured)) => (request, measured),
+        (request, measured) => {
+            let wrong = [request.err(), measured.err()].into_iter().flatten();
+            return Err(Problems(wrong.flat_map(|it| it.0).collect()).into());
+        }
+    };
     review::check(&request)?;
     let stop = AtOnce::on_signals()?;
     let bar =
@@ -112,7 +127,32 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(moved) = moved {
         review.tell_sensitivity(moved?);
     }
+    for (origin, runs) in &measured {
+        let nowhere = review.tell_measured(0, origin, runs);
+        if nowhere > 0 {
+            let what = format!(
+                "{origin}: the suite does not run {nowhere} of {} runs, or on so little of the drive",
+                runs.len()
+            );
+            failure::tell(&format!(
+                "note: {what}; drivelab explain compares each of them"
+            ));
+        }
+    }
     stop.results(|| write(args, &review))
+}
+
+/// What was measured, by file.
+fn measured(args: &Args) -> Result<Vec<(String, Vec<MeasuredRun>)>, Problems> {
+    let mut problems = Problems::default();
+    let mut all = Vec::new();
+    for path in &args.measured {
+        if let Some(runs) = taken(fit::one(path), &mut problems) {
+            fit::warn(&runs);
+            all.push((path.display().to_string(), runs));
+        }
+    }
+    problems.or(all)
 }
 
 /// Page, data, table and what the terminal shows.
@@ -130,6 +170,9 @@ fn write(args: &Args, review: &Review) -> Result<(), Failure> {
     writeln!(out, "{}", summary::table(review, width))?;
     for finding in &review.verdict {
         writeln!(out, "{}", paragraph("• ", &finding.text, width))?;
+    }
+    if let Some(table) = review::measured::table(review, width) {
+        writeln!(out, "\n{table}")?;
     }
     writeln!(
         out,
@@ -280,7 +323,7 @@ fn unwritable(args: &Args) -> Problems {
     }
     let data = page.with_extension("json");
     let lines = page.with_extension("csv");
-    let files = args.jobs.iter().chain(&args.traces);
+    let files = args.jobs.iter().chain(&args.traces).chain(&args.measured);
     let inputs: Vec<&Path> = files.map(PathBuf::as_path).collect();
     output::problems(
         &[

@@ -412,6 +412,38 @@ fn fio_measures_a_file() {
         "{said}"
     );
     assert!(folder.path().join("mine.toml").is_file());
+    let review = [
+        "review",
+        "p4800x-375",
+        "--measured",
+        "m.json",
+        "--ios",
+        "200",
+        "--output",
+        "r.html",
+    ];
+    let said = expect(&drivelab(&review), 0);
+    assert!(
+        said.contains("Model / measured") && said.contains("only reads"),
+        "{said}"
+    );
+    let data = fs::read_to_string(folder.path().join("r.json")).expect("a file");
+    let data: Value = serde_json::from_str(&data).expect("JSON");
+    let published = data["published"].as_array().expect("figures");
+    let measured: Vec<&Value> = published
+        .iter()
+        .filter(|one| one["stands"] == "measured")
+        .collect();
+    assert!(
+        measured
+            .iter()
+            .any(|one| one["row"] == "read-4k-qd1" && one["metric"] == "iops")
+    );
+    assert!(
+        measured
+            .iter()
+            .all(|one| one["source"] == "m.json" && one["drive"] == 0)
+    );
 }
 
 /// fio ends with a program that is killed, and does not go on writing.

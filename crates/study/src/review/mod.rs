@@ -12,6 +12,7 @@ mod cliff;
 mod course;
 mod long;
 pub mod measure;
+pub mod measured;
 pub mod member;
 mod moved;
 mod point;

@@ -65,23 +65,29 @@ fn on_charts(
         value: rounded(point.value * scale),
         differs: differences(point, chapter.state(), request, drive),
     };
+    let all = charts_of(&shape, point.state, has);
+    all.into_iter().map(one).collect()
+}
+
+/// Chapters whose charts show a workload, and as what: of those that run the same in different states the one whose state is
+/// nearer.
+pub(super) fn charts_of(
+    shape: &Shape,
+    state: Precondition,
+    has: &dyn Fn(&str) -> bool,
+) -> Vec<(&'static dyn Chapter, Settings)> {
     let all = CHAPTERS.iter().filter(|chapter| has(chapter.id()));
     let all: Vec<(&dyn Chapter, Settings)> = all
-        .filter_map(|&chapter| Some((chapter, chapter.shows(&shape)?)))
+        .filter_map(|&chapter| Some((chapter, chapter.shows(shape)?)))
         .collect();
-    // Of chapters that run the same in different states the one whose state is nearer.
     let nearer = |(chapter, settings): &(&dyn Chapter, Settings)| {
-        let fits = |state| like(state, point.state);
+        let fits = |own| like(own, state);
         fits(chapter.state())
             || !all
                 .iter()
                 .any(|(other, same)| same == settings && fits(other.state()))
     };
-    all.iter()
-        .filter(|one| nearer(one))
-        .cloned()
-        .map(one)
-        .collect()
+    all.iter().filter(|one| nearer(one)).cloned().collect()
 }
 
 /// Whether drives in one state are as in another where what lies in order matters: a new one and one filled in order.

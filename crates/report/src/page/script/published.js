@@ -1,7 +1,9 @@
 "use strict";
-// Published figures of the ledger, for the charts that show the same quantity of the same workload.
+// Published figures of the ledger, and the user's measured ones, for the charts that show the same quantity of the same workload.
 const published = (() => {
   const all = data.review.published ?? [];
+
+  const standing = { fitted: "fitted to it", measured: "your measurement" };
 
   // Those of a chapter whose settings have these values, as points at `setting`: { drive, x, y, name, like, one }.
   function points(chapter, wanted, of, metric, setting) {
@@ -11,7 +13,7 @@ const published = (() => {
       && one.settings[setting] !== undefined)
       .map((one) => ({
         drive: one.drive, x: one.settings[setting], y: one.value, like: one.differs.length === 0, one,
-        name: `${one.row}, published: ${one.conditions}${one.differs.length ? ` (${one.differs.join(", ")})` : ""}`,
+        name: `${one.row}, ${one.stands === "measured" ? "measured" : "published"}: ${one.conditions}${one.differs.length ? ` (${one.differs.join(", ")})` : ""}`,
       }));
   }
 
@@ -23,7 +25,7 @@ const published = (() => {
       formats: [String, String, write, String, String, String, String],
       rows: points.map(({ one }) => [
         one.row, data.review.drives[one.drive].label, one.value, `${one.what}; ${one.conditions}`,
-        one.differs.join(", ") || null, one.source, one.stands === "fitted" ? "fitted to it" : "not fitted to it",
+        one.differs.join(", ") || null, one.source, standing[one.stands] ?? "not fitted to it",
       ]),
     };
   }

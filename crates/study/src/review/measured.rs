@@ -1,0 +1,258 @@
+//! What a user measured beside what a review's model does: points on the charts that show the same workload, and a table.
+//!
+//! Compared are rate and mean latency, from submission to completion, as both have them. Left out: percentiles, which fio counts
+//! from another moment than a review; runs that no chapter of the suite has, and sizes and states of the drive that fio's
+//! results do not tell.
+
+use model::media::Precondition;
+use text::digits::{count, digits, megabytes_a_second, microseconds};
+use text::terminal::{self, Width};
+use workload::job::BlockSizes;
+
+use super::published::charts_of;
+use super::results::{Published, Review, Settings, rounded};
+use super::shape::Shape;
+use crate::fit::{MeasuredRun, Quantity};
+
+/// How measured figures stand among those of [`Review::published`].
+pub const MEASURED: &str = "measured";
+
+/// A figure of a run, measured and modelled.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Beside {
+    /// The file.
+    pub source: String,
+    /// The run.
+    pub run: String,
+    /// `read` or `write`.
+    pub of: &'static str,
+    /// `iops`, `mb_s` or `mean`.
+    pub metric: &'static str,
+    /// As measured, in I/Os or 10^6 bytes a second or in microseconds.
+    pub measured: f64,
+    /// The model's, at the review's point.
+    pub modelled: f64,
+}
+
+impl Review {
+    /// Puts runs that were measured on a drive beside its model; `origin` is the file. How many of them the suite does not
+    /// run too.
+    pub fn tell_measured(&mut self, drive: usize, origin: &str, runs: &[MeasuredRun]) -> usize {
+        let has = |id: &str| self.chapters.iter().any(|chapter| chapter.id == id);
+        let mut found = Vec::new();
+        for run in runs {
+            let shape = Shape::of(&run.jobs);
+            let charts = shape.map(|shape| charts_of(&shape, Precondition::Steady, &has));
+            let charts = charts.unwrap_or_default();
+            for (chapter, settings) in charts {
+                found.extend(figures(run).map(|(of, metric, value)| Published {
+                    drive,
+                    row: run.name.clone(),
+                    source: origin.to_owned(),
+                    what: String::from("your measurement"),
+                    conditions: match run.unlike.is_empty() {
+                        true => String::from("fio"),
+                        false => run.unlike.join("; "),
+                    },
+                    stands: MEASURED,
+                    chapter: chapter.id(),
+                    settings: settings.clone(),
+                    of,
+                    metric,
+                    value: rounded(value),
+                    differs: Vec::new(),
+                }));
+            }
+        }
+        self.published.extend(found);
+        let beside = self.beside();
+        let is_there = |run: &&MeasuredRun| {
+            let mut of_file = beside.iter().filter(|one| one.source == origin);
+            of_file.any(|one| one.run == run.name)
+        };
+        runs.len() - runs.iter().filter(is_there).count()
+    }
+
+    /// Every measured figure for which there is a modelled one; each once.
+    pub fn beside(&self) -> Vec<Beside> {
+        let mut all: Vec<Beside> = Vec::new();
+        for one in self.published.iter().filter(|one| one.stands == MEASURED) {
+            let same = |it: &Beside| {
+                (&it.source, &it.run, it.of, it.metric)
+                    == (&one.source, &one.row, one.of, one.metric)
+            };
+            if all.iter().any(same) {
+                continue;
+            }
+            if let Some(modelled) = self.modelled(one) {
+                all.push(Beside {
+                    source: one.source.clone(),
+                    run: one.row.clone(),
+                    of: one.of,
+                    metric: one.metric,
+                    measured: one.value,
+                    modelled,
+                });
+            }
+        }
+        all
+    }
+
+    fn modelled(&self, one: &Published) -> Option<f64> {
+        let points = self.chapter(one.chapter)?.points.iter();
+        let mut results = points
+            .filter(|point| is_same(&point.settings, &one.settings))
+            .filter_map(|point| point.results.get(one.drive)?.as_ref());
+        let figures = results.next()?.of(one.of)?;
+        Some(match one.metric {
+            "iops" => figures.iops,
+            "mb_s" => figures.mb_s,
+            _ => figures.latency.mean_us,
+        })
+    }
+}
+
+/// Rate and mean of each direction.
+fn figures(run: &MeasuredRun) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
+    let bytes = |read: bool| {
+        let sizes = run.jobs.first();
+        match sizes.map(|job| &job.block_sizes[usize::from(!read)]) {
+            Some(BlockSizes::Fixed(bytes)) => Some(f64::from(*bytes)),
+            _ => None,
+        }
+    };
+    run.targets.iter().flat_map(move |target| {
+        let of = if target.read { "read" } else { "write" };
+        let rate = |bytes: f64| (of, "mb_s", target.value * bytes / 1e6);
+        let both = match target.quantity {
+            Quantity::Iops => [
+                Some((of, "iops", target.value)),
+                bytes(target.read).map(rate),
+            ],
+            Quantity::Mean => [Some((of, "mean", target.value)), None],
+            Quantity::Percentile(_) => [None, None],
+        };
+        both.into_iter().flatten()
+    })
+}
+
+/// Whether a point runs what a chapter says it shows: nothing that both say differs, and the load is not held to a rate.
+fn is_same(point: &Settings, shown: &Settings) -> bool {
+    fn like<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+        one.is_none() || other.is_none() || one == other
+    }
+    point.offered_iops.is_none()
+        && like(&point.direction, &shown.direction)
+        && like(&point.pattern, &shown.pattern)
+        && like(&point.block_bytes, &shown.block_bytes)
+        && like(&point.alignment, &shown.alignment)
+        && like(&point.queue_depth, &shown.queue_depth)
+        && like(&point.read_percent, &shown.read_percent)
+}
+
+/// The table of them; `None` if there is nothing to compare.
+pub fn table(review: &Review, width: Width) -> Option<String> {
+    let all = review.beside();
+    if all.is_empty() {
+        return None;
+    }
+    let mut table = terminal::plain();
+    table.set_header([
+        "Run",
+        "I/Os",
+        "Figure",
+        "Measured",
+        "Model",
+        "Model / measured",
+    ]);
+    for one in &all {
+        let (figure, shown): (&str, fn(f64) -> String) = match one.metric {
+            "iops" => ("IOPS", count),
+            "mb_s" => ("bandwidth", megabytes_a_second),
+            _ => ("mean latency", microseconds),
+        };
+        table.add_row([
+            one.run.clone(),
+            format!("{}s", one.of),
+            String::from(figure),
+            shown(one.measured),
+            shown(one.modelled),
+            digits(one.modelled / one.measured),
+        ]);
+    }
+    terminal::right(&mut table, 3..usize::MAX);
+    Some(terminal::folded(&table, 3, width))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit;
+    use crate::review::{Request, Suite, review};
+    use lab::Lab;
+
+    /// fio's answer: a random read of 4 KiB, one at a time, and one of an odd size.
+    const RESULTS: &str = r#"{"jobs": [
+      {"jobname": "qd1", "groupid": 0, "job options": {"rw": "randread", "bs": "4k", "ioengine": "libaio", "direct": "1"},
+       "read": {"iops": 50000.0, "total_ios": 500000, "lat_ns": {"mean": 20000.0}}, "write": {"total_ios": 0}},
+      {"jobname": "odd", "groupid": 1, "job options": {"rw": "randread", "bs": "12k", "ioengine": "libaio", "direct": "1"},
+       "read": {"iops": 9000.0, "total_ios": 90000, "lat_ns": {"mean": 110000.0}}, "write": {"total_ios": 0}}]}"#;
+
+    #[test]
+    fn a_measured_run_stands_beside_the_point_that_runs_the_same() {
+        let request = Request {
+            drives: vec![catalogue::drive("p4800x-375").expect("a drive")],
+            settings: Default::default(),
+            host: catalogue::host("linux").expect("a host"),
+            suite: Suite::Quick,
+            effort: Suite::Quick.effort().with_ios(200),
+            seed: 1,
+            yours: Vec::new(),
+            only_yours: false,
+        };
+        let mut review = review(&request, &Lab::new(), &|_| ()).expect("it runs");
+        let before = review.published.len();
+        assert_eq!(table(&review, None), None);
+        let runs = fit::read("r.json", RESULTS).expect("fio's");
+        assert_eq!(review.tell_measured(0, "r.json", &runs), 1);
+        let told = &review.published[before..];
+        assert!(told.iter().all(|one| one.source == "r.json"));
+        let depth = |one: &&Published| one.chapter == "queue-depth" && one.metric == "iops";
+        let depth = told.iter().find(depth).expect("it is on that chart");
+        assert_eq!(
+            (depth.value, depth.settings.queue_depth),
+            (50000.0, Some(1))
+        );
+        let beside = review.beside();
+        let metrics: Vec<&str> = beside.iter().map(|one| one.metric).collect();
+        assert_eq!(metrics, ["iops", "mb_s", "mean"]);
+        let chapter = review.chapter(told[0].chapter).expect("a chapter");
+        let same = chapter
+            .points
+            .iter()
+            .find(|it| is_same(&it.settings, &told[0].settings));
+        let read = same.and_then(|it| it.results[0].as_ref()?.read.as_ref());
+        assert_eq!(Some(beside[0].modelled), read.map(|it| it.iops));
+        let table = table(&review, None).expect("three rows");
+        assert!(
+            table.contains("50 k") && table.lines().count() == 4,
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn another_depth_or_a_paced_load_is_another_point() {
+        let at = |depth| Settings {
+            direction: Some("read"),
+            queue_depth: Some(depth),
+            ..Settings::default()
+        };
+        assert!(is_same(&at(4), &at(4)) && !is_same(&at(4), &at(16)));
+        assert!(is_same(&Settings::default(), &at(4)));
+        let paced = Settings {
+            offered_iops: Some(9),
+            ..at(4)
+        };
+        assert!(!is_same(&paced, &at(4)));
+    }
+}

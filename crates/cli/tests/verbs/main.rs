@@ -20,3 +20,4 @@ mod run;
 mod settings;
 mod stop;
 mod sweep;
+mod what_if;

@@ -21,6 +21,7 @@ mod ratings;
 pub mod section;
 mod setting;
 mod sheet;
+mod volume;
 mod xpoint;
 
 use std::path::Path;
@@ -69,6 +70,7 @@ const MEDIA: &[MediumSection] = &[
     nand::SECTION,
     hdd::SECTION,
     ram::SECTION,
+    volume::SECTION,
     raid0::SECTION,
 ];
 

@@ -52,6 +52,7 @@ fn problems_of(drive: &DriveConfig) -> Vec<String> {
         DriveConfig::XPoint(config) => config.problems(),
         DriveConfig::Nand(config) => config.check().err().unwrap_or_default(),
         DriveConfig::Hdd(config) => config.problems(),
+        DriveConfig::Volume(config) => config.problems(),
         DriveConfig::Raid0(config) => {
             let mut problems: Vec<String> = config.members.iter().flat_map(problems_of).collect();
             if config.members.is_empty() || config.stripe == 0 || !config.stripe.is_multiple_of(512)

@@ -48,7 +48,7 @@ parts! {
     Link = "link",
     /// The controller works on the command, or the command waits for the controller.
     Controller = "controller",
-    /// Another command holds the same unit of the medium.
+    /// Another command holds the same unit of the medium, or others have all places of a volume's store.
     Collision = "collision",
     /// The die or channel was busy with somebody else's read.
     BehindRead = "behind a read",
@@ -66,7 +66,7 @@ parts! {
     Transfer = "transfer",
     /// The write buffer was full.
     BufferFull = "write buffer full",
-    /// Held back: power governor, temperature, or write protection at the end of life.
+    /// Held back: power governor, temperature, write protection at the end of life, or a volume's limits.
     Throttle = "throttle",
     /// Interrupt or poll, and the host's work on the way up.
     HostCompletion = "host completion",

@@ -63,4 +63,17 @@ impl Stream {
     pub fn exponential(&mut self, mean: Span) -> Span {
         Span::from_ns((-libm::log(1.0 - self.unit()) * mean.ns() as f64) as u64)
     }
+
+    /// A factor whose median is 1 and whose logarithm is normally distributed with this standard deviation; at 0 it is
+    /// 1, and nothing is drawn.
+    #[inline]
+    pub fn lognormal(&mut self, deviation: f64) -> f64 {
+        if deviation == 0.0 {
+            return 1.0;
+        }
+        // Box and Muller: a radius and an angle.
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
+        let angle = core::f64::consts::TAU * self.unit();
+        libm::exp(deviation * radius * libm::cos(angle))
+    }
 }

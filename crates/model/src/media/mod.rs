@@ -5,6 +5,7 @@ pub mod hdd;
 pub mod medium;
 pub mod nand;
 pub mod ram;
+pub mod volume;
 pub mod xpoint;
 
 pub use medium::{Medium, MediumDrive, Precondition, Seeds};
@@ -89,6 +90,8 @@ media! {
     Nand: Box<nand::NandConfig> => Box<nand::Nand>,
     /// A hard disk.
     Hdd: Box<hdd::HddConfig> => Box<hdd::Hdd>,
+    /// A volume of a cloud or of a hypervisor.
+    Volume: Box<volume::VolumeConfig> => Box<volume::Volume>,
     /// Several drives as one.
     Raid0: Raid0Config => Box<Raid0<Drive>>,
     /// Several drives under tiers.

@@ -323,7 +323,8 @@ fn bound(run: &Run, seen: &Seen, options: &[Trial], drive: &DriveConfig) -> Boun
         return Bound {
             by: "limit",
             text: format!(
-                "the power or wear limit: I/Os are held back for {:.0} % of their time",
+                "{}: I/Os are held back for {:.0} % of their time",
+                named("limit", drive),
                 share * 100.0
             ),
         };
@@ -407,10 +408,12 @@ fn named(place: &str, drive: &DriveConfig) -> &'static str {
     match (place, drive) {
         ("link", _) => "the link or data path",
         ("controller", _) => "the controller",
+        ("limit", DriveConfig::Volume(_)) => "the volume's limit of IOPS or bytes",
         ("limit", _) => "the power or wear limit",
         ("pool", _) => "the pool's own work",
         ("host", _) => "the host",
         (_, DriveConfig::Hdd(_)) => "the medium (the disk's arm)",
+        (_, DriveConfig::Volume(_)) => "the volume's store",
         _ => "the medium (dies)",
     }
 }

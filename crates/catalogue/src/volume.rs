@@ -1,0 +1,146 @@
+//! `[volume]`: a volume of a cloud, or a virtual disk.
+//!
+//! What a volume has no limit of, its file does not name. `[volume.instance]` is what the machine is limited to that it is
+//! attached to, if that is known.
+
+use std::ops::RangeInclusive;
+
+use model::Span;
+use model::media::DriveConfig;
+use model::media::volume::{
+    Burst, Limit, Limits, MOST_WIDTH, Path, Pause, SHORTEST_PACE, Store, VolumeConfig,
+    WIDEST_SPREAD,
+};
+
+use super::{Context, MediumSection, Section};
+
+fn up_to_ms(ms: u64) -> RangeInclusive<Span> {
+    Span::ZERO..=Span::from_ms(ms)
+}
+
+/// Bytes a second of one I/O.
+const RATES: RangeInclusive<f64> = 1e6..=1e12;
+
+pub(super) const SECTION: MediumSection = MediumSection {
+    name: "volume",
+    read,
+    free: &[
+        "volume.path.round",
+        "volume.path.each",
+        "volume.path.read",
+        "volume.path.write",
+        "volume.path.spread",
+        "volume.path.pause.mean",
+        "volume.store.read",
+        "volume.store.write",
+        "volume.store.spread",
+        "volume.store.width",
+        "volume.limits.iops",
+        "volume.limits.rate",
+    ],
+    composed: false,
+};
+
+fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
+    let before = section.problems();
+    let config = VolumeConfig {
+        bytes: context.capacity,
+        block: context.block,
+        path: path(&mut section.section("path")),
+        store: store(&mut section.section("store")),
+        limits: maybe_limits(section, "limits"),
+        instance: maybe_limits(section, "instance"),
+    };
+    // What is wrong only in combination; not worth saying while single figures are wrong.
+    if section.problems() == before {
+        for problem in config.problems() {
+            section.whole_problem(problem, "the figures contradict each other");
+        }
+    }
+    DriveConfig::Volume(Box::new(config))
+}
+
+fn path(section: &mut Section<'_>) -> Path {
+    Path {
+        round: section.span("round", up_to_ms(100)),
+        each: section.span("each", up_to_ms(100)),
+        read_ps_per_byte: section.rate("read", RATES).picoseconds_per_byte(),
+        write_ps_per_byte: section.rate("write", RATES).picoseconds_per_byte(),
+        spread: section.share("spread", 0.0..=WIDEST_SPREAD),
+        pace: section.span("pace", SHORTEST_PACE..=Span::from_ms(1_000)),
+        pause: section
+            .has("pause")
+            .then(|| pause(&mut section.section("pause"))),
+    }
+}
+
+fn pause(section: &mut Section<'_>) -> Pause {
+    Pause {
+        every: section.span("every", Span::from_us(1)..=Span::from_ms(3_600_000)),
+        mean: section.span("mean", up_to_ms(60_000)),
+    }
+}
+
+fn store(section: &mut Section<'_>) -> Store {
+    Store {
+        read: section.span("read", up_to_ms(10_000)),
+        write: section.span("write", up_to_ms(10_000)),
+        read_ps_per_byte: section.rate("read_rate", RATES).picoseconds_per_byte(),
+        write_ps_per_byte: section.rate("write_rate", RATES).picoseconds_per_byte(),
+        spread: section.share("spread", 0.0..=WIDEST_SPREAD),
+        width: section.count("width", 1..=MOST_WIDTH),
+    }
+}
+
+fn maybe_limits(section: &mut Section<'_>, key: &str) -> Limits {
+    match section.has(key) {
+        true => limits(&mut section.section(key)),
+        false => Limits::NONE,
+    }
+}
+
+fn limits(section: &mut Section<'_>) -> Limits {
+    let counted =
+        |section: &mut Section<'_>, key: &str| section.count(key, 1..=1_000_000_000_000u64);
+    let rated = |section: &mut Section<'_>, key: &str| section.rate(key, 1e3..=1e13).0 as u64;
+    let sized = |section: &mut Section<'_>, key: &str| section.bytes(key, 1..=1 << 60);
+    Limits {
+        iops: limit(section, "iops", &counted, &counted),
+        bytes: limit(section, "rate", &rated, &sized),
+        io_size: section.bytes("io_size", 512..=1 << 30) as u32,
+        window: section.span("window", Span::from_us(1)..=Span::from_ms(60_000)),
+    }
+}
+
+/// The limit of this key, with `KEY_burst` and `KEY_credits` if it has credits.
+fn limit(
+    section: &mut Section<'_>,
+    key: &str,
+    rate: &dyn Fn(&mut Section<'_>, &str) -> u64,
+    credits: &dyn Fn(&mut Section<'_>, &str) -> u64,
+) -> Option<Limit> {
+    let (burst_key, credits_key) = (format!("{key}_burst"), format!("{key}_credits"));
+    let limit = section.maybe(key, rate);
+    let burst = section.maybe(&burst_key, rate);
+    let saved = section.maybe(&credits_key, credits);
+    let lone = match (limit, burst, saved) {
+        (None, Some(_), _) => Some((&burst_key, key)),
+        (None, _, Some(_)) => Some((&credits_key, key)),
+        (_, Some(_), None) => Some((&burst_key, &*credits_key)),
+        (_, None, Some(_)) => Some((&credits_key, &*burst_key)),
+        _ => None,
+    };
+    if let Some((with, without)) = lone {
+        section.problem(
+            with,
+            format!("`{with}` needs `{without}`"),
+            "a limit with credits has its rate, the rate of a burst, and how much is saved",
+        );
+    }
+    Some(Limit {
+        rate: limit?,
+        burst: burst
+            .zip(saved)
+            .map(|(rate, credits)| Burst { rate, credits }),
+    })
+}

@@ -199,6 +199,9 @@ pub const TYPICAL_HOST: &str = "linux";
 /// The host that stands for those on which makers rate drives: nothing sleeps.
 pub const RATING_HOST: &str = "xeon-2017";
 
+/// The host in which volumes are measured unless another is named: a virtual machine.
+pub const GUEST_HOST: &str = "virtual-machine";
+
 /// The names of the built-in hosts.
 pub fn host_names() -> Vec<&'static str> {
     built_in_paths("host").into_iter().map(stem).collect()

@@ -30,7 +30,6 @@ pub(super) const SECTION: MediumSection = MediumSection {
         "volume.path.read",
         "volume.path.write",
         "volume.path.spread",
-        "volume.path.pause.mean",
         "volume.store.read",
         "volume.store.write",
         "volume.store.spread",
@@ -143,4 +142,96 @@ fn limit(
             .zip(saved)
             .map(|(rate, credits)| Burst { rate, credits }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Change, drive, drive_with};
+    use model::Span;
+    use model::media::volume::{Limits, VolumeConfig};
+    use model::media::{DriveConfig, Medium};
+
+    fn config(name: &str, changes: &[(&str, &str)]) -> VolumeConfig {
+        let changes: Vec<Change> = changes
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        match drive_with(name, &changes).map(|sheet| sheet.config) {
+            Ok(DriveConfig::Volume(config)) => *config,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    fn complaints(name: &str, key: &str, value: &str) -> String {
+        drive_with(name, &[(key.to_owned(), value.to_owned())])
+            .expect_err("it must be refused")
+            .to_string()
+    }
+
+    #[test]
+    fn limits_of_the_documents_arrive_in_the_units_of_the_model() {
+        let found = |name: &str| {
+            let limits = config(name, &[]).limits;
+            (
+                limits.iops.map(|it| it.rate),
+                limits.bytes.map(|it| it.rate),
+            )
+        };
+        assert_eq!(found("gp3"), (Some(3_000), Some(125 << 20)));
+        assert_eq!(found("io2"), (Some(256_000), Some(4_000 << 20)));
+        assert_eq!(found("premium-ssd-v2"), (Some(3_000), Some(125_000_000)));
+        // 30 IOPS and 0.48 MiB/s for each of 500 GiB, over 6,000 and 240 MiB/s.
+        assert_eq!(found("pd-ssd"), (Some(21_000), Some(480 << 20)));
+        assert_eq!(config("gp3", &[]).store.read, Span::from_us(600));
+        assert_eq!(config("gp3", &[]).limits.io_size, 256 << 10);
+    }
+
+    /// 5.4 million credits are half an hour of 3,000 IOPS, and a little more, as 300 go on coming.
+    #[test]
+    fn credits_last_as_long_as_the_document_says() {
+        let limit = config("gp2-100", &[]).limits.iops.expect("a limit");
+        let burst = limit.burst.expect("credits");
+        assert_eq!(limit.rate, 3 * (config("gp2-100", &[]).bytes >> 30));
+        assert_eq!(burst.credits / burst.rate, 30 * 60);
+        assert_eq!(burst.credits / (burst.rate - limit.rate), 2000);
+    }
+
+    #[test]
+    fn nothing_of_a_volume_is_volatile_and_no_endurance_is_known() {
+        for name in [
+            "gp3",
+            "gp2-100",
+            "io2",
+            "premium-ssd-v2",
+            "pd-ssd",
+            "volume-base",
+        ] {
+            let sheet = drive(name).expect("built in");
+            assert_eq!(sheet.config.volatile_bytes(), 0, "{name}");
+            assert_eq!(sheet.endurance_bytes, None, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_instance_has_limits_where_they_are_given() {
+        assert_eq!(config("gp3", &[]).instance.iops, None);
+        let small = config("gp3", &[("volume.instance.rate", "60 MB/s")]);
+        assert_eq!(small.instance.bytes.map(|it| it.rate), Some(60_000_000));
+        assert_eq!(config("volume-base", &[]).instance, Limits::NONE);
+    }
+
+    #[test]
+    fn a_limit_with_half_of_its_credits_is_refused() {
+        let lone = complaints("gp3", "volume.limits.iops_credits", "5400000");
+        assert!(lone.contains("`iops_credits` needs `iops_burst`"), "{lone}");
+        let slow = complaints("gp2-100", "volume.limits.iops_burst", "100");
+        assert!(
+            slow.contains("a burst is no slower than what follows it"),
+            "{slow}"
+        );
+        let unknown = complaints("gp3", "volume.limits.ipos", "100");
+        assert!(unknown.contains("volume.limits.ipos"), "{unknown}");
+        let wide = complaints("gp3", "volume.store.width", "0");
+        assert!(wide.contains("volume.store.width"), "{wide}");
+    }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use catalogue::{DataSheet, Settings};
+use model::media::DriveConfig;
 use report::csv;
 use study::fit::{self, MeasuredRun, Request};
 use study::measure::STANDARD_JOBS;
@@ -62,7 +63,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEY")]
     free: Vec<String>,
 
-    /// The host it was measured in: a name or the path of a TOML file [default: linux; xeon-2017 with --sheet]
+    /// The host it was measured in: a name or the path of a TOML file [default: linux; virtual-machine for a volume;
+    /// xeon-2017 with --sheet]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
 
@@ -99,9 +101,17 @@ impl Args {
     fn host(&self) -> &str {
         let otherwise = match self.sheet {
             Some(_) => catalogue::RATING_HOST,
+            None if self.begins_with_a_volume() => catalogue::GUEST_HOST,
             None => catalogue::TYPICAL_HOST,
         };
         self.host.as_deref().unwrap_or(otherwise)
+    }
+
+    /// Whether the base is a volume: what is wrong with it is told where it is read.
+    fn begins_with_a_volume(&self) -> bool {
+        let base = self.argument.as_ref().or(self.drive.as_ref());
+        let base = base.and_then(|base| load(base, &Settings::from(&self.setting)).ok());
+        base.is_some_and(|base| matches!(base.config, DriveConfig::Volume(_)))
     }
 
     /// What keeps these files from being written when all is done, nothing of `inputs` among them.

@@ -176,8 +176,6 @@ fn bounded(run: &MeasuredRun) -> Vec<workload::job::Job> {
 /// The base drive, host or a parameter does not exist; the measured jobs do not fit the drive; the search fails.
 pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitted, Problems> {
     let base = catalogue::drive_as(&request.base, &request.settings)?;
-    let host = catalogue::host(&request.host)?;
-    let (parameters, left_out) = parameters(request, &base, &host.figures)?;
     let all: Vec<usize> = (0..request.measured.len()).collect();
     let held = |run: &usize| request.hold_out > 0 && (run + 1) % request.hold_out == 0;
     let (held_out, fitted): (Vec<usize>, Vec<usize>) = all.iter().partition(|run| held(run));
@@ -185,6 +183,12 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
         let what = "every measured run is held out: nothing is left to fit to";
         return Err(Problems::whole("command line", what));
     }
+    let runs: Vec<&MeasuredRun> = fitted.iter().map(|&run| &request.measured[run]).collect();
+    let (begun, unseen) = super::volume::begun(request, &base, &runs);
+    let (asked, request) = (request, &begun);
+    let base = catalogue::drive_as(&request.base, &request.settings)?;
+    let host = catalogue::host(&request.host)?;
+    let (parameters, left_out) = parameters(request, &base, &host.figures, &unseen)?;
     let bench = Bench {
         request,
         lab: Lab::new(),
@@ -233,7 +237,7 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
         })
         .collect();
     Ok(Fitted {
-        toml: toml(request, &base, &parameters, &residuals)?,
+        toml: toml(asked, &base, &parameters, &residuals)?,
         parameters,
         left_out,
         residuals,
@@ -290,6 +294,7 @@ fn parameters(
     request: &Request,
     base: &DriveSheet,
     host: &[catalogue::Figure],
+    unseen: &[&str],
 ) -> Result<(Vec<Parameter>, Vec<String>), Problems> {
     let by_default = request.free.is_empty();
     let default = base.free.iter().map(|key| (*key).to_owned());
@@ -300,6 +305,10 @@ fn parameters(
     let mut problems: Vec<Problem> = Vec::new();
     let (mut parameters, mut left_out) = (Vec::new(), Vec::new());
     for key in &keys {
+        if by_default && unseen.contains(&&**key) {
+            left_out.push(format!("nothing that was measured shows `{key}`"));
+            continue;
+        }
         match Parameter::named(key, &base.figures, host) {
             Ok(parameter) => parameters.push(parameter),
             // The base has nothing there: 0, or no such figure.
@@ -384,6 +393,13 @@ fn head(request: &Request, base: &DriveSheet, residuals: &[Residual]) -> String 
         // Runs that were held out fixed nothing.
         head.push_str(&format!("# Held out: {held_out}.\n"));
     }
+    if request.host != catalogue::TYPICAL_HOST {
+        // What the host takes is in what was measured, and not in the drive.
+        head.push_str(&format!(
+            "# Measured in the host {0}: run it with --host {0}.\n",
+            request.host
+        ));
+    }
     for set in request.settings.words() {
         head.push_str(&format!(
             "# Set on the drive when it was measured: {set}.\n"
@@ -423,14 +439,14 @@ mod tests {
                 iterations: 1,
                 name: "mine".into(),
             };
-            let found = parameters(&asked(&[]), &base, &host.figures);
+            let found = parameters(&asked(&[]), &base, &host.figures, &[]);
             let raid = !base.members.is_empty();
             assert_eq!(found.is_err(), raid, "{}", base.id);
             if base.id == "950pro-256" {
                 let (free, left_out) = found.expect("the others");
                 assert_eq!((free.len(), left_out.len()), (5, 1), "{left_out:?}");
                 let named = asked(&["nand.controller.read_delay"]);
-                parameters(&named, &base, &host.figures).expect_err("it is 0 and was named");
+                parameters(&named, &base, &host.figures, &[]).expect_err("it is 0 and was named");
             }
         }
     }

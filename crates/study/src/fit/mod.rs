@@ -17,6 +17,7 @@ mod search;
 mod sensitivity;
 mod sheet;
 mod unit;
+mod volume;
 mod write;
 
 use argmin::core::{CostFunction, Error, Executor};

@@ -10,6 +10,7 @@
 use catalogue::DriveSheet;
 use model::Span;
 use model::host::Engine;
+use model::media::volume::{Limits, VolumeConfig};
 use model::media::{DriveConfig, Medium, Precondition};
 use workload::job::{BlockSizes, Extent, Job, Mix, SyncMode};
 
@@ -78,6 +79,9 @@ fn states(base: &Case) -> Vec<Cause> {
     if matches!(base.machine.drive(), XPoint(_) | Ram(_) | Hdd(_)) {
         return Vec::new();
     }
+    if let DriveConfig::Volume(config) = base.machine.drive() {
+        return credits(config, base);
+    }
     let others = [
         Precondition::Fresh,
         Precondition::Filled,
@@ -116,6 +120,34 @@ fn states(base: &Case) -> Vec<Cause> {
             Cause::new(key, what, Case { state, ..base.clone() })
         })
         .collect()
+}
+
+/// A volume is the same in any state, but for its credits.
+fn credits(config: &VolumeConfig, base: &Case) -> Vec<Cause> {
+    let saves = |limits: &Limits| {
+        let mut all = [limits.iops, limits.bytes].into_iter().flatten();
+        all.any(|limit| limit.burst.is_some())
+    };
+    if !saves(&config.limits) && !saves(&config.instance) {
+        return Vec::new();
+    }
+    let (state, key, what) = match base.state {
+        Precondition::Fresh => (
+            Precondition::Steady,
+            "steady",
+            "a volume whose burst credits are spent",
+        ),
+        _ => (
+            Precondition::Fresh,
+            "fresh",
+            "a volume with all its burst credits",
+        ),
+    };
+    let case = Case {
+        state,
+        ..base.clone()
+    };
+    Vec::from([Cause::new(key, what, case)])
 }
 
 fn links(base: &Case) -> Vec<Cause> {

@@ -216,7 +216,11 @@ const ORDERS: [Order; 16] = [
 const RESTED_CACHES: [(&str, f64); 2] = [("960evo-250", 5.0), ("600p-256", 1.5)];
 
 /// Drives that break an order, and why.
-const EXCEPTIONS: [(&str, &str, &str); 0] = [];
+const EXCEPTIONS: [(&str, &str, &str); 1] = [(
+    "gp2-100",
+    "reads gain with depth",
+    "without credits its limit of 300 IOPS is reached at depth 1",
+)];
 
 /// How much longer than a drive without moving parts this one needs for as many I/Os, and the longest in milliseconds that
 /// one of them may take by itself.

@@ -203,6 +203,7 @@ fn measured_volume(name: &str, changes: &[(&str, &str)]) -> Vec<MeasuredRun> {
         (Mix::Write, 32, 4096),
         (Mix::Read, 1, 131_072),
         (Mix::Write, 8, 131_072),
+        (Mix::Read, 8, 131_072),
     ];
     points.into_iter().map(run).collect()
 }

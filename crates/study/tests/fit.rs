@@ -261,7 +261,7 @@ fn a_measured_virtual_disk_is_met_where_it_was_held_out() {
         return;
     };
     let measured = fit::read("volume.json", &text).expect("fio's");
-    let fitted = fit_volume(measured, 60);
+    let fitted = fit_volume(measured, 120);
     let held_out = fit::median_error(&fitted.residuals, true).expect("runs are held out");
     assert!(held_out < 0.10, "{held_out}");
     let fit = fit::median_error(&fitted.residuals, false).expect("and others are not");

@@ -295,7 +295,7 @@ const PLACES: [(&str, &str); 3] = [
 ];
 
 /// The expression of the pool in which a drive has a place.
-fn in_place(place: &str, drive: &str, behind: &str) -> String {
+pub(crate) fn in_place(place: &str, drive: &str, behind: &str) -> String {
     match (place, drive) {
         ("slog", "none") => format!("intent-log(main={behind})"),
         ("slog", _) => format!("intent-log(main={behind}, log={drive})"),

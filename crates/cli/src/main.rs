@@ -36,6 +36,7 @@ mod serve;
 mod setting;
 mod show;
 mod size;
+mod sizing;
 mod state;
 mod stop;
 mod sweep;
@@ -64,6 +65,7 @@ Examples:
   drivelab prove 'mirror(2*950pro-256)'                  power cuts and faults on a small pool
   drivelab max p4800x-375 --slo p99=1ms                  the highest load within a limit
   drivelab choose --all --load oltp --slo 'p99<1ms'      which drive to take
+  drivelab size slog --help                              how large a log or a read cache
   drivelab life 950pro-256 --writes 20MB/s               how long it lasts
   drivelab explain results.json --drive p4800x-375       what bound a fio run
   drivelab check etcd p4800x-375 950pro-256              whether it is good enough for etcd
@@ -100,6 +102,7 @@ enum Verb {
     Run(Box<run::Args>),
     Serve(serve::Args),
     Show(show::Args),
+    Size(Box<sizing::Args>),
     Sweep(sweep::Args),
 }
 
@@ -125,6 +128,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Run(args) => run::run(args),
         Verb::Serve(args) => serve::run(args),
         Verb::Show(args) => show::run(args),
+        Verb::Size(args) => sizing::run(args),
         Verb::Sweep(args) => sweep::run(args),
     }
 }

@@ -11,7 +11,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Simulate",
         &["run", "replay", "review", "sweep", "act", "prove"],
     ),
-    ("Decide", &["choose", "max", "life", "explain", "check"]),
+    (
+        "Decide",
+        &["choose", "size", "max", "life", "explain", "check"],
+    ),
     ("Serve", &["serve", "bench-target"]),
     (
         "Models",
@@ -21,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Other words for what verbs do.
-const WORDS: [(&str, &str); 43] = [
+const WORDS: [(&str, &str); 45] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -40,6 +43,8 @@ const WORDS: [(&str, &str); 43] = [
     ("recommend", "choose"),
     ("which", "choose"),
     ("best", "choose"),
+    ("slog", "size"),
+    ("capacity", "size"),
     ("slo", "max"),
     ("limit", "max"),
     ("saturate", "max"),

@@ -36,6 +36,7 @@ fn no_example_is_broken_over_two_lines() {
         "run",
         "serve",
         "show",
+        "size",
         "sweep",
     ];
     let screens = verbs.iter().map(|verb| vec![*verb]).chain([vec![]]);

@@ -9,6 +9,7 @@ use study::decide::explain;
 use study::decide::life;
 use study::decide::load::Height;
 use study::decide::max::Answer;
+use study::decide::size;
 
 /// A height that was tried, and one limit.
 #[derive(Clone, Debug, Serialize)]
@@ -272,5 +273,46 @@ pub fn check(answers: &[check::Answer]) -> Table {
         least_seed: one.by_seed.map(|ends| ends[0]),
         greatest_seed: one.by_seed.map(|ends| ends[1]),
         met: one.reading.met,
+    }))
+}
+
+/// A size of a log or cache.
+#[derive(Clone, Debug, Serialize)]
+struct Sized<'a> {
+    drive: &'a str,
+    model: &'a str,
+    bytes: u64,
+    never_full: Option<bool>,
+    hits: Option<f64>,
+    hits_least_seed: Option<f64>,
+    hits_greatest_seed: Option<f64>,
+    hits_by_arithmetic: Option<f64>,
+    iops: f64,
+    iops_least_seed: f64,
+    iops_greatest_seed: f64,
+    p99_us: Option<f64>,
+    meets: bool,
+}
+
+/// A line for each drive and size.
+pub fn size(answers: &[size::Answer]) -> Table {
+    let rows = answers.iter().flat_map(|answer| {
+        let rows = answer.rows.iter();
+        rows.map(move |row| (answer, row))
+    });
+    Table::of(rows.map(|(answer, row)| Sized {
+        drive: &answer.drive,
+        model: answer.model,
+        bytes: row.bytes,
+        never_full: row.never_full,
+        hits: row.hits.map(|hits| hits[0]),
+        hits_least_seed: row.hits.map(|hits| hits[1]),
+        hits_greatest_seed: row.hits.map(|hits| hits[2]),
+        hits_by_arithmetic: row.hits_by_arithmetic,
+        iops: row.iops[0],
+        iops_least_seed: row.iops[1],
+        iops_greatest_seed: row.iops[2],
+        p99_us: row.p99_us,
+        meets: row.meets,
     }))
 }

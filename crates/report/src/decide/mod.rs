@@ -8,6 +8,7 @@ pub mod life;
 pub mod max;
 pub mod page;
 mod plot;
+pub mod size;
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,0 +1,190 @@
+//! How large a log or a read cache should be: `drivelab size`.
+
+use serde_json::{Value, json};
+use study::decide::size::{Answer, Request, Row};
+use text::digits::{bytes_binary, bytes_decimal, count, digits, megabytes_a_second, microseconds};
+use text::terminal::{Width, folded, paragraph, plain, right};
+
+use super::{document, percent, reading};
+
+fn seeds(request: &Request) -> String {
+    let first = request.conditions.seed;
+    match request.conditions.seeds {
+        1 => format!("seed {first}"),
+        more => format!("seeds {first} to {}", first + u64::from(more) - 1),
+    }
+}
+
+/// What a cache of this size hits, beside the largest that was tried.
+fn hits(row: &Row, last: &Row, request: &Request) -> String {
+    let simulated = row.hits.map(|hits| hits[0]);
+    let slower = row
+        .hits_by_arithmetic
+        .filter(|exact| simulated.is_some_and(|hits| hits + 0.05 < *exact));
+    let slower = slower.map_or_else(String::new, |exact| {
+        format!(
+            "; one request at a time it would be {}: main does not keep up with the trace as recorded",
+            percent(Some(exact))
+        )
+    });
+    format!(
+        "{} of cache hit {} of the bytes read, within 1 % of what the largest that was tried does, {} (simulated from an empty \
+         cache, {}){slower}",
+        bytes_binary(row.bytes as f64),
+        percent(simulated),
+        bytes_binary(last.bytes as f64),
+        seeds(request)
+    )
+}
+
+/// The answer, in a sentence or two.
+pub fn answer(request: &Request, answer: &Answer) -> String {
+    let mut said = Vec::new();
+    if let Some(rule) = &answer.rule {
+        said.push(format!(
+            "by the rule {} of log are enough for {} in",
+            bytes_decimal(rule.bytes),
+            megabytes_a_second(rule.inbound_mb_s)
+        ));
+    }
+    let is_log = answer.rows.iter().any(|row| row.never_full.is_some());
+    let load = &answer.load.source;
+    said.push(match (is_log, answer.enough_bytes, answer.rows.last()) {
+        (true, Some(bytes), _) => format!(
+            "at {load} the log is never full from {} on (simulated, {})",
+            bytes_binary(bytes as f64),
+            seeds(request)
+        ),
+        (true, None, _) => format!("at {load} the log is full at each size that was tried"),
+        (false, Some(bytes), Some(last)) => {
+            let row = answer.rows.iter().find(|row| row.bytes == bytes);
+            hits(row.unwrap_or(last), last, request)
+        }
+        (false, ..) => String::from("the drive is smaller than the smallest cache that was tried"),
+    });
+    if !request.slo.limits.is_empty() {
+        said.push(match answer.meets_bytes {
+            Some(bytes) => format!(
+                "{} is met from {} on",
+                request.slo.text(),
+                bytes_binary(bytes as f64)
+            ),
+            None => format!("{} is not met with the largest", request.slo.text()),
+        });
+    }
+    format!("{}: {}.", answer.drive, said.join("; "))
+}
+
+fn range([mean, least, most]: [f64; 3], show: impl Fn(f64) -> String) -> String {
+    match show(least) == show(most) {
+        true => show(mean),
+        false => format!("{} ({} to {})", show(mean), show(least), show(most)),
+    }
+}
+
+/// A line for each size.
+pub fn table(answers: &[Answer], width: Width) -> String {
+    let rows = || answers.iter().flat_map(|answer| &answer.rows);
+    let (logs, caches) = (
+        rows().any(|row| row.never_full.is_some()),
+        rows().any(|row| row.hits.is_some()),
+    );
+    let mut header = vec![String::from("drive"), String::from("size")];
+    let named = |shown: bool, name: &str| shown.then(|| name.to_owned());
+    header.extend(named(logs, "never full"));
+    header.extend(named(caches, "hits"));
+    header.extend(named(caches, "by arithmetic"));
+    header.extend([String::from("IOPS"), String::from("p99")]);
+    if let Some(first) = rows().next() {
+        header.extend(first.readings.iter().map(|one| one.limit.clone()));
+    }
+    let columns = header.len();
+    let mut table = plain();
+    table.set_header(header);
+    let cells = |drive: &str, row: &Row| {
+        let mut cells = vec![drive.to_owned(), bytes_binary(row.bytes as f64)];
+        cells.extend(
+            row.never_full
+                .map(|never| String::from(if never { "yes" } else { "no" })),
+        );
+        let share = |share: f64| format!("{:.1} %", share * 100.0);
+        cells.extend(row.hits.map(|hits| range(hits, share)));
+        cells.extend(row.hits_by_arithmetic.map(share));
+        cells.push(range(row.iops, count));
+        cells.push(row.p99_us.map_or_else(|| String::from("-"), microseconds));
+        cells.extend(row.readings.iter().map(reading));
+        cells
+    };
+    for answer in answers {
+        for row in &answer.rows {
+            table.add_row(cells(&answer.drive, row));
+        }
+    }
+    right(&mut table, 1..columns);
+    folded(&table, 1, width)
+}
+
+/// How it was found.
+pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
+    let mut lines = Vec::new();
+    for rule in answers
+        .iter()
+        .filter_map(|answer| answer.rule.as_ref())
+        .take(1)
+    {
+        let text = format!(
+            "Rule: what comes in during 2 transaction groups of {} s, at most twice the {} that may be dirty (a tenth of the \
+             memory, at most 4 GiB; OpenZFS). S2-097 has 4 GB at 10 GbE.",
+            digits(rule.txg_seconds),
+            bytes_decimal(rule.dirty_bytes as f64)
+        );
+        lines.push(paragraph("", &text, width));
+    }
+    for answer in answers {
+        if let Some(rate) = answer.logged_mb_s {
+            let text = format!(
+                "{}: {} logs {}. A log is never full if the run is the same to the last figure as with the largest. IOPS do \
+                 not tell: the disks of main set the pace, differently in each group and with each seed, and a log \
+                 that is full now and then holds writers back for them.",
+                answer.drive,
+                answer.load.source,
+                megabytes_a_second(rate)
+            );
+            lines.push(paragraph("", &text, width));
+        }
+    }
+    if answers.iter().any(|one| one.logged_mb_s.is_none()) {
+        let text = "By arithmetic: an exact LRU, one request after the other. Simulated, as recorded: reads miss as well what is \
+                    still on its way from main, and a line that others use is dropped by a write to a part of it.";
+        lines.push(paragraph("", text, width));
+    }
+    let conditions = &request.conditions;
+    let text = format!(
+        "On {}, drives {} at the start, {}.",
+        conditions.host.id,
+        conditions.state.name(),
+        seeds(request)
+    );
+    lines.push(paragraph("", &text, width));
+    for answer in answers {
+        let text = format!(
+            "{}: model {}; {}",
+            answer.drive, answer.model, answer.model_text
+        );
+        lines.push(paragraph("", &text, width));
+    }
+    lines.push(format!("Again: {command}"));
+    lines.join("\n")
+}
+
+/// Everything as JSON.
+pub fn json(request: &Request, answers: &[Answer], command: &str) -> Value {
+    let asked = json!({
+        "slo": request.slo.text(),
+        "host": request.conditions.host.id,
+        "state": request.conditions.state.name(),
+        "seed": request.conditions.seed,
+        "seeds": request.conditions.seeds,
+    });
+    document("drivelab size", command, &asked, &answers)
+}

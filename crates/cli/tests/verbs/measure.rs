@@ -12,7 +12,7 @@ use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::rig::{installed, text};
+use crate::rig::{drivelab_in, installed, text};
 
 /// Answers at the rate that the file `rates` has in the line of its own count of calls, or 1000; a line `wait` is a call that
 /// goes on until it is ended.
@@ -350,39 +350,40 @@ fn the_root_disk_is_refused() {
     assert!(bench.calls().is_empty());
 }
 
-/// The installed fio on a file: what comes out is read by `fit`'s and `explain`'s readers.
-#[test]
-fn fio_measures_a_file() {
+/// A file that the installed fio has measured, as `m.json` in a folder; `None` without fio.
+fn measured_file() -> Option<TempDir> {
     if !installed("fio") {
-        return;
+        return None;
     }
     let folder = TempDir::new().expect("a temporary folder");
-    let drivelab = |args: &[&str]| {
-        let mut command = Command::new(cargo_bin!("drivelab"));
-        command
-            .args(args)
-            .current_dir(folder.path())
-            .output()
-            .expect("the binary runs")
-    };
     fs::write(folder.path().join("image"), vec![7; 16 << 20]).expect("room");
-    let said = expect(
-        &drivelab(&[
-            "measure",
-            "image",
-            "--runtime",
-            "200ms",
-            "--output",
-            "m.json",
-        ]),
-        0,
-    );
+    let measure = [
+        "measure",
+        "image",
+        "--runtime",
+        "200ms",
+        "--output",
+        "m.json",
+    ];
+    let said = expect(&drivelab_in(folder.path(), &measure), 0);
     assert!(
         said.contains("read-4k-qd256") && said.contains("only reads"),
         "{said}"
     );
-    let document = fs::read_to_string(folder.path().join("m.json")).expect("a file");
-    let document: Value = serde_json::from_str(&document).expect("JSON");
+    Some(folder)
+}
+
+fn json(folder: &TempDir, name: &str) -> Value {
+    let text = fs::read_to_string(folder.path().join(name)).expect("a file");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn fio_measures_a_file() {
+    let Some(folder) = measured_file() else {
+        return;
+    };
+    let document = json(&folder, "m.json");
     let engine = document["host"]["engine"].as_str().expect("an engine");
     for step in document["steps"].as_array().expect("steps") {
         let job = &step["fio"]["jobs"][0];
@@ -390,11 +391,18 @@ fn fio_measures_a_file() {
         assert_eq!(job["write"]["total_ios"], 0);
         assert!(job["read"]["total_ios"].as_u64().is_some_and(|ios| ios > 0));
     }
-    assert_eq!(
-        fs::read(folder.path().join("image")).expect("a file"),
-        vec![7; 16 << 20]
-    );
-    let said = expect(&drivelab(&["explain", "m.json"]), 0);
+    let image = fs::read(folder.path().join("image")).expect("a file");
+    assert!(image == vec![7; 16 << 20], "a plan that reads wrote");
+}
+
+/// What comes out is read by all that read fio's results.
+#[test]
+fn other_verbs_read_a_measurement() {
+    let Some(folder) = measured_file() else {
+        return;
+    };
+    let drivelab = |args: &[&str]| expect(&drivelab_in(folder.path(), args), 0);
+    let said = drivelab(&["explain", "m.json"]);
     assert!(said.contains("read-128k-qd8"), "{said}");
     let fit = [
         "fit",
@@ -406,7 +414,7 @@ fn fio_measures_a_file() {
         "--output",
         "mine.toml",
     ];
-    let said = expect(&drivelab(&fit), 0);
+    let said = drivelab(&fit);
     assert!(
         said.contains("read-4k-qd4") && said.contains("only reads"),
         "{said}"
@@ -422,13 +430,12 @@ fn fio_measures_a_file() {
         "--output",
         "r.html",
     ];
-    let said = expect(&drivelab(&review), 0);
+    let said = drivelab(&review);
     assert!(
         said.contains("Model / measured") && said.contains("only reads"),
         "{said}"
     );
-    let data = fs::read_to_string(folder.path().join("r.json")).expect("a file");
-    let data: Value = serde_json::from_str(&data).expect("JSON");
+    let data = json(&folder, "r.json");
     let published = data["published"].as_array().expect("figures");
     let measured: Vec<&Value> = published
         .iter()

@@ -7,7 +7,7 @@ use model::{Capacity, Command, Completion, Device, Gauges, Op, Range, Span, Stat
 use statistics::Histogram;
 
 use crate::faults::Befalls;
-use crate::play::Host;
+use crate::in_host::Host;
 
 /// A part of a run: from one fault to the next.
 #[derive(Clone, Debug, PartialEq)]

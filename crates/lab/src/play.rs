@@ -9,6 +9,7 @@ use text::problem::Problems;
 
 use crate::faults::Befalls;
 use crate::gauges::{OverTime, Sampler, by_member, growth, read_gauges};
+use crate::in_host::Host;
 use crate::phases::{Phase, Phased};
 
 /// Virtual time between two reports of progress.
@@ -118,30 +119,6 @@ fn play_in<H: Host, W: Workload>(
         phases: phased.ended(played.end),
         ..played
     })
-}
-
-/// A host that knows what CPU time its threads took.
-pub(crate) trait Host: Device {
-    /// Of a thread in user and system mode.
-    fn cpu(&self, thread: usize) -> [Span; 2];
-}
-
-impl<H: Host + ?Sized> Host for &mut H {
-    fn cpu(&self, thread: usize) -> [Span; 2] {
-        (**self).cpu(thread)
-    }
-}
-
-impl<D: Device> Host for HostPath<D> {
-    fn cpu(&self, thread: usize) -> [Span; 2] {
-        HostPath::cpu(self, thread)
-    }
-}
-
-impl<D: Device> Host for Files<D> {
-    fn cpu(&self, thread: usize) -> [Span; 2] {
-        Files::cpu(self, thread)
-    }
 }
 
 fn play_on<H: Host, W: Workload>(

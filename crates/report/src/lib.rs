@@ -1,6 +1,7 @@
 //! Results as people and programs read them.
 
 pub mod act;
+mod cells;
 pub mod csv;
 pub mod decide;
 pub mod fio;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use study::review::results::rounded;
 use text::terminal::{Width, folded, plain};
 
-use crate::replay::{align, latencies, significant};
+use crate::cells::{align, latencies, significant};
 
 const WAYS: [&str; 2] = ["read", "write"];
 

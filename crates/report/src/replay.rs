@@ -5,27 +5,18 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::Table;
 use model::{Gauge, Part, Span};
 use serde_json::{Map, Value, json};
 
 use lab::{Measured, Outcome, Replayed};
 use statistics::{BAND_EDGES, Band, Histogram};
 use text::digits;
-use text::terminal::{self, Width, folded, plain};
+use text::terminal::{Width, folded, plain};
 use workload::replay::Pace;
 use workload::trace::{Totals, Trace};
 
+use crate::cells::{PERCENTILES, align, grouped, latencies, significant};
 use crate::phases;
-
-/// Percentiles shown, and their names.
-const PERCENTILES: [(f64, &str); 5] = [
-    (50.0, "p50"),
-    (99.0, "p99"),
-    (99.9, "p99.9"),
-    (99.99, "p99.99"),
-    (99.999, "p99.999"),
-];
 
 /// Fewest samples of a band that is shown.
 const FEWEST: u64 = 10;
@@ -147,17 +138,6 @@ pub fn table(rows: &[Row], width: Width) -> String {
     }
     align(&mut table, 2);
     folded(&table, 2, width)
-}
-
-pub(super) fn latencies(histogram: &Histogram) -> Vec<String> {
-    let us = |span: Option<Span>| span.map_or(String::from("-"), |span| significant(span.us()));
-    let mut cells = vec![if histogram.count() == 0 {
-        String::from("-")
-    } else {
-        significant(histogram.mean_ns() / 1e3)
-    }];
-    cells.extend(PERCENTILES.map(|(percent, _)| us(histogram.percentile(percent))));
-    cells
 }
 
 /// How busy each drive was, and what it cost.
@@ -418,19 +398,6 @@ fn anatomy_json(measured: &Measured) -> Value {
     Value::Array(bands)
 }
 
-pub(super) fn align(table: &mut Table, from: usize) {
-    terminal::right(table, from..usize::MAX);
-}
-
-/// Three significant digits or more, without an exponent.
-pub(super) fn significant(value: f64) -> String {
-    let text = digits::fixed(value, 3, 3);
-    match text.contains('.') {
-        true => text,
-        false => digits::grouped(&text, ','),
-    }
-}
-
 /// A percentile without needless zeros, whatever binary fractions make of it.
 fn short(percent: f64) -> String {
     digits::trimmed(&format!("{percent:.3}")).to_owned()
@@ -443,11 +410,6 @@ fn duration(span: Span) -> String {
         s if s >= 120.0 => format!("{} min", significant(s / 60.0)),
         s => format!("{} s", significant(s)),
     }
-}
-
-/// Digits in groups of three.
-pub(super) fn grouped(number: u64) -> String {
-    digits::grouped(&number.to_string(), ',')
 }
 
 #[cfg(test)]

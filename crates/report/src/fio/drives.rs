@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use crate::cells::{align, grouped, latencies, significant};
 use crate::phases;
-use crate::replay::{align, grouped, latencies, significant};
 use text::terminal::{Width, folded, plain};
 use workload::job::Unified;
 

@@ -52,7 +52,7 @@ Examples:
   drivelab run job.fio 'mirror(2*p4801x-100)'
   drivelab run job.fio s2-slog --volume optavar
   drivelab run job.fio group --over-time pressure.csv --every 100ms
-  echo 'at 2s p4801x-100.0: dies' >faults; drivelab run job.fio 'mirror(2*p4801x-100)' --fault faults
+  drivelab run job.fio 'mirror(2*p4801x-100)' --fault script
   drivelab run job.fio 9100max-2400 --state fresh --host xeon-2017 --seed 7
   drivelab run job.fio p4800x-750 --power-limit 12W --lba-format 4096 --uptime 10min")]
 pub(crate) struct Args {

@@ -73,8 +73,7 @@ fn fio_verifies_through_a_leg_that_dies_and_returns_and_a_killed_server() {
     let read = ["--rw=read", "--bs=16k", "--size=200M", "--iodepth=8"];
     let checked = [&read[..], &["--verify=crc32c"]].concat();
     let server = serve();
-    let said = server.said();
-    assert!(said.contains("nda.0 resynchronised: 4 regions"), "{said}");
+    server.says("nda.0 resynchronised: 4 regions");
     fio(&uri, &checked).expect_success();
     // Each leg alone has all of it.
     tell(&folder, "nda.1: dies");

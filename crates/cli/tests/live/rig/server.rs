@@ -47,6 +47,13 @@ impl Server {
         self.running.said()
     }
 
+    /// Waits until it has said this: its lines may come after it listens.
+    #[track_caller]
+    pub(crate) fn says(&self, text: &str) {
+        let found = |said: &str| said.contains(text).then_some(());
+        self.running.wait_for(LIMIT, found);
+    }
+
     /// Asks it to end, as Ctrl-C does.
     #[track_caller]
     pub(crate) fn stop(self) -> Ended {

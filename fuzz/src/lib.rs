@@ -152,6 +152,11 @@ pub fn fio_results(bytes: &[u8]) {
         }
         Err(problems) => assert!(!problems.to_string().is_empty()),
     }
+    // Measurements have fio's results in them: what is read is written as it was, and its figures are found or refused.
+    if let Ok(document) = study::measure::Document::read("fuzz", &text) {
+        let again = study::measure::Document::read("fuzz", &document.text());
+        assert_eq!(again.as_ref().map(study::measure::Document::text).ok(), Some(document.text()));
+    }
 }
 
 /// A trace is read or refused; what is read is in order and can be replayed to the last request.
@@ -262,6 +267,7 @@ fn runs(mut set: JobSet) {
         seed: 1,
         warm_seed: None,
         series_every: Span::from_ms(1),
+        faults: Vec::new(),
     };
     let Ok(outcome) = Lab::new().run(&scenario) else {
         return;

@@ -35,7 +35,7 @@ fn paced_reads_and_writes_wait_longer_the_more_is_written_beside_them() {
     let found = run(&drives, 12_000);
     for drive in 0..drives.len() {
         let taken = result(&found, "writes-taken/random-write", drive).iops();
-        let of = |share: u32| result(&found, &format!("under-load/{share}%/drive{drive}"), drive);
+        let of = |share: u32| result(&found, &format!("under-load/{share}%"), drive);
         for share in [0, 20, 40, 60, 80, 90] {
             let one = of(share);
             let (read, write) = (

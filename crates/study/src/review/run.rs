@@ -103,7 +103,7 @@ impl Runner<'_> {
             }
         }
         let chapters = specs.iter().map(|spec| spec.chapter);
-        Ok(chapters.zip(points).collect())
+        Ok(together(chapters.zip(points)))
     }
 
     /// Which points follow each other on which drive.
@@ -204,6 +204,22 @@ impl Runner<'_> {
     pub(super) fn seed(&self, run: &str) -> u64 {
         seed_of(self.request.seed, run)
     }
+}
+
+/// Specs of one name are one point, whose jobs differ from drive to drive.
+fn together(points: impl Iterator<Item = (&'static str, Point)>) -> Vec<(&'static str, Point)> {
+    let mut all: Vec<(&'static str, Point)> = Vec::new();
+    for (chapter, point) in points {
+        match all.iter_mut().find(|(_, known)| known.name == point.name) {
+            Some((_, known)) => {
+                for (known, result) in known.results.iter_mut().zip(point.results) {
+                    *known = known.take().or(result);
+                }
+            }
+            None => all.push((chapter, point)),
+        }
+    }
+    all
 }
 
 /// A suite's own job text, read back.

@@ -102,8 +102,8 @@ impl Chapter for UnderLoad {
             title: "Under load",
             about: "4 KiB reads and writes that arrive at random moments, each a tenth of the random writes that the drive takes, \
                     while others write at random: nothing beside them at 0, a share of what is left of that rate, and at 100 % \
-                    as fast as they can, 32 in flight. Only the paced reads and writes are shown: what a database sees beside a \
-                    neighbour.",
+                    as fast as they can, 32 in flight: these wait for each other, so that queues may be shorter than at a pace near \
+                    what the drive takes. Only the paced reads and writes are shown: what a database sees beside a neighbour.",
             charts: &[CHART, ANATOMY],
         }
     }
@@ -132,7 +132,7 @@ impl Chapter for UnderLoad {
         let of = |drive| {
             let tail = |share| {
                 seeds.range(|facts| {
-                    let point = at(facts.review, drive, share)?;
+                    let point = at(facts.review, share)?;
                     facts.figures(point, drive, "read")?.latency.p99_9_us
                 })
             };
@@ -220,19 +220,19 @@ const fn row<const PERCENT: u64>(name: &'static str) -> Row {
 }
 
 fn tails(review: &Review, drive: usize, share: f64, way: &str) -> Option<String> {
-    let result = at(review, drive, share)?.results[drive].as_ref()?;
+    let result = at(review, share)?.results[drive].as_ref()?;
     let latency: &Latency = &result.of(way)?.latency;
     let far = latency.p99_99_us.map_or("-".to_owned(), microseconds);
     Some(format!("{}, {far}", microseconds(latency.p99_9_us?)))
 }
 
-fn at(review: &Review, drive: usize, share: f64) -> Option<&Point> {
+fn at(review: &Review, share: f64) -> Option<&Point> {
     review.find(ID, |point| {
-        point.settings.share_of_saturation == Some(share) && point.results[drive].is_some()
+        point.settings.share_of_saturation == Some(share)
     })
 }
 
-/// On a drive that takes so many writes a second.
+/// On a drive that takes so many writes a second: of the same name for each drive, whose rates differ.
 fn point(drive: usize, taken: u64, share: f64) -> PointSpec {
     let part = (taken / PART).max(1);
     let left = taken - part.min(taken);
@@ -242,7 +242,7 @@ fn point(drive: usize, taken: u64, share: f64) -> PointSpec {
         share => beside(PACED_DEPTH, Some((left as f64 * share) as u64)),
     };
     PointSpec {
-        name: format!("{ID}/{:.0}%/drive{drive}", share * 100.0),
+        name: format!("{ID}/{:.0}%", share * 100.0),
         chapter: ID,
         settings: Settings {
             direction: Some("mix"),
@@ -250,7 +250,6 @@ fn point(drive: usize, taken: u64, share: f64) -> PointSpec {
             block_bytes: Some(4096),
             threads: Some(THREADS),
             read_percent: Some(50),
-            offered_iops: Some(2 * part),
             share_of_saturation: Some(share),
             ..Settings::default()
         },

@@ -18,6 +18,7 @@ mod review;
 mod rig;
 mod run;
 mod settings;
+mod size;
 mod stop;
 mod sweep;
 mod what_if;

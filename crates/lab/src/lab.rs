@@ -141,15 +141,14 @@ impl Lab {
         again: bool,
         go_on: GoOn<'_>,
     ) -> Result<Outcome, Problems> {
-        if !scenario.faults.is_empty() {
-            return self.stood_in(scenario, None, || {
-                let (config, seeds) = (scenario.machine.drive(), scenario.seeds());
-                let device = suffering(config, scenario.state, seeds, &scenario.faults);
-                run_on(device, scenario, go_on)
-            });
-        }
         self.stood_in(scenario, None, || {
-            self.with_drive(scenario, again, |drive| run_on(drive, scenario, go_on))
+            if scenario.faults.is_empty() {
+                return self.with_drive(scenario, again, |drive| run_on(drive, scenario, go_on));
+            }
+            // A drive to which something happens is not one that can be kept for others.
+            let (config, seeds) = (scenario.machine.drive(), scenario.seeds());
+            let device = suffering(config, scenario.state, seeds, &scenario.faults);
+            run_on(device, scenario, go_on)
         })
     }
 

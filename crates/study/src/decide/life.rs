@@ -16,6 +16,7 @@ use model::media::{DriveConfig, Medium};
 use serde::Serialize;
 use text::problem::Problems;
 
+use super::spread;
 use super::work::{Conditions, Load, LoadFacts};
 use crate::ledger::support;
 use crate::review::results::rounded;
@@ -253,14 +254,6 @@ fn wear<'a>(
         }
     };
     outcomes.iter().map(of).collect()
-}
-
-/// Mean, least and greatest.
-fn spread(values: impl Iterator<Item = f64> + Clone) -> [f64; 3] {
-    let count = values.clone().count().max(1) as f64;
-    let sum: f64 = values.clone().sum();
-    let least = values.clone().fold(f64::INFINITY, f64::min);
-    [sum / count, least, values.fold(0.0, f64::max)].map(rounded)
 }
 
 fn kind_of(sheet: &DriveSheet, key: &str) -> &'static str {

@@ -21,7 +21,17 @@ pub mod work;
 
 use lab::Outcome;
 
+use crate::review::results::rounded;
+
 /// I/Os a second over all threads and directions.
 pub(crate) fn rate_of(outcome: &Outcome) -> f64 {
     crate::review::rate_of(outcome)
+}
+
+/// Mean, least and greatest.
+fn spread(values: impl Iterator<Item = f64> + Clone) -> [f64; 3] {
+    let count = values.clone().count().max(1) as f64;
+    let sum: f64 = values.clone().sum();
+    let least = values.clone().fold(f64::INFINITY, f64::min);
+    [sum / count, least, values.fold(0.0, f64::max)].map(rounded)
 }

@@ -24,6 +24,7 @@ use text::problem::Problems;
 use workload::trace::Trace;
 
 use super::slo::{Figure, Limit, Of, Slo};
+use super::spread;
 use super::tally::{Reading, Tally};
 use super::work::{Conditions, Load, LoadFacts};
 use crate::ledger::support;
@@ -201,9 +202,8 @@ pub fn read_cache(
             let (hit, missed) = (of(Gauge::HitBytes), of(Gauge::MissBytes));
             hit / (hit + missed).max(1.0)
         };
-        let hits: Vec<f64> = outcomes.iter().map(hit).collect();
         rows.push(Row {
-            hits: Some(spread(&hits)),
+            hits: Some(spread(outcomes.iter().map(hit))),
             hits_by_arithmetic: Some(rounded(one_after_the_other(trace, &config, bytes))),
             ..row(bytes, &outcomes, &request.slo, None)
         });
@@ -245,7 +245,6 @@ fn since(rows: &[Row], holds: impl Fn(&Row) -> bool) -> Option<u64> {
 fn row(bytes: u64, outcomes: &[Outcome], slo: &Slo, never_full: Option<bool>) -> Row {
     let runs: Vec<&Outcome> = outcomes.iter().collect();
     let tally = Tally::of(&runs);
-    let each: Vec<f64> = outcomes.iter().map(super::rate_of).collect();
     let p99 = Limit {
         text: String::from("p99"),
         of: Of::All,
@@ -260,7 +259,7 @@ fn row(bytes: u64, outcomes: &[Outcome], slo: &Slo, never_full: Option<bool>) ->
         .collect();
     Row {
         bytes,
-        iops: spread(&each),
+        iops: spread(outcomes.iter().map(super::rate_of)),
         p99_us: tally.reading(&p99, None).value.map(rounded),
         never_full,
         hits: None,
@@ -268,14 +267,6 @@ fn row(bytes: u64, outcomes: &[Outcome], slo: &Slo, never_full: Option<bool>) ->
         meets: readings.iter().all(|reading| reading.met == Some(true)),
         readings,
     }
-}
-
-/// Mean, least and greatest.
-fn spread(values: &[f64]) -> [f64; 3] {
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    [mean, least, most].map(rounded)
 }
 
 /// The tier of a pool that this finds, and what it found.

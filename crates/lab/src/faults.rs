@@ -78,11 +78,7 @@ impl Befalls {
             ]),
             Fault::Slow { .. } | Fault::Wear(_) if alone && is_pool => Err(of_member(true)),
             Fault::Slow { by, lasting } => {
-                let mut faults = vec![befalls(
-                    at,
-                    Hardship::Slow(by),
-                    &format!("{} us slower", by.us()),
-                )];
+                let mut faults = vec![befalls(at, Hardship::Slow(by), &slower(by))];
                 if let Some(span) = lasting {
                     let end = befalls(at + span, Hardship::Slow(Span::ZERO), "as before");
                     faults.push(end);
@@ -115,6 +111,16 @@ impl Befalls {
             }
         }
     }
+}
+
+/// How a drive does that takes so much longer, in the largest unit of which it is one at least.
+fn slower(by: Span) -> String {
+    let ns = by.ns() as f64;
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+    let fits = units.iter().find(|(unit, _)| ns >= *unit);
+    fits.map_or(String::from("as before"), |(unit, name)| {
+        format!("{} {name} slower", ns / unit)
+    })
 }
 
 fn of_member(is_pool: bool) -> String {
@@ -285,6 +291,42 @@ mod tests {
             let drive = Drive::new(&config, Precondition::Fresh, seed);
             let kept = Kept::new(drive, Nothing, Bytes::default(), false);
             Suffering::new(kept, &faults)
+        });
+    }
+
+    #[test]
+    fn how_much_slower_is_said_in_the_unit_it_has() {
+        let said = [0, 70, 1_000, 200_000, 1_000_000, 1_500_000, 2_000_000_000]
+            .map(|ns| slower(Span::from_ns(ns)));
+        let wanted = [
+            "as before",
+            "70 ns slower",
+            "1 us slower",
+            "200 us slower",
+            "1 ms slower",
+            "1.5 ms slower",
+            "2 s slower",
+        ];
+        assert_eq!(said, wanted);
+    }
+
+    #[test]
+    fn an_intent_log_without_its_log_and_with_it_again_keeps_the_laws() {
+        let DriveConfig::Pool(config) =
+            sheet("intent-log(main=ram-disk, log=ram-disk; size=1GiB, ram=1GiB)")
+        else {
+            panic!("a pool");
+        };
+        let log = config.members.iter().position(|it| it.name == "ram-disk.1");
+        let log = log.map(|it| it as u16);
+        assert!(log.is_some());
+        let faults = [
+            befalls(200, log, Hardship::Dies),
+            befalls(700, log, Hardship::Returns),
+            befalls(900, log, Hardship::FailsWrite),
+        ];
+        conformance::check(|seed| {
+            Suffering::new(config.vulnerable(Precondition::Fresh, seed), &faults)
         });
     }
 

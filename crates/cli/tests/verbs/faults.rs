@@ -73,7 +73,7 @@ fn a_replay_does_too() {
     let output = drivelab(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
-    assert!(shown.contains("after the drive: 1000 us slower"), "{shown}");
+    assert!(shown.contains("after the drive: 1 ms slower"), "{shown}");
 }
 
 #[test]

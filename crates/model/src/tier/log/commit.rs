@@ -4,6 +4,10 @@
 //! the first that waits for it has waited a tenth of what blocks have taken of late; at once where commits come one at a
 //! time. Blocks are made ready one after the other. Each is written and then flushed, if anybody waits for it; what nobody
 //! waits for is flushed with the next. Blocks end in their order, because a log is read up to the first that is missing.
+//!
+//! Main takes the blocks for which no log has room, and all of them when no log answers: written, flushed, then told. Leaves
+//! out that ZFS lets whoever waits for the very block that a log failed wait for its group (`zil_commit_impl`); here main
+//! takes this block too.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -358,8 +362,8 @@ impl IntentLog {
         self.flush_block(block, way);
     }
 
-    /// A log did not take a block, or did not make it durable: it is used no more, and main takes the block, and those
-    /// before it that were to be flushed with it.
+    /// A log did not take a block, or did not make it durable: it is used no more until it returns, and main takes the
+    /// block, and those before it that were to be flushed with it.
     fn elsewhere<W: Way>(&mut self, now: Time, block: u32, child: Child, way: &mut W) {
         self.rings[usize::from(child) - 1].broken = true;
         let issuer = &self.issuer;

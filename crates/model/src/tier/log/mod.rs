@@ -331,6 +331,13 @@ impl Tier for IntentLog {
         }
     }
 
+    /// A log that answers again is used again: what it holds from before is not needed, as main has it or will have it.
+    fn returned<W: Way>(&mut self, _now: Time, child: Child, _way: &mut W) {
+        if child != MAIN {
+            self.rings[usize::from(child) - 1].broken = false;
+        }
+    }
+
     /// What is neither logged nor on main. What children would lose is in the log or was not durable yet.
     fn at_risk(&self, _children: &[Vec<Range>], ranges: &mut Vec<Range>) {
         ranges.extend(self.at_risk_ranges());

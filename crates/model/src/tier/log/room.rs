@@ -107,7 +107,7 @@ pub(super) struct Ring {
     /// Bytes of the open group, and of the one that is being written.
     open: u64,
     syncing: u64,
-    /// It did not take a block: no more are sent to it.
+    /// It did not take a block: no more are sent to it until it returns.
     pub(super) broken: bool,
 }
 

@@ -1,6 +1,7 @@
 //! What becomes of writes where a log or main takes nothing.
 
 use super::*;
+use crate::data::Trouble;
 
 /// A RAM disk that takes no writes, or does not make them durable.
 #[derive(Clone, Debug)]
@@ -90,4 +91,40 @@ fn where_main_takes_nothing_nothing_is_acknowledged_any_more() {
     for last in &done[400..] {
         assert_eq!(last.status, Status::WriteFault);
     }
+}
+
+/// What a sync of 4 KiB takes where blocks go to a child that needs so long for a command, and as long for a flush.
+fn takes(us: u64) -> Span {
+    let cpu = config().cpu;
+    let software = cpu.write + Span::per_bytes(cpu.copy_ps, 4096) + cpu.commit + cpu.block;
+    software + Span::from_us(us) + Span::per_bytes(100, 8192) + Span::from_us(us)
+}
+
+#[test]
+fn without_its_log_a_sync_takes_the_write_and_flush_of_main_and_with_it_again_the_logs() {
+    let config = pool(&config(), 1);
+    let mut pool = config.vulnerable(Precondition::Fresh, 1);
+    let took = |pool: &mut _, at, bytes| {
+        let done = play(pool, &[(us(at), sync(0, bytes))], us(at + 900));
+        assert_eq!((done.len(), done[0].status), (1, Status::Success));
+        done[0].anatomy.total()
+    };
+    took(&mut pool, 0, 131072);
+    assert_eq!(took(&mut pool, 1000, 4096), takes(3));
+    pool.befall(us(1900), 1, Trouble::Dies);
+    // The first finds out; it does not wait for the group, which is five seconds away.
+    assert!((takes(30)..takes(40)).contains(&took(&mut pool, 2000, 4096)));
+    pool.record();
+    assert_eq!(took(&mut pool, 3000, 4096), takes(30));
+    let asked: Vec<_> = pool.recorded().iter().map(of).collect();
+    assert_eq!(asked, [(0, Op::Write), (0, Op::Flush)]);
+    pool.befall(us(3900), 1, Trouble::Returns);
+    pool.record();
+    assert_eq!(took(&mut pool, 4000, 4096), takes(3));
+    let asked: Vec<_> = pool.recorded().iter().map(of).collect();
+    assert_eq!(asked, [(1, Op::Write), (1, Op::Flush)]);
+}
+
+fn of(asked: &ChildCommand) -> (u16, Op) {
+    (asked.member, asked.command.op)
 }

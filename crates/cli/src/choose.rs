@@ -179,7 +179,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(text) = args.load.print_load.as_deref().and_then(named::text) {
         return Ok(io::stdout().lock().write_all(text.as_bytes())?);
     }
-    let (drives, request) = read(args)?;
+    let (Found { drives, mut unfit }, request) = read(args)?;
     args.drives.note_on_years();
     let by = args.by.map(Measure::from);
     let by = by.unwrap_or(if args.usd.is_some() {
@@ -191,7 +191,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let bar = Progress::new("{elapsed_precise} [{bar:16}] {pos}/{len} drives, {left}  {wide_msg}");
     bar.planned(drives.len());
     let lab = Lab::new();
-    let (mut candidates, mut unfit) = (Vec::new(), Vec::new());
+    let mut candidates = Vec::new();
     for drive in &drives {
         bar.message(drive.name.clone());
         match choose::candidate(&request, &drive.sheet, &lab) {
@@ -199,13 +199,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 one.drive.clone_from(&drive.name);
                 candidates.push(one);
             }
-            Err(problems) => {
-                let why = problems.0.iter().map(|problem| problem.what.clone());
-                unfit.push(Unfit {
-                    drive: drive.name.clone(),
-                    why: why.collect::<Vec<_>>().join("; "),
-                });
-            }
+            Err(problems) => unfit.push(refused(&drive.name, &problems)),
         }
         bar.one_done();
     }
@@ -306,9 +300,9 @@ pub(crate) fn in_place(place: &str, drive: &str, behind: &str) -> String {
     }
 }
 
-fn read(args: &Args) -> Result<(Vec<Named>, Request), Problems> {
+fn read(args: &Args) -> Result<(Found, Request), Problems> {
     let mut problems = Problems::default();
-    let drives = candidates(args, &mut problems);
+    let found = candidates(args, &mut problems);
     let is_log = args.arguments.first().is_some_and(|first| first == "slog");
     let usual = if is_log { OF_A_LOG } else { USUAL };
     let (mut load, conditions) = args.load.read(usual, &mut problems);
@@ -336,7 +330,7 @@ fn read(args: &Args) -> Result<(Vec<Named>, Request), Problems> {
         let origin = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")));
-        let also: Vec<&str> = drives.iter().map(|one| &*one.sheet.id).collect();
+        let also: Vec<&str> = found.drives.iter().map(|one| &*one.sheet.id).collect();
         taken(
             text.and_then(|text| Prices::read(&origin, &text, &also)),
             &mut problems,
@@ -358,7 +352,7 @@ fn read(args: &Args) -> Result<(Vec<Named>, Request), Problems> {
     problems.0.extend(output::problems(&outputs, &inputs).0);
     match load {
         Some(load) if problems.0.is_empty() => Ok((
-            drives,
+            found,
             Request {
                 load,
                 slo,
@@ -371,8 +365,36 @@ fn read(args: &Args) -> Result<(Vec<Named>, Request), Problems> {
     }
 }
 
-/// The drives, or the pools in which they have a place.
-fn candidates(args: &Args, problems: &mut Problems) -> Vec<Named> {
+/// A drive that does not take what is asked of it, and why.
+fn refused(drive: &str, problems: &Problems) -> Unfit {
+    // The line is the drive's already.
+    let itself = format!("{drive}: ");
+    let why = problems.0.iter().map(|problem| {
+        let what = &problem.what;
+        what.strip_prefix(&itself).unwrap_or(what).to_owned()
+    });
+    Unfit {
+        drive: drive.to_owned(),
+        why: why.collect::<Vec<_>>().join("; "),
+    }
+}
+
+/// Whether a drive of the catalogue is a RAM disk.
+fn is_ram(name: &str) -> bool {
+    catalogue::drive(name).is_ok_and(|sheet| matches!(sheet.config, DriveConfig::Ram(_)))
+}
+
+/// What there is to choose from.
+#[derive(Default)]
+struct Found {
+    drives: Vec<Named>,
+    /// Those of `--all` that do not take what is set, such as an age where no endurance is published.
+    unfit: Vec<Unfit>,
+}
+
+/// The drives, or the pools in which they have a place. One that is named and does not load is a problem; one of `--all`
+/// is unfit, unless all of them are.
+fn candidates(args: &Args, problems: &mut Problems) -> Found {
     let mut names = args.drives.names(&args.arguments);
     let place = names
         .first()
@@ -381,9 +403,10 @@ fn candidates(args: &Args, problems: &mut Problems) -> Vec<Named> {
         names.remove(0);
     }
     if args.all {
+        let all = catalogue::drive_names();
         names.extend(
-            catalogue::drive_names()
-                .iter()
+            all.iter()
+                .filter(|name| !is_ram(name))
                 .map(|name| (*name).to_owned()),
         );
     }
@@ -416,20 +439,26 @@ fn candidates(args: &Args, problems: &mut Problems) -> Vec<Named> {
             .push(on_command_line("there is no drive to choose from", help));
     }
     let settings = args.drives.settings();
-    let mut drives = Vec::new();
+    let named = args.drives.names(&args.arguments);
+    let (mut found, mut of_all) = (Found::default(), Problems::default());
     for name in names {
         let expression = match (place, &behind) {
             (Some((place, _)), Some(behind)) => in_place(place, &name, behind),
             (Some(_), None) => continue,
             (None, _) => name.clone(),
         };
-        let Some(sheet) = taken(load_drive(&expression, &settings), problems) else {
-            continue;
-        };
-        let ram = matches!(sheet.config, DriveConfig::Ram(_));
-        if !(args.all && ram && !args.arguments.contains(&name)) {
-            drives.push(Named { name, sheet });
+        let by_name = named.contains(&name) || args.like.as_ref() == Some(&name);
+        match load_drive(&expression, &settings) {
+            Ok(sheet) => found.drives.push(Named { name, sheet }),
+            Err(more) if by_name => problems.0.extend(more.0),
+            Err(more) => {
+                found.unfit.push(refused(&name, &more));
+                of_all.0.extend(more.0);
+            }
         }
     }
-    drives
+    if found.drives.is_empty() {
+        problems.0.extend(of_all.0);
+    }
+    found
 }

@@ -260,6 +260,23 @@ fn choosing_refuses_what_cannot_be_answered() {
 }
 
 #[test]
+fn of_all_drives_those_that_do_not_take_what_is_set_are_listed_with_why() {
+    let wear = ["--all", "--age", "3y", "--load", "wal", "--runtime", "2ms"];
+    let asked = [&["choose"], &wear[..], &["--seeds", "1"]].concat();
+    let output = drivelab(&asked);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("p3700-1600 did not run: no endurance is published"));
+    assert!(said.contains("gp3 did not run: this drive's medium does not wear"));
+    assert!(!said.contains("ram-disk"), "{said}");
+    assert!(said.contains("at the start, seed 1;"), "{said}");
+    // One that is named is meant: that it does not take it is a mistake.
+    let output = drivelab(&[&asked[..], &["gp3"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("gp3: this drive's medium does not wear"));
+}
+
+#[test]
 fn what_comes_nearest_to_a_drive_stands_first() {
     let (code, found) = json(&[
         "choose",

@@ -5,7 +5,7 @@ use study::decide::check::{Answer, BySeed, Check};
 use study::decide::work::Conditions;
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, reading, with_unit};
+use super::{document, reading, seeds, with_unit};
 
 /// The answer, in a sentence or two.
 pub fn answer(check: &Check, answers: &[Answer]) -> String {
@@ -95,13 +95,12 @@ pub fn table(check: &Check, answers: &[Answer], width: Width) -> String {
 /// What is asked, by whom, and how it was found.
 pub fn method(check: &Check, conditions: &Conditions, command: &str, width: Width) -> String {
     let how = format!(
-        "{} on {}, drives {} at the start, seeds {} to {}: each must pass; the worst is shown, and in brackets the range of all. \
+        "{} on {}, drives {} at the start, {}: each must pass; the worst is shown, and in brackets the range of all. \
          `drivelab check {} --print` has the load.",
         check.name,
         conditions.host.id,
         conditions.state.name(),
-        conditions.seed,
-        conditions.seed + u64::from(conditions.seeds) - 1,
+        seeds(conditions.seed, conditions.seeds),
         check.name,
     );
     [

@@ -5,7 +5,7 @@ use study::decide::choose::{Answer, Candidate, Likeness, Measure, Request};
 use text::digits::{count, digits, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, reading};
+use super::{document, reading, seeds};
 
 /// The answer, in a sentence or two.
 pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
@@ -237,13 +237,12 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
         Some(_) => " A drive without a price in your file has no cost.",
     };
     let how = format!(
-        "{} on {}, drives {} at the start, seeds {} to {}{cut}. \"room\" is what is left to the nearest limit; years are to the rated \
+        "{} on {}, drives {} at the start, {}{cut}. \"room\" is what is left to the nearest limit; years are to the rated \
          endurance at this load, of a pool's weakest member.{usd}",
         facts.source,
         conditions.host.id,
         conditions.state.name(),
-        conditions.seed,
-        conditions.seed + u64::from(conditions.seeds) - 1,
+        seeds(conditions.seed, conditions.seeds),
     );
     lines.push(paragraph("", &how, width));
     lines.push(format!("Again: {command}"));

@@ -7,7 +7,7 @@ use study::decide::explain::rating::Rating;
 use text::digits::{bytes_binary, count, digits, megabytes_a_second, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, percent};
+use super::{document, percent, seeds};
 
 /// The answer on one run, in a few sentences.
 pub fn answer(answer: &Answer) -> String {
@@ -322,15 +322,14 @@ pub fn method(
     }
     if let Some(request) = request {
         let how = format!(
-            "{} on {}, {} at the start, seeds {} to {}. \"If\" is a condition that the file does not tell, \"with\" an option of it \
+            "{} on {}, {} at the start, {}. \"If\" is a condition that the file does not tell, \"with\" an option of it \
              changed; \"off measured\" is the distance of rate, mean and percentiles from those measured. A model agrees if its rate is \
              within {:.0} % and that distance below {:.0} %. \
              Not simulated: heat, file systems, the page cache, other users of the drive.",
             request.drive.id,
             request.host.id,
             request.state.name(),
-            request.seed,
-            request.seed + u64::from(request.seeds) - 1,
+            seeds(request.seed, request.seeds),
             AGREES * 100.0,
             AGREES * 200.0,
         );

@@ -6,7 +6,7 @@ use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::document;
+use super::{document, seeds};
 
 /// The answer on one drive or pool, in a sentence or two.
 pub fn answer(answer: &Answer) -> String {
@@ -255,13 +255,12 @@ pub fn method(answers: &[Answer], conditions: &Conditions, command: &str, width:
             )
         });
         let how = format!(
-            "{} on {}, drives {} at the start, seeds {} to {}{cut}. \"WA rated\" is the write amplification at which the rated bytes use \
+            "{} on {}, drives {} at the start, {}{cut}. \"WA rated\" is the write amplification at which the rated bytes use \
              up the rated cycles. Rates are taken to go on for ever.",
             load.source,
             conditions.host.id,
             conditions.state.name(),
-            conditions.seed,
-            conditions.seed + u64::from(conditions.seeds) - 1,
+            seeds(conditions.seed, conditions.seeds),
         );
         lines.push(paragraph("", &how, width));
     }

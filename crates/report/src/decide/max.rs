@@ -7,7 +7,7 @@ use study::decide::tally::busiest;
 use text::digits::{count, digits};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, percent, reading};
+use super::{document, percent, reading, seeds};
 
 /// The answer on one drive, in a sentence or two.
 pub fn answer(request: &Request, answer: &Answer) -> String {
@@ -167,7 +167,7 @@ fn row(drive: &str, name: &str, at: &str, point: &Point) -> Vec<String> {
 pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width) -> String {
     let ios = "A rate counts if every seed stays within all limits and completes 97 % of what arrives. Latency is fio's: from issue.";
     let how = format!(
-        "{} on {}, {} drives {} at the start, seeds {} to {}; up to {} threads. {ios}",
+        "{} on {}, {} drives {} at the start, {}; up to {} threads. {ios}",
         request.pattern.rw,
         request.host.id,
         match request.pattern.options.iter().find(|(key, _)| key == "bs") {
@@ -175,8 +175,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
             None => String::from("bs=4k,"),
         },
         request.state.name(),
-        request.seed,
-        request.seed + u64::from(request.seeds) - 1,
+        seeds(request.seed, request.seeds),
         request.pattern.threads,
     );
     let mut lines = vec![paragraph("", &how, width)];

@@ -44,6 +44,14 @@ fn percent(share: Option<f64>) -> String {
     )
 }
 
+/// The seeds of an answer, in words.
+fn seeds(first: u64, count: u32) -> String {
+    match count {
+        0 | 1 => format!("seed {first}"),
+        more => format!("seeds {first} to {}", first + u64::from(more) - 1),
+    }
+}
+
 /// A document of ours: what it is, of which program, from which seed, and how to repeat it.
 fn document(schema: &str, command: &str, what: &impl Serialize, answers: &impl Serialize) -> Value {
     json!({

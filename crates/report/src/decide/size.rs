@@ -5,15 +5,7 @@ use study::decide::size::{Answer, Request, Row};
 use text::digits::{bytes_binary, bytes_decimal, count, digits, megabytes_a_second, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, percent, reading};
-
-fn seeds(request: &Request) -> String {
-    let first = request.conditions.seed;
-    match request.conditions.seeds {
-        1 => format!("seed {first}"),
-        more => format!("seeds {first} to {}", first + u64::from(more) - 1),
-    }
-}
+use super::{document, percent, reading, seeds};
 
 /// What a cache of this size hits, beside the largest that was tried.
 fn hits(row: &Row, last: &Row, request: &Request) -> String {
@@ -33,7 +25,7 @@ fn hits(row: &Row, last: &Row, request: &Request) -> String {
         bytes_binary(row.bytes as f64),
         percent(simulated),
         bytes_binary(last.bytes as f64),
-        seeds(request)
+        seeds(request.conditions.seed, request.conditions.seeds)
     )
 }
 
@@ -53,7 +45,7 @@ pub fn answer(request: &Request, answer: &Answer) -> String {
         (true, Some(bytes), _) => format!(
             "at {load} the log is never full from {} on (simulated, {})",
             bytes_binary(bytes as f64),
-            seeds(request)
+            seeds(request.conditions.seed, request.conditions.seeds)
         ),
         (true, None, _) => format!("at {load} the log is full at each size that was tried"),
         (false, Some(bytes), Some(last)) => {
@@ -163,7 +155,7 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
         "On {}, drives {} at the start, {}.",
         conditions.host.id,
         conditions.state.name(),
-        seeds(request)
+        seeds(request.conditions.seed, request.conditions.seeds)
     );
     lines.push(paragraph("", &text, width));
     for answer in answers {

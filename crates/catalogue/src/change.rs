@@ -65,6 +65,15 @@ pub fn text_of(name_or_path: &str, changes: &[Change]) -> Result<String, Problem
     Ok(changed(located, changes)?.file.text.to_string())
 }
 
+/// The text of a host's file, with figures changed.
+///
+/// # Errors
+/// As [`text_of`].
+pub fn host_text(name_or_path: &str, changes: &[Change]) -> Result<String, Problems> {
+    let located = locate(name_or_path, "host", &super::Home::BuiltIn)?;
+    Ok(changed(located, changes)?.file.text.to_string())
+}
+
 /// Sets the figure of a dotted key; `None` if a part of the key is no section.
 fn set(root: &mut dyn TableLike, key: &str, value: Value) -> Option<()> {
     if let Some((section, rest)) = key.split_once('.') {

@@ -1,4 +1,4 @@
-//! `drivelab fit`: a catalogue file for a drive that somebody has measured.
+//! `drivelab fit`: a catalogue file for a drive that somebody has measured, or for the host it was measured in.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use catalogue::{DataSheet, Settings};
 use model::media::DriveConfig;
 use report::csv;
-use study::fit::{self, MeasuredRun, Request};
-use study::measure::STANDARD_JOBS;
+use study::fit::{self, HostRequest, MeasuredRun, Request};
+use study::measure::{HOST_JOBS, STANDARD_JOBS};
 use text::problem::Problems;
 
 use crate::drive::load;
@@ -18,6 +18,15 @@ use crate::setting::SettingArgs;
 use crate::state::State;
 use crate::stop::AtOnce;
 
+/// What fio's jobs are to measure.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum JobsOf {
+    /// A drive: they write to it
+    Drive,
+    /// A host, on null devices
+    Host,
+}
+
 /// Make a model of a drive that you have measured with fio
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -27,14 +36,17 @@ Examples:
   drivelab fit p4800x-375 --measured results.json --output mine.toml
   drivelab review ./mine.toml p4800x-375
   drivelab fit p3700-1600 --measured a.json b.json --free nand.medium.read --output p.toml
+  drivelab fit --jobs host > host.fio                         fio jobs to measure a host with, on null devices
+  drivelab fit --host-measured host.json --host linux --output my-host.toml
+  drivelab fit p4800x-375 --measured results.json --host ./my-host.toml --output mine.toml
   drivelab fit --sheet sheet.toml --family client-tlc --output mine.toml   from a data sheet
 
-The jobs write to the drive they measure. Each group of jobs in fio's results is a run; every fourth is held out of \
+Jobs of a drive write to it. Each group of jobs in fio's results is a run; every fourth is held out of \
 the fit, and its error tells how far the model can be trusted elsewhere.")]
 pub(crate) struct Args {
-    /// Print the fio jobs to measure a drive with, and exit
-    #[arg(long, exclusive = true)]
-    jobs: bool,
+    /// Print the fio jobs to measure a drive with, or those to measure a host with, and exit
+    #[arg(long, exclusive = true, value_name = "OF", num_args = 0..=1, default_missing_value = "drive")]
+    jobs: Option<JobsOf>,
 
     /// The drive to begin from: a name (see `drivelab drives`) or the path of a drive's TOML file
     #[arg(value_name = "DRIVE")]
@@ -56,8 +68,14 @@ pub(crate) struct Args {
     family: Option<String>,
 
     /// fio's JSON output, one file or several
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["jobs", "sheet"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["jobs", "sheet", "host_measured"])]
     measured: Vec<PathBuf>,
+
+    /// Make a host, not a drive, from fio's JSON output of the jobs of `--jobs host`; it begins from the host of --host
+    /// (docs/hosts.md)
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "output",
+        conflicts_with_all = ["argument", "drive", "sheet", "measured", "free", "state", "SettingArgs"])]
+    host_measured: Vec<PathBuf>,
 
     /// A parameter to fit, by its key; may be given several times [default: those of the medium]
     #[arg(long, value_name = "KEY")]
@@ -129,8 +147,15 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    if args.jobs {
-        return Ok(io::stdout().lock().write_all(STANDARD_JOBS.as_bytes())?);
+    if let Some(of) = args.jobs {
+        let jobs = match of {
+            JobsOf::Drive => STANDARD_JOBS,
+            JobsOf::Host => HOST_JOBS,
+        };
+        return Ok(io::stdout().lock().write_all(jobs.as_bytes())?);
+    }
+    if let (false, Some(output)) = (args.host_measured.is_empty(), &args.output) {
+        return of_host(args, output);
     }
     if let Some(sheet) = &args.sheet {
         return from_sheet(args, sheet);
@@ -169,6 +194,59 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         writeln!(out, "{}\n", report::fit::drive(&fitted, output::width()))?;
         writeln!(out, "The drive is {}.", output.display())?;
+        Ok(())
+    })
+}
+
+/// The host on which null devices were measured.
+fn of_host(args: &Args, output: &Path) -> Result<(), Failure> {
+    let base = args.host();
+    let inputs = args.host_measured.iter().map(PathBuf::as_path);
+    let inputs: Vec<&Path> = inputs.chain([Path::new(base)]).collect();
+    let mut outputs = vec![("--output", output)];
+    outputs.extend(output::asked([("--csv", &args.csv)]));
+    let mut problems = args.problems_of_outputs(&outputs, &inputs);
+    problems
+        .0
+        .extend(catalogue::host(base).err().into_iter().flat_map(|it| it.0));
+    let mut runs = Vec::new();
+    for path in &args.host_measured {
+        let origin = path.display().to_string();
+        match read(path).and_then(|text| fit::read_host(&origin, &text)) {
+            Ok(found) => runs.extend(found),
+            Err(found) => problems.0.extend(found.0),
+        }
+    }
+    let measured = problems.or(runs)?;
+    let told: Vec<MeasuredRun> = measured.iter().map(|one| one.run.clone()).collect();
+    warn(&told);
+    let stem = output.file_stem().unwrap_or_default().to_string_lossy();
+    let request = HostRequest {
+        base: base.to_owned(),
+        measured,
+        hold_out: args.hold_out,
+        iterations: args.iterations,
+        name: args.name.clone().unwrap_or_else(|| stem.into_owned()),
+    };
+    let stop = AtOnce::on_signals()?;
+    let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
+    let fitted = fit::host(&request, &|points| {
+        bar.message(format!("{points} points tried"));
+    });
+    bar.finish();
+    let fitted = fitted?;
+    stop.results(|| {
+        write_whole(output, fitted.toml.as_bytes())?;
+        if let Some(path) = &args.csv {
+            write_whole(path, csv::fit(&fitted).as_bytes())?;
+        }
+        let mut out = io::stdout().lock();
+        writeln!(out, "{}\n", report::fit::drive(&fitted, output::width()))?;
+        writeln!(
+            out,
+            "The host is {0}: use it with --host {0}.",
+            output.display()
+        )?;
         Ok(())
     })
 }
@@ -262,7 +340,11 @@ pub(crate) fn warn(measured: &[MeasuredRun]) {
 /// The runs of a file of fio's results, or of a measurement.
 pub(crate) fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
     let origin = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))?;
-    fit::read(&origin, &text)
+    fit::read(&origin, &read(path)?)
+}
+
+fn read(path: &Path) -> Result<String, Problems> {
+    let origin = path.display().to_string();
+    std::fs::read_to_string(path)
+        .map_err(|error| Problems::whole(&*origin, format!("cannot be read: {error}")))
 }

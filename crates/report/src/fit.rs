@@ -13,7 +13,7 @@ fn headed(header: &[&str]) -> Table {
     table
 }
 
-/// A user's drive: parameters, every measured figure, and how well the fit holds where it did not look.
+/// A user's drive or host: parameters, every measured figure, and how well the fit holds where it did not look.
 pub fn drive(fitted: &Fitted, width: Width) -> String {
     let mut parameters = headed(&["parameter", "base", "fitted", "95 % interval"]);
     for one in &fitted.parameters {
@@ -56,7 +56,7 @@ pub fn drive(fitted: &Fitted, width: Width) -> String {
     let at_bound: Vec<&str> = at_bound.map(|one| &*one.parameter.key).collect();
     if !at_bound.is_empty() {
         text.push_str(&format!(
-            "\nEnded at a factor of five, the most that it may move: {}. Either the base drive is of another kind, or \
+            "\nEnded at a factor of five, the most that it may move: {}. Either the base is of another kind, or \
              nothing that was measured depends on it.",
             at_bound.join(", ")
         ));

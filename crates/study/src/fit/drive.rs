@@ -148,7 +148,8 @@ impl Bench<'_> {
     }
 }
 
-fn bounded(run: &MeasuredRun) -> Vec<workload::job::Job> {
+/// Its jobs with an end.
+pub(super) fn bounded(run: &MeasuredRun) -> Vec<workload::job::Job> {
     let depth = |job: &workload::job::Job| u64::from(job.iodepth);
     let all: u64 = run
         .jobs
@@ -245,7 +246,7 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
 }
 
 /// Nearer to the bound than this share of the way, a parameter has ended there.
-const AT_BOUND: f64 = 0.98;
+pub(super) const AT_BOUND: f64 = 0.98;
 /// What repeated measurements of one figure differ by at least.
 const REPEATABILITY: f64 = 0.01;
 /// Square of the normal distribution's two-sided 95 % quantile.
@@ -255,7 +256,11 @@ const HALVINGS: u32 = 5;
 
 /// For each parameter from where to where the loss of `figures` figures is not clearly more than the best, with the
 /// others held; logarithms as the search has them.
-fn intervals(best: &[f64], figures: usize, loss: &dyn Fn(&[f64]) -> f64) -> Vec<(f64, f64)> {
+pub(super) fn intervals(
+    best: &[f64],
+    figures: usize,
+    loss: &dyn Fn(&[f64]) -> f64,
+) -> Vec<(f64, f64)> {
     let least = loss(best);
     let free = figures.saturating_sub(best.len()).max(1) as f64;
     let variance = (least * figures as f64 / free).max(REPEATABILITY * REPEATABILITY);
@@ -340,7 +345,7 @@ fn toml(
         .map_err(|error| Problems::whole(&*request.base, format!("not TOML: {error}")))?;
     document["name"] = toml_edit::value(&*request.name);
     document["maker"] = toml_edit::value("unknown");
-    document["fit"] = toml_edit::value(how(base, residuals));
+    document["fit"] = toml_edit::value(how(base, &request.host, residuals));
     document.remove("price");
     let of_drive = freed
         .iter()
@@ -359,8 +364,8 @@ fn toml(
     Ok(text)
 }
 
-/// How well the drive is known, in a sentence.
-fn how(base: &DriveSheet, residuals: &[Residual]) -> String {
+/// How well the drive is known, in a sentence, and the host that was taken out of what was measured.
+fn how(base: &DriveSheet, host: &str, residuals: &[Residual]) -> String {
     let part = |held_out: bool, what: &str| {
         let of = residuals.iter().filter(|one| one.held_out == held_out);
         let error = median_error(residuals, held_out)?;
@@ -371,7 +376,11 @@ fn how(base: &DriveSheet, residuals: &[Residual]) -> String {
     };
     let parts = [part(false, "of fio fitted to"), part(true, "held out")];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!("from {}: {}", base.id, parts.join(", "))
+    let mut how = format!("from {}: {}", base.id, parts.join(", "));
+    if host != catalogue::TYPICAL_HOST {
+        how.push_str(&format!("; measured in the host {host}"));
+    }
+    how
 }
 
 /// What the file says of itself first.

@@ -45,6 +45,8 @@ pub enum Quantity {
     Iops,
     /// Mean latency.
     Mean,
+    /// Mean time to submit; only hosts are fitted to it.
+    Submission,
     /// A percentile of completion latency.
     Percentile(f64),
 }
@@ -56,6 +58,7 @@ impl Target {
         match self.quantity {
             Quantity::Iops => format!("{direction}.iops"),
             Quantity::Mean => format!("{direction}.mean_us"),
+            Quantity::Submission => format!("{direction}.slat.mean_us"),
             Quantity::Percentile(percent) => format!("{direction}.clat.p{percent}_us"),
         }
     }

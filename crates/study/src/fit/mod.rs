@@ -1,13 +1,15 @@
 //! Fitting: parameters of a catalogue file set so that the model does what was measured.
 //!
-//! Three uses share it. [`drive()`] makes a file for a drive that a user has measured with fio; [`from_sheet()`] one for a
-//! drive of which there is a data sheet; [`ledger()`] makes the catalogue's own fits again, by its recipes. The first searches with Nelder and Mead's simplex over the logarithms of
-//! the parameters, the others along one of them, between values whose rows are known: simulations have no gradient, a
-//! parameter's scale is its own size, and with fixed seeds the same search gives the same figures.
+//! Four uses share it. [`drive()`] makes a file for a drive that a user has measured with fio; [`host()`] one for the host
+//! that fio ran on; [`from_sheet()`] one for a drive of which there is a data sheet; [`ledger()`] makes the catalogue's own
+//! fits again, by its recipes. The first two search with Nelder and Mead's simplex over the logarithms of the parameters,
+//! the others along one of them, between values whose rows are known: simulations have no gradient, a parameter's scale is
+//! its own size, and with fixed seeds the same search gives the same figures.
 //!
 //! Left out: what several parameters of the ledger could trade against each other (each is set with the others held).
 
 mod drive;
+mod host;
 mod ledger;
 pub(crate) mod measured;
 mod parameter;
@@ -24,6 +26,7 @@ use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
 
 pub use drive::{Fitted, Freed, Request, Residual, drive, median_error};
+pub use host::{HostRequest, HostRun, host, read_host};
 pub use ledger::{Choice, Moved, Refit, RowError, Step, figures, ledger};
 pub use measured::{MeasuredRun, Quantity, Target, read};
 pub use parameter::Parameter;

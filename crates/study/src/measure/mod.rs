@@ -15,4 +15,4 @@ mod plan;
 pub use command::{Settings, Target, arguments};
 pub use course::{Course, Left, Tracked, Turn, Verdict};
 pub use document::{Asked, Device, Document, FORMAT, Host, Measured, Taken, is_ours, measured};
-pub use plan::{Phase, Plan, STANDARD_JOBS, Step, names};
+pub use plan::{HOST_JOBS, Phase, Plan, STANDARD_JOBS, Step, names};

@@ -11,6 +11,9 @@ use text::problem::{Problems, nearest};
 /// fio jobs whose results fix what a drive's model can be fitted in: latency, depth, size, mixes.
 pub const STANDARD_JOBS: &str = include_str!("plans/standard.fio");
 
+/// fio jobs on a null device whose results a host can be fitted in.
+pub const HOST_JOBS: &str = include_str!("plans/host.fio");
+
 /// Name and files of each.
 const PLANS: [(&str, &[&str]); 3] = [
     ("quick", &[include_str!("plans/quick.fio")]),

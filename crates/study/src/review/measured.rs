@@ -130,7 +130,7 @@ fn figures(run: &MeasuredRun) -> impl Iterator<Item = (&'static str, &'static st
                 bytes(target.read).map(rate),
             ],
             Quantity::Mean => [Some((of, "mean", target.value)), None],
-            Quantity::Percentile(_) => [None, None],
+            Quantity::Submission | Quantity::Percentile(_) => [None, None],
         };
         both.into_iter().flatten()
     })

@@ -68,8 +68,9 @@ fn make(root: &Path, out: &Path) -> Result<Vec<u8>, String> {
             "the compiler has no {TARGET}; `rustup target add {TARGET}` brings it"
         ));
     }
-    // A folder of its own: the one in use is locked by the build that this is a part of.
-    let folder = out.join("page-engine");
+    // A folder of its own: the one in use is locked by the build that this is a part of. All profiles have it in common
+    // (`out` is TARGET/PROFILE/build/PACKAGE/out): the engine is the same in each.
+    let folder = out.ancestors().nth(4).unwrap_or(out).join("page-engine");
     let made = Command::new(variable("CARGO"))
         .args(["rustc", "--locked", "--quiet", "--lib"])
         .args(["--package", "drivelab-page-engine"])

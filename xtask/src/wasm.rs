@@ -22,7 +22,7 @@ pub(crate) fn is_there_or_comes(install: bool) -> Result<bool, String> {
 
 pub(crate) fn check(install: bool) -> Result<(), String> {
     if is_there_or_comes(install)? {
-        return run(&mut cargo(&format!("build {ENGINE}")));
+        return run(&mut cargo(&format!("check {ENGINE}")));
     }
     let rustc = debian_rustc(install)?;
     run(cargo(&format!("check {ENGINE}"))

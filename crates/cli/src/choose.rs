@@ -288,18 +288,6 @@ const PLACES: [(&str, &str); 3] = [
     ("read-cache", "--main"),
 ];
 
-/// The expression of the pool in which a drive has a place.
-pub(crate) fn in_place(place: &str, drive: &str, behind: &str) -> String {
-    match (place, drive) {
-        ("slog", "none") => format!("intent-log(main={behind})"),
-        ("slog", _) => format!("intent-log(main={behind}, log={drive})"),
-        ("vsan-cache", _) => {
-            format!("write-back-cache(cache={drive}, capacity={behind}; like=vsan)")
-        }
-        _ => format!("read-cache(cache={drive}, main={behind})"),
-    }
-}
-
 fn read(args: &Args) -> Result<(Found, Request), Problems> {
     let mut problems = Problems::default();
     let found = candidates(args, &mut problems);
@@ -443,7 +431,7 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     let (mut found, mut of_all) = (Found::default(), Problems::default());
     for name in names {
         let expression = match (place, &behind) {
-            (Some((place, _)), Some(behind)) => in_place(place, &name, behind),
+            (Some((place, _)), Some(behind)) => choose::in_place(place, &name, behind),
             (Some(_), None) => continue,
             (None, _) => name.clone(),
         };

@@ -13,7 +13,6 @@ use study::review::Workload;
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
 
-use crate::choose::in_place;
 use crate::drive::{DriveArgs, load as load_drive};
 use crate::failure::{Failure, on_command_line};
 use crate::limit::{self, taken};
@@ -169,7 +168,7 @@ fn read(args: &Args) -> Result<(Vec<(String, DriveSheet)>, Request), Problems> {
     let names = args.drives.named(&args.arguments, &mut problems);
     let mut pools = Vec::new();
     for name in names {
-        let expression = in_place(args.place.name(), &name, &args.main);
+        let expression = study::decide::choose::in_place(args.place.name(), &name, &args.main);
         if let Some(sheet) = taken(load_drive(&expression, &settings), &mut problems) {
             pools.push((name, sheet));
         }

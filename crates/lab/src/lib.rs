@@ -18,6 +18,7 @@ mod phases;
 mod play;
 mod progress;
 mod scenario;
+pub mod scripted;
 mod work;
 
 pub use bench::Bench;

@@ -329,6 +329,19 @@ fn parted(
     Ok((candidates, unfit))
 }
 
+/// The expression of the pool in which a drive has a place.
+#[pyfunction]
+#[pyo3(name = "in_place")]
+pub(crate) fn placed(place: &str, drive: &str, behind: &str) -> PyResult<String> {
+    match choose::PLACES.contains(&place) {
+        true => Ok(choose::in_place(place, drive, behind)),
+        false => Err(raised(of_argument(
+            format!("place: there is no place `{place}`"),
+            choose::PLACES.join(", "),
+        ))),
+    }
+}
+
 /// Which drives meet a load and limits.
 #[pyfunction]
 #[pyo3(name = "choose", signature = (drives, load, slo, by, years, usd, runtime, around, repeats))]

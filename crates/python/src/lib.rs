@@ -39,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decide::highest, module)?)?;
     module.add_function(wrap_pyfunction!(decide::lasting, module)?)?;
     module.add_function(wrap_pyfunction!(decide::chosen, module)?)?;
+    module.add_function(wrap_pyfunction!(decide::placed, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fitted, module)?)?;
     module.add_function(wrap_pyfunction!(review::reviewed, module)?)?;
     Ok(())

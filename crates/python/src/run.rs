@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use catalogue::{DriveSheet, HostSheet};
+use lab::faults::Befalls;
+use lab::scripted::{befalling, scripted};
 use lab::{Lab, Machine, Outcome, SPEEDS, Scenario, TraceReplay, Work};
 use model::Span;
 use model::media::Precondition;
@@ -38,7 +40,8 @@ pub(crate) struct Run {
 
 /// Runs fio's jobs on drives.
 #[pyfunction]
-#[pyo3(signature = (drives, jobs, host, state, seed, every))]
+#[pyo3(signature = (drives, jobs, host, state, seed, every, fault))]
+#[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
 pub(crate) fn run(
     py: Python<'_>,
     drives: Vec<Drive>,
@@ -47,6 +50,7 @@ pub(crate) fn run(
     state: &str,
     seed: u64,
     every: Option<&str>,
+    fault: Option<PathBuf>,
 ) -> PyResult<Run> {
     let mut problems = Problems::default();
     let host = self::host(host, &mut problems);
@@ -60,9 +64,11 @@ pub(crate) fn run(
         EVERY
     });
     let set = taken(jobs.read(host.config.cores), &mut problems).unwrap_or_default();
+    let faults = faults(fault, &drives, &mut problems);
     problems.or(()).map_err(raised)?;
-    let scenario = |drive: &Drive| Scenario {
+    let scenario = |(drive, faults): (&Drive, Vec<Befalls>)| Scenario {
         series_every: every,
+        faults,
         ..Scenario::jobs(
             Machine::new(&drive.sheet, &host),
             state,
@@ -70,7 +76,7 @@ pub(crate) fn run(
             seed,
         )
     };
-    let scenarios: Vec<Scenario> = drives.iter().map(scenario).collect();
+    let scenarios: Vec<Scenario> = drives.iter().zip(faults).map(scenario).collect();
     let results = away(py, |stop| Lab::new().run_all(&scenarios, &|_| stop.go_on()))?;
     Ok(Run {
         outcomes: all(&drives, results)?,
@@ -81,6 +87,21 @@ pub(crate) fn run(
         set,
         every,
     })
+}
+
+/// What befalls each drive by the script in this file; nothing without one.
+fn faults(path: Option<PathBuf>, drives: &[Drive], problems: &mut Problems) -> Vec<Vec<Befalls>> {
+    let Some(path) = path else {
+        return vec![Vec::new(); drives.len()];
+    };
+    let origin = path.display().to_string();
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")));
+    let sheets: Vec<DriveSheet> = drives.iter().map(|drive| drive.sheet.clone()).collect();
+    let read = text
+        .and_then(|text| scripted(&origin, &text))
+        .and_then(|planned| befalling(&origin, &planned, &sheets));
+    taken(read, problems).unwrap_or_default()
 }
 
 /// The outcomes of all drives, or all that is wrong with any.
@@ -180,7 +201,7 @@ pub(crate) struct Replay {
 
 /// Replays a trace on drives.
 #[pyfunction]
-#[pyo3(signature = (trace, drives, host, state, seed, speed, depth, wrap, format, volume, first, threads))]
+#[pyo3(signature = (trace, drives, host, state, seed, speed, depth, wrap, format, volume, first, threads, fault))]
 #[expect(clippy::too_many_arguments, reason = "Python calls it by keywords")]
 pub(crate) fn replay(
     py: Python<'_>,
@@ -196,6 +217,7 @@ pub(crate) fn replay(
     volume: Option<String>,
     first: Option<u64>,
     threads: Option<u16>,
+    fault: Option<PathBuf>,
 ) -> PyResult<Replay> {
     let mut problems = Problems::default();
     let host = self::host(host, &mut problems);
@@ -206,6 +228,7 @@ pub(crate) fn replay(
         let what = format!("format: there is no trace format `{unknown}`");
         problems.0.extend(of_argument(what, names.join(", ")).0);
     }
+    let faults = faults(fault, &drives, &mut problems);
     problems.or(()).map_err(raised)?;
     let options = Options {
         format: named,
@@ -218,7 +241,7 @@ pub(crate) fn replay(
         .map_err(raised)?;
     let trace = Arc::new(trace);
     let pace = pace(&trace, speed, depth).map_err(raised)?;
-    let scenario = |drive: &Drive| {
+    let scenario = |(drive, faults): (&Drive, Vec<Befalls>)| {
         let replay = TraceReplay {
             threads,
             pace,
@@ -226,9 +249,12 @@ pub(crate) fn replay(
             ..TraceReplay::new(Arc::clone(&trace))
         };
         let machine = Machine::new(&drive.sheet, &host);
-        Scenario::new(machine, state, Work::Trace(replay), seed)
+        Scenario {
+            faults,
+            ..Scenario::new(machine, state, Work::Trace(replay), seed)
+        }
     };
-    let scenarios: Vec<Scenario> = drives.iter().map(scenario).collect();
+    let scenarios: Vec<Scenario> = drives.iter().zip(faults).map(scenario).collect();
     let results = away(py, |stop| Lab::new().run_all(&scenarios, &|_| stop.go_on()))?;
     let outcomes = all(&drives, results)?;
     let stopped = outcomes.iter().any(|outcome| outcome.stopped);
@@ -282,7 +308,8 @@ impl Replay {
         let table = report::replay::table(&self.rows, None);
         let drives = report::replay::drives_table(&self.rows, None);
         let anatomy = report::replay::anatomy(&self.rows, None);
-        format!("{lines}\n\n{table}\n\n{drives}\n{anatomy}")
+        let faults = report::replay::between_faults(&self.rows, None);
+        format!("{lines}\n\n{table}\n\n{drives}\n{anatomy}{faults}")
     }
 
     /// The same as JSON.

@@ -178,6 +178,19 @@ def test_an_answer(tmp_path):
     assert not dl.max("950pro-256", "p99<1us", ios=3000, seeds=1)
 
 
+def test_a_member_dies_in_the_middle(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("at 20ms p4801x-100.0: dies\n")
+    jobs = f"{AIO} --rw=randread --bs=4k --iodepth=16 --numjobs=4 --group_reporting --runtime=50ms --time_based"
+    run = dl.run("mirror(2*p4801x-100)", jobs, fault=script)
+    before, after = run.json()["phases"]
+    assert before["read"]["iops"] > 1.5 * after["read"]["iops"] > 0
+    script.write_text("at 20ms p4801x-100.7: dies\nat 1s p4801x-100.0: explodes\n")
+    with pytest.raises(dl.InputError) as refused:
+        dl.run("mirror(2*p4801x-100)", jobs, fault=script)
+    assert "explodes" in str(refused.value)
+
+
 def test_a_fit_finds_the_drive(tmp_path):
     slow = dl.Drive("p4800x-375").set("xpoint.controller.delay", "9 us")
     files = []
@@ -216,3 +229,11 @@ def test_a_stub_for_every_name():
     assert sys.version_info >= (3, 10)
     missing = [name for name in dl.__all__ if not hasattr(dl, name)]
     assert missing == []
+
+
+def test_types_hold(tmp_path):
+    """The stubs are what is there, and the package agrees with its own annotations."""
+    missing = "--ignore-missing-stub"  # what the compiled module has beside its names, such as `__all__`
+    for check in (["mypy.stubtest", "drivelab._core", missing, "--concise"], ["mypy", "--follow-imports=skip", "-p", "drivelab"]):
+        done = subprocess.run([sys.executable, "-m", *check], capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -1,6 +1,7 @@
 //! What was asked for: every argument read and checked before anything is opened.
 
 use catalogue::{DriveSheet, Settings};
+use lab::scripted::of_line;
 use live::protocol::{Address, Places, Protocol, Service};
 use live::{Setup, StoreChoice, Wall};
 use model::Span;
@@ -14,7 +15,7 @@ use super::Args;
 use super::address::addresses;
 use super::listen::Said;
 use crate::failure::on_command_line;
-use crate::fault::{at, script_of};
+use crate::fault::script_of;
 
 /// A front end as it was asked for.
 pub(super) struct AskedFront {
@@ -201,7 +202,9 @@ fn faults(args: &Args, drives: &[Whole], problems: &mut Problems) -> Vec<AskedFa
                 target,
                 fault: planned.fault,
             }),
-            Err(what) => problems.0.push(at(path, line, what)),
+            Err(what) => problems
+                .0
+                .push(of_line(&path.display().to_string(), line, what)),
         }
     }
     faults

@@ -46,6 +46,7 @@ __all__ = [
     "fio",
     "fit",
     "hosts",
+    "in_place",
     "life",
     "max",
     "pools",
@@ -357,10 +358,12 @@ def run(
     state: str = "steady",
     seed: int = 1,
     every: str | None = None,
+    fault: _Path_ | None = None,
 ) -> Run:
     """Runs fio's jobs on a drive or several.
 
     ``state``: how the drive begins: fresh, filled or steady. ``every``: the length of intervals of `Run.over_time` ("100ms").
+    ``fault``: a script of faults, such as a line ``at 2s nda.0: dies``; what came before and after each is in ``json()["phases"]``.
 
     >>> import drivelab as dl
     >>> run = dl.run(["p4800x-375", "p3700-1600"], "--ioengine=libaio --direct=1 --rw=randread --bs=4k --number_ios=2000")
@@ -368,7 +371,7 @@ def run(
     ['p4800x-375', 'p3700-1600']
     """
     cores, _ = _drives(drives)
-    return _told(Run(_core.run(cores, _jobs(jobs), host, state, seed, every)))
+    return _told(Run(_core.run(cores, _jobs(jobs), host, state, seed, every, fault)))
 
 
 class Replay(_Tabular):
@@ -411,14 +414,15 @@ def replay(
     volume: str | None = None,
     first: int | None = None,
     threads: int | None = None,
+    fault: _Path_ | None = None,
 ) -> Replay:
     """Replays a block trace on a drive or several: as recorded, ``speed`` times as fast, or at a queue ``depth``.
 
-    ``wrap`` folds addresses beyond the drive into it; otherwise such a trace is refused.
+    ``wrap`` folds addresses beyond the drive into it; otherwise such a trace is refused. ``fault``: a script of faults, as of `run`.
     """
     cores, _ = _drives(drives)
     core = _core.replay(
-        _os.fspath(trace), cores, host, state, seed, speed, depth, wrap, format, volume, first, threads
+        _os.fspath(trace), cores, host, state, seed, speed, depth, wrap, format, volume, first, threads, fault
     )
     return _told(Replay(core))
 
@@ -527,6 +531,21 @@ def life(
     asked = load if load is None or isinstance(load, str) else _jobs(load)
     call = _call("life", named, load=load, years=years, runtime=runtime, host=host, seed=seed, seeds=seeds)
     return Answer(_core.life(cores, asked, float(years), runtime, _around(host, state, seed, seeds), call))
+
+
+def in_place(place: str, drive: _Path_, behind: str) -> str:
+    """The pool in which a drive has a place, as an expression: "slog", "vsan-cache" or "read-cache", before what is behind it.
+
+    The drive "none" is an intent log without a log device: what others are compared with.
+
+    >>> import drivelab as dl
+    >>> main = "raidz(6*exos-x18-16tb; parity=2)"
+    >>> dl.in_place("slog", "p4801x-100", main)
+    'intent-log(main=raidz(6*exos-x18-16tb; parity=2), log=p4801x-100)'
+    >>> slogs = [dl.in_place("slog", drive, main) for drive in ("none", "p4801x-100")]
+    >>> without, optane = dl.choose(slogs, "nfs-sync", runtime="2s", seeds=1).rows()
+    """
+    return _core.in_place(place, _os.fspath(drive), behind)
 
 
 def choose(

@@ -1,7 +1,9 @@
 """Types of the compiled part."""
 
 from os import PathLike
-from typing import Any, TypedDict
+from typing import Any, TypedDict, final
+
+from typing_extensions import Self
 
 __version__: str
 TYPICAL_HOST: str
@@ -10,20 +12,22 @@ class Error(Exception): ...
 class InputError(Error): ...
 class Defect(Error): ...
 
+@final
 class Table:
     column_names: list[str]
     def rows(self) -> list[dict[str, Any]]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
-class Around(TypedDict):
+class _Around(TypedDict):
     host: str
     state: str
     seed: int
     seeds: int
 
+@final
 class Drive:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         name: str,
         power_limit: str | None = None,
         lba_format: str | None = None,
@@ -31,7 +35,7 @@ class Drive:
         uptime: str | None = None,
         volume: str | None = None,
         figures: list[tuple[str, str]] = ...,
-    ) -> None: ...
+    ) -> Self: ...
     def set(self, key: str, value: str) -> Drive: ...
     @property
     def id(self) -> str: ...
@@ -39,16 +43,18 @@ class Drive:
     def text(self) -> str: ...
     def words(self) -> list[str]: ...
 
+@final
 class Jobs:
-    def __init__(self, options: list[str], files: list[str | PathLike[str]], sections: list[str]) -> None: ...
+    def __new__(cls, options: list[str], files: list[str | PathLike[str]], sections: list[str]) -> Self: ...
     def warnings(self) -> list[str]: ...
     def names(self) -> list[str]: ...
 
+@final
 class Sweep:
     scenarios: int
     warnings: list[str]
     definition: str
-    def __init__(self, origin: str, text: str, folder: str | PathLike[str]) -> None: ...
+    def __new__(cls, origin: str, text: str, folder: str | PathLike[str]) -> Self: ...
     def command(self, index: int) -> str: ...
     def missing(self, output: str | PathLike[str]) -> list[tuple[int, tuple[int, int]]]: ...
     def run(self, output: str | PathLike[str], threads: int | None) -> int: ...
@@ -56,6 +62,7 @@ class Sweep:
     def keep(self, output: str | PathLike[str], part: int, file: bytes) -> None: ...
     def finish(self, output: str | PathLike[str]) -> tuple[int, str | None]: ...
 
+@final
 class Run:
     stopped: bool
     warnings: list[str]
@@ -63,12 +70,14 @@ class Run:
     def table(self) -> Table: ...
     def over_time(self) -> Table: ...
 
+@final
 class Replay:
     stopped: bool
     def text(self) -> str: ...
     def json(self) -> str: ...
     def table(self) -> Table: ...
 
+@final
 class Answer:
     sentences: list[str]
     meets: bool
@@ -77,11 +86,13 @@ class Answer:
     def html(self) -> str: ...
     def table(self) -> Table: ...
 
+@final
 class Fit:
     toml: str
     def text(self) -> str: ...
     def table(self) -> Table: ...
 
+@final
 class Review:
     verdict: list[str]
     def html(self) -> str: ...
@@ -90,7 +101,13 @@ class Review:
 
 def names(kind: str) -> list[str]: ...
 def run(
-    drives: list[Drive], jobs: Jobs, host: str, state: str, seed: int, every: str | None
+    drives: list[Drive],
+    jobs: Jobs,
+    host: str,
+    state: str,
+    seed: int,
+    every: str | None,
+    fault: str | PathLike[str] | None,
 ) -> Run: ...
 def replay(
     trace: str,
@@ -105,7 +122,9 @@ def replay(
     volume: str | None,
     first: int | None,
     threads: int | None,
+    fault: str | PathLike[str] | None,
 ) -> Replay: ...
+def in_place(place: str, drive: str, behind: str) -> str: ...
 def max(
     drives: list[Drive],
     slo: str,
@@ -114,7 +133,7 @@ def max(
     options: list[tuple[str, str]],
     threads: int | None,
     ios: int | None,
-    around: Around,
+    around: _Around,
     repeats: str,
 ) -> Answer: ...
 def life(
@@ -122,7 +141,7 @@ def life(
     load: str | Jobs | None,
     years: float,
     runtime: str | None,
-    around: Around,
+    around: _Around,
     repeats: str,
 ) -> Answer: ...
 def choose(
@@ -133,7 +152,7 @@ def choose(
     years: float,
     usd: str | PathLike[str] | None,
     runtime: str | None,
-    around: Around,
+    around: _Around,
     repeats: str,
 ) -> Answer: ...
 def fit(

@@ -1,0 +1,75 @@
+//! Scripts of faults, read for the drives of a run.
+
+use catalogue::DriveSheet;
+use text::problem::{Place, Problem, Problems};
+use workload::faults::{Planned, Scripted, Target, Whole, script};
+
+use crate::faults::Befalls;
+
+/// The faults of a script, with their lines.
+///
+/// # Errors
+/// All lines that are wrong.
+pub fn scripted(origin: &str, text: &str) -> Result<Vec<Scripted>, Problems> {
+    script(text).map_err(|all| {
+        let all = all.into_iter();
+        Problems(
+            all.map(|(line, what)| of_line(origin, line, what))
+                .collect(),
+        )
+    })
+}
+
+/// What befalls each of these drives by a script.
+///
+/// # Errors
+/// All that one of them cannot have.
+pub fn befalling(
+    origin: &str,
+    planned: &[Scripted],
+    drives: &[DriveSheet],
+) -> Result<Vec<Vec<Befalls>>, Problems> {
+    let mut problems = Problems::default();
+    let mut of_drive = |drive: &DriveSheet| {
+        let mut befalls = Vec::new();
+        for (line, planned) in planned {
+            match befalling_one(planned, drive) {
+                Ok(more) => befalls.extend(more),
+                Err(why) => {
+                    let what = match drives.len() {
+                        1 => why,
+                        _ => format!("on {}: {why}", drive.id),
+                    };
+                    problems.0.push(of_line(origin, *line, what));
+                }
+            }
+        }
+        befalls
+    };
+    let all = drives.iter().map(&mut of_drive).collect();
+    problems.or(all)
+}
+
+/// A problem of a line of a script.
+pub fn of_line(origin: &str, line: usize, what: String) -> Problem {
+    Problem {
+        origin: origin.to_owned(),
+        place: Place::Line(line),
+        what,
+        help: None,
+    }
+}
+
+/// What a fault is to this drive.
+fn befalling_one(planned: &Planned, drive: &DriveSheet) -> Result<Vec<Befalls>, String> {
+    // A RAID-0 is one drive; members of pools fail alone.
+    let members = drive.named_members().into_iter();
+    let members = members.filter(|_| drive.pool.is_some());
+    let whole = Whole {
+        name: drive.id.clone(),
+        members: members.map(|(name, _)| name.to_owned()).collect(),
+    };
+    let target = Target::named(planned.drive.as_deref(), &[whole])?;
+    Befalls::of(planned, &drive.config, target.member)
+        .map_err(|why| format!("`{}`: {why}", planned.fault))
+}

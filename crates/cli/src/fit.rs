@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use catalogue::{DataSheet, Settings};
+use catalogue::{DataSheet, DriveSheet, Settings};
 use model::media::DriveConfig;
 use report::csv;
-use study::fit::{self, HostRequest, MeasuredRun, Request};
+use study::fit::{self, HostRequest, MeasuredRun, Request, Tried};
 use study::measure::{HOST_JOBS, STANDARD_JOBS};
 use text::problem::Problems;
 
@@ -33,6 +33,7 @@ enum JobsOf {
 Examples:
   drivelab fit --jobs > standard.fio                          fio jobs to measure a drive with
   fio standard.fio --filename=/dev/nvme1n1 --output-format=json --output=results.json
+  drivelab fit --measured results.json --output mine.toml     begins from what is nearest; tells how near others come
   drivelab fit p4800x-375 --measured results.json --output mine.toml
   drivelab review ./mine.toml p4800x-375
   drivelab fit p3700-1600 --measured a.json b.json --free nand.medium.read --output p.toml
@@ -48,12 +49,18 @@ pub(crate) struct Args {
     #[arg(long, exclusive = true, value_name = "OF", num_args = 0..=1, default_missing_value = "drive")]
     jobs: Option<JobsOf>,
 
-    /// The drive to begin from: a name (see `drivelab drives`) or the path of a drive's TOML file
+    /// The drive to begin from: a name (see `drivelab drives`), the path of a drive's TOML file, or auto: one of each medium and
+    /// family that is near is tried, and the held-out error of each told [default: auto]
     #[arg(value_name = "DRIVE")]
     argument: Option<String>,
 
     /// The same as the argument DRIVE
-    #[arg(long, value_name = "DRIVE", conflicts_with = "argument")]
+    #[arg(
+        long,
+        visible_alias = "base",
+        value_name = "DRIVE",
+        conflicts_with = "argument"
+    )]
     drive: Option<String>,
 
     #[command(flatten)]
@@ -115,6 +122,9 @@ pub(crate) struct Args {
     force: bool,
 }
 
+/// Stands for a drive to begin from that is to be found.
+const AUTO: &str = "auto";
+
 impl Args {
     fn host(&self) -> &str {
         let otherwise = match self.sheet {
@@ -161,14 +171,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return from_sheet(args, sheet);
     }
     let base = args.argument.as_ref().or(args.drive.as_ref());
-    let (Some(base), Some(output)) = (base, &args.output) else {
-        let what = "no drive to begin from is named";
-        let help = "add one that is built alike, such as p4800x-375";
-        return Err(Problems(vec![on_command_line(what, help)]).into());
+    let base = base.map_or(AUTO, |base| base);
+    let Some(output) = &args.output else {
+        let help = "--output mine.toml";
+        return Err(Problems(vec![on_command_line("no file to write is named", help)]).into());
     };
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     let request = Request {
-        base: base.clone(),
+        base: base.to_owned(),
         settings: Settings::from(&args.setting),
         host: args.host().to_owned(),
         state: args.state.into(),
@@ -181,18 +191,44 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     warn(&request.measured);
     let stop = AtOnce::on_signals()?;
     let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
-    let fitted = fit::drive(&request, &|evaluations| {
-        bar.message(format!("{evaluations} points tried"));
-    });
+    let tried = if base == AUTO {
+        let host = |base: &DriveSheet| match base.config {
+            _ if args.host.is_some() => args.host().to_owned(),
+            DriveConfig::Volume(_) => catalogue::GUEST_HOST.to_owned(),
+            _ => catalogue::TYPICAL_HOST.to_owned(),
+        };
+        fit::from_any(&request, &host, &|base, evaluations| {
+            bar.message(match evaluations {
+                0 => format!("{base} as it is"),
+                _ => format!("{base}: {evaluations} points tried"),
+            });
+        })
+    } else {
+        let fitted = fit::drive(&request, &|evaluations| {
+            bar.message(format!("{evaluations} points tried"));
+        });
+        fitted.map(|fitted| {
+            vec![Tried {
+                base: base.to_owned(),
+                kind: String::new(),
+                host: request.host.clone(),
+                fitted,
+            }]
+        })
+    };
     bar.finish();
-    let fitted = fitted?;
+    let tried = tried?;
+    let fitted = &tried[0].fitted;
     stop.results(|| {
         write_whole(output, fitted.toml.as_bytes())?;
         if let Some(path) = &args.csv {
-            write_whole(path, csv::fit(&fitted).as_bytes())?;
+            write_whole(path, csv::fit(fitted).as_bytes())?;
         }
         let mut out = io::stdout().lock();
-        writeln!(out, "{}\n", report::fit::drive(&fitted, output::width()))?;
+        if base == AUTO {
+            writeln!(out, "{}\n", report::fit::bases(&tried, output::width()))?;
+        }
+        writeln!(out, "{}\n", report::fit::drive(fitted, output::width()))?;
         writeln!(out, "The drive is {}.", output.display())?;
         Ok(())
     })
@@ -298,6 +334,7 @@ fn measured(args: &Args, base: &str, output: &Path) -> Result<Vec<MeasuredRun>, 
     outputs.extend(output::asked([("--csv", &args.csv)]));
     let mut problems = args.problems_of_outputs(&outputs, &inputs);
     let base = match load(base, &Settings::from(&args.setting)) {
+        _ if base == AUTO => None,
         Ok(base) if base.pool.is_some() => Some(Problems(vec![on_command_line(
             format!("{}: a pool has no parameters of its own to fit", base.id),
             "fit one of its drives",

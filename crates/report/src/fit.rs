@@ -4,13 +4,38 @@ use comfy_table::Table;
 
 use super::reproduce::figure;
 use catalogue::DataSheet;
-use study::fit::{Fitted, FromSheet, Refit, Sensitivity, median_error};
+use study::fit::{Fitted, FromSheet, Refit, Sensitivity, Tried, median_error};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
 fn headed(header: &[&str]) -> Table {
     let mut table = plain();
     table.set_header(header);
     table
+}
+
+/// The bases that were tried, the one that was taken first, and why.
+pub fn bases(tried: &[Tried], width: Width) -> String {
+    let mut table = headed(&["base", "medium, family", "host", "error", "held out"]);
+    let percent = |one: &Tried, held_out| match median_error(&one.fitted.residuals, held_out) {
+        Some(error) => format!("{:.1} %", error * 100.0),
+        None => String::from("-"),
+    };
+    for one in tried {
+        table.add_row([
+            one.base.clone(),
+            one.kind.clone(),
+            one.host.clone(),
+            percent(one, false),
+            percent(one, true),
+        ]);
+    }
+    right(&mut table, 3..5);
+    let taken = tried.first().map(|one| &*one.base).unwrap_or_default();
+    format!(
+        "Begun from {taken}: its fit is least off where it was fitted. What was held out judges and chooses none. Medians of \
+         absolute errors:\n\n{}",
+        folded(&table, 1, width)
+    )
 }
 
 /// A user's drive or host: parameters, every measured figure, and how well the fit holds where it did not look.

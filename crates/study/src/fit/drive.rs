@@ -4,12 +4,14 @@ use model::media::Precondition;
 use toml_edit::DocumentMut;
 
 use super::parameter::changes;
-use super::{FURTHEST, MeasuredRun, Parameter, Target, loss_of, minimise};
+use super::{FURTHEST, MeasuredRun, Parameter, Quantity, Target, loss_of, minimise};
 use crate::ledger::figure::RunFigure;
 use catalogue::change::Stated;
 use catalogue::{DriveSheet, Settings, change};
 use lab::{Lab, Machine, Scenario, in_parallel, to_the_end};
+use text::digits::microseconds;
 use text::problem::{Place, Problem, Problems};
+use workload::job::Mix;
 
 /// What is to be fitted.
 #[derive(Clone, Debug)]
@@ -106,6 +108,8 @@ struct Bench<'a> {
     request: &'a Request,
     parameters: Vec<Parameter>,
     lab: Lab,
+    /// Only a so manieth of the I/Os.
+    part: u64,
 }
 
 impl Bench<'_> {
@@ -119,7 +123,12 @@ impl Bench<'_> {
         let machine = Machine::new(&drive, &host);
         let results = in_parallel(runs, &to_the_end, |run, _| {
             let run = &self.request.measured[*run];
-            let scenario = Scenario::jobs(machine.clone(), self.request.state, bounded(run), 1);
+            let scenario = Scenario::jobs(
+                machine.clone(),
+                self.request.state,
+                bounded(run, self.part),
+                1,
+            );
             let outcome = self.lab.run(&scenario)?;
             let figure = |target: &Target| {
                 let figure = RunFigure::named(&target.figure()).ok();
@@ -148,8 +157,8 @@ impl Bench<'_> {
     }
 }
 
-/// Its jobs with an end.
-pub(super) fn bounded(run: &MeasuredRun) -> Vec<workload::job::Job> {
+/// Its jobs with an end, or this part of it.
+pub(super) fn bounded(run: &MeasuredRun, part: u64) -> Vec<workload::job::Job> {
     let depth = |job: &workload::job::Job| u64::from(job.iodepth);
     let all: u64 = run
         .jobs
@@ -163,12 +172,51 @@ pub(super) fn bounded(run: &MeasuredRun) -> Vec<workload::job::Job> {
         .max()
         .unwrap_or(4096);
     let most = (BYTES / u64::from(largest)).max(500);
-    let ios = (all * IOS_FOR_EACH_OF_DEPTH).max(FEWEST_IOS).min(most);
+    let ios = (all * IOS_FOR_EACH_OF_DEPTH).max(FEWEST_IOS).min(most) / part;
     let mut jobs = run.jobs.clone();
     for job in &mut jobs {
         job.number_ios = Some((ios * depth(job)).div_ceil(all.max(1)).max(1));
     }
     jobs
+}
+
+/// The part of a fit's I/Os in which bases are compared.
+const COMPARED: u64 = 5;
+
+/// How far the base is off as it is, by the search's own measure, on the runs that are not held out.
+///
+/// # Errors
+/// It cannot run what was measured.
+pub(super) fn loss_as_it_is(request: &Request) -> Result<f64, Problems> {
+    let base = catalogue::drive_as(&request.base, &request.settings)?;
+    let runs = fitted_runs(request)?;
+    let measured: Vec<&MeasuredRun> = runs.iter().map(|&run| &request.measured[run]).collect();
+    let (begun, _) = super::volume::begun(request, &base, &measured);
+    let bench = Bench {
+        request: &begun,
+        lab: Lab::new(),
+        parameters: Vec::new(),
+        part: COMPARED,
+    };
+    bench.figures(&[], &runs)?;
+    Ok(bench.loss(&[], &runs))
+}
+
+/// The runs that are not held out.
+fn fitted_runs(request: &Request) -> Result<Vec<usize>, Problems> {
+    let all = 0..request.measured.len();
+    let fitted: Vec<usize> = all.filter(|&run| !is_held(request, run)).collect();
+    match fitted.is_empty() {
+        true => {
+            let what = "every measured run is held out: nothing is left to fit to";
+            Err(Problems::whole("command line", what))
+        }
+        false => Ok(fitted),
+    }
+}
+
+fn is_held(request: &Request, run: usize) -> bool {
+    request.hold_out > 0 && (run + 1) % request.hold_out == 0
 }
 
 /// Fits the free parameters of the base drive to what was measured.
@@ -178,12 +226,7 @@ pub(super) fn bounded(run: &MeasuredRun) -> Vec<workload::job::Job> {
 pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitted, Problems> {
     let base = catalogue::drive_as(&request.base, &request.settings)?;
     let all: Vec<usize> = (0..request.measured.len()).collect();
-    let held = |run: &usize| request.hold_out > 0 && (run + 1) % request.hold_out == 0;
-    let (held_out, fitted): (Vec<usize>, Vec<usize>) = all.iter().partition(|run| held(run));
-    if fitted.is_empty() {
-        let what = "every measured run is held out: nothing is left to fit to";
-        return Err(Problems::whole("command line", what));
-    }
+    let fitted = fitted_runs(request)?;
     let runs: Vec<&MeasuredRun> = fitted.iter().map(|&run| &request.measured[run]).collect();
     let (begun, unseen) = super::volume::begun(request, &base, &runs);
     let (asked, request) = (request, &begun);
@@ -194,10 +237,12 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
         request,
         lab: Lab::new(),
         parameters,
+        part: 1,
     };
     let origin = vec![0.0; bench.parameters.len()];
     // What does not fit the drive is told before the search.
     let before = bench.figures(&origin, &all)?;
+    another_medium(&base, &request.measured, &before)?;
     let evaluations = std::cell::Cell::new(0);
     let loss = |at: &[f64]| {
         evaluations.set(evaluations.get() + 1);
@@ -220,7 +265,7 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
                 measured: target.value,
                 before: *before,
                 after: *after,
-                held_out: held_out.contains(&index),
+                held_out: is_held(request, index),
             });
         }
     }
@@ -244,6 +289,50 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
         residuals,
     })
 }
+
+/// Refuses results that no parameter can reach: single random reads that take longer or shorter than the base's by more than
+/// the factor that a parameter may move are of another medium, or of a page cache.
+fn another_medium(
+    base: &DriveSheet,
+    measured: &[MeasuredRun],
+    before: &[Vec<f64>],
+) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    for (run, figures) in measured.iter().zip(before) {
+        let [job] = &run.jobs[..] else { continue };
+        let single = job.iodepth * job.numjobs == 1 && job.random && job.mix == Mix::Read;
+        if !single || crate::ledger::largest_block(job) > SMALL {
+            continue;
+        }
+        let mut means = run.targets.iter().zip(figures);
+        let mean = means.find(|(target, _)| target.read && target.quantity == Quantity::Mean);
+        let Some((target, model)) = mean else {
+            continue;
+        };
+        if !(1.0 / FACTOR..=FACTOR).contains(&(target.value / model)) {
+            problems.0.push(Problem {
+                origin: "measured".into(),
+                place: Place::Whole,
+                what: format!(
+                    "job {}: one random read takes {} where it takes {} of {}: results of another medium",
+                    run.name,
+                    microseconds(target.value),
+                    microseconds(*model),
+                    base.id
+                ),
+                help: Some(
+                    "begin from a drive of its medium (`drivelab drives`); or a page cache answered: direct=1".into(),
+                ),
+            });
+        }
+    }
+    problems.or(())
+}
+
+/// Blocks of single reads that tell a medium, at most.
+const SMALL: u32 = 16 << 10;
+/// [`FURTHEST`] as a factor.
+const FACTOR: f64 = 5.0;
 
 /// Nearer to the bound than this share of the way, a parameter has ended there.
 pub(super) const AT_BOUND: f64 = 0.98;

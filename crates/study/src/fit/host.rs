@@ -294,7 +294,7 @@ fn modelled(
             picoseconds_per_byte: 0,
         });
         let machine = Machine::of("a null device", device, host.config.clone());
-        let scenario = Scenario::jobs(machine, Precondition::Fresh, bounded(run), 1);
+        let scenario = Scenario::jobs(machine, Precondition::Fresh, bounded(run, 1), 1);
         let outcome = lab.run(&scenario)?;
         let figure = |target: &Target| {
             let figure = RunFigure::named(&target.figure()).ok();

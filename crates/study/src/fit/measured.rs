@@ -10,6 +10,7 @@ use text::problem::{Place, Problem, Problems};
 use workload::fio::{self, JobSet, Surroundings};
 use workload::job::Job;
 
+use super::sound::{contradictions, microseconds};
 use crate::measure;
 
 /// One run of the measured drive.
@@ -238,6 +239,9 @@ pub(crate) fn figures(
 
 fn run(origin: &str, group: &Group) -> Result<MeasuredRun, Problems> {
     let (jobs, unlike, name) = jobs_of(origin, group)?;
+    let wrong = contradictions(&jobs, &group.members).into_iter();
+    let wrong = wrong.flat_map(|(what, help)| problem(origin, &name, &what, Some(help.into())).0);
+    Problems(wrong.collect()).or(())?;
     Ok(MeasuredRun {
         targets: figures(origin, &name, &group.members)?,
         name,
@@ -365,12 +369,14 @@ fn targets(members: &[Value], key: &str, read: bool) -> Vec<Target> {
         ),
         target(
             Quantity::Mean,
-            mean_of(&|side| number(&side["lat_ns"]["mean"]) / 1e3),
+            mean_of(&|side| microseconds(side, "lat", |it| &it["mean"]).unwrap_or_default()),
             1.0,
         ),
     ];
     for (percent, name, weight) in PERCENTILES {
-        let value = mean_of(&|side| number(&side["clat_ns"]["percentile"][name]) / 1e3);
+        let value = mean_of(&|side| {
+            microseconds(side, "clat", |it| &it["percentile"][name]).unwrap_or_default()
+        });
         if ios * (1.0 - percent / 100.0) >= 10.0 {
             all.push(target(Quantity::Percentile(percent), value, weight));
         }
@@ -385,7 +391,7 @@ mod tests {
 
     fn json(options: &str) -> String {
         format!(
-            r#"{{"global options": {{"ioengine": "libaio", "bs": "4k", "filename": "/dev/nvme0n1", "runtime": "30"}},
+            r#"{{"global options": {{"ioengine": "libaio", "bs": "4k", "iodepth": "32", "filename": "/dev/nvme0n1", "runtime": "30"}},
             "jobs": [{{"jobname": "deep", "groupid": 0, "job options": {{{options}}},
               "read": {{"iops": 500000.0, "total_ios": 15000000, "lat_ns": {{"mean": 64000.0}},
                 "clat_ns": {{"percentile": {{"50.000000": 60000, "99.000000": 90000, "99.900000": 120000}}}}}},

@@ -8,6 +8,7 @@
 //!
 //! Left out: what several parameters of the ledger could trade against each other (each is set with the others held).
 
+mod auto;
 mod drive;
 mod host;
 mod ledger;
@@ -18,6 +19,7 @@ mod rows;
 mod search;
 mod sensitivity;
 mod sheet;
+mod sound;
 mod unit;
 mod volume;
 mod write;
@@ -25,6 +27,7 @@ mod write;
 use argmin::core::{CostFunction, Error, Executor};
 use argmin::solver::neldermead::NelderMead;
 
+pub use auto::{Tried, from_any};
 pub use drive::{Fitted, Freed, Request, Residual, drive, median_error};
 pub use host::{HostRequest, HostRun, host, read_host};
 pub use ledger::{Choice, Moved, Refit, RowError, Step, figures, ledger};

@@ -1,0 +1,328 @@
+//! Whether results of fio can be what they say they are: figures that contradict each other, or the options beside them,
+//! would be fitted to as if a drive had done them.
+//!
+//! - Little's law: IOPS times mean latency is the I/Os in flight, never more than the options keep, and of an asynchronous
+//!   job that nothing holds back not far less.
+//! - Percentiles do not fall, means lie between extremes, IOPS are I/Os over the runtime.
+//! - Directions and block sizes are those of the options.
+//!
+//! Left out: what only a look at the drive could tell (whose results they are), and bandwidth that is plausible but wrong.
+
+use serde_json::Value;
+use workload::job::{BlockSizes, Job, Mix, SyncMode};
+
+/// fio rounds, and the ends of a run count on one side only.
+const ROUNDING: f64 = 0.05;
+/// A thread whose core is busy has half its I/Os in flight; with less than this something else is wrong.
+const FEWEST_OF_DEPTH: f64 = 0.25;
+/// Shorter runs than this, in milliseconds, are mostly their ends.
+const SHORTEST_MS: f64 = 100.0;
+/// Queue depth from which too few in flight are told: below, what fio does between two I/Os counts.
+const DEEP: f64 = 4.0;
+
+/// A figure of an object, if it is there.
+fn number(side: &Value, key: &str) -> Option<f64> {
+    side[key].as_f64()
+}
+
+/// One statistic of latency in microseconds: fio's since 3.0 in nanoseconds, before in microseconds.
+pub(super) fn microseconds(side: &Value, kind: &str, of: impl Fn(&Value) -> &Value) -> Option<f64> {
+    let since_3 = of(&side[format!("{kind}_ns")]).as_f64();
+    since_3
+        .map(|ns| ns / 1e3)
+        .or_else(|| of(&side[kind]).as_f64())
+}
+
+/// All that cannot be in one reporting group: what, and what would be right.
+pub(super) fn contradictions(jobs: &[Job], members: &[Value]) -> Vec<(String, &'static str)> {
+    let mut all = Vec::new();
+    for (index, key) in ["read", "write"].into_iter().enumerate() {
+        for side in members.iter().map(|member| &member[key]) {
+            all.extend(of_side(key, side));
+            all.extend(of_options(key, index, side, jobs));
+        }
+    }
+    all.extend(in_flight(jobs, members));
+    all.dedup();
+    all
+}
+
+/// What one direction says of itself.
+fn of_side(key: &str, side: &Value) -> Vec<(String, &'static str)> {
+    let mut all = Vec::new();
+    let ios = number(side, "total_ios").unwrap_or_default();
+    let iops = number(side, "iops").unwrap_or_default();
+    if iops > 0.0 && ios == 0.0 {
+        all.push((
+            format!("{iops:.0} {key} IOPS, and not one I/O (`total_ios` is 0)"),
+            "take the file as fio wrote it",
+        ));
+    }
+    if let Some(runtime) = number(side, "runtime").filter(|&ms| ms >= SHORTEST_MS && ios > 0.0) {
+        let counted = ios / runtime * 1e3;
+        if (iops / counted - 1.0).abs() > ROUNDING {
+            all.push((
+                format!(
+                    "{iops:.0} {key} IOPS, where {ios:.0} I/Os in {runtime:.0} ms are {counted:.0}"
+                ),
+                "take the file as fio wrote it",
+            ));
+        }
+    }
+    if ios == 0.0 {
+        return all;
+    }
+    for kind in ["clat", "lat"] {
+        let of = |name: &str| microseconds(side, kind, |statistics| &statistics[name]);
+        if let (Some(min), Some(mean), Some(max)) = (of("min"), of("mean"), of("max"))
+            && max > 0.0
+            && !(min * (1.0 - ROUNDING)..=max * (1.0 + ROUNDING)).contains(&mean)
+        {
+            all.push((
+                format!("{key} latency (`{kind}`): a mean of {mean:.1} us between a least of {min:.1} and a greatest of {max:.1}"),
+                "take the file as fio wrote it",
+            ));
+        }
+        all.extend(falling(key, kind, side));
+    }
+    all
+}
+
+/// The first percentile that lies below one before it.
+fn falling(key: &str, kind: &str, side: &Value) -> Option<(String, &'static str)> {
+    let since_3 = &side[format!("{kind}_ns")]["percentile"];
+    let listed = match since_3.is_object() {
+        true => since_3,
+        false => &side[kind]["percentile"],
+    };
+    let mut percentiles: Vec<(f64, f64)> = listed
+        .as_object()?
+        .iter()
+        .filter_map(|(percent, value)| Some((percent.parse().ok()?, value.as_f64()?)))
+        // fio prints 0 for percentiles that nobody asked for.
+        .filter(|&(percent, _)| percent > 0.0)
+        .collect();
+    percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let wrong = percentiles.windows(2).find(|pair| pair[1].1 < pair[0].1)?;
+    Some((
+        format!(
+            "{key} latency (`{kind}`): percentile {} is below percentile {}",
+            wrong[1].0, wrong[0].0
+        ),
+        "take the file as fio wrote it",
+    ))
+}
+
+/// What one direction did that the options do not ask for.
+fn of_options(
+    key: &str,
+    index: usize,
+    side: &Value,
+    jobs: &[Job],
+) -> Option<(String, &'static str)> {
+    const HELP: &str = "options and results are of different runs: take both from one file of fio's, with one job to a reporting group";
+    let ios = number(side, "total_ios").unwrap_or_default();
+    if ios == 0.0 || jobs.is_empty() || jobs.iter().any(|job| job.iolog.is_some()) {
+        return None;
+    }
+    let does = |job: &&Job| match job.mix {
+        Mix::Read => index == 0,
+        Mix::Write | Mix::TrimWrite => index == 1,
+        Mix::Trim => false,
+        Mix::ReadWrite => true,
+    };
+    let asked: Vec<&Job> = jobs.iter().filter(does).collect();
+    if asked.is_empty() {
+        return Some((
+            format!("{ios:.0} {key}s, and the options ask for none"),
+            HELP,
+        ));
+    }
+    let bytes = number(side, "bw_bytes").or_else(|| Some(number(side, "bw")? * 1024.0))?;
+    let iops = number(side, "iops").filter(|&iops| iops > 0.0)?;
+    // Bandwidth is rounded to whole KiB a second: of a few I/Os a second nothing follows.
+    if bytes < 100.0 * 1024.0 {
+        return None;
+    }
+    let sizes = asked.iter().map(|job| extremes(&job.block_sizes[index]));
+    let (least, most) = sizes.fold((u32::MAX, 0), |all, one| {
+        (all.0.min(one.0), all.1.max(one.1))
+    });
+    let block = bytes / iops;
+    let within = f64::from(least) * (1.0 - ROUNDING)..=f64::from(most) * (1.0 + ROUNDING);
+    (!within.contains(&block)).then(|| {
+        let asked = match least == most {
+            true => format!("{least}"),
+            false => format!("{least} to {most}"),
+        };
+        (
+            format!("{key}s of {block:.0} bytes (bandwidth over IOPS), where the options ask for {asked}"),
+            HELP,
+        )
+    })
+}
+
+/// The least and greatest size.
+fn extremes(sizes: &BlockSizes) -> (u32, u32) {
+    match sizes {
+        BlockSizes::Fixed(bytes) => (*bytes, *bytes),
+        BlockSizes::Range { min, max, .. } => (*min, *max),
+        BlockSizes::Split(parts) => {
+            let sizes = parts.iter().map(|&(bytes, _)| bytes);
+            (
+                sizes.clone().min().unwrap_or(1),
+                sizes.max().unwrap_or(u32::MAX),
+            )
+        }
+    }
+}
+
+/// What Little's law says of all directions together.
+fn in_flight(jobs: &[Job], members: &[Value]) -> Option<(String, &'static str)> {
+    let depth: f64 = jobs
+        .iter()
+        .map(|job| f64::from(job.iodepth) * f64::from(job.numjobs))
+        .sum();
+    let of_side = |side: &Value| {
+        let iops = number(side, "iops")?;
+        let mean = microseconds(side, "lat", |statistics| &statistics["mean"])?;
+        Some(iops * mean / 1e6)
+    };
+    let sides = members
+        .iter()
+        .flat_map(|member| ["read", "write"].map(|key| &member[key]));
+    let found: f64 = sides.filter_map(of_side).sum();
+    if depth > 0.0 && found > depth * (1.0 + ROUNDING) {
+        return Some((
+            format!(
+                "by Little's law {found:.1} I/Os were in flight (IOPS x mean latency), and the options keep {depth:.0} at most"
+            ),
+            "one job to a reporting group (`stonewall`); of several with `group_reporting` fio prints only the first one's options",
+        ));
+    }
+    let is_held_back = |job: &Job| {
+        job.rate.iter().any(Option::is_some)
+            || job.think.is_some()
+            || job.fsync > 0
+            || job.fdatasync > 0
+            || job.sync != SyncMode::None
+            || job.latency_target.is_some()
+            || job.iolog.is_some()
+            || matches!(job.mix, Mix::Trim | Mix::TrimWrite)
+            || job.iodepth_low < job.iodepth
+            || job.iodepth_batch > 1
+            || as_written(job, "direct").is_none_or(|direct| direct == "0")
+    };
+    let all_run = jobs
+        .iter()
+        .all(|job| f64::from(job.iodepth) >= DEEP && !is_held_back(job));
+    (all_run && found > 0.0 && found < depth * FEWEST_OF_DEPTH).then(|| {
+        (
+            format!("by Little's law {found:.2} I/Os were in flight (IOPS x mean latency), where the options keep {depth:.0}"),
+            "results of another run, or a host too busy to keep its queue: measure it again",
+        )
+    })
+}
+
+/// An option as it was written.
+fn as_written<'a>(job: &'a Job, key: &str) -> Option<&'a str> {
+    let written = job.as_written.iter().rev();
+    let mut found = written.filter(|(known, _)| known == key);
+    found.next().map(|(_, value)| &**value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measured::read;
+
+    /// Results of one job of reads at a queue depth of 32: consistent, but for what is put in place of a part.
+    fn said(part: &str, by: &str) -> String {
+        let text = r#"{"fio version": "fio-3.36", "jobs": [{"jobname": "deep", "groupid": 0,
+            "job options": {"rw": "randread", "ioengine": "libaio", "direct": "1", "bs": "4k", "iodepth": "32"},
+            "read": {"iops": 500000.0, "bw_bytes": 2048000000, "runtime": 30000, "total_ios": 15000000,
+              "lat_ns": {"min": 8000, "mean": 63000.0, "max": 900000},
+              "clat_ns": {"min": 8000, "mean": 62000.0, "max": 900000,
+                "percentile": {"0.00": 0, "50.000000": 60000, "99.000000": 90000, "99.900000": 120000}}},
+            "write": {"iops": 0, "total_ios": 0}}]}"#;
+        assert!(text.contains(part), "{part}");
+        match read("r.json", &text.replace(part, by)) {
+            Ok(_) => String::from("sound"),
+            Err(problems) => problems.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_agrees_is_taken() {
+        assert_eq!(said("deep", "deep"), "sound");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (part, by, words) in [
+            (
+                r#""iodepth": "32""#,
+                r#""iodepth": "16""#,
+                "31.5 I/Os were in flight",
+            ),
+            (
+                r#""mean": 63000.0"#,
+                r#""mean": 9000.0"#,
+                "4.50 I/Os were in flight",
+            ),
+            (
+                r#""99.000000": 90000"#,
+                r#""99.000000": 9000"#,
+                "percentile 99 is below percentile 50",
+            ),
+            (
+                r#""total_ios": 15000000"#,
+                r#""total_ios": 0"#,
+                "not one I/O",
+            ),
+            (
+                r#""total_ios": 15000000"#,
+                r#""total_ios": 1500000"#,
+                "1500000 I/Os in 30000 ms are 50000",
+            ),
+            (r#""bs": "4k""#, r#""bs": "8k""#, "reads of 4096 bytes"),
+            (
+                r#""rw": "randread""#,
+                r#""rw": "randwrite""#,
+                "the options ask for none",
+            ),
+            (
+                r#""mean": 62000.0"#,
+                r#""mean": 990000.0"#,
+                "between a least of 8.0",
+            ),
+        ] {
+            let said = said(part, by);
+            assert!(said.contains(words), "{by}: {said}");
+        }
+    }
+
+    /// What a rate or fsyncs hold back has fewer in flight than its depth, and is no contradiction.
+    #[test]
+    fn what_is_held_back_may_have_few_in_flight() {
+        let slow = r#""direct": "1", "rate_iops": "500000", "bs": "4k", "iodepth": "512""#;
+        assert_eq!(
+            said(r#""direct": "1", "bs": "4k", "iodepth": "32""#, slow),
+            "sound"
+        );
+    }
+
+    /// fio before 3.0 told latencies in microseconds.
+    #[test]
+    fn results_of_fio_2_are_in_microseconds() {
+        let text = r#"{"fio version": "fio-2.16", "jobs": [{"jobname": "one", "groupid": 0,
+            "job options": {"rw": "randread", "ioengine": "libaio", "direct": "1", "bs": "4k"},
+            "read": {"io_bytes": 1200000, "bw": 40000, "iops": 10000.0, "runtime": 30000, "total_ios": 300000,
+              "lat": {"min": 50, "mean": 95.0, "max": 900},
+              "clat": {"min": 50, "mean": 90.0, "max": 900,
+                "percentile": {"50.000000": 88, "99.000000": 120, "99.900000": 300}}},
+            "write": {"iops": 0, "total_ios": 0}}]}"#;
+        let runs = read("r.json", text).expect("fio's");
+        let values: Vec<f64> = runs[0].targets.iter().map(|target| target.value).collect();
+        assert_eq!(values, [10_000.0, 95.0, 88.0, 120.0, 300.0]);
+    }
+}

@@ -4,6 +4,7 @@ mod bench_live;
 mod fuzz;
 mod guest;
 mod interop;
+mod portable;
 mod python;
 mod shell;
 mod test;
@@ -23,6 +24,7 @@ Tasks:
   vendor                          copy uPlot from npm into the page's sources, with its licence
   guest                           build the Linux that the tests of live drives boot, into target/guest
   interop                         fetch libnbd's own checks, which the tests of live drives run, into target/interop
+  static                          a binary without shared libraries, in target/x86_64-unknown-linux-musl/static
   bench-live [--seconds N]        a served drive beside nbdkit and qemu-nbd, NBD and NVMe/TCP: IOPS and p99; each
                                   measurement takes N seconds, or 4
   fuzz [TARGET]... [--seconds N] [--seed N]
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         ["fuzz", ref rest @ ..] => ended(fuzz::command(rest)),
         ["bench-live", ref rest @ ..] => ended(bench_live::command(rest)),
         ["vendor"] => ended(vendor::run()),
+        ["static"] => ended(portable::command()),
         ["guest"] => ended(guest::command()),
         ["interop"] => ended(interop::command()),
         ["-h" | "--help" | "help"] => {

@@ -9,6 +9,7 @@ use crate::shell::{program, root, run, target};
 const PACKAGES: &[&str] = &[
     "maturin>=1.9,<2",
     "pytest",
+    "mypy>=1.18,<2",
     "pandas",
     "polars",
     "pyarrow",

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::fuzz;
 use crate::guest;
 use crate::interop;
+use crate::portable;
 use crate::python;
 use crate::shell::{cargo, run as execute};
 use crate::tools::{self, Tool};
@@ -72,6 +73,12 @@ const STEPS: &[Step] = &[
         what: "what a page simulates with compiles for wasm32-unknown-unknown",
         needs: &[],
         run: wasm::check,
+    },
+    Step {
+        name: "portable",
+        what: "a static binary prints what others print; the Python package compiles for ARM",
+        needs: portable::NEEDS,
+        run: portable::test,
     },
 ];
 

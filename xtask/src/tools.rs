@@ -48,6 +48,21 @@ pub(crate) const CXX: Tool = Tool {
     programs: &["c++"],
     packages: &["build-essential"],
 };
+/// Compiles C for a binary without shared libraries.
+pub(crate) const MUSL: Tool = Tool {
+    programs: &["musl-gcc"],
+    packages: &["musl-tools"],
+};
+/// Compiles C for 64-bit ARM.
+pub(crate) const ARM: Tool = Tool {
+    programs: &["aarch64-linux-gnu-gcc"],
+    packages: &["gcc-aarch64-linux-gnu"],
+};
+/// Tells what a binary asks of the system.
+pub(crate) const READELF: Tool = Tool {
+    programs: &["readelf"],
+    packages: &["binutils"],
+};
 /// Compresses a sample for the trace readers' tests.
 pub(crate) const XZ: Tool = Tool {
     programs: &["xz"],
@@ -81,7 +96,9 @@ const LIVE: &[Tool] = &[
 
 /// All of them.
 fn all() -> impl Iterator<Item = &'static Tool> {
-    let named: [&Tool; 8] = [&CC, &CXX, &FIO, &CHROMIUM, &NODE, &NPM, &PYTHON, &XZ];
+    let named: [&Tool; 11] = [
+        &CC, &CXX, &FIO, &CHROMIUM, &NODE, &NPM, &PYTHON, &XZ, &MUSL, &ARM, &READELF,
+    ];
     named.into_iter().chain(LIVE)
 }
 

@@ -1,0 +1,80 @@
+//! `cargo xtask static` and the step `portable`: a binary without shared libraries, which runs on any Linux of its
+//! processor, and the Python package's code for 64-bit ARM.
+//!
+//! The binary is linked with musl; liblzma and ring are C that musl's compiler builds. It must print what the other
+//! builds print. For ARM nothing is linked or run: it is checked that everything compiles, C included.
+
+use std::path::{Path, PathBuf};
+
+use crate::shell::{cargo, is_there, output, program, run, target};
+use crate::tools::{self, Tool};
+
+const STATIC: &str = "x86_64-unknown-linux-musl";
+const ARM: &str = "aarch64-unknown-linux-gnu";
+
+/// What both need beside cargo.
+pub(crate) const NEEDS: &[&Tool] = &[&tools::CC, &tools::MUSL, &tools::ARM, &tools::READELF];
+
+/// A short job, whose whole output is compared.
+const SAMPLE: &str = "run --drive p4800x-375 --name=sample --ioengine=libaio --direct=1 --rw=randrw --bs=4k --iodepth=16 --number_ios=20000 \
+     --output-format=json";
+
+/// `cargo xtask static`: makes the binary and says where it is.
+pub(crate) fn command() -> Result<(), String> {
+    println!("{}", make()?.display());
+    Ok(())
+}
+
+/// The step: makes the binary, sees that it is static and prints the same as the debug build; compiles the Python package for ARM.
+pub(crate) fn test(install: bool) -> Result<(), String> {
+    if install {
+        add_targets()?;
+    }
+    let made = make()?;
+    compare(&made)?;
+    run(cargo("check --locked --package drivelab-python --target")
+        .arg(ARM)
+        .env("CC_aarch64_unknown_linux_gnu", "aarch64-linux-gnu-gcc")
+        .env("DRIVELAB_PAGE_ENGINE", "0"))
+}
+
+fn add_targets() -> Result<(), String> {
+    if !is_there("rustup") {
+        return Err(format!("rustup is not there to add {STATIC} and {ARM}"));
+    }
+    run(program("rustup").args(["target", "add", STATIC, ARM]))
+}
+
+fn make() -> Result<PathBuf, String> {
+    run(
+        cargo("build --locked --package drivelab --profile static --target")
+            .arg(STATIC)
+            .env("CC_x86_64_unknown_linux_musl", "musl-gcc"),
+    )?;
+    Ok(target().join(STATIC).join("static/drivelab"))
+}
+
+/// It asks for no loader of shared libraries, and prints what the debug build prints.
+fn compare(made: &Path) -> Result<(), String> {
+    let headers = output(program("readelf").arg("--program-headers").arg(made))?;
+    if headers.contains("INTERP") {
+        return Err(format!("{} is not static", made.display()));
+    }
+    let said = output(program(made).env_clear().args(SAMPLE.split_whitespace()))?;
+    if !said.contains("\"jobname\"") {
+        return Err(format!("{} printed no result", made.display()));
+    }
+    let debug = target().join("debug/drivelab");
+    if !debug.is_file() {
+        println!("SKIPPED: {} is not there to compare with", debug.display());
+        return Ok(());
+    }
+    match output(program(&debug).args(SAMPLE.split_whitespace()))? == said {
+        true => Ok(()),
+        false => Err(format!(
+            "{} and {} print different results of `drivelab {SAMPLE}`",
+            made.display(),
+            debug.display()
+        )),
+    }
+}

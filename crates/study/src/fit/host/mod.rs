@@ -9,77 +9,33 @@
 //! Left out: files (`[files]`), noise, lock, a monitor, a device's own interrupts over PCIe, engines that were not run.
 //! Source: Linux, Documentation/block/null_blk.rst, for the device that [`crate::measure::HOST_JOBS`] runs on.
 
+mod runs;
+
 use std::cell::Cell;
-use std::path::Path;
 
 use model::Span;
 use model::host::{CompletionMode, Engine};
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Precondition};
-use serde_json::Value;
 use toml_edit::DocumentMut;
-use workload::job::Job;
 
 use super::drive::{AT_BOUND, bounded, intervals};
-use super::measured::{Group, entries, figures, jobs_of};
 use super::{
-    FURTHEST, Fitted, Freed, MeasuredRun, Parameter, Quantity, Residual, Target, loss_of,
-    median_error, minimise,
+    FURTHEST, Fitted, Freed, Parameter, Residual, Target, loss_of, median_error, minimise,
 };
 use crate::ledger::figure::RunFigure;
 use crate::ledger::largest_block;
 use catalogue::change::{self, Stated};
 use catalogue::{Change, HostSheet};
 use lab::{Lab, Machine, Scenario, in_parallel, to_the_end};
-use text::problem::{Place, Problem, Problems};
-use text::quantity::quantity;
+use text::problem::Problems;
 
-/// What a job's description says before the time that its device takes for a command.
-const DEVICE_TIME: &str = "device_time=";
-/// Names of block devices that hold data: their time would be taken for the host's.
-const DRIVES: [&str; 9] = [
-    "nvme", "sd", "hd", "vd", "xvd", "mmcblk", "md", "dm-", "nbd",
-];
-/// Names of devices in memory, which copy.
-const COPYING: [&str; 3] = ["ram", "pmem", "zram"];
-/// More than a host takes for an I/O alone, in microseconds.
-const SLOW: f64 = 50.0;
+pub use runs::{HostRun, read_host};
+
 /// Bytes of a block from which the cost of a page shows.
 const LARGE: u32 = 32_768;
 /// The device's size: no job's offsets matter.
 const BYTES: u64 = 1 << 40;
-
-/// One run on a device of which only the time is known.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostRun {
-    /// What ran and what came out.
-    pub run: MeasuredRun,
-    /// What the device takes for each command.
-    pub device_time: Span,
-}
-
-impl HostRun {
-    /// Its interface.
-    fn engine(&self) -> Engine {
-        self.run
-            .jobs
-            .first()
-            .map_or(Engine::default(), |job| job.engine)
-    }
-
-    /// Whether its device completes at once, so that the core never sleeps.
-    fn at_once(&self) -> bool {
-        self.device_time == Span::ZERO
-    }
-
-    fn polls(&self) -> bool {
-        self.run.jobs.iter().any(|job| job.high_priority)
-    }
-
-    fn any(&self, holds: impl Fn(&Job) -> bool) -> bool {
-        self.run.jobs.iter().any(holds)
-    }
-}
 
 /// What is to be fitted.
 #[derive(Clone, Debug)]
@@ -94,176 +50,6 @@ pub struct HostRequest {
     pub iterations: u64,
     /// The host's name in the file.
     pub name: String,
-}
-
-/// Reads fio's JSON of runs on null devices; `origin` names the file in messages.
-///
-/// # Errors
-/// It is not fio's JSON, a device is a drive, or a job does not say what its device takes.
-pub fn read_host(origin: &str, text: &str) -> Result<Vec<HostRun>, Problems> {
-    let mut problems = Problems::default();
-    let mut runs = Vec::new();
-    for group in &entries(origin, text)?.groups {
-        match run(origin, group) {
-            Ok(run) => runs.push(run),
-            Err(found) => problems.0.extend(found.0),
-        }
-    }
-    problems.or(runs)
-}
-
-fn refused(origin: &str, run: &str, what: &str, help: &str) -> Problems {
-    Problems(vec![Problem {
-        origin: origin.into(),
-        place: Place::Whole,
-        what: format!("job {run}: {what}"),
-        help: Some(help.into()),
-    }])
-}
-
-fn run(origin: &str, group: &Group) -> Result<HostRun, Problems> {
-    let (jobs, mut unlike, name) = jobs_of(origin, group)?;
-    let mut targets = figures(origin, &name, &group.members)?;
-    for (key, read) in [("read", true), ("write", false)] {
-        if targets.iter().any(|target| target.read == read) {
-            targets.extend(submission(&group.members, key, read));
-        }
-    }
-    // A percentile of a few microseconds is one of fio's clock and of ticks: the means say the same, and better.
-    targets.retain(|target| !matches!(target.quantity, Quantity::Percentile(_)));
-    for device in devices(group) {
-        let base = Path::new(&device).file_name().unwrap_or_default();
-        let base = base.to_string_lossy();
-        let is = |name: &&str| {
-            let after = base.strip_prefix(name);
-            after.is_some_and(|after| after.chars().next().is_some_and(char::is_alphanumeric))
-        };
-        if device.starts_with("/dev/") && DRIVES.iter().any(|name| is(&name)) {
-            return Err(refused(
-                origin,
-                &name,
-                &format!("{device} is a drive, and its time would be taken for the host's"),
-                "run the jobs of `drivelab fit --jobs host` on a null device; a drive is fitted with --measured",
-            ));
-        }
-        if COPYING.iter().any(|name| is(&name)) || device.starts_with("/dev/shm/") {
-            unlike.push(format!(
-                "{device} copies its data, which is in `per_page` of the host and is not with a drive"
-            ));
-        } else if !is(&"nullb") {
-            unlike.push(format!(
-                "{device} is not known to be a null device: whatever it takes is in the host"
-            ));
-        }
-    }
-    let alike = |job: &Job| (job.engine, job.high_priority);
-    if jobs
-        .iter()
-        .any(|job| Some(alike(job)) != jobs.first().map(alike))
-    {
-        let help = "begin each with a stonewall";
-        return Err(refused(
-            origin,
-            &name,
-            "engines ran beside each other",
-            help,
-        ));
-    }
-    if jobs.iter().any(|job| job.engine == Engine::UserSpace) {
-        let what = "a driver in user space drives no null device of Linux";
-        return Err(refused(
-            origin,
-            &name,
-            what,
-            "take it out: its costs stay the base's",
-        ));
-    }
-    let device_time = device_time(origin, &name, &jobs)?;
-    let depth = |job: &Job| u64::from(job.iodepth) * u64::from(job.numjobs);
-    let depth: u64 = jobs.iter().map(depth).sum();
-    if device_time > Span::ZERO && depth > 1 {
-        let what = format!(
-            "{depth} I/Os at once on a device that takes time: it is modelled for one at a time"
-        );
-        let help = "take out the run, or run it on a device that completes at once";
-        return Err(refused(origin, &name, &what, help));
-    }
-    let mean = targets
-        .iter()
-        .filter(|target| target.quantity == Quantity::Mean)
-        .map(|target| target.value - device_time.ns() as f64 / 1e3);
-    let small = jobs.iter().all(|job| largest_block(job) <= 4096);
-    if let (1, true, Some(mean)) = (depth, small, mean.reduce(f64::max))
-        && mean > SLOW
-    {
-        unlike.push(format!(
-            "an I/O of 4 KiB or less alone takes {mean:.0} us more than its device should: is it a drive, or was the machine busy?"
-        ));
-    }
-    Ok(HostRun {
-        run: MeasuredRun {
-            name,
-            jobs,
-            targets,
-            unlike,
-        },
-        device_time,
-    })
-}
-
-/// The mean time to submit, where fio has it: engines that wait in the call have none.
-fn submission(members: &[Value], key: &str, read: bool) -> Option<Target> {
-    let number = |member: &Value, name: &str| member[key]["slat_ns"][name].as_f64();
-    let (mut sum, mut ios) = (0.0, 0.0);
-    for member in members {
-        let of = number(member, "N")?;
-        sum += number(member, "mean")? * of;
-        ios += of;
-    }
-    (sum > 0.0).then(|| Target {
-        read,
-        quantity: Quantity::Submission,
-        value: sum / ios / 1e3,
-        weight: 1.0,
-    })
-}
-
-/// Files or devices that the jobs of a group used, as their options name them.
-fn devices(group: &Group) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for member in &group.members {
-        let own = &member["job options"]["filename"];
-        let named = own.as_str().or(group.globals["filename"].as_str());
-        for one in named.unwrap_or("an unnamed file").split(':') {
-            if !all.iter().any(|known| known == one) {
-                all.push(one.to_owned());
-            }
-        }
-    }
-    all
-}
-
-/// What the device takes for a command, as the descriptions of its jobs say.
-fn device_time(origin: &str, name: &str, jobs: &[Job]) -> Result<Span, Problems> {
-    let help = "add description=device_time=0us, or what the device takes (null_blk's completion_nsec), to the job; \
-                those of `drivelab fit --jobs host` have it";
-    let mut found = None;
-    for job in jobs {
-        let words = job.reporting.description.as_deref().unwrap_or_default();
-        let Some(time) = words.strip_prefix(DEVICE_TIME) else {
-            let what = "nothing says what its device takes for a command";
-            return Err(refused(origin, name, what, help));
-        };
-        let time: Span = quantity(time).map_err(|wrong| {
-            refused(origin, name, &format!("device_time={time}: {wrong}"), help)
-        })?;
-        if found.is_some_and(|known| known != time) {
-            let what = "its jobs name different times of one device";
-            return Err(refused(origin, name, what, help));
-        }
-        found = Some(time);
-    }
-    Ok(found.unwrap_or(Span::ZERO))
 }
 
 /// The section of an engine in a host's file.
@@ -312,97 +98,119 @@ struct Stage {
     runs: Vec<usize>,
 }
 
-/// An engine after the other, the one that tells most of what they share first, and last the wake; and what stays the base's, each with the reason.
-fn stages(request: &HostRequest, base: &HostSheet, fitted: &[usize]) -> (Vec<Stage>, Vec<String>) {
+/// What stays the base's, each with the reason.
+type LeftOut = Vec<String>;
+
+/// An engine after the other, the one that tells most of what they share first, and last the wake.
+fn stages(request: &HostRequest, base: &HostSheet, fitted: &[usize]) -> (Vec<Stage>, LeftOut) {
     let of = |engine: Engine| -> Vec<usize> {
+        let told = |run: &HostRun| run.engine() == engine && run.at_once();
         let runs = fitted.iter().copied();
-        runs.filter(|&run| {
-            request.measured[run].engine() == engine && request.measured[run].at_once()
-        })
-        .collect()
+        runs.filter(|&run| told(&request.measured[run])).collect()
     };
     let polls = |runs: &[usize]| runs.iter().any(|&run| request.measured[run].polls());
-    let mut engines: Vec<(Engine, Vec<usize>)> = Engine::ALL
-        .map(|engine| (engine, of(engine)))
-        .into_iter()
-        .filter(|(_, runs)| !runs.is_empty())
-        .collect();
-    engines.sort_by_key(|(engine, runs)| (!polls(runs), *engine != Engine::Libaio));
-    let mut left_out: Vec<String> = Engine::ALL
-        .into_iter()
-        .filter(|engine| !engines.iter().any(|(one, _)| one == engine))
-        .map(|engine| {
-            format!(
+    let mut left_out = LeftOut::new();
+    let mut engines: Vec<(Engine, Vec<usize>)> = Vec::new();
+    for engine in Engine::ALL {
+        match of(engine) {
+            runs if runs.is_empty() => left_out.push(format!(
                 "`engine.{}`, of which there is no run to fit to on a device that completes at once",
                 section(engine)
-            )
-        })
-        .collect();
+            )),
+            runs => engines.push((engine, runs)),
+        }
+    }
+    engines.sort_by_key(|(engine, runs)| (!polls(runs), *engine != Engine::Libaio));
     let mut stages = Vec::new();
     for (index, (engine, runs)) in engines.into_iter().enumerate() {
-        let any = |holds: &dyn Fn(&HostRun) -> bool| {
-            runs.iter().any(|&run| holds(&request.measured[run]))
-        };
-        let mut free = |key: &str, shows: bool, without: &str| match shows {
-            true => Some(format!("host.{key}")),
-            false => {
-                left_out.push(format!("`{key}`: {without}"));
-                None
-            }
-        };
-        let own = |part: &str| format!("engine.{}.{part}", section(engine));
-        let mut keys = vec![
-            free(&own("application"), true, ""),
-            free(&own("submit"), true, ""),
-            free(&own("reap"), true, ""),
-            free(
-                &own("system_call"),
-                any(&|run| run.any(|job| job.iodepth_batch > 1)),
-                "no run submits several at once, so it is not told from `submit`",
-            ),
-        ];
+        let mut keys = own(request, engine, &runs, &mut left_out);
         if index == 0 {
-            let large = |run: &HostRun| run.any(|job| largest_block(job) >= LARGE);
-            let small = |run: &HostRun| run.any(|job| largest_block(job) < LARGE);
-            keys.extend([
-                free(
-                    "per_page",
-                    any(&large) && any(&small),
-                    "no runs of large and of small blocks",
-                ),
-                free(
-                    "interrupt",
-                    polls(&runs) && any(&|run| !run.polls()),
-                    "no run polls, so it is not told from `reap`",
-                ),
-            ]);
+            keys.extend(shared(request, &runs, &mut left_out));
         }
-        stages.push(Stage {
-            keys: keys.into_iter().flatten().collect(),
-            runs,
-        });
+        stages.push(Stage { keys, runs });
     }
-    // Only what wakes a core differs between the devices, and all engines share it.
-    let wakes = |run: &&usize| {
-        let run = &request.measured[**run];
-        !run.at_once() && !run.polls()
-    };
+    stages.extend(wake(request, base, fitted, &mut left_out));
+    (stages, left_out)
+}
+
+/// Whether this holds for any of these runs.
+fn any(request: &HostRequest, runs: &[usize], holds: impl Fn(&HostRun) -> bool) -> bool {
+    runs.iter().any(|&run| holds(&request.measured[run]))
+}
+
+/// What of an engine's own costs these runs tell.
+fn own(
+    request: &HostRequest,
+    engine: Engine,
+    runs: &[usize],
+    left_out: &mut LeftOut,
+) -> Vec<String> {
+    let key = |part: &str| format!("engine.{}.{part}", section(engine));
+    let mut keys = ["application", "submit", "reap"]
+        .map(|part| format!("host.{}", key(part)))
+        .to_vec();
+    let batches = |run: &HostRun| run.any(|job| job.iodepth_batch > 1);
+    match any(request, runs, batches) {
+        true => keys.push(format!("host.{}", key("system_call"))),
+        false => left_out.push(format!(
+            "`{}`: no run submits several at once, so it is not told from `submit`",
+            key("system_call")
+        )),
+    }
+    keys
+}
+
+/// What of the costs that all engines share these runs of one engine tell.
+fn shared(request: &HostRequest, runs: &[usize], left_out: &mut LeftOut) -> Vec<String> {
+    let any = |holds: &dyn Fn(&HostRun) -> bool| any(request, runs, holds);
+    let large = any(&|run| run.any(|job| largest_block(job) >= LARGE));
+    let small = any(&|run| run.any(|job| largest_block(job) < LARGE));
+    let told = any(&HostRun::polls) && any(&|run| !run.polls());
+    let mut keys = Vec::new();
+    for (key, shows, without) in [
+        (
+            "per_page",
+            large && small,
+            "no runs of large and of small blocks",
+        ),
+        (
+            "interrupt",
+            told,
+            "no run polls, so it is not told from `reap`",
+        ),
+    ] {
+        match shows {
+            true => keys.push(format!("host.{key}")),
+            false => left_out.push(format!("`{key}`: {without}")),
+        }
+    }
+    keys
+}
+
+/// Only what wakes a core differs between the devices, and all engines share it.
+fn wake(
+    request: &HostRequest,
+    base: &HostSheet,
+    fitted: &[usize],
+    left_out: &mut LeftOut,
+) -> Option<Stage> {
     let wake = match base.config.idle_states.is_empty() {
         true => "switch",
         false => "sleep.exit",
     };
-    let runs: Vec<usize> = fitted.iter().filter(wakes).copied().collect();
+    let wakes = |run: &HostRun| !run.at_once() && !run.polls();
+    let runs = fitted.iter().copied();
+    let runs: Vec<usize> = runs.filter(|&run| wakes(&request.measured[run])).collect();
     if runs.is_empty() {
         left_out.push(format!(
             "`{wake}`: no run on a device that takes time, for which the core sleeps"
         ));
-    } else {
-        stages.push(Stage {
-            keys: vec![format!("host.{wake}")],
-            runs,
-        });
+        return None;
     }
-    (stages, left_out)
+    Some(Stage {
+        keys: vec![format!("host.{wake}")],
+        runs,
+    })
 }
 
 /// Fits the costs of the base host to what was measured on null devices.
@@ -467,9 +275,24 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
     }
     let after = catalogue::host_with(&request.base, &fixed)?;
     let after = modelled(&lab, &after, request, &all)?;
+    let residuals = residuals(request, &before, &after, &held);
+    Ok(Fitted {
+        toml: toml(request, &base, polling, &parameters, &residuals, &left_out)?,
+        parameters,
+        left_out,
+        residuals,
+    })
+}
+
+/// Every measured figure beside the base's and the fitted host's.
+fn residuals(
+    request: &HostRequest,
+    before: &[Vec<f64>],
+    after: &[Vec<f64>],
+    held: &dyn Fn(&usize) -> bool,
+) -> Vec<Residual> {
     let mut residuals = Vec::new();
-    for index in all {
-        let run = &request.measured[index].run;
+    for (index, HostRun { run, .. }) in request.measured.iter().enumerate() {
         let figures = before[index].iter().zip(&after[index]);
         for (target, (before, after)) in run.targets.iter().zip(figures) {
             residuals.push(Residual {
@@ -482,12 +305,7 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
             });
         }
     }
-    Ok(Fitted {
-        toml: toml(request, &base, polling, &parameters, &residuals, &left_out)?,
-        parameters,
-        left_out,
-        residuals,
-    })
+    residuals
 }
 
 /// The changes of free parameters at a point of the search.

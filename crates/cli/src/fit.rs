@@ -37,7 +37,7 @@ Examples:
   drivelab fit p4800x-375 --measured results.json --output mine.toml
   drivelab review ./mine.toml p4800x-375
   drivelab fit p3700-1600 --measured a.json b.json --free nand.medium.read --output p.toml
-  drivelab fit --jobs host > host.fio                         fio jobs to measure a host with, on null devices
+  drivelab fit --jobs host > host.fio                         fio jobs to measure a host with
   drivelab fit --host-measured host.json --host linux --output my-host.toml
   drivelab fit p4800x-375 --measured results.json --host ./my-host.toml --output mine.toml
   drivelab fit --sheet sheet.toml --family client-tlc --output mine.toml   from a data sheet

@@ -74,12 +74,6 @@ const STEPS: &[Step] = &[
         needs: &[],
         run: wasm::check,
     },
-    Step {
-        name: "portable",
-        what: "a static binary prints what others print; the Python package compiles for ARM",
-        needs: portable::NEEDS,
-        run: portable::test,
-    },
 ];
 
 /// The steps of `quick`: what to run between two edits. No tool is installed for them.
@@ -92,6 +86,17 @@ const UNIT: Step = Step {
     needs: &[&tools::CC],
     run: |_| execute(cargo("test --workspace --locked --lib --bins").env("INSTA_UPDATE", "no")),
 };
+
+/// A step that runs only by its name: it compiles everything for release once more, a quarter of an hour of one processor.
+const PORTABLE: Step = Step {
+    name: "portable",
+    what: "a static binary prints what others print; the Python package compiles for ARM",
+    needs: portable::NEEDS,
+    run: portable::test,
+};
+
+/// Steps that no whole run has.
+const BY_NAME: [&Step; 2] = [&UNIT, &PORTABLE];
 
 /// The tests; where tools may be installed, a test that compares with one fails without it instead of passing over it.
 fn test_workspace(install: bool) -> Result<(), String> {
@@ -116,7 +121,9 @@ pub(crate) fn list() -> ExitCode {
     for step in STEPS {
         println!("{:<10} {}", step.name, step.what);
     }
-    println!("{:<10} {}", UNIT.name, UNIT.what);
+    for step in BY_NAME {
+        println!("{:<10} {} (only by its name)", step.name, step.what);
+    }
     println!("{:<10} {}", "quick", QUICK.join(", "));
     ExitCode::SUCCESS
 }
@@ -160,16 +167,16 @@ fn run_steps(chosen: &[&Step], install: bool) -> Vec<(&'static str, f64, End)> {
     ends
 }
 
-/// The steps of these names in their order, all but `unit` where none is named, or the first name that is unknown.
+/// The steps of these names in their order, those of a whole run where none is named, or the first name that is unknown.
 fn chosen<'a>(names: &[&'a str]) -> Result<Vec<&'static Step>, &'a str> {
-    let steps = || STEPS.iter().chain([&UNIT]);
+    let steps = || STEPS.iter().chain(BY_NAME);
     let unknown = |name: &&str| *name != "quick" && steps().all(|step| step.name != *name);
     if let Some(unknown) = names.iter().copied().find(unknown) {
         return Err(unknown);
     }
     let quick = names.contains(&"quick");
     let wanted = |step: &&'static Step| {
-        names.is_empty() && step.name != UNIT.name
+        names.is_empty() && BY_NAME.iter().all(|one| one.name != step.name)
             || names.contains(&step.name)
             || quick && QUICK.contains(&step.name)
     };
@@ -234,6 +241,7 @@ mod tests {
         assert_eq!(names(&["wasm", "quick"]), ["fmt", "clippy", "wasm", "unit"]);
         let all = names(&[]);
         assert!(all.contains(&"test") && !all.contains(&"unit"), "{all:?}");
+        assert!(!all.contains(&"portable"), "{all:?}");
         assert_eq!(chosen(&["quick", "quack"]).err(), Some("quack"));
     }
 }

@@ -191,31 +191,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     warn(&request.measured);
     let stop = AtOnce::on_signals()?;
     let bar = Progress::new("{spinner} {elapsed} {wide_msg}");
-    let tried = if base == AUTO {
-        let host = |base: &DriveSheet| match base.config {
-            _ if args.host.is_some() => args.host().to_owned(),
-            DriveConfig::Volume(_) => catalogue::GUEST_HOST.to_owned(),
-            _ => catalogue::TYPICAL_HOST.to_owned(),
-        };
-        fit::from_any(&request, &host, &|base, evaluations| {
-            bar.message(match evaluations {
-                0 => format!("{base} as it is"),
-                _ => format!("{base}: {evaluations} points tried"),
-            });
-        })
-    } else {
-        let fitted = fit::drive(&request, &|evaluations| {
-            bar.message(format!("{evaluations} points tried"));
-        });
-        fitted.map(|fitted| {
-            vec![Tried {
-                base: base.to_owned(),
-                kind: String::new(),
-                host: request.host.clone(),
-                fitted,
-            }]
-        })
-    };
+    let tried = tried(args, &request, &bar);
     bar.finish();
     let tried = tried?;
     let fitted = &tried[0].fitted;
@@ -285,6 +261,35 @@ fn of_host(args: &Args, output: &Path) -> Result<(), Failure> {
         )?;
         Ok(())
     })
+}
+
+/// The fit of the base that is named, or of those that were tried, the one to take first.
+fn tried(args: &Args, request: &Request, bar: &Progress) -> Result<Vec<Tried>, Problems> {
+    if request.base == AUTO {
+        let host = |base: &DriveSheet| match base.config {
+            _ if args.host.is_some() => args.host().to_owned(),
+            DriveConfig::Volume(_) => catalogue::GUEST_HOST.to_owned(),
+            _ => catalogue::TYPICAL_HOST.to_owned(),
+        };
+        fit::from_any(request, &host, &|base, evaluations| {
+            bar.message(match evaluations {
+                0 => format!("{base} as it is"),
+                _ => format!("{base}: {evaluations} points tried"),
+            });
+        })
+    } else {
+        let fitted = fit::drive(request, &|evaluations| {
+            bar.message(format!("{evaluations} points tried"));
+        });
+        fitted.map(|fitted| {
+            vec![Tried {
+                base: request.base.clone(),
+                kind: String::new(),
+                host: request.host.clone(),
+                fitted,
+            }]
+        })
+    }
 }
 
 /// The drive of a maker's data sheet.

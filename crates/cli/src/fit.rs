@@ -33,7 +33,7 @@ enum JobsOf {
 Examples:
   drivelab fit --jobs > standard.fio                          fio jobs to measure a drive with
   fio standard.fio --filename=/dev/nvme1n1 --output-format=json --output=results.json
-  drivelab fit --measured results.json --output mine.toml     begins from what is nearest; tells how near others come
+  drivelab fit --measured results.json --output mine.toml     begins from the nearest drives
   drivelab fit p4800x-375 --measured results.json --output mine.toml
   drivelab review ./mine.toml p4800x-375
   drivelab fit p3700-1600 --measured a.json b.json --free nand.medium.read --output p.toml

@@ -152,7 +152,7 @@ fn bad_usage_is_exit_code_2() {
         (&["fit", "--check"][..], "unexpected argument '--check'"),
         (
             &["fit", "--measured", "a.json", "--output", "b.toml"][..],
-            "no drive to begin from is named",
+            "cannot be read",
         ),
         (
             &fit("ram-disk", "/nowhere/x.toml")[..],

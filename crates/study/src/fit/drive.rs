@@ -1,6 +1,6 @@
 //! A catalogue file for a drive that somebody has measured: a base drive with its free parameters fitted.
 
-use model::media::Precondition;
+use model::media::{DriveConfig, Precondition};
 use toml_edit::DocumentMut;
 
 use super::parameter::changes;
@@ -298,6 +298,10 @@ fn another_medium(
     before: &[Vec<f64>],
 ) -> Result<(), Problems> {
     let mut problems = Problems::default();
+    // A RAM disk has no medium: files and page caches are fitted from it.
+    if matches!(base.config, DriveConfig::Ram(_)) {
+        return Ok(());
+    }
     for (run, figures) in measured.iter().zip(before) {
         let [job] = &run.jobs[..] else { continue };
         let single = job.iodepth * job.numjobs == 1 && job.random && job.mix == Mix::Read;

@@ -234,6 +234,8 @@ def test_a_stub_for_every_name():
 def test_types_hold(tmp_path):
     """The stubs are what is there, and the package agrees with its own annotations."""
     missing = "--ignore-missing-stub"  # what the compiled module has beside its names, such as `__all__`
-    for check in (["mypy.stubtest", "drivelab._core", missing, "--concise"], ["mypy", "--follow-imports=skip", "-p", "drivelab"]):
+    # pandas and its like are not typed, or their stubs are not installed: that is theirs to mend.
+    types = ["mypy", "--follow-imports=skip", "--disable-error-code=import-untyped", "-p", "drivelab"]
+    for check in (["mypy.stubtest", "drivelab._core", missing, "--concise"], types):
         done = subprocess.run([sys.executable, "-m", *check], capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -21,6 +21,7 @@ mod ratings;
 pub mod section;
 mod setting;
 mod sheet;
+mod smaller;
 mod volume;
 mod xpoint;
 
@@ -38,7 +39,7 @@ pub use condition::Age;
 pub use data_sheet::{DataSheet, Solved};
 pub use locate::drives_like;
 use locate::{Home, Located, built_in, built_in_paths, built_in_pool, locate, pool_paths, stem};
-pub use pool::{PoolSheet, Role as PoolRole, TierSheet};
+pub use pool::{PoolSheet, Role as PoolRole, TierSheet, text_of_expression};
 pub use ratings::{Rated, Ratings};
 use section::Findings;
 pub use section::Section;
@@ -212,7 +213,23 @@ pub fn host_names() -> Vec<&'static str> {
 /// # Errors
 /// Everything wrong with the text.
 pub fn drive_from_text(origin: &str, text: &str) -> Result<DriveSheet, Problems> {
-    any_in(in_text(origin, text), &Settings::default())
+    drive_from_text_with(origin, text, &[])
+}
+
+/// The drive or pool in this text with figures changed, as [`drive_with`].
+///
+/// # Errors
+/// Everything wrong with the text; a changed figure that does not exist or does not fit is reported as if the text said so.
+pub fn drive_from_text_with(
+    origin: &str,
+    text: &str,
+    changes: &[Change],
+) -> Result<DriveSheet, Problems> {
+    let settings = Settings {
+        figures: changes.to_vec(),
+        ..Settings::default()
+    };
+    any_in(in_text(origin, text), &settings)
 }
 
 /// The host in this text; `origin` names the text in messages.

@@ -65,7 +65,7 @@ impl Figures {
 }
 
 impl Direction {
-    fn of(total: &Total) -> Option<Direction> {
+    pub(crate) fn of(total: &Total) -> Option<Direction> {
         let latency: &Histogram = &total.latency;
         let at = |percent| latency.percentile(percent).map(|span| span.us());
         (total.ios > 0).then(|| Direction {

@@ -1,9 +1,11 @@
-//! What runs inside a page: one run of fio's options on a drive of the built-in catalogue, asked and answered in JSON.
+//! What runs inside a page: one run of fio's options or of a job file, on a drive or pool of the built-in catalogue or of
+//! a text, asked and answered in JSON.
 //!
 //! The page compiles this crate for `wasm32-unknown-unknown` into a worker; the program and the tests call the same
-//! [`Engine`]. The answer depends on the question only, so both give the same bytes. Left out: files (job files, drives of
-//! a user's own, traces), threads and the clock.
+//! [`Engine`]. The answer depends on the question only, so both give the same bytes. Left out: files,
+//! threads and the clock.
 
+mod experiment;
 #[cfg(target_family = "wasm")]
 mod exports;
 mod figures;
@@ -13,8 +15,11 @@ mod question;
 
 use lab::Lab;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use text::problem::Problems;
 
+pub use experiment::{About, BandParts, Detailed, Experiment, JOB_FILE, Results};
 pub use figures::{Direction, Figures};
 pub use question::Question;
 
@@ -30,6 +35,7 @@ pub struct Engine {
 #[serde(rename_all = "snake_case")]
 enum Answer {
     Figures(Box<Figures>),
+    Results(Box<Results>),
     Problems(Vec<String>),
 }
 
@@ -52,17 +58,45 @@ impl Engine {
         Ok(Figures::of(&outcome))
     }
 
-    /// The answer to a question, both JSON: `{"figures": {...}}` or `{"problems": ["...", ...]}`.
-    pub fn answer(&self, question: &[u8]) -> String {
-        let answer = match serde_json::from_slice::<Question>(question) {
-            Err(error) => Err(Problems::whole("question", error.to_string())),
-            Ok(question) => self.run(&question),
-        };
-        let answer = match answer {
-            Ok(figures) => Answer::Figures(Box::new(figures)),
-            Err(problems) => Answer::Problems(problems.0.iter().map(ToString::to_string).collect()),
-        };
-        // Writing plain data into memory does not fail.
-        serde_json::to_string(&answer).unwrap_or_default()
+    /// Runs a job file.
+    ///
+    /// # Errors
+    /// As [`Experiment::run`].
+    pub fn experiment(&self, experiment: &Experiment) -> Result<Results, Problems> {
+        experiment.run(&self.lab)
     }
+
+    /// The answer to what is asked, both JSON. To a [`Question`]: `{"figures": {...}}` or `{"problems": ["...", ...]}`; to
+    /// `{"experiment": {...}}`, an [`Experiment`]: `{"results": {...}}`, or problems as a terminal shows them.
+    pub fn answer(&self, asked: &[u8]) -> String {
+        // Writing plain data into memory does not fail.
+        serde_json::to_string(&self.answered(asked)).unwrap_or_default()
+    }
+
+    fn answered(&self, asked: &[u8]) -> Answer {
+        let plainly = |problems: Problems| {
+            Answer::Problems(problems.0.iter().map(ToString::to_string).collect())
+        };
+        let mut asked: Value = match read(serde_json::from_slice(asked)) {
+            Ok(asked) => asked,
+            Err(problems) => return plainly(problems),
+        };
+        if let Some(asked) = asked.get_mut("experiment").map(Value::take) {
+            let results = as_asked(asked).and_then(|asked| self.experiment(&asked));
+            return results.map_or_else(
+                |problems| Answer::Problems(experiment::told(&problems)),
+                |results| Answer::Results(Box::new(results)),
+            );
+        }
+        let figures = as_asked(asked).and_then(|asked| self.run(&asked));
+        figures.map_or_else(plainly, |figures| Answer::Figures(Box::new(figures)))
+    }
+}
+
+fn as_asked<T: DeserializeOwned>(asked: Value) -> Result<T, Problems> {
+    read(serde_json::from_value(asked))
+}
+
+fn read<T>(result: serde_json::Result<T>) -> Result<T, Problems> {
+    result.map_err(|error| Problems::whole("question", error.to_string()))
 }

@@ -52,32 +52,44 @@ impl Question {
         };
         let drive = drive_as(&self.drive, &settings).map_err(&mut wrong).ok();
         let host = catalogue::host(&self.host).map_err(&mut wrong).ok();
-        let state = STATES.iter().find(|state| state.name() == self.state);
-        if state.is_none() {
-            let names = STATES.map(Precondition::name).join(", ");
-            let what = format!("there is no state `{}`", self.state);
-            wrong(Problems(vec![Problem {
-                origin: String::from("--state"),
-                place: Place::Whole,
-                what,
-                help: Some(names),
-            }]));
-        }
-        let surroundings = Surroundings {
-            environment: &|_| None,
-            read: &|_| Err(Error::new(ErrorKind::Unsupported, "a page reads no files")),
-            processors: host.as_ref().map_or(1, |host| host.config.cores.into()),
-        };
+        let state = state_named(&self.state).map_err(&mut wrong).ok();
+        let processors = host.as_ref().map_or(1, |host| host.config.cores.into());
+        let surroundings = without_files(processors);
         let set = read(&self.options, &[], &[], &surroundings);
         let set = set.map_err(&mut wrong).ok();
         match (drive, host, state, set) {
             (Some(drive), Some(host), Some(state), Some(set)) => problems.or(Scenario::jobs(
                 Machine::new(&drive, &host),
-                *state,
+                state,
                 set.jobs,
                 self.seed,
             )),
             _ => Err(problems),
         }
+    }
+}
+
+/// The state of this name.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn state_named(name: &str) -> Result<Precondition, Problems> {
+    let state = STATES.iter().find(|state| state.name() == name);
+    state.copied().ok_or_else(|| {
+        Problems(vec![Problem {
+            origin: String::from("--state"),
+            place: Place::Whole,
+            what: format!("there is no state `{name}`"),
+            help: Some(STATES.map(Precondition::name).join(", ")),
+        }])
+    })
+}
+
+/// Surroundings of job files in a page: no environment, and no files.
+pub(crate) fn without_files(processors: u32) -> Surroundings<'static> {
+    Surroundings {
+        environment: &|_| None,
+        read: &|_| Err(Error::new(ErrorKind::Unsupported, "a page reads no files")),
+        processors,
     }
 }

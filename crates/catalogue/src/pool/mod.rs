@@ -18,6 +18,7 @@ mod read_cache;
 mod sheet;
 mod stripe;
 mod write_back_cache;
+mod written;
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ use text::problem::Problems;
 use text::toml::{SourceFile, quoted};
 
 pub use self::sheet::{PoolSheet, Role, TierSheet};
+pub use self::written::text_of_expression;
 
 /// What reads one kind of tier.
 struct KindReader {
@@ -74,17 +76,23 @@ pub(super) fn is_pool(file: &SourceFile) -> bool {
 /// # Errors
 /// Everything wrong with it.
 pub(super) fn of_expression(words: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
-    let file = SourceFile {
-        origin: String::from("pool"),
-        text: Arc::from(words),
-    };
-    let outline = expression::read(&file).map_err(|problem| Problems(vec![problem]))?;
+    let (file, outline) = outlined(words)?;
     let located = Located {
         id: words.to_owned(),
         file,
         home: Home::BuiltIn,
     };
     read(&located, outline, Vec::new(), settings)
+}
+
+/// An expression as a text, and what it says.
+fn outlined(words: &str) -> Result<(SourceFile, Outline), Problems> {
+    let file = SourceFile {
+        origin: String::from("pool"),
+        text: Arc::from(words),
+    };
+    let outline = expression::read(&file).map_err(|problem| Problems(vec![problem]))?;
+    Ok((file, outline))
 }
 
 /// The pool in a file, with figures changed and its members in the condition that is set.

@@ -1,19 +1,14 @@
 //! What it takes to run the drives of a review again elsewhere, in the words of the command line: for a page that
 //! simulates.
 //!
-//! A NAND drive is run smaller than it is ([`Medium::shrunk`]), so that its tables fit into a page's memory and its steady
+//! A NAND drive is run smaller than it is ([`DriveSheet::smaller`]), so that its tables fit into a page's memory and its steady
 //! state is there in a fraction of a second: rates and latencies stay within some percent. What is smaller is said in
 //! figures of its file, so that `drivelab run` takes the same. Other drives, and pools, are run as they are. Left out:
 //! drives from files, which a page cannot read, and drives that are set in other ways than by figures and a power limit.
 
 use catalogue::{Change, DriveSheet, Settings, drive_as};
-use model::Span;
-use model::media::nand::NandConfig;
 use model::media::{DriveConfig, Medium};
 use serde::Serialize;
-
-/// A NAND drive larger than this is run smaller.
-const LARGEST: u64 = 64_000_000_000;
 
 /// A drive in the words of the command line.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -67,56 +62,17 @@ impl Again {
                 .power_limit_watts()
                 .map(|limit| [sheet.config.idle_watts(), limit]),
         };
-        if let DriveConfig::Nand(whole) = &sheet.config {
-            let small = whole.shrunk(LARGEST);
-            again.set.extend(changes(whole, &small));
+        if let Some((small, changes)) = sheet.smaller() {
+            again.set.extend(changes);
             again.smaller = sheet.capacity as f64 / small.capacity_bytes() as f64;
             again.capacity_bytes = Some(small.capacity_bytes());
             // What the file's figures cannot say is no drive of the command line.
-            if !is_it(&again.set, &DriveConfig::Nand(Box::new(small))) {
+            if !is_it(&again.set, &small) {
                 return None;
             }
         }
         Some(again)
     }
-}
-
-/// What makes the small drive of the whole one.
-fn changes(whole: &NandConfig, small: &NandConfig) -> Vec<Change> {
-    let (from, to) = (&whole.geometry, &small.geometry);
-    let erase = |config: &NandConfig| config.timing.erase;
-    let ns = |span: Span| format!("{} ns", span.ns());
-    let all = [
-        (
-            from.capacity != to.capacity,
-            "capacity",
-            format!("{} B", to.capacity),
-        ),
-        (
-            from.blocks_per_plane != to.blocks_per_plane,
-            "nand.array.blocks_per_plane",
-            to.blocks_per_plane.to_string(),
-        ),
-        (
-            from.pages_per_block != to.pages_per_block,
-            "nand.array.pages_per_block",
-            to.pages_per_block.to_string(),
-        ),
-        (
-            from.reserved.to_bits() != to.reserved.to_bits(),
-            "nand.array.reserved",
-            format!("{} %", to.reserved * 100.0),
-        ),
-        (
-            erase(whole) != erase(small),
-            "nand.medium.erase",
-            ns(erase(small)),
-        ),
-    ];
-    let changed = all.into_iter().filter(|(changed, ..)| *changed);
-    changed
-        .map(|(_, key, value)| (key.to_owned(), value))
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,264 @@
+//! What the laboratory's page asks: a drive by its words or its text, a job file, a host, a state, a seed; and what it is
+//! told: the drive's facts, figures to the 99.999th percentile, where the time went in each band, and all that it takes to
+//! repeat the run by `drivelab run`.
+//!
+//! A NAND drive is run smaller than it is (`DriveSheet::smaller`) unless the whole one is asked for. Left out: figures
+//! set by hand, faults, traces, and what job files include.
+
+use catalogue::{Change, DriveSheet, HostSheet, change, drive_from_text_with, drive_with};
+use lab::{Lab, Machine, Measured, Outcome, Scenario, ThreadOutcome};
+use model::Gauge;
+use model::media::Medium;
+use serde::{Deserialize, Serialize};
+use statistics::{AnatomyBands, BAND_EDGES, Total};
+use text::problem::{Place, Problem, Problems};
+use workload::fio::{JobSet, read_text};
+
+use crate::figures::Direction;
+use crate::question::{state_named, without_files};
+
+/// Fewest I/Os of a band whose mean is told.
+const FEWEST: u64 = 10;
+
+/// What problems call the job file; the page saves it under this name.
+pub const JOB_FILE: &str = "job.fio";
+
+/// One run of a job file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// A drive or pool of the catalogue, or a pool's expression; with a text, the name of its file.
+    pub drive: String,
+    /// The TOML of a drive or pool that is not of the catalogue.
+    pub toml: Option<String>,
+    /// Whether a NAND drive is run in its full size, which takes more memory.
+    pub whole: bool,
+    /// The job file.
+    pub job: String,
+    /// A host of the catalogue.
+    pub host: String,
+    /// `fresh`, `filled` or `steady`.
+    pub state: String,
+    /// Feeds every random stream; below 2^53.
+    pub seed: u64,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Results {
+    /// The drive.
+    pub about: About,
+    /// What a user should know about how the job file was read.
+    pub warnings: Vec<String>,
+    /// Virtual seconds over which it was counted.
+    pub seconds: f64,
+    /// Reads; null if there were none.
+    pub read: Option<Detailed>,
+    /// Writes; null if there were none.
+    pub write: Option<Detailed>,
+    /// Mean power in watts; null if the model has none for it.
+    pub watts: Option<f64>,
+    /// Bytes programmed for each byte that the host wrote; null without writes.
+    pub write_amplification: Option<f64>,
+    /// Cores of the host kept busy.
+    pub host_cores: Option<f64>,
+}
+
+/// A drive's facts, and its words.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct About {
+    /// Full name.
+    pub name: String,
+    /// Bytes a host can address on the whole drive.
+    pub capacity_bytes: u64,
+    /// Rated endurance in bytes written, if published.
+    pub endurance_bytes: Option<u64>,
+    /// Warranty in years, if published.
+    pub warranty_years: Option<f64>,
+    /// Price in US dollars, if published.
+    pub price_usd: Option<f64>,
+    /// When that was the price.
+    pub price_date: Option<String>,
+    /// Changed figures that make the drive that ran: what `--set` takes.
+    pub set: Vec<Change>,
+    /// How many times smaller than the whole drive that one is; 1 if it is not.
+    pub smaller: f64,
+    /// The drive's or pool's file.
+    pub toml: String,
+}
+
+/// One direction of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Detailed {
+    /// What every page shows of it.
+    #[serde(flatten)]
+    pub direction: Direction,
+    /// 99.99th percentile: null where fewer than ten I/Os were slower.
+    pub p99_99_us: Option<f64>,
+    /// 99.999th.
+    pub p99_999_us: Option<f64>,
+    /// Where the time went, by band of percentiles ([`BAND_EDGES`]); null where there are fewer than ten I/Os.
+    pub bands: Vec<Option<BandParts>>,
+}
+
+/// The I/Os of one band of percentiles.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BandParts {
+    /// How many.
+    pub ios: u64,
+    /// Mean of each part in microseconds, in the order of [`model::Part::ALL`].
+    pub parts_us: Vec<f64>,
+}
+
+impl Experiment {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with drive, host, state and job file, or with the job on that drive.
+    pub fn run(&self, lab: &Lab) -> Result<Results, Problems> {
+        let (sheet, about, host, set, state) = self.read()?;
+        let machine = Machine::new(&sheet, &host);
+        let scenario = Scenario::jobs(machine, state, set.jobs, self.seed);
+        let outcome = lab.run_among(&scenario, &lab::to_the_end)?;
+        Ok(Results::of(about, set.warnings, &outcome))
+    }
+
+    /// All that it names, or all that is wrong with any of it.
+    fn read(&self) -> Result<Read, Problems> {
+        let mut problems = Problems::default();
+        let mut wrong = |more: Problems| problems.0.extend(more.0);
+        let drive = self.drive_to_run().map_err(&mut wrong).ok();
+        let host = catalogue::host(&self.host).map_err(&mut wrong).ok();
+        let state = state_named(&self.state).map_err(&mut wrong).ok();
+        let processors = host.as_ref().map_or(1, |host| host.config.cores.into());
+        let surroundings = without_files(processors);
+        let set = read_text(JOB_FILE, &self.job, &surroundings);
+        let set = set.and_then(without_traces).map_err(&mut wrong).ok();
+        match (drive, host, state, set) {
+            (Some((sheet, about)), Some(host), Some(state), Some(set)) => {
+                problems.or((sheet, about, host, set, state))
+            }
+            _ => Err(problems),
+        }
+    }
+
+    /// The drive that runs, and the facts of the whole one.
+    fn drive_to_run(&self) -> Result<(DriveSheet, About), Problems> {
+        let whole = self.drive_with(&[])?;
+        let mut about = About {
+            name: whole.name.clone(),
+            capacity_bytes: whole.capacity,
+            endurance_bytes: whole.endurance_bytes,
+            warranty_years: whole.warranty_years,
+            price_usd: whole.price_usd,
+            price_date: whole.price_date.clone(),
+            set: Vec::new(),
+            smaller: 1.0,
+            toml: self.text()?,
+        };
+        let smaller = whole.smaller().filter(|_| !self.whole);
+        let Some((config, set)) = smaller.filter(|(_, set)| !set.is_empty()) else {
+            return Ok((whole, about));
+        };
+        // What the file's figures cannot say is no drive of the command line: the whole one runs.
+        match self.drive_with(&set) {
+            Ok(small) if small.config == config => {
+                about.smaller = whole.capacity as f64 / small.config.capacity_bytes() as f64;
+                about.set = set;
+                Ok((small, about))
+            }
+            _ => Ok((whole, about)),
+        }
+    }
+
+    fn drive_with(&self, set: &[Change]) -> Result<DriveSheet, Problems> {
+        match &self.toml {
+            Some(text) => drive_from_text_with(&self.drive, text, set),
+            None => drive_with(&self.drive, set),
+        }
+    }
+
+    /// The file that says the same.
+    fn text(&self) -> Result<String, Problems> {
+        match &self.toml {
+            Some(text) => Ok(text.clone()),
+            None if catalogue::is_expression(&self.drive) => {
+                catalogue::text_of_expression(&self.drive)
+            }
+            None => change::text_of(&self.drive, &[]),
+        }
+    }
+}
+
+/// What an experiment names.
+type Read = (
+    DriveSheet,
+    About,
+    HostSheet,
+    JobSet,
+    model::media::Precondition,
+);
+
+impl Results {
+    fn of(about: About, warnings: Vec<String>, outcome: &Outcome) -> Results {
+        let detailed = |of: fn(&ThreadOutcome) -> &Measured| {
+            Detailed::of(&Total::of(outcome.threads.iter().map(of)))
+        };
+        Results {
+            about,
+            warnings,
+            seconds: outcome.counted.seconds(),
+            read: detailed(|thread| &thread.read),
+            write: detailed(|thread| &thread.write),
+            watts: outcome.watts(),
+            write_amplification: outcome.write_amplification(),
+            host_cores: outcome.utilisation(Gauge::HostCpuSeconds),
+        }
+    }
+}
+
+impl Detailed {
+    fn of(total: &Total) -> Option<Detailed> {
+        let at = |percent| total.latency.percentile(percent).map(|span| span.us());
+        Some(Detailed {
+            direction: Direction::of(total)?,
+            p99_99_us: at(99.99),
+            p99_999_us: at(99.999),
+            bands: bands(&total.bands),
+        })
+    }
+}
+
+fn bands(bands: &AnatomyBands) -> Vec<Option<BandParts>> {
+    let all = bands.between(&BAND_EDGES).into_iter();
+    let told = all.map(|band| {
+        (band.count >= FEWEST).then(|| BandParts {
+            ios: band.count,
+            parts_us: band.mean_ns.iter().map(|ns| ns / 1e3).collect(),
+        })
+    });
+    told.collect()
+}
+
+/// The jobs, none of which plays a recorded trace: that is a file, which a page cannot read.
+fn without_traces(set: JobSet) -> Result<JobSet, Problems> {
+    let playing = set.jobs.iter().filter(|job| job.iolog.is_some());
+    let wrong = playing.map(|job| Problem {
+        origin: JOB_FILE.into(),
+        place: Place::Whole,
+        what: format!(
+            "job `{}`: `read_iolog` plays a file, and a page reads none",
+            job.name
+        ),
+        help: Some(String::from(
+            "take it out, or save the job file and run it by `drivelab run`",
+        )),
+    });
+    Problems(wrong.collect()).or(set)
+}
+
+/// Problems as a terminal shows them, without colours.
+pub(crate) fn told(problems: &Problems) -> Vec<String> {
+    let one = |problem: &Problem| Problems(vec![problem.clone()]).render(false);
+    problems.0.iter().map(one).collect()
+}

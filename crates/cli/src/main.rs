@@ -17,6 +17,7 @@ mod explain;
 mod failure;
 mod fault;
 mod fit;
+mod lab_page;
 mod life;
 mod limit;
 mod load;
@@ -57,6 +58,7 @@ Examples:
   drivelab drives                                        the drives there are
   drivelab show p4800x-375                               one drive, with the source of every figure
   drivelab review p4800x-375 p3700-1600 9100max-2400     drives side by side, as review.html
+  drivelab lab                                           drives, pools and jobs on a page, as lab.html
   drivelab run job.fio p4800x-375                        a fio job file, with fio's output
   drivelab replay vm.vscsi.xz p3700-1600                 a block trace
   drivelab act p4800x-375 p3700-1600                     Aerospike's certification test
@@ -89,6 +91,7 @@ enum Verb {
     Drives(drives::Args),
     Explain(Box<explain::Args>),
     Fit(fit::Args),
+    Lab(lab_page::Args),
     Life(Box<life::Args>),
     Man(man::Args),
     Max(Box<max::Args>),
@@ -116,6 +119,7 @@ fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Drives(args) => drives::run(args),
         Verb::Explain(args) => explain::run(args),
         Verb::Fit(args) => fit::run(args),
+        Verb::Lab(args) => lab_page::run(args),
         Verb::Life(args) => life::run(args),
         Verb::Man(args) => man::run(args, Cli::command()),
         Verb::Max(args) => max::run(args),

@@ -9,7 +9,7 @@ use crate::failure::on_command_line;
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Simulate",
-        &["run", "replay", "review", "sweep", "act", "prove"],
+        &["run", "replay", "review", "lab", "sweep", "act", "prove"],
     ),
     (
         "Decide",

@@ -24,6 +24,7 @@ fn no_example_is_broken_over_two_lines() {
         "drives",
         "explain",
         "fit",
+        "lab",
         "life",
         "man",
         "max",

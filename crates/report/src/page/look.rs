@@ -18,8 +18,8 @@ pub(crate) fn page(title: &str, styles: &[&str], body: &Markup) -> String {
 }
 
 /// The same for a page that simulates.
-pub(super) fn simulating_page(title: &str, body: &Markup) -> String {
-    under(POLICY_OF_SIMULATION, title, &[], body)
+pub(super) fn simulating_page(title: &str, styles: &[&str], body: &Markup) -> String {
+    under(POLICY_OF_SIMULATION, title, styles, body)
 }
 
 fn under(policy: &str, title: &str, styles: &[&str], body: &Markup) -> String {

@@ -5,12 +5,14 @@
 //! embedded with every `<` escaped. The page loads nothing: its content security policy forbids it.
 
 mod facts;
+mod lab;
 pub(crate) mod look;
 mod markup;
 mod simulate;
 
 use maud::{Markup, PreEscaped, html};
 
+pub use lab::{Bench, html as lab_html};
 use markup::json_in_script;
 pub use simulate::engine_bytes;
 use study::review::chart::Section;
@@ -73,7 +75,7 @@ pub fn html(review: &Review) -> String {
         (look::script(START))
     };
     match simulates {
-        true => look::simulating_page(&title, &body),
+        true => look::simulating_page(&title, &[], &body),
         false => look::page(&title, &[], &body),
     }
 }

@@ -18,10 +18,8 @@ use super::{data, look};
 static ENGINE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/page-engine.wasm.gz"));
 
 const WORKER: &str = include_str!("script/worker.js");
-const SCRIPTS: [&str; 2] = [
-    include_str!("script/engine.js"),
-    include_str!("script/what-if.js"),
-];
+const ASKING: &str = include_str!("script/engine.js");
+const CHAPTER: &str = include_str!("script/what-if.js");
 
 /// The anchor of the chapter.
 pub(super) const ID: &str = "what-if";
@@ -86,21 +84,33 @@ fn smaller(review: &Review) -> Option<String> {
 
 /// Engine, data and scripts.
 pub(super) fn scripts(review: &Review) -> Markup {
-    let hosts = catalogue::host_names().into_iter();
-    let hosts = hosts.filter_map(|id| Some((id, catalogue::host(id).ok()?.name)));
     let drives = review.drives.iter().map(|drive| &drive.again);
     let known = json!({
         "drives": drives.collect::<Vec<_>>(),
-        "hosts": hosts.collect::<Vec<_>>(),
+        "hosts": hosts(),
         "host": review.host.id,
         "seed": review.seed,
     });
     html! {
         (data("engine-data", &known))
+        (engine())
+        (look::script(CHAPTER))
+    }
+}
+
+/// The engine, its worker, and the script that asks it.
+pub(super) fn engine() -> Markup {
+    html! {
         script type="application/gzip" id="engine" { (PreEscaped(STANDARD.encode(ENGINE))) }
         script type="text/plain" id="worker" { (PreEscaped(WORKER)) }
-        @for script in SCRIPTS {
-            (look::script(script))
-        }
+        (look::script(ASKING))
     }
+}
+
+/// The hosts of the catalogue: id and name.
+pub(super) fn hosts() -> Vec<(&'static str, String)> {
+    let hosts = catalogue::host_names().into_iter();
+    hosts
+        .filter_map(|id| Some((id, catalogue::host(id).ok()?.name)))
+        .collect()
 }

@@ -21,7 +21,8 @@ const engine = (() => {
   }
 
   // What a run begins with, besides its work: the same means that the worker is ready sooner.
-  const machineOf = ({ drive, set, power_limit_watts: watts, seed }) => JSON.stringify([drive, set, watts, seed]);
+  // An experiment may take minutes, so that the next does not wait for it.
+  const machineOf = ({ experiment, drive, set, power_limit_watts: watts, seed }) => JSON.stringify(experiment ?? [drive, set, watts, seed]);
 
   // Answers for one drive: `told` is called when there is another.
   function seat(told) {
@@ -83,7 +84,13 @@ const engine = (() => {
       next();
     }
 
-    return { want };
+    // Nothing is wanted any more, and what runs is given up.
+    function end() {
+      queue = [];
+      stop();
+    }
+
+    return { want, end };
   }
 
   return {

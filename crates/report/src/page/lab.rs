@@ -1,0 +1,173 @@
+//! The page of `drivelab lab`: drives and pools put together from the catalogue, a job file, and what comes out of it, all
+//! in one file.
+//!
+//! The model runs inside the page (`simulate.rs` has the engine); words and empty places are written here, and filled by
+//! `script/lab.js`. It shares charts, bars of the anatomy, tables and look with the review's page. Left out: several
+//! seeds, faults, traces and figures set by hand, for which the page shows the command to go on with.
+
+use maud::{Markup, html};
+use model::Part;
+use serde::Serialize;
+use serde_json::json;
+use statistics::BAND_EDGES;
+
+use super::simulate::{engine, hosts};
+use super::{data, look};
+
+const STYLE: &str = include_str!("style/lab.css");
+
+/// In the order in which they need each other.
+const SCRIPTS: [&str; 14] = [
+    include_str!("vendor/uplot/uPlot.iife.min.js"),
+    include_str!("script/format.js"),
+    include_str!("script/data.js"),
+    include_str!("script/theme.js"),
+    include_str!("script/controls.js"),
+    include_str!("script/address.js"),
+    include_str!("script/marks.js"),
+    include_str!("script/axes.js"),
+    include_str!("script/tip.js"),
+    include_str!("script/zoom.js"),
+    include_str!("script/limit.js"),
+    include_str!("script/plot.js"),
+    include_str!("script/table.js"),
+    include_str!("script/anatomy.js"),
+];
+
+const START: &str = include_str!("script/lab.js");
+
+/// Job files to begin with: what it is, and its text.
+const JOBS: [(&str, &str); 6] = [
+    ("Random reads, QD16", include_str!("job/random-read.fio")),
+    ("Random writes, QD16", include_str!("job/random-write.fio")),
+    ("70 % reads, 8 threads", include_str!("job/mix.fio")),
+    (
+        "Sequential reads, 128 KiB",
+        include_str!("job/sequential-read.fio"),
+    ),
+    (
+        "Synchronous writes, one at a time",
+        include_str!("job/sync-write.fio"),
+    ),
+    (
+        "A million reads at QD1, for rare latencies",
+        include_str!("job/tail.fio"),
+    ),
+];
+
+/// A drive or pool on the page.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bench {
+    /// A name of the catalogue or a pool's expression; with a text, the name of its file.
+    pub drive: String,
+    /// The TOML of what is not in the catalogue.
+    pub toml: Option<String>,
+}
+
+/// The bytes of the page, which begins with these drives and this job file, or else with the first of its own.
+pub fn html(benches: &[Bench], job: Option<&str>) -> String {
+    let title = "Drives and pools on a bench";
+    // What charts and bars ask of a review: parts and bands. Its drives come as they are chosen.
+    let frame = json!({
+        "parts": Part::ALL.map(Part::name), "band_edges": BAND_EDGES, "drives": [], "chapters": [],
+    });
+    let known = json!({
+        "drives": catalogue::drive_names(),
+        "pools": catalogue::pool_names(),
+        "hosts": hosts(),
+        "host": catalogue::TYPICAL_HOST,
+        "jobs": JOBS,
+        "benches": benches,
+        "job": job,
+    });
+    let body = html! {
+        a class="skip" href="#results" { "Skip to the results" }
+        header class="masthead" {
+            (look::top_line())
+            h1 { (title) }
+            p class="standfirst" {
+                "Simulated, not measured: the model runs inside this page, from the disk and offline. "
+                (concat!("drivelab ", env!("CARGO_PKG_VERSION"))) "."
+            }
+            noscript { p class="standfirst" { "This needs scripts." } }
+        }
+        (places())
+        (data("review-data", &frame))
+        (data("chart-data", &json!({})))
+        (data("lab-data", &known))
+        @for script in SCRIPTS {
+            (look::script(script))
+        }
+        (engine())
+        (look::script(START))
+    };
+    look::simulating_page("drivelab lab", &[STYLE], &body)
+}
+
+/// What the scripts fill.
+fn places() -> Markup {
+    html! {
+        main class="lab" {
+            section aria-labelledby="drives-title" {
+                h2 id="drives-title" { "Drives and pools" }
+                div id="benches" {}
+            }
+            section aria-labelledby="job-title" {
+                h2 id="job-title" { "Job" }
+                div id="job" {}
+            }
+            section id="results" aria-labelledby="results-title" {
+                h2 id="results-title" { "Results" }
+                p id="status" class="about" role="status" {}
+                div id="problems" {}
+                div id="figures" {}
+            }
+            section aria-labelledby="keep-title" {
+                h2 id="keep-title" { "Keep it" }
+                p class="about" {
+                    "The address of this page holds drives, job and choices: a link shows the same. The command gives the \
+                     same figures."
+                }
+                div id="keep" {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::fio::{Surroundings, read_text};
+
+    #[test]
+    fn the_jobs_of_the_page_are_read_without_a_warning() {
+        let surroundings = Surroundings {
+            environment: &|_| None,
+            read: &|_| panic!("none includes a file"),
+            processors: 1,
+        };
+        for (name, text) in JOBS {
+            let set = read_text(name, text, &surroundings).expect(name);
+            assert_eq!(
+                (set.warnings.len(), set.jobs.is_empty()),
+                (0, false),
+                "{name}: {:?}",
+                set.warnings
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_user_ends_a_script() {
+        let trap = Bench {
+            drive: "</script><b>".into(),
+            toml: Some("<!--</script>".into()),
+        };
+        let with = html(&[trap], Some("</script>"));
+        let without = html(&[], None);
+        assert_eq!(
+            with.matches("</script").count(),
+            without.matches("</script").count()
+        );
+    }
+}

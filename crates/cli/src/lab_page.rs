@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use report::page::{Bench, engine_bytes, lab_html};
+use report::page::{Choice, engine_bytes, lab_html};
 use text::problem::{Place, Problem, Problems};
 
 use crate::failure::{Failure, on_command_line};
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         problems.0.push(on_command_line(what, "name fewer"));
     }
     let mut wrong = |more: Problems| problems.0.extend(more.0);
-    let benches: Vec<Option<Bench>> = names
+    let benches: Vec<Option<Choice>> = names
         .iter()
         .map(|name| bench(name).map_err(&mut wrong).ok())
         .collect();
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     problems.0.extend(unwritable.0);
     problems.or(())?;
-    let benches: Vec<Bench> = benches.into_iter().flatten().collect();
+    let benches: Vec<Choice> = benches.into_iter().flatten().collect();
     write_whole(&args.output, lab_html(&benches, job.as_deref()).as_bytes())?;
     writeln!(
         io::stdout().lock(),
@@ -88,13 +88,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// A drive as the page has it: by its name, or with the text of its file.
-fn bench(name: &str) -> Result<Bench, Problems> {
+fn bench(name: &str) -> Result<Choice, Problems> {
     if catalogue::is_expression(name) || !name.ends_with(".toml") {
         catalogue::drive(name)?;
         if catalogue::is_expression(name) && name.contains(".toml") {
             return Err(without_files(name));
         }
-        return Ok(Bench {
+        return Ok(Choice {
             drive: name.to_owned(),
             toml: None,
         });
@@ -106,7 +106,7 @@ fn bench(name: &str) -> Result<Bench, Problems> {
     // What the text means without the files beside it.
     let alone = catalogue::drive_from_text(&file, &text);
     match alone.is_ok_and(|alone| alone.config == whole.config) {
-        true => Ok(Bench {
+        true => Ok(Choice {
             drive: file.into_owned(),
             toml: Some(text),
         }),

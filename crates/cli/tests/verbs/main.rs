@@ -10,6 +10,7 @@ mod fio;
 mod fio_messages;
 mod fit;
 mod help;
+mod lab;
 mod measure;
 mod pools;
 mod replay;

@@ -57,7 +57,7 @@ const JOBS: [(&str, &str); 6] = [
 
 /// A drive or pool on the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Bench {
+pub struct Choice {
     /// A name of the catalogue or a pool's expression; with a text, the name of its file.
     pub drive: String,
     /// The TOML of what is not in the catalogue.
@@ -65,7 +65,7 @@ pub struct Bench {
 }
 
 /// The bytes of the page, which begins with these drives and this job file, or else with the first of its own.
-pub fn html(benches: &[Bench], job: Option<&str>) -> String {
+pub fn html(benches: &[Choice], job: Option<&str>) -> String {
     let title = "Drives and pools on a bench";
     // What charts and bars ask of a review: parts and bands. Its drives come as they are chosen.
     let frame = json!({
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn nothing_of_a_user_ends_a_script() {
-        let trap = Bench {
+        let trap = Choice {
             drive: "</script><b>".into(),
             toml: Some("<!--</script>".into()),
         };

@@ -31,7 +31,13 @@ pub(crate) fn skip(what: &str) {
 
 /// Writes the review's page and data into a folder, runs the tests there and hands the folder to
 /// `look`. Without a browser it says that it is skipped.
+#[allow(dead_code, reason = "not every test of pages is of a review")]
 pub(crate) fn run(review: &Review, tests: &[&str], look: impl FnOnce(&Path)) {
+    run_on(&page::html(review), &review.to_json(), tests, look);
+}
+
+/// The same for any page, with what the tests may know of it as JSON.
+pub(crate) fn run_on(html: &str, known: &str, tests: &[&str], look: impl FnOnce(&Path)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
     let node = program(&["node"]);
     let chromium = program(&["chromium", "chromium-browser", "google-chrome"]);
@@ -45,8 +51,8 @@ pub(crate) fn run(review: &Review, tests: &[&str], look: impl FnOnce(&Path)) {
     }
     let target = tempfile::tempdir().unwrap();
     let file = target.path().join("review.html");
-    std::fs::write(&file, page::html(review)).unwrap();
-    std::fs::write(target.path().join("review.json"), review.to_json()).unwrap();
+    std::fs::write(&file, html).unwrap();
+    std::fs::write(target.path().join("review.json"), known).unwrap();
     let run = Command::new(node)
         .args(["--test", "--test-reporter=spec"])
         .args(tests)

@@ -26,7 +26,7 @@
     job: known.job ?? known.jobs[0][1], host: known.host, state: "steady", seed: "1", whole: "no",
   };
   const setup = structuredClone(first);
-  const look = { way: "read", length: "share", kept: 0 };
+  const look = { way: "read", length: "share", kept: 0, preset: "" };
   const CHOICES = ["host", "state", "seed", "whole"];
 
   const byId = (id) => document.getElementById(id);
@@ -162,14 +162,13 @@
 
   function buildJob() {
     const place = byId("job");
-    const state = { preset: "" };
-    const preset = select({ name: "preset", label: "Begin with", options: [["", "a job of your own"], ...known.jobs.map(([name], at) => [String(at), name])] }, state, () => {
-      if (state.preset === "") return;
-      parts.job.value = setup.job = known.jobs[+state.preset][1];
+    const preset = select({ name: "preset", label: "Begin with", options: [["", "a job of your own"], ...known.jobs.map(([name], at) => [String(at), name])] }, look, () => {
+      if (look.preset === "") return;
+      parts.job.value = setup.job = known.jobs[+look.preset][1];
       run();
     });
     parts.job = element("textarea", { id: "job-text", rows: "14", spellcheck: "false" });
-    parts.job.addEventListener("input", () => { setup.job = parts.job.value; stale(); });
+    parts.job.addEventListener("input", () => { setup.job = parts.job.value; showPreset(); stale(); });
     const host = select({ name: "host", label: "Host", options: known.hosts }, setup, run);
     const start = build({ name: "state", label: "State at the start", options: STATES }, setup, run);
     const whole = build({ name: "whole", label: "Flash drives", options: [["no", "Smaller, alike"], ["yes", "In full size"]] }, setup, run);
@@ -184,14 +183,23 @@
     parts.stop = button("Stop", stop);
     place.append(element("div", { class: "choices" }, preset.made, host.made, start.made, whole.made, field("Seed", parts.seed)),
       field("fio job file", parts.job), element("div", { class: "choices" }, parts.run, parts.stop));
+    parts.preset = preset;
     parts.syncs = [host, start, whole];
     addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); run(); }
     });
   }
 
+  // Which of the page's jobs the text is, if any.
+  function showPreset() {
+    const at = known.jobs.findIndex(([, text]) => text === setup.job);
+    look.preset = at < 0 ? "" : String(at);
+    parts.preset.sync();
+  }
+
   function show() {
     parts.job.value = setup.job;
+    showPreset();
     parts.seed.value = setup.seed;
     parts.syncs.forEach((one) => one.sync());
     listBenches();
@@ -234,10 +242,10 @@
     parts.tails = element("div", { class: "plot", tabindex: "0", role: "group", "aria-label": "Latency by percentile. Chart; left and right arrow keys read its values." });
     parts.live = element("p", { class: "hidden", "aria-live": "polite" });
     parts.bars = element("div", { class: "bars" });
-    place.append(parts.tables, element("div", { class: "choices" }, parts.direction.made, parts.length.made),
+    place.append(parts.tables, element("div", { class: "choices" }, parts.direction.made),
       element("h3", {}, "Latency by percentile"), parts.tails, parts.live,
       element("p", { class: "note" }, "Each line ends where fewer than ten I/Os were slower: more I/Os (number_ios, runtime) reach further."),
-      element("h3", {}, "Where the time goes"), parts.bars);
+      element("h3", {}, "Where the time goes"), element("div", { class: "choices" }, parts.length.made), parts.bars);
   }
 
   const waysOf = (one) => ["read", "write"].filter((way) => one?.[way]);

@@ -110,6 +110,10 @@ fn places() -> Markup {
         main class="lab" {
             section aria-labelledby="drives-title" {
                 h2 id="drives-title" { "Drives and pools" }
+                p class="about" {
+                    "Pools run in full size: one with more than some 1.6 TB of flash needs more memory than a page has, \
+                     and the command below runs it."
+                }
                 div id="benches" {}
             }
             section aria-labelledby="job-title" {

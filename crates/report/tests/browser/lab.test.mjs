@@ -84,6 +84,7 @@ test("what is wrong is told in the program's words, beside what ran", async () =
   const all = await page.locator(".wrong").allTextContents();
   assert.ok(all.some((one) => one.includes("job.fio:2") && one.includes("sideways")), all.join("\n"));
   assert.equal((await rows(page)).length, 0);
+  assert.equal(await text(page, "Command"), "drivelab run job.fio p4800x-375 --host=linux --state=steady --seed=1");
   assert.deepEqual(complaints, []);
   await close();
 });

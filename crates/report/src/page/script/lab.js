@@ -12,7 +12,6 @@
     ["stripe", "a stripe over four", (it) => `stripe(4*${it})`],
     ["mirrors", "a stripe over two mirrors", (it) => `stripe(2*mirror(2*${it}))`],
     ["log", "the mirrored log of six disks", (it) => `intent-log(main=raidz(6*exos-x18-16tb; parity=2), log=mirror(2*${it}))`],
-    ["cache", "a cache before three D7-P5510", (it) => `write-back-cache(cache=${it}, capacity=3*d7-p5510-3840; like=vsan)`],
   ];
   const STATES = [["fresh", "Fresh"], ["filled", "Filled"], ["steady", "Steady"]];
   const PERCENTILES = [[50, "p50_us"], [99, "p99_us"], [99.9, "p99_9_us"], [99.99, "p99_99_us"], [99.999, "p99_999_us"]];
@@ -333,7 +332,7 @@
 
   function commandOf(at) {
     const { drive, toml, host, state, seed } = asked[at].experiment;
-    return ["drivelab", "run", "job.fio", toml === null ? drive : `./${drive}`, ...results(at).about.set.map(([key, value]) => `--set=${key}=${value}`),
+    return ["drivelab", "run", "job.fio", toml === null ? drive : `./${drive}`, ...(results(at)?.about.set ?? []).map(([key, value]) => `--set=${key}=${value}`),
       `--host=${host}`, `--state=${state}`, `--seed=${seed}`].map(quoted).join(" ");
   }
 
@@ -371,8 +370,9 @@
     parts.which.value = String(look.kept);
     const one = results(look.kept);
     const fill = ({ text }, content) => { if (text.textContent !== content) text.textContent = content; };
-    fill(parts.command, one ? commandOf(look.kept) : "…");
-    fill(parts.jobFile, one ? asked[look.kept].experiment.job : setup.job);
+    // What broke off for want of memory runs on a machine.
+    fill(parts.command, answer(look.kept) ? commandOf(look.kept) : "…");
+    fill(parts.jobFile, answer(look.kept) ? asked[look.kept].experiment.job : setup.job);
     fill(parts.toml, one ? one.about.toml : setup.benches[look.kept]?.toml ?? "…");
   }
 

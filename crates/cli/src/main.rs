@@ -58,7 +58,7 @@ Examples:
   drivelab drives                                        the drives there are
   drivelab show p4800x-375                               one drive, with the source of every figure
   drivelab review p4800x-375 p3700-1600 9100max-2400     drives side by side, as review.html
-  drivelab lab                                           drives, pools and jobs on a page, as lab.html
+  drivelab lab                                           drives, pools and jobs on one page
   drivelab run job.fio p4800x-375                        a fio job file, with fio's output
   drivelab replay vm.vscsi.xz p3700-1600                 a block trace
   drivelab act p4800x-375 p3700-1600                     Aerospike's certification test

@@ -12,7 +12,6 @@ use study::decide::choose::{self, Answer, Likeness, Measure, Request, Unfit};
 use study::decide::named;
 use study::decide::prices::Prices;
 use study::decide::slo::Slo;
-use study::decide::work::Load;
 use text::problem::Problems;
 use text::terminal::paragraph;
 
@@ -22,6 +21,7 @@ use crate::life::years;
 use crate::limit::{self, taken};
 use crate::load::{LoadArgs, OF_A_LOG, USUAL};
 use crate::output::{self, write_whole};
+use crate::profile::{Profile, profile};
 use crate::progress::Progress;
 use crate::stop::AtOnce;
 
@@ -127,45 +127,6 @@ impl From<By> for Measure {
             By::P99 => Measure::P99,
             By::Years => Measure::Years,
         }
-    }
-}
-
-/// A load as HCIBench names them.
-#[derive(Clone)]
-struct Profile {
-    name: String,
-    block: String,
-    reads: u32,
-}
-
-fn profile(text: &str) -> Result<Profile, String> {
-    let wrong = || String::from("write a block size and a percentage of reads, such as 4k70r");
-    let at = text.find(['k', 'm']).ok_or_else(wrong)? + 1;
-    let (block, rest) = text.split_at(at);
-    let reads = rest
-        .strip_suffix('r')
-        .ok_or_else(wrong)?
-        .parse()
-        .map_err(|_| wrong())?;
-    match crate::size::size(block) {
-        Ok(bytes) if bytes >= 512 && reads <= 100 => Ok(Profile {
-            name: text.to_owned(),
-            block: block.to_owned(),
-            reads,
-        }),
-        _ => Err(wrong()),
-    }
-}
-
-impl Profile {
-    /// As a job file: 8 disks of a group with 4 in flight each.
-    fn load(&self) -> Result<Load, Problems> {
-        let text = format!(
-            "; HCIBench's easy run of one disk group: 8 disks, 4 threads each.\n[{}]\nioengine=libaio\ndirect=1\nnorandommap=1\n\
-             rw=randrw\nrwmixread={}\nbs={}\niodepth=4\nnumjobs=8\ngroup_reporting=1\ntime_based=1\nramp_time=200ms\nruntime=2s\n",
-            self.name, self.reads, self.block
-        );
-        Load::of_text(&self.name, text)
     }
 }
 

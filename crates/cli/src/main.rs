@@ -25,6 +25,7 @@ mod man;
 mod max;
 mod measure;
 mod output;
+mod profile;
 mod progress;
 mod prove;
 mod refit;

@@ -1,12 +1,13 @@
-//! `drivelab size`: how large a log or a read cache should be.
+//! `drivelab size`: how large a log, a write buffer or a read cache should be.
 
 use std::path::PathBuf;
 
 use catalogue::DriveSheet;
 use clap::ValueEnum;
 use lab::Lab;
+use model::Span;
 use report::{csv, decide};
-use study::decide::size::{self, Answer, Request};
+use study::decide::size::{self as sizes, Answer, Busy, Request};
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load};
 use study::review::Workload;
@@ -18,16 +19,20 @@ use crate::failure::{Failure, on_command_line};
 use crate::limit::{self, taken};
 use crate::load::{LoadArgs, OF_A_LOG};
 use crate::output::{self, write_whole};
+use crate::profile::{Profile, profile};
 use crate::progress::Progress;
+use crate::size::size;
 use crate::stop::AtOnce;
 
-/// How large a pool's log or read cache should be: by the rule, and simulated at several sizes
+/// How large a pool's log, write buffer or read cache should be: by the rule, and simulated at several sizes
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   drivelab size slog p4801x-100 --main 'raidz(6*exos-x18-16tb; parity=2)' \\
       --inbound 10GbE --load nfs-sync
   drivelab size slog p4801x-100 p1600x-58 --main exos-x18-16tb --load wal --slo 'p99<5ms'
+  drivelab size vsan-cache p5800x-400 d7-p5600-1600 --capacity '3*d7-p5510-3840' \\
+      --profile 4k70r --working-set 100GB --lasts '30 min'
   drivelab size read-cache p4800x-375 --main exos-x18-16tb --trace vm.vscsi.xz --csv hits.csv
 
 Exit codes: 0 done, 2 bad usage or bad input, 3 no size of some drive is within all limits.")]
@@ -43,9 +48,29 @@ pub(crate) struct Args {
     #[command(flatten)]
     drives: DriveArgs,
 
-    /// The drives behind, such as 'raidz(6*exos-x18-16tb; parity=2)'
+    /// Of slog and read-cache: the drives behind, such as 'raidz(6*exos-x18-16tb; parity=2)'
     #[arg(long, value_name = "EXPR")]
-    main: String,
+    main: Option<String>,
+
+    /// Of vsan-cache: the capacity tier, such as '3*d7-p5510-3840'
+    #[arg(long, value_name = "EXPR")]
+    capacity: Option<String>,
+
+    /// Of vsan-cache: the load as HCIBench names them: 4k70r is 4 KiB at random, 70 % reads
+    #[arg(long, value_name = "PROFILE", conflicts_with_all = ["job", "trace", "load"], value_parser = profile)]
+    profile: Option<Profile>,
+
+    /// Of vsan-cache: what is read and overwritten, such as 100GB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    working_set: Option<u64>,
+
+    /// Of vsan-cache: how long the load lasts [default: 30 min]
+    #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
+    lasts: Option<Span>,
+
+    /// Of vsan-cache: most that is written, such as 200MB/s [default: as fast as 32 in flight go]
+    #[arg(long, value_name = "RATE", value_parser = inbound)]
+    writes: Option<Rate>,
 
     /// Of a slog: what comes in at most, as a network (10GbE) or a rate (800MB/s), for the rule
     #[arg(long, value_name = "RATE", value_parser = inbound)]
@@ -67,11 +92,16 @@ pub(crate) struct Args {
     csv: Option<PathBuf>,
 }
 
+/// How long a load of a write buffer lasts: HCIBench's warm-up.
+const LASTS: Span = Span::from_ms(1_800_000);
+
 /// What is to be sized.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Place {
     /// The log of a pool that ZFS keeps, for synchronous writes
     Slog,
+    /// The write buffer of a disk group of vSAN
+    VsanCache,
     /// A cache of what is read, over a trace
     ReadCache,
 }
@@ -80,6 +110,7 @@ impl Place {
     const fn name(self) -> &'static str {
         match self {
             Place::Slog => "slog",
+            Place::VsanCache => "vsan-cache",
             Place::ReadCache => "read-cache",
         }
     }
@@ -103,19 +134,20 @@ fn inbound(text: &str) -> Result<Rate, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (pools, request) = read(args)?;
+    let (pools, request, busy) = read(args)?;
     let stop = AtOnce::on_signals()?;
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
     let (mut answers, mut problems) = (Vec::new(), Problems::default());
     for (name, pool) in &pools {
         bar.message(name.clone());
-        let answer = match (&args.place, &request.load.yours().workload) {
-            (Place::Slog, _) => size::log(name, pool, &request, &lab),
-            (Place::ReadCache, Workload::Trace(trace)) => {
-                size::read_cache(name, pool, (&request, trace), &lab)
+        let answer = match (&busy, &request.load.yours().workload) {
+            (Some(busy), _) => sizes::write_buffer(name, pool, (&request, busy), &lab),
+            (None, _) if args.place == Place::Slog => sizes::log(name, pool, &request, &lab),
+            (None, Workload::Trace(trace)) => {
+                sizes::read_cache(name, pool, (&request, trace), &lab)
             }
-            (Place::ReadCache, Workload::Jobs(_)) => Err(no_trace()),
+            (None, Workload::Jobs(_)) => Err(no_trace()),
         };
         match answer {
             Ok(answer) => answers.push(answer),
@@ -161,19 +193,113 @@ fn print(args: &Args, request: &Request, answers: &[Answer]) -> Result<(), Failu
     )
 }
 
-/// The pools, each by the drive that is in that place of it, and what is asked.
-fn read(args: &Args) -> Result<(Vec<(String, DriveSheet)>, Request), Problems> {
+/// The pools, each by the drive that is in that place of it, what is asked, and what a write buffer is for.
+type Asked = (Vec<(String, DriveSheet)>, Request, Option<Busy>);
+
+/// What is behind that place.
+fn behind<'a>(args: &'a Args, problems: &mut Problems) -> &'a str {
+    let of_vsan = args.place == Place::VsanCache;
+    let (option, given, other, stray) = match of_vsan {
+        true => ("--capacity", &args.capacity, "--main", args.main.is_some()),
+        false => ("--main", &args.main, "--capacity", args.capacity.is_some()),
+    };
+    let place = args.place.name();
+    if stray {
+        problems.0.push(on_command_line(
+            format!("size {place}: {other} is of another place"),
+            format!("{option} says what is behind it"),
+        ));
+    }
+    if given.is_none() {
+        problems.0.push(on_command_line(
+            format!("size {place}: nothing is behind it"),
+            format!("{option} 'raidz(6*exos-x18-16tb; parity=2)' or another pool or drive"),
+        ));
+    }
+    // What is missing has been told; the expression is then not asked for.
+    given.as_deref().unwrap_or("ram-disk")
+}
+
+/// What a write buffer is for; nothing of other places, which take none of it.
+fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
+    let of_vsan = args.place == Place::VsanCache;
+    let given = [
+        ("--profile", args.profile.is_some()),
+        ("--working-set", args.working_set.is_some()),
+        ("--lasts", args.lasts.is_some()),
+        ("--writes", args.writes.is_some()),
+    ];
+    let others = [
+        ("--inbound", args.inbound.is_some()),
+        ("--job", args.load.job.is_some()),
+        ("--trace", args.load.trace.is_some()),
+        ("--load", args.load.load.is_some()),
+        ("--runtime", args.load.runtime.is_some()),
+    ];
+    let strays: &[(&str, bool)] = if of_vsan { &others } else { &given };
+    for (option, _) in strays.iter().filter(|(_, is_given)| *is_given) {
+        let what = format!("size {}: {option} is of another place", args.place.name());
+        problems.0.push(on_command_line(what, "leave it out"));
+    }
+    if !of_vsan {
+        return None;
+    }
+    for (option, help, is_given) in [
+        (
+            "--profile",
+            "4k70r: a block size, and the share of reads",
+            args.profile.is_some(),
+        ),
+        (
+            "--working-set",
+            "100GB: what is read and overwritten",
+            args.working_set.is_some(),
+        ),
+    ] {
+        if !is_given {
+            let what = format!("size vsan-cache: there is no {option}");
+            problems
+                .0
+                .push(on_command_line(what, format!("{option} {help}")));
+        }
+    }
+    let lasts = args.lasts.unwrap_or(LASTS);
+    if lasts < Span::from_ms(10_000) {
+        let what = "--lasts: no buffer fills in so short a time";
+        problems.0.push(on_command_line(
+            what,
+            "ten seconds at least, such as '30 min'",
+        ));
+    }
+    let profile = args.profile.clone()?;
+    Some(Busy {
+        name: profile.name,
+        block: profile.block,
+        reads: profile.reads,
+        working_set: args.working_set?,
+        lasts,
+        written: args.writes.map(|rate| rate.0),
+    })
+}
+
+fn read(args: &Args) -> Result<Asked, Problems> {
     let mut problems = Problems::default();
     let settings = args.drives.settings();
     let names = args.drives.named(&args.arguments, &mut problems);
     let mut pools = Vec::new();
+    let behind = behind(args, &mut problems);
     for name in names {
-        let expression = study::decide::choose::in_place(args.place.name(), &name, &args.main);
+        let expression = study::decide::choose::in_place(args.place.name(), &name, behind);
         if let Some(sheet) = taken(load_drive(&expression, &settings), &mut problems) {
             pools.push((name, sheet));
         }
     }
+    let busy = busy(args, &mut problems);
     let (load, conditions) = args.load.read(OF_A_LOG, &mut problems);
+    let load = match &busy {
+        Some(busy) => taken(busy.load(), &mut problems),
+        None => load,
+    };
     args.load.state.check(&settings, &mut problems);
     let slo = match &args.slo {
         None => Slo::default(),
@@ -185,7 +311,9 @@ fn read(args: &Args) -> Result<(Vec<(String, DriveSheet)>, Request), Problems> {
     let outputs = output::asked([("--csv", &args.csv)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
     match load {
-        Some(load) if problems.0.is_empty() => Ok((pools, request(args, load, slo, conditions))),
+        Some(load) if problems.0.is_empty() => {
+            Ok((pools, request(args, load, slo, conditions), busy))
+        }
         _ => Err(problems),
     }
 }

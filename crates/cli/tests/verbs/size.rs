@@ -41,3 +41,64 @@ fn what_it_cannot_size_is_refused() {
         text(&output.stderr)
     );
 }
+
+#[test]
+fn a_write_buffer_that_holds_its_working_set_is_not_pressed_and_a_smaller_one_is() {
+    let group = [
+        "size",
+        "vsan-cache",
+        "p1600x-118",
+        "--capacity",
+        "2*p4801x-375",
+    ];
+    let load = [
+        "--profile",
+        "32k0r",
+        "--working-set",
+        "20GB",
+        "--lasts",
+        "60 s",
+        "--seeds",
+        "1",
+        "--json",
+    ];
+    let output = drivelab(&[&group[..], &load[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let answer = &json["answers"][0];
+    assert_eq!(answer["buffer_rule"]["bytes"], 5e10, "{answer}");
+    let rows = answer["rows"].as_array().expect("sizes");
+    assert!(rows.len() > 2, "{answer}");
+    let free = |row: &Value| row["never_pressed"] == true;
+    assert!(rows.is_sorted_by_key(free), "{answer}");
+    assert!(!free(&rows[0]) && free(&rows[rows.len() - 1]), "{answer}");
+    // A smaller buffer is full sooner.
+    let begins = rows
+        .iter()
+        .filter_map(|row| row["pressed_seconds"][0].as_f64());
+    assert!(begins.is_sorted(), "{answer}");
+}
+
+#[test]
+fn a_place_takes_its_own_options() {
+    let vsan = [
+        "size",
+        "vsan-cache",
+        "p1600x-118",
+        "--main",
+        "950pro-256",
+        "--load",
+        "wal",
+    ];
+    let output = drivelab(&vsan);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    for part in [
+        "--main is of another place",
+        "--load is of another place",
+        "no --profile",
+        "no --working-set",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}

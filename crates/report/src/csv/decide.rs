@@ -276,13 +276,17 @@ pub fn check(answers: &[check::Answer]) -> Table {
     }))
 }
 
-/// A size of a log or cache.
+/// A size of a log, buffer or cache.
 #[derive(Clone, Debug, Serialize)]
 struct Sized<'a> {
     drive: &'a str,
     model: &'a str,
     bytes: u64,
     never_full: Option<bool>,
+    never_pressed: Option<bool>,
+    pressed_seconds: Option<f64>,
+    pressed_seconds_least_seed: Option<f64>,
+    pressed_seconds_greatest_seed: Option<f64>,
     hits: Option<f64>,
     hits_least_seed: Option<f64>,
     hits_greatest_seed: Option<f64>,
@@ -305,6 +309,10 @@ pub fn size(answers: &[size::Answer]) -> Table {
         model: answer.model,
         bytes: row.bytes,
         never_full: row.never_full,
+        never_pressed: row.never_pressed,
+        pressed_seconds: row.pressed_seconds.map(|it| it[0]),
+        pressed_seconds_least_seed: row.pressed_seconds.map(|it| it[1]),
+        pressed_seconds_greatest_seed: row.pressed_seconds.map(|it| it[2]),
         hits: row.hits.map(|hits| hits[0]),
         hits_least_seed: row.hits.map(|hits| hits[1]),
         hits_greatest_seed: row.hits.map(|hits| hits[2]),

@@ -1,8 +1,10 @@
-//! How large a log or a read cache should be: `drivelab size`.
+//! How large a log, a write buffer or a read cache should be: `drivelab size`.
 
 use serde_json::{Value, json};
-use study::decide::size::{Answer, Request, Row};
-use text::digits::{bytes_binary, bytes_decimal, count, digits, megabytes_a_second, microseconds};
+use study::decide::size::{Answer, BufferRule, Request, Row};
+use text::digits::{
+    bytes_binary, bytes_decimal, count, digits, duration, megabytes_a_second, microseconds,
+};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, percent, reading, seeds};
@@ -29,6 +31,59 @@ fn hits(row: &Row, last: &Row, request: &Request) -> String {
     )
 }
 
+/// The rule for a write buffer.
+fn buffer(rule: &BufferRule, answer: &Answer) -> String {
+    let capped = match rule.bytes > rule.limit_bytes as f64 {
+        true => format!(
+            ", more than the {} of a group's buffer that count",
+            bytes_decimal(rule.limit_bytes as f64)
+        ),
+        false => String::new(),
+    };
+    let has = answer.rows.last().map_or(0, |row| row.bytes);
+    let trapped = match rule.trapped_bytes {
+        0 => String::new(),
+        bytes => format!(
+            " ({} of the drive are of no use)",
+            bytes_decimal(bytes as f64)
+        ),
+    };
+    format!(
+        "by the rule a working set of {} asks for {} of buffer{capped}; the drive gives {}{trapped}",
+        bytes_decimal(rule.working_set_bytes as f64),
+        bytes_decimal(rule.bytes),
+        bytes_decimal(has as f64)
+    )
+}
+
+/// From which size on writes are not held back.
+fn pressure(request: &Request, answer: &Answer) -> String {
+    let seeds = seeds(request.conditions.seed, request.conditions.seeds);
+    let load = &answer.load.source;
+    match (answer.enough_bytes, answer.rows.last()) {
+        (Some(bytes), _) => format!(
+            "at {load} no write is held back from {} on (simulated, {seeds})",
+            bytes_decimal(bytes as f64)
+        ),
+        (None, Some(last)) => format!(
+            "at {load} writes are held back with each size that was tried, with the largest {} (simulated, {seeds})",
+            pressed(last)
+        ),
+        (None, None) => {
+            String::from("the cache is smaller than the smallest buffer that can be tried")
+        }
+    }
+}
+
+/// From when on writes are held back.
+fn pressed(row: &Row) -> String {
+    match (row.never_pressed, row.pressed_seconds) {
+        (Some(true), _) => String::from("never"),
+        (_, Some(seconds)) => format!("from {}", range(seconds, duration)),
+        _ => String::from("with some seeds"),
+    }
+}
+
 /// The answer, in a sentence or two.
 pub fn answer(request: &Request, answer: &Answer) -> String {
     let mut said = Vec::new();
@@ -39,9 +94,13 @@ pub fn answer(request: &Request, answer: &Answer) -> String {
             megabytes_a_second(rule.inbound_mb_s)
         ));
     }
+    if let Some(rule) = &answer.buffer_rule {
+        said.push(buffer(rule, answer));
+    }
     let is_log = answer.rows.iter().any(|row| row.never_full.is_some());
     let load = &answer.load.source;
     said.push(match (is_log, answer.enough_bytes, answer.rows.last()) {
+        _ if answer.buffer_rule.is_some() => pressure(request, answer),
         (true, Some(bytes), _) => format!(
             "at {load} the log is never full from {} on (simulated, {})",
             bytes_binary(bytes as f64),
@@ -59,7 +118,10 @@ pub fn answer(request: &Request, answer: &Answer) -> String {
             Some(bytes) => format!(
                 "{} is met from {} on",
                 request.slo.text(),
-                bytes_binary(bytes as f64)
+                match answer.buffer_rule {
+                    Some(_) => bytes_decimal(bytes as f64),
+                    None => bytes_binary(bytes as f64),
+                }
             ),
             None => format!("{} is not met with the largest", request.slo.text()),
         });
@@ -77,13 +139,15 @@ fn range([mean, least, most]: [f64; 3], show: impl Fn(f64) -> String) -> String 
 /// A line for each size.
 pub fn table(answers: &[Answer], width: Width) -> String {
     let rows = || answers.iter().flat_map(|answer| &answer.rows);
-    let (logs, caches) = (
+    let (logs, buffers, caches) = (
         rows().any(|row| row.never_full.is_some()),
+        rows().any(|row| row.never_pressed.is_some()),
         rows().any(|row| row.hits.is_some()),
     );
     let mut header = vec![String::from("drive"), String::from("size")];
     let named = |shown: bool, name: &str| shown.then(|| name.to_owned());
     header.extend(named(logs, "never full"));
+    header.extend(named(buffers, "held back"));
     header.extend(named(caches, "hits"));
     header.extend(named(caches, "by arithmetic"));
     header.extend([String::from("IOPS"), String::from("p99")]);
@@ -94,11 +158,17 @@ pub fn table(answers: &[Answer], width: Width) -> String {
     let mut table = plain();
     table.set_header(header);
     let cells = |drive: &str, row: &Row| {
-        let mut cells = vec![drive.to_owned(), bytes_binary(row.bytes as f64)];
+        // Logs and caches are sized by powers of two, buffers as their drives are.
+        let size = match buffers {
+            true => bytes_decimal(row.bytes as f64),
+            false => bytes_binary(row.bytes as f64),
+        };
+        let mut cells = vec![drive.to_owned(), size];
         cells.extend(
             row.never_full
                 .map(|never| String::from(if never { "yes" } else { "no" })),
         );
+        cells.extend(row.never_pressed.map(|_| pressed(row)));
         let share = |share: f64| format!("{:.1} %", share * 100.0);
         cells.extend(row.hits.map(|hits| range(hits, share)));
         cells.extend(row.hits_by_arithmetic.map(share));
@@ -145,7 +215,16 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
             lines.push(paragraph("", &text, width));
         }
     }
-    if answers.iter().any(|one| one.logged_mb_s.is_none()) {
+    let has_hits = |one: &Answer| one.rows.iter().any(|row| row.hits.is_some());
+    if answers.iter().any(|one| one.buffer_rule.is_some()) {
+        let text = "Rule: the working set is at most 40 % of the buffer (VMware's performance guide for vSAN), of which no more than \
+                    the pool's buffer_limit counts. Simulated: the load for as long as it lasts, from the state of the pool at the \
+                    start; writes are held back from the first 240th of that time on at whose end the level of congestion is above \
+                    0. Pools of flash run scaled; sizes and times are the whole pool's. A working set that does not fit comes to it \
+                    with any size, only later.";
+        lines.push(paragraph("", text, width));
+    }
+    if answers.iter().any(has_hits) {
         let text = "By arithmetic: an exact LRU, one request after the other. Simulated, as recorded: reads miss as well what is \
                     still on its way from main, and a line that others use is dropped by a write to a part of it.";
         lines.push(paragraph("", text, width));

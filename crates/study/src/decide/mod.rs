@@ -2,7 +2,7 @@
 //!
 //! [`max`]: the highest load within limits; [`life`]: how long drives last at a load; [`choose`]: which to take; [`explain`]: why a
 //! run came out as it did; [`check`]: whether one is good enough for a piece of software; [`size`]: how
-//! large a log or a read cache should be. Limits are read by
+//! large a log, a write buffer or a read cache should be. Limits are read by
 //! [`slo`], and figures are held against them in [`tally`]. A load is a user's own, one with a name ([`named`], [`work`]), or of a given
 //! height ([`load`]). Costs are the user's ([`prices`]).
 

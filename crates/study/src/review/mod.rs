@@ -36,6 +36,7 @@ pub use moved::Moved;
 pub use results::Review;
 pub(crate) use run::rate_of;
 pub use run::{Event, Listener, seed_of};
+pub(crate) use scaled::Scaled;
 pub(crate) use suite::spread as point_threads;
 pub use suite::{Effort, Suite};
 

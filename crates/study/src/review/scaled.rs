@@ -20,9 +20,9 @@ const OFF: f64 = 0.1;
 
 /// A drive, and how many times larger the whole one is.
 #[derive(Debug)]
-pub(super) struct Scaled {
-    pub(super) drive: DriveConfig,
-    pub(super) stretch: f64,
+pub(crate) struct Scaled {
+    pub(crate) drive: DriveConfig,
+    pub(crate) stretch: f64,
 }
 
 impl Scaled {
@@ -35,7 +35,7 @@ impl Scaled {
     }
 
     /// As small as it can be and still stand for the whole.
-    pub(super) fn of(whole: &DriveConfig) -> Scaled {
+    pub(crate) fn of(whole: &DriveConfig) -> Scaled {
         let bytes = whole.capacity_bytes();
         for factor in FACTORS {
             let drive = whole.shrunk(bytes / factor);

@@ -1,4 +1,4 @@
-//! How large a log or a read cache should be: by a rule, and by what simulations of several sizes say.
+//! How large a log, a write buffer ([`buffer`]) or a read cache should be: by a rule, and by what simulations of several sizes say.
 //!
 //! *Log.* ZFS keeps in its log what is not in a transaction group on main yet: `min(rate x 2 groups, 2 x what may be dirty)`
 //! ([`IntentLogConfig::log_needed`]; S2-097 has 4 GB at 10 GbE). Simulated: a log is large enough for a load if the run is the
@@ -10,7 +10,11 @@
 //! request after the other with an exact LRU and this tier's rules: lines are taken in by reads, and by writes of whole lines
 //! (`through`); a write of a part of a line brings nothing in.
 //!
-//! Left out: logs in several parts at once, vSAN's cache, which fills in hours, and bytes of metadata.
+//! Left out: logs in several parts at once, and bytes of metadata.
+
+mod buffer;
+
+pub use buffer::{BufferRule, Busy, write_buffer};
 
 use std::collections::BTreeMap;
 
@@ -53,10 +57,15 @@ pub struct Rule {
 /// One size.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// Bytes of the log or cache.
+    /// Bytes of the log, buffer or cache.
     pub bytes: u64,
     /// I/Os a second: mean, least and greatest of the seeds.
     pub iops: [f64; 3],
+    /// Of a write buffer: whether with no seed writes are held back; null of others.
+    pub never_pressed: Option<bool>,
+    /// Of a write buffer: when writes are first held back, in seconds: mean, least and greatest of the seeds; null where some seed has
+    /// none of it.
+    pub pressed_seconds: Option<[f64; 3]>,
     /// The 99th percentile of the slowest direction in microseconds; null with too few I/Os.
     pub p99_us: Option<f64>,
     /// Of a log: whether with every seed it is never full; null of a cache.
@@ -84,12 +93,14 @@ pub struct Answer {
     pub load: LoadFacts,
     /// Of a log.
     pub rule: Option<Rule>,
+    /// Of a write buffer.
+    pub buffer_rule: Option<BufferRule>,
     /// What the load logs, 10^6 bytes a second, of a log.
     pub logged_mb_s: Option<f64>,
     /// By size.
     pub rows: Vec<Row>,
-    /// The smallest size from which on all that were tried are enough: never full, or no larger one hits much more; null if
-    /// the largest is not.
+    /// The smallest size from which on all that were tried are enough: never full, writes never held back, or no larger one hits much
+    /// more; null if the largest is not.
     pub enough_bytes: Option<u64>,
     /// The smallest size from which on all that were tried meet the limits; null if the largest does not, or without limits.
     pub meets_bytes: Option<u64>,
@@ -229,6 +240,7 @@ fn answer(
         model_text: support.text,
         load: request.load.facts(),
         rule: None,
+        buffer_rule: None,
         logged_mb_s: None,
         enough_bytes: enough,
         meets_bytes: limited.then(|| since(&rows, |row| row.meets)).flatten(),
@@ -262,6 +274,8 @@ fn row(bytes: u64, outcomes: &[Outcome], slo: &Slo, never_full: Option<bool>) ->
         iops: spread(outcomes.iter().map(super::rate_of)),
         p99_us: tally.reading(&p99, None).value.map(rounded),
         never_full,
+        never_pressed: None,
+        pressed_seconds: None,
         hits: None,
         hits_by_arithmetic: None,
         meets: readings.iter().all(|reading| reading.met == Some(true)),

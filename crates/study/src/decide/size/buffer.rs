@@ -1,0 +1,191 @@
+//! How large the write buffer of a disk group should be: from which size on nothing is held back while a load lasts.
+//!
+//! The rule: what is overwritten again and again (the working set) is at most 40 % of the buffer (VMware's performance guide for
+//! vSAN), and no more than the limit of a group's buffer counts (600 GB, S3-044; what a larger drive has beyond it is trapped).
+//! Simulated: the load over its working set for as long as a busy time lasts, with several sizes of the buffer. Write pressure
+//! begins with the first interval (a 240th) at whose end writes are held back. A working set much larger than the buffer comes
+//! to it in the end with any size: then the size says for how long a burst goes unhindered.
+//!
+//! Pools of flash run scaled, as in reviews ([`crate::review`]); times are the whole pool's. Left out: several hosts, a start with a
+//! buffer in use (the pool's own `start` counts).
+
+use catalogue::DriveSheet;
+use lab::{Lab, Machine, Outcome, Scenario, Work, to_the_end};
+use model::media::DriveConfig;
+use model::tier::{Kind, WriteBackConfig};
+use model::{Gauge, Span};
+use serde::Serialize;
+use text::problem::Problems;
+
+use super::{Answer, Request, Row, answer, found, row, since};
+use crate::decide::spread;
+use crate::decide::work::Load;
+use crate::review::results::rounded;
+use crate::review::{Scaled, Workload};
+
+/// Sizes that are tried: each half of the next.
+const SIZES: u32 = 6;
+/// No buffer is made smaller than this, bytes of what runs.
+const LEAST: u64 = 32 << 20;
+/// Intervals of a run.
+const INTERVALS: u64 = 240;
+/// The part of a buffer that a working set may be.
+const WORKING_SET: f64 = 0.4;
+
+/// What is written to a disk group.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Busy {
+    /// What it is called, such as `4k70r`.
+    pub name: String,
+    /// Block size, as fio writes it.
+    pub block: String,
+    /// Reads of a hundred I/Os.
+    pub reads: u32,
+    /// Bytes that are read and overwritten.
+    pub working_set: u64,
+    /// How long it lasts.
+    pub lasts: Span,
+    /// Most bytes a second that are written; as fast as 32 in flight go, without.
+    pub written: Option<f64>,
+}
+
+/// Disks of a group, and what each has in flight, as HCIBench's easy run has them.
+const DISKS: u32 = 8;
+const IN_FLIGHT: u32 = 4;
+
+impl Busy {
+    /// As a job file, for a pool that is so many times smaller than the whole.
+    fn text(&self, stretch: f64) -> String {
+        let each = self
+            .written
+            .map(|all| format!("rate=,{}\n", (all / f64::from(DISKS)).max(1.0) as u64));
+        format!(
+            "; HCIBench's easy run of one disk group: {DISKS} disks with {IN_FLIGHT} in flight each, over the working set.\n\
+             [{}]\nioengine=libaio\ndirect=1\nfilename=/dev/nvme0n1\nnorandommap=1\nrw=randrw\nrwmixread={}\nbs={}\n\
+             iodepth={IN_FLIGHT}\nnumjobs={DISKS}\ngroup_reporting=1\nsize={}\ntime_based=1\nruntime={}us\n{}",
+            self.name,
+            self.reads,
+            self.block,
+            (self.working_set as f64 / stretch) as u64 >> 20 << 20,
+            (self.lasts.seconds() / stretch * 1e6).round().max(1000.0) as u64,
+            each.unwrap_or_default()
+        )
+    }
+
+    /// As a load of the whole pool.
+    ///
+    /// # Errors
+    /// What fio would refuse.
+    pub fn load(&self) -> Result<Load, Problems> {
+        Load::of_text(&self.name, self.text(1.0))
+    }
+}
+
+/// The rule for a write buffer.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct BufferRule {
+    /// Bytes of the working set.
+    pub working_set_bytes: u64,
+    /// Bytes of buffer that it asks for.
+    pub bytes: f64,
+    /// Most bytes of the buffer that count, as the pool says.
+    pub limit_bytes: u64,
+    /// Bytes of the cache drive beyond that.
+    pub trapped_bytes: u64,
+}
+
+/// The write buffer of a pool whose top is a write-back cache.
+///
+/// # Errors
+/// The load does not fit, or the pool has no such cache.
+pub fn write_buffer(
+    drive: &str,
+    pool: &DriveSheet,
+    (request, busy): (&Request, &Busy),
+    lab: &Lab,
+) -> Result<Answer, Problems> {
+    let (tier, config) = found(pool, |kind| match kind {
+        Kind::WriteBack(config) => Some(config.clone()),
+        _ => None,
+    })
+    .ok_or_else(|| Problems::whole(drive, "no write-back cache"))?;
+    let bytes = pool.pool_config().map(|it| it.child_bytes(tier));
+    let has = bytes.and_then(|it| it.first().copied()).unwrap_or(0);
+    let whole = has.min(config.buffer_limit);
+    let mut rows = Vec::new();
+    for halvings in (0..SIZES).rev() {
+        let bytes = whole >> halvings;
+        let scaled = Scaled::of(&limited(pool, tier, bytes));
+        if bytes as f64 / scaled.stretch < LEAST as f64 {
+            continue;
+        }
+        let outcomes = run(pool, &scaled, (request, busy), lab)?;
+        let begins = outcomes.iter().map(|one| pressed(one, scaled.stretch));
+        let begins: Vec<Option<f64>> = begins.collect();
+        rows.push(Row {
+            never_pressed: Some(begins.iter().all(Option::is_none)),
+            pressed_seconds: begins
+                .iter()
+                .all(Option::is_some)
+                .then(|| spread(begins.iter().flatten().copied())),
+            ..row(bytes, &outcomes, &request.slo, None)
+        });
+    }
+    let enough = since(&rows, |row| row.never_pressed == Some(true));
+    Ok(Answer {
+        buffer_rule: Some(BufferRule {
+            working_set_bytes: busy.working_set,
+            bytes: rounded(busy.working_set as f64 / WORKING_SET),
+            limit_bytes: config.buffer_limit,
+            trapped_bytes: has - whole,
+        }),
+        ..answer(drive, pool, request, rows, enough)
+    })
+}
+
+/// The pool with no more than this of its buffer used.
+fn limited(pool: &DriveSheet, tier: usize, bytes: u64) -> DriveConfig {
+    let mut config = pool.config.clone();
+    if let DriveConfig::Pool(pool) = &mut config
+        && let Kind::WriteBack(it) = &mut pool.tiers[tier].kind
+    {
+        *it = WriteBackConfig {
+            buffer_limit: bytes,
+            ..it.clone()
+        };
+    }
+    config
+}
+
+/// When writes were first held back, in seconds of the whole pool.
+fn pressed(outcome: &Outcome, stretch: f64) -> Option<f64> {
+    let levels = outcome.over_time.of(Gauge::Congestion)?;
+    let begins = levels.iter().position(|level| *level > 0.0)?;
+    let every = outcome.over_time.every.seconds() * stretch;
+    Some(rounded((begins + 1) as f64 * every))
+}
+
+fn run(
+    pool: &DriveSheet,
+    scaled: &Scaled,
+    (request, busy): (&Request, &Busy),
+    lab: &Lab,
+) -> Result<Vec<Outcome>, Problems> {
+    let conditions = &request.conditions;
+    let machine = Machine::new(pool, &conditions.host).with_drive(scaled.drive.clone());
+    let load = Load::of_text(&busy.name, busy.text(scaled.stretch))?;
+    let Workload::Jobs(jobs) = &load.yours().workload else {
+        return Err(Problems::whole(&busy.name, "no job"));
+    };
+    let length = busy.lasts.seconds() / scaled.stretch;
+    let scenario = |seed: u64| {
+        let work = Work::Jobs(jobs.clone());
+        let mut scenario = Scenario::new(machine.clone(), conditions.state, work, seed);
+        scenario.warm_seed = Some(conditions.seed);
+        scenario.series_every = Span::from_us((length * 1e6 / INTERVALS as f64).max(100.0) as u64);
+        scenario
+    };
+    let seeds = conditions.seed..conditions.seed + u64::from(conditions.seeds);
+    let scenarios: Vec<Scenario> = seeds.map(scenario).collect();
+    lab.run_all(&scenarios, &to_the_end).into_iter().collect()
+}

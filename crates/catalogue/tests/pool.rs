@@ -323,6 +323,26 @@ fn a_write_back_cache_takes_the_laws_of_a_known_one_and_its_own() {
     expected.durability = Durability::Flush;
     expected.congestion.delay = model::Span::from_ms(1);
     assert_eq!(of(&format!("{drives}; {own})")), expected);
+    let known = WriteBackConfig {
+        buffer_limit: usable,
+        ..WriteBackConfig::DM_WRITECACHE
+    };
+    assert_eq!(of(&format!("{drives}; like=dm-writecache)")), known);
+    let marks = of(&format!(
+        "{drives}; like=dm-writecache, destage_from=60%, destage_until=20%, durability=ack)"
+    ));
+    assert_eq!((marks.destage.from, marks.commit), (0.6, None));
+    assert!((marks.destage.band - 0.4).abs() < 1e-9);
+    let wrong = messages(catalogue::drive(
+        "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; destage_until=40%, commit_blocks=7)",
+    ));
+    for key in ["destage_until", "commit_blocks"] {
+        assert!(wrong.contains(key), "{key}: {wrong}");
+    }
+    let wrong = messages(catalogue::drive(
+        "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; commit_blocks=7, commit_time=1s)",
+    ));
+    assert!(wrong.contains("nothing to commit"), "{wrong}");
     let wrong = messages(catalogue::drive(
         "write-back-cache(cache=p5800x-400; like=zfs, chunk=5k, segment=1, destage_hurry=10%)",
     ));

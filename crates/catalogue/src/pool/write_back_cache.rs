@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use model::Span;
-use model::tier::{Congestion, Destage, Durability, Kind as Tier, WriteBackConfig};
+use model::tier::{Commit, Congestion, Destage, Durability, Kind as Tier, WriteBackConfig};
 
 use super::keys::{Fallback, Keys};
 use super::{KindReader, TierReader};
@@ -40,17 +40,20 @@ const LEVELS: &str = "VMware KB 315572 and 326870 have levels from 0 to 255 and 
 const ROUNDS: &str = "US 10,877,699 B2, claims 3 to 5: a round's pause falls with the square of the fill; its length is not published";
 const NONE: &str = "no product's: writes wait only where there is no room";
 
+const NO_PAUSES: [Fallback; 2] = [assumed("0 ns", NONE), assumed("80 %", NONE)];
+const NO_CONGESTION: [Fallback; 3] = [
+    assumed("80 %", NONE),
+    assumed("98 %", NONE),
+    assumed("0 ns", NONE),
+];
+
 /// The caches that are known.
-const KNOWN: [Like; 2] = [
+const KNOWN: [Like; 3] = [
     Like {
         word: "plain",
         config: WriteBackConfig::PLAIN,
-        pause: [assumed("0 ns", NONE), assumed("80 %", NONE)],
-        congestion: [
-            assumed("80 %", NONE),
-            assumed("98 %", NONE),
-            assumed("0 ns", NONE),
-        ],
+        pause: NO_PAUSES,
+        congestion: NO_CONGESTION,
     },
     Like {
         word: "vsan",
@@ -61,6 +64,14 @@ const KNOWN: [Like; 2] = [
             assumed("98 %", LEVELS),
             assumed("5 ms", LEVELS),
         ],
+    },
+    // Linux 6.12, Documentation/admin-guide/device-mapper/writecache.rst: high_watermark 50, low_watermark 45,
+    // autocommit_blocks 65536, autocommit_time 1000, writeback_jobs without a limit (the most that this takes).
+    Like {
+        word: "dm-writecache",
+        config: WriteBackConfig::DM_WRITECACHE,
+        pause: NO_PAUSES,
+        congestion: NO_CONGESTION,
     },
 ];
 
@@ -87,6 +98,8 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
         u64::MAX => 0,
         bytes => bytes,
     };
+    let durability = keys.choice("durability", &Durability::ALL, base.durability);
+    let commit = commit(keys, base.commit, durability);
     let mut start = keys.section("start");
     let start_with = start.share("buffer", 0.0..=1.0, base.start);
     drop(start);
@@ -96,7 +109,8 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
         record: size(keys, "record", 8 << 10..=128 << 10, base.record),
         records_in_flight: keys.count("records_in_flight", 1..=1024, base.records_in_flight.into())
             as u16,
-        durability: keys.choice("durability", &Durability::ALL, base.durability),
+        durability,
+        commit,
         chunk: size(keys, "chunk", 4096..=1 << 30, base.chunk),
         destage: destage(keys, &base.destage, like.pause),
         congestion: congestion(keys, like.congestion),
@@ -109,9 +123,42 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
     })
 }
 
+/// Both or neither: 0 is none.
+fn commit(keys: &mut Keys<'_>, base: Option<Commit>, durability: Durability) -> Option<Commit> {
+    // Where an acknowledged write is durable there is nothing to commit.
+    let base = base.filter(|_| durability == Durability::Flush);
+    let (slots, after) = base.map_or((0, Span::ZERO), |it| (it.slots, it.after));
+    let slots = keys.count("commit_blocks", 0..=1 << 40, slots);
+    let after = keys.span("commit_time", Span::ZERO..=Span::from_ms(3_600_000), after);
+    if (slots > 0) != (after > Span::ZERO) {
+        keys.problem(
+            "commit_blocks",
+            "a commit needs `commit_time`, too, and that needs this",
+            "write both, or 0 for both",
+        );
+    } else if slots > 0 && durability == Durability::Ack {
+        keys.problem(
+            "commit_blocks",
+            "with `durability = \"ack\"` there is nothing to commit",
+            "leave it out, or write `durability = \"flush\"`",
+        );
+    }
+    (slots > 0).then_some(Commit { slots, after })
+}
+
 fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage {
     let [pause, hurry] = pause;
     let from = keys.share("destage_from", 0.0..=1.0, base.from);
+    // A lower mark goes with the upper one that it is known for.
+    let lower = from - base.band.min(from);
+    let until = keys.share("destage_until", 0.0..=1.0, lower);
+    if until > from {
+        keys.problem(
+            "destage_until",
+            "it is above `destage_from`",
+            "destaging goes on until less is in use than it began at",
+        );
+    }
     let merge = keys.bytes("destage_merge", 4096..=16 << 20, base.merge.into());
     let round = keys.bytes("destage_round", 4096..=1 << 30, base.round.into());
     for (key, bytes) in [("destage_merge", merge), ("destage_round", round)] {
@@ -130,6 +177,7 @@ fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage
     }
     Destage {
         from,
+        band: from - until.min(from),
         pause: keys.figure("destage_pause", PAUSES, pause),
         hurry,
         round: round as u32,

@@ -39,7 +39,7 @@ pub use pool::{ChildCommand, Pool};
 pub use raidz::{Raidz, RaidzConfig};
 pub use readcache::{Policy, ReadCache, ReadCacheConfig, Writes};
 pub use stripe::{Stripe, StripeConfig};
-pub use writeback::{Congestion, Destage, Durability, WriteBack, WriteBackConfig};
+pub use writeback::{Commit, Congestion, Destage, Durability, WriteBack, WriteBackConfig};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -342,6 +342,7 @@ impl WriteBack {
             self.unblock(now, way);
         }
         self.consider(now, way);
+        self.commit_if_much(way);
         self.pump(now, way);
     }
 
@@ -368,6 +369,7 @@ impl WriteBack {
                 }
             }
             self.ring.apply(position + u64::from(slots));
+            self.commits.expect(now, self.config.commit);
         } else {
             // There is a gap: what comes after it would never be found again.
             self.failed.get_or_insert(status);
@@ -433,7 +435,8 @@ impl WriteBack {
         own.anatomy.append(&done.anatomy);
         own.status = done.status;
         if done.status == Status::Success {
-            self.flushed = self.flushed.max(own.flushes);
+            let flushes = own.flushes;
+            self.has_committed(flushes);
         }
         self.end(request, way);
     }

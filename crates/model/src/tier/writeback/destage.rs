@@ -69,6 +69,8 @@ pub(super) struct Destaging {
     runs: Slab<Run>,
     /// Those of `runs` that are under way.
     under_way: Vec<u32>,
+    /// The upper mark has been passed, and the lower one not yet.
+    pub(super) drains: bool,
     /// The first position after the round's segments.
     until: u64,
     /// Up to where the ring is durable once the flushes are done.
@@ -96,6 +98,7 @@ impl Destaging {
             lanes: vec![Lane::default(); drives],
             runs: Slab::default(),
             under_way: Vec::new(),
+            drains: false,
             until: 0,
             hardens: Flushed::default(),
             superblocks: 0,
@@ -170,7 +173,7 @@ impl WriteBack {
             return;
         }
         let count = self.ring.segments.len() as f64;
-        let stay = libm::floor(self.config.destage.from * count) as u32;
+        let stay = libm::floor(self.stays() * count) as u32;
         let round = (self.config.destage.round / self.config.segment).max(1);
         let over = self.ring.used().saturating_sub(stay).max(1);
         let segments = over.min(round).min(self.ring.complete());
@@ -375,7 +378,7 @@ impl WriteBack {
         };
         self.destaging.stage = Stage::Hardening(left - 1);
         if left == 1 && self.failed.is_none() {
-            self.flushed = self.flushed.max(self.destaging.hardens);
+            self.has_committed(self.destaging.hardens);
             self.forget(now, way);
         }
     }

@@ -11,6 +11,7 @@
 //! Left out: a drive that fails (what cannot be written stops all writes), and what the work costs the host.
 
 mod commit;
+mod committing;
 mod destage;
 mod layout;
 mod pressure;
@@ -24,9 +25,10 @@ mod zero;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-pub use settings::{Congestion, Destage, Durability, WriteBackConfig};
+pub use settings::{Commit, Congestion, Destage, Durability, WriteBackConfig};
 
 use self::commit::Record;
+use self::committing::Commits;
 use self::destage::Destaging;
 use self::read::Piece;
 use self::recover::Life;
@@ -71,10 +73,12 @@ enum For {
     Harden,
     /// The tail is written down.
     Superblock,
+    /// The cache is flushed though no client asked for it.
+    Commit,
 }
 
 impl For {
-    const ALL: [For; 10] = [
+    const ALL: [For; 11] = [
         For::Record,
         For::Read,
         For::Flush,
@@ -85,6 +89,7 @@ impl For {
         For::Put,
         For::Harden,
         For::Superblock,
+        For::Commit,
     ];
 
     const SHIFT: u32 = 28;
@@ -175,6 +180,7 @@ pub struct WriteBack {
     destaging: Destaging,
     /// Up to where a flush has made the ring durable, and up to which record.
     flushed: Flushed,
+    commits: Commits,
     /// What was told when something could not be written: nothing is from then on.
     failed: Option<Status>,
     dirty: u64,
@@ -220,6 +226,7 @@ impl WriteBack {
             reads: Gather::default(),
             destaging: Destaging::new(drives),
             flushed: Flushed::default(),
+            commits: Commits::default(),
             failed: None,
             dirty: 0,
             counts: Counts::default(),
@@ -319,9 +326,11 @@ impl WriteBack {
     fn has_flushed<W: Way>(&mut self, request: u32, done: &Completion, way: &mut W) {
         let ended = &self.requests[request];
         if done.status == Status::Success {
-            self.flushed = self.flushed.max(ended.flushes);
+            let flushes = ended.flushes;
+            self.has_committed(flushes);
         }
-        way.finish(ended.command.id, done.status, done.anatomy);
+        let id = self.requests[request].command.id;
+        way.finish(id, done.status, done.anatomy);
         self.requests.release(request);
     }
 
@@ -408,13 +417,14 @@ impl Tier for WriteBack {
             For::Put => self.put(now, index, done, way),
             For::Harden => self.hardened(now, done, way),
             For::Superblock => self.advanced(now, done, way),
+            For::Commit => self.committed(now, done, way),
         }
     }
 
     #[inline]
     fn due(&self) -> Time {
         let held = self.held.front().map_or(Time::NEVER, |held| held.0);
-        held.min(self.destaging.due())
+        held.min(self.destaging.due()).min(self.commits.due())
     }
 
     fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
@@ -428,6 +438,9 @@ impl Tier for WriteBack {
         }
         if self.destaging.due() <= now {
             self.begin_round(now, way);
+        }
+        if self.commits.due() <= now {
+            self.commit(way);
         }
     }
 
@@ -517,6 +530,7 @@ impl Tier for WriteBack {
         self.ring.cut();
         self.flushed = self.applied();
         self.destaging.cut();
+        self.commits = Commits::default();
         if self.must_destage() {
             self.destaging.begin_at(now);
         }

@@ -35,6 +35,8 @@ impl Durability {
 pub struct Destage {
     /// The share of the buffer that must be in use, 0 to 1.
     pub from: f64,
+    /// Once it has begun it goes on until this share less is in use: the distance of dm-writecache's two marks.
+    pub band: f64,
     /// What passes between two rounds while the buffer has just that share; less with the square of what there is above
     /// it.
     pub pause: Span,
@@ -60,6 +62,16 @@ pub struct Congestion {
     pub delay: Span,
 }
 
+/// When what no flush has made durable is made so without one, where writes are acknowledged before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Commit {
+    /// With so many slots of 4 KiB, those of headers included.
+    pub slots: u64,
+    /// And this long after the first of them.
+    pub after: Span,
+}
+
 /// What a write-back cache is made of. Its first child is the cache, the others are the capacity tier.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -74,6 +86,8 @@ pub struct WriteBackConfig {
     pub records_in_flight: u16,
     /// When a write is acknowledged.
     pub durability: Durability,
+    /// When the cache is flushed though no client asks for it, with [`Durability::Flush`]; never, if it is nothing.
+    pub commit: Option<Commit>,
     /// Bytes on one drive of the capacity tier before the next begins: a multiple of 4096.
     pub chunk: u32,
     /// When and how data move to the capacity tier.
@@ -108,9 +122,11 @@ impl WriteBackConfig {
         record: LARGEST_RECORD,
         records_in_flight: 8,
         durability: Durability::Ack,
+        commit: None,
         chunk: 1 << 20,
         destage: Destage {
             from: 0.3,
+            band: 0.0,
             pause: Span::from_ms(5),
             hurry: 0.8,
             round: 64 << 20,
@@ -139,6 +155,24 @@ impl WriteBackConfig {
         },
         log_limit: u64::MAX,
         ..WriteBackConfig::VSAN
+    };
+
+    /// As dm-writecache has it on an SSD: its marks, its commits, and all of a round at once.
+    ///
+    /// From Linux's `Documentation/admin-guide/device-mapper/writecache.rst`.
+    pub const DM_WRITECACHE: WriteBackConfig = WriteBackConfig {
+        durability: Durability::Flush,
+        commit: Some(Commit {
+            slots: 65_536,
+            after: Span::from_ms(1000),
+        }),
+        destage: Destage {
+            from: 0.5,
+            band: 0.5 - 0.45,
+            in_flight: 1024,
+            ..WriteBackConfig::PLAIN.destage
+        },
+        ..WriteBackConfig::PLAIN
     };
 
     /// Segments of the ring on a cache of so many bytes.
@@ -189,6 +223,11 @@ impl WriteBackConfig {
         share("the share at the start", self.start, 0.0);
         share("the share that destaging begins at", self.destage.from, 0.0);
         share(
+            "the band that destaging goes on for",
+            self.destage.band,
+            0.0,
+        );
+        share(
             "the share without pauses",
             self.destage.hurry,
             self.destage.from,
@@ -207,6 +246,17 @@ impl WriteBackConfig {
             problems.push(String::from(
                 "at least one record and one write of destaging are under way at once",
             ));
+        }
+        if self.destage.band > self.destage.from {
+            problems.push(String::from(
+                "destaging goes on until less than nothing is left",
+            ));
+        }
+        if self
+            .commit
+            .is_some_and(|it| it.slots == 0 || it.after == Span::ZERO)
+        {
+            problems.push(String::from("a commit without a slot or a time never ends"));
         }
         if self.log_limit == 0 {
             problems.push(String::from("there is no log without an entry"));
@@ -300,6 +350,9 @@ impl TierSettings for WriteBackConfig {
         };
         self.buffer_limit = scaled(self.buffer_limit);
         self.log_limit = scaled(self.log_limit);
+        if let Some(commit) = &mut self.commit {
+            commit.slots = scaled(commit.slots).max(1);
+        }
         let smaller = |bytes: u32, least: u32| {
             let wanted = (scaled(bytes.into()) as u32).max(least.min(bytes));
             wanted.next_multiple_of(UNIT)

@@ -1,5 +1,7 @@
 //! A write-back cache holds the contract and loses nothing, absorbs, destages and holds back as it says.
 
+mod client;
+mod committing;
 mod faults;
 mod laws;
 mod pressure;
@@ -9,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::{Congestion, Destage, Durability, WriteBackConfig};
+use super::{Commit, Congestion, Destage, Durability, WriteBackConfig};
 use crate::device::{Device, Gauge, Gauges};
 use crate::media::ram::RamConfig;
 use crate::media::{DriveConfig, Medium, Precondition};

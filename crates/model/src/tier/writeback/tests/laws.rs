@@ -74,6 +74,51 @@ fn keeps_the_laws_of_power_cuts_over_drives_with_volatile_buffers() {
     }
 }
 
+/// What others have built, on a small ring, with short times.
+fn presets() -> [WriteBackConfig; 1] {
+    [WriteBackConfig::DM_WRITECACHE].map(|known| WriteBackConfig {
+        segment: small().segment,
+        record: small().record,
+        records_in_flight: small().records_in_flight,
+        chunk: small().chunk,
+        destage: Destage {
+            round: small().destage.round,
+            merge: small().destage.merge,
+            ..known.destage
+        },
+        commit: known.commit.map(|_| Commit {
+            slots: 50,
+            after: Span::from_us(300),
+        }),
+        ..known
+    })
+}
+
+#[test]
+fn keeps_the_laws_as_others_have_built_it() {
+    for config in presets() {
+        for cache in [600 << 10, 4 * MIB] {
+            let drives = [ram(cache), slow(24 * MIB, 20), slow(25 * MIB, 20)];
+            holds_the_laws(&group(config.clone(), &drives));
+        }
+        let config = WriteBackConfig {
+            segment: 256 << 10,
+            ..config
+        };
+        holds_the_laws(&group(config, &[xpoint(), nand(), nand()]));
+    }
+}
+
+#[test]
+fn a_read_gives_what_was_written_last_as_others_have_built_it() {
+    for config in presets() {
+        for cache in [400 << 10, 2 * MIB] {
+            let drives = [ram(cache), ram(2 * MIB), ram(3 * MIB)];
+            gives_what_was_written(&group(config.clone(), &drives));
+        }
+    }
+}
+
 #[test]
 fn a_read_gives_what_was_written_last() {
     for (records_in_flight, in_flight, cache) in

@@ -39,7 +39,9 @@ pub use pool::{ChildCommand, Pool};
 pub use raidz::{Raidz, RaidzConfig};
 pub use readcache::{Policy, ReadCache, ReadCacheConfig, Writes};
 pub use stripe::{Stripe, StripeConfig};
-pub use writeback::{Commit, Congestion, Destage, Durability, WriteBack, WriteBackConfig};
+pub use writeback::{
+    Cleaning, Commit, Congestion, Destage, Durability, Idle, Rate, WriteBack, WriteBackConfig,
+};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -7,6 +7,7 @@
 //! A write that covers part of a unit reads the rest of it first. Nobody else at its addresses gets past it meanwhile, and
 //! it waits for those before it, so that nothing acknowledged is put back by what was read earlier.
 
+use super::cleaning::Cleaning;
 use super::request::Request;
 use super::ring::UNIT;
 use super::{CACHE, Durability, For, WriteBack};
@@ -369,6 +370,10 @@ impl WriteBack {
                 }
             }
             self.ring.apply(position + u64::from(slots));
+            if matches!(self.config.destage.cleaning, Cleaning::Idle(_)) {
+                let segment = self.ring.segment(first);
+                self.ring.segments[segment as usize].written = now;
+            }
             self.commits.expect(now, self.config.commit);
         } else {
             // There is a gap: what comes after it would never be found again.

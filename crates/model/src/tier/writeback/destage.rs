@@ -9,6 +9,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::cleaning::Cleaning;
 use super::layout;
 use super::ring::UNIT;
 use super::{CACHE, Durability, Flushed, For, WriteBack};
@@ -158,25 +159,30 @@ impl Destaging {
 }
 
 impl WriteBack {
-    /// Begins a round if there must be one and nothing is being destaged.
+    /// Begins a round if there must be one, or sees when the next may be, if nothing is being destaged.
     #[inline]
     pub(super) fn consider<W: Way>(&mut self, now: Time, way: &mut W) {
-        if self.destaging.stage == Stage::Idle(Time::NEVER) && self.must_destage() {
+        let Stage::Idle(due) = self.destaging.stage else {
+            return;
+        };
+        let by_fill = matches!(self.config.destage.cleaning, Cleaning::Fill);
+        if due < Time::NEVER && (by_fill || !self.must_destage()) {
+            return;
+        }
+        let at = self.next_round(now);
+        self.destaging.begin_at(at);
+        if at <= now {
             self.begin_round(now, way);
         }
     }
 
     /// Takes the oldest segments, and what is live in them.
     pub(super) fn begin_round<W: Way>(&mut self, now: Time, way: &mut W) {
-        self.destaging.stage = Stage::Idle(Time::NEVER);
-        if !self.must_destage() {
-            return;
+        let at = self.next_round(now);
+        if at > now {
+            return self.destaging.begin_at(at);
         }
-        let count = self.ring.segments.len() as f64;
-        let stay = libm::floor(self.stays() * count) as u32;
-        let round = (self.config.destage.round / self.config.segment).max(1);
-        let over = self.ring.used().saturating_sub(stay).max(1);
-        let segments = over.min(round).min(self.ring.complete());
+        let segments = self.segments_of_round();
         let until = self.ring.tail() + u64::from(segments) * u64::from(self.ring.per);
         let mut units = core::mem::take(&mut self.destaging.units);
         units.clear();
@@ -191,6 +197,8 @@ impl WriteBack {
             }
         }
         units.sort_unstable();
+        self.cleaner
+            .begins(now, units.len() as u64 * u64::from(UNIT));
         let mut next = 0;
         for (drive, lane) in self.destaging.lanes.iter_mut().enumerate() {
             lane.next = next;
@@ -452,9 +460,9 @@ impl WriteBack {
         // Before there is more room: the pause is that of how full it was.
         let pause = self.pause();
         self.ring.free(self.destaging.until);
-        let at = match self.must_destage() {
-            true => now + pause,
-            false => Time::NEVER,
+        let at = match (self.must_destage(), self.config.destage.cleaning) {
+            (true, Cleaning::Fill) => now + pause,
+            _ => self.next_round(now),
         };
         self.destaging.begin_at(at);
         if at == now {

@@ -10,6 +10,7 @@
 //!
 //! Left out: a drive that fails (what cannot be written stops all writes), and what the work costs the host.
 
+mod cleaning;
 mod commit;
 mod committing;
 mod destage;
@@ -25,8 +26,10 @@ mod zero;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+pub use cleaning::{Cleaning, Idle, Rate};
 pub use settings::{Commit, Congestion, Destage, Durability, WriteBackConfig};
 
+use self::cleaning::Cleaner;
 use self::commit::Record;
 use self::committing::Commits;
 use self::destage::Destaging;
@@ -178,6 +181,7 @@ pub struct WriteBack {
     pieces: Slab<Piece>,
     reads: Gather,
     destaging: Destaging,
+    cleaner: Cleaner,
     /// Up to where a flush has made the ring durable, and up to which record.
     flushed: Flushed,
     commits: Commits,
@@ -225,6 +229,7 @@ impl WriteBack {
             pieces: Slab::default(),
             reads: Gather::default(),
             destaging: Destaging::new(drives),
+            cleaner: Cleaner::default(),
             flushed: Flushed::default(),
             commits: Commits::default(),
             failed: None,
@@ -263,9 +268,8 @@ impl WriteBack {
         }
         self.counts = Counts::default();
         self.flushed = self.applied();
-        if self.must_destage() {
-            self.destaging.begin_at(Time::ZERO);
-        }
+        let at = self.next_round(Time::ZERO);
+        self.destaging.begin_at(at);
     }
 
     /// A unit's newest data are in this slot.
@@ -378,6 +382,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 impl Tier for WriteBack {
     #[inline]
     fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+        self.cleaner.asked(now, &self.config.destage.cleaning);
         match command.op {
             Op::Read => self.read(command, way),
             Op::Flush => self.flush(command, way),
@@ -424,7 +429,8 @@ impl Tier for WriteBack {
     #[inline]
     fn due(&self) -> Time {
         let held = self.held.front().map_or(Time::NEVER, |held| held.0);
-        held.min(self.destaging.due()).min(self.commits.due())
+        let own = self.destaging.due().min(self.cleaner.due());
+        held.min(own).min(self.commits.due())
     }
 
     fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
@@ -436,7 +442,11 @@ impl Tier for WriteBack {
             self.requests[request].account(now, Part::Congestion);
             self.enter(now, request, way);
         }
+        if self.cleaner.due() <= now {
+            self.set_rate(now);
+        }
         if self.destaging.due() <= now {
+            self.cleaner.wake();
             self.begin_round(now, way);
         }
         if self.commits.due() <= now {
@@ -531,9 +541,9 @@ impl Tier for WriteBack {
         self.flushed = self.applied();
         self.destaging.cut();
         self.commits = Commits::default();
-        if self.must_destage() {
-            self.destaging.begin_at(now);
-        }
+        self.cleaner = Cleaner::default();
+        let at = self.next_round(now);
+        self.destaging.begin_at(at);
     }
 
     fn inspect(&self, _now: Time, gauges: &mut dyn Gauges) {

@@ -251,9 +251,8 @@ pub(super) fn recover(
     tier.life.begin(next.number);
     write_superblock(&mut tier, first, below)?;
     write_labels(&tier, children, below)?;
-    if tier.must_destage() {
-        tier.destaging.begin_at(Time::ZERO);
-    }
+    let at = tier.next_round(Time::ZERO);
+    tier.destaging.begin_at(at);
     Ok(tier)
 }
 

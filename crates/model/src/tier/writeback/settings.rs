@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::cleaning::{Cleaning, Idle, Rate};
 use super::layout::{SUPERBLOCKS, label_at};
 use super::ring::UNIT;
 use super::{WriteBack, recover};
@@ -48,6 +49,8 @@ pub struct Destage {
     pub merge: u32,
     /// Writes under way at each drive of the capacity tier.
     pub in_flight: u16,
+    /// What moves before there must be a round.
+    pub cleaning: Cleaning,
 }
 
 /// How writes are held back while the buffer fills: a level from 0 to 255, and a delay by its square.
@@ -132,6 +135,7 @@ impl WriteBackConfig {
             round: 64 << 20,
             merge: 1 << 20,
             in_flight: 4,
+            cleaning: Cleaning::Fill,
         },
         congestion: Congestion {
             from: 0.8,
@@ -174,6 +178,59 @@ impl WriteBackConfig {
         },
         ..WriteBackConfig::PLAIN
     };
+
+    /// What bcache and Open CAS have in common: a flush makes durable, all of the ring may be in use, nobody waits.
+    const LAZY: WriteBackConfig = WriteBackConfig {
+        durability: Durability::Flush,
+        segment: 512 << 10,
+        destage: Destage {
+            from: 0.9,
+            hurry: 1.0,
+            ..WriteBackConfig::PLAIN.destage
+        },
+        ..WriteBackConfig::PLAIN
+    };
+
+    /// As bcache writes back: 10 % dirty, by a controller; and its journal's delay.
+    ///
+    /// From `drivers/md/bcache/writeback.h` and `Documentation/admin-guide/bcache.rst` of Linux 6.12; that a ring is freed
+    /// at full speed above 90 % is assumed.
+    pub const BCACHE: WriteBackConfig = WriteBackConfig {
+        commit: Some(Commit {
+            slots: 1 << 40,
+            after: Span::from_ms(100),
+        }),
+        destage: Destage {
+            cleaning: Cleaning::Rate(Rate {
+                target: 0.1,
+                proportional: Span::from_ms(40_000),
+                integral_s2: 10_000.0,
+                update: Span::from_ms(5000),
+                least: 4096,
+            }),
+            ..WriteBackConfig::LAZY.destage
+        },
+        ..WriteBackConfig::LAZY
+    };
+
+    /// As Open CAS cleans by default (ALRU).
+    ///
+    /// From Open CAS Linux's admin guide: it wakes every 20 s, cleans what is older than 120 s, and not within 10 s after a
+    /// client; 100 blocks at a time, here a segment of 127 and a header. The 90 % are assumed.
+    pub const OPEN_CAS: WriteBackConfig = WriteBackConfig {
+        destage: Destage {
+            cleaning: Cleaning::Idle(Idle {
+                wake: Span::from_ms(20_000),
+                quiet: Span::from_ms(10_000),
+                stale: Span::from_ms(120_000),
+            }),
+            ..WriteBackConfig::LAZY.destage
+        },
+        ..WriteBackConfig::LAZY
+    };
+
+    /// Its aggressive policy (ACP): every 10 ms, 128 blocks.
+    pub const ACP: Cleaning = Cleaning::Steady(Span::from_ms(10));
 
     /// Segments of the ring on a cache of so many bytes.
     pub fn segments(&self, cache: u64) -> u32 {
@@ -258,6 +315,7 @@ impl WriteBackConfig {
         {
             problems.push(String::from("a commit without a slot or a time never ends"));
         }
+        problems.extend(self.destage.cleaning.problem().map(String::from));
         if self.log_limit == 0 {
             problems.push(String::from("there is no log without an entry"));
         }

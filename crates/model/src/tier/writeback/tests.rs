@@ -1,5 +1,6 @@
 //! A write-back cache holds the contract and loses nothing, absorbs, destages and holds back as it says.
 
+mod cleaning;
 mod client;
 mod committing;
 mod faults;
@@ -11,7 +12,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::{Commit, Congestion, Destage, Durability, WriteBackConfig};
+use super::{Cleaning, Commit, Congestion, Destage, Durability, Idle, Rate, WriteBackConfig};
 use crate::device::{Device, Gauge, Gauges};
 use crate::media::ram::RamConfig;
 use crate::media::{DriveConfig, Medium, Precondition};

@@ -9,8 +9,8 @@ use crate::random::Stream;
 pub(super) struct Client {
     pub(super) pool: Box<Pool<crate::media::Drive>>,
     pub(super) now: Time,
-    stream: Stream,
-    done: Vec<Completion>,
+    pub(super) stream: Stream,
+    pub(super) done: Vec<Completion>,
 }
 
 pub(super) fn client(config: WriteBackConfig, drives: &[DriveConfig]) -> Client {

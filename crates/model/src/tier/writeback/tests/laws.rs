@@ -74,9 +74,37 @@ fn keeps_the_laws_of_power_cuts_over_drives_with_volatile_buffers() {
     }
 }
 
+/// With times as short as those of the laws' clients.
+fn quick(known: Cleaning) -> Cleaning {
+    match known {
+        Cleaning::Fill => Cleaning::Fill,
+        Cleaning::Steady(_) => Cleaning::Steady(Span::from_us(100)),
+        Cleaning::Rate(law) => Cleaning::Rate(Rate {
+            proportional: Span::from_us(4000),
+            integral_s2: law.integral_s2 * 1e-8,
+            update: Span::from_us(500),
+            least: 40_960_000,
+            ..law
+        }),
+        Cleaning::Idle(_) => Cleaning::Idle(Idle {
+            wake: Span::from_us(200),
+            quiet: Span::from_us(10),
+            stale: Span::from_us(500),
+        }),
+    }
+}
+
 /// What others have built, on a small ring, with short times.
-fn presets() -> [WriteBackConfig; 1] {
-    [WriteBackConfig::DM_WRITECACHE].map(|known| WriteBackConfig {
+fn presets() -> [WriteBackConfig; 4] {
+    let mut acp = WriteBackConfig::OPEN_CAS;
+    acp.destage.cleaning = WriteBackConfig::ACP;
+    [
+        WriteBackConfig::DM_WRITECACHE,
+        WriteBackConfig::BCACHE,
+        WriteBackConfig::OPEN_CAS,
+        acp,
+    ]
+    .map(|known| WriteBackConfig {
         segment: small().segment,
         record: small().record,
         records_in_flight: small().records_in_flight,
@@ -84,6 +112,7 @@ fn presets() -> [WriteBackConfig; 1] {
         destage: Destage {
             round: small().destage.round,
             merge: small().destage.merge,
+            cleaning: quick(known.destage.cleaning),
             ..known.destage
         },
         commit: known.commit.map(|_| Commit {

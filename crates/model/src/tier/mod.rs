@@ -24,6 +24,7 @@ mod readcache;
 pub mod record;
 #[cfg(test)]
 mod shelf;
+mod streams;
 mod stripe;
 mod striping;
 mod table;
@@ -40,7 +41,8 @@ pub use raidz::{Raidz, RaidzConfig};
 pub use readcache::{Policy, ReadCache, ReadCacheConfig, Writes};
 pub use stripe::{Stripe, StripeConfig};
 pub use writeback::{
-    Cleaning, Commit, Congestion, Destage, Durability, Idle, Rate, WriteBack, WriteBackConfig,
+    Cleaning, Commit, Congestion, Destage, Durability, Idle, Passing, Rate, WriteBack,
+    WriteBackConfig,
 };
 
 use alloc::boxed::Box;

@@ -258,7 +258,11 @@ impl WriteBack {
         }
         let (unit, units) = (first as u32, (to - from) as u32);
         let offset = u64::from(unit) * u64::from(UNIT);
-        if units > 0 && self.is_zeroed(drive, offset, u64::from(units * UNIT)) {
+        let bytes = u64::from(units * UNIT);
+        if units > 0
+            && (self.is_zeroed(drive, offset, bytes)
+                || (self.is_passed(drive, offset, bytes) && !planted::has(Bug::PassesDestaging)))
+        {
             return false;
         }
         self.destaging.lanes[drive].next = to;
@@ -322,6 +326,7 @@ impl WriteBack {
         }
         if self.failed.is_some() {
             self.leave(run, way);
+            self.pass_waiting(now, way);
             return self.zero_waiting(now, way);
         }
         self.destaging.touch(drive.into());
@@ -350,6 +355,9 @@ impl WriteBack {
         }
         if !self.zeroing.is_empty() {
             self.zero_waiting(now, way);
+        }
+        if !self.passing.is_empty() {
+            self.pass_waiting(now, way);
         }
         self.go_on(now, way);
     }

@@ -15,6 +15,7 @@ mod commit;
 mod committing;
 mod destage;
 mod layout;
+mod passing;
 mod pressure;
 mod read;
 mod recover;
@@ -27,6 +28,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 pub use cleaning::{Cleaning, Idle, Rate};
+pub use passing::Passing;
 pub use settings::{Commit, Congestion, Destage, Durability, WriteBackConfig};
 
 use self::cleaning::Cleaner;
@@ -39,6 +41,7 @@ use self::request::Request;
 use self::ring::{Ring, UNIT};
 use super::offline::Below;
 use super::record::Superblock;
+use super::streams::Streams;
 use super::striping::Striping;
 use super::table::Table;
 use super::{Child, Gather, Tier, TierSettings, Way};
@@ -78,10 +81,12 @@ enum For {
     Superblock,
     /// The cache is flushed though no client asked for it.
     Commit,
+    /// A write goes to the capacity tier; by the request.
+    Pass,
 }
 
 impl For {
-    const ALL: [For; 11] = [
+    const ALL: [For; 12] = [
         For::Record,
         For::Read,
         For::Flush,
@@ -93,6 +98,7 @@ impl For {
         For::Harden,
         For::Superblock,
         For::Commit,
+        For::Pass,
     ];
 
     const SHIFT: u32 = 28;
@@ -144,6 +150,7 @@ struct Counts {
     absorbed: u64,
     hit: u64,
     miss: u64,
+    passed: u64,
 }
 
 /// A write-back cache.
@@ -170,6 +177,9 @@ pub struct WriteBack {
     closing: VecDeque<(u64, u32)>,
     /// In the ring, and now to be done on the capacity tier.
     zeroing: Vec<u32>,
+    /// Go past the buffer.
+    passing: Vec<u32>,
+    streams: Streams,
     /// Under way, in order, and the number of the first.
     records: VecDeque<Record>,
     first_record: u64,
@@ -221,6 +231,8 @@ impl WriteBack {
             pending_units: 0,
             closing: VecDeque::new(),
             zeroing: Vec::new(),
+            passing: Vec::new(),
+            streams: Streams::default(),
             records: VecDeque::new(),
             first_record: 0,
             previous: 0,
@@ -423,6 +435,7 @@ impl Tier for WriteBack {
             For::Harden => self.hardened(now, done, way),
             For::Superblock => self.advanced(now, done, way),
             For::Commit => self.committed(now, done, way),
+            For::Pass => self.has_passed(now, index, done, way),
         }
     }
 
@@ -532,6 +545,8 @@ impl Tier for WriteBack {
         self.pending_units = 0;
         self.closing.clear();
         self.zeroing.clear();
+        self.passing.clear();
+        self.streams = Streams::default();
         self.first_record += self.records.len() as u64;
         self.records.clear();
         self.stalls.end(now);
@@ -551,6 +566,9 @@ impl Tier for WriteBack {
         gauges.gauge(Gauge::AbsorbedBytes, self.counts.absorbed as f64);
         gauges.gauge(Gauge::HitBytes, self.counts.hit as f64);
         gauges.gauge(Gauge::MissBytes, self.counts.miss as f64);
+        if self.config.passing.is_some() {
+            gauges.gauge(Gauge::PassedBytes, self.counts.passed as f64);
+        }
         gauges.gauge(Gauge::DirtyBytes, self.dirty as f64);
         gauges.gauge(Gauge::Congestion, f64::from(self.congestion()));
         if self.config.durability == Durability::Flush {

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::cleaning::{Cleaning, Idle, Rate};
 use super::layout::{SUPERBLOCKS, label_at};
+use super::passing::Passing;
 use super::ring::UNIT;
 use super::{WriteBack, recover};
 use crate::tier::offline::{Below, Damage};
@@ -97,6 +98,8 @@ pub struct WriteBackConfig {
     pub destage: Destage,
     /// How writes are held back.
     pub congestion: Congestion,
+    /// Which writes go past it, if any.
+    pub passing: Option<Passing>,
     /// Bytes of headers and entries of records in use at which the buffer counts as full.
     pub log_limit: u64,
     /// The share of the buffer that is in use at the start, by units scattered over four times their size.
@@ -142,6 +145,7 @@ impl WriteBackConfig {
             full: 0.98,
             delay: Span::from_ms(5),
         },
+        passing: None,
         log_limit: 16 << 30,
         start: 0.0,
     };
@@ -191,11 +195,18 @@ impl WriteBackConfig {
         ..WriteBackConfig::PLAIN
     };
 
-    /// As bcache writes back: 10 % dirty, by a controller; and its journal's delay.
+    /// As bcache writes back: 10 % dirty, by a controller; its journal's delay; past it what is in order beyond
+    /// 4 MiB, and above 40 and 70 % in use.
     ///
     /// From `drivers/md/bcache/writeback.h` and `Documentation/admin-guide/bcache.rst` of Linux 6.12; that a ring is freed
     /// at full speed above 90 % is assumed.
     pub const BCACHE: WriteBackConfig = WriteBackConfig {
+        passing: Some(Passing {
+            sequential: 4 << 20,
+            sequential_from: 0.0,
+            from: 0.4,
+            fua_from: 0.7,
+        }),
         commit: Some(Commit {
             slots: 1 << 40,
             after: Span::from_ms(100),
@@ -216,8 +227,15 @@ impl WriteBackConfig {
     /// As Open CAS cleans by default (ALRU).
     ///
     /// From Open CAS Linux's admin guide: it wakes every 20 s, cleans what is older than 120 s, and not within 10 s after a
-    /// client; 100 blocks at a time, here a segment of 127 and a header. The 90 % are assumed.
+    /// client; 100 blocks at a time, here a segment of 127 and a header. Once it is full, past it what is in order
+    /// beyond 1 MiB. The 90 % are assumed.
     pub const OPEN_CAS: WriteBackConfig = WriteBackConfig {
+        passing: Some(Passing {
+            sequential: 1 << 20,
+            sequential_from: 0.9,
+            from: 1.0,
+            fua_from: 1.0,
+        }),
         destage: Destage {
             cleaning: Cleaning::Idle(Idle {
                 wake: Span::from_ms(20_000),
@@ -299,6 +317,15 @@ impl WriteBackConfig {
             self.congestion.full,
             self.congestion.from,
         );
+        if let Some(law) = self.passing {
+            share("the share that streams pass from", law.sequential_from, 0.0);
+            share("the share that all pass above", law.from, 0.0);
+            share(
+                "the share that durable writes pass above",
+                law.fua_from,
+                0.0,
+            );
+        }
         if self.destage.in_flight == 0 || self.records_in_flight == 0 {
             problems.push(String::from(
                 "at least one record and one write of destaging are under way at once",

@@ -5,6 +5,7 @@ mod client;
 mod committing;
 mod faults;
 mod laws;
+mod passing;
 mod pressure;
 mod recovery;
 
@@ -12,7 +13,9 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::{Cleaning, Commit, Congestion, Destage, Durability, Idle, Rate, WriteBackConfig};
+use super::{
+    Cleaning, Commit, Congestion, Destage, Durability, Idle, Passing, Rate, WriteBackConfig,
+};
 use crate::device::{Device, Gauge, Gauges};
 use crate::media::ram::RamConfig;
 use crate::media::{DriveConfig, Medium, Precondition};

@@ -95,10 +95,22 @@ fn quick(known: Cleaning) -> Cleaning {
 }
 
 /// What others have built, on a small ring, with short times.
-fn presets() -> [WriteBackConfig; 4] {
+fn presets() -> [WriteBackConfig; 5] {
     let mut acp = WriteBackConfig::OPEN_CAS;
     acp.destage.cleaning = WriteBackConfig::ACP;
+    // So much that many pass it in a short run.
+    let past = WriteBackConfig {
+        durability: Durability::Ack,
+        passing: Some(Passing {
+            sequential: 64 << 10,
+            sequential_from: 0.0,
+            from: 0.05,
+            fua_from: 0.1,
+        }),
+        ..WriteBackConfig::BCACHE
+    };
     [
+        past,
         WriteBackConfig::DM_WRITECACHE,
         WriteBackConfig::BCACHE,
         WriteBackConfig::OPEN_CAS,

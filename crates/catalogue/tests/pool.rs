@@ -323,11 +323,38 @@ fn a_write_back_cache_takes_the_laws_of_a_known_one_and_its_own() {
     expected.durability = Durability::Flush;
     expected.congestion.delay = model::Span::from_ms(1);
     assert_eq!(of(&format!("{drives}; {own})")), expected);
-    let known = WriteBackConfig {
-        buffer_limit: usable,
-        ..WriteBackConfig::DM_WRITECACHE
-    };
-    assert_eq!(of(&format!("{drives}; like=dm-writecache)")), known);
+    for (word, known) in [
+        ("dm-writecache", WriteBackConfig::DM_WRITECACHE),
+        ("bcache", WriteBackConfig::BCACHE),
+        ("open-cas", WriteBackConfig::OPEN_CAS),
+    ] {
+        let known = WriteBackConfig {
+            buffer_limit: usable,
+            ..known
+        };
+        assert_eq!(of(&format!("{drives}; like={word})")), known);
+    }
+    let acp = of(&format!("{drives}; like=open-cas, clean=acp)"));
+    assert_eq!(acp.destage.cleaning, WriteBackConfig::ACP);
+    let own = of(&format!(
+        "{drives}; clean=rate, clean_target=20%, pass_from=50%)"
+    ));
+    assert!(matches!(own.destage.cleaning, model::tier::Cleaning::Rate(law) if law.target == 0.2));
+    assert_eq!(
+        own.passing.map(|it| (it.from, it.fua_from)),
+        Some((0.5, 1.0))
+    );
+    // Keys of a cleaner that there is not, and a cleaner that nobody knows.
+    let wrong = messages(catalogue::drive(
+        "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; like=open-cas, clean_target=20%)",
+    ));
+    assert!(wrong.contains("clean_target"), "{wrong}");
+    let wrong = messages(catalogue::drive(
+        "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; clean=lru, pass_from=150%)",
+    ));
+    for key in ["alru", "pass_from"] {
+        assert!(wrong.contains(key), "{key}: {wrong}");
+    }
     let marks = of(&format!(
         "{drives}; like=dm-writecache, destage_from=60%, destage_until=20%, durability=ack)"
     ));

@@ -111,6 +111,23 @@ fn write_back_caches_lose_what_they_say_and_nothing_else() {
     assert_eq!(verdict(both), Some(Verdict::AsDesigned));
 }
 
+/// As others have built them, and with a buffer that much goes past.
+#[test]
+fn write_back_caches_as_others_have_built_them_keep_their_promise() {
+    for like in [
+        "like=dm-writecache",
+        "like=bcache",
+        "like=open-cas",
+        "like=open-cas, clean=acp",
+        "like=bcache, durability=ack, commit_blocks=0, commit_time=0us, pass_from=5%, pass_fua_from=5%",
+    ] {
+        let pool = format!("write-back-cache(cache=950pro-256, capacity=2*950pro-256; {like})");
+        let report = is_kept(&pool, 100);
+        let told: u64 = report.rows.iter().map(|row| row.tally.gaps).sum();
+        assert!(told > 10, "{like}: no ring has a gap");
+    }
+}
+
 #[test]
 fn tiers_on_tiers_keep_their_promise() {
     is_kept("stripe(mirror(2*950pro-256), mirror(2*950pro-256))", 100);

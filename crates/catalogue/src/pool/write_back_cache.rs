@@ -6,7 +6,10 @@
 use std::ops::RangeInclusive;
 
 use model::Span;
-use model::tier::{Commit, Congestion, Destage, Durability, Kind as Tier, WriteBackConfig};
+use model::tier::{
+    Cleaning, Commit, Congestion, Destage, Durability, Idle, Kind as Tier, Passing, Rate,
+    WriteBackConfig,
+};
 
 use super::keys::{Fallback, Keys};
 use super::{KindReader, TierReader};
@@ -41,6 +44,7 @@ const ROUNDS: &str = "US 10,877,699 B2, claims 3 to 5: a round's pause falls wit
 const NONE: &str = "no product's: writes wait only where there is no room";
 
 const NO_PAUSES: [Fallback; 2] = [assumed("0 ns", NONE), assumed("80 %", NONE)];
+const NEVER_PAUSES: [Fallback; 2] = [assumed("0 ns", NONE), assumed("100 %", NONE)];
 const NO_CONGESTION: [Fallback; 3] = [
     assumed("80 %", NONE),
     assumed("98 %", NONE),
@@ -48,7 +52,7 @@ const NO_CONGESTION: [Fallback; 3] = [
 ];
 
 /// The caches that are known.
-const KNOWN: [Like; 3] = [
+const KNOWN: [Like; 5] = [
     Like {
         word: "plain",
         config: WriteBackConfig::PLAIN,
@@ -71,6 +75,20 @@ const KNOWN: [Like; 3] = [
         word: "dm-writecache",
         config: WriteBackConfig::DM_WRITECACHE,
         pause: NO_PAUSES,
+        congestion: NO_CONGESTION,
+    },
+    // Linux 6.12, drivers/md/bcache/writeback.h and Documentation/admin-guide/bcache.rst.
+    Like {
+        word: "bcache",
+        config: WriteBackConfig::BCACHE,
+        pause: NEVER_PAUSES,
+        congestion: NO_CONGESTION,
+    },
+    // Open CAS Linux's admin guide; OCF's inc/cleaning.
+    Like {
+        word: "open-cas",
+        config: WriteBackConfig::OPEN_CAS,
+        pause: NEVER_PAUSES,
         congestion: NO_CONGESTION,
     },
 ];
@@ -114,6 +132,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
         chunk: size(keys, "chunk", 4096..=1 << 30, base.chunk),
         destage: destage(keys, &base.destage, like.pause),
         congestion: congestion(keys, like.congestion),
+        passing: passing(keys, base.passing),
         // 0 is none.
         log_limit: match keys.bytes("log_limit", 0..=1 << 60, log_limit) {
             0 => u64::MAX,
@@ -183,7 +202,97 @@ fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage
         round: round as u32,
         merge: merge as u32,
         in_flight: in_flight as u16,
+        cleaning: cleaning(keys, base.cleaning),
     }
+}
+
+/// What moves before the buffer is too full.
+#[derive(Clone, Copy, PartialEq)]
+enum Who {
+    Nobody,
+    Rate,
+    Alru,
+    Acp,
+}
+
+const WHO: [(&str, Who); 4] = [
+    ("none", Who::Nobody),
+    ("rate", Who::Rate),
+    ("alru", Who::Alru),
+    ("acp", Who::Acp),
+];
+
+/// Only the keys of the cleaner that there is: others would do nothing, and are told as unknown.
+fn cleaning(keys: &mut Keys<'_>, base: Cleaning) -> Cleaning {
+    let times = Span::from_us(1)..=Span::from_ms(86_400_000);
+    let who = match base {
+        Cleaning::Fill => Who::Nobody,
+        Cleaning::Rate(_) => Who::Rate,
+        Cleaning::Idle(_) => Who::Alru,
+        Cleaning::Steady(_) => Who::Acp,
+    };
+    match keys.choice("clean", &WHO, who) {
+        Who::Nobody => Cleaning::Fill,
+        Who::Rate => {
+            let known = match (base, WriteBackConfig::BCACHE.destage.cleaning) {
+                (Cleaning::Rate(law), _) | (_, Cleaning::Rate(law)) => law,
+                _ => return base,
+            };
+            let inverse = known.integral_s2 as u64;
+            Cleaning::Rate(Rate {
+                target: keys.share("clean_target", 0.0..=1.0, known.target),
+                proportional: keys.span("clean_proportional", times.clone(), known.proportional),
+                integral_s2: keys.count("clean_integral", 1..=1 << 40, inverse) as f64,
+                update: keys.span("clean_update", times, known.update),
+                least: keys.bytes("clean_least", 1..=1 << 40, known.least),
+            })
+        }
+        Who::Alru => {
+            let known = match (base, WriteBackConfig::OPEN_CAS.destage.cleaning) {
+                (Cleaning::Idle(law), _) | (_, Cleaning::Idle(law)) => law,
+                _ => return base,
+            };
+            Cleaning::Idle(Idle {
+                wake: keys.span("clean_wake", times.clone(), known.wake),
+                quiet: keys.span("clean_quiet", times.clone(), known.quiet),
+                stale: keys.span("clean_stale", times, known.stale),
+            })
+        }
+        Who::Acp => {
+            let known = match (base, WriteBackConfig::ACP) {
+                (Cleaning::Steady(every), _) | (_, Cleaning::Steady(every)) => every,
+                _ => return base,
+            };
+            Cleaning::Steady(keys.span("clean_wake", times, known))
+        }
+    }
+}
+
+/// Which writes go past the buffer: none, if no limit says so.
+fn passing(keys: &mut Keys<'_>, base: Option<Passing>) -> Option<Passing> {
+    let base = base.unwrap_or(Passing {
+        sequential: u64::MAX,
+        sequential_from: 0.0,
+        from: 1.0,
+        fua_from: 1.0,
+    });
+    let sequential = match base.sequential {
+        u64::MAX => 0,
+        bytes => bytes,
+    };
+    // 0 is never.
+    let sequential = match keys.bytes("pass_sequential", 0..=1 << 50, sequential) {
+        0 => u64::MAX,
+        bytes => bytes,
+    };
+    let law = Passing {
+        sequential,
+        sequential_from: keys.share("pass_sequential_from", 0.0..=1.0, base.sequential_from),
+        from: keys.share("pass_from", 0.0..=1.0, base.from),
+        fua_from: keys.share("pass_fua_from", 0.0..=1.0, base.fua_from),
+    };
+    let passes = sequential < u64::MAX || law.from < 1.0 || law.fua_from < 1.0;
+    passes.then_some(law)
 }
 
 fn congestion(keys: &mut Keys<'_>, base: [Fallback; 3]) -> Congestion {

@@ -1,6 +1,6 @@
 //! Past the cache: some writes go to the capacity tier instead of into the buffer.
 //!
-//! Those that go on where others ended, beyond some bytes in order; and all while the buffer is too full, unless they ask
+//! Those that go on where others ended, beyond some bytes in order; and all while too much of the buffer is dirty, unless they ask
 //! for force unit access, for which there is a limit of its own. As bcache's `sequential_cutoff` and its two cutoffs of
 //! writing back, and Open CAS's sequential cutoff.
 //!
@@ -33,9 +33,9 @@ pub struct Passing {
     pub sequential: u64,
     /// But only while this share of the buffer is in use, 0 to 1.
     pub sequential_from: f64,
-    /// Above this share all go past it but those with force unit access; 1 is never.
+    /// While more than this share is dirty all go past it but those with force unit access; 1 is never.
     pub from: f64,
-    /// Above this share these, too.
+    /// While more than this is dirty these, too.
     pub fua_from: f64,
 }
 
@@ -52,13 +52,15 @@ impl WriteBack {
         }
         let in_order = self.streams.add(command.offset, command.bytes.into());
         let whole = command.offset.is_multiple_of(unit) && command.end().is_multiple_of(unit);
-        let fill = self.ring.fill();
-        let full = fill
+        // Not what is in use: entries of what has passed take room, too, and would keep all others out.
+        let dirty = self.dirty as f64 / (self.ring.slots() * unit) as f64;
+        let full = dirty
             > match command.fua {
                 true => law.fua_from,
                 false => law.from,
             };
-        whole && (full || (in_order > law.sequential && fill >= law.sequential_from))
+        let stream = in_order > law.sequential && self.ring.fill() >= law.sequential_from;
+        whole && (full || stream)
     }
 
     /// Nobody else is at its addresses but, perhaps, destaging.

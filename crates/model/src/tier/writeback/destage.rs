@@ -197,8 +197,12 @@ impl WriteBack {
             }
         }
         units.sort_unstable();
-        self.cleaner
-            .begins(now, units.len() as u64 * u64::from(UNIT));
+        let bytes = match self.must_destage() {
+            // What has to go is not of the controlled rate.
+            true => 0,
+            false => units.len() as u64 * u64::from(UNIT),
+        };
+        self.cleaner.begins(now, bytes);
         let mut next = 0;
         for (drive, lane) in self.destaging.lanes.iter_mut().enumerate() {
             lane.next = next;

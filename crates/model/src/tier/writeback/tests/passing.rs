@@ -51,9 +51,9 @@ fn what_is_in_order_passes_beyond_its_limit_and_takes_two_writes() {
     assert_eq!(client.gauge(Gauge::PassedBytes), before);
 }
 
-/// The buffer stays where writes begin to pass it: one limit for those with force unit access, one for the others.
+/// As much becomes dirty as may: there is a limit for writes with force unit access, and one for the others.
 #[test]
-fn all_pass_while_the_buffer_is_too_full() {
+fn all_pass_while_too_much_is_dirty() {
     for (fua, limit) in [(false, 0.4), (true, 0.7)] {
         let law = Passing {
             from: 0.4,
@@ -64,26 +64,25 @@ fn all_pass_while_the_buffer_is_too_full() {
         config.destage.from = 0.95;
         config.destage.hurry = 1.0;
         let mut client = client(config, &[ram(4 * MIB), slow(64 * MIB, 20)]);
-        client.run(1, 2000, |stream, _| Command {
+        // Seven units behind each header.
+        client.run(1, 200, |stream, _| Command {
             fua,
+            bytes: 7 * UNIT,
             ..random_write(stream, 60 * MIB)
         });
-        // Entries take room, too, and a header each.
+        let dirty = client.gauge(Gauge::DirtyBytes) / (4 * MIB) as f64;
+        assert!((dirty - limit).abs() < 0.02, "{dirty} {limit}");
+        assert_eq!(client.gauge(Gauge::DestagedBytes), 0.0);
+        let taken = client.gauge(Gauge::DirtyBytes) + client.gauge(Gauge::AbsorbedBytes);
         let passed = client.gauge(Gauge::PassedBytes);
-        let dirty = client.gauge(Gauge::DirtyBytes) + client.gauge(Gauge::AbsorbedBytes);
-        let expected = limit * 4.0 * MIB as f64 / 2.0;
-        let taken = dirty + client.gauge(Gauge::DestagedBytes);
-        assert!((taken / expected - 1.0).abs() < 0.1, "{taken} {expected}");
-        assert_eq!(passed + taken, 2000.0 * f64::from(UNIT));
+        assert_eq!(passed + taken, 1400.0 * f64::from(UNIT));
+        assert!(passed > 0.4 * taken);
     }
 }
 
 #[test]
 fn what_is_written_has_passed_or_is_dirty_or_was_destaged_or_absorbed() {
-    let law = Passing {
-        from: 0.25,
-        ..NEVER
-    };
+    let law = Passing { from: 0.1, ..NEVER };
     let mut client = client(passing(law), &[ram(2 * MIB), slow(64 * MIB, 20)]);
     client.run(16, 20_000, |stream, index| match index % 50 {
         0 => Command::new(0, Op::Deallocate, stream.below(512) * 4096, 65536),
@@ -91,7 +90,7 @@ fn what_is_written_has_passed_or_is_dirty_or_was_destaged_or_absorbed() {
     });
     let written = client.gauge(Gauge::HostBytesWritten);
     let passed = client.gauge(Gauge::PassedBytes);
-    assert!(passed > 0.05 * written && passed < 0.95 * written);
+    assert!(passed > 0.01 * written && passed < 0.99 * written);
     // What is overwritten by what passes counts as absorbed.
     let parts = [
         Gauge::DirtyBytes,

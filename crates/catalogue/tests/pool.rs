@@ -323,6 +323,34 @@ fn a_write_back_cache_takes_the_laws_of_a_known_one_and_its_own() {
     expected.durability = Durability::Flush;
     expected.congestion.delay = model::Span::from_ms(1);
     assert_eq!(of(&format!("{drives}; {own})")), expected);
+    let wrong = messages(catalogue::drive(
+        "write-back-cache(cache=p5800x-400; like=zfs, chunk=5k, segment=1, destage_hurry=10%)",
+    ));
+    for key in ["capacity", "like", "chunk", "segment", "destage_hurry"] {
+        assert!(wrong.contains(key), "{key}: {wrong}");
+    }
+    let group = pool("group");
+    let promise = config(&group).promise();
+    let names: Vec<String> = config(&group)
+        .members
+        .iter()
+        .map(|it| it.name.clone())
+        .collect();
+    assert_eq!(
+        promise.words(&names),
+        "acknowledged is durable, lost if cache or (cap.0 or cap.1 or cap.2)"
+    );
+}
+
+#[test]
+fn a_write_back_cache_takes_the_policies_of_known_ones_by_their_keys() {
+    use model::tier::{Cleaning, WriteBackConfig};
+    let of = |words: &str| match &config(&pool(words)).tiers[0].kind {
+        Kind::WriteBack(config) => config.clone(),
+        other => panic!("{other:?}"),
+    };
+    let drives = "write-back-cache(cache=d7-p5600-1600, capacity=2*d7-p5510-3840";
+    let usable = of(&format!("{drives})")).buffer_limit;
     for (word, known) in [
         ("dm-writecache", WriteBackConfig::DM_WRITECACHE),
         ("bcache", WriteBackConfig::BCACHE),
@@ -339,7 +367,7 @@ fn a_write_back_cache_takes_the_laws_of_a_known_one_and_its_own() {
     let own = of(&format!(
         "{drives}; clean=rate, clean_target=20%, pass_from=50%)"
     ));
-    assert!(matches!(own.destage.cleaning, model::tier::Cleaning::Rate(law) if law.target == 0.2));
+    assert!(matches!(own.destage.cleaning, Cleaning::Rate(law) if law.target == 0.2));
     assert_eq!(
         own.passing.map(|it| (it.from, it.fua_from)),
         Some((0.5, 1.0))
@@ -370,23 +398,6 @@ fn a_write_back_cache_takes_the_laws_of_a_known_one_and_its_own() {
         "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; commit_blocks=7, commit_time=1s)",
     ));
     assert!(wrong.contains("nothing to commit"), "{wrong}");
-    let wrong = messages(catalogue::drive(
-        "write-back-cache(cache=p5800x-400; like=zfs, chunk=5k, segment=1, destage_hurry=10%)",
-    ));
-    for key in ["capacity", "like", "chunk", "segment", "destage_hurry"] {
-        assert!(wrong.contains(key), "{key}: {wrong}");
-    }
-    let group = pool("group");
-    let promise = config(&group).promise();
-    let names: Vec<String> = config(&group)
-        .members
-        .iter()
-        .map(|it| it.name.clone())
-        .collect();
-    assert_eq!(
-        promise.words(&names),
-        "acknowledged is durable, lost if cache or (cap.0 or cap.1 or cap.2)"
-    );
 }
 
 #[test]

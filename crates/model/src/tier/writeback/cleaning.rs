@@ -148,7 +148,7 @@ impl Cleaner {
         self.begun = now;
         self.paid = later(self.paid, back(now, CREDIT));
         if self.rate > 0.0 {
-            self.paid = self.paid + Span::from_seconds(bytes as f64 / self.rate);
+            self.paid += Span::from_seconds(bytes as f64 / self.rate);
         }
     }
 

@@ -326,6 +326,11 @@ impl WriteBackConfig {
                 0.0,
             );
         }
+        self.other_problems(problems);
+    }
+
+    /// What is wrong besides sizes and shares.
+    fn other_problems(&self, problems: &mut Vec<String>) {
         if self.destage.in_flight == 0 || self.records_in_flight == 0 {
             problems.push(String::from(
                 "at least one record and one write of destaging are under way at once",

@@ -77,7 +77,7 @@ fn what_nobody_flushes_is_committed_by_blocks_and_by_time() {
     // Two slots each: the 50th is the 100th.
     for index in 1..60 {
         client.alone(Command::write(0, index * 4096, UNIT));
-        client.now = client.now + Span::from_us(10);
+        client.now += Span::from_us(10);
         let open = unsafe_bytes(&client) / 8192.0;
         assert!(open <= 50.0, "{index}: {open}");
     }

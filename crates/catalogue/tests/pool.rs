@@ -343,6 +343,64 @@ fn a_write_back_cache_takes_the_laws_of_a_known_one_and_its_own() {
 }
 
 #[test]
+fn a_write_back_cache_takes_the_policies_of_known_ones_by_their_keys() {
+    use model::tier::{Cleaning, WriteBackConfig};
+    let of = |words: &str| match &config(&pool(words)).tiers[0].kind {
+        Kind::WriteBack(config) => config.clone(),
+        other => panic!("{other:?}"),
+    };
+    let drives = "write-back-cache(cache=d7-p5600-1600, capacity=2*d7-p5510-3840";
+    let usable = of(&format!("{drives})")).buffer_limit;
+    for (word, known) in [
+        ("dm-writecache", WriteBackConfig::DM_WRITECACHE),
+        ("bcache", WriteBackConfig::BCACHE),
+        ("open-cas", WriteBackConfig::OPEN_CAS),
+    ] {
+        let known = WriteBackConfig {
+            buffer_limit: usable,
+            ..known
+        };
+        assert_eq!(of(&format!("{drives}; like={word})")), known);
+    }
+    let acp = of(&format!("{drives}; like=open-cas, clean=acp)"));
+    assert_eq!(acp.destage.cleaning, WriteBackConfig::ACP);
+    let own = of(&format!(
+        "{drives}; clean=rate, clean_target=20%, pass_from=50%)"
+    ));
+    assert!(matches!(own.destage.cleaning, Cleaning::Rate(law) if law.target == 0.2));
+    assert_eq!(
+        own.passing.map(|it| (it.from, it.fua_from)),
+        Some((0.5, 1.0))
+    );
+    // Keys of a cleaner that there is not, and a cleaner that nobody knows.
+    let wrong = messages(catalogue::drive(
+        "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; like=open-cas, clean_target=20%)",
+    ));
+    assert!(wrong.contains("clean_target"), "{wrong}");
+    let wrong = messages(catalogue::drive(
+        "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; clean=lru, pass_from=150%)",
+    ));
+    for key in ["alru", "pass_from"] {
+        assert!(wrong.contains(key), "{key}: {wrong}");
+    }
+    let marks = of(&format!(
+        "{drives}; like=dm-writecache, destage_from=60%, destage_until=20%, durability=ack)"
+    ));
+    assert_eq!((marks.destage.from, marks.commit), (0.6, None));
+    assert!((marks.destage.band - 0.4).abs() < 1e-9);
+    let wrong = messages(catalogue::drive(
+        "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; destage_until=40%, commit_blocks=7)",
+    ));
+    for key in ["destage_until", "commit_blocks"] {
+        assert!(wrong.contains(key), "{key}: {wrong}");
+    }
+    let wrong = messages(catalogue::drive(
+        "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; commit_blocks=7, commit_time=1s)",
+    ));
+    assert!(wrong.contains("nothing to commit"), "{wrong}");
+}
+
+#[test]
 fn an_intent_log_has_the_settings_of_zfs_and_figures_for_its_software() {
     use model::Span;
     use model::tier::{IntentLogConfig, Logbias, SyncPolicy};

@@ -145,6 +145,8 @@ pub enum Gauge {
     DestagedBytes,
     /// Cumulative: bytes in a write-back cache that were overwritten or trimmed before they were moved.
     AbsorbedBytes,
+    /// Cumulative: bytes written past a write-back cache, to its capacity tier.
+    PassedBytes,
     /// Cumulative: bytes read from the medium, for the host or by the drive itself.
     MediumBytesRead,
     /// Cumulative: bytes programmed into the medium, for the host or by the drive itself.
@@ -191,6 +193,7 @@ impl Gauge {
             Gauge::LogBytesWritten => "log_bytes_written",
             Gauge::DestagedBytes => "destaged_bytes",
             Gauge::AbsorbedBytes => "absorbed_bytes",
+            Gauge::PassedBytes => "passed_bytes",
             Gauge::MediumBytesRead => "medium_bytes_read",
             Gauge::MediumBytesWritten => "medium_bytes_written",
             Gauge::CausedBytesWritten => "caused_bytes_written",

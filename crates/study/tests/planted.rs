@@ -16,7 +16,13 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
     let (alike, unlike) = ("mirror(2*950pro-256)", "mirror(p4801x-100, 950pro-256)");
     let ring = "write-back-cache(cache=950pro-256, capacity=950pro-256)";
     let flushed = "write-back-cache(cache=950pro-256, capacity=950pro-256; durability=flush)";
+    let past =
+        "write-back-cache(cache=950pro-256, capacity=950pro-256; pass_from=5%, pass_fua_from=5%)";
     match bug {
+        Bug::PassesDestaging
+        | Bug::PassesVolatile
+        | Bug::PassesUnrecorded
+        | Bug::TrimsWhatPassed => (past, "power cut", 40_000),
         Bug::AcknowledgesSent
         | Bug::AcknowledgesOutOfOrder
         | Bug::RecordsNotThrough

@@ -6,7 +6,10 @@
 use std::ops::RangeInclusive;
 
 use model::Span;
-use model::tier::{Congestion, Destage, Durability, Kind as Tier, WriteBackConfig};
+use model::tier::{
+    Cleaning, Commit, Congestion, Destage, Durability, Idle, Kind as Tier, Passing, Rate,
+    WriteBackConfig,
+};
 
 use super::keys::{Fallback, Keys};
 use super::{KindReader, TierReader};
@@ -40,17 +43,21 @@ const LEVELS: &str = "VMware KB 315572 and 326870 have levels from 0 to 255 and 
 const ROUNDS: &str = "US 10,877,699 B2, claims 3 to 5: a round's pause falls with the square of the fill; its length is not published";
 const NONE: &str = "no product's: writes wait only where there is no room";
 
+const NO_PAUSES: [Fallback; 2] = [assumed("0 ns", NONE), assumed("80 %", NONE)];
+const NEVER_PAUSES: [Fallback; 2] = [assumed("0 ns", NONE), assumed("100 %", NONE)];
+const NO_CONGESTION: [Fallback; 3] = [
+    assumed("80 %", NONE),
+    assumed("98 %", NONE),
+    assumed("0 ns", NONE),
+];
+
 /// The caches that are known.
-const KNOWN: [Like; 2] = [
+const KNOWN: [Like; 5] = [
     Like {
         word: "plain",
         config: WriteBackConfig::PLAIN,
-        pause: [assumed("0 ns", NONE), assumed("80 %", NONE)],
-        congestion: [
-            assumed("80 %", NONE),
-            assumed("98 %", NONE),
-            assumed("0 ns", NONE),
-        ],
+        pause: NO_PAUSES,
+        congestion: NO_CONGESTION,
     },
     Like {
         word: "vsan",
@@ -61,6 +68,28 @@ const KNOWN: [Like; 2] = [
             assumed("98 %", LEVELS),
             assumed("5 ms", LEVELS),
         ],
+    },
+    // Linux 6.12, Documentation/admin-guide/device-mapper/writecache.rst: high_watermark 50, low_watermark 45,
+    // autocommit_blocks 65536, autocommit_time 1000, writeback_jobs without a limit (the most that this takes).
+    Like {
+        word: "dm-writecache",
+        config: WriteBackConfig::DM_WRITECACHE,
+        pause: NO_PAUSES,
+        congestion: NO_CONGESTION,
+    },
+    // Linux 6.12, drivers/md/bcache/writeback.h and Documentation/admin-guide/bcache.rst.
+    Like {
+        word: "bcache",
+        config: WriteBackConfig::BCACHE,
+        pause: NEVER_PAUSES,
+        congestion: NO_CONGESTION,
+    },
+    // Open CAS Linux's admin guide; OCF's inc/cleaning.
+    Like {
+        word: "open-cas",
+        config: WriteBackConfig::OPEN_CAS,
+        pause: NEVER_PAUSES,
+        congestion: NO_CONGESTION,
     },
 ];
 
@@ -87,6 +116,8 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
         u64::MAX => 0,
         bytes => bytes,
     };
+    let durability = keys.choice("durability", &Durability::ALL, base.durability);
+    let commit = commit(keys, base.commit, durability);
     let mut start = keys.section("start");
     let start_with = start.share("buffer", 0.0..=1.0, base.start);
     drop(start);
@@ -96,10 +127,12 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
         record: size(keys, "record", 8 << 10..=128 << 10, base.record),
         records_in_flight: keys.count("records_in_flight", 1..=1024, base.records_in_flight.into())
             as u16,
-        durability: keys.choice("durability", &Durability::ALL, base.durability),
+        durability,
+        commit,
         chunk: size(keys, "chunk", 4096..=1 << 30, base.chunk),
         destage: destage(keys, &base.destage, like.pause),
         congestion: congestion(keys, like.congestion),
+        passing: passing(keys, base.passing),
         // 0 is none.
         log_limit: match keys.bytes("log_limit", 0..=1 << 60, log_limit) {
             0 => u64::MAX,
@@ -109,9 +142,42 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
     })
 }
 
+/// Both or neither: 0 is none.
+fn commit(keys: &mut Keys<'_>, base: Option<Commit>, durability: Durability) -> Option<Commit> {
+    // Where an acknowledged write is durable there is nothing to commit.
+    let base = base.filter(|_| durability == Durability::Flush);
+    let (slots, after) = base.map_or((0, Span::ZERO), |it| (it.slots, it.after));
+    let slots = keys.count("commit_blocks", 0..=1 << 40, slots);
+    let after = keys.span("commit_time", Span::ZERO..=Span::from_ms(3_600_000), after);
+    if (slots > 0) != (after > Span::ZERO) {
+        keys.problem(
+            "commit_blocks",
+            "a commit needs `commit_time`, too, and that needs this",
+            "write both, or 0 for both",
+        );
+    } else if slots > 0 && durability == Durability::Ack {
+        keys.problem(
+            "commit_blocks",
+            "with `durability = \"ack\"` there is nothing to commit",
+            "leave it out, or write `durability = \"flush\"`",
+        );
+    }
+    (slots > 0).then_some(Commit { slots, after })
+}
+
 fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage {
     let [pause, hurry] = pause;
     let from = keys.share("destage_from", 0.0..=1.0, base.from);
+    // A lower mark goes with the upper one that it is known for.
+    let lower = from - base.band.min(from);
+    let until = keys.share("destage_until", 0.0..=1.0, lower);
+    if until > from {
+        keys.problem(
+            "destage_until",
+            "it is above `destage_from`",
+            "destaging goes on until less is in use than it began at",
+        );
+    }
     let merge = keys.bytes("destage_merge", 4096..=16 << 20, base.merge.into());
     let round = keys.bytes("destage_round", 4096..=1 << 30, base.round.into());
     for (key, bytes) in [("destage_merge", merge), ("destage_round", round)] {
@@ -130,12 +196,103 @@ fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage
     }
     Destage {
         from,
+        band: from - until.min(from),
         pause: keys.figure("destage_pause", PAUSES, pause),
         hurry,
         round: round as u32,
         merge: merge as u32,
         in_flight: in_flight as u16,
+        cleaning: cleaning(keys, base.cleaning),
     }
+}
+
+/// What moves before the buffer is too full.
+#[derive(Clone, Copy, PartialEq)]
+enum Who {
+    Nobody,
+    Rate,
+    Alru,
+    Acp,
+}
+
+const WHO: [(&str, Who); 4] = [
+    ("none", Who::Nobody),
+    ("rate", Who::Rate),
+    ("alru", Who::Alru),
+    ("acp", Who::Acp),
+];
+
+/// Only the keys of the cleaner that there is: others would do nothing, and are told as unknown.
+fn cleaning(keys: &mut Keys<'_>, base: Cleaning) -> Cleaning {
+    let times = Span::from_us(1)..=Span::from_ms(86_400_000);
+    let who = match base {
+        Cleaning::Fill => Who::Nobody,
+        Cleaning::Rate(_) => Who::Rate,
+        Cleaning::Idle(_) => Who::Alru,
+        Cleaning::Steady(_) => Who::Acp,
+    };
+    match keys.choice("clean", &WHO, who) {
+        Who::Nobody => Cleaning::Fill,
+        Who::Rate => {
+            let known = match (base, WriteBackConfig::BCACHE.destage.cleaning) {
+                (Cleaning::Rate(law), _) | (_, Cleaning::Rate(law)) => law,
+                _ => return base,
+            };
+            let inverse = known.integral_s2 as u64;
+            Cleaning::Rate(Rate {
+                target: keys.share("clean_target", 0.0..=1.0, known.target),
+                proportional: keys.span("clean_proportional", times.clone(), known.proportional),
+                integral_s2: keys.count("clean_integral", 1..=1 << 40, inverse) as f64,
+                update: keys.span("clean_update", times, known.update),
+                least: keys.bytes("clean_least", 1..=1 << 40, known.least),
+            })
+        }
+        Who::Alru => {
+            let known = match (base, WriteBackConfig::OPEN_CAS.destage.cleaning) {
+                (Cleaning::Idle(law), _) | (_, Cleaning::Idle(law)) => law,
+                _ => return base,
+            };
+            Cleaning::Idle(Idle {
+                wake: keys.span("clean_wake", times.clone(), known.wake),
+                quiet: keys.span("clean_quiet", times.clone(), known.quiet),
+                stale: keys.span("clean_stale", times, known.stale),
+            })
+        }
+        Who::Acp => {
+            let known = match (base, WriteBackConfig::ACP) {
+                (Cleaning::Steady(every), _) | (_, Cleaning::Steady(every)) => every,
+                _ => return base,
+            };
+            Cleaning::Steady(keys.span("clean_wake", times, known))
+        }
+    }
+}
+
+/// Which writes go past the buffer: none, if no limit says so.
+fn passing(keys: &mut Keys<'_>, base: Option<Passing>) -> Option<Passing> {
+    let base = base.unwrap_or(Passing {
+        sequential: u64::MAX,
+        sequential_from: 0.0,
+        from: 1.0,
+        fua_from: 1.0,
+    });
+    let sequential = match base.sequential {
+        u64::MAX => 0,
+        bytes => bytes,
+    };
+    // 0 is never.
+    let sequential = match keys.bytes("pass_sequential", 0..=1 << 50, sequential) {
+        0 => u64::MAX,
+        bytes => bytes,
+    };
+    let law = Passing {
+        sequential,
+        sequential_from: keys.share("pass_sequential_from", 0.0..=1.0, base.sequential_from),
+        from: keys.share("pass_from", 0.0..=1.0, base.from),
+        fua_from: keys.share("pass_fua_from", 0.0..=1.0, base.fua_from),
+    };
+    let passes = sequential < u64::MAX || law.from < 1.0 || law.fua_from < 1.0;
+    passes.then_some(law)
 }
 
 fn congestion(keys: &mut Keys<'_>, base: [Fallback; 3]) -> Congestion {

@@ -24,6 +24,7 @@ mod readcache;
 pub mod record;
 #[cfg(test)]
 mod shelf;
+mod streams;
 mod stripe;
 mod striping;
 mod table;
@@ -39,7 +40,10 @@ pub use pool::{ChildCommand, Pool};
 pub use raidz::{Raidz, RaidzConfig};
 pub use readcache::{Policy, ReadCache, ReadCacheConfig, Writes};
 pub use stripe::{Stripe, StripeConfig};
-pub use writeback::{Congestion, Destage, Durability, WriteBack, WriteBackConfig};
+pub use writeback::{
+    Cleaning, Commit, Congestion, Destage, Durability, Idle, Passing, Rate, WriteBack,
+    WriteBackConfig,
+};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -54,11 +54,19 @@ pub enum Bug {
     CutsSilently,
     /// Write-back cache: recovery does not do trims again.
     ForgetsTrims,
+    /// Write-back cache: what goes past the buffer and what is destaged are written to one place at one time.
+    PassesDestaging,
+    /// Write-back cache: what goes past the buffer may still be in a volatile one when the ring says that it is there.
+    PassesVolatile,
+    /// Write-back cache: what goes past the buffer is not noted in the ring.
+    PassesUnrecorded,
+    /// Write-back cache: recovery trims again what was written past the buffer since.
+    TrimsWhatPassed,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 23] = [
+    pub const ALL: [Bug; 27] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -82,6 +90,10 @@ impl Bug {
         Bug::BelievesHeaders,
         Bug::CutsSilently,
         Bug::ForgetsTrims,
+        Bug::PassesDestaging,
+        Bug::PassesVolatile,
+        Bug::PassesUnrecorded,
+        Bug::TrimsWhatPassed,
     ];
 }
 

@@ -39,6 +39,8 @@ pub enum Content {
     Zeroes,
     /// They are deallocated.
     Trimmed,
+    /// Their data are on the drives behind the ring: none from before count, nor zeroes.
+    Passed,
 }
 
 /// A run of units.
@@ -219,6 +221,7 @@ impl Header {
                 0 => Content::Data,
                 1 => Content::Zeroes,
                 2 => Content::Trimmed,
+                3 => Content::Passed,
                 _ => return None,
             };
             header.entries.push(Entry {

@@ -14,7 +14,6 @@
 
 mod order;
 mod slots;
-mod streams;
 
 pub use order::Policy;
 
@@ -22,7 +21,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use self::slots::{Slot, Slots};
-use self::streams::Streams;
+use super::streams::Streams;
 use super::table::Table;
 use super::{Child, Gather, Promise, Tier, TierSettings, Way};
 use crate::anatomy::Anatomy;
@@ -229,7 +228,7 @@ impl ReadCache {
 
     fn read<W: Way>(&mut self, command: &Command, way: &mut W) {
         let request = self.requests.begin(command.id);
-        let in_order = self.streams.read(command.offset, u64::from(command.bytes));
+        let in_order = self.streams.add(command.offset, u64::from(command.bytes));
         let passes = in_order > self.cutoff;
         let lines = self.lines(command);
         let mut line = lines.start;

@@ -7,7 +7,8 @@
 //! A write that covers part of a unit reads the rest of it first. Nobody else at its addresses gets past it meanwhile, and
 //! it waits for those before it, so that nothing acknowledged is put back by what was read earlier.
 
-use super::request::Request;
+use super::cleaning::Cleaning;
+use super::request::{Past, Request};
 use super::ring::UNIT;
 use super::{CACHE, Durability, For, WriteBack};
 use crate::anatomy::{Anatomy, Part};
@@ -42,6 +43,9 @@ impl WriteBack {
             return;
         }
         let request = self.requests.insert(Request::new(&command, now));
+        if self.is_to_pass(&command) {
+            self.requests[request].past = Past::Waits;
+        }
         let delay = self.held_back();
         if delay > Span::ZERO || !self.held.is_empty() {
             // In order: nobody leaves before those who came earlier.
@@ -54,8 +58,9 @@ impl WriteBack {
 
     /// It is not held back (any more).
     pub(super) fn enter<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
-        let whole = self.requests[request].is_whole();
-        let alone = self.blocked.is_empty() && self.merging.is_empty();
+        let own = &self.requests[request];
+        let whole = own.is_whole() && own.past == Past::No;
+        let alone = self.blocked.is_empty() && self.merging.is_empty() && self.passing.is_empty();
         if whole && alone {
             self.enqueue(now, request, way);
         } else if self.conflicts(request, self.blocked.len()) {
@@ -72,21 +77,27 @@ impl WriteBack {
         if self
             .merging
             .iter()
+            .chain(&self.passing)
             .chain(&self.blocked[..before])
             .any(overlaps)
         {
             return true;
         }
-        // What it does not write itself of a unit has to be what those before it made of it.
+        // What it does not write itself of a unit has to be what those before it made of it; and what goes past the buffer
+        // is newer than they are.
         let mut others = self
             .pending
             .iter()
             .chain(self.closing.iter().map(|it| &it.1));
-        !own.is_whole() && (others.any(overlaps) || self.zeroing.iter().any(overlaps))
+        let waits = !own.is_whole() || own.past == Past::Waits;
+        waits && (others.any(overlaps) || self.zeroing.iter().any(overlaps))
     }
 
     fn proceed<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let own = &mut self.requests[request];
+        if own.past == Past::Waits {
+            return self.begin_passing(now, request, way);
+        }
         if own.is_whole() {
             self.enqueue(now, request, way);
             return;
@@ -136,6 +147,7 @@ impl WriteBack {
                 way.buffers().give_back(rest);
             }
         }
+        self.passing.retain(|&it| it != request);
         self.end(request, way);
     }
 
@@ -150,6 +162,8 @@ impl WriteBack {
         }
         self.pending_units = 0;
         self.zero_waiting(now, way);
+        self.pass_waiting(now, way);
+        self.unblock(now, way);
     }
 
     /// Those that waited for others at their addresses may go on.
@@ -167,7 +181,7 @@ impl WriteBack {
     }
 
     /// Nothing stands between it and the ring but those before it.
-    fn enqueue<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+    pub(super) fn enqueue<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let stalls = self.stalls.clock(now);
         let own = &mut self.requests[request];
         own.account(now, Part::Tier);
@@ -270,7 +284,7 @@ impl WriteBack {
         let own = &mut self.requests[request];
         let (first, whole) = (own.next, own.whole());
         let op = own.command.op;
-        if op != Op::Write && whole.contains(&first) {
+        if own.is_bare() && whole.contains(&first) {
             own.mark = Some(self.ring.head());
             own.next = whole.end;
             self.ring.note();
@@ -279,6 +293,7 @@ impl WriteBack {
                     unit: first.into(),
                     units: whole.end - first,
                     content: match op {
+                        Op::Write => Content::Passed,
                         Op::Deallocate => Content::Trimmed,
                         _ => Content::Zeroes,
                     },
@@ -342,6 +357,7 @@ impl WriteBack {
             self.unblock(now, way);
         }
         self.consider(now, way);
+        self.commit_if_much(way);
         self.pump(now, way);
     }
 
@@ -368,6 +384,11 @@ impl WriteBack {
                 }
             }
             self.ring.apply(position + u64::from(slots));
+            if matches!(self.config.destage.cleaning, Cleaning::Idle(_)) {
+                let segment = self.ring.segment(first);
+                self.ring.segments[segment as usize].written = now;
+            }
+            self.commits.expect(now, self.config.commit);
         } else {
             // There is a gap: what comes after it would never be found again.
             self.failed.get_or_insert(status);
@@ -406,7 +427,10 @@ impl WriteBack {
     #[inline]
     fn close<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let own = &self.requests[request];
-        if own.status == Status::Success && own.mark.is_some() {
+        if own.past == Past::Written {
+            self.leave_passing(now, request, way);
+            self.settle(request, way);
+        } else if own.status == Status::Success && own.mark.is_some() {
             self.zero(now, request, way);
         } else {
             self.settle(request, way);
@@ -433,7 +457,8 @@ impl WriteBack {
         own.anatomy.append(&done.anatomy);
         own.status = done.status;
         if done.status == Status::Success {
-            self.flushed = self.flushed.max(own.flushes);
+            let flushes = own.flushes;
+            self.has_committed(flushes);
         }
         self.end(request, way);
     }
@@ -442,8 +467,8 @@ impl WriteBack {
 /// Units that it has for records: those with data.
 fn data_units(request: &Request) -> u32 {
     let units = request.units();
-    match request.command.op {
-        Op::Write => units.end - units.start,
+    match request.is_bare() {
+        false => units.end - units.start,
         _ => request.parts().iter().flatten().count() as u32,
     }
 }

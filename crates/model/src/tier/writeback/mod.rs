@@ -10,9 +10,12 @@
 //!
 //! Left out: a drive that fails (what cannot be written stops all writes), and what the work costs the host.
 
+mod cleaning;
 mod commit;
+mod committing;
 mod destage;
 mod layout;
+mod passing;
 mod pressure;
 mod read;
 mod recover;
@@ -24,9 +27,13 @@ mod zero;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-pub use settings::{Congestion, Destage, Durability, WriteBackConfig};
+pub use cleaning::{Cleaning, Idle, Rate};
+pub use passing::Passing;
+pub use settings::{Commit, Congestion, Destage, Durability, WriteBackConfig};
 
+use self::cleaning::Cleaner;
 use self::commit::Record;
+use self::committing::Commits;
 use self::destage::Destaging;
 use self::read::Piece;
 use self::recover::Life;
@@ -34,6 +41,7 @@ use self::request::Request;
 use self::ring::{Ring, UNIT};
 use super::offline::Below;
 use super::record::Superblock;
+use super::streams::Streams;
 use super::striping::Striping;
 use super::table::Table;
 use super::{Child, Gather, Tier, TierSettings, Way};
@@ -71,10 +79,14 @@ enum For {
     Harden,
     /// The tail is written down.
     Superblock,
+    /// The cache is flushed though no client asked for it.
+    Commit,
+    /// A write goes to the capacity tier; by the request.
+    Pass,
 }
 
 impl For {
-    const ALL: [For; 10] = [
+    const ALL: [For; 12] = [
         For::Record,
         For::Read,
         For::Flush,
@@ -85,6 +97,8 @@ impl For {
         For::Put,
         For::Harden,
         For::Superblock,
+        For::Commit,
+        For::Pass,
     ];
 
     const SHIFT: u32 = 28;
@@ -136,6 +150,7 @@ struct Counts {
     absorbed: u64,
     hit: u64,
     miss: u64,
+    passed: u64,
 }
 
 /// A write-back cache.
@@ -162,6 +177,9 @@ pub struct WriteBack {
     closing: VecDeque<(u64, u32)>,
     /// In the ring, and now to be done on the capacity tier.
     zeroing: Vec<u32>,
+    /// Go past the buffer.
+    passing: Vec<u32>,
+    streams: Streams,
     /// Under way, in order, and the number of the first.
     records: VecDeque<Record>,
     first_record: u64,
@@ -173,8 +191,10 @@ pub struct WriteBack {
     pieces: Slab<Piece>,
     reads: Gather,
     destaging: Destaging,
+    cleaner: Cleaner,
     /// Up to where a flush has made the ring durable, and up to which record.
     flushed: Flushed,
+    commits: Commits,
     /// What was told when something could not be written: nothing is from then on.
     failed: Option<Status>,
     dirty: u64,
@@ -211,6 +231,8 @@ impl WriteBack {
             pending_units: 0,
             closing: VecDeque::new(),
             zeroing: Vec::new(),
+            passing: Vec::new(),
+            streams: Streams::default(),
             records: VecDeque::new(),
             first_record: 0,
             previous: 0,
@@ -219,7 +241,9 @@ impl WriteBack {
             pieces: Slab::default(),
             reads: Gather::default(),
             destaging: Destaging::new(drives),
+            cleaner: Cleaner::default(),
             flushed: Flushed::default(),
+            commits: Commits::default(),
             failed: None,
             dirty: 0,
             counts: Counts::default(),
@@ -256,9 +280,8 @@ impl WriteBack {
         }
         self.counts = Counts::default();
         self.flushed = self.applied();
-        if self.must_destage() {
-            self.destaging.begin_at(Time::ZERO);
-        }
+        let at = self.next_round(Time::ZERO);
+        self.destaging.begin_at(at);
     }
 
     /// A unit's newest data are in this slot.
@@ -319,9 +342,11 @@ impl WriteBack {
     fn has_flushed<W: Way>(&mut self, request: u32, done: &Completion, way: &mut W) {
         let ended = &self.requests[request];
         if done.status == Status::Success {
-            self.flushed = self.flushed.max(ended.flushes);
+            let flushes = ended.flushes;
+            self.has_committed(flushes);
         }
-        way.finish(ended.command.id, done.status, done.anatomy);
+        let id = self.requests[request].command.id;
+        way.finish(id, done.status, done.anatomy);
         self.requests.release(request);
     }
 
@@ -369,6 +394,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 impl Tier for WriteBack {
     #[inline]
     fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+        self.cleaner.asked(now, &self.config.destage.cleaning);
         match command.op {
             Op::Read => self.read(command, way),
             Op::Flush => self.flush(command, way),
@@ -408,13 +434,16 @@ impl Tier for WriteBack {
             For::Put => self.put(now, index, done, way),
             For::Harden => self.hardened(now, done, way),
             For::Superblock => self.advanced(now, done, way),
+            For::Commit => self.committed(now, done, way),
+            For::Pass => self.has_passed(now, index, done, way),
         }
     }
 
     #[inline]
     fn due(&self) -> Time {
         let held = self.held.front().map_or(Time::NEVER, |held| held.0);
-        held.min(self.destaging.due())
+        let own = self.destaging.due().min(self.cleaner.due());
+        held.min(own).min(self.commits.due())
     }
 
     fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
@@ -426,8 +455,15 @@ impl Tier for WriteBack {
             self.requests[request].account(now, Part::Congestion);
             self.enter(now, request, way);
         }
+        if self.cleaner.due() <= now {
+            self.set_rate(now);
+        }
         if self.destaging.due() <= now {
+            self.cleaner.wake();
             self.begin_round(now, way);
+        }
+        if self.commits.due() <= now {
+            self.commit(way);
         }
     }
 
@@ -509,6 +545,8 @@ impl Tier for WriteBack {
         self.pending_units = 0;
         self.closing.clear();
         self.zeroing.clear();
+        self.passing.clear();
+        self.streams = Streams::default();
         self.first_record += self.records.len() as u64;
         self.records.clear();
         self.stalls.end(now);
@@ -517,9 +555,10 @@ impl Tier for WriteBack {
         self.ring.cut();
         self.flushed = self.applied();
         self.destaging.cut();
-        if self.must_destage() {
-            self.destaging.begin_at(now);
-        }
+        self.commits = Commits::default();
+        self.cleaner = Cleaner::default();
+        let at = self.next_round(now);
+        self.destaging.begin_at(at);
     }
 
     fn inspect(&self, _now: Time, gauges: &mut dyn Gauges) {
@@ -527,6 +566,9 @@ impl Tier for WriteBack {
         gauges.gauge(Gauge::AbsorbedBytes, self.counts.absorbed as f64);
         gauges.gauge(Gauge::HitBytes, self.counts.hit as f64);
         gauges.gauge(Gauge::MissBytes, self.counts.miss as f64);
+        if self.config.passing.is_some() {
+            gauges.gauge(Gauge::PassedBytes, self.counts.passed as f64);
+        }
         gauges.gauge(Gauge::DirtyBytes, self.dirty as f64);
         gauges.gauge(Gauge::Congestion, f64::from(self.congestion()));
         if self.config.durability == Durability::Flush {

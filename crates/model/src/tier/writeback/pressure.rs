@@ -36,9 +36,20 @@ impl WriteBack {
         law.pause.scale(1.0 - above * above)
     }
 
-    /// Whether more of the buffer is in use than may stay so, and there is something to free.
-    pub(super) fn must_destage(&self) -> bool {
-        let over = self.ring.fill() > self.config.destage.from;
+    /// Whether more of the buffer is in use than may stay so, and there is something to free. Once that is so it stays so
+    /// until less than the lower mark is in use.
+    pub(super) fn must_destage(&mut self) -> bool {
+        let over = self.ring.fill() > self.stays();
+        self.destaging.drains = over;
         over && self.failed.is_none() && self.ring.complete() > 0
+    }
+
+    /// The share that may stay in use: the upper mark, or the lower one once that has been passed.
+    pub(super) fn stays(&self) -> f64 {
+        let law = &self.config.destage;
+        match self.destaging.drains {
+            true => law.from - law.band,
+            false => law.from,
+        }
     }
 }

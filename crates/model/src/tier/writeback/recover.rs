@@ -251,9 +251,8 @@ pub(super) fn recover(
     tier.life.begin(next.number);
     write_superblock(&mut tier, first, below)?;
     write_labels(&tier, children, below)?;
-    if tier.must_destage() {
-        tier.destaging.begin_at(Time::ZERO);
-    }
+    let at = tier.next_round(Time::ZERO);
+    tier.destaging.begin_at(at);
     Ok(tier)
 }
 
@@ -330,10 +329,25 @@ fn replay(tier: &mut WriteBack, next: Next, header: &Header, trims: &mut Vec<(u6
         } else {
             tier.ring.note();
             tier.forget_before(first..first + units, tier.ring.head());
-            trims.push((first, first + units));
+            match entry.content {
+                Content::Passed if planted::has(Bug::TrimsWhatPassed) => {}
+                Content::Passed => leave_alone(trims, first, first + units),
+                _ => trims.push((first, first + units)),
+            }
         }
     }
     tier.ring.apply(tier.ring.head());
+}
+
+/// Units that are not to be trimmed again.
+fn leave_alone(trims: &mut Vec<(u64, u64)>, first: u64, end: u64) {
+    for index in 0..trims.len() {
+        let (from, until) = trims[index];
+        if first < until && from < end {
+            trims[index] = (from, first.max(from));
+            trims.push((end.min(until), until));
+        }
+    }
 }
 
 /// What lies beyond the head.

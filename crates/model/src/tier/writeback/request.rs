@@ -8,6 +8,18 @@ use crate::command::{Command, Op, Payload, Status};
 use crate::data::Buffers;
 use crate::time::{Span, Time};
 
+/// Whether it goes past the buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Past {
+    /// It does not.
+    #[default]
+    No,
+    /// It does, and waits for that or is being written to the capacity tier.
+    Waits,
+    /// It is there, and has still to be noted in the ring.
+    Written,
+}
+
 /// A client's command that changes something.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
@@ -25,6 +37,8 @@ pub(super) struct Request {
     pub(super) flushes: Flushed,
     /// The units that it covers in part, as they will be.
     pub(super) rest: [Payload; 2],
+    /// Whether it goes past the buffer.
+    pub(super) past: Past,
     /// Commands to children that it waits for.
     pub(super) left: u32,
     pub(super) status: Status,
@@ -42,6 +56,7 @@ impl Request {
             mark: None,
             flushes: Flushed::default(),
             rest: [Payload::default(); 2],
+            past: Past::No,
             left: 0,
             status: Status::Success,
         }
@@ -107,6 +122,11 @@ impl Request {
         }
         let into = u64::from(unit) * u64::from(UNIT) - self.command.offset;
         (self.command.payload.skip(into as u32), false)
+    }
+
+    /// Whether all that the ring gets of it, but for parts of units, is an entry.
+    pub(super) fn is_bare(&self) -> bool {
+        self.command.op != Op::Write || self.past == Past::Written
     }
 
     pub(super) fn is_whole(&self) -> bool {

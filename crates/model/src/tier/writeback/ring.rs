@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use crate::tier::planted::{self, Bug};
 use crate::tier::record;
+use crate::time::Time;
 
 /// Bytes of a unit, a slot and a header.
 pub(super) const UNIT: u32 = 4096;
@@ -21,6 +22,8 @@ pub(super) struct Segment {
     pub(super) live: u32,
     /// Commands that need it to stay as it is.
     pub(super) pins: u32,
+    /// When a record was last put into it, if somebody asks.
+    pub(super) written: Time,
     /// Bytes of headers and entries of its records.
     log: u32,
     /// The number of its first record, and the checksum of the record before it.
@@ -210,6 +213,12 @@ impl Ring {
     pub(super) fn live(&mut self, slot: u32) -> &mut u32 {
         let segment = self.segment(slot);
         &mut self.segments[segment as usize].live
+    }
+
+    /// When the segment at the tail was last written to.
+    pub(super) fn written(&self) -> Time {
+        let segment = self.segment(self.slot(self.tail));
+        self.segments[segment as usize].written
     }
 
     /// All up to here is in the map.

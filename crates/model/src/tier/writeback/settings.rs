@@ -4,7 +4,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::cleaning::{Cleaning, Idle, Rate};
 use super::layout::{SUPERBLOCKS, label_at};
+use super::passing::Passing;
 use super::ring::UNIT;
 use super::{WriteBack, recover};
 use crate::tier::offline::{Below, Damage};
@@ -35,6 +37,8 @@ impl Durability {
 pub struct Destage {
     /// The share of the buffer that must be in use, 0 to 1.
     pub from: f64,
+    /// Once it has begun it goes on until this share less is in use: the distance of dm-writecache's two marks.
+    pub band: f64,
     /// What passes between two rounds while the buffer has just that share; less with the square of what there is above
     /// it.
     pub pause: Span,
@@ -46,6 +50,8 @@ pub struct Destage {
     pub merge: u32,
     /// Writes under way at each drive of the capacity tier.
     pub in_flight: u16,
+    /// What moves before there must be a round.
+    pub cleaning: Cleaning,
 }
 
 /// How writes are held back while the buffer fills: a level from 0 to 255, and a delay by its square.
@@ -58,6 +64,16 @@ pub struct Congestion {
     pub full: f64,
     /// How long a write is held back then.
     pub delay: Span,
+}
+
+/// When what no flush has made durable is made so without one, where writes are acknowledged before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Commit {
+    /// With so many slots of 4 KiB, those of headers included.
+    pub slots: u64,
+    /// And this long after the first of them.
+    pub after: Span,
 }
 
 /// What a write-back cache is made of. Its first child is the cache, the others are the capacity tier.
@@ -74,12 +90,16 @@ pub struct WriteBackConfig {
     pub records_in_flight: u16,
     /// When a write is acknowledged.
     pub durability: Durability,
+    /// When the cache is flushed though no client asks for it, with [`Durability::Flush`]; never, if it is nothing.
+    pub commit: Option<Commit>,
     /// Bytes on one drive of the capacity tier before the next begins: a multiple of 4096.
     pub chunk: u32,
     /// When and how data move to the capacity tier.
     pub destage: Destage,
     /// How writes are held back.
     pub congestion: Congestion,
+    /// Which writes go past it, if any.
+    pub passing: Option<Passing>,
     /// Bytes of headers and entries of records in use at which the buffer counts as full.
     pub log_limit: u64,
     /// The share of the buffer that is in use at the start, by units scattered over four times their size.
@@ -108,20 +128,24 @@ impl WriteBackConfig {
         record: LARGEST_RECORD,
         records_in_flight: 8,
         durability: Durability::Ack,
+        commit: None,
         chunk: 1 << 20,
         destage: Destage {
             from: 0.3,
+            band: 0.0,
             pause: Span::from_ms(5),
             hurry: 0.8,
             round: 64 << 20,
             merge: 1 << 20,
             in_flight: 4,
+            cleaning: Cleaning::Fill,
         },
         congestion: Congestion {
             from: 0.8,
             full: 0.98,
             delay: Span::from_ms(5),
         },
+        passing: None,
         log_limit: 16 << 30,
         start: 0.0,
     };
@@ -140,6 +164,91 @@ impl WriteBackConfig {
         log_limit: u64::MAX,
         ..WriteBackConfig::VSAN
     };
+
+    /// As dm-writecache has it on an SSD: its marks, its commits, and all of a round at once.
+    ///
+    /// From Linux's `Documentation/admin-guide/device-mapper/writecache.rst`.
+    pub const DM_WRITECACHE: WriteBackConfig = WriteBackConfig {
+        durability: Durability::Flush,
+        commit: Some(Commit {
+            slots: 65_536,
+            after: Span::from_ms(1000),
+        }),
+        destage: Destage {
+            from: 0.5,
+            band: 0.5 - 0.45,
+            in_flight: 1024,
+            ..WriteBackConfig::PLAIN.destage
+        },
+        ..WriteBackConfig::PLAIN
+    };
+
+    /// What bcache and Open CAS have in common: a flush makes durable, all of the ring may be in use, nobody waits.
+    const LAZY: WriteBackConfig = WriteBackConfig {
+        durability: Durability::Flush,
+        segment: 512 << 10,
+        destage: Destage {
+            from: 0.9,
+            hurry: 1.0,
+            ..WriteBackConfig::PLAIN.destage
+        },
+        ..WriteBackConfig::PLAIN
+    };
+
+    /// As bcache writes back: 10 % dirty, by a controller; its journal's delay; past it what is in order beyond
+    /// 4 MiB, and above 40 and 70 % in use.
+    ///
+    /// From `drivers/md/bcache/writeback.h` and `Documentation/admin-guide/bcache.rst` of Linux 6.12; that a ring is freed
+    /// at full speed above 90 % is assumed.
+    pub const BCACHE: WriteBackConfig = WriteBackConfig {
+        passing: Some(Passing {
+            sequential: 4 << 20,
+            sequential_from: 0.0,
+            from: 0.4,
+            fua_from: 0.7,
+        }),
+        commit: Some(Commit {
+            slots: 1 << 40,
+            after: Span::from_ms(100),
+        }),
+        destage: Destage {
+            cleaning: Cleaning::Rate(Rate {
+                target: 0.1,
+                proportional: Span::from_ms(40_000),
+                integral_s2: 10_000.0,
+                update: Span::from_ms(5000),
+                least: 4096,
+            }),
+            ..WriteBackConfig::LAZY.destage
+        },
+        ..WriteBackConfig::LAZY
+    };
+
+    /// As Open CAS cleans by default (ALRU).
+    ///
+    /// From Open CAS Linux's admin guide: it wakes every 20 s, cleans what is older than 120 s, and not within 10 s after a
+    /// client; 100 blocks at a time, here a segment of 127 and a header. Once it is full, past it what is in order
+    /// beyond 1 MiB. The 90 % are assumed.
+    pub const OPEN_CAS: WriteBackConfig = WriteBackConfig {
+        passing: Some(Passing {
+            sequential: 1 << 20,
+            sequential_from: 0.9,
+            from: 1.0,
+            fua_from: 1.0,
+        }),
+        destage: Destage {
+            cleaning: Cleaning::Idle(Idle {
+                wake: Span::from_ms(20_000),
+                quiet: Span::from_ms(10_000),
+                stale: Span::from_ms(120_000),
+            }),
+            ..WriteBackConfig::LAZY.destage
+        },
+        ..WriteBackConfig::LAZY
+    };
+
+    /// Its aggressive policy (ACP): every 10 ms, 128 blocks.
+    pub const ACP: Cleaning = Cleaning::Steady(Span::from_ms(10));
 
     /// Segments of the ring on a cache of so many bytes.
     pub fn segments(&self, cache: u64) -> u32 {
@@ -189,6 +298,11 @@ impl WriteBackConfig {
         share("the share at the start", self.start, 0.0);
         share("the share that destaging begins at", self.destage.from, 0.0);
         share(
+            "the band that destaging goes on for",
+            self.destage.band,
+            0.0,
+        );
+        share(
             "the share without pauses",
             self.destage.hurry,
             self.destage.from,
@@ -203,11 +317,37 @@ impl WriteBackConfig {
             self.congestion.full,
             self.congestion.from,
         );
+        if let Some(law) = self.passing {
+            share("the share that streams pass from", law.sequential_from, 0.0);
+            share("the share that all pass above", law.from, 0.0);
+            share(
+                "the share that durable writes pass above",
+                law.fua_from,
+                0.0,
+            );
+        }
+        self.other_problems(problems);
+    }
+
+    /// What is wrong besides sizes and shares.
+    fn other_problems(&self, problems: &mut Vec<String>) {
         if self.destage.in_flight == 0 || self.records_in_flight == 0 {
             problems.push(String::from(
                 "at least one record and one write of destaging are under way at once",
             ));
         }
+        if self.destage.band > self.destage.from {
+            problems.push(String::from(
+                "destaging goes on until less than nothing is left",
+            ));
+        }
+        if self
+            .commit
+            .is_some_and(|it| it.slots == 0 || it.after == Span::ZERO)
+        {
+            problems.push(String::from("a commit without a slot or a time never ends"));
+        }
+        problems.extend(self.destage.cleaning.problem().map(String::from));
         if self.log_limit == 0 {
             problems.push(String::from("there is no log without an entry"));
         }
@@ -300,6 +440,9 @@ impl TierSettings for WriteBackConfig {
         };
         self.buffer_limit = scaled(self.buffer_limit);
         self.log_limit = scaled(self.log_limit);
+        if let Some(commit) = &mut self.commit {
+            commit.slots = scaled(commit.slots).max(1);
+        }
         let smaller = |bytes: u32, least: u32| {
             let wanted = (scaled(bytes.into()) as u32).max(least.min(bytes));
             wanted.next_multiple_of(UNIT)

@@ -1,7 +1,11 @@
 //! A write-back cache holds the contract and loses nothing, absorbs, destages and holds back as it says.
 
+mod cleaning;
+mod client;
+mod committing;
 mod faults;
 mod laws;
+mod passing;
 mod pressure;
 mod recovery;
 
@@ -9,7 +13,9 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::{Congestion, Destage, Durability, WriteBackConfig};
+use super::{
+    Cleaning, Commit, Congestion, Destage, Durability, Idle, Passing, Rate, WriteBackConfig,
+};
 use crate::device::{Device, Gauge, Gauges};
 use crate::media::ram::RamConfig;
 use crate::media::{DriveConfig, Medium, Precondition};

@@ -332,3 +332,41 @@ proptest! {
         }
     }
 }
+
+/// Written into the ring, or trimmed, and then past it: the ring must not bring back what it has, nor trim again.
+#[test]
+fn what_went_past_the_ring_is_found_again() {
+    let mut config = config(Durability::Ack);
+    let Kind::WriteBack(cache) = &mut config.tiers[0].kind else {
+        panic!("it is one");
+    };
+    cache.passing = Some(Passing {
+        sequential: u64::MAX,
+        sequential_from: 0.0,
+        from: 1.0,
+        fua_from: 0.0,
+    });
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    for unit in 0..8 {
+        rig.write(unit, 7);
+    }
+    let trim = Command::new(0, Op::Deallocate, 2 * u64::from(UNIT), 4 * UNIT);
+    rig.ask(trim);
+    let payload = rig.bytes.take(2 * UNIT);
+    rig.bytes.put(payload, &vec![9; 2 * UNIT as usize]);
+    let mut past = Command {
+        payload,
+        fua: true,
+        ..Command::write(0, 3 * u64::from(UNIT), 2 * UNIT)
+    };
+    assert_eq!(rig.ask(past), Status::Success);
+    past.payload = rig.bytes.take(UNIT);
+    rig.bytes.put(past.payload, &vec![8; UNIT as usize]);
+    (past.offset, past.bytes) = (0, UNIT);
+    assert_eq!(rig.ask(past), Status::Success);
+    assert_eq!(gauge(&rig.pool, rig.now, Gauge::PassedBytes), 12288.0);
+    rig.write(1, 6);
+    let mut shelf = rig.shelf();
+    let found = [0, 1, 2, 3, 4, 5, 6, 7].map(|unit| at(&config, &mut shelf, unit));
+    assert_eq!(found, [8, 6, 0, 9, 9, 0, 7, 7]);
+}

@@ -1,9 +1,10 @@
-//! Which reads go on where another ended: what is read in order is read once, and would push out what is read often.
+//! Which commands go on where another ended: what is read in order is read once, and would push out what is read often;
+//! what is written in order the drives behind a cache take well.
 
 /// Streams that are followed at once.
 const FOLLOWED: usize = 16;
 
-/// Where each followed stream will go on, and how much it has read.
+/// Where each followed stream will go on, and how much came in order.
 #[derive(Clone, Debug)]
 pub(super) struct Streams {
     streams: [(u64, u64); FOLLOWED],
@@ -21,8 +22,8 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// A read comes: how much has been read in order up to its end.
-    pub(super) fn read(&mut self, offset: u64, bytes: u64) -> u64 {
+    /// A command comes: how much came in order up to its end.
+    pub(super) fn add(&mut self, offset: u64, bytes: u64) -> u64 {
         let known = self.streams.iter().position(|stream| stream.0 == offset);
         let (place, before) = match known {
             Some(place) => (place, self.streams[place].1),
@@ -44,12 +45,12 @@ mod tests {
     fn a_stream_grows_beside_others_and_what_is_apart_begins_anew() {
         let mut streams = Streams::default();
         for step in 0..8 {
-            assert_eq!(streams.read(step * 4096, 4096), (step + 1) * 4096);
+            assert_eq!(streams.add(step * 4096, 4096), (step + 1) * 4096);
             assert_eq!(
-                streams.read((1 << 30) + step * 8192, 8192),
+                streams.add((1 << 30) + step * 8192, 8192),
                 (step + 1) * 8192
             );
         }
-        assert_eq!(streams.read(1 << 20, 4096), 4096);
+        assert_eq!(streams.add(1 << 20, 4096), 4096);
     }
 }

@@ -1,0 +1,98 @@
+//! The two marks of dm-writecache, and its commits.
+
+use super::client::{client, random_write};
+use super::*;
+use crate::command::Command;
+
+fn marks() -> WriteBackConfig {
+    WriteBackConfig {
+        destage: Destage {
+            from: WriteBackConfig::DM_WRITECACHE.destage.from,
+            band: WriteBackConfig::DM_WRITECACHE.destage.band,
+            in_flight: WriteBackConfig::DM_WRITECACHE.destage.in_flight,
+            pause: Span::ZERO,
+            ..small().destage
+        },
+        ..small()
+    }
+}
+
+/// One header for each write of a unit: half of the ring is data. Slow writes: destaging is over before the next comes.
+#[test]
+fn the_fill_goes_to_and_fro_between_the_marks() {
+    for band in [0.05, 0.0] {
+        let mut config = marks();
+        config.destage.band = band;
+        let ring = (16 * MIB) as f64;
+        let mut client = client(config, &[ram(16 * MIB), slow(64 * MIB, 20)]);
+        let (mut lowest, mut highest, mut turns, mut before) = (ring, 0.0_f64, 0, 0.0);
+        for index in 0..12_000 {
+            client.alone(Command::write(0, index * 8192 % (48 * MIB), UNIT));
+            client.settle();
+            let used = 2.0 * client.gauge(Gauge::DirtyBytes);
+            if index > 3000 {
+                (lowest, highest) = (lowest.min(used), highest.max(used));
+                turns += u32::from(used < before);
+            }
+            before = used;
+        }
+        let (low, high) = (lowest / ring, highest / ring);
+        // A segment of a 256th is what can be freed at once.
+        let segment = 1.0 / 256.0 + 0.001;
+        assert!((high - 0.5).abs() < segment, "{band}: {high}");
+        assert!((low - (0.5 - band)).abs() < 2.0 * segment, "{band}: {low}");
+        // 9000 slots pairs: each turn frees the band, or a segment.
+        let each = (band * 4096.0).max(16.0) / 2.0;
+        let expected = 9000.0 / each;
+        let ratio = f64::from(turns) / expected;
+        assert!((0.8..1.2).contains(&ratio), "{band}: {turns} of {expected}");
+    }
+}
+
+fn unsafe_bytes(client: &super::client::Client) -> f64 {
+    client.gauge(Gauge::BufferedBytes)
+}
+
+#[test]
+fn what_nobody_flushes_is_committed_by_blocks_and_by_time() {
+    let late = WriteBackConfig {
+        durability: Durability::Flush,
+        commit: Some(Commit {
+            slots: 100,
+            after: Span::from_ms(1000),
+        }),
+        ..small()
+    };
+    let mut client = client(late.clone(), &[ram(16 * MIB), slow(64 * MIB, 20)]);
+    client.alone(Command::write(0, 0, UNIT));
+    let begun = client.now;
+    assert_eq!(unsafe_bytes(&client), 8192.0);
+    client.settle();
+    assert_eq!(unsafe_bytes(&client), 0.0);
+    let passed = client.now.since(begun);
+    assert!(
+        passed > Span::from_ms(999) && passed < Span::from_ms(1001),
+        "{passed:?}"
+    );
+    // Two slots each: the 50th is the 100th.
+    for index in 1..60 {
+        client.alone(Command::write(0, index * 4096, UNIT));
+        client.now += Span::from_us(10);
+        let open = unsafe_bytes(&client) / 8192.0;
+        assert!(open <= 50.0, "{index}: {open}");
+    }
+    assert!(unsafe_bytes(&client) < 12.0 * 8192.0);
+    // A client's flush leaves nothing to do.
+    client.alone(Command::flush(0));
+    assert_eq!(unsafe_bytes(&client), 0.0);
+    assert_eq!(client.pool.next_event(), Time::NEVER);
+    // Without the law it stays open.
+    let never = WriteBackConfig {
+        commit: None,
+        ..late
+    };
+    let mut client = super::client::client(never, &[ram(16 * MIB), slow(64 * MIB, 20)]);
+    client.run(1, 200, |stream, _| random_write(stream, MIB));
+    client.settle();
+    assert!(unsafe_bytes(&client) > 100.0 * 8192.0);
+}

@@ -1,0 +1,102 @@
+//! What goes past the buffer, and what that takes.
+
+use super::client::{client, random_write};
+use super::*;
+use crate::command::{Command, Op};
+
+fn passing(law: Passing) -> WriteBackConfig {
+    WriteBackConfig {
+        passing: Some(law),
+        ..small()
+    }
+}
+
+const NEVER: Passing = Passing {
+    sequential: u64::MAX,
+    sequential_from: 0.0,
+    from: 1.0,
+    fua_from: 1.0,
+};
+
+/// A write of 64 KiB to the drive behind (100 us, 10 GB/s), and then a record of a header alone.
+#[test]
+fn what_is_in_order_passes_beyond_its_limit_and_takes_two_writes() {
+    let law = Passing {
+        sequential: MIB,
+        ..NEVER
+    };
+    let mut client = client(passing(law), &[ram(16 * MIB), slow(64 * MIB, 100)]);
+    client.alone(Command::write(0, 2 * MIB, UNIT));
+    for index in 0..64 {
+        let done = client.alone(Command::write(0, index * 65536, 65536));
+        let passes = index >= 16;
+        let passed = client.gauge(Gauge::PassedBytes);
+        assert_eq!(passed, (index.saturating_sub(15) * 65536) as f64);
+        let behind = Span::from_us(100) + Span::per_bytes(100, 65536);
+        let header = Span::from_us(1) + Span::per_bytes(100, u64::from(UNIT));
+        let takes = done.anatomy.total();
+        assert_eq!(takes == behind + header, passes, "{index}: {takes:?}");
+        assert!(passes || takes < Span::from_us(30));
+    }
+    // What passed is read from behind, and so is what the buffer had of it.
+    let missed = client.gauge(Gauge::MissBytes);
+    client.alone(Command::read(0, 2 * MIB, UNIT));
+    assert_eq!(client.gauge(Gauge::MissBytes) - missed, f64::from(UNIT));
+    let hit = client.gauge(Gauge::HitBytes);
+    client.alone(Command::read(0, 0, UNIT));
+    assert_eq!(client.gauge(Gauge::HitBytes) - hit, f64::from(UNIT));
+    // Parts of units do not pass.
+    let before = client.gauge(Gauge::PassedBytes);
+    client.alone(Command::write(0, 64 * 65536, 512));
+    assert_eq!(client.gauge(Gauge::PassedBytes), before);
+}
+
+/// As much becomes dirty as may: there is a limit for writes with force unit access, and one for the others.
+#[test]
+fn all_pass_while_too_much_is_dirty() {
+    for (fua, limit) in [(false, 0.4), (true, 0.7)] {
+        let law = Passing {
+            from: 0.4,
+            fua_from: 0.7,
+            ..NEVER
+        };
+        let mut config = passing(law);
+        config.destage.from = 0.95;
+        config.destage.hurry = 1.0;
+        let mut client = client(config, &[ram(4 * MIB), slow(64 * MIB, 20)]);
+        // Seven units behind each header.
+        client.run(1, 160, |stream, _| Command {
+            fua,
+            bytes: 7 * UNIT,
+            ..random_write(stream, 60 * MIB)
+        });
+        let dirty = client.gauge(Gauge::DirtyBytes) / (4 * MIB) as f64;
+        assert!((dirty - limit).abs() < 0.02, "{dirty} {limit}");
+        assert_eq!(client.gauge(Gauge::DestagedBytes), 0.0);
+        let taken = client.gauge(Gauge::DirtyBytes) + client.gauge(Gauge::AbsorbedBytes);
+        let passed = client.gauge(Gauge::PassedBytes);
+        assert_eq!(passed + taken, 1120.0 * f64::from(UNIT));
+        assert!(passed > 0.4 * taken);
+    }
+}
+
+#[test]
+fn what_is_written_has_passed_or_is_dirty_or_was_destaged_or_absorbed() {
+    let law = Passing { from: 0.1, ..NEVER };
+    let mut client = client(passing(law), &[ram(2 * MIB), slow(64 * MIB, 20)]);
+    client.run(16, 20_000, |stream, index| match index % 50 {
+        0 => Command::new(0, Op::Deallocate, stream.below(512) * 4096, 65536),
+        _ => random_write(stream, 4 * MIB),
+    });
+    let written = client.gauge(Gauge::HostBytesWritten);
+    let passed = client.gauge(Gauge::PassedBytes);
+    assert!(passed > 0.01 * written && passed < 0.99 * written);
+    // What is overwritten by what passes counts as absorbed.
+    let parts = [
+        Gauge::DirtyBytes,
+        Gauge::DestagedBytes,
+        Gauge::AbsorbedBytes,
+    ];
+    let sum: f64 = parts.iter().map(|&part| client.gauge(part)).sum();
+    assert_eq!(sum + passed, written);
+}

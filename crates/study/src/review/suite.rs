@@ -159,14 +159,7 @@ impl Suite {
                 deep_ios: 2_100_000,
                 ..Suite::Quick.effort()
             },
-            // Of each step of each round.
-            Suite::Snia => Effort {
-                ios: 10_000,
-                deep_ios: 10_000,
-                bytes: 512 << 20,
-                sustained_writes: 3_000_000,
-                ..Suite::Quick.effort()
-            },
+            Suite::Snia => snia(),
             Suite::Perftest => Effort {
                 seeds: 1,
                 ios: 1_050_000,
@@ -177,6 +170,17 @@ impl Suite {
                 ..Suite::Full.effort()
             },
         }
+    }
+}
+
+/// Of each step of each round.
+const fn snia() -> Effort {
+    Effort {
+        ios: 10_000,
+        deep_ios: 10_000,
+        bytes: 512 << 20,
+        sustained_writes: 3_000_000,
+        ..Suite::Quick.effort()
     }
 }
 

@@ -13,9 +13,11 @@ use crate::review::chapter::{Chapter, Row, Topic};
 use crate::review::chart::{ALL_METRICS, Axis, Chart, Choice, Draws, LATENCIES, Lines, Section};
 use crate::review::measure::Keep;
 use crate::review::results::{Measurement, Point, Review, Settings};
+use crate::review::shape::Shape;
 use crate::review::suite::{Course, Effort, PointSpec, Suite};
 use crate::review::verdict::Seeds;
 use text::digits::{count, megabytes_a_second, microseconds};
+use workload::job::Mix;
 
 const STEADY: &str = "snia-steady";
 const IOPS: &str = "snia-iops";
@@ -200,6 +202,22 @@ impl Chapter for Iops {
             Suite::Snia => steps(IOPS, TESTS[0].0, |_| true),
             _ => Vec::new(),
         }
+    }
+
+    fn shows(&self, shape: &Shape) -> Option<Settings> {
+        let reads = match shape.mix {
+            Mix::Read => 100,
+            Mix::Write => 0,
+            _ => shape.read_percent,
+        };
+        let (_, profile) = MIXES.iter().find(|(known, _)| *known == reads)?;
+        let is_here = shape.random && (shape.threads, shape.depth) == (4, 128);
+        let settings = shape.settings().filter(|_| is_here)?;
+        Some(Settings {
+            read_percent: Some(reads),
+            profile: Some(profile),
+            ..settings
+        })
     }
 
     fn sentences(&self, seeds: &Seeds<'_>) -> Vec<String> {
@@ -451,7 +469,7 @@ impl Chapter for Saturation {
             id: SATURATION,
             title: "Write saturation test",
             about: "4 KiB random writes on a new drive, four threads with 32 in flight each, until five times the capacity has been \
-                    written (SNIA's test ends after four, or a day), over time. Drives run smaller than they are.",
+                    written (SNIA's test ends after four, or a day). Drives run smaller than they are.",
             charts: &[WRITES],
         }
     }
@@ -515,5 +533,16 @@ mod tests {
             "[global]\nioengine=libaio\ndirect=1\nnorandommap=1\nrw=randrw\nrwmixread=65\nbs=16k\ntime_based=1\n\
              runtime=5000us\ngroup_reporting=1\n\n[depth-32]\niodepth=32\nnumjobs=4\nrandseed=7\n"
         );
+    }
+
+    #[test]
+    fn a_measured_step_stands_at_the_point_that_runs_it() {
+        for point in Iops.points(Suite::Snia, Suite::Snia.effort()) {
+            let text = point.text(7, Span::ZERO, Span::from_ms(5));
+            let jobs = crate::review::run::jobs("step", &text).expect("a job");
+            let shape = Shape::of(&jobs).expect("one workload");
+            let shown = Iops.shows(&shape).expect("on the chart");
+            assert_eq!(shown, point.settings, "{}", point.name);
+        }
     }
 }

@@ -47,6 +47,7 @@ Plans (fio's jobs; docs/measure.md):
   quick  reads alone, about three minutes
   fit    fills the drive twice, random writes until steady, then what `drivelab fit` needs
   snia   the IOPS test of the SNIA's PTS 2.0.2: two fills, rounds of 56 minutes until steady
+  snia-throughput-128k, snia-throughput-1m, snia-latency   its other tests, in rounds of 2, 2 and 9 minutes
 
 What a plan writes to loses its data. A plan that writes does not touch a device that is mounted, swap, held by another \
 (LVM, MD, ZFS) or the root disk. One that has partitions, a file system or other signatures, a regular file and an NBD \

@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// quick takes minutes for three drives; full takes longer and has percentiles to 99.999 at 4 KiB; anandtech-2017,
     /// virten-2017 and perftest are the tests of published articles; slog (synchronous writes), hcibench (a write buffer)
     /// and cache-warmup (a cache from cold) are for pools; under-load shows paced reads and writes beside random writes at 0 to
-    /// 100 % of what each drive takes: what a database sees
+    /// 100 % of what each drive takes: what a database sees; snia has the tests of the SNIA's PTS 2.0.2, in rounds until steady
     #[arg(long, default_value = "quick", value_parser = Suite::ALL.map(Suite::name))]
     suite: String,
 

@@ -110,8 +110,14 @@ impl<'p> Course<'p> {
         if let Some(why) = is_failed(fio) {
             return Err(why);
         }
+        self.went(turn, iops(fio));
+        Ok(())
+    }
+
+    /// What was next has run, with so many I/Os a second.
+    pub(crate) fn went(&mut self, turn: Turn<'_>, iops: f64) {
         if turn.step.is_tracked {
-            self.rates.push(iops(fio));
+            self.rates.push(iops);
         }
         self.calls += 1;
         self.at += 1;
@@ -126,7 +132,6 @@ impl<'p> Course<'p> {
                 self.at -= self.plan.in_phase(Phase::Round).count();
             }
         }
-        Ok(())
     }
 
     fn window(&self) -> Option<SteadyWindow> {

@@ -5,7 +5,7 @@
 //! at devices is the command line's.
 //!
 //! Source: SNIA Solid State Storage Performance Test Specification 2.0.2 (fills, rounds, steady state). Left out: purging, which
-//! differs by drive and is the user's; tests of the specification other than IOPS.
+//! differs by drive and is the user's; tests of the specification other than IOPS, throughput and latency.
 
 mod command;
 mod course;

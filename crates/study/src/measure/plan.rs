@@ -15,10 +15,19 @@ pub const STANDARD_JOBS: &str = include_str!("plans/standard.fio");
 pub const HOST_JOBS: &str = include_str!("plans/host.fio");
 
 /// Name and files of each.
-const PLANS: [(&str, &[&str]); 3] = [
+const PLANS: [(&str, &[&str]); 6] = [
     ("quick", &[include_str!("plans/quick.fio")]),
     ("fit", &[include_str!("plans/fit.fio"), STANDARD_JOBS]),
     ("snia", &[include_str!("plans/snia.fio")]),
+    (
+        "snia-throughput-128k",
+        &[include_str!("plans/snia-throughput-128k.fio")],
+    ),
+    (
+        "snia-throughput-1m",
+        &[include_str!("plans/snia-throughput-1m.fio")],
+    ),
+    ("snia-latency", &[include_str!("plans/snia-latency.fio")]),
 ];
 
 /// Options of the jobs that the measurement chooses by itself.
@@ -80,7 +89,7 @@ impl Step {
     }
 
     /// Bytes of an I/O.
-    fn block_bytes(&self) -> Option<u64> {
+    pub fn block_bytes(&self) -> Option<u64> {
         let value = self.option("bs")?;
         match value.strip_suffix('k') {
             Some(kib) => kib.parse::<u64>().ok().map(|kib| kib * 1024),

@@ -20,6 +20,7 @@ mod pressure;
 mod published;
 pub mod results;
 mod rounding;
+mod rounds;
 mod run;
 mod scaled;
 mod seeds;

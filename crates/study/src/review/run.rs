@@ -117,7 +117,10 @@ impl Runner<'_> {
                 {
                     continue;
                 }
-                let name = (spec.chapter, spec.settings.direction);
+                let name = match spec.course {
+                    Course::Rounds(plan) => (plan, None),
+                    _ => (spec.chapter, spec.settings.direction),
+                };
                 // Points that prepare their drives themselves need not wait for each other.
                 let alone = matches!(spec.course, Course::Long(_));
                 let at = names.iter().position(|other| *other == name && !alone);
@@ -149,6 +152,10 @@ impl Runner<'_> {
     ) -> Result<Vec<Option<Measurement>>, Problems> {
         let sheet = &self.request.drives[series.drive];
         let first = &specs[series.points[0]];
+        if let Course::Rounds(plan) = first.course {
+            let specs: Vec<&PointSpec> = series.points.iter().map(|&at| &specs[at]).collect();
+            return self.in_rounds(series.drive, &specs, plan);
+        }
         let seed = seed_of(self.request.seed, first.chapter);
         let mut bench = None;
         let mut results = Vec::new();
@@ -163,6 +170,7 @@ impl Runner<'_> {
             let mut result = match spec.course {
                 Course::UntilSteady => Some(self.until_steady(&task)?),
                 Course::Long(long) => self.long(&task, long)?,
+                Course::Rounds(_) => None,
                 Course::UntilKnown => {
                     let bench = bench.get_or_insert_with(|| {
                         let machine = self.request.machine_of(series.drive);

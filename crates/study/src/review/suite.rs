@@ -35,6 +35,8 @@ pub enum Suite {
     CacheWarmup,
     /// Paced reads and writes beside random writes.
     UnderLoad,
+    /// SNIA's tests, in rounds until steady.
+    Snia,
 }
 
 impl Suite {
@@ -50,11 +52,12 @@ impl Suite {
             Suite::Hcibench => "hcibench",
             Suite::CacheWarmup => "cache-warmup",
             Suite::UnderLoad => "under-load",
+            Suite::Snia => "snia",
         }
     }
 
     /// All of them, in the order of the help.
-    pub const ALL: [Suite; 9] = [
+    pub const ALL: [Suite; 10] = [
         Suite::Quick,
         Suite::Full,
         Suite::Anandtech2017,
@@ -64,6 +67,7 @@ impl Suite {
         Suite::Hcibench,
         Suite::CacheWarmup,
         Suite::UnderLoad,
+        Suite::Snia,
     ];
 
     /// The suite of this name.
@@ -74,7 +78,7 @@ impl Suite {
     /// The host of the catalogue that it runs in: for an article's suite the one that it was first run in.
     pub const fn host(self) -> &'static str {
         match self {
-            Suite::Quick | Suite::Full | Suite::UnderLoad => catalogue::TYPICAL_HOST,
+            Suite::Quick | Suite::Full | Suite::UnderLoad | Suite::Snia => catalogue::TYPICAL_HOST,
             Suite::Anandtech2017 | Suite::Slog | Suite::Hcibench | Suite::CacheWarmup => {
                 "xeon-2017"
             }
@@ -155,6 +159,7 @@ impl Suite {
                 deep_ios: 2_100_000,
                 ..Suite::Quick.effort()
             },
+            Suite::Snia => snia(),
             Suite::Perftest => Effort {
                 seeds: 1,
                 ios: 1_050_000,
@@ -165,6 +170,17 @@ impl Suite {
                 ..Suite::Full.effort()
             },
         }
+    }
+}
+
+/// Of each step of each round.
+const fn snia() -> Effort {
+    Effort {
+        ios: 10_000,
+        deep_ios: 10_000,
+        bytes: 512 << 20,
+        sustained_writes: 3_000_000,
+        ..Suite::Quick.effort()
     }
 }
 
@@ -231,6 +247,8 @@ pub(crate) enum Course {
     UntilSteady,
     /// For as long as it says ([`super::long`]).
     Long(Long),
+    /// As a step of this plan of `drivelab measure`, in rounds until steady ([`super::rounds`]).
+    Rounds(&'static str),
 }
 
 /// One workload of the suite.

@@ -11,6 +11,7 @@ mod perftest;
 mod queue_depth;
 mod sequential;
 mod slog;
+mod snia;
 mod sustained;
 mod under_load;
 mod virten;
@@ -26,7 +27,7 @@ use super::verdict::{Seeds, convergence};
 use text::problem::Problems;
 
 /// All of them, in the order of the review and its page.
-pub(crate) const CHAPTERS: [&dyn Chapter; 19] = [
+pub(crate) const CHAPTERS: [&dyn Chapter; 24] = [
     &block_size::BlockSize,
     &queue_depth::QueueDepth,
     &latency::Latency,
@@ -45,6 +46,11 @@ pub(crate) const CHAPTERS: [&dyn Chapter; 19] = [
     &warmup::Warmup,
     &under_load::Takes,
     &under_load::UnderLoad,
+    &snia::Steady,
+    &snia::Iops,
+    &snia::Throughput,
+    &snia::LatencyTest,
+    &snia::Saturation,
     &yours::YourOwn,
 ];
 

@@ -93,7 +93,7 @@ fn point() -> PointSpec {
 }
 
 /// The first and the last rate.
-fn ends_of_cliff(result: &Measurement) -> Option<(f64, f64)> {
+pub(super) fn ends_of_cliff(result: &Measurement) -> Option<(f64, f64)> {
     let series = result.series.as_ref()?;
     let count = series.iops.len();
     if count < 8 {

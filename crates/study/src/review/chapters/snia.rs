@@ -1,0 +1,548 @@
+//! SNIA's tests: IOPS, throughput, latency and write saturation, with the rounds until they are steady.
+//!
+//! The steps are those of the plans of `drivelab measure` ([`crate::measure`]), in the same order; how they run is in
+//! [`crate::review::rounds`], and write saturation in [`crate::review::cliff`]. Source: SNIA Solid State Storage Performance Test
+//! Specification 2.0.2, from knowledge of it: its text was not at hand. Left out: its optional tests (host idle recovery,
+//! cross stimulus, enterprise composite workload, demand intensity), and its report forms.
+
+use model::media::Precondition;
+
+use super::sustained::ends_of_cliff;
+use crate::measure::{Phase, Plan, Step};
+use crate::review::chapter::{Chapter, Row, Topic};
+use crate::review::chart::{ALL_METRICS, Axis, Chart, Choice, Draws, LATENCIES, Lines, Section};
+use crate::review::measure::Keep;
+use crate::review::results::{Measurement, Point, Review, Settings};
+use crate::review::shape::Shape;
+use crate::review::suite::{Course, Effort, PointSpec, Suite};
+use crate::review::verdict::Seeds;
+use text::digits::{count, megabytes_a_second, microseconds};
+use workload::job::Mix;
+
+const STEADY: &str = "snia-steady";
+const IOPS: &str = "snia-iops";
+const THROUGHPUT: &str = "snia-throughput";
+const LATENCY: &str = "snia-latency";
+const SATURATION: &str = "snia-saturation";
+
+/// Plans, and what tells in each whether rounds are steady.
+const TESTS: [(&str, &str); 4] = [
+    ("snia", "IOPS: 4 KiB random write"),
+    (
+        "snia-throughput-128k",
+        "Throughput: 128 KiB sequential write",
+    ),
+    ("snia-throughput-1m", "Throughput: 1 MiB sequential write"),
+    ("snia-latency", "Latency: 4 KiB random write, QD1"),
+];
+
+/// Reads to writes.
+const MIXES: [(u32, &str); 7] = [
+    (100, "100/0"),
+    (95, "95/5"),
+    (65, "65/35"),
+    (50, "50/50"),
+    (35, "35/65"),
+    (5, "5/95"),
+    (0, "0/100"),
+];
+
+/// A point for each step of a plan's rounds; those of which `wanted` says so.
+fn steps(
+    chapter: &'static str,
+    plan: &'static str,
+    wanted: impl Fn(&Step) -> bool,
+) -> Vec<PointSpec> {
+    let read = Plan::named(plan).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let steps = read.in_phase(Phase::Round).filter(|step| wanted(step));
+    steps.map(|step| point(chapter, plan, step)).collect()
+}
+
+/// The same job as the plan's step, without its end.
+fn point(chapter: &'static str, plan: &'static str, step: &Step) -> PointSpec {
+    let number = |key: &str| step.option(key).and_then(|it| it.parse::<u32>().ok());
+    let rw = step.option("rw").unwrap_or("read");
+    let (direction, reads) = match (rw, number("rwmixread")) {
+        ("read" | "randread", _) => ("read", 100),
+        ("randrw", Some(reads)) => ("mix", reads),
+        _ => ("write", 0),
+    };
+    let mix = MIXES.iter().find(|(known, _)| *known == reads);
+    let keys = ["rw", "rwmixread", "bs"];
+    let options = keys
+        .iter()
+        .filter_map(|&key| Some((key, step.option(key)?.to_owned())));
+    let (threads, depth) = (
+        number("numjobs").unwrap_or(1),
+        number("iodepth").unwrap_or(1),
+    );
+    let is_random = rw.starts_with("rand");
+    PointSpec {
+        name: format!("{chapter}/{plan}/{}", step.name),
+        chapter,
+        settings: Settings {
+            direction: Some(direction),
+            pattern: Some(if is_random { "random" } else { "sequential" }),
+            block_bytes: step.block_bytes(),
+            queue_depth: Some(threads * depth),
+            threads: Some(threads),
+            read_percent: Some(reads),
+            profile: mix.map(|(_, name)| *name),
+            ..Settings::default()
+        },
+        state: Precondition::Fresh,
+        options: options.collect(),
+        threads: vec![(threads, depth)],
+        course: Course::Rounds(plan),
+        keep: Keep { bands: false },
+        begins_elsewhere: !is_random,
+        ..PointSpec::default()
+    }
+}
+
+fn result<'a>(review: &'a Review, drive: usize, name: &str) -> Option<&'a Measurement> {
+    let chapter = name.split('/').next()?;
+    let point: &Point = review.find(chapter, |point| point.name == name)?;
+    point.results[drive].as_ref()
+}
+
+fn mean_and_longest(review: &Review, drive: usize, name: &str, way: &str) -> Option<String> {
+    let latency = &result(review, drive, name)?.of(way)?.latency;
+    Some(format!(
+        "{}, {}",
+        microseconds(latency.mean_us),
+        microseconds(latency.max_us)
+    ))
+}
+
+/// What tells whether rounds are steady.
+pub(crate) struct Steady;
+
+impl Chapter for Steady {
+    fn id(&self) -> &'static str {
+        STEADY
+    }
+
+    fn title(&self) -> &'static str {
+        "Rounds until steady"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: STEADY,
+            title: "Rounds until steady",
+            about: "A new drive is written twice over in order; then rounds of all steps of a test follow on the same drive until five \
+                    in a row are steady: greatest and least within 20 % of their mean, and the fitted line moves by at most 10 % of \
+                    it; at most 25 rounds. Each point is a round, at the time that rounds of a minute a step would take. Steps \
+                    are shorter: a drive of flash is scaled down and the minute with it, and a step counts about as many I/Os as \
+                    the suite has for it. The first seed is shown. Tests are those of SNIA's PTS 2.0.2, from knowledge of it.",
+            charts: &[ROUNDS],
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        if suite != Suite::Snia {
+            return Vec::new();
+        }
+        let of = |&(plan, name): &(&'static str, &'static str)| {
+            let mut points = steps(STEADY, plan, |step| step.is_tracked);
+            points
+                .iter_mut()
+                .for_each(|point| point.settings.profile = Some(name));
+            points
+        };
+        TESTS.iter().flat_map(of).collect()
+    }
+
+    fn rows(&self) -> &'static [Row] {
+        &[Row {
+            topic: Topic::OverTime,
+            name: "4 KiB random write in rounds",
+            value: |review, drive| {
+                let found = result(review, drive, "snia-steady/snia/r0-4k")?;
+                found.notes.first().cloned()
+            },
+        }]
+    }
+}
+
+const ROUNDS: Chart = Chart {
+    id: STEADY,
+    title: "What must be steady, by round",
+    draws: Draws::Gauged {
+        caption: "By round",
+        metrics: &["iops", "mb_s", "mean_us", "max_us"],
+    },
+};
+
+/// Mixes and block sizes.
+pub(crate) struct Iops;
+
+impl Chapter for Iops {
+    fn id(&self) -> &'static str {
+        IOPS
+    }
+
+    fn title(&self) -> &'static str {
+        "IOPS test"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: IOPS,
+            title: "IOPS test",
+            about: "Seven mixes of eight block sizes at random, four threads with 32 in flight each, over the last five rounds of \
+                    each seed.",
+            charts: &[MATRIX],
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        match suite {
+            Suite::Snia => steps(IOPS, TESTS[0].0, |_| true),
+            _ => Vec::new(),
+        }
+    }
+
+    fn shows(&self, shape: &Shape) -> Option<Settings> {
+        let reads = match shape.mix {
+            Mix::Read => 100,
+            Mix::Write => 0,
+            _ => shape.read_percent,
+        };
+        let (_, profile) = MIXES.iter().find(|(known, _)| *known == reads)?;
+        let is_here = shape.random && (shape.threads, shape.depth) == (4, 128);
+        let settings = shape.settings().filter(|_| is_here)?;
+        Some(Settings {
+            read_percent: Some(reads),
+            profile: Some(profile),
+            ..settings
+        })
+    }
+
+    fn sentences(&self, seeds: &Seeds<'_>) -> Vec<String> {
+        let facts = &seeds.all;
+        let of = |drive: usize| {
+            let rate = |name: &str| {
+                let range = seeds.range(|facts| {
+                    let point = facts.review.find(IOPS, |point| point.name == name)?;
+                    Some(facts.result(point, drive)?.iops())
+                });
+                Some(range?.words(count))
+            };
+            Some(format!(
+                "{} in SNIA's rounds: {} random 4 KiB writes a second, {} reads, {} of 65 % reads; {}.",
+                facts.opening(drive),
+                rate("snia-iops/snia/r0-4k")?,
+                rate("snia-iops/snia/r100-4k")?,
+                rate("snia-iops/snia/r65-4k")?,
+                result(facts.review, drive, "snia-iops/snia/r0-4k")?
+                    .notes
+                    .first()?
+            ))
+        };
+        (0..facts.drives()).filter_map(of).collect()
+    }
+
+    fn rows(&self) -> &'static [Row] {
+        &[
+            Row {
+                topic: Topic::Most,
+                name: "SNIA: 4 KiB random read",
+                value: |review, drive| {
+                    Some(format!(
+                        "{} IOPS",
+                        count(result(review, drive, "snia-iops/snia/r100-4k")?.iops())
+                    ))
+                },
+            },
+            Row {
+                topic: Topic::Most,
+                name: "SNIA: 4 KiB random write",
+                value: |review, drive| {
+                    Some(format!(
+                        "{} IOPS",
+                        count(result(review, drive, "snia-iops/snia/r0-4k")?.iops())
+                    ))
+                },
+            },
+        ]
+    }
+}
+
+const SIZES: Axis = Axis {
+    setting: "block_bytes",
+    choice: "",
+    kind: "log2",
+    label: "Block size",
+    name: "Block size",
+    column: "Block size",
+    format: "bytes",
+    range: None,
+};
+
+const WHOSE: Choice = Choice {
+    name: "direction",
+    label: "Count",
+    options: &[("total", "All"), ("read", "Reads"), ("write", "Writes")],
+    selects: false,
+};
+
+const MATRIX: Chart = Chart {
+    id: IOPS,
+    title: "By block size and mix of reads and writes",
+    draws: Draws::Lines(Lines {
+        choices: &[
+            Choice {
+                name: "profile",
+                label: "Reads/writes",
+                options: &[
+                    ("0/100", "0/100"),
+                    ("5/95", "5/95"),
+                    ("35/65", "35/65"),
+                    ("50/50", "50/50"),
+                    ("65/35", "65/35"),
+                    ("95/5", "95/5"),
+                    ("100/0", "100/0"),
+                ],
+                selects: true,
+            },
+            WHOSE,
+        ],
+        metrics: ALL_METRICS,
+        metric: "iops",
+        scale: "log10",
+        axes: &[SIZES],
+        caption: "{profile} reads and writes by block size",
+        own_points: false,
+    }),
+};
+
+/// Large I/O in order.
+pub(crate) struct Throughput;
+
+impl Chapter for Throughput {
+    fn id(&self) -> &'static str {
+        THROUGHPUT
+    }
+
+    fn title(&self) -> &'static str {
+        "Throughput test"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: THROUGHPUT,
+            title: "Throughput test",
+            about: "Reads and writes in order, 32 in flight, over the last five rounds: 128 KiB on a new drive filled in these \
+                    blocks, and 1 MiB on another. Each round begins elsewhere on the drive.",
+            charts: &[],
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        if suite != Suite::Snia {
+            return Vec::new();
+        }
+        let plans = TESTS[1..3].iter();
+        plans
+            .flat_map(|(plan, _)| steps(THROUGHPUT, plan, |_| true))
+            .collect()
+    }
+
+    fn rows(&self) -> &'static [Row] {
+        const {
+            &[
+                row::<0>(Topic::LargeReads, "SNIA: 128 KiB sequential read"),
+                row::<1>(Topic::LargeReads, "SNIA: 1 MiB sequential read"),
+                row::<2>(Topic::LargeWrites, "SNIA: 128 KiB sequential write"),
+                row::<3>(Topic::LargeWrites, "SNIA: 1 MiB sequential write"),
+            ]
+        }
+    }
+}
+
+const LARGE: [(&str, &str); 4] = [
+    ("snia-throughput/snia-throughput-128k/r100-128k", "read"),
+    ("snia-throughput/snia-throughput-1m/r100-1024k", "read"),
+    ("snia-throughput/snia-throughput-128k/r0-128k", "write"),
+    ("snia-throughput/snia-throughput-1m/r0-1024k", "write"),
+];
+
+const fn row<const WHICH: usize>(topic: Topic, name: &'static str) -> Row {
+    Row {
+        topic,
+        name,
+        value: |review, drive| {
+            let (name, way) = LARGE[WHICH];
+            let figures = result(review, drive, name)?.of(way)?;
+            Some(megabytes_a_second(figures.mb_s))
+        },
+    }
+}
+
+/// One I/O in flight.
+pub(crate) struct LatencyTest;
+
+impl Chapter for LatencyTest {
+    fn id(&self) -> &'static str {
+        LATENCY
+    }
+
+    fn title(&self) -> &'static str {
+        "Latency test"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: LATENCY,
+            title: "Latency test",
+            about: "One thread with one I/O in flight, at random, over the last five rounds. Longest latencies are in the table on \
+                    the terminal and in the data; they are of far fewer I/Os than five minutes have.",
+            charts: &[ALONE],
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        match suite {
+            Suite::Snia => steps(LATENCY, TESTS[3].0, |_| true),
+            _ => Vec::new(),
+        }
+    }
+
+    fn rows(&self) -> &'static [Row] {
+        &[
+            Row {
+                topic: Topic::Alone,
+                name: "SNIA: 4 KiB read, mean and longest",
+                value: |review, drive| {
+                    mean_and_longest(review, drive, "snia-latency/snia-latency/r100-4k", "read")
+                },
+            },
+            Row {
+                topic: Topic::Alone,
+                name: "SNIA: 4 KiB write, mean and longest",
+                value: |review, drive| {
+                    mean_and_longest(review, drive, "snia-latency/snia-latency/r0-4k", "write")
+                },
+            },
+        ]
+    }
+}
+
+const ALONE: Chart = Chart {
+    id: LATENCY,
+    title: "Latency of one I/O in flight",
+    draws: Draws::Lines(Lines {
+        choices: &[
+            Choice {
+                name: "profile",
+                label: "Reads/writes",
+                options: &[("100/0", "100/0"), ("65/35", "65/35"), ("0/100", "0/100")],
+                selects: true,
+            },
+            WHOSE,
+        ],
+        metrics: LATENCIES,
+        metric: "mean",
+        scale: "linear",
+        axes: &[SIZES],
+        caption: "One I/O in flight, {profile} reads and writes",
+        own_points: false,
+    }),
+};
+
+/// Random writes from a new drive on.
+pub(crate) struct Saturation;
+
+impl Chapter for Saturation {
+    fn id(&self) -> &'static str {
+        SATURATION
+    }
+
+    fn title(&self) -> &'static str {
+        "Write saturation test"
+    }
+
+    fn section(&self) -> Section {
+        Section {
+            id: SATURATION,
+            title: "Write saturation test",
+            about: "4 KiB random writes on a new drive, four threads with 32 in flight each, until five times the capacity has been \
+                    written (SNIA's test ends after four, or a day). Drives run smaller than they are.",
+            charts: &[WRITES],
+        }
+    }
+
+    fn points(&self, suite: Suite, _: Effort) -> Vec<PointSpec> {
+        if suite != Suite::Snia {
+            return Vec::new();
+        }
+        let mut points = steps(SATURATION, TESTS[0].0, |step| step.is_tracked);
+        for point in &mut points {
+            point.name = format!("{SATURATION}/random-write");
+            point.course = Course::UntilSteady;
+            point.settings.profile = None;
+        }
+        points
+    }
+
+    fn rows(&self) -> &'static [Row] {
+        &[Row {
+            topic: Topic::OverTime,
+            name: "SNIA write saturation: fresh, then at the end",
+            value: |review, drive| {
+                let found = result(review, drive, "snia-saturation/random-write")?;
+                let (first, last) = ends_of_cliff(found)?;
+                Some(format!("{} → {} IOPS", count(first), count(last)))
+            },
+        }]
+    }
+}
+
+const WRITES: Chart = Chart {
+    id: SATURATION,
+    title: "Random writes from fresh",
+    draws: Draws::OverTime {
+        caption: "4 KiB random writes from fresh",
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Span;
+
+    #[test]
+    fn a_point_runs_the_plans_job() {
+        let points = Iops.points(Suite::Snia, Suite::Snia.effort());
+        assert_eq!(points.len(), 56);
+        let mixes = MATRIX.draws;
+        let Draws::Lines(lines) = mixes else {
+            panic!("lines")
+        };
+        for point in &points {
+            let profile = point.settings.profile.expect("a mix");
+            let mut options = lines.choices[0].options.iter();
+            assert!(options.any(|(name, _)| *name == profile), "{profile}");
+        }
+        let mixed = points.iter().find(|it| it.name == "snia-iops/snia/r65-16k");
+        let mixed = mixed.expect("it is in the plan");
+        assert_eq!(
+            mixed.text(7, Span::ZERO, Span::from_ms(5)),
+            "[global]\nioengine=libaio\ndirect=1\nnorandommap=1\nrw=randrw\nrwmixread=65\nbs=16k\ntime_based=1\n\
+             runtime=5000us\ngroup_reporting=1\n\n[depth-32]\niodepth=32\nnumjobs=4\nrandseed=7\n"
+        );
+    }
+
+    #[test]
+    fn a_measured_step_stands_at_the_point_that_runs_it() {
+        for point in Iops.points(Suite::Snia, Suite::Snia.effort()) {
+            let text = point.text(7, Span::ZERO, Span::from_ms(5));
+            let jobs = crate::review::run::jobs("step", &text).expect("a job");
+            let shape = Shape::of(&jobs).expect("one workload");
+            let shown = Iops.shows(&shape).expect("on the chart");
+            assert_eq!(shown, point.settings, "{}", point.name);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Rounds until steady: the steps of a plan of `drivelab measure`, run again and again on one drive that keeps its state.
+//!
+//! A new drive is filled as the plan says, then whole rounds follow until the last five are steady by SNIA's rule, at most as
+//! many as the plan allows; with each seed anew. The course is the same as of a real drive ([`crate::measure::Course`]). A drive
+//! of flash runs scaled ([`super::scaled`]), and a minute is as much shorter; a step ends sooner where the suite has no I/Os for
+//! that, and notes say so. What a step shows is of the last five rounds. Left out: purging (the drive is new), and what
+//! differs because a shortened step writes less of the drive.
+
+use std::collections::VecDeque;
+
+use model::Span;
+use model::media::Precondition;
+
+use super::member;
+use super::results::{Measurement, rounded};
+use super::run::{Runner, Task, jobs, rate_of, time_for};
+use super::scaled::Scaled;
+use super::seeds::of_seeds;
+use super::series::Series;
+use super::suite::PointSpec;
+use crate::measure::{Course, Phase, Plan, Step};
+use lab::{Bench, Machine, Outcome, Work};
+use statistics::ROUNDS;
+use text::problem::Problems;
+
+/// A step that a round repeats, ready to run.
+struct Turn<'a> {
+    step: &'a Step,
+    spec: &'a PointSpec,
+    ramp: Span,
+    length: Span,
+    /// Of the minute that the specification has.
+    share: f64,
+}
+
+/// What one seed did.
+struct Run {
+    /// The last five rounds of each step.
+    last: Vec<VecDeque<Outcome>>,
+    /// The text of each step's first run.
+    jobs: Vec<String>,
+    /// Of the step that tells: one entry a round.
+    course: Series,
+    rounds: u32,
+    is_steady: bool,
+}
+
+/// The name of the step that a point shows.
+fn step_of(spec: &PointSpec) -> &str {
+    spec.name.rsplit('/').next().unwrap_or_default()
+}
+
+/// Seconds of a plan's step.
+fn seconds(step: &Step) -> f64 {
+    step.seconds().unwrap_or(60.0)
+}
+
+impl Runner<'_> {
+    /// All points of a plan on a drive, in the order of `specs`.
+    pub(super) fn in_rounds(
+        &self,
+        drive: usize,
+        specs: &[&PointSpec],
+        name: &str,
+    ) -> Result<Vec<Option<Measurement>>, Problems> {
+        let mut plan = Plan::named(name)?;
+        plan.without_smaller_than(self.request.block_of(drive));
+        let sheet = &self.request.drives[drive];
+        let scaled = Scaled::of(&sheet.config);
+        let machine = self
+            .request
+            .machine_of(drive)
+            .with_drive(scaled.drive.clone());
+        let turns = self.turns(&plan, specs, drive, (&machine, scaled.stretch))?;
+        let runs = (1..=self.effort.seeds.max(1))
+            .map(|number| self.rounds_of(&plan, &turns, &machine, number))
+            .collect::<Result<Vec<Run>, _>>()?;
+        let result = |spec: &&PointSpec| {
+            let at = turns
+                .iter()
+                .position(|turn| turn.step.name == step_of(spec))?;
+            let mut result = of_step(&turns[at], at, &runs, scaled.stretch);
+            member::tell(&mut result.members, sheet);
+            for one in &mut result.each {
+                member::tell(&mut one.members, sheet);
+            }
+            Some(result)
+        };
+        Ok(specs.iter().map(result).collect())
+    }
+
+    /// How long each step runs, from its rate on a drive in computed steady state, which is not the one of the rounds.
+    fn turns<'a>(
+        &self,
+        plan: &'a Plan,
+        specs: &[&'a PointSpec],
+        drive: usize,
+        (machine, stretch): (&Machine, f64),
+    ) -> Result<Vec<Turn<'a>>, Problems> {
+        let mut bench = Bench::new(
+            self.lab,
+            machine,
+            Precondition::Steady,
+            self.seed(&plan.name),
+        );
+        let mut turns = Vec::new();
+        for step in plan.in_phase(Phase::Round) {
+            let Some(&spec) = specs.iter().find(|spec| step_of(spec) == step.name) else {
+                continue;
+            };
+            let seed = self.seed(&format!("{}/{}/pilot", plan.name, step.name));
+            let pilot = |seed| spec.text(seed, Span::ZERO, Span::from_ms(5));
+            let task = Task { spec, drive };
+            let rate = rate_of(&self.once(&mut bench, &task, seed, pilot)?.1);
+            let whole = Span::from_seconds(seconds(step) / stretch);
+            let length = time_for(spec.ios(self.effort), rate, Some(whole));
+            turns.push(Turn {
+                step,
+                spec,
+                ramp: spec.ramp(self.effort, length),
+                length,
+                share: length.seconds() / whole.seconds(),
+            });
+        }
+        Ok(turns)
+    }
+
+    /// A new drive, filled, then rounds until they are steady.
+    fn rounds_of(
+        &self,
+        plan: &Plan,
+        turns: &[Turn<'_>],
+        machine: &Machine,
+        number: u32,
+    ) -> Result<Run, Problems> {
+        let of = |run: &str| self.seed(&format!("{}/seed {number}/{run}", plan.name));
+        let mut bench = Bench::new(self.lab, machine, Precondition::Fresh, of("drive"));
+        let mut run = Run {
+            last: vec![VecDeque::new(); turns.len()],
+            jobs: Vec::new(),
+            course: Series::default(),
+            rounds: 0,
+            is_steady: false,
+        };
+        let mut course = Course::new(plan);
+        while let Some(next) = course.next() {
+            let Some(round) = next.round else {
+                let text = filling(next.step);
+                let work = Work::Jobs(jobs(&next.step.name, &text)?);
+                let outcome = bench.run(work, of(&next.step.name), Span::ZERO)?;
+                course.went(next, rate_of(&outcome));
+                continue;
+            };
+            let at = turns.iter().position(|it| it.step.name == next.step.name);
+            let at = at.expect("the chapters have a point for each step");
+            let turn = &turns[at];
+            let seed = of(&format!("round {round}/{}", next.step.name));
+            let text = turn.spec.text(seed, turn.ramp, turn.length);
+            let work = Work::Jobs(jobs(&next.step.name, &text)?);
+            let outcome = bench.run(work, seed, Span::ZERO)?;
+            if round == 1 {
+                run.jobs.push(text);
+            }
+            if next.step.is_tracked {
+                tell(&mut run.course, &outcome);
+            }
+            course.went(next, rate_of(&outcome));
+            run.last[at].push_back(outcome);
+            if run.last[at].len() > ROUNDS {
+                run.last[at].pop_front();
+            }
+        }
+        let verdict = course.verdict();
+        run.rounds = verdict.rounds;
+        run.is_steady = verdict.is_steady == Some(true);
+        run.course.every_seconds = plan.in_phase(Phase::Round).map(seconds).sum();
+        run.course.steady_at_seconds = run
+            .is_steady
+            .then(|| run.course.every_seconds * f64::from(run.rounds));
+        Ok(run)
+    }
+}
+
+/// A step that fills the drive.
+fn filling(step: &Step) -> String {
+    let mut text = format!("[{}]\nioengine=libaio\n", step.name);
+    for (key, value) in &step.options {
+        text.push_str(&format!("{key}={value}\n"));
+    }
+    text
+}
+
+/// Adds a round.
+fn tell(course: &mut Series, outcome: &Outcome) {
+    let found = super::measure::measurement(&[outcome], Default::default());
+    let figures = found.write.as_ref().or(found.read.as_ref());
+    let of = |value: &dyn Fn(&super::results::Figures) -> f64| figures.map(value);
+    course.iops.push(rounded(found.iops()));
+    course.mb_s.push(of(&|it| it.mb_s).unwrap_or(0.0));
+    course.mean_us.push(of(&|it| it.latency.mean_us));
+    course.max_us.push(of(&|it| it.latency.max_us));
+    course.ios_an_interval = of(&|it| it.ios as f64).unwrap_or(0.0);
+}
+
+/// A step over the last five rounds of all seeds.
+fn of_step(turn: &Turn<'_>, at: usize, runs: &[Run], stretch: f64) -> Measurement {
+    let outcomes: Vec<Vec<Outcome>> = runs
+        .iter()
+        .map(|run| run.last[at].iter().cloned().collect())
+        .collect();
+    let mut result = of_seeds(&outcomes, turn.spec.keep, false);
+    result.job = runs[0].jobs[at].clone();
+    if turn.step.is_tracked {
+        let course = |run: &Run| Series {
+            scale: rounded(stretch),
+            ..run.course.clone()
+        };
+        result.series = Some(course(&runs[0]));
+        for (one, run) in result.each.iter_mut().zip(runs) {
+            one.series = Some(course(run));
+        }
+        result.notes.push(judged(runs));
+    }
+    if stretch > 1.0 {
+        result
+            .notes
+            .push(format!("scaled model: 1/{stretch:.0} of the capacity"));
+    }
+    if turn.share < 0.995 {
+        result.notes.push(format!(
+            "each round has {:.2} % of the step's minute, which is divided by the scale",
+            turn.share * 100.0
+        ));
+    }
+    result
+}
+
+/// After how many rounds the seeds were steady.
+fn judged(runs: &[Run]) -> String {
+    let rounds = runs.iter().map(|run| run.rounds);
+    let (least, most) = (rounds.clone().min(), rounds.max());
+    let (least, most) = (least.unwrap_or(0), most.unwrap_or(0));
+    let steady = runs.iter().filter(|run| run.is_steady).count();
+    let all = match least == most {
+        true => format!("{most} rounds"),
+        false => format!("{least} to {most} rounds"),
+    };
+    match runs.len() - steady {
+        0 => format!("steady by SNIA's rule after {all}"),
+        unsteady => format!(
+            "not steady by SNIA's rule with {unsteady} of {} seeds after {all}",
+            runs.len()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_that_is_not_steady_is_told() {
+        let run = |rounds, is_steady| Run {
+            last: Vec::new(),
+            jobs: Vec::new(),
+            course: Series::default(),
+            rounds,
+            is_steady,
+        };
+        assert_eq!(
+            judged(&[run(6, true), run(8, true)]),
+            "steady by SNIA's rule after 6 to 8 rounds"
+        );
+        assert_eq!(
+            judged(&[run(25, false), run(25, true)]),
+            "not steady by SNIA's rule with 1 of 2 seeds after 25 rounds"
+        );
+    }
+}

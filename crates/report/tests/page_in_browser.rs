@@ -26,7 +26,11 @@ fn published() -> Review {
         },
         of: "read",
         metric: "iops",
-        value,
+        form: "figure",
+        value: Some(value),
+        least: None,
+        most: None,
+        here: None,
         differs: differs.iter().map(|&word| word.into()).collect(),
     };
     review.published = vec![

@@ -91,8 +91,8 @@ test("published figures stand on their charts, with their source", async () => {
   const rows = await details.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
   assert.equal(rows.length, 2);
   assert.equal(rows[0][0], like.row);
-  assert.equal(rows[0][5], like.source);
-  assert.equal(rows[1][4], beyond.differs.join(", "), "what was otherwise is said");
+  assert.equal(rows[0][6], like.source);
+  assert.equal(rows[1][5], beyond.differs.join(", "), "what was otherwise is said");
   // No published figure is about writes.
   await choose(page, like.chapter, "Write");
   await details.locator("tbody tr").first().waitFor({ state: "detached" });

@@ -1,18 +1,21 @@
-//! Published figures as points: the rows whose metric is one figure of one run, with the jobs of that run.
+//! Published figures as points: the rows whose metric comes down to one figure of one run or of one sweep, with its jobs, and
+//! those that divide two of them.
 //!
-//! A review shows them on its charts. Left out are rows whose metric is made of several figures (ratios, knees, times
-//! in the drive alone), claims in words, and runs on a drive or host with changed figures.
+//! A review shows them on its charts: a figure, a range or a bound at one point of a sweep, its greatest over a sweep, the
+//! point from which a sweep rises no more, and one figure as a multiple of another. Left out are rows whose metric is made of
+//! more (the worst of several drives, times in the drive alone), claims in words, and runs on a drive or host with changed
+//! figures.
 
 use model::media::Precondition;
 
-use super::expression::{Expression, Function};
+use super::expression::{Expression, Function, KNEE, Operator};
 use super::figure::RunFigure;
 use super::{Evidence, LedgerFile, Measurement, Published, Row, measure};
 use text::problem::Problems;
 use workload::job::Job;
 
 /// A published figure, and the run that it is a figure of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Such as `S4-002`.
     pub row: String,
@@ -20,56 +23,184 @@ pub struct Point {
     pub what: String,
     /// Conditions of the test, as the ledger has them.
     pub conditions: String,
-    /// As published.
-    pub value: f64,
-    /// Which figure of the run.
-    pub figure: RunFigure,
+    /// Between which ends, as published: the same for a number, `None` where it is not bounded.
+    pub ends: Ends,
     /// Whether the model was fitted to it.
     pub evidence: Evidence,
+    /// What it is a figure of.
+    pub of: Measured,
+    /// What it is a multiple of, where it is a ratio.
+    pub over: Option<Measured>,
+}
+
+/// From least to most.
+pub type Ends = [Option<f64>; 2];
+
+/// A figure of a run, or of all runs of a sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Which figure of a run.
+    pub figure: RunFigure,
+    /// Which run of a sweep.
+    pub place: Place,
     /// Name of the drive in the catalogue.
     pub drive: String,
     /// Name of the host in the catalogue.
     pub host: String,
     /// The drive's state at the start.
     pub state: Precondition,
-    /// What ran.
-    pub jobs: Vec<Job>,
+    /// What ran: the jobs of the one run, or of each run of the sweep.
+    pub runs: Vec<Vec<Job>>,
 }
 
-/// All such points of a ledger, in its order.
+/// Where in a measurement a figure is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place {
+    /// Of its only run, or of the one at this point of its sweep.
+    One(Option<f64>),
+    /// The greatest of a sweep.
+    Greatest,
+    /// The first point of a sweep that reaches this share of the greatest: what is published is a value of what is swept.
+    Knee(f64),
+}
+
+impl Point {
+    /// The figure, where it is a number of one run.
+    pub fn number(&self) -> Option<f64> {
+        match (self.ends, self.of.place, &self.over) {
+            ([Some(least), Some(most)], Place::One(_), None) if least == most => Some(least),
+            _ => None,
+        }
+    }
+}
+
+/// All such points of a ledger about a drive of the catalogue, in the ledger's order.
 ///
 /// # Errors
 /// Everything wrong with fio's options.
-pub fn points(files: &[LedgerFile]) -> Result<Vec<Point>, Problems> {
+pub fn points(files: &[LedgerFile], drive: &str) -> Result<Vec<Point>, Problems> {
     let mut found = Vec::new();
     for file in files {
         for row in &file.rows {
-            found.extend(point(file, row)?);
+            found.extend(point(file, row, drive)?);
         }
     }
     Ok(found)
 }
 
-/// Of a metric that is one figure: whose, which, and at which point of a sweep.
-fn single(metric: &Expression) -> Option<(&str, &str, Option<f64>)> {
+/// Of a metric that is one figure: whose, which, and where in a sweep.
+fn single(metric: &Expression) -> Option<(&str, &str, Place)> {
     match metric {
-        Expression::Figure { owner, name } => Some((owner, name, None)),
-        Expression::Call(Function::At, arguments) => match &arguments[..] {
-            [Expression::Figure { owner, name }, Expression::Number(x)] => {
-                Some((owner, name, Some(*x)))
+        Expression::Figure { owner, name } => Some((owner, name, Place::One(None))),
+        Expression::Call(function, arguments) => match (function, &arguments[..]) {
+            (Function::At, [Expression::Figure { owner, name }, Expression::Number(x)]) => {
+                Some((owner, name, Place::One(Some(*x))))
             }
+            (Function::Max, [Expression::Figure { owner, name }]) => {
+                Some((owner, name, Place::Greatest))
+            }
+            (Function::Knee, [Expression::Figure { owner, name }]) => {
+                Some((owner, name, Place::Knee(KNEE)))
+            }
+            (
+                Function::Knee,
+                [
+                    Expression::Figure { owner, name },
+                    Expression::Number(share),
+                ],
+            ) => Some((owner, name, Place::Knee(*share))),
             _ => None,
         },
         _ => None,
     }
 }
 
-fn point(file: &LedgerFile, row: &Row) -> Result<Option<Point>, Problems> {
-    let (Published::Number(value), Some((owner, name, x))) =
-        (&row.published, single(&row.expression))
-    else {
+/// A metric that is one figure in another unit: the figure, and its ends where the metric has these.
+fn scaled(metric: &Expression, ends: Ends) -> Option<(&Expression, Ends)> {
+    let Expression::Binary(operator, left, right) = metric else {
+        return Some((metric, ends));
+    };
+    let each = |back: &dyn Fn(f64) -> f64| ends.map(|end| end.map(back));
+    match (operator, &**left, &**right) {
+        (Operator::Divide, figure, Expression::Number(unit)) => {
+            Some((figure, each(&|value| value * unit)))
+        }
+        (Operator::Multiply, figure, Expression::Number(unit)) => {
+            Some((figure, each(&|value| value / unit)))
+        }
+        (Operator::Divide, Expression::Number(unit), figure) => {
+            let [least, most] = each(&|value| unit / value);
+            Some((figure, [most, least]))
+        }
+        _ => None,
+    }
+}
+
+/// The ends that a published value has: a number's, a range's, and those that words such as `2.4-2.5`, `>2` or `<=60` say.
+fn ends(published: &Published) -> Option<Ends> {
+    match published {
+        Published::Number(value) => Some([Some(*value); 2]),
+        Published::Range(least, most) => Some([Some(*least), Some(*most)]),
+        Published::Words(words) => {
+            let number = |text: &str| text.trim_start_matches('=').parse::<f64>().ok();
+            if let Some(least) = words.strip_prefix('>') {
+                return number(least).map(|least| [Some(least), None]);
+            }
+            if let Some(most) = words.strip_prefix('<') {
+                return number(most).map(|most| [None, Some(most)]);
+            }
+            let (least, most) = words.split_once('-')?;
+            Some([Some(number(least)?), Some(number(most)?)])
+        }
+    }
+}
+
+fn point(file: &LedgerFile, row: &Row, drive: &str) -> Result<Option<Point>, Problems> {
+    let Some(ends) = ends(&row.published) else {
         return Ok(None);
     };
+    // Jobs are made for rows about the drive only: reading them is what takes time.
+    let is_about = |(owner, ..): (&str, &str, Place)| {
+        let mut all = file.measurements.iter();
+        all.any(|one| one.name == owner && one.drive == drive)
+    };
+    let told = |ends, of, over| Point {
+        row: row.id.clone(),
+        what: row.what.clone(),
+        conditions: row.conditions.clone(),
+        ends,
+        evidence: row.evidence,
+        of,
+        over,
+    };
+    if let Expression::Binary(Operator::Divide, left, right) = &row.expression
+        && let (Some(left), Some(right)) = (single(left), single(right))
+    {
+        if !is_about(left) {
+            return Ok(None);
+        }
+        let both = (measured(file, left)?, measured(file, right)?);
+        let (Some(of), Some(over)) = both else {
+            return Ok(None);
+        };
+        let is_knee = |one: &Measured| matches!(one.place, Place::Knee(_));
+        let levels = !is_knee(&of) && !is_knee(&over);
+        return Ok(levels.then(|| told(ends, of, Some(over))));
+    }
+    let Some((figure, ends)) = scaled(&row.expression, ends) else {
+        return Ok(None);
+    };
+    let Some(single) = single(figure).filter(|single| is_about(*single)) else {
+        return Ok(None);
+    };
+    let of = measured(file, single)?;
+    Ok(of.map(|of| told(ends, of, None)))
+}
+
+fn measured(
+    file: &LedgerFile,
+    (owner, name, place): (&str, &str, Place),
+) -> Result<Option<Measured>, Problems> {
     let is_owner = |one: &&Measurement| one.name == owner;
     let Some(measurement) = file.measurements.iter().find(is_owner) else {
         return Ok(None);
@@ -80,18 +211,73 @@ fn point(file: &LedgerFile, row: &Row) -> Result<Option<Point>, Problems> {
     if !measurement.set.is_empty() || !measurement.host_set.is_empty() {
         return Ok(None);
     }
-    let at = measure::jobs_of_points(measurement)?;
-    let jobs = at.into_iter().find(|(point, _)| *point == x);
-    Ok(jobs.map(|(_, jobs)| Point {
-        row: row.id.clone(),
-        what: row.what.clone(),
-        conditions: row.conditions.clone(),
-        value: *value,
+    let uncounted = measure::uncounted(measurement);
+    let wanted = |point: Option<f64>| match place {
+        Place::One(x) => point == x,
+        Place::Greatest | Place::Knee(_) => true,
+    };
+    let runs: Vec<Vec<Job>> = measure::jobs_of_points(measurement)?
+        .into_iter()
+        .filter(|(point, _)| wanted(*point))
+        .map(|(_, jobs)| jobs[uncounted..].to_vec())
+        .collect();
+    Ok((!runs.is_empty()).then(|| Measured {
         figure,
-        evidence: row.evidence,
+        place,
         drive: measurement.drive.clone(),
         host: measurement.host.clone(),
         state: measurement.state,
-        jobs: jobs[measure::uncounted(measurement)..].to_vec(),
+        runs,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::built_in;
+
+    fn of(drive: &str, row: &str) -> Point {
+        let all = points(&built_in().unwrap(), drive).unwrap();
+        let found = all.into_iter().find(|point| point.row == row);
+        found.unwrap_or_else(|| panic!("{row} is no point of {drive}"))
+    }
+
+    #[test]
+    fn units_are_taken_back() {
+        // 35 thousand, printed as 35.
+        assert_eq!(of("optane-memory-16", "S2-004").number(), Some(35_000.0));
+        // 3 us for each I/O are 333 thousand of them a second.
+        assert_eq!(of("960pro-512", "S0-053").number(), Some(1_000_000.0 / 3.0));
+    }
+
+    #[test]
+    fn words_that_are_numbers_have_ends() {
+        let range = of("p4800x-750", "S4-123");
+        assert_eq!(range.ends, [Some(2400.0), Some(2500.0)]);
+        assert_eq!((range.of.place, range.number()), (Place::Greatest, None));
+        assert!(range.of.runs.len() > 3, "each of the sweep");
+        assert_eq!(of("p4800x-750", "S4-128").ends, [Some(2000.0), None]);
+        let words = |text: &str| ends(&Published::Words(text.to_owned()));
+        assert_eq!(words("<=60"), Some([None, Some(60.0)]));
+        assert_eq!(words(">>32"), None);
+        assert_eq!(words("close to Optane"), None);
+        assert_eq!(words("not much better, esp. <4K"), None);
+    }
+
+    #[test]
+    fn knees_and_ratios_are_told_apart() {
+        let knee = of("p4800x-375", "S1-013");
+        assert_eq!(
+            (knee.of.place, knee.ends),
+            (Place::Knee(KNEE), [Some(8.0); 2])
+        );
+        let ratio = of("p4800x-375", "S1-011");
+        let over = ratio.over.clone().unwrap();
+        assert_eq!(
+            (ratio.of.place, over.place),
+            (Place::Greatest, Place::One(Some(64.0)))
+        );
+        assert_eq!(ratio.number(), None);
+        assert_ne!(ratio.of.drive, over.drive);
+    }
 }

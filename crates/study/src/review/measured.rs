@@ -10,7 +10,7 @@ use text::terminal::{self, Width};
 use workload::job::BlockSizes;
 
 use super::published::charts_of;
-use super::results::{Published, Review, Settings, rounded};
+use super::results::{Published, Review, rounded};
 use super::shape::Shape;
 use crate::fit::{MeasuredRun, Quantity};
 
@@ -59,7 +59,11 @@ impl Review {
                     settings: settings.clone(),
                     of,
                     metric,
-                    value: rounded(value),
+                    form: "figure",
+                    value: Some(rounded(value)),
+                    least: None,
+                    most: None,
+                    here: None,
                     differs: Vec::new(),
                 }));
             }
@@ -84,13 +88,13 @@ impl Review {
             if all.iter().any(same) {
                 continue;
             }
-            if let Some(modelled) = self.modelled(one) {
+            if let (Some(measured), Some(modelled)) = (one.value, self.modelled(one)) {
                 all.push(Beside {
                     source: one.source.clone(),
                     run: one.row.clone(),
                     of: one.of,
                     metric: one.metric,
-                    measured: one.value,
+                    measured,
                     modelled,
                 });
             }
@@ -101,14 +105,9 @@ impl Review {
     fn modelled(&self, one: &Published) -> Option<f64> {
         let points = self.chapter(one.chapter)?.points.iter();
         let mut results = points
-            .filter(|point| is_same(&point.settings, &one.settings))
+            .filter(|point| point.settings.runs(&one.settings))
             .filter_map(|point| point.results.get(one.drive)?.as_ref());
-        let figures = results.next()?.of(one.of)?;
-        Some(match one.metric {
-            "iops" => figures.iops,
-            "mb_s" => figures.mb_s,
-            _ => figures.latency.mean_us,
-        })
+        results.next()?.named(one.of, one.metric)
     }
 }
 
@@ -134,20 +133,6 @@ fn figures(run: &MeasuredRun) -> impl Iterator<Item = (&'static str, &'static st
         };
         both.into_iter().flatten()
     })
-}
-
-/// Whether a point runs what a chapter says it shows: nothing that both say differs, and the load is not held to a rate.
-fn is_same(point: &Settings, shown: &Settings) -> bool {
-    fn like<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
-        one.is_none() || other.is_none() || one == other
-    }
-    point.offered_iops.is_none()
-        && like(&point.direction, &shown.direction)
-        && like(&point.pattern, &shown.pattern)
-        && like(&point.block_bytes, &shown.block_bytes)
-        && like(&point.alignment, &shown.alignment)
-        && like(&point.queue_depth, &shown.queue_depth)
-        && like(&point.read_percent, &shown.read_percent)
 }
 
 /// The table of them; `None` if there is nothing to compare.
@@ -221,7 +206,7 @@ mod tests {
         let depth = told.iter().find(depth).expect("it is on that chart");
         assert_eq!(
             (depth.value, depth.settings.queue_depth),
-            (50000.0, Some(1))
+            (Some(50000.0), Some(1))
         );
         let beside = review.beside();
         let metrics: Vec<&str> = beside.iter().map(|one| one.metric).collect();
@@ -230,7 +215,7 @@ mod tests {
         let same = chapter
             .points
             .iter()
-            .find(|it| is_same(&it.settings, &told[0].settings));
+            .find(|it| it.settings.runs(&told[0].settings));
         let read = same.and_then(|it| it.results[0].as_ref()?.read.as_ref());
         assert_eq!(Some(beside[0].modelled), read.map(|it| it.iops));
         let table = table(&review, None).expect("three rows");
@@ -238,21 +223,5 @@ mod tests {
             table.contains("50 k") && table.lines().count() == 4,
             "{table}"
         );
-    }
-
-    #[test]
-    fn another_depth_or_a_paced_load_is_another_point() {
-        let at = |depth| Settings {
-            direction: Some("read"),
-            queue_depth: Some(depth),
-            ..Settings::default()
-        };
-        assert!(is_same(&at(4), &at(4)) && !is_same(&at(4), &at(16)));
-        assert!(is_same(&Settings::default(), &at(4)));
-        let paced = Settings {
-            offered_iops: Some(9),
-            ..at(4)
-        };
-        assert!(!is_same(&paced, &at(4)));
     }
 }

@@ -1,7 +1,9 @@
 //! Published figures of the ledger beside a review's own: which of them a chart can show, where, and what was otherwise.
 //!
 //! A figure stands on a chart if it is the same quantity of the same workload, whatever the drive's state and the host;
-//! where these differ, that is said. A figure of many threads does not stand among those of one, nor the other way round.
+//! where these differ, that is said. A figure of many threads does not stand among those of one, nor the other way round. What
+//! a whole sweep reaches, and where, stands on the chart that has most of the sweep's points; one figure as a multiple of
+//! another only where the review has both. Left out are claims about several drives at once.
 
 use model::media::{DriveConfig, Precondition};
 
@@ -11,10 +13,11 @@ use super::chapters::CHAPTERS;
 use super::results::{ChapterResults, Published, Settings, rounded};
 use super::shape::Shape;
 use crate::ledger::figure::{Clock, Direction, RunFigure, Statistic, What};
-use crate::ledger::published::Point;
+use crate::ledger::published::{Measured, Place, Point};
 use crate::ledger::{self, SOURCES, source_of};
+use catalogue::DriveSheet;
 use text::problem::Problems;
-use workload::job::Mix;
+use workload::job::{Job, Mix};
 
 /// All that belong to the request's drives.
 ///
@@ -24,16 +27,15 @@ pub(super) fn published(
     request: &Request,
     chapters: &[ChapterResults],
 ) -> Result<Vec<Published>, Problems> {
-    let has = |id: &str| chapters.iter().any(|chapter| chapter.id == id);
-    let points = ledger::published::points(&ledger::built_in()?)?;
+    let ledger = ledger::built_in()?;
     let mut found = Vec::new();
     for (drive, sheet) in request.drives.iter().enumerate() {
         // A drive of the user's own may have a name of the catalogue.
         if !ledger::support::is_built_in(sheet) {
             continue;
         }
-        for point in points.iter().filter(|point| point.drive == sheet.id) {
-            found.extend(on_charts(point, request, drive, &has));
+        for point in ledger::published::points(&ledger, &sheet.id)? {
+            found.extend(on_charts(&point, request, drive, chapters));
         }
     }
     Ok(found)
@@ -44,13 +46,22 @@ fn on_charts(
     point: &Point,
     request: &Request,
     drive: usize,
-    has: &dyn Fn(&str) -> bool,
+    chapters: &[ChapterResults],
 ) -> Vec<Published> {
-    let (Some(shape), Some((of, metric, scale))) = (Shape::of(&point.jobs), quantity(point)) else {
+    let Some((of, metric, scale)) = quantity(point.of.figure) else {
         return Vec::new();
     };
     let source = source_of(&point.row);
     let source = SOURCES.iter().find(|(id, _)| Some(*id) == source);
+    let (form, scale) = match (point.of.place, &point.over) {
+        (_, Some(_)) => ("ratio", 1.0),
+        (Place::One(_), None) => ("figure", scale),
+        (Place::Greatest, None) => ("greatest", scale),
+        (Place::Knee(_), None) => ("knee", 1.0),
+    };
+    let ends = point.ends.map(|end| end.map(|end| rounded(end * scale)));
+    let number = if ends[0] == ends[1] { ends[0] } else { None };
+    let end = |end: Option<f64>| if number.is_none() { end } else { None };
     let one = |(chapter, settings): (&dyn Chapter, Settings)| Published {
         drive,
         row: point.row.clone(),
@@ -59,14 +70,117 @@ fn on_charts(
         conditions: point.conditions.clone(),
         stands: point.evidence.name(),
         chapter: chapter.id(),
-        settings,
         of,
         metric,
-        value: rounded(point.value * scale),
-        differs: differences(point, chapter.state(), request, drive),
+        form,
+        value: number,
+        least: end(ends[0]),
+        most: end(ends[1]),
+        here: here(point, (chapter, &settings), request, drive, chapters).map(rounded),
+        differs: differences(&point.of, chapter.state(), request, drive),
+        settings,
     };
-    let all = charts_of(&shape, point.state, has);
-    all.into_iter().map(one).collect()
+    let mut told: Vec<Published> = charts_of_all(&point.of, chapters)
+        .into_iter()
+        .map(one)
+        .collect();
+    // Without the other drive, or points of it, a multiple says nothing here.
+    told.retain(|one| form != "ratio" || one.here.is_some());
+    told
+}
+
+/// Chapters whose charts show the runs of a figure, and as what: what all runs have in common.
+fn charts_of_all(
+    of: &Measured,
+    chapters: &[ChapterResults],
+) -> Vec<(&'static dyn Chapter, Settings)> {
+    let has = |id: &str| chapters.iter().any(|chapter| chapter.id == id);
+    let shown = |run: &Vec<Job>| Shape::of(run).map(|shape| charts_of(&shape, of.state, &has));
+    let mut all: Vec<(&'static dyn Chapter, Settings, usize)> = Vec::new();
+    for (chapter, settings) in of.runs.iter().filter_map(shown).flatten() {
+        match all.iter_mut().find(|(one, ..)| one.id() == chapter.id()) {
+            Some((_, common, runs)) => {
+                *common = common.common(&settings);
+                *runs += 1;
+            }
+            None => all.push((chapter, settings, 1)),
+        }
+    }
+    // Of a sweep a chart has most points, or it shows something else.
+    all.retain(|(_, _, runs)| 2 * runs > of.runs.len());
+    all.into_iter()
+        .map(|(chapter, settings, _)| (chapter, settings))
+        .collect()
+}
+
+/// What this review has of a published figure.
+fn here(
+    point: &Point,
+    (chapter, settings): (&dyn Chapter, &Settings),
+    request: &Request,
+    drive: usize,
+    chapters: &[ChapterResults],
+) -> Option<f64> {
+    let own = level(&point.of, (chapter.id(), settings), drive, chapters)?;
+    let Some(over) = &point.over else {
+        return Some(own);
+    };
+    let is_built_in = |sheet: &&DriveSheet| ledger::support::is_built_in(sheet);
+    let mut drives = request.drives.iter().enumerate();
+    let (other, _) = drives.find(|(_, sheet)| is_built_in(sheet) && sheet.id == over.drive)?;
+    let charts = charts_of_all(over, chapters);
+    let beside = |(chapter, settings): &(&dyn Chapter, Settings)| {
+        level(over, (chapter.id(), settings), other, chapters)
+    };
+    // On the same chart, where both stand there.
+    let same = charts.iter().find(|(one, _)| one.id() == chapter.id());
+    Some(own / same.or(charts.first()).and_then(beside)?)
+}
+
+/// A figure of a drive in this review: of one point, the greatest of several, or where these reach it.
+fn level(
+    of: &Measured,
+    (chapter, settings): (&str, &Settings),
+    drive: usize,
+    chapters: &[ChapterResults],
+) -> Option<f64> {
+    let (direction, metric, _) = quantity(of.figure)?;
+    let chapter = chapters.iter().find(|one| one.id == chapter)?;
+    let points = chapter
+        .points
+        .iter()
+        .filter(|point| point.settings.runs(settings));
+    let mut values = points.filter_map(|point| {
+        let value = point
+            .results
+            .get(drive)?
+            .as_ref()?
+            .named(direction, metric)?;
+        Some((&point.settings, value))
+    });
+    let greatest = |values: &[(&Settings, f64)]| {
+        values
+            .iter()
+            .map(|(_, value)| *value)
+            .max_by(f64::total_cmp)
+    };
+    match of.place {
+        Place::One(_) => values.next().map(|(_, value)| value),
+        Place::Greatest => greatest(&values.collect::<Vec<_>>()),
+        Place::Knee(share) => {
+            let values: Vec<_> = values.collect();
+            let enough = greatest(&values)? * share;
+            let swept = |at: &Settings| match (settings.queue_depth, settings.block_bytes) {
+                (None, Some(_)) => at.queue_depth.map(f64::from),
+                (Some(_), None) => at.block_bytes.map(|bytes| bytes as f64),
+                _ => None,
+            };
+            let reached = values.iter().filter(|(_, value)| *value >= enough);
+            reached
+                .filter_map(|(at, _)| swept(at))
+                .min_by(f64::total_cmp)
+        }
+    }
 }
 
 /// Chapters whose charts show a workload, and as what: of those that run the same in different states the one whose state is
@@ -97,25 +211,26 @@ fn like(here: Precondition, there: Precondition) -> bool {
 }
 
 /// What was otherwise than in the review, in words.
-fn differences(point: &Point, here: Precondition, request: &Request, drive: usize) -> Vec<String> {
+fn differences(of: &Measured, here: Precondition, request: &Request, drive: usize) -> Vec<String> {
     let mut all = Vec::new();
     // Memory that is written in place is the same drive in any state, and what is read at random is scattered anyway.
     let config = &request.drives[drive].config;
     let in_place = matches!(config, DriveConfig::XPoint(_) | DriveConfig::Hdd(_));
-    let scattered = point.state == Precondition::Filled
-        && point
-            .jobs
+    let scattered = of.state == Precondition::Filled
+        && of
+            .runs
             .iter()
+            .flatten()
             .all(|job| job.mix == Mix::Read && job.random);
-    if point.state != here && !in_place && !scattered {
-        all.push(match point.state {
+    if of.state != here && !in_place && !scattered {
+        all.push(match of.state {
             Precondition::Fresh => "a new drive".to_owned(),
             Precondition::Filled => "a drive filled in order".to_owned(),
             _ => "a drive overwritten at random".to_owned(),
         });
     }
-    if point.host != request.host.id {
-        all.push(format!("in another host, {}", point.host));
+    if of.host != request.host.id {
+        all.push(format!("in another host, {}", of.host));
     }
     all.extend(
         request
@@ -128,8 +243,8 @@ fn differences(point: &Point, here: Precondition, request: &Request, drive: usiz
 }
 
 /// Whose figure, its name on the page, and what makes its unit the page's.
-fn quantity(point: &Point) -> Option<(&'static str, &'static str, f64)> {
-    let RunFigure::Of(direction, what) = point.figure else {
+fn quantity(figure: RunFigure) -> Option<(&'static str, &'static str, f64)> {
+    let RunFigure::Of(direction, what) = figure else {
         return None;
     };
     let of = match direction {
@@ -211,7 +326,7 @@ mod tests {
                 reads.settings.queue_depth,
                 reads.settings.direction
             ),
-            ("read", "iops", 550_000.0, Some(16), Some("read"))
+            ("read", "iops", Some(550_000.0), Some(16), Some("read"))
         );
         assert_eq!(reads.differs, Vec::<String>::new());
         assert!(reads.source.starts_with("S4: "), "{}", reads.source);
@@ -222,13 +337,13 @@ mod tests {
         let written = row(&other, "S0-060", FILLED).unwrap();
         assert_eq!(
             (written.of, written.metric, written.value),
-            ("write", "mb_s", 900.0)
+            ("write", "mb_s", Some(900.0))
         );
         assert_eq!(row(&other, "S0-060", "sequential"), None);
         // 64 KiB is not the chapter's 128.
         assert_eq!(row(&all, "S4-009", "sequential"), None);
         let tail = row(&all, "S1-041", "queue-depth").unwrap();
-        assert_eq!((tail.metric, tail.value), ("p99_999", 333.0));
+        assert_eq!((tail.metric, tail.value), ("p99_999", Some(333.0)));
     }
 
     #[test]
@@ -257,6 +372,22 @@ mod tests {
     }
 
     #[test]
+    fn ranges_sweeps_and_knees_have_their_own_form() {
+        let all = of("p4800x-375");
+        let knee = row(&all, "S1-013", "queue-depth").unwrap();
+        assert_eq!((knee.form, knee.value), ("knee", Some(8.0)));
+        assert_eq!(
+            (knee.settings.queue_depth, knee.settings.block_bytes),
+            (None, Some(4096))
+        );
+        let one = of("p3700-800");
+        assert!(
+            one.iter().all(|one| one.form != "ratio"),
+            "nothing to compare with ran"
+        );
+    }
+
+    #[test]
     fn every_point_names_a_row_of_the_ledger_once_a_chapter() {
         for drive in catalogue::drive_names() {
             let all = of(drive);
@@ -264,7 +395,10 @@ mod tests {
                 let again = all[at + 1..]
                     .iter()
                     .any(|other| other.row == one.row && other.chapter == one.chapter);
-                assert!(!again && one.value > 0.0, "{drive}: {one:?}");
+                assert!(
+                    !again && one.value.or(one.least).or(one.most) > Some(0.0),
+                    "{drive}: {one:?}"
+                );
             }
         }
     }

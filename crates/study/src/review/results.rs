@@ -86,8 +86,20 @@ pub struct Published {
     pub of: &'static str,
     /// `iops`, `mb_s`, `mean`, `p50`, `p99`, `p99_99` or `p99_999`.
     pub metric: &'static str,
-    /// As published, in I/Os or 10^6 bytes a second or in microseconds.
-    pub value: f64,
+    /// `figure` of the point that runs the workload; of all points that differ in what `settings` leave open, the
+    /// `greatest`, or the `knee`, beyond which they hardly rise: a value of what is left open; `ratio` of the figure to another.
+    pub form: &'static str,
+    /// As published, in I/Os or 10^6 bytes a second or in microseconds; null where a range or a bound was.
+    pub value: Option<f64>,
+    /// The least that was published; left out without a range or bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// The most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
+    /// Of a ratio, what this review has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub here: Option<f64>,
     /// What was otherwise than in this review, in words; empty if nothing was.
     pub differs: Vec<String>,
 }
@@ -277,6 +289,44 @@ pub struct Settings {
     pub source: Option<String>,
 }
 
+impl Settings {
+    /// What two workloads have in common.
+    pub(crate) fn common(&self, other: &Settings) -> Settings {
+        fn like<T: Clone + PartialEq>(one: &Option<T>, other: &Option<T>) -> Option<T> {
+            one.clone().filter(|_| one == other)
+        }
+        Settings {
+            direction: like(&self.direction, &other.direction),
+            pattern: like(&self.pattern, &other.pattern),
+            block_bytes: like(&self.block_bytes, &other.block_bytes),
+            align_bytes: like(&self.align_bytes, &other.align_bytes),
+            alignment: like(&self.alignment, &other.alignment),
+            queue_depth: like(&self.queue_depth, &other.queue_depth),
+            threads: like(&self.threads, &other.threads),
+            read_percent: like(&self.read_percent, &other.read_percent),
+            offered_iops: like(&self.offered_iops, &other.offered_iops),
+            share_of_saturation: like(&self.share_of_saturation, &other.share_of_saturation),
+            profile: like(&self.profile, &other.profile),
+            headline: self.headline,
+            source: like(&self.source, &other.source),
+        }
+    }
+
+    /// Whether a point runs what a chapter says it shows: nothing that both say differs, and the load is not held to a rate.
+    pub(crate) fn runs(&self, shown: &Settings) -> bool {
+        fn like<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+            one.is_none() || other.is_none() || one == other
+        }
+        self.offered_iops.is_none()
+            && like(&self.direction, &shown.direction)
+            && like(&self.pattern, &shown.pattern)
+            && like(&self.block_bytes, &shown.block_bytes)
+            && like(&self.alignment, &shown.alignment)
+            && like(&self.queue_depth, &shown.queue_depth)
+            && like(&self.read_percent, &shown.read_percent)
+    }
+}
+
 /// What one drive did with one workload.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Measurement {
@@ -325,6 +375,29 @@ impl Measurement {
         match direction {
             "read" => self.read.as_ref(),
             _ => self.write.as_ref(),
+        }
+    }
+
+    /// A figure by the names that [`Published`] has: `total` has rates only.
+    pub(crate) fn named(&self, of: &str, metric: &str) -> Option<f64> {
+        if of == "total" {
+            let both = [&self.read, &self.write].into_iter().flatten();
+            return match metric {
+                "iops" => Some(both.map(|figures| figures.iops).sum()),
+                "mb_s" => Some(both.map(|figures| figures.mb_s).sum()),
+                _ => None,
+            };
+        }
+        let figures = self.of(of)?;
+        match metric {
+            "iops" => Some(figures.iops),
+            "mb_s" => Some(figures.mb_s),
+            "mean" => Some(figures.latency.mean_us),
+            "p50" => figures.latency.p50_us,
+            "p99" => figures.latency.p99_us,
+            "p99_99" => figures.latency.p99_99_us,
+            "p99_999" => figures.latency.p99_999_us,
+            _ => None,
         }
     }
 
@@ -576,5 +649,21 @@ mod tests {
         for named in [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999] {
             assert!(grid.contains(&named), "{named} in {grid:?}");
         }
+    }
+
+    #[test]
+    fn another_depth_or_a_paced_load_is_another_point() {
+        let at = |depth| Settings {
+            direction: Some("read"),
+            queue_depth: Some(depth),
+            ..Settings::default()
+        };
+        assert!(at(4).runs(&at(4)) && !at(4).runs(&at(16)));
+        assert!(Settings::default().runs(&at(4)));
+        let paced = Settings {
+            offered_iops: Some(9),
+            ..at(4)
+        };
+        assert!(!paced.runs(&at(4)));
     }
 }

@@ -33,13 +33,14 @@ const plot = (() => {
       ...line, points: line.points.map(([x, y, ...more]) => [x, drawable(y) ? y : null, ...more]),
     }));
     const { xs, ys } = aligned(lines);
-    const published = view.published ?? [];
+    const published = (view.published ?? []).filter((one) => one.drawn);
     const full = view.x.range ?? [xs[0], xs[xs.length - 1]];
     const [left, right] = view.zoom ?? full;
     const within = (x) => x >= left && x <= right;
     const ends = (line) => (view.free ? [] : line.points.filter(([x, y, band]) => band && there(y) && within(x)).flatMap(([, , band]) => band));
     const seen = [...ys.flatMap((line) => line.filter((y, index) => there(y) && within(xs[index]))), ...lines.flatMap(ends)];
-    const marked = published.filter((one) => within(Math.min(one.x, full[1]))).map((one) => one.y);
+    const marked = published.filter((one) => one.y !== null && (one.x === null || within(Math.min(one.x, full[1]))))
+      .flatMap((one) => one.ends.filter((end) => end !== null));
     const all = [...seen, ...marked].length ? [...seen, ...marked] : ys.flat().filter(there);
     const y = all.length ? axes.scale(view.y.kind, all, 6) : null;
     return { view: { ...view, lines, published }, xKind, yKind, xs, ys, full, left, right, within, y };
@@ -49,7 +50,7 @@ const plot = (() => {
   // { x: {kind, name, label, format, range?}, y: {kind, label, format}, lines: [{drive, name, points: [[x, y, band?]]}],
   //   a point may have a third part: [least, greatest] of several seeds,
   //   free?: lines go their own way in both directions, and a point's third part is what it is, in words,
-  //   dense?, zoom?: [from, to], published?: [{drive, x, y, name, like}],
+  //   dense?, zoom?: [from, to], published?: what published.js makes,
   //   limit?: a line to drag }.
   function draw(host, view, live, zoomed) {
     host.replaceChildren();
@@ -167,9 +168,12 @@ const plot = (() => {
     const head = (x) => `${view.x.name} ${view.x.format(x)}`;
     const edge = () => chart.over.getBoundingClientRect().left - host.getBoundingClientRect().left;
     const targets = (left, top) => view.published.filter((one) => {
-      const x = chart.valToPos(xKind.forward(Math.min(one.x, drawn.full[1])), "x");
-      return Math.abs(x - left) < 12 && (top === null || Math.abs(chart.valToPos(yKind.forward(one.y), "y") - top) < 24);
-    }).map((one) => ({ drive: one.drive, name: one.name, value: view.y.format(one.y), soft: true }));
+      const x = one.x === null ? left : chart.valToPos(xKind.forward(Math.min(one.x, drawn.full[1])), "x");
+      const near = one.y === null || top === null || Math.abs(chart.valToPos(yKind.forward(one.y), "y") - top) < 24;
+      return Math.abs(x - left) < 12 && near;
+    }).map(({ drive, name, one, ends }) => ({
+      drive, name, value: published.words(ends, published.writing(one, view)), soft: true,
+    }));
     function follow() {
       const { idx, left, top } = chart.cursor;
       if (!there(idx) || left < 0) { box.hide(); return; }
@@ -250,7 +254,7 @@ const plot = (() => {
       }
       if (last) ends.push({ ...last, line });
     });
-    published(context, u, drawn, px, py, ratio);
+    told(context, u, drawn, px, py, ratio);
     if (wide) labels(context, u, ends, ratio);
     context.restore();
   }
@@ -317,25 +321,60 @@ const plot = (() => {
   }
 
   // Published figures; one beyond the axis stands at its end, with an arrow.
-  function published(context, u, drawn, px, py, ratio) {
+  function told(context, u, drawn, px, py, ratio) {
     for (const one of drawn.view.published) {
-      const beyond = one.x > drawn.full[1];
-      const x = Math.min(one.x, drawn.full[1]);
-      if (!drawn.within(x)) continue;
       context.fillStyle = context.strokeStyle = marks.colour(one.drive);
       context.lineWidth = 1.75 * ratio;
       context.globalAlpha = one.like ? 1 : 0.6;
-      const [left, top] = [px(x), py(one.y)];
-      marks.target(context, left, top, 6.5 * ratio);
-      if (beyond) {
-        context.beginPath();
-        context.moveTo(left + 9 * ratio, top - 4 * ratio);
-        context.lineTo(left + 14 * ratio, top);
-        context.lineTo(left + 9 * ratio, top + 4 * ratio);
-        context.stroke();
-      }
+      if (one.lies) clipped(context, u, () => across(context, u, one, one.lies === "across" ? py : px, ratio));
+      else point(context, drawn, one, px, py, ratio);
       context.globalAlpha = 1;
     }
+  }
+
+  // A figure at one point of the axis: a target, of a range or bound with its ends.
+  function point(context, drawn, one, px, py, ratio) {
+    const x = Math.min(one.x, drawn.full[1]);
+    if (!drawn.within(x)) return;
+    const [left, top] = [px(x), py(one.y)];
+    marks.target(context, left, top, 6.5 * ratio);
+    const [low, high] = one.ends.map((end, at) => (end === null ? top + (at === 0 ? 16 : -16) * ratio : py(end)));
+    if (low !== high) stroke(context, [[left, low], [left, high]]);
+    one.ends.forEach((end, at) => {
+      // An end that is known is a bar, one that is not an arrow.
+      const [y, away] = at === 0 ? [low, -1] : [high, 1];
+      const wing = 4 * ratio;
+      if (end === null) stroke(context, [[left - wing, y + away * wing], [left, y], [left + wing, y + away * wing]]);
+      else if (low !== high) stroke(context, [[left - wing, y], [left + wing, y]]);
+    });
+    if (one.x > drawn.full[1]) {
+      const tip = (away, along) => [left + along * ratio, top + away * ratio];
+      stroke(context, [tip(-4, 9), tip(0, 14), tip(4, 9)]);
+    }
+  }
+
+  // A figure of a whole sweep: a line across the chart or down it, of a range a band.
+  function across(context, u, one, at, ratio) {
+    const { left, top, width: wide, height: high } = u.bbox;
+    const flat = one.lies === "across";
+    const ends = one.ends.filter((end) => end !== null).map(at);
+    const [from, to] = [Math.min(...ends), Math.max(...ends)];
+    if (from !== to) {
+      const alpha = context.globalAlpha;
+      context.globalAlpha = 0.14;
+      if (flat) context.fillRect(left, from, wide, to - from); else context.fillRect(from, top, to - from, high);
+      context.globalAlpha = alpha;
+    }
+    context.lineWidth = 1.25 * ratio;
+    context.setLineDash([2 * ratio, 5 * ratio]);
+    for (const end of ends) stroke(context, flat ? [[left, end], [left + wide, end]] : [[end, top], [end, top + high]]);
+    context.setLineDash([]);
+  }
+
+  function stroke(context, corners) {
+    context.beginPath();
+    corners.forEach(([x, y], at) => (at === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
+    context.stroke();
   }
 
   // Names beside the last point of each line, pushed apart where they would overlap.

@@ -28,7 +28,7 @@
     const sheet = table.details(name, () => chart.view(state).table);
     const sources = chart.published && published.any(chart.published) ? table.details(`${name}-published`, () => {
       const view = chart.view(state);
-      return published.table(view.published ?? [], view.y.format);
+      return published.table({ ...view, published: view.published ?? [] });
     }, "Published figures on this chart") : null;
     const all = element("button", { type: "button", class: "quiet", title: "Drag across the chart to zoom in" }, "Show all");
     let zoomed = null;

@@ -160,7 +160,7 @@ const whatIf = (() => {
     const all = shown().filter(there);
     const of = (from, at) => DEPTHS.map((depth) => [depth, figureOf(at, from, depth, way, chart.metric)]);
     const rings = same() || !waysOf(base).includes(way) ? [] : all.flatMap(({ drive, at }) => of(base, at).filter(([, y]) => y !== null)
-      .map(([x, y]) => ({ drive: at, x, y, name: `${drive.label}, compared with`, like: true })));
+      .map(([x, y]) => published.ring(at, x, y, `${drive.label}, compared with`)));
     return {
       x: { kind: "log2", label: "Queue depth", name: "Queue depth", format: format.plain },
       y: { kind: "linear", label: waysOf(state).length > 1 ? `${label}, ${way}s` : label, format: write },

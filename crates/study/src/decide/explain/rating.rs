@@ -82,16 +82,19 @@ fn of_ledger(drive: &DriveSheet, shape: &Shape) -> Result<Option<Rating>, Proble
     if !ledger::support::is_built_in(drive) {
         return Ok(None);
     }
-    let points = ledger::published::points(&ledger::built_in()?)?;
+    let points = ledger::published::points(&ledger::built_in()?, &drive.id)?;
     let mut best: Option<Rating> = None;
     for point in points {
-        if point.drive != drive.id || !is_rating(&point.conditions) {
+        if !is_rating(&point.conditions) {
             continue;
         }
-        let Some(rated) = Shape::of(&point.jobs) else {
+        let (Some(value), [run]) = (point.number(), &point.of.runs[..]) else {
             continue;
         };
-        let Some(iops) = as_iops(point.figure, point.value, &rated, shape) else {
+        let Some(rated) = Shape::of(run) else {
+            continue;
+        };
+        let Some(iops) = as_iops(point.of.figure, value, &rated, shape) else {
             continue;
         };
         let like = rated.mix == shape.mix
@@ -105,7 +108,7 @@ fn of_ledger(drive: &DriveSheet, shape: &Shape) -> Result<Option<Rating>, Proble
                 block_bytes: rated.bytes,
                 source: point.row.clone(),
                 of_new_drive: shape.mix == Mix::Write
-                    && point.state == model::media::Precondition::Fresh,
+                    && point.of.state == model::media::Precondition::Fresh,
             });
         }
     }

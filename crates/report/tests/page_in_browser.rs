@@ -38,6 +38,38 @@ fn published() -> Review {
         figure(1, "P0-002", 128, 300_000.0, &["a new drive"]),
     ];
     review
+        .published
+        .extend(of_sweeps(&figure(0, "", 16, 0.0, &[])));
+    review
+}
+
+/// Mean latencies: a range, a bound over all depths, a knee, and one drive as a multiple of the other.
+fn of_sweeps(figure: &Published) -> Vec<Published> {
+    let mean = |row: &str, form, ends: [Option<f64>; 2]| Published {
+        row: row.into(),
+        metric: "mean",
+        form,
+        value: ends[0].filter(|_| ends[0] == ends[1]),
+        least: ends[0],
+        most: ends[1],
+        ..figure.clone()
+    };
+    let of_all = |one: Published| Published {
+        settings: Settings {
+            queue_depth: None,
+            ..one.settings.clone()
+        },
+        ..one
+    };
+    vec![
+        mean("P0-003", "figure", [Some(20.0), Some(45.0)]),
+        of_all(mean("P0-004", "greatest", [None, Some(60.0)])),
+        of_all(mean("P0-005", "knee", [Some(8.0), Some(8.0)])),
+        Published {
+            here: Some(1.5),
+            ..mean("P0-006", "ratio", [Some(2.0), Some(2.0)])
+        },
+    ]
 }
 
 #[test]

@@ -99,6 +99,34 @@ test("published figures stand on their charts, with their source", async () => {
   await close();
 });
 
+test("ranges, bounds, knees and ratios are told as such", async () => {
+  const { page, complaints, close } = await open();
+  await choose(page, "queue-depth", "Mean");
+  const chart = figure(page, "queue-depth");
+  const details = chart.locator("details", { hasText: "Published figures on this chart" });
+  await details.locator("summary").click();
+  await details.locator("tbody tr").first().waitFor();
+  const rows = await details.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent.replaceAll("\u202f", " "))));
+  assert.deepEqual(rows.map(([row, , value, here]) => [row, value, here]), [
+    ["P0-003", "20 µs to 45 µs", "–"], ["P0-004", "at most 60 µs", "–"], ["P0-005", "Queue depth 8", "–"], ["P0-006", "2 times", "1.5 times"],
+  ]);
+  assert.match(rows[1][4], /the greatest/);
+  // Something is drawn of all but the ratio: without them the picture is another.
+  const drawn = () => pixels(page, "queue-depth");
+  const seen = new Set([await drawn()]);
+  for (const row of ["P0-003", "P0-004", "P0-005"]) {
+    await page.evaluate((gone) => { data.review.published.find((one) => one.row === gone).metric = "none"; }, row);
+    await choose(page, "queue-depth", "IOPS");
+    await choose(page, "queue-depth", "Mean");
+    seen.add(await drawn());
+  }
+  assert.equal(seen.size, 4);
+  // The bound lies across the whole chart: the pointer finds it at each depth.
+  await over(page, "queue-depth").scrollIntoViewIfNeeded();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("labels of the axis do not touch and are whole", async () => {
   for (const width of [360, 390, 800, 1280]) {
     const { page, close } = await open({ viewport: { width, height: 844 } });

@@ -97,7 +97,7 @@ pub struct Published {
     /// The most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
-    /// Of a ratio, what this review has.
+    /// The same of this review, where it is made of more than one of its points, or has the point: see `form`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub here: Option<f64>,
     /// What was otherwise than in this review, in words; empty if nothing was.

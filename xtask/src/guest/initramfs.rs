@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::{archive, copy, create, is_made, made, remove, write};
 use crate::shell::{find, output, program, root, run};
 
-/// Archives, and the programs in each. fio brings 80 MB of libraries, which only the tests that call it wait for.
+/// Archives, and the programs in each. fio brings 80 MB of libraries, which only the tests that call it wait for; the kernel's tiers are
+/// asked for by few, too.
 const ARCHIVES: &[(&str, &[&str])] = &[
     (
         "initramfs.cpio",
@@ -22,6 +23,7 @@ const ARCHIVES: &[(&str, &[&str])] = &[
             "sqlite3",
         ],
     ),
+    ("tiers.cpio", &["mdadm", "dmsetup", "make-bcache"]),
     ("fio.cpio", &["fio"]),
 ];
 

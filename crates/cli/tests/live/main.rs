@@ -9,5 +9,6 @@ mod nvme;
 mod pools;
 mod rig;
 mod robust;
+mod tiers;
 mod tls;
 mod vhost_user;

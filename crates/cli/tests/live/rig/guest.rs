@@ -53,6 +53,7 @@ pub(crate) struct Guest<'a> {
     kernel: Kernel,
     memory_mib: u32,
     with_fio: bool,
+    with_tiers: bool,
     network: Option<&'a Network>,
     disks: Vec<PathBuf>,
 }
@@ -64,6 +65,7 @@ impl<'a> Guest<'a> {
             kernel,
             memory_mib: 256,
             with_fio: false,
+            with_tiers: false,
             network: None,
             disks: Vec::new(),
         }
@@ -76,13 +78,19 @@ impl<'a> Guest<'a> {
         self
     }
 
+    /// With what sets up the kernel's own tiers: mdadm, dmsetup, make-bcache.
+    pub(crate) fn with_tiers(mut self) -> Guest<'a> {
+        self.with_tiers = true;
+        self
+    }
+
     /// In this network, in which `$SERVER` is the server.
     pub(crate) fn within(mut self, network: &'a Network) -> Guest<'a> {
         self.network = Some(network);
         self
     }
 
-    /// With a vhost-user-blk disk, `/dev/vda`.
+    /// With a vhost-user-blk disk, `/dev/vda`; the next is `/dev/vdb`.
     pub(crate) fn with_disk(mut self, socket: PathBuf) -> Guest<'a> {
         self.disks.push(socket);
         self
@@ -91,7 +99,8 @@ impl<'a> Guest<'a> {
     /// Whether this machine has what it takes; if not, that is said.
     pub(crate) fn is_there(&self) -> bool {
         let archives = guest_file("initramfs.cpio").is_some()
-            && (!self.with_fio || guest_file("fio.cpio").is_some());
+            && (!self.with_fio || guest_file("fio.cpio").is_some())
+            && (!self.with_tiers || guest_file("tiers.cpio").is_some());
         let kernel = match self.kernel {
             Kernel::UserMode => guest_file("linux").is_some(),
             Kernel::Emulated(_) => {
@@ -134,6 +143,9 @@ impl<'a> Guest<'a> {
         let mut archives = vec![guest_file("initramfs.cpio")];
         if self.with_fio {
             archives.push(guest_file("fio.cpio"));
+        }
+        if self.with_tiers {
+            archives.push(guest_file("tiers.cpio"));
         }
         if self.kernel != Kernel::UserMode {
             archives.push(guest_file("modules.cpio"));

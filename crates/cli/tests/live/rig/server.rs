@@ -61,6 +61,11 @@ impl Server {
         self.running.end(LIMIT)
     }
 
+    /// Stops it where it is.
+    pub(crate) fn pause(&self) {
+        self.running.signal("STOP");
+    }
+
     /// Kills it at once.
     pub(crate) fn kill(self) {
         self.running.kill();

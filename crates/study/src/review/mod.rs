@@ -26,6 +26,7 @@ mod scaled;
 mod seeds;
 pub mod sensitivity;
 pub mod series;
+mod settings;
 pub(crate) mod shape;
 mod slowest;
 mod suite;

@@ -12,6 +12,7 @@ use super::member::MemberFigures;
 use super::moved::Moved;
 pub use super::rounding::rounded;
 pub use super::series::Series;
+pub use super::settings::Settings;
 use statistics::Histogram;
 
 /// Version of the schema.
@@ -243,88 +244,6 @@ pub struct Point {
     pub seed: u64,
     /// By drive, in the order of [`Review::drives`]; null where a drive has no such point.
     pub results: Vec<Option<Measurement>>,
-}
-
-/// What a point's workload was. Fields that mean nothing for it are left out.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Settings {
-    /// `read`, `write` or `mix`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub direction: Option<&'static str>,
-    /// `random` or `sequential`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<&'static str>,
-    /// Bytes of one I/O.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub block_bytes: Option<u64>,
-    /// Bytes that offsets are a multiple of.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub align_bytes: Option<u64>,
-    /// `block` when offsets are aligned to the block, `sector` when to 512 B.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alignment: Option<&'static str>,
-    /// I/Os in flight over all threads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue_depth: Option<u32>,
-    /// Threads that issue them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub threads: Option<u32>,
-    /// Percent of I/Os that are reads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_percent: Option<u32>,
-    /// I/Os offered a second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub offered_iops: Option<u64>,
-    /// The same as a share of this drive's saturation, if it was chosen so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub share_of_saturation: Option<f64>,
-    /// A short name, where sizes and mixes come in fixed pairs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub profile: Option<&'static str>,
-    /// What the source of the workload prints of it: `iops`, `mb_s`, or `p99_us` and `p99_99_us`.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub headline: &'static [&'static str],
-    /// The file a user's own job or trace came from, and the part of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-}
-
-impl Settings {
-    /// What two workloads have in common.
-    pub(crate) fn common(&self, other: &Settings) -> Settings {
-        fn like<T: Clone + PartialEq>(one: &Option<T>, other: &Option<T>) -> Option<T> {
-            one.clone().filter(|_| one == other)
-        }
-        Settings {
-            direction: like(&self.direction, &other.direction),
-            pattern: like(&self.pattern, &other.pattern),
-            block_bytes: like(&self.block_bytes, &other.block_bytes),
-            align_bytes: like(&self.align_bytes, &other.align_bytes),
-            alignment: like(&self.alignment, &other.alignment),
-            queue_depth: like(&self.queue_depth, &other.queue_depth),
-            threads: like(&self.threads, &other.threads),
-            read_percent: like(&self.read_percent, &other.read_percent),
-            offered_iops: like(&self.offered_iops, &other.offered_iops),
-            share_of_saturation: like(&self.share_of_saturation, &other.share_of_saturation),
-            profile: like(&self.profile, &other.profile),
-            headline: self.headline,
-            source: like(&self.source, &other.source),
-        }
-    }
-
-    /// Whether a point runs what a chapter says it shows: nothing that both say differs, and the load is not held to a rate.
-    pub(crate) fn runs(&self, shown: &Settings) -> bool {
-        fn like<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
-            one.is_none() || other.is_none() || one == other
-        }
-        self.offered_iops.is_none()
-            && like(&self.direction, &shown.direction)
-            && like(&self.pattern, &shown.pattern)
-            && like(&self.block_bytes, &shown.block_bytes)
-            && like(&self.alignment, &shown.alignment)
-            && like(&self.queue_depth, &shown.queue_depth)
-            && like(&self.read_percent, &shown.read_percent)
-    }
 }
 
 /// What one drive did with one workload.
@@ -649,21 +568,5 @@ mod tests {
         for named in [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999] {
             assert!(grid.contains(&named), "{named} in {grid:?}");
         }
-    }
-
-    #[test]
-    fn another_depth_or_a_paced_load_is_another_point() {
-        let at = |depth| Settings {
-            direction: Some("read"),
-            queue_depth: Some(depth),
-            ..Settings::default()
-        };
-        assert!(at(4).runs(&at(4)) && !at(4).runs(&at(16)));
-        assert!(Settings::default().runs(&at(4)));
-        let paced = Settings {
-            offered_iops: Some(9),
-            ..at(4)
-        };
-        assert!(!paced.runs(&at(4)));
     }
 }

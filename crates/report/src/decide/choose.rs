@@ -5,7 +5,7 @@ use study::decide::choose::{Answer, Candidate, Likeness, Measure, Request};
 use text::digits::{count, digits, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, reading, seeds};
+use super::{document, model, range, reading, reading_within, seeds};
 
 /// The answer, in a sentence or two.
 pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
@@ -20,10 +20,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
         ),
     };
     if meet == 0 {
-        let nearest = answer.candidates.iter().filter(|one| one.room.is_some());
-        let nearest =
-            nearest.max_by(|a, b| a.room.unwrap_or(-1.0).total_cmp(&b.room.unwrap_or(-1.0)));
-        let nearest = nearest.map_or_else(String::new, |one| {
+        let nearest = answer.nearest().map_or_else(String::new, |one| {
             format!(" Nearest: {}, {}.", one.drive, missed(one))
         });
         return format!("None of {all} stays within {}.{nearest}", limits(request));
@@ -72,7 +69,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
     }
 }
 
-/// A figure with those of the seeds, where they differ.
+/// What is told of one that is not told apart from another.
 fn spread(drive: &str, by: Measure, value: f64, by_seed: [f64; 2]) -> String {
     let [least, most] = by_seed.map(|value| figure(by, value));
     let unit = most.rfind(' ').map_or("", |at| &most[at..]);
@@ -110,6 +107,15 @@ fn figure(by: Measure, value: f64) -> String {
     }
 }
 
+/// The 99th percentile with those of the seeds.
+fn p99(one: &Candidate) -> String {
+    match (one.p99_us, one.p99_us_by_seed) {
+        (None, _) => String::from("-"),
+        (Some(value), None) => microseconds(value),
+        (Some(value), Some([least, most])) => range([value, least, most], microseconds),
+    }
+}
+
 fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| String::from("-"), digits)
 }
@@ -137,14 +143,14 @@ pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
             one.drive.clone(),
             String::from(if one.meets { "yes" } else { "no" }),
         ];
-        cells.extend(one.readings.iter().map(reading));
+        cells.extend(one.readings.iter().map(reading_within));
         cells.extend([
             one.room.map_or_else(
                 || String::from("-"),
                 |room| format!("{:.0} %", room * 100.0),
             ),
-            count(one.iops),
-            one.p99_us.map_or_else(|| String::from("-"), microseconds),
+            range([one.iops, one.iops_by_seed[0], one.iops_by_seed[1]], count),
+            p99(one),
             or_none(one.watts),
             one.iops_per_watt.map_or_else(|| String::from("-"), count),
             or_none(one.years),
@@ -245,6 +251,7 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
         seeds(conditions.seed, conditions.seeds),
     );
     lines.push(paragraph("", &how, width));
+    lines.extend(answer.named().map(|one| model(&one.drive, one.model, &one.model_text, width)));
     lines.push(format!("Again: {command}"));
     lines.join("\n")
 }

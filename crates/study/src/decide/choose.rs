@@ -139,6 +139,8 @@ pub struct Candidate {
     pub drive: String,
     /// How well its model is known.
     pub model: &'static str,
+    /// The rows behind that.
+    pub model_text: String,
     /// Whether it is within all limits.
     pub meets: bool,
     /// The figures of the limits.
@@ -227,6 +229,28 @@ impl Answer {
     pub fn best_by(&self, by: Measure) -> Option<&Best> {
         self.best.iter().find(|best| best.by == by)
     }
+
+    /// Candidates that are the one to take by some measure or not told apart from it; if none meets the limits, the nearest to them.
+    pub fn named(&self) -> impl Iterator<Item = &Candidate> {
+        let is_named = |one: &Candidate| {
+            let mut best = self.best.iter();
+            best.any(|best| {
+                best.drive == one.drive || best.ties.iter().any(|tie| tie.drive == one.drive)
+            })
+        };
+        let nearest = self.nearest().map(|one| one.drive.as_str());
+        let all = self.candidates.iter();
+        all.filter(move |one| match self.best.is_empty() {
+            true => nearest == Some(one.drive.as_str()),
+            false => is_named(one),
+        })
+    }
+
+    /// The one with the most room to its limits, or the least beyond them.
+    pub fn nearest(&self) -> Option<&Candidate> {
+        let known = self.candidates.iter().filter(|one| one.room.is_some());
+        known.max_by(|a, b| a.room.unwrap_or(-1.0).total_cmp(&b.room.unwrap_or(-1.0)))
+    }
 }
 
 /// A limit that only reads a figure.
@@ -268,9 +292,11 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
         Some(Some(_)) => watts.and_then(|watts| prices?.of_power(watts, request.years)),
         _ => Some(0.0),
     };
+    let known = support::statement(drive);
     Ok(Candidate {
         drive: drive.id.clone(),
-        model: support::statement(drive).grade.name(),
+        model: known.grade.name(),
+        model_text: known.text,
         meets: readings.iter().all(|reading| reading.met == Some(true)),
         room: readings
             .iter()
@@ -481,6 +507,7 @@ mod tests {
         Candidate {
             drive: drive.into(),
             model: "a guess",
+            model_text: String::new(),
             meets,
             readings: Vec::new(),
             room: None,

@@ -60,7 +60,8 @@ pub(crate) struct Args {
     years: f64,
 
     /// A published table of endurance beside its arithmetic: s3, Table 1 of S3
-    #[arg(long, value_name = "NAME", value_parser = ["s3"])]
+    #[arg(long, value_name = "NAME", value_parser = ["s3"],
+        conflicts_with_all = ["arguments", "job", "trace", "load", "writes", "output"])]
     table: Option<String>,
 
     /// Print JSON
@@ -150,6 +151,10 @@ fn print(args: &Args, answers: &[Answer], conditions: &Conditions) -> Result<(),
 
 fn published(args: &Args) -> Result<(), Failure> {
     let rows = life::table_of_s3()?;
+    output::problems(&output::asked([("--csv", &args.csv)]), &[]).or(())?;
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::decide::table_of_s3(&rows).as_bytes())?;
+    }
     let mut out = io::stdout().lock();
     match args.json {
         true => writeln!(

@@ -196,6 +196,11 @@ pub fn life(answers: &[life::Answer]) -> Table {
     }))
 }
 
+/// A line for each row of S3's Table 1.
+pub fn table_of_s3(rows: &[life::TableRow]) -> Table {
+    Table::of(rows)
+}
+
 /// A candidate, and one limit.
 #[derive(Clone, Debug, Serialize)]
 struct Chosen<'a> {

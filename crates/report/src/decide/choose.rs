@@ -23,7 +23,14 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
         let nearest = answer.nearest().map_or_else(String::new, |one| {
             format!(" Nearest: {}, {}.", one.drive, missed(one))
         });
-        return format!("None of {all} stays within {}.{nearest}", limits(request));
+        // What is not known is not taken to be met, and not to be missed either.
+        let known = answer.candidates.iter();
+        let known = known.filter(|one| one.readings.iter().any(|it| it.met == Some(false)));
+        let none = match known.count() + answer.unfit.len() == all {
+            true => format!("None of {all} stays within {}.", limits(request)),
+            false => format!("None of {all} is known to stay within {}.", limits(request)),
+        };
+        return format!("{none}{nearest}{}", unknown(answer));
     }
     let others = answer.best.iter().filter(|best| best.by != by);
     let others: Vec<String> = others
@@ -80,6 +87,22 @@ fn spread(drive: &str, by: Measure, value: f64, by_seed: [f64; 2]) -> String {
     }
 }
 
+/// Why limits are not known of some.
+fn unknown(answer: &Answer) -> String {
+    let readings = answer.candidates.iter().flat_map(|one| &one.readings);
+    let mut few: Vec<(&str, &str)> = Vec::new();
+    for one in readings.filter(|one| one.met.is_none()) {
+        let found = (one.limit.as_str(), one.too_few.unwrap_or_default());
+        if one.too_few.is_some() && !few.contains(&found) {
+            few.push(found);
+        }
+    }
+    let words = few.iter().map(|(limit, direction)| {
+        format!(" Of {limit} there are too few {direction}; a limit on one direction (read.p99) or a lower percentile may be told.")
+    });
+    words.collect()
+}
+
 /// What a candidate misses.
 fn missed(candidate: &Candidate) -> String {
     let missed = candidate
@@ -120,6 +143,17 @@ fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| String::from("-"), digits)
 }
 
+/// What is paid for besides the drives.
+fn with(request: &Request) -> &'static str {
+    let prices = request.prices.as_ref();
+    match prices.map(|prices| (prices.kwh.is_some(), prices.place.is_some())) {
+        Some((true, true)) => "with power and place",
+        Some((true, false)) => "with power",
+        Some((false, true)) => "with place",
+        _ => "in all",
+    }
+}
+
 /// A line for each candidate.
 pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
     let mut table = plain();
@@ -130,7 +164,7 @@ pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
     header.extend(["room", "IOPS", "p99", "W", "IOPS/W", "years"].map(String::from));
     if priced {
         header.push(String::from("USD"));
-        header.push(format!("with power, {} y", digits(request.years)));
+        header.push(format!("{}, {} y", with(request), digits(request.years)));
     }
     header.push(String::from("model"));
     if pools {
@@ -251,7 +285,11 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
         seeds(conditions.seed, conditions.seeds),
     );
     lines.push(paragraph("", &how, width));
-    lines.extend(answer.named().map(|one| model(&one.drive, one.model, &one.model_text, width)));
+    lines.extend(
+        answer
+            .named()
+            .map(|one| model(&one.drive, one.model, &one.model_text, width)),
+    );
     lines.push(format!("Again: {command}"));
     lines.join("\n")
 }

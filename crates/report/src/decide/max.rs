@@ -7,7 +7,7 @@ use study::decide::tally::busiest;
 use text::digits::{count, digits};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, model, percent, range, reading_within, seeds};
+use super::{document, model, percent, reading_within, seeds};
 
 /// The answer on one drive, in a sentence or two.
 pub fn answer(request: &Request, answer: &Answer) -> String {

@@ -23,7 +23,7 @@ use crate::review::results::{Measurement, rounded};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// Least cost: the drives, and their power over the years where it has a price.
+    /// Least cost: the drives, and their power and place over the years where these have a price.
     Usd,
     /// Most I/Os a second for a watt.
     Watt,
@@ -163,7 +163,7 @@ pub struct Candidate {
     pub years: Option<f64>,
     /// Cost of the drives.
     pub usd: Option<f64>,
-    /// With their power over the years, where it has a price.
+    /// With their power and place over the years, where these have a price.
     pub usd_in_all: Option<f64>,
     /// Of a pool: what it promises and what loses it.
     pub promise: Option<String>,
@@ -287,10 +287,9 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
     let watts = tally.measurement.watts;
     let prices = request.prices.as_ref();
     let usd = prices.and_then(|prices| prices.of(drive));
-    // Power that has a price but no watts makes the sum unknown.
-    let power = match prices.map(|prices| prices.kwh) {
-        Some(Some(_)) => watts.and_then(|watts| prices?.of_power(watts, request.years)),
-        _ => Some(0.0),
+    let keeping = match prices {
+        Some(prices) => prices.of_keeping(drive, watts, request.years),
+        None => Some(0.0),
     };
     let known = support::statement(drive);
     Ok(Candidate {
@@ -313,7 +312,9 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
             .map(|watts| rounded(tally.iops() / watts)),
         years,
         usd,
-        usd_in_all: usd.zip(power).map(|(usd, power)| rounded(usd + power)),
+        usd_in_all: usd
+            .zip(keeping)
+            .map(|(usd, keeping)| rounded(usd + keeping)),
         promise: drive.pool_config().map(|config| {
             let names: Vec<String> = config.members.iter().map(|it| it.name.clone()).collect();
             config.promise().words(&names)

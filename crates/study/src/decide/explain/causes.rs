@@ -45,14 +45,20 @@ impl About {
             About::State => Some(
                 "write the drive over twice, at random, and measure again (`drivelab measure --plan fit` does both)",
             ),
-            About::Link => Some("`lspci -vv` has the link's rate and width (LnkSta) beside what it can (LnkCap)"),
-            About::Alignment => Some("the partition's `start` in /sys/block is to be a multiple of 8 sectors"),
+            About::Link => Some(
+                "`lspci -vv` has the link's rate and width (LnkSta) beside what it can (LnkCap)",
+            ),
+            About::Alignment => {
+                Some("the partition's `start` in /sys/block is to be a multiple of 8 sectors")
+            }
             About::Power => Some(
                 "`nvme get-feature -f 2` has the power state, `nvme smart-log` the temperature and the counts of thermal management",
             ),
             About::Wear => Some("`nvme smart-log` has percentage_used"),
             About::Uptime => Some("measure again after an hour under power"),
-            About::Host => Some("measure again with `cpupower idle-set -D 0`, which keeps cores awake"),
+            About::Host => {
+                Some("measure again with `cpupower idle-set -D 0`, which keeps cores awake")
+            }
             About::Option => None,
         }
     }

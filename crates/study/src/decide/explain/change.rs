@@ -135,7 +135,10 @@ fn beside(levels: [f64; 2], names: &[Option<&Trial>; 2]) -> String {
             },
             count(trial.iops)
         ),
-        None => format!("; {when} it {} IOPS, near nothing that the model does", count(level)),
+        None => format!(
+            "; {when} it {} IOPS, near nothing that the model does",
+            count(level)
+        ),
     };
     one("before", levels[0], &names[0]) + &one("after", levels[1], &names[1])
 }
@@ -159,7 +162,10 @@ fn slc_bytes(config: &NandConfig) -> Option<f64> {
 
 fn cache_beside(nand: Option<&NandConfig>) -> String {
     match nand.and_then(slc_bytes) {
-        Some(bytes) => format!("; its SLC cache takes {} in the model", bytes_decimal(bytes)),
+        Some(bytes) => format!(
+            "; its SLC cache takes {} in the model",
+            bytes_decimal(bytes)
+        ),
         None => String::new(),
     }
 }

@@ -53,7 +53,12 @@ fn both(first: &Cause, second: Cause) -> Cause {
         about: first.about,
         key: format!("{}+{}", first.key, second.key),
         what: format!("both {}, and {}", first.what, second.what),
-        to_tell: first.to_tell.iter().chain(&second.to_tell).copied().collect(),
+        to_tell: first
+            .to_tell
+            .iter()
+            .chain(&second.to_tell)
+            .copied()
+            .collect(),
         case: second.case,
     }
 }

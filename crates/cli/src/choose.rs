@@ -20,7 +20,7 @@ use crate::drive::{DriveArgs, load as load_drive};
 use crate::failure::{Failure, on_command_line};
 use crate::life::years;
 use crate::limit::{self, taken};
-use crate::load::{LoadArgs, OF_A_LOG, USUAL};
+use crate::load::{self, LoadArgs};
 use crate::output::{self, write_whole};
 use crate::profile::profile;
 use crate::progress::Progress;
@@ -264,8 +264,7 @@ const PLACES: [(&str, &str, &str); 4] = [
 fn read(args: &Args) -> Result<(Found, Request), Problems> {
     let mut problems = Problems::default();
     let found = candidates(args, &mut problems);
-    let is_log = args.arguments.first().is_some_and(|first| first == "slog");
-    let usual = if is_log { OF_A_LOG } else { USUAL };
+    let usual = load::usual(found.drives.iter().map(|one| &one.sheet));
     let (mut load, conditions) = args.load.read(usual, &mut problems);
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);

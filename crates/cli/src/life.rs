@@ -15,7 +15,7 @@ use text::quantity::{Rate, quantity};
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, on_command_line};
 use crate::limit::{self, taken};
-use crate::load::{LoadArgs, USUAL};
+use crate::load::{LoadArgs, usual};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::stop::AtOnce;
@@ -170,7 +170,7 @@ fn published(args: &Args) -> Result<(), Failure> {
 fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
-    let (mut load, conditions) = args.load.read(USUAL, &mut problems);
+    let (mut load, conditions) = args.load.read(usual(drives.iter()), &mut problems);
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
     if let Some(rate) = args.writes {

@@ -133,8 +133,8 @@ pub(crate) fn grouped(command: Command) -> Command {
     ))
 }
 
-/// What is wrong with a first argument that is no verb, and which may have been meant: by that argument, or, as of a question, by the
-/// first word of all that leads to one.
+/// What is wrong with a first argument that is no verb, and which may have been meant: of a question by the first of its words that
+/// leads to one, otherwise by what it is nearest to.
 pub(crate) fn unknown(command: &Command, arguments: &[&str]) -> Option<Problem> {
     let first = *arguments.first()?;
     let is_verb = first == "help" || command.find_subcommand(first).is_some();
@@ -144,10 +144,8 @@ pub(crate) fn unknown(command: &Command, arguments: &[&str]) -> Option<Problem> 
     let verbs = command.get_subcommands().map(Command::get_name);
     let words = WORDS.iter().map(|(word, _)| *word);
     let lower = first.to_lowercase();
-    let verb = match nearest(&lower, verbs.chain(words)) {
-        Some(near) => Some(leads_to(near).unwrap_or(near)),
-        None => asked(arguments),
-    };
+    let near = || nearest(&lower, verbs.chain(words)).map(|near| leads_to(near).unwrap_or(near));
+    let verb = asked(arguments).or_else(near);
     let help = match verb {
         Some(verb) => {
             let found = command.find_subcommand(verb);

@@ -119,7 +119,7 @@ fn print(
             .then(|| decide::check::json(check, conditions, answers, &command)),
         &[decide::check::answer(check, answers)],
         |width| decide::check::table(check, answers, width),
-        |width| decide::check::method(check, conditions, &command, width),
+        |width| decide::check::method(check, conditions, answers, &command, width),
     )
 }
 

@@ -10,7 +10,8 @@ use model::media::DriveConfig;
 use report::{csv, decide};
 use study::decide::choose::{self, Answer, Likeness, Measure, Request, Unfit};
 use study::decide::named;
-use study::decide::prices::Prices;
+use study::decide::prices::{self, Prices};
+use study::decide::profile::Profile;
 use study::decide::slo::Slo;
 use text::problem::Problems;
 use text::terminal::paragraph;
@@ -19,9 +20,9 @@ use crate::drive::{DriveArgs, load as load_drive};
 use crate::failure::{Failure, on_command_line};
 use crate::life::years;
 use crate::limit::{self, taken};
-use crate::load::{LoadArgs, OF_A_LOG, USUAL};
+use crate::load::{self, LoadArgs};
 use crate::output::{self, write_whole};
-use crate::profile::{Profile, profile};
+use crate::profile::profile;
 use crate::progress::Progress;
 use crate::stop::AtOnce;
 
@@ -38,8 +39,9 @@ Examples:
   drivelab choose vsan-cache p5800x-400 d7-p5600-1600 --capacity '3*d7-p5510-3840' --profile 4k70r
   drivelab choose --print-load oltp
 
-slog, vsan-cache and read-cache as the first argument put each drive into that place of a pool. prices.toml has lines \
-such as p4800x-375 = \"450 USD\" or \"0.12 USD/GB\" under [drives], and power = \"0.30 USD/kWh\".
+slog, vsan-cache (or cache) and read-cache as the first argument put each drive into that place of a pool. prices.toml has \
+lines such as p4800x-375 = \"450 USD\" or \"0.12 USD/GB\" under [drives], power = \"0.30 USD/kWh\", and \
+place = \"2.50 USD/month\" for a drive's share of rack and server; --print-prices has those that sources give.
 
 Exit codes: 0 done, 2 bad usage or bad input, 3 no drive is within all limits.")]
 pub(crate) struct Args {
@@ -66,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIMITS")]
     slo: Option<String>,
 
-    /// By what one is taken [default: usd with --usd, else iops]
+    /// By what one is taken [default: usd with --usd, p99 of a trace, which sets its own pace, else iops]
     #[arg(long, value_enum)]
     by: Option<By>,
 
@@ -77,6 +79,10 @@ pub(crate) struct Args {
     /// Your prices, a TOML file
     #[arg(long, value_name = "FILE")]
     usd: Option<PathBuf>,
+
+    /// Print a file of prices as an example, those that the catalogue's sources give, and exit
+    #[arg(long)]
+    print_prices: bool,
 
     /// Which of the others comes nearest to this drive, and what is lost
     #[arg(long, value_name = "DRIVE")]
@@ -140,14 +146,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(text) = args.load.print_load.as_deref().and_then(named::text) {
         return Ok(io::stdout().lock().write_all(text.as_bytes())?);
     }
+    if args.print_prices {
+        return Ok(io::stdout()
+            .lock()
+            .write_all(prices::example().as_bytes())?);
+    }
     let (Found { drives, mut unfit }, request) = read(args)?;
     args.drives.note_on_years();
-    let by = args.by.map(Measure::from);
-    let by = by.unwrap_or(if args.usd.is_some() {
-        Measure::Usd
-    } else {
-        Measure::Iops
-    });
+    let by = match (args.by, &args.usd, &args.load.trace) {
+        (Some(by), ..) => Measure::from(by),
+        (None, Some(_), _) => Measure::Usd,
+        (None, None, Some(_)) => Measure::P99,
+        (None, None, None) => Measure::Iops,
+    };
     let stop = AtOnce::on_signals()?;
     let bar = Progress::new("{elapsed_precise} [{bar:16}] {pos}/{len} drives, {left}  {wide_msg}");
     bar.planned(drives.len());
@@ -242,18 +253,18 @@ fn print(
     )
 }
 
-/// A place in a pool: its name, and which option says what is behind it.
-const PLACES: [(&str, &str); 3] = [
-    ("slog", "--main"),
-    ("vsan-cache", "--capacity"),
-    ("read-cache", "--main"),
+/// A place in a pool: what it is called, its name, and which option says what is behind it.
+const PLACES: [(&str, &str, &str); 4] = [
+    ("slog", "slog", "--main"),
+    ("vsan-cache", "vsan-cache", "--capacity"),
+    ("cache", "vsan-cache", "--capacity"),
+    ("read-cache", "read-cache", "--main"),
 ];
 
 fn read(args: &Args) -> Result<(Found, Request), Problems> {
     let mut problems = Problems::default();
     let found = candidates(args, &mut problems);
-    let is_log = args.arguments.first().is_some_and(|first| first == "slog");
-    let usual = if is_log { OF_A_LOG } else { USUAL };
+    let usual = load::usual(found.drives.iter().map(|one| &one.sheet));
     let (mut load, conditions) = args.load.read(usual, &mut problems);
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
@@ -347,7 +358,8 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     let mut names = args.drives.names(&args.arguments);
     let place = names
         .first()
-        .and_then(|first| PLACES.iter().find(|(place, _)| place == first));
+        .and_then(|first| PLACES.iter().find(|(called, ..)| called == first))
+        .map(|(_, place, option)| (*place, *option));
     if place.is_some() {
         names.remove(0);
     }
@@ -365,7 +377,7 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     let behind = match place {
         None => None,
         Some((place, option)) => {
-            let behind = if *option == "--main" {
+            let behind = if option == "--main" {
                 &args.main
             } else {
                 &args.capacity

@@ -15,7 +15,7 @@ use text::quantity::{Rate, quantity};
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, on_command_line};
 use crate::limit::{self, taken};
-use crate::load::{LoadArgs, USUAL};
+use crate::load::{LoadArgs, usual};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::stop::AtOnce;
@@ -60,7 +60,8 @@ pub(crate) struct Args {
     years: f64,
 
     /// A published table of endurance beside its arithmetic: s3, Table 1 of S3
-    #[arg(long, value_name = "NAME", value_parser = ["s3"])]
+    #[arg(long, value_name = "NAME", value_parser = ["s3"],
+        conflicts_with_all = ["arguments", "job", "trace", "load", "writes", "output"])]
     table: Option<String>,
 
     /// Print JSON
@@ -150,6 +151,10 @@ fn print(args: &Args, answers: &[Answer], conditions: &Conditions) -> Result<(),
 
 fn published(args: &Args) -> Result<(), Failure> {
     let rows = life::table_of_s3()?;
+    output::problems(&output::asked([("--csv", &args.csv)]), &[]).or(())?;
+    if let Some(path) = &args.csv {
+        write_whole(path, csv::decide::table_of_s3(&rows).as_bytes())?;
+    }
     let mut out = io::stdout().lock();
     match args.json {
         true => writeln!(
@@ -165,7 +170,7 @@ fn published(args: &Args) -> Result<(), Failure> {
 fn read(args: &Args) -> Result<(Vec<DriveSheet>, Option<Load>, Conditions), Problems> {
     let mut problems = Problems::default();
     let drives = args.drives.read(&args.arguments, &mut problems);
-    let (mut load, conditions) = args.load.read(USUAL, &mut problems);
+    let (mut load, conditions) = args.load.read(usual(drives.iter()), &mut problems);
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
     if let Some(rate) = args.writes {

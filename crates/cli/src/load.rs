@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use catalogue::HostSheet;
+use catalogue::{DriveSheet, HostSheet};
 use model::Span;
+use model::tier::Kind;
 use study::decide::named;
 use study::decide::work::{Conditions, Load};
 use text::problem::Problems;
@@ -35,7 +36,7 @@ pub(crate) struct LoadArgs {
     pub(crate) print_load: Option<String>,
 
     /// The longest that a job is counted for, 20 times as long where few I/Os come of it; traces run whole [default: 500ms,
-    /// for a slog 15s, which is three transaction groups]
+    /// of pools with an intent log 15s, which is three transaction groups]
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     pub(crate) runtime: Option<Span>,
 
@@ -56,9 +57,21 @@ pub(crate) struct LoadArgs {
 }
 
 /// How long a job is counted for.
-pub(crate) const USUAL: Span = Span::from_ms(500);
+const USUAL: Span = Span::from_ms(500);
 /// The same of a log: three transaction groups.
 pub(crate) const OF_A_LOG: Span = Span::from_ms(15_000);
+
+/// How long a job is counted for on these: of pools with an intent log, until main has taken transaction groups.
+pub(crate) fn usual<'a>(mut drives: impl Iterator<Item = &'a DriveSheet>) -> Span {
+    let has_log = |sheet: &DriveSheet| {
+        let tiers = sheet.pool_config().map(|config| &config.tiers);
+        tiers.is_some_and(|all| all.iter().any(|it| matches!(it.kind, Kind::IntentLog(_))))
+    };
+    match drives.any(has_log) {
+        true => OF_A_LOG,
+        false => USUAL,
+    }
+}
 
 impl LoadArgs {
     /// The longest that a job is counted for.

@@ -140,8 +140,12 @@ fn run(verb: &Verb) -> Result<(), Failure> {
 
 fn main() -> ExitCode {
     let arguments = run::separate(std::env::args_os());
-    let first = arguments.get(1).and_then(|first| first.to_str());
-    if let Some(problem) = first.and_then(|first| verbs::unknown(&Cli::command(), first)) {
+    let asked: Vec<&str> = arguments
+        .iter()
+        .skip(1)
+        .map_while(|it| it.to_str())
+        .collect();
+    if let Some(problem) = verbs::unknown(&Cli::command(), &asked) {
         return Failure::BadInput(Problems(vec![problem])).report();
     }
     let matches = verbs::grouped(Cli::command()).get_matches_from(arguments);

@@ -144,7 +144,7 @@ fn show(ready: &Ready) -> io::Result<()> {
 /// What has been measured already, and where it goes on.
 fn there<'r>(output: &Path, ready: &'r Ready) -> Result<(Document, Course<'r>), Failure> {
     if !output.exists() {
-        return Ok((ready.fresh.clone(), Course::new(&ready.plan)));
+        return Ok((ready.fresh.clone(), ready.fresh.course(&ready.plan)));
     }
     let origin = output.display().to_string();
     let text = std::fs::read_to_string(output)

@@ -1,15 +1,6 @@
-//! A load of a disk group as HCIBench names them: a block size and a percentage of reads, such as `4k70r`.
+//! A load of a disk group as an argument, as HCIBench names them: a block size and a percentage of reads, such as `4k70r`.
 
-use study::decide::work::Load;
-use text::problem::Problems;
-
-/// A load as HCIBench names them.
-#[derive(Clone)]
-pub(crate) struct Profile {
-    pub(crate) name: String,
-    pub(crate) block: String,
-    pub(crate) reads: u32,
-}
+use study::decide::profile::Profile;
 
 /// One out of its name.
 ///
@@ -31,20 +22,5 @@ pub(crate) fn profile(text: &str) -> Result<Profile, String> {
             reads,
         }),
         _ => Err(wrong()),
-    }
-}
-
-impl Profile {
-    /// Eight disks of a group, four in flight each.
-    ///
-    /// # Errors
-    /// What fio would refuse.
-    pub(crate) fn load(&self) -> Result<Load, Problems> {
-        let text = format!(
-            "; HCIBench's easy run of one disk group: 8 disks, 4 threads each.\n[{}]\nioengine=libaio\ndirect=1\nnorandommap=1\n\
-             rw=randrw\nrwmixread={}\nbs={}\niodepth=4\nnumjobs=8\ngroup_reporting=1\ntime_based=1\nramp_time=200ms\nruntime=2s\n",
-            self.name, self.reads, self.block
-        );
-        Load::of_text(&self.name, text)
     }
 }

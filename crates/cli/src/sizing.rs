@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use lab::Lab;
 use model::Span;
 use report::{csv, decide};
+use study::decide::profile::Profile;
 use study::decide::size::{self as sizes, Answer, Busy, Request};
 use study::decide::slo::Slo;
 use study::decide::work::{Conditions, Load};
@@ -19,7 +20,7 @@ use crate::failure::{Failure, on_command_line};
 use crate::limit::{self, taken};
 use crate::load::{LoadArgs, OF_A_LOG};
 use crate::output::{self, write_whole};
-use crate::profile::{Profile, profile};
+use crate::profile::profile;
 use crate::progress::Progress;
 use crate::size::size;
 use crate::stop::AtOnce;
@@ -61,8 +62,8 @@ pub(crate) struct Args {
     profile: Option<Profile>,
 
     /// Of vsan-cache: what is read and overwritten, such as 100GB
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    working_set: Option<u64>,
+    #[arg(long, value_name = "SIZE", value_parser = working_set)]
+    working_set: Option<WorkingSet>,
 
     /// Of vsan-cache: how long the load lasts [default: 30 min]
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
@@ -101,6 +102,7 @@ enum Place {
     /// The log of a pool that ZFS keeps, for synchronous writes
     Slog,
     /// The write buffer of a disk group of vSAN
+    #[value(alias = "cache")]
     VsanCache,
     /// A cache of what is read, over a trace
     ReadCache,
@@ -114,6 +116,20 @@ impl Place {
             Place::ReadCache => "read-cache",
         }
     }
+}
+
+/// A size, and how it was written.
+#[derive(Clone)]
+struct WorkingSet {
+    bytes: u64,
+    asked: String,
+}
+
+fn working_set(text: &str) -> Result<WorkingSet, String> {
+    Ok(WorkingSet {
+        bytes: size(text)?,
+        asked: text.to_owned(),
+    })
 }
 
 /// A network's rate, or one of bytes.
@@ -271,12 +287,11 @@ fn busy(args: &Args, problems: &mut Problems) -> Option<Busy> {
             "ten seconds at least, such as '30 min'",
         ));
     }
-    let profile = args.profile.clone()?;
+    let working_set = args.working_set.clone()?;
     Some(Busy {
-        name: profile.name,
-        block: profile.block,
-        reads: profile.reads,
-        working_set: args.working_set?,
+        profile: args.profile.clone()?,
+        working_set: working_set.bytes,
+        asked: working_set.asked,
         lasts,
         written: args.writes.map(|rate| rate.0),
     })

@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Other words for what verbs do.
-const WORDS: [(&str, &str); 45] = [
+const WORDS: [(&str, &str); 84] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -68,6 +68,45 @@ const WORDS: [(&str, &str); 45] = [
     ("list", "drives"),
     ("info", "show"),
     ("ledger", "reproduce"),
+    ("lifetime", "life"),
+    ("lifespan", "life"),
+    ("long", "life"),
+    ("howlong", "life"),
+    ("lasts", "life"),
+    ("years", "life"),
+    ("waf", "life"),
+    ("amplification", "life"),
+    ("cheapest", "choose"),
+    ("price", "choose"),
+    ("cost", "choose"),
+    ("replace", "choose"),
+    ("alternative", "choose"),
+    ("like", "choose"),
+    ("should", "choose"),
+    ("recommendation", "choose"),
+    ("large", "size"),
+    ("howlarge", "size"),
+    ("big", "size"),
+    ("sizing", "size"),
+    ("cache", "size"),
+    ("buffer", "size"),
+    ("log", "size"),
+    ("howmuch", "max"),
+    ("much", "max"),
+    ("many", "max"),
+    ("highest", "max"),
+    ("knee", "max"),
+    ("throughput", "max"),
+    ("bottleneck", "explain"),
+    ("bound", "explain"),
+    ("enough", "check"),
+    ("suitable", "check"),
+    ("requirement", "check"),
+    ("fdatasync", "check"),
+    ("test", "measure"),
+    ("steady", "measure"),
+    ("powercut", "prove"),
+    ("fault", "prove"),
     ("precondition", "measure"),
     ("snia", "measure"),
 ];
@@ -94,8 +133,10 @@ pub(crate) fn grouped(command: Command) -> Command {
     ))
 }
 
-/// What is wrong with a first argument that is no verb, and which may have been meant.
-pub(crate) fn unknown(command: &Command, first: &str) -> Option<Problem> {
+/// What is wrong with a first argument that is no verb, and which may have been meant: of a question by the first of its words that
+/// leads to one, otherwise by what it is nearest to.
+pub(crate) fn unknown(command: &Command, arguments: &[&str]) -> Option<Problem> {
+    let first = *arguments.first()?;
     let is_verb = first == "help" || command.find_subcommand(first).is_some();
     if first.starts_with('-') || is_verb {
         return None;
@@ -103,11 +144,8 @@ pub(crate) fn unknown(command: &Command, first: &str) -> Option<Problem> {
     let verbs = command.get_subcommands().map(Command::get_name);
     let words = WORDS.iter().map(|(word, _)| *word);
     let lower = first.to_lowercase();
-    let near = nearest(&lower, verbs.chain(words));
-    let verb = near.map(|near| {
-        let word = WORDS.iter().find(|(word, _)| *word == near);
-        word.map_or(near, |(_, verb)| verb)
-    });
+    let near = || nearest(&lower, verbs.chain(words)).map(|near| leads_to(near).unwrap_or(near));
+    let verb = asked(arguments).or_else(near);
     let help = match verb {
         Some(verb) => {
             let found = command.find_subcommand(verb);
@@ -118,6 +156,26 @@ pub(crate) fn unknown(command: &Command, first: &str) -> Option<Problem> {
         None => String::from("`drivelab --help` lists the verbs by what one wants"),
     };
     Some(on_command_line(format!("there is no verb `{first}`"), help))
+}
+
+/// The verb that another word leads to.
+fn leads_to(word: &str) -> Option<&'static str> {
+    let found = WORDS.iter().find(|(known, _)| *known == word);
+    found.map(|(_, verb)| *verb)
+}
+
+/// The verb that a question asks for, by the first of its words that leads to one.
+fn asked(arguments: &[&str]) -> Option<&'static str> {
+    let words = arguments
+        .iter()
+        .flat_map(|it| it.split(|c: char| !c.is_alphanumeric()));
+    let lower = words.map(str::to_lowercase);
+    let found = lower.map(|word| {
+        let verb = GROUPS.iter().flat_map(|(_, verbs)| *verbs);
+        let verb = verb.copied().find(|verb| *verb == word);
+        verb.or_else(|| leads_to(&word))
+    });
+    found.into_iter().flatten().next()
 }
 
 #[cfg(test)]
@@ -143,11 +201,37 @@ mod tests {
     #[test]
     fn an_unknown_verb_leads_to_the_nearest() {
         let command = crate::Cli::command();
-        let help = |first: &str| unknown(&command, first).and_then(|problem| problem.help);
+        let help = |first: &str| unknown(&command, &[first]).and_then(|problem| problem.help);
         assert!(help("endurance").is_some_and(|help| help.contains("`drivelab life`")));
         assert!(help("reveiw").is_some_and(|help| help.contains("`drivelab review`")));
         assert!(help("xyzzy").is_some_and(|help| help.contains("--help")));
         assert_eq!(help("run"), None);
         assert_eq!(help("--version"), None);
+    }
+
+    #[test]
+    fn a_question_leads_to_the_verb_that_answers_it() {
+        let command = crate::Cli::command();
+        for (question, verb) in [
+            ("lifetime", "life"),
+            ("howlong", "life"),
+            ("how long does a 950pro-256 last?", "life"),
+            ("how many IOPS within 1 ms", "max"),
+            ("How large a slog do I need", "size"),
+            ("which drive should I buy", "choose"),
+            ("why is it slow", "explain"),
+            ("is it good enough for etcd", "check"),
+        ] {
+            let quoted = unknown(&command, &[question]).and_then(|it| it.help);
+            let bare: Vec<&str> = question.split(' ').collect();
+            let bare = unknown(&command, &bare).and_then(|it| it.help);
+            let wanted = format!("`drivelab {verb}`");
+            for help in [quoted, bare] {
+                assert!(
+                    help.as_ref().is_some_and(|it| it.contains(&wanted)),
+                    "{question}: {help:?}"
+                );
+            }
+        }
     }
 }

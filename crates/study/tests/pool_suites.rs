@@ -1,36 +1,13 @@
 //! The suites for pools: a write buffer under pressure takes what it makes room for, a cache hits as often as theory says,
 //! and what is asked is what the suites say. Pools are small and runs short, so that this takes seconds.
 
+mod suites;
+
 use catalogue::DriveSheet;
-use lab::Lab;
-use study::review::results::{Measurement, Point};
-use study::review::{Request, Review, Suite, check, review};
+use study::review::results::Measurement;
+use study::review::{Suite, check};
 
-fn request(drives: Vec<DriveSheet>, suite: Suite, ios: u64) -> Request {
-    Request {
-        drives,
-        settings: Default::default(),
-        host: catalogue::host(suite.host()).expect("built in"),
-        suite,
-        effort: suite.effort().with_ios(ios),
-        seed: 3,
-        yours: Vec::new(),
-        only_yours: false,
-    }
-}
-
-fn point<'a>(review: &'a Review, name: &str) -> &'a Point {
-    let points = review.chapters.iter().flat_map(|it| &it.points);
-    let found = points.clone().find(|point| point.name == name);
-    found.unwrap_or_else(|| {
-        let names: Vec<&str> = points.map(|it| &*it.name).collect();
-        panic!("no {name} among {names:?}")
-    })
-}
-
-fn result<'a>(review: &'a Review, name: &str, drive: usize) -> &'a Measurement {
-    point(review, name).results[drive].as_ref().expect(name)
-}
+use suites::{request, result, run};
 
 /// A disk group whose buffer is small enough to fill, and one whose buffer does not in so short a run.
 fn groups() -> Vec<DriveSheet> {
@@ -46,8 +23,7 @@ fn groups() -> Vec<DriveSheet> {
 
 #[test]
 fn under_pressure_a_group_writes_as_fast_as_it_makes_room_and_without_it_nothing_is_said() {
-    let request = request(groups(), Suite::Hcibench, 4_000);
-    let found = review(&request, &Lab::new(), &|_| {}).expect("it fits");
+    let found = run(groups(), Suite::Hcibench, 4_000);
     let name = "write-pressure/4k0r/64";
     let pressed = result(&found, name, 0);
     for one in &pressed.each {
@@ -134,8 +110,7 @@ fn a_cache_from_cold_comes_to_the_hit_ratio_of_theory() {
     );
     let pool = catalogue::drive_from_text("pool.toml", &text)
         .unwrap_or_else(|problems| panic!("{}", problems.render(false)));
-    let request = request(vec![pool], Suite::CacheWarmup, 3_000);
-    let found = review(&request, &Lab::new(), &|_| {}).expect("it fits");
+    let found = run(vec![pool], Suite::CacheWarmup, 3_000);
     let hits = |name: &str| {
         let of = |one: &Measurement| {
             let ratio = one.series.as_ref().expect("over time").hit_ratio.clone();

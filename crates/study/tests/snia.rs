@@ -1,37 +1,21 @@
 //! The suite `snia`: rounds follow each other on one drive that keeps its state, and end when they are steady.
 
-use lab::Lab;
-use study::review::results::{Measurement, Series};
-use study::review::{Request, Review, Suite, review};
+mod suites;
 
-fn result<'a>(review: &'a Review, name: &str, drive: usize) -> &'a Measurement {
-    let mut points = review.chapters.iter().flat_map(|it| &it.points);
-    let point = points.find(|point| point.name == name).expect(name);
-    point.results[drive].as_ref().expect(name)
-}
+use catalogue::DriveSheet;
+use study::review::Suite;
+use study::review::results::Series;
 
-fn run(drives: &[&str], ios: u64) -> Review {
-    let suite = Suite::Snia;
-    let drives = drives.iter();
-    let request = Request {
-        drives: drives
-            .map(|name| catalogue::drive(name).expect("built in"))
-            .collect(),
-        settings: Default::default(),
-        host: catalogue::host(suite.host()).expect("built in"),
-        suite,
-        effort: suite.effort().with_ios(ios),
-        seed: 3,
-        yours: Vec::new(),
-        only_yours: false,
-    };
-    review(&request, &Lab::new(), &|_| {}).expect("it fits")
+use suites::{result, run};
+
+fn sheet(name: &str) -> DriveSheet {
+    catalogue::drive(name).expect("built in")
 }
 
 #[test]
 fn rounds_go_on_from_where_the_last_ended_until_they_are_steady() {
     let drives = ["p4800x-375", "960pro-512"];
-    let found = run(&drives, 400);
+    let found = run(drives.map(sheet).into(), Suite::Snia, 400);
     for drive in 0..drives.len() {
         let tracked = result(&found, "snia-steady/snia/r0-4k", drive);
         assert_eq!(tracked.each.len(), 3);

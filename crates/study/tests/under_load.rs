@@ -1,38 +1,21 @@
 //! The suite `under-load`: only what is paced is counted, at the rate that was asked for, and it waits longer the more is
 //! written beside it.
 
-use lab::Lab;
-use study::review::results::Measurement;
-use study::review::{Request, Review, Suite, review};
+mod suites;
 
-fn result<'a>(review: &'a Review, name: &str, drive: usize) -> &'a Measurement {
-    let mut points = review.chapters.iter().flat_map(|it| &it.points);
-    let point = points.find(|point| point.name == name).expect(name);
-    point.results[drive].as_ref().expect(name)
-}
+use catalogue::DriveSheet;
+use study::review::Suite;
 
-fn run(drives: &[&str], ios: u64) -> Review {
-    let suite = Suite::UnderLoad;
-    let drives = drives.iter();
-    let request = Request {
-        drives: drives
-            .map(|name| catalogue::drive(name).expect("built in"))
-            .collect(),
-        settings: Default::default(),
-        host: catalogue::host(suite.host()).expect("built in"),
-        suite,
-        effort: suite.effort().with_ios(ios),
-        seed: 3,
-        yours: Vec::new(),
-        only_yours: false,
-    };
-    review(&request, &Lab::new(), &|_| {}).expect("it fits")
+use suites::{result, run};
+
+fn sheet(name: &str) -> DriveSheet {
+    catalogue::drive(name).expect("built in")
 }
 
 #[test]
 fn paced_reads_and_writes_wait_longer_the_more_is_written_beside_them() {
     let drives = ["p4800x-375", "950pro-256"];
-    let found = run(&drives, 12_000);
+    let found = run(drives.map(sheet).into(), Suite::UnderLoad, 12_000);
     for drive in 0..drives.len() {
         let taken = result(&found, "writes-taken/random-write", drive).iops();
         let of = |share: u32| result(&found, &format!("under-load/{share}%"), drive);
@@ -66,7 +49,7 @@ fn paced_reads_and_writes_wait_longer_the_more_is_written_beside_them() {
 
 #[test]
 fn the_verdict_has_a_sentence_of_each_drive() {
-    let found = run(&["p4800x-375"], 66_000);
+    let found = run(vec![sheet("p4800x-375")], Suite::UnderLoad, 66_000);
     let said = found.verdict.iter().filter(|it| it.chapter == "under-load");
     let said: Vec<&str> = said.map(|it| &*it.text).collect();
     assert_eq!(said.len(), 1, "{:?}", found.verdict);

@@ -175,7 +175,8 @@ fn notes(plan: &Plan, asked: &Asked, standing: &Standing, all: Option<u64>) -> V
     }
     if let Some(seconds) = asked.runtime_s {
         notes.push(format!(
-            "each timed step ran for {seconds} s, not as long as the plan says"
+            "each timed step ran for {} s, not as long as the plan says",
+            text::digits::digits(seconds)
         ));
     }
     if !asked.left_out.is_empty() {

@@ -233,6 +233,39 @@ fn the_one_to_take_is_within_the_limits_and_costs_least() {
 }
 
 #[test]
+fn prices_of_the_sources_are_an_example_that_is_read() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let printed = drivelab(&["choose", "--print-prices"]);
+    let prices = format!("place = \"2 USD/month\"\n{}", text(&printed.stdout));
+    std::fs::write(folder.path().join("prices.toml"), prices).expect("a folder of our own");
+    let args = [
+        "choose",
+        "p4800x-375",
+        "p4801x-100",
+        "--load",
+        "web",
+        "--usd",
+        "prices.toml",
+        "--runtime",
+        "20ms",
+        "--seeds",
+        "1",
+        "--json",
+    ];
+    let output = drivelab_in(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for one in found["answers"]["candidates"]
+        .as_array()
+        .expect("candidates")
+    {
+        let usd = |key: &str| one[key].as_f64().expect("a cost");
+        // Five years of a place.
+        assert_eq!(usd("usd_in_all") - usd("usd"), 120.0, "{one}");
+    }
+}
+
+#[test]
 fn choosing_refuses_what_cannot_be_answered() {
     let short = ["--runtime", "10ms", "--seeds", "1"];
     let code = |args: &[&str]| {
@@ -334,6 +367,9 @@ fn an_unknown_verb_is_bad_usage_and_leads_to_one_that_is_known() {
     let output = drivelab(&["endurance", "p4800x-375"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("did you mean `drivelab life`"));
+    let output = drivelab(&["how", "large", "a", "slog", "do", "I", "need?"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("did you mean `drivelab size`"));
 }
 
 #[test]

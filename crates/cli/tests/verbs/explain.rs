@@ -159,7 +159,10 @@ fn a_condition_that_the_file_does_not_tell_is_found() {
         "12W",
     ];
     let answer = Results::of("p4800x-750", &held).explained("p4800x-750");
-    assert_eq!((bound(&answer), causes(&answer)), ("limit", vec!["power"]));
+    assert_eq!(
+        (bound(&answer), causes(&answer)),
+        ("limit", vec!["power-12W"])
+    );
 
     let awake = ["--rw=randread", "--iodepth=1", "--host", "xeon-2017"];
     let answer = Results::of("p4800x-375", &awake).explained("p4800x-375");
@@ -189,6 +192,90 @@ fn a_condition_that_the_file_does_not_tell_is_found() {
     let all = explained(results.0.path(), &args);
     let answer = &all["answers"][0];
     assert_eq!((bound(answer), causes(answer)), ("link", vec!["link-half"]));
+}
+
+/// Neither alone does what was measured, both together do.
+#[test]
+fn two_conditions_at_once_are_told_from_each_alone() {
+    let held = ["--iodepth=64", "--power-limit", "12W", "--offset=512"];
+    let both = Results::of("p4800x-750", &[&DEEP[..], &held].concat());
+    let answer = both.without("offset").explained("p4800x-750");
+    assert_eq!(causes(&answer), ["misaligned+power-12W"]);
+    let all = answer["model"]["conditions"].as_array().expect("a list");
+    let found = all.iter().find(|it| it["key"] == "misaligned+power-12W");
+    let to_tell = found.expect("it was tried")["to_tell"].as_array();
+    assert_eq!(to_tell.map(Vec::len), Some(2));
+}
+
+/// fio's log of a run, out of what `drivelab run --over-time` writes.
+fn log_of(over_time: &Path, column: &str) -> String {
+    let table = std::fs::read_to_string(over_time).expect("a table");
+    let mut lines = table.lines();
+    let names: Vec<&str> = lines.next().expect("names").split(',').collect();
+    let at = |name: &str| names.iter().position(|it| *it == name).expect("a column");
+    let lines = lines.map(|line| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number = |name: &str| cells[at(name)].parse::<f64>().expect("a number");
+        format!(
+            "{:.0}, {:.0}, 1, 131072\n",
+            number("seconds") * 1e3,
+            number(column)
+        )
+    });
+    lines.collect()
+}
+
+/// A new drive's SLC cache is full after what its file says it takes.
+#[test]
+fn a_full_slc_cache_is_told_from_a_log() {
+    let options = [
+        "--rw=write",
+        "--bs=128k",
+        "--iodepth=16",
+        "--state",
+        "fresh",
+    ];
+    let over = ["--runtime=20s", "--over-time", "o.csv"];
+    let results = Results::of("960evo-250", &[&options[..], &over].concat());
+    let folder = results.0.path();
+    let log = log_of(&folder.join("o.csv"), "write_iops");
+    std::fs::write(folder.join("run_iops.1.log"), log).expect("a folder of our own");
+    let args = ["explain", "r.json", "--log", "run_iops.1.log", "--json"];
+    let alone = explained(folder, &args);
+    let causes = alone["answers"][0]["change"]["causes"].as_array();
+    assert!(causes.is_some_and(|all| all.len() > 2), "{alone}");
+    let drive = ["--drive", "960evo-250", "--seeds", "1"];
+    let known = explained(folder, &[&args[..], &drive].concat());
+    let change = &known["answers"][0]["change"];
+    assert_eq!(
+        change["causes"].as_array().expect("causes"),
+        &["slc"],
+        "{change}"
+    );
+}
+
+/// Reads fill no cache and need no blocks.
+#[test]
+fn reads_that_become_slower_are_heat_or_somebody_else() {
+    let results = Results::of("p4800x-375", &["--rw=randread", "--iodepth=16"]);
+    let folder = results.0.path();
+    let line = |second: u32| {
+        format!(
+            "{}, {}, 0, 4096\n",
+            second * 1000,
+            if second < 40 { 9000 } else { 4000 }
+        )
+    };
+    let log: String = (1..=100).map(line).collect();
+    std::fs::write(folder.join("run_iops.1.log"), log).expect("a folder of our own");
+    let args = ["explain", "r.json", "--log", "run_iops.1.log"];
+    let output = drivelab_in(folder, &args);
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("The rate fell to 44 % after 39 s: heat, or another user"),
+        "{said}"
+    );
+    assert!(said.contains("nvme smart-log"), "{said}");
 }
 
 /// What the file does tell is taken away, and the rate rises.

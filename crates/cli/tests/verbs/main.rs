@@ -1,6 +1,7 @@
 //! The verbs that run to their end, from outside: output, files, messages and exit codes.
 
 mod act;
+mod answers;
 mod csv;
 mod decide;
 mod drives;
@@ -12,6 +13,7 @@ mod fit;
 mod help;
 mod lab;
 mod measure;
+mod outputs;
 mod pools;
 mod replay;
 mod reproduce;

@@ -1,4 +1,4 @@
-//! `drivelab size`: an answer as JSON, a limit that is missed, and what it cannot size.
+//! `drivelab size`: an answer as JSON, a limit that is missed, and what it cannot size. Hits of a read cache are in `outputs.rs`.
 
 use serde_json::Value;
 
@@ -77,6 +77,39 @@ fn a_write_buffer_that_holds_its_working_set_is_not_pressed_and_a_smaller_one_is
         .iter()
         .filter_map(|row| row["pressed_seconds"][0].as_f64());
     assert!(begins.is_sorted(), "{answer}");
+}
+
+#[test]
+fn a_working_set_that_does_not_fit_is_refused_as_it_was_written() {
+    let group = [
+        "size",
+        "cache",
+        "p5800x-400",
+        "--capacity",
+        "2*d7-p5510-3840",
+    ];
+    for (asked, why) in [
+        ("50TB", "the pool has room for 7.68 TB"),
+        ("100M", "the pool runs 200 times smaller"),
+    ] {
+        let load = ["--profile", "4k70r", "--working-set", asked];
+        let output = drivelab(&[&group[..], &load[..]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        assert!(
+            said.contains(&format!("--working-set {asked}: {why}")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_read_cache_needs_a_trace() {
+    let cache = ["size", "read-cache", "p4800x-375", "--main", "950pro-256"];
+    let output = drivelab(&[&cache[..], &["--load", "web"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("there is no trace"), "{said}");
 }
 
 #[test]

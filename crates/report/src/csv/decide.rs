@@ -75,6 +75,8 @@ struct Explained<'a> {
     key: &'a str,
     what: &'a str,
     iops: f64,
+    iops_low: Option<f64>,
+    iops_high: Option<f64>,
     mean_us: Option<f64>,
     factor: Option<f64>,
     distance: Option<f64>,
@@ -96,6 +98,8 @@ pub fn explain(answers: &[explain::answer::Answer]) -> Table {
             key: "measured",
             what: "measured",
             iops: answer.measured.iops,
+            iops_low: None,
+            iops_high: None,
             mean_us: None,
             factor: None,
             distance: None,
@@ -111,9 +115,11 @@ pub fn explain(answers: &[explain::answer::Answer]) -> Table {
             .chain(model.options.iter().map(|trial| ("option", trial)));
         lines.extend(cases.map(|(kind, trial)| Explained {
             kind,
-            key: trial.key,
+            key: &trial.key,
             what: &trial.what,
             iops: trial.iops,
+            iops_low: Some(trial.iops_by_seed[0]),
+            iops_high: Some(trial.iops_by_seed[1]),
             mean_us: trial.mean_us,
             factor: Some(trial.factor),
             distance: trial.distance,
@@ -188,6 +194,11 @@ pub fn life(answers: &[life::Answer]) -> Table {
             day_of_105_percent: part.passes.get(1).map(|pass| pass.day),
         }
     }))
+}
+
+/// A line for each row of S3's Table 1.
+pub fn table_of_s3(rows: &[life::TableRow]) -> Table {
+    Table::of(rows)
 }
 
 /// A candidate, and one limit.

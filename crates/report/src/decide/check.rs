@@ -5,7 +5,7 @@ use study::decide::check::{Answer, BySeed, Check};
 use study::decide::work::Conditions;
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, reading, seeds, with_unit};
+use super::{document, model, reading, seeds, with_unit};
 
 /// The answer, in a sentence or two.
 pub fn answer(check: &Check, answers: &[Answer]) -> String {
@@ -93,7 +93,13 @@ pub fn table(check: &Check, answers: &[Answer], width: Width) -> String {
 }
 
 /// What is asked, by whom, and how it was found.
-pub fn method(check: &Check, conditions: &Conditions, command: &str, width: Width) -> String {
+pub fn method(
+    check: &Check,
+    conditions: &Conditions,
+    answers: &[Answer],
+    command: &str,
+    width: Width,
+) -> String {
     let how = format!(
         "{} on {}, drives {} at the start, {}: each must pass; the worst is shown, and in brackets the range of all. \
          `drivelab check {} --print` has the load.",
@@ -103,13 +109,16 @@ pub fn method(check: &Check, conditions: &Conditions, command: &str, width: Widt
         seeds(conditions.seed, conditions.seeds),
         check.name,
     );
-    [
+    let mut lines = vec![
         paragraph("Published: ", &check.published, width),
         paragraph("Source: ", &check.source, width),
         paragraph("", &how, width),
-        format!("Again: {command}"),
-    ]
-    .join("\n")
+    ];
+    for one in answers {
+        lines.push(model(&one.drive, one.model, &one.model_text, width));
+    }
+    lines.push(format!("Again: {command}"));
+    lines.join("\n")
 }
 
 /// Everything as JSON.

@@ -5,7 +5,7 @@ use study::decide::choose::{Answer, Candidate, Likeness, Measure, Request};
 use text::digits::{count, digits, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, reading, seeds};
+use super::{document, model, range, reading, reading_within, seeds};
 
 /// The answer, in a sentence or two.
 pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
@@ -20,13 +20,17 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
         ),
     };
     if meet == 0 {
-        let nearest = answer.candidates.iter().filter(|one| one.room.is_some());
-        let nearest =
-            nearest.max_by(|a, b| a.room.unwrap_or(-1.0).total_cmp(&b.room.unwrap_or(-1.0)));
-        let nearest = nearest.map_or_else(String::new, |one| {
+        let nearest = answer.nearest().map_or_else(String::new, |one| {
             format!(" Nearest: {}, {}.", one.drive, missed(one))
         });
-        return format!("None of {all} stays within {}.{nearest}", limits(request));
+        // What is not known is not taken to be met, and not to be missed either.
+        let known = answer.candidates.iter();
+        let known = known.filter(|one| one.readings.iter().any(|it| it.met == Some(false)));
+        let none = match known.count() + answer.unfit.len() == all {
+            true => format!("None of {all} stays within {}.", limits(request)),
+            false => format!("None of {all} is known to stay within {}.", limits(request)),
+        };
+        return format!("{none}{nearest}{}", unknown(answer));
     }
     let others = answer.best.iter().filter(|best| best.by != by);
     let others: Vec<String> = others
@@ -72,7 +76,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
     }
 }
 
-/// A figure with those of the seeds, where they differ.
+/// What is told of one that is not told apart from another.
 fn spread(drive: &str, by: Measure, value: f64, by_seed: [f64; 2]) -> String {
     let [least, most] = by_seed.map(|value| figure(by, value));
     let unit = most.rfind(' ').map_or("", |at| &most[at..]);
@@ -81,6 +85,22 @@ fn spread(drive: &str, by: Measure, value: f64, by_seed: [f64; 2]) -> String {
         true => format!("{drive} {}", figure(by, value)),
         false => format!("{drive} {least_alone} to {most}"),
     }
+}
+
+/// Why limits are not known of some.
+fn unknown(answer: &Answer) -> String {
+    let readings = answer.candidates.iter().flat_map(|one| &one.readings);
+    let mut few: Vec<(&str, &str)> = Vec::new();
+    for one in readings.filter(|one| one.met.is_none()) {
+        let found = (one.limit.as_str(), one.too_few.unwrap_or_default());
+        if one.too_few.is_some() && !few.contains(&found) {
+            few.push(found);
+        }
+    }
+    let words = few.iter().map(|(limit, direction)| {
+        format!(" Of {limit} there are too few {direction}; a limit on one direction (read.p99) or a lower percentile may be told.")
+    });
+    words.collect()
 }
 
 /// What a candidate misses.
@@ -110,8 +130,28 @@ fn figure(by: Measure, value: f64) -> String {
     }
 }
 
+/// The 99th percentile with those of the seeds.
+fn p99(one: &Candidate) -> String {
+    match (one.p99_us, one.p99_us_by_seed) {
+        (None, _) => String::from("-"),
+        (Some(value), None) => microseconds(value),
+        (Some(value), Some([least, most])) => range([value, least, most], microseconds),
+    }
+}
+
 fn or_none(value: Option<f64>) -> String {
     value.map_or_else(|| String::from("-"), digits)
+}
+
+/// What is paid for besides the drives.
+fn with(request: &Request) -> &'static str {
+    let prices = request.prices.as_ref();
+    match prices.map(|prices| (prices.kwh.is_some(), prices.place.is_some())) {
+        Some((true, true)) => "with power and place",
+        Some((true, false)) => "with power",
+        Some((false, true)) => "with place",
+        _ => "in all",
+    }
 }
 
 /// A line for each candidate.
@@ -124,7 +164,7 @@ pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
     header.extend(["room", "IOPS", "p99", "W", "IOPS/W", "years"].map(String::from));
     if priced {
         header.push(String::from("USD"));
-        header.push(format!("with power, {} y", digits(request.years)));
+        header.push(format!("{}, {} y", with(request), digits(request.years)));
     }
     header.push(String::from("model"));
     if pools {
@@ -137,14 +177,14 @@ pub fn table(request: &Request, answer: &Answer, width: Width) -> String {
             one.drive.clone(),
             String::from(if one.meets { "yes" } else { "no" }),
         ];
-        cells.extend(one.readings.iter().map(reading));
+        cells.extend(one.readings.iter().map(reading_within));
         cells.extend([
             one.room.map_or_else(
                 || String::from("-"),
                 |room| format!("{:.0} %", room * 100.0),
             ),
-            count(one.iops),
-            one.p99_us.map_or_else(|| String::from("-"), microseconds),
+            range([one.iops, one.iops_by_seed[0], one.iops_by_seed[1]], count),
+            p99(one),
             or_none(one.watts),
             one.iops_per_watt.map_or_else(|| String::from("-"), count),
             or_none(one.years),
@@ -245,6 +285,11 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
         seeds(conditions.seed, conditions.seeds),
     );
     lines.push(paragraph("", &how, width));
+    lines.extend(
+        answer
+            .named()
+            .map(|one| model(&one.drive, one.model, &one.model_text, width)),
+    );
     lines.push(format!("Again: {command}"));
     lines.join("\n")
 }

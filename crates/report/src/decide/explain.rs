@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 use study::decide::explain::answer::{AGREES, Answer, GAIN, Modelled, Request, Trial};
+use study::decide::explain::change::Change;
 use study::decide::explain::depth::Advice;
 use study::decide::explain::rating::Rating;
 use text::digits::{bytes_binary, count, digits, megabytes_a_second, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, percent, seeds};
+use super::{document, model as known, percent, range, seeds};
 
 /// The answer on one run, in a few sentences.
 pub fn answer(answer: &Answer) -> String {
@@ -18,13 +19,29 @@ pub fn answer(answer: &Answer) -> String {
             count(answer.measured.iops),
             megabytes_a_second(answer.measured.mb_s)
         ));
+        sentences.extend(answer.change.as_ref().map(changed));
         return sentences.join(" ");
     };
     sentences.push(far(answer, model));
     sentences.extend(difference(answer, model));
+    sentences.extend(answer.change.as_ref().map(changed));
     sentences.extend(costs(model));
     sentences.extend(change(answer, model));
     sentences.join(" ")
+}
+
+/// What became slower or faster while it ran.
+fn changed(change: &Change) -> String {
+    let mut text = change.text.clone();
+    if let Some(first) = text.get(..1).map(str::to_uppercase) {
+        text.replace_range(..1, &first);
+    }
+    let to_tell = match (change.to_tell.is_empty(), change.causes.len()) {
+        (true, _) => String::new(),
+        (false, 1) => format!(" To be sure: {}.", change.to_tell),
+        (false, _) => format!(" To tell which: {}.", change.to_tell),
+    };
+    format!("{text}.{to_tell}")
 }
 
 fn rated(rating: &Rating, bytes: Option<u32>) -> String {
@@ -75,21 +92,40 @@ fn difference(answer: &Answer, model: &Modelled) -> Option<String> {
         count(asked.iops),
         digits(than)
     );
-    let named = |key: &&'static str| model.conditions.iter().find(|trial| trial.key == *key);
-    let causes: Vec<String> = model
-        .explained_by
-        .iter()
-        .filter_map(named)
-        .map(|trial| format!("{} ({} IOPS)", trial.what, count(trial.iops)))
-        .collect();
+    let named = |key: &String| model.conditions.iter().find(|trial| trial.key == *key);
+    let trials: Vec<&Trial> = model.explained_by.iter().filter_map(named).collect();
+    let causes = trials.iter();
+    let causes = causes.map(|trial| format!("{} ({} IOPS)", trial.what, count(trial.iops)));
+    let causes: Vec<String> = causes.collect();
+    let tell = to_tell(&trials);
     Some(match (causes.is_empty(), model.agrees) {
-        (true, _) => format!("{head}, and no condition that it knows explains the difference."),
-        (false, true) => format!("{head}; explained by {}.", causes.join("; or by ")),
+        (true, _) => format!(
+            "{head}, and no condition that it knows explains the difference, nor two of them at once."
+        ),
+        (false, true) => format!("{head}; explained by {}.{tell}", causes.join("; or by ")),
         (false, false) => format!(
-            "{head}; nearest, but not all of it: {}.",
+            "{head}; nearest, but not all of it: {}.{tell}",
             causes.join("; or ")
         ),
     })
+}
+
+/// What shows on the machine which of these it was.
+fn to_tell(trials: &[&Trial]) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for one in trials.iter().flat_map(|trial| &trial.to_tell) {
+        if !all.contains(one) {
+            all.push(one);
+        }
+    }
+    let head = match trials.len() {
+        1 => "To be sure",
+        _ => "They do alike; to tell which it was",
+    };
+    match all.is_empty() {
+        true => String::new(),
+        false => format!(" {head}: {}.", all.join("; ")),
+    }
 }
 
 /// What each option costs, the dearest first.
@@ -237,7 +273,10 @@ fn case(answer: &Answer, kind: &str, trial: &Trial) -> [String; 7] {
     [
         answer.run.clone(),
         kind.to_owned(),
-        count(trial.iops),
+        range(
+            [trial.iops, trial.iops_by_seed[0], trial.iops_by_seed[1]],
+            count,
+        ),
         trial
             .mean_us
             .map_or_else(|| String::from("-"), microseconds),
@@ -325,7 +364,7 @@ pub fn method(
             "{} on {}, {} at the start, {}. \"If\" is a condition that the file does not tell, \"with\" an option of it \
              changed; \"off measured\" is the distance of rate, mean and percentiles from those measured. A model agrees if its rate is \
              within {:.0} % and that distance below {:.0} %. \
-             Not simulated: heat, file systems, the page cache, other users of the drive.",
+             Two conditions at once are tried where no single one explains a run. Not simulated: heat, file systems, the page cache, other users of the drive.",
             request.drive.id,
             request.host.id,
             request.state.name(),
@@ -335,9 +374,8 @@ pub fn method(
         );
         lines.push(paragraph("", &how, width));
     }
-    if let Some(model) = answers.iter().find_map(|answer| answer.model.as_ref()) {
-        let words = format!("model {}; {}", model.model, model.model_text);
-        lines.push(paragraph(&format!("{}: ", model.drive), &words, width));
+    if let Some(one) = answers.iter().find_map(|answer| answer.model.as_ref()) {
+        lines.push(known(&one.drive, one.model, &one.model_text, width));
     }
     lines.push(format!("Again: {command}"));
     lines.join("\n")

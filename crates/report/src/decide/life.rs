@@ -6,7 +6,7 @@ use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, seeds};
+use super::{document, model, range, seeds};
 
 /// The answer on one drive or pool, in a sentence or two.
 pub fn answer(answer: &Answer) -> String {
@@ -205,10 +205,12 @@ fn row(answer: &Answer, part: &Part, loaded: bool) -> Vec<String> {
             .map_or_else(|| String::from(NONE), |pass| duration_of(pass.day))
     };
     cells.extend([
-        or_none(written.map(|written| written.mb_s[0])),
+        written.map_or_else(|| String::from(NONE), |it| range(it.mb_s, digits)),
         or_none(written.map(|written| written.dwpd)),
         or_none(written.map(|written| written.tbw)),
-        or_none(written.and_then(|written| Some(written.write_amplification?[0]))),
+        written
+            .and_then(|written| written.write_amplification)
+            .map_or_else(|| String::from(NONE), |it| range(it, digits)),
         part.cycles.as_ref().map_or_else(
             || String::from(NONE),
             |cycles| match cycles.rated_write_amplification {
@@ -264,9 +266,8 @@ pub fn method(answers: &[Answer], conditions: &Conditions, command: &str, width:
         );
         lines.push(paragraph("", &how, width));
     }
-    for answer in answers {
-        let words = format!("model {}; {}", answer.model, answer.model_text);
-        lines.push(paragraph(&format!("{}: ", answer.drive), &words, width));
+    for one in answers {
+        lines.push(model(&one.drive, one.model, &one.model_text, width));
     }
     lines.push(format!("Again: {command}"));
     lines.join("\n")

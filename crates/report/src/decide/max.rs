@@ -7,7 +7,7 @@ use study::decide::tally::busiest;
 use text::digits::{count, digits};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, percent, reading, seeds};
+use super::{document, model, percent, reading_within, seeds};
 
 /// The answer on one drive, in a sentence or two.
 pub fn answer(request: &Request, answer: &Answer) -> String {
@@ -146,7 +146,7 @@ fn row(drive: &str, name: &str, at: &str, point: &Point) -> Vec<String> {
     let measured = &point.measurement;
     let figure = |value: Option<f64>| value.map_or_else(|| String::from("-"), digits);
     let mut cells = vec![drive.to_owned(), name.to_owned(), load, count(point.iops)];
-    cells.extend(point.readings.iter().map(reading));
+    cells.extend(point.readings.iter().map(reading_within));
     cells.extend([figure(measured.watts), figure(measured.write_amplification)]);
     cells.extend(
         [
@@ -179,13 +179,8 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
         request.pattern.threads,
     );
     let mut lines = vec![paragraph("", &how, width)];
-    for answer in answers {
-        let head = format!("{}: ", answer.drive);
-        lines.push(paragraph(
-            &head,
-            &format!("model {}; {}", answer.model, answer.model_text),
-            width,
-        ));
+    for one in answers {
+        lines.push(model(&one.drive, one.model, &one.model_text, width));
     }
     lines.push(format!("Again: {command}"));
     lines.join("\n")

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use study::decide::tally::Reading;
 use text::digits::{count, digits, megabytes_a_second, microseconds};
+use text::terminal::{Width, paragraph};
 
 /// A figure with its unit.
 fn with_unit(value: f64, unit: &str) -> String {
@@ -36,6 +37,28 @@ fn reading(reading: &Reading) -> String {
     }
 }
 
+/// A limit's figure with the interval in which it lies with 95 % probability.
+fn reading_within(one: &Reading) -> String {
+    let ends = one.value.zip(one.interval);
+    let Some((value, [low, high])) = ends else {
+        return reading(one);
+    };
+    let shown = range([value, low, high], |value| with_unit(value, one.unit));
+    let outside = if one.met == Some(false) { " !" } else { "" };
+    format!("{shown}{outside}")
+}
+
+/// A mean with the least and the greatest of the seeds, where they differ; a unit that all have stands once.
+fn range([mean, least, most]: [f64; 3], show: impl Fn(f64) -> String) -> String {
+    let [mean, least, most] = [mean, least, most].map(show);
+    if least == most {
+        return mean;
+    }
+    let unit = most.rfind(' ').map_or("", |at| &most[at..]);
+    let bare = least.strip_suffix(unit).unwrap_or(&least);
+    format!("{mean} ({bare} to {most})")
+}
+
 /// A share in whole percent.
 fn percent(share: Option<f64>) -> String {
     share.map_or_else(
@@ -52,6 +75,12 @@ fn seeds(first: u64, count: u32) -> String {
     }
 }
 
+/// How well a drive's model is known.
+fn model(drive: &str, grade: &str, rows: &str, width: Width) -> String {
+    let words = format!("model {grade}; {rows}");
+    paragraph(&format!("{drive}: "), &words, width)
+}
+
 /// A document of ours: what it is, of which program, from which seed, and how to repeat it.
 fn document(schema: &str, command: &str, what: &impl Serialize, answers: &impl Serialize) -> Value {
     json!({
@@ -62,4 +91,19 @@ fn document(schema: &str, command: &str, what: &impl Serialize, answers: &impl S
         "asked": what,
         "answers": answers,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_stands_where_seeds_differ_with_one_unit() {
+        assert_eq!(range([5.0, 5.0, 5.0], microseconds), "5 µs");
+        assert_eq!(range([5.0, 4.0, 6.0], microseconds), "5 µs (4 to 6 µs)");
+        assert_eq!(
+            range([1000.0, 900.0, 1100.0], microseconds),
+            "1 ms (900 µs to 1.1 ms)"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use text::digits::{
 };
 use text::terminal::{Width, folded, paragraph, plain, right};
 
-use super::{document, percent, reading, seeds};
+use super::{document, model, percent, range, reading_within, seeds};
 
 /// What a cache of this size hits, beside the largest that was tried.
 fn hits(row: &Row, last: &Row, request: &Request) -> String {
@@ -129,13 +129,6 @@ pub fn answer(request: &Request, answer: &Answer) -> String {
     format!("{}: {}.", answer.drive, said.join("; "))
 }
 
-fn range([mean, least, most]: [f64; 3], show: impl Fn(f64) -> String) -> String {
-    match show(least) == show(most) {
-        true => show(mean),
-        false => format!("{} ({} to {})", show(mean), show(least), show(most)),
-    }
-}
-
 /// A line for each size.
 pub fn table(answers: &[Answer], width: Width) -> String {
     let rows = || answers.iter().flat_map(|answer| &answer.rows);
@@ -174,7 +167,7 @@ pub fn table(answers: &[Answer], width: Width) -> String {
         cells.extend(row.hits_by_arithmetic.map(share));
         cells.push(range(row.iops, count));
         cells.push(row.p99_us.map_or_else(|| String::from("-"), microseconds));
-        cells.extend(row.readings.iter().map(reading));
+        cells.extend(row.readings.iter().map(reading_within));
         cells
     };
     for answer in answers {
@@ -237,12 +230,8 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
         seeds(request.conditions.seed, request.conditions.seeds)
     );
     lines.push(paragraph("", &text, width));
-    for answer in answers {
-        let text = format!(
-            "{}: model {}; {}",
-            answer.drive, answer.model, answer.model_text
-        );
-        lines.push(paragraph("", &text, width));
+    for one in answers {
+        lines.push(model(&one.drive, one.model, &one.model_text, width));
     }
     lines.push(format!("Again: {command}"));
     lines.join("\n")

@@ -93,6 +93,8 @@ pub struct Answer {
     pub drive: String,
     /// How well its model is known.
     pub model: &'static str,
+    /// The rows behind that.
+    pub model_text: String,
     /// Whether every seed is within the minimum; null where none is published.
     pub passes: Option<bool>,
     /// The limits of the minimum, each with the worst of all seeds.
@@ -184,9 +186,11 @@ impl Check {
             Run::Act(times) => (act(*times, drive, conditions, lab)?, Vec::new()),
         };
         let passes = |all: &Vec<BySeed>| all.iter().all(|one| one.reading.met == Some(true));
+        let known = support::statement(drive);
         Ok(Answer {
             drive: drive.id.clone(),
-            model: support::statement(drive).grade.name(),
+            model: known.grade.name(),
+            model_text: known.text,
             passes: self.is_judged.then(|| passes(&minimum)),
             minimum,
             figures,
@@ -298,6 +302,7 @@ fn told(
         room,
         is_latency: false,
         slowest: None,
+        too_few: None,
     }
 }
 

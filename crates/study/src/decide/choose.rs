@@ -23,7 +23,7 @@ use crate::review::results::{Measurement, rounded};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// Least cost: the drives, and their power over the years where it has a price.
+    /// Least cost: the drives, and their power and place over the years where these have a price.
     Usd,
     /// Most I/Os a second for a watt.
     Watt,
@@ -139,6 +139,8 @@ pub struct Candidate {
     pub drive: String,
     /// How well its model is known.
     pub model: &'static str,
+    /// The rows behind that.
+    pub model_text: String,
     /// Whether it is within all limits.
     pub meets: bool,
     /// The figures of the limits.
@@ -161,7 +163,7 @@ pub struct Candidate {
     pub years: Option<f64>,
     /// Cost of the drives.
     pub usd: Option<f64>,
-    /// With their power over the years, where it has a price.
+    /// With their power and place over the years, where these have a price.
     pub usd_in_all: Option<f64>,
     /// Of a pool: what it promises and what loses it.
     pub promise: Option<String>,
@@ -227,6 +229,28 @@ impl Answer {
     pub fn best_by(&self, by: Measure) -> Option<&Best> {
         self.best.iter().find(|best| best.by == by)
     }
+
+    /// Candidates that are the one to take by some measure or not told apart from it; if none meets the limits, the nearest to them.
+    pub fn named(&self) -> impl Iterator<Item = &Candidate> {
+        let is_named = |one: &Candidate| {
+            let mut best = self.best.iter();
+            best.any(|best| {
+                best.drive == one.drive || best.ties.iter().any(|tie| tie.drive == one.drive)
+            })
+        };
+        let nearest = self.nearest().map(|one| one.drive.as_str());
+        let all = self.candidates.iter();
+        all.filter(move |one| match self.best.is_empty() {
+            true => nearest == Some(one.drive.as_str()),
+            false => is_named(one),
+        })
+    }
+
+    /// The one with the most room to its limits, or the least beyond them.
+    pub fn nearest(&self) -> Option<&Candidate> {
+        let known = self.candidates.iter().filter(|one| one.room.is_some());
+        known.max_by(|a, b| a.room.unwrap_or(-1.0).total_cmp(&b.room.unwrap_or(-1.0)))
+    }
 }
 
 /// A limit that only reads a figure.
@@ -263,14 +287,15 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
     let watts = tally.measurement.watts;
     let prices = request.prices.as_ref();
     let usd = prices.and_then(|prices| prices.of(drive));
-    // Power that has a price but no watts makes the sum unknown.
-    let power = match prices.map(|prices| prices.kwh) {
-        Some(Some(_)) => watts.and_then(|watts| prices?.of_power(watts, request.years)),
-        _ => Some(0.0),
+    let keeping = match prices {
+        Some(prices) => prices.of_keeping(drive, watts, request.years),
+        None => Some(0.0),
     };
+    let known = support::statement(drive);
     Ok(Candidate {
         drive: drive.id.clone(),
-        model: support::statement(drive).grade.name(),
+        model: known.grade.name(),
+        model_text: known.text,
         meets: readings.iter().all(|reading| reading.met == Some(true)),
         room: readings
             .iter()
@@ -287,7 +312,9 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
             .map(|watts| rounded(tally.iops() / watts)),
         years,
         usd,
-        usd_in_all: usd.zip(power).map(|(usd, power)| rounded(usd + power)),
+        usd_in_all: usd
+            .zip(keeping)
+            .map(|(usd, keeping)| rounded(usd + keeping)),
         promise: drive.pool_config().map(|config| {
             let names: Vec<String> = config.members.iter().map(|it| it.name.clone()).collect();
             config.promise().words(&names)
@@ -481,6 +508,7 @@ mod tests {
         Candidate {
             drive: drive.into(),
             model: "a guess",
+            model_text: String::new(),
             meets,
             readings: Vec::new(),
             room: None,

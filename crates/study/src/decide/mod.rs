@@ -3,8 +3,8 @@
 //! [`max`]: the highest load within limits; [`life`]: how long drives last at a load; [`choose`]: which to take; [`explain`]: why a
 //! run came out as it did; [`check`]: whether one is good enough for a piece of software; [`size`]: how
 //! large a log, a write buffer or a read cache should be. Limits are read by
-//! [`slo`], and figures are held against them in [`tally`]. A load is a user's own, one with a name ([`named`], [`work`]), or of a given
-//! height ([`load`]). Costs are the user's ([`prices`]).
+//! [`slo`], and figures are held against them in [`tally`]. A load is a user's own, one with a name ([`named`], [`profile`], [`work`]),
+//! or of a given height ([`load`]). Costs are the user's ([`prices`]).
 
 pub mod check;
 pub mod choose;
@@ -14,6 +14,7 @@ pub mod load;
 pub mod max;
 pub mod named;
 pub mod prices;
+pub mod profile;
 pub mod size;
 pub mod slo;
 pub mod tally;

@@ -2,13 +2,15 @@
 //!
 //! ```toml
 //! power = "0.30 USD/kWh"            # what a kilowatt-hour costs, cooling included; optional
+//! place = "2.50 USD/month"          # what a drive's share of rack and server costs; optional
 //!
 //! [drives]
 //! p4800x-375 = "450 USD"            # a drive
 //! d7-p5510-3840 = "0.12 USD/GB"     # or a decimal gigabyte of one
 //! ```
 //!
-//! A pool costs what its members do. What racks, servers and hands cost is not in it.
+//! A pool costs what its members do. What hands cost is not in it. [`example`] is such a file with the prices that the catalogue's
+//! sources give, each with its date: of those days, and of nobody's shop.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +24,8 @@ use text::toml::{Cursor, Page, SourceFile, parse};
 pub struct Prices {
     /// USD for a kilowatt-hour.
     pub kwh: Option<f64>,
+    /// USD a month for the place of one drive: its share of rack and server.
+    pub place: Option<f64>,
     drives: BTreeMap<String, Price>,
 }
 
@@ -35,6 +39,27 @@ enum Price {
 
 /// Hours in a year.
 const HOURS: f64 = 365.0 * 24.0;
+/// Months in a year.
+const MONTHS: f64 = 12.0;
+
+/// A file with the prices that sources of the catalogue give, as an example.
+pub fn example() -> String {
+    let mut text = String::from(
+        "# An example: prices as the sources of the catalogue give them, each of its day. Yours go here.\n\
+         # power = \"0.30 USD/kWh\"     a kilowatt-hour, cooling included\n\
+         # place = \"2.50 USD/month\"   a drive's share of rack and server\n\n[drives]\n",
+    );
+    for name in catalogue::drive_names() {
+        let Ok(sheet) = catalogue::drive(name) else {
+            continue;
+        };
+        if let Some(price) = sheet.price_usd {
+            let date = sheet.price_date.as_deref().unwrap_or("no date");
+            text += &format!("{name} = \"{price} USD\"  # {date}\n");
+        }
+    }
+    text
+}
 
 impl Prices {
     /// The prices in a file's text; `also` are drives of the user's own, besides those of the catalogue.
@@ -58,6 +83,16 @@ impl Prices {
                         "power",
                         format!("`{written}` is no price of power"),
                         "write it as \"0.30 USD/kWh\"",
+                    );
+                }
+            }
+            if let Some(written) = root.maybe_text("place") {
+                prices.place = number(&written, "USD/month");
+                if prices.place.is_none() {
+                    root.wrong(
+                        "place",
+                        format!("`{written}` is no price of a place"),
+                        "write it as \"2.50 USD/month\", for each drive",
                     );
                 }
             }
@@ -113,6 +148,22 @@ impl Prices {
     }
 }
 
+impl Prices {
+    /// What power of so many watts and the places of a drive, or of all members of a pool, cost over so many years; nothing where
+    /// they have no price, `None` if power has one and the watts are not known.
+    pub fn of_keeping(&self, drive: &DriveSheet, watts: Option<f64>, years: f64) -> Option<f64> {
+        let drives = match drive.pool {
+            Some(_) => drive.named_members().len(),
+            None => 1,
+        };
+        let place = self.place.unwrap_or(0.0) * drives as f64 * MONTHS * years;
+        match self.kwh {
+            Some(_) => Some(place + self.of_power(watts?, years)?),
+            None => Some(place),
+        }
+    }
+}
+
 /// The number before this unit, above zero.
 fn number(written: &str, unit: &str) -> Option<f64> {
     let number = written.trim().strip_suffix(unit)?.trim_end();
@@ -137,11 +188,35 @@ mod tests {
         // 10 W for 5 years are 438 kWh.
         let power = prices.of_power(10.0, 5.0).expect("a price of power");
         assert!((power - 131.4).abs() < 1e-9, "{power}");
+        let alone = prices.of_keeping(
+            &catalogue::drive("p4801x-100").expect("built in"),
+            None,
+            5.0,
+        );
+        assert_eq!(alone, None);
+    }
+
+    #[test]
+    fn a_place_costs_each_month_for_each_drive() {
+        let text = "place = \"2 USD/month\"\n[drives]\np4801x-100 = \"109 USD\"\n";
+        let prices = Prices::read("prices.toml", text, &[]).expect("it is right");
+        let mirror = catalogue::drive("mirror(2*p4801x-100)").expect("built in");
+        assert_eq!(prices.of_keeping(&mirror, None, 5.0), Some(240.0));
+    }
+
+    #[test]
+    fn the_example_is_read_and_has_the_prices_of_the_sources() {
+        let text = example();
+        let prices = Prices::read("prices.toml", &text, &[]).expect("it is right");
+        let sheet = catalogue::drive("p4800x-375").expect("built in");
+        assert_eq!(prices.of(&sheet), sheet.price_usd);
+        assert!(sheet.price_usd.is_some());
+        assert_eq!((prices.kwh, prices.place), (None, None));
     }
 
     #[test]
     fn everything_wrong_is_told_at_once() {
-        let text = "pwer = \"1 USD/kWh\"\npower = \"0.3\"\n[drives]\np4800x-376 = \"1 USD\"\np4800x-375 = 450\n600p-256 = \"-1 USD\"\n";
+        let text = "pwer = \"1 USD/kWh\"\npower = \"0.3\"\nplace = \"a shelf\"\n[drives]\np4800x-376 = \"1 USD\"\np4800x-375 = 450\n600p-256 = \"-1 USD\"\n";
         let problems = Prices::read("prices.toml", text, &[]).expect_err("all of it is wrong");
         insta::assert_snapshot!(problems.render(false));
     }

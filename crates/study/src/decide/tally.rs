@@ -85,6 +85,8 @@ pub struct Reading {
     pub is_latency: bool,
     /// Of a latency without a direction: which direction is the slowest.
     pub slowest: Option<&'static str>,
+    /// Of a latency that is not known: which direction has too few I/Os to tell it.
+    pub too_few: Option<&'static str>,
 }
 
 /// What the slowest I/Os of a direction waited for.
@@ -147,6 +149,7 @@ impl Tally {
             room: value.map(|value| rounded(limit.room(value))),
             is_latency: limit.figure.is_latency(),
             slowest,
+            too_few: self.too_few(limit),
         }
     }
 
@@ -160,14 +163,27 @@ impl Tally {
         }
     }
 
+    /// The directions a latency's limit is about that have I/Os.
+    fn wanted(&self, limit: &Limit) -> impl Iterator<Item = (&'static str, &Flow)> {
+        let of_limit = limit.of;
+        let all = DIRECTIONS.iter().zip(&self.flows);
+        let wanted = all.filter(move |((of, ..), flow)| {
+            (of_limit == Of::All || of_limit == *of) && flow.latency.count() > 0
+        });
+        wanted.map(|((_, name, _), flow)| (*name, flow))
+    }
+
+    /// The first direction that has too few I/Os for a latency's limit.
+    fn too_few(&self, limit: &Limit) -> Option<&'static str> {
+        let mut wanted = self.wanted(limit).filter(|_| limit.figure.is_latency());
+        let found = wanted.find(|(_, flow)| flow.figure(limit.figure).is_none());
+        found.map(|(name, _)| name)
+    }
+
     /// The largest figure among the directions a latency's limit is about; `None` if one that has I/Os has too few of them.
     fn slowest(&self, limit: &Limit) -> Option<(&'static str, Known)> {
         let mut worst: Option<(&str, Known)> = None;
-        for ((of, name, _), flow) in DIRECTIONS.iter().zip(&self.flows) {
-            let wanted = limit.of == Of::All || limit.of == *of;
-            if !wanted || flow.latency.count() == 0 {
-                continue;
-            }
+        for (name, flow) in self.wanted(limit) {
             let figure = flow.figure(limit.figure)?;
             if worst.is_none_or(|(_, (value, _))| figure.0 > value) {
                 worst = Some((name, figure));

@@ -1,7 +1,8 @@
 //! The course of a measurement: which step is next, after which round the rate is steady, how long the rest takes.
 //!
 //! It sees fio's answers one by one and nothing else, so that going on after an interruption is to show it again those that are
-//! there. Steady state is SNIA's, over the last five rounds: the first five that meet it end the rounds.
+//! there. Steady state is SNIA's, over the last five rounds: the first five that meet it end the rounds, unless the plan goes on until
+//! so much was written.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -73,11 +74,23 @@ pub struct Course<'p> {
     calls: u32,
     /// Rates of the tracked step, one for each round.
     rates: Vec<f64>,
+    /// What the rounds are to write, and have written, in bytes; `None` if they end when they are steady.
+    saturation: Option<[f64; 2]>,
     /// Whether rounds are over.
     is_past_rounds: bool,
 }
 
 impl<'p> Course<'p> {
+    /// Before the first step, on a device of so many bytes, if that is known: without it only the greatest number of rounds ends a plan
+    /// that is to write so many times its capacity.
+    pub fn on(plan: &'p Plan, device_bytes: Option<u64>) -> Course<'p> {
+        let bytes = device_bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
+        Course {
+            saturation: plan.written.map(|times| [times * bytes, 0.0]),
+            ..Course::new(plan)
+        }
+    }
+
     /// Before the first step.
     pub fn new(plan: &'p Plan) -> Course<'p> {
         Course {
@@ -86,6 +99,7 @@ impl<'p> Course<'p> {
             rounds: 0,
             calls: 0,
             rates: Vec::new(),
+            saturation: None,
             is_past_rounds: plan.in_phase(Phase::Round).next().is_none(),
         }
     }
@@ -110,6 +124,9 @@ impl<'p> Course<'p> {
         if let Some(why) = is_failed(fio) {
             return Err(why);
         }
+        if let (Some([_, written]), Some(_)) = (&mut self.saturation, turn.round) {
+            *written += sum(fio, |job| job["write"]["io_bytes"].as_f64());
+        }
         self.went(turn, iops(fio));
         Ok(())
     }
@@ -127,7 +144,11 @@ impl<'p> Course<'p> {
         };
         if turn.round.is_some() && !of_round(self.at) {
             self.rounds += 1;
-            self.is_past_rounds = self.is_steady() == Some(true) || self.rounds >= self.plan.rounds;
+            let ends = match self.saturation {
+                Some([wanted, written]) => written >= wanted,
+                None => self.is_steady() == Some(true),
+            };
+            self.is_past_rounds = ends || self.rounds >= self.plan.rounds;
             if !self.is_past_rounds {
                 self.at -= self.plan.in_phase(Phase::Round).count();
             }
@@ -223,11 +244,18 @@ fn is_failed(fio: &Value) -> Option<String> {
     failed.map(|error| format!("fio ended it with error {error}"))
 }
 
+/// A figure of all jobs together.
+fn sum(fio: &Value, figure: impl Fn(&Value) -> Option<f64>) -> f64 {
+    let jobs = fio["jobs"].as_array().into_iter().flatten();
+    jobs.filter_map(figure).sum()
+}
+
 /// I/Os a second of all jobs, reads and writes.
 fn iops(fio: &Value) -> f64 {
-    let jobs = fio["jobs"].as_array().into_iter().flatten();
-    let sides = jobs.flat_map(|job| [&job["read"], &job["write"]]);
-    sides.filter_map(|side| side["iops"].as_f64()).sum()
+    ["read", "write"]
+        .map(|side| sum(fio, |job| job[side]["iops"].as_f64()))
+        .iter()
+        .sum()
 }
 
 #[cfg(test)]
@@ -281,6 +309,24 @@ mod tests {
             "{}",
             verdict.text
         );
+    }
+
+    /// Steady rounds do not end it, the bytes written do; without a size the last round.
+    #[test]
+    fn saturation_ends_when_so_much_was_written() {
+        let plan = Plan::named("snia-saturation").expect("a plan");
+        let answer = json!({"jobs": [{"error": 0, "read": {"iops": 0.0},
+            "write": {"iops": 1000.0, "io_bytes": 500_000_000}}]});
+        let ends = |bytes: Option<u64>| {
+            let mut course = Course::on(&plan, bytes);
+            while course.next().is_some() {
+                course.take(&answer).expect("a result");
+            }
+            course.verdict()
+        };
+        let verdict = ends(Some(1_000_000_000));
+        assert_eq!((verdict.rounds, verdict.is_steady), (8, Some(true)));
+        assert_eq!(ends(None).rounds, 1440);
     }
 
     #[test]

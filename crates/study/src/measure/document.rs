@@ -144,6 +144,11 @@ impl Document {
         }
     }
 
+    /// Before the first step on this device, or the part of it that is used.
+    pub fn course<'p>(&self, plan: &'p Plan) -> Course<'p> {
+        Course::on(plan, self.asked.size_bytes.or(self.device.size_bytes))
+    }
+
     /// Reads one; `origin` names it in messages.
     ///
     /// # Errors
@@ -195,7 +200,7 @@ impl Document {
             .0
             .extend(found.into_iter().map(|what| problem(origin, what, other)));
         problems.or(())?;
-        let mut course = Course::new(plan);
+        let mut course = fresh.course(plan);
         for (index, taken) in self.steps.iter().enumerate() {
             let wrong = |what: String| {
                 let what = format!("step {}, {}: {what}", index + 1, taken.step);

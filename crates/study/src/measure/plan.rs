@@ -1,8 +1,8 @@
 //! Plans: which jobs of fio's run, in which order, and which of them in rounds.
 //!
 //! A plan is one file of fio's jobs, or several one after the other; each section is a step, and steps run alone. Comments of
-//! the form `; key: value` say what fio has no words for: at the top `plan`, `about`, `rounds` (at most so many) and `source`, in a
-//! section its `phase` (`prepare`, `round`; without one it is measured once) and `steady: yes`, if its rate tells whether rounds are
+//! the form `; key: value` say what fio has no words for: at the top `plan`, `about`, `rounds` (at most so many), `written` (rounds end
+//! after so many times the capacity, and not when they are steady) and `source`, in a section its `phase` (`prepare`, `round`; without one it is measured once) and `steady: yes`, if its rate tells whether rounds are
 //! steady. Left out: `include`, keywords and variables of job files, which the plans here do not need.
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub const STANDARD_JOBS: &str = include_str!("plans/standard.fio");
 pub const HOST_JOBS: &str = include_str!("plans/host.fio");
 
 /// Name and files of each.
-const PLANS: [(&str, &[&str]); 6] = [
+const PLANS: [(&str, &[&str]); 7] = [
     ("quick", &[include_str!("plans/quick.fio")]),
     ("fit", &[include_str!("plans/fit.fio"), STANDARD_JOBS]),
     ("snia", &[include_str!("plans/snia.fio")]),
@@ -28,6 +28,10 @@ const PLANS: [(&str, &[&str]); 6] = [
         &[include_str!("plans/snia-throughput-1m.fio")],
     ),
     ("snia-latency", &[include_str!("plans/snia-latency.fio")]),
+    (
+        "snia-saturation",
+        &[include_str!("plans/snia-saturation.fio")],
+    ),
 ];
 
 /// Options of the jobs that the measurement chooses by itself.
@@ -112,6 +116,8 @@ pub struct Plan {
     pub about: String,
     /// Rounds at most.
     pub rounds: u32,
+    /// Rounds end once the capacity was written so many times, steady or not; without it, once they are steady.
+    pub written: Option<f64>,
     /// By phase: those that prepare, those of a round, those that measure.
     pub steps: Vec<Step>,
     /// Its files.
@@ -144,6 +150,7 @@ impl Plan {
             name: origin.to_owned(),
             about: String::new(),
             rounds: 0,
+            written: None,
             steps: Vec::new(),
             jobs: files.concat(),
         };
@@ -221,6 +228,7 @@ impl Plan {
                 true
             }
             (None, "source", _) => true,
+            (None, "written", _) => value.parse().map(|it| self.written = Some(it)).is_ok(),
             (None, "rounds", _) => value.parse().map(|it| self.rounds = it).is_ok(),
             (Some(_), "phase", Some(step)) => {
                 step.phase = match value {

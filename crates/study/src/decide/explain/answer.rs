@@ -8,8 +8,10 @@ use serde::Serialize;
 use text::problem::Problems;
 
 use super::causes::{self, Cause};
+use super::change::{self, Change};
 use super::depth::{self, Advice};
 use super::file::{Bound, Facts, Run};
+use super::pairs;
 use super::rating::{self, Rating};
 use super::runs::{Case, Runs, Seen, SideAnatomy};
 use crate::decide::tally::{busiest, place};
@@ -43,6 +45,8 @@ pub struct Answer {
     pub measured: Facts,
     /// In what it was measured otherwise than a model runs it.
     pub unlike: Vec<String>,
+    /// What became slower or faster while it ran, and what it may have been; null if nothing says that anything did.
+    pub change: Option<Change>,
     /// What the drive's model says; null if none was named.
     pub model: Option<Modelled>,
 }
@@ -64,10 +68,11 @@ pub struct Modelled {
     pub as_asked: Trial,
     /// Whether that agrees with what was measured.
     pub as_asked_agrees: bool,
-    /// Under other conditions.
+    /// Under other conditions; of two at once only those that explain it.
     pub conditions: Vec<Trial>,
-    /// Keys of the conditions that explain what was measured, the nearest first; empty where the run as asked is as near.
-    pub explained_by: Vec<&'static str>,
+    /// Keys of the conditions that explain what was measured, the nearest first; empty where the run as asked is as near. They do
+    /// alike: which of them it was, what was measured does not tell.
+    pub explained_by: Vec<String>,
     /// Whether the model, so explained, agrees with what was measured.
     pub agrees: bool,
     /// Without each option that may hold it back, under the condition that explains it.
@@ -82,11 +87,15 @@ pub struct Modelled {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Trial {
     /// A word for programs.
-    pub key: &'static str,
+    pub key: String,
     /// What is other than in the run as asked.
     pub what: String,
+    /// Of a condition: what shows on the machine whether it was so.
+    pub to_tell: Vec<&'static str>,
     /// I/Os a second.
     pub iops: f64,
+    /// The same with each seed: least and greatest.
+    pub iops_by_seed: [f64; 2],
     /// Mean latency.
     pub mean_us: Option<f64>,
     /// I/Os a second over those of the case that it is a change of.
@@ -103,7 +112,7 @@ const NEAR: f64 = 0.35;
 /// A condition explains a difference if it takes away at least this share of it.
 const TAKEN: f64 = 0.4;
 /// Conditions whose distances differ by less than this cannot be told apart.
-const ALIKE: f64 = 0.02;
+pub(super) const ALIKE: f64 = 0.02;
 /// What removes less than this does not hold a run back.
 pub const GAIN: f64 = 1.1;
 /// A part on which I/Os spend this share of their time bounds them.
@@ -124,9 +133,11 @@ pub fn explain(
         bound: run.bound(),
         measured: run.facts.clone(),
         unlike: run.unlike.clone(),
+        change: None,
         model: None,
     };
     let Some(request) = request else {
+        answer.change = change::of(run, None);
         return Ok(answer);
     };
     if run.jobs.is_empty() {
@@ -141,16 +152,19 @@ pub fn explain(
         return Err(problems);
     }
     let (modelled, bound) = modelled(run, request, lab, tell)?;
+    answer.change = change::of(run, Some((&request.drive, &modelled)));
     answer.model = Some(modelled);
     answer.bound = bound;
     Ok(answer)
 }
 
-fn trial(key: &'static str, what: &str, seen: &Seen, base: f64, run: &Run) -> Trial {
+fn trial(key: &str, what: &str, seen: &Seen, base: f64, run: &Run) -> Trial {
     Trial {
-        key,
+        key: key.to_owned(),
         what: what.to_owned(),
+        to_tell: Vec::new(),
         iops: rounded(seen.iops()),
+        iops_by_seed: seen.iops_by_seed(),
         mean_us: seen.mean_us(),
         factor: rounded(seen.iops() / base.max(1e-9)),
         distance: seen.distance(&run.targets).map(rounded),
@@ -158,7 +172,7 @@ fn trial(key: &'static str, what: &str, seen: &Seen, base: f64, run: &Run) -> Tr
 }
 
 /// Whether a simulated run agrees with the measured one.
-fn agrees(seen: &Seen, run: &Run) -> bool {
+pub(super) fn agrees(seen: &Seen, run: &Run) -> bool {
     let rate = libm::log(seen.iops().max(1e-9) / run.facts.iops.max(1e-9));
     let all = seen.distance(&run.targets);
     rate.abs() <= AGREES && all.is_some_and(|far| far <= 2.0 * AGREES)
@@ -184,7 +198,7 @@ fn modelled(
     tell("the run as asked, and under other conditions");
     let as_asked = runs.one(&base)?;
     let (conditions, nearest) = conditions(run, request, &base, &as_asked, &runs);
-    let explained: Vec<&'static str> = nearest.iter().map(|(cause, _)| cause.key).collect();
+    let explained: Vec<String> = nearest.iter().map(|(cause, _)| cause.key.clone()).collect();
     let (case, seen) = match nearest.into_iter().next() {
         Some((cause, seen)) => (cause.case, seen),
         None => (base.clone(), as_asked.clone()),
@@ -264,7 +278,7 @@ fn unpaced(run: &Run) -> Vec<workload::job::Job> {
     run.jobs.iter().map(bare).collect()
 }
 
-/// Every condition, and those that explain what was measured, the nearest first.
+/// Every condition, and those that explain what was measured, the nearest first; two at once where no single one does.
 fn conditions(
     run: &Run,
     request: &Request,
@@ -281,14 +295,22 @@ fn conditions(
         .zip(seen)
         .filter_map(|(cause, seen)| Some((cause, seen?)))
         .collect();
-    let trials = seen
-        .iter()
-        .map(|(cause, seen)| trial(cause.key, &cause.what, seen, as_asked.iops(), run));
-    let trials: Vec<Trial> = trials.collect();
+    let tried = |(cause, seen): &(Cause, Seen)| Trial {
+        to_tell: cause.to_tell.clone(),
+        ..trial(&cause.key, &cause.what, seen, as_asked.iops(), run)
+    };
+    let mut trials: Vec<Trial> = seen.iter().map(tried).collect();
     let far = as_asked.distance(&run.targets);
     let Some(far) = far.filter(|_| !agrees(as_asked, run)) else {
         return (trials, Vec::new());
     };
+    if !seen.iter().any(|(_, seen)| agrees(seen, run)) {
+        let pairs = pairs::explaining(run, request, &seen, runs);
+        if !pairs.is_empty() {
+            trials.extend(pairs.iter().map(tried));
+            return (trials, pairs);
+        }
+    }
     let mut near: Vec<(f64, Cause, Seen)> = seen
         .into_iter()
         .filter_map(|(cause, seen)| Some((seen.distance(&run.targets)?, cause, seen)))
@@ -307,7 +329,7 @@ fn options(run: &Run, case: &Case, seen: &Seen, runs: &Runs<'_>) -> Vec<Trial> {
     let cases: Vec<Case> = causes.iter().map(|cause| cause.case.clone()).collect();
     let without = runs.run(&cases).into_iter().map(Result::ok);
     let trials = causes.iter().zip(without).filter_map(|(cause, without)| {
-        Some(trial(cause.key, &cause.what, &without?, seen.iops(), run))
+        Some(trial(&cause.key, &cause.what, &without?, seen.iops(), run))
     });
     trials.collect()
 }

@@ -3,9 +3,9 @@
 //! *Conditions* are what a file of results does not say: the drive's state, its link, its power, where a partition begins, the
 //! host. Each is applied, and the one that comes nearest to what was measured explains it. *Options* are what the file does say:
 //! depth, threads, alignment, syncs, pauses. Each is removed, and what comes out says what it costs. To add a cause: a function
-//! here and its line in [`conditions`] or [`options`].
+//! here and its line in [`conditions`] or [`options`]. Two conditions at once are in [`super::pairs`].
 //!
-//! Left out, because no model has them: heat, file systems, the page cache, other users of the drive.
+//! Left out, because no model has them: heat (but see [`super::change`]), file systems, the page cache, other users of the drive.
 
 use catalogue::DriveSheet;
 use model::Span;
@@ -17,22 +17,75 @@ use workload::job::{BlockSizes, Extent, Job, Mix, SyncMode};
 use super::file::depth_of;
 use super::runs::Case;
 
+/// What a cause is about: of one kind there is one at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum About {
+    /// What the drive holds.
+    State,
+    /// The lanes and generation of its link.
+    Link,
+    /// Where its partition or file begins.
+    Alignment,
+    /// Its power governor.
+    Power,
+    /// How worn it is.
+    Wear,
+    /// How long it has been powered.
+    Uptime,
+    /// The host.
+    Host,
+    /// An option of the file.
+    Option,
+}
+
+impl About {
+    /// What shows on the machine whether it was so; nothing of options, which the file tells.
+    pub const fn to_tell(self) -> Option<&'static str> {
+        match self {
+            About::State => Some(
+                "write the drive over twice, at random, and measure again (`drivelab measure --plan fit` does both)",
+            ),
+            About::Link => Some(
+                "`lspci -vv` has the link's rate and width (LnkSta) beside what it can (LnkCap)",
+            ),
+            About::Alignment => {
+                Some("the partition's `start` in /sys/block is to be a multiple of 8 sectors")
+            }
+            About::Power => Some(
+                "`nvme get-feature -f 2` has the power state, `nvme smart-log` the temperature and the counts of thermal management",
+            ),
+            About::Wear => Some("`nvme smart-log` has percentage_used"),
+            About::Uptime => Some("measure again after an hour under power"),
+            About::Host => {
+                Some("measure again with `cpupower idle-set -D 0`, which keeps cores awake")
+            }
+            About::Option => None,
+        }
+    }
+}
+
 /// A cause, and the case that has it (a condition) or does not (an option).
 #[derive(Clone, Debug)]
 pub struct Cause {
+    /// What it is about.
+    pub about: About,
     /// A word for programs.
-    pub key: &'static str,
+    pub key: String,
     /// In words.
     pub what: String,
+    /// What shows on the machine whether it was so.
+    pub to_tell: Vec<&'static str>,
     /// What is run.
     pub case: Case,
 }
 
 impl Cause {
-    fn new(key: &'static str, what: impl Into<String>, case: Case) -> Cause {
+    fn new(about: About, key: impl Into<String>, what: impl Into<String>, case: Case) -> Cause {
         Cause {
-            key,
+            about,
+            key: key.into(),
             what: what.into(),
+            to_tell: about.to_tell().into_iter().collect(),
             case,
         }
     }
@@ -117,7 +170,7 @@ fn states(base: &Case) -> Vec<Cause> {
                     ("steady", "a drive in its steady state: data lie scattered")
                 }
             };
-            Cause::new(key, what, Case { state, ..base.clone() })
+            Cause::new(About::State, key, what, Case { state, ..base.clone() })
         })
         .collect()
 }
@@ -147,7 +200,7 @@ fn credits(config: &VolumeConfig, base: &Case) -> Vec<Cause> {
         state,
         ..base.clone()
     };
-    Vec::from([Cause::new(key, what, case)])
+    Vec::from([Cause::new(About::State, key, what, case)])
 }
 
 fn links(base: &Case) -> Vec<Cause> {
@@ -155,6 +208,7 @@ fn links(base: &Case) -> Vec<Cause> {
         let drive = with_link(base.machine.drive(), factor)?;
         let machine = base.machine.with_drive(drive);
         Some(Cause::new(
+            About::Link,
             key,
             what,
             Case {
@@ -212,6 +266,7 @@ fn misaligned(base: &Case) -> Option<Cause> {
     });
     let jobs = jobs.collect::<Option<Vec<Job>>>()?;
     Some(Cause::new(
+        About::Alignment,
         "misaligned",
         "a partition or file that begins at an odd sector (512 B alignment): I/Os straddle units",
         Case {
@@ -222,18 +277,15 @@ fn misaligned(base: &Case) -> Option<Cause> {
 }
 
 fn powers(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
-    let with = |key, what: String, change: &dyn Fn(&mut DriveConfig) -> bool| {
+    let with = |about, key: String, what: String, change: &dyn Fn(&mut DriveConfig) -> bool| {
         let mut config = base.machine.drive().clone();
         change(&mut config).then(|| {
             let machine = base.machine.with_drive(config);
-            Cause::new(
-                key,
-                what,
-                Case {
-                    machine,
-                    ..base.clone()
-                },
-            )
+            let case = Case {
+                machine,
+                ..base.clone()
+            };
+            Cause::new(about, key, what, case)
         })
     };
     let limits = drive.management.power_limits_watts.iter();
@@ -242,7 +294,8 @@ fn powers(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
         .filter(|watts| now.is_none_or(|now| **watts < now))
         .map(|watts| {
             with(
-                "power",
+                About::Power,
+                format!("power-{watts}W"),
                 format!("its power governor set to {watts} W"),
                 &|config| config.set_power_limit(*watts).is_ok(),
             )
@@ -251,13 +304,15 @@ fn powers(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
     let protects = base.machine.drive().write_protect_percent();
     if let Some(percent) = protects.filter(|_| writes(base)) {
         all.push(with(
-            "worn",
+            About::Wear,
+            String::from("worn"),
             format!("a drive past {percent} % of its rated endurance, which throttles writes"),
             &|config| config.set_percentage_used(percent + 1.0).is_ok(),
         ));
     }
     all.push(with(
-        "power-on",
+        About::Uptime,
+        String::from("power-on"),
         String::from("the first minutes after power-on, when the drive refreshes its data"),
         &|config| config.set_uptime(Span::from_seconds(600.0)).is_ok(),
     ));
@@ -285,6 +340,7 @@ fn hosts(base: &Case, drive: &DriveSheet) -> Vec<Cause> {
     let config = base.machine.drive().clone();
     let machine = lab::Machine::new(drive, &host).with_drive(config);
     vec![Cause::new(
+        About::Host,
         key,
         what,
         Case {
@@ -330,6 +386,7 @@ fn deeper(base: &Case) -> Option<Cause> {
     let what = format!("{with}{} I/Os in flight instead of {now}", now * factor);
     let jobs = base.jobs.iter().map(deep).collect();
     Some(Cause::new(
+        About::Option,
         "depth",
         what,
         Case {
@@ -361,6 +418,7 @@ fn more_threads(base: &Case) -> Option<Cause> {
     );
     let jobs = base.jobs.iter().map(spread).collect();
     Some(Cause::new(
+        About::Option,
         "threads",
         what,
         Case {
@@ -395,6 +453,7 @@ fn aligned(base: &Case) -> Option<Cause> {
     }
     let jobs = base.jobs.iter().map(realigned).collect();
     Some(Cause::new(
+        About::Option,
         "alignment",
         "offsets that are multiples of 4 KiB",
         Case {
@@ -422,6 +481,7 @@ fn whole_units(base: &Case) -> Option<Cause> {
     }
     let jobs = base.jobs.iter().map(in_whole_units).collect();
     Some(Cause::new(
+        About::Option,
         "block",
         "blocks of whole 4 KiB units",
         Case {
@@ -451,6 +511,7 @@ fn without_syncs(base: &Case) -> Option<Cause> {
     }
     let jobs = base.jobs.iter().map(unsynced).collect();
     Some(Cause::new(
+        About::Option,
         "sync",
         "no fsync or O_SYNC",
         Case {
@@ -480,6 +541,7 @@ fn unpaced(base: &Case) -> Option<Cause> {
     }
     let jobs = base.jobs.iter().map(at_full_rate).collect();
     Some(Cause::new(
+        About::Option,
         "rate",
         "no rate limit or pauses",
         Case {
@@ -506,6 +568,7 @@ fn awake(base: &Case) -> Option<Cause> {
         .clone()
         .with_host(|host| host.idle_states.clear());
     Some(Cause::new(
+        About::Option,
         "idle-states",
         "cores that do not sleep (no idle states)",
         Case {

@@ -13,6 +13,7 @@ use text::problem::Problems;
 use workload::job::{Job, Mix};
 
 use crate::decide::tally::{Tally, tell_busiest};
+use crate::decide::{rate_of, spread};
 use crate::fit::measured::Target;
 use crate::ledger::figure::RunFigure;
 use crate::review::results::{Measurement, rounded};
@@ -138,6 +139,12 @@ impl Seen {
     /// Reads and writes a second.
     pub fn iops(&self) -> f64 {
         self.measurement.iops()
+    }
+
+    /// The same with each seed: least and greatest.
+    pub fn iops_by_seed(&self) -> [f64; 2] {
+        let [_, least, most] = spread(self.outcomes.iter().map(rate_of));
+        [least, most]
     }
 
     /// How far it is from what was measured: 0.1 is about 10 %; `None` if the two have no figure in common.

@@ -2,7 +2,8 @@
 //!
 //! A log is cut into ten rounds, and the last five are judged by SNIA's rule (`statistics::steady`). Without a log there are the
 //! least, the greatest and the deviation of half-second samples: they can show that nothing drifted, or that much did; between the
-//! two it cannot be told. Left out: what would have come after the run's end.
+//! two it cannot be told. A log also tells where a rate went from one level to another ([`Step`]). Left out: what would have come
+//! after the run's end; more than one step.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -20,6 +21,26 @@ pub struct Steadiness {
     pub text: String,
     /// Mean of the last half over the mean of the whole run, from a log.
     pub end_over_mean: Option<f64>,
+    /// Where the rate went from one level to another, from a log; null if it did not.
+    pub step: Option<Step>,
+}
+
+/// A rate that went from one level to another, once.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Step {
+    /// Seconds from the beginning of the log.
+    pub at_seconds: f64,
+    /// Mean before it over the mean of the whole run.
+    pub before_over_mean: f64,
+    /// Mean after it over the mean of the whole run.
+    pub after_over_mean: f64,
+}
+
+impl Step {
+    /// Whether the rate fell.
+    pub fn falls(&self) -> bool {
+        self.after_over_mean < self.before_over_mean
+    }
 }
 
 /// Samples that are needed to say something.
@@ -30,6 +51,12 @@ const STILL: f64 = 0.10;
 const UNEVEN: f64 = 0.15;
 /// Rounds that a log is cut into: the last five are judged.
 const CUTS: usize = 2 * ROUNDS;
+/// Finer pieces of a log, in which a step is looked for, if each has lines.
+const FINE: usize = 10 * CUTS;
+/// Levels on both sides of a step differ at least by this share of the greater.
+const APART: f64 = 0.2;
+/// Two levels take away at least this share of the variance about one.
+const TAKEN: f64 = 0.6;
 
 /// From the samples in fio's JSON, of the jobs (or copies) of a group.
 pub(crate) fn of_samples(members: &[Value]) -> Steadiness {
@@ -76,6 +103,7 @@ fn known(steady: bool, text: String) -> Steadiness {
         steady: Some(steady),
         text,
         end_over_mean: None,
+        step: None,
     }
 }
 
@@ -84,6 +112,7 @@ fn unknown(why: &str) -> Steadiness {
         steady: None,
         text: format!("{why}; a log tells (fio's write_iops_log and log_avg_msec=500, then --log)"),
         end_over_mean: None,
+        step: None,
     }
 }
 
@@ -96,7 +125,6 @@ type Sample = (f64, f64, u64);
 /// Every line that is not a log's, and logs too short to judge.
 pub fn of_logs(logs: &[(String, String)]) -> Result<Steadiness, Problems> {
     let mut problems = Problems::default();
-    let mut rounds = [0.0; CUTS];
     let read = logs.iter().map(|(origin, text)| samples(origin, text));
     let mut flows: Vec<Vec<Sample>> = Vec::new();
     for one in read {
@@ -107,12 +135,46 @@ pub fn of_logs(logs: &[(String, String)]) -> Result<Steadiness, Problems> {
     }
     problems.or(())?;
     let end = flows.iter().flatten().map(|it| it.0).fold(0.0, f64::max);
-    for flow in &flows {
-        for (round, mean) in rounds.iter_mut().zip(means(flow, end)) {
-            *round += mean.ok_or_else(|| too_short(&logs[0].0))?;
+    let rounds = sums(&flows, end, CUTS).ok_or_else(|| too_short(&logs[0].0))?;
+    let fine = sums(&flows, end, FINE);
+    let fine = fine.as_ref().unwrap_or(&rounds);
+    Ok(Steadiness {
+        step: step(fine, end / 1e3),
+        ..judge(&rounds)
+    })
+}
+
+/// The rates of all flows together in so many equal pieces of time; `None` where some flow has no line in a piece.
+fn sums(flows: &[Vec<Sample>], end: f64, pieces: usize) -> Option<Vec<f64>> {
+    let mut sums = vec![0.0; pieces];
+    for flow in flows {
+        for (sum, mean) in sums.iter_mut().zip(means(flow, end, pieces)) {
+            *sum += mean?;
         }
     }
-    Ok(judge(&rounds))
+    Some(sums)
+}
+
+/// The moment that parts a run of so many seconds best into two levels.
+fn step(rates: &[f64], seconds: f64) -> Option<Step> {
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    let about = |rates: &[f64]| {
+        let mean = mean(rates);
+        let off = rates.iter().map(|rate| (rate - mean) * (rate - mean));
+        off.sum::<f64>()
+    };
+    let whole = mean(rates);
+    let splits = 1..rates.len();
+    let left = |at: &usize| about(&rates[..*at]) + about(&rates[*at..]);
+    let at = splits.min_by(|a, b| left(a).total_cmp(&left(b)))?;
+    let (before, after) = (mean(&rates[..at]), mean(&rates[at..]));
+    let apart = (before - after).abs() >= APART * before.max(after);
+    let parts = left(&at) <= (1.0 - TAKEN) * about(rates);
+    (whole > 0.0 && apart && parts).then(|| Step {
+        at_seconds: rounded(seconds * at as f64 / rates.len() as f64),
+        before_over_mean: rounded(before / whole),
+        after_over_mean: rounded(after / whole),
+    })
 }
 
 fn too_short(origin: &str) -> Problems {
@@ -168,15 +230,15 @@ fn by_direction(samples: Vec<Sample>) -> Vec<Vec<Sample>> {
     flows
 }
 
-/// Mean rate in each round; `None` where a round has no line.
-fn means(flow: &[Sample], end: f64) -> Vec<Option<f64>> {
+/// Mean rate in each piece; `None` where one has no line.
+fn means(flow: &[Sample], end: f64, pieces: usize) -> Vec<Option<f64>> {
     // A log that is not averaged has a line of value 1 for each I/O.
     let each_io = flow.iter().all(|sample| sample.1 <= 1.0);
-    let mut sums = [(0.0, 0.0); CUTS];
+    let mut sums = vec![(0.0, 0.0); pieces];
     for (ms, value, _) in flow {
         // A line stands at the end of what it is the mean of.
-        let round = libm::ceil(ms / end.max(1.0) * CUTS as f64) as usize;
-        let (sum, count) = &mut sums[round.clamp(1, CUTS) - 1];
+        let piece = libm::ceil(ms / end.max(1.0) * pieces as f64) as usize;
+        let (sum, count) = &mut sums[piece.clamp(1, pieces) - 1];
         *sum += value;
         *count += 1.0;
     }
@@ -188,7 +250,7 @@ fn means(flow: &[Sample], end: f64) -> Vec<Option<f64>> {
     some.collect()
 }
 
-fn judge(rounds: &[f64; CUTS]) -> Steadiness {
+fn judge(rounds: &[f64]) -> Steadiness {
     let whole = rounds.iter().sum::<f64>() / CUTS as f64;
     let Some(window) = SteadyWindow::at(rounds, CUTS - ROUNDS) else {
         return unknown("the log has no rates");
@@ -210,6 +272,7 @@ fn judge(rounds: &[f64; CUTS]) -> Steadiness {
         steady: Some(window.is_steady()),
         text: text + &before,
         end_over_mean: Some(rounded(share)),
+        step: None,
     }
 }
 
@@ -231,6 +294,16 @@ mod tests {
         let early = of_logs(&log(|i| if i < 15 { 9000 } else { 1000 })).expect("a log");
         assert_eq!(early.steady, Some(true));
         assert!(early.text.contains("it began otherwise"), "{}", early.text);
+    }
+
+    #[test]
+    fn a_step_is_found_where_it_is_and_noise_and_a_slope_have_none() {
+        let step = |rate: &dyn Fn(u32) -> u32| of_logs(&log(rate)).expect("a log").step;
+        let fell = step(&|i| if i <= 15 { 9000 } else { 1000 + i % 3 }).expect("it falls");
+        assert!((fell.at_seconds - 7.5).abs() < 3.1, "{fell:?}");
+        assert!(fell.falls() && fell.before_over_mean > 2.5, "{fell:?}");
+        assert_eq!(step(&|i| 1000 + 100 * (i * 7 % 11)), None);
+        assert_eq!(step(&|i| 1000 + i), None);
     }
 
     #[test]

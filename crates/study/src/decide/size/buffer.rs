@@ -15,9 +15,11 @@ use model::media::DriveConfig;
 use model::tier::{Kind, WriteBackConfig};
 use model::{Gauge, Span};
 use serde::Serialize;
+use text::digits::bytes_decimal;
 use text::problem::Problems;
 
 use super::{Answer, Request, Row, answer, found, row, since};
+use crate::decide::profile::{DISKS, Profile};
 use crate::decide::spread;
 use crate::decide::work::Load;
 use crate::review::results::rounded;
@@ -29,47 +31,43 @@ const SIZES: u32 = 6;
 const LEAST: u64 = 32 << 20;
 /// Intervals of a run.
 const INTERVALS: u64 = 240;
+/// No working set is made smaller than this, bytes of what runs.
+const LEAST_RANGE: f64 = (8 << 20) as f64;
 /// The part of a buffer that a working set may be.
 const WORKING_SET: f64 = 0.4;
 
 /// What is written to a disk group.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Busy {
-    /// What it is called, such as `4k70r`.
-    pub name: String,
-    /// Block size, as fio writes it.
-    pub block: String,
-    /// Reads of a hundred I/Os.
-    pub reads: u32,
+    /// What is asked.
+    pub profile: Profile,
     /// Bytes that are read and overwritten.
     pub working_set: u64,
+    /// The same as it was asked for, for messages: `5TB`.
+    pub asked: String,
     /// How long it lasts.
     pub lasts: Span,
     /// Most bytes a second that are written; as fast as 32 in flight go, without.
     pub written: Option<f64>,
 }
 
-/// Disks of a group, and what each has in flight, as HCIBench's easy run has them.
-const DISKS: u32 = 8;
-const IN_FLIGHT: u32 = 4;
-
 impl Busy {
+    /// Bytes that are read and overwritten in a pool that is so many times smaller than the whole.
+    fn range(&self, stretch: f64) -> u64 {
+        (self.working_set as f64 / stretch) as u64 >> 20 << 20
+    }
+
     /// As a job file, for a pool that is so many times smaller than the whole.
     fn text(&self, stretch: f64) -> String {
         let each = self
             .written
             .map(|all| format!("rate=,{}\n", (all / f64::from(DISKS)).max(1.0) as u64));
-        format!(
-            "; HCIBench's easy run of one disk group: {DISKS} disks with {IN_FLIGHT} in flight each, over the working set.\n\
-             [{}]\nioengine=libaio\ndirect=1\nfilename=/dev/nvme0n1\nnorandommap=1\nrw=randrw\nrwmixread={}\nbs={}\n\
-             iodepth={IN_FLIGHT}\nnumjobs={DISKS}\ngroup_reporting=1\nsize={}\ntime_based=1\nruntime={}us\n{}",
-            self.name,
-            self.reads,
-            self.block,
-            (self.working_set as f64 / stretch) as u64 >> 20 << 20,
+        self.profile.job(&format!(
+            "size={}\nruntime={}us\n{}",
+            self.range(stretch),
             (self.lasts.seconds() / stretch * 1e6).round().max(1000.0) as u64,
             each.unwrap_or_default()
-        )
+        ))
     }
 
     /// As a load of the whole pool.
@@ -77,7 +75,33 @@ impl Busy {
     /// # Errors
     /// What fio would refuse.
     pub fn load(&self) -> Result<Load, Problems> {
-        Load::of_text(&self.name, self.text(1.0))
+        Load::of_text(&self.profile.name, self.text(1.0))
+    }
+
+    /// Whether a pool has room for the working set, and the smaller one that runs in its place enough of it.
+    fn check(&self, drive: &str, pool: &DriveSheet) -> Result<(), Problems> {
+        let whole = pool.capacity;
+        let stretch = Scaled::of(&pool.config).stretch;
+        let least = LEAST_RANGE * stretch;
+        let (what, help) = if self.working_set > whole {
+            let room = bytes_decimal(whole as f64);
+            (
+                format!("the pool has room for {room}"),
+                "a smaller --working-set, or more behind it with --capacity",
+            )
+        } else if (self.working_set as f64) < least {
+            let least = bytes_decimal(least);
+            let what = format!(
+                "the pool runs {stretch:.0} times smaller than it is, and needs {least} to tell anything"
+            );
+            (what, "a larger --working-set")
+        } else {
+            return Ok(());
+        };
+        let what = format!("--working-set {}: {what}", self.asked);
+        let mut problems = Problems::whole(drive, what);
+        problems.0[0].help = Some(help.to_owned());
+        Err(problems)
     }
 }
 
@@ -109,6 +133,7 @@ pub fn write_buffer(
         _ => None,
     })
     .ok_or_else(|| Problems::whole(drive, "no write-back cache"))?;
+    busy.check(drive, pool)?;
     let bytes = pool.pool_config().map(|it| it.child_bytes(tier));
     let has = bytes.and_then(|it| it.first().copied()).unwrap_or(0);
     let whole = has.min(config.buffer_limit);
@@ -173,9 +198,10 @@ fn run(
 ) -> Result<Vec<Outcome>, Problems> {
     let conditions = &request.conditions;
     let machine = Machine::new(pool, &conditions.host).with_drive(scaled.drive.clone());
-    let load = Load::of_text(&busy.name, busy.text(scaled.stretch))?;
+    let name = &busy.profile.name;
+    let load = Load::of_text(name, busy.text(scaled.stretch))?;
     let Workload::Jobs(jobs) = &load.yours().workload else {
-        return Err(Problems::whole(&busy.name, "no job"));
+        return Err(Problems::whole(name, "no job"));
     };
     let length = busy.lasts.seconds() / scaled.stretch;
     let scenario = |seed: u64| {

@@ -1,0 +1,157 @@
+//! docs/answers.md prints what its commands print. Those that take a second or so are run and compared; of the others it is seen that
+//! every argument is right. `DRIVELAB_ANSWERS=all` runs and compares all of them (some ten minutes), `=write` puts what comes out into
+//! the document.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use assert_cmd::cargo::cargo_bin;
+
+use crate::rig::{skipped, text};
+
+/// Parts of commands that take long.
+const SLOW: [&str; 6] = [" max ", "--trace", "slog", "vsan-cache", "--like", "review"];
+
+/// A block without a language: a command, and what it prints.
+struct Asked<'a> {
+    command: &'a str,
+    printed: &'a str,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The blocks of this kind: `toml`, or nothing for a terminal.
+fn blocks<'a>(document: &'a str, kind: &str) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for (index, block) in document.split("```").enumerate() {
+        if index % 2 == 1
+            && let Some((first, rest)) = block.split_once('\n')
+            && first == kind
+        {
+            found.push(rest);
+        }
+    }
+    found
+}
+
+fn asked(document: &str) -> Vec<Asked<'_>> {
+    let all = blocks(document, "").into_iter();
+    let commands = all.flat_map(|block| block.split("$ ").skip(1));
+    let asked = commands.map(|one| {
+        let (command, printed) = one.split_once('\n').expect("a line");
+        Asked { command, printed }
+    });
+    asked.collect()
+}
+
+/// What a shell makes of it, in this folder.
+fn run(folder: &Path, command: &str) -> Output {
+    let program = cargo_bin!("drivelab");
+    let bin = program.parent().expect("a folder");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", bin.display());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(folder);
+    shell.env("PATH", path).output().expect("there is a shell")
+}
+
+/// A folder with what the commands read.
+fn folder(document: &str) -> tempfile::TempDir {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let prices = blocks(document, "toml");
+    assert_eq!(prices.len(), 1, "prices");
+    std::fs::write(folder.path().join("prices.toml"), prices[0]).expect("a folder of our own");
+    let trace = root().join("../shared/traces/cloudphysics-sample.vscsi.xz");
+    if std::fs::copy(trace, folder.path().join("vm.vscsi.xz")).is_err() {
+        skipped("the trace of docs/answers.md is not here");
+    }
+    folder
+}
+
+/// Everything but the folder of the table is right.
+fn is_read(folder: &Path, command: &str) {
+    let output = run(folder, &format!("{command} --csv no/such/folder.csv"));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+    let errors: Vec<&str> = said.lines().filter(|it| it.starts_with("error")).collect();
+    assert_eq!(errors.len(), 1, "{command}: {said}");
+    assert!(errors[0].contains("no/such"), "{command}: {said}");
+}
+
+#[test]
+fn the_document_prints_what_its_commands_print() {
+    let path = root().join("docs/answers.md");
+    let document = std::fs::read_to_string(&path).expect("a document");
+    let folder = folder(&document);
+    let mode = std::env::var("DRIVELAB_ANSWERS").unwrap_or_default();
+    let mut new = document.clone();
+    for one in asked(&document) {
+        let is_slow = SLOW.iter().any(|part| one.command.contains(part));
+        if one.command.contains("vm.vscsi.xz") && !folder.path().join("vm.vscsi.xz").exists() {
+            continue;
+        }
+        if is_slow && mode.is_empty() {
+            is_read(folder.path(), one.command);
+            continue;
+        }
+        let output = run(folder.path(), one.command);
+        let printed = text(&output.stdout);
+        assert_ne!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        match mode == "write" {
+            true => {
+                let old = format!("$ {}\n{}", one.command, one.printed);
+                let printed = printed.trim_end();
+                let end = if printed.is_empty() { "" } else { "\n" };
+                new = new.replace(&old, &format!("$ {}\n{printed}{end}", one.command));
+            }
+            false => assert_eq!(
+                printed.trim_end(),
+                one.printed.trim_end(),
+                "{}",
+                one.command
+            ),
+        }
+    }
+    if new != document {
+        std::fs::write(&path, new).expect("the document");
+    }
+}
+
+#[test]
+fn there_are_fifteen_questions_each_with_its_command() {
+    let document = std::fs::read_to_string(root().join("docs/answers.md")).expect("a document");
+    let sections: Vec<&str> = document.split("\n## ").skip(1).collect();
+    assert_eq!(sections.len(), 15);
+    for (index, section) in sections.iter().enumerate() {
+        assert!(
+            section.starts_with(&format!("{}. ", index + 1)),
+            "{section}"
+        );
+        let commands = section.split("```").skip(1).step_by(2);
+        let has = |block: &str| block.contains("$ drivelab ") || block.contains("\ndrivelab ");
+        assert!(commands.into_iter().any(has), "{section}");
+    }
+}
+
+/// The first screen of the README has three of them, with the answers that the document has.
+#[test]
+fn the_readme_leads_with_three_of_them() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("a document");
+    let document = std::fs::read_to_string(root().join("docs/answers.md")).expect("a document");
+    let known = asked(&document);
+    let leads = asked(readme.split("\n## Start").next().expect("a beginning"));
+    assert_eq!(leads.len(), 3);
+    for lead in leads {
+        let found = known.iter().find(|one| one.command == lead.command);
+        let found = found.unwrap_or_else(|| panic!("{} is not in the document", lead.command));
+        let first = lead.printed.lines().next().expect("an answer");
+        assert_eq!(
+            found.printed.lines().next(),
+            Some(first),
+            "{}",
+            lead.command
+        );
+    }
+}

@@ -1,0 +1,241 @@
+//! What became slower (or faster) while a run was measured, and what it may have been: an SLC cache that was full, a new drive that
+//! began to collect, heat.
+//!
+//! A log of rates has the moment and both levels. The levels are held against the model's rates in its states, the bytes that were
+//! written until then against its SLC cache and its capacity. Reads neither fill a cache nor need blocks, so what slows reads alone is
+//! heat or somebody else. What the input does not show is said, with what to run to tell. Left out: heat by itself, which runs of the
+//! model do not have (a served drive has it); more than one step; caches that come back after a pause.
+
+use catalogue::DriveSheet;
+use model::media::DriveConfig;
+use model::media::nand::NandConfig;
+use serde::Serialize;
+use text::digits::{bytes_decimal, count, duration};
+
+use super::answer::{Modelled, Trial};
+use super::file::Run;
+use super::steadiness::Step;
+
+/// A change, and what it may have been.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Change {
+    /// What is seen.
+    pub text: String,
+    /// What fits it: `slc`, `collection`, `heat`, `others` (other users of drive or host); several if it does not tell them apart.
+    pub causes: Vec<&'static str>,
+    /// What to run to tell them apart, or to be sure.
+    pub to_tell: String,
+}
+
+/// A level within this factor of a rate of the model is that rate.
+const NEAR: f64 = 1.25;
+/// Bytes written until a cache is full: between these times its size.
+const FULL: (f64, f64) = (0.4, 3.0);
+/// A drive begins to collect once this share of its capacity has been written.
+const WRITTEN: f64 = 0.5;
+
+/// What changed in a run; `None` if nothing says that something did.
+pub fn of(run: &Run, drive: Option<(&DriveSheet, &Modelled)>) -> Option<Change> {
+    let steadiness = &run.facts.steadiness;
+    match (&steadiness.step, steadiness.steady) {
+        (Some(step), _) if step.falls() => Some(fell(run, step, drive)),
+        (Some(step), _) => Some(rose(step)),
+        (None, Some(false)) if steadiness.end_over_mean.is_none() => Some(unseen(run)),
+        _ => None,
+    }
+}
+
+/// Bytes a second of a direction.
+fn rate(run: &Run, direction: &str) -> f64 {
+    let sides = run.facts.sides.iter();
+    let of_direction = sides.filter(|side| side.direction == direction);
+    of_direction.map(|side| side.mb_s * 1e6).sum()
+}
+
+/// The rate was uneven, and without a log nothing shows when.
+fn unseen(run: &Run) -> Change {
+    let causes = match rate(run, "writes") > 0.0 {
+        true => vec!["slc", "collection", "heat", "others"],
+        false => vec!["heat", "others"],
+    };
+    Change {
+        text: format!(
+            "the rate was uneven, and sums do not show when: {} would fit",
+            words(&causes)
+        ),
+        causes,
+        to_tell: String::from(
+            "measure again with write_iops_log=run and log_avg_msec=500, and give --log run_iops.1.log",
+        ),
+    }
+}
+
+fn rose(step: &Step) -> Change {
+    Change {
+        text: format!(
+            "the rate rose to {} of what it was after {}: what slowed it at the beginning ended",
+            times(step),
+            duration(step.at_seconds)
+        ),
+        causes: vec!["others"],
+        to_tell: String::from(
+            "measure again with ramp_time; a drive also refreshes its data in its first minutes under power",
+        ),
+    }
+}
+
+fn times(step: &Step) -> String {
+    let ratio = step.after_over_mean / step.before_over_mean.max(1e-9);
+    format!("{:.0} %", ratio * 100.0)
+}
+
+fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &Modelled)>) -> Change {
+    let written = rate(run, "writes") * step.before_over_mean * step.at_seconds;
+    let levels = [step.before_over_mean, step.after_over_mean].map(|it| it * run.facts.iops);
+    let mut text = format!(
+        "the rate fell to {} after {}",
+        times(step),
+        duration(step.at_seconds)
+    );
+    if written > 0.0 {
+        text += &format!(", when {} were written", bytes_decimal(written));
+    }
+    let mut causes = match written > 0.0 {
+        true => vec!["slc", "collection", "heat", "others"],
+        false => vec!["heat", "others"],
+    };
+    if let Some((sheet, model)) = drive {
+        let names = levels.map(|level| nearest(model, level));
+        text += &beside(levels, &names);
+        if written > 0.0 {
+            let nand = match &sheet.config {
+                DriveConfig::Nand(config) => Some(&**config),
+                _ => None,
+            };
+            text += &cache_beside(nand);
+            causes = of_writes(sheet, nand, written, &names);
+        }
+    }
+    Change {
+        text: format!("{text}: {}", words(&causes)),
+        to_tell: telling(&causes),
+        causes,
+    }
+}
+
+/// The levels beside the rates of the model that are near them.
+fn beside(levels: [f64; 2], names: &[Option<&Trial>; 2]) -> String {
+    let one = |when: &str, level: f64, trial: &Option<&Trial>| match trial {
+        Some(trial) => format!(
+            "; {when} it {} IOPS, as the model does {} ({})",
+            count(level),
+            match trial.key.as_str() {
+                "as-asked" => "as asked".to_owned(),
+                _ => format!("with {}", trial.what),
+            },
+            count(trial.iops)
+        ),
+        None => format!(
+            "; {when} it {} IOPS, near nothing that the model does",
+            count(level)
+        ),
+    };
+    one("before", levels[0], &names[0]) + &one("after", levels[1], &names[1])
+}
+
+/// The state or limit of the model whose rate is nearest to a level, if one is near.
+fn nearest(model: &Modelled, level: f64) -> Option<&Trial> {
+    let off = |trial: &&Trial| libm::log(trial.iops.max(1e-9) / level.max(1e-9)).abs();
+    let all = std::iter::once(&model.as_asked).chain(&model.conditions);
+    let near = all.min_by(|a, b| off(a).total_cmp(&off(b)))?;
+    (off(&near) <= libm::log(NEAR)).then_some(near)
+}
+
+/// Bytes that an SLC cache takes.
+fn slc_bytes(config: &NandConfig) -> Option<f64> {
+    let slc = config.slc.as_ref()?;
+    let shape = config.check().ok()?;
+    let unit = f64::from(config.geometry.indirection.max(4096));
+    let slots = f64::from(shape.block_slots / slc.bits);
+    Some(f64::from(shape.dies) * f64::from(slc.blocks_per_die) * slots * unit)
+}
+
+fn cache_beside(nand: Option<&NandConfig>) -> String {
+    match nand.and_then(slc_bytes) {
+        Some(bytes) => format!(
+            "; its SLC cache takes {} in the model",
+            bytes_decimal(bytes)
+        ),
+        None => String::new(),
+    }
+}
+
+/// What fits a fall of writes on a drive that is known.
+fn of_writes(
+    sheet: &DriveSheet,
+    nand: Option<&NandConfig>,
+    written: f64,
+    names: &[Option<&Trial>; 2],
+) -> Vec<&'static str> {
+    let is = |trial: &Option<&Trial>, keys: &[&str]| {
+        trial.is_some_and(|it| keys.iter().any(|key| it.key.starts_with(key)))
+    };
+    // What is written in place has neither a cache of this kind nor blocks to collect.
+    let Some(config) = nand else {
+        return vec!["heat", "others"];
+    };
+    let mut causes = Vec::new();
+    if let Some(bytes) = slc_bytes(config)
+        && (FULL.0..=FULL.1).contains(&(written / bytes))
+    {
+        causes.push("slc");
+    }
+    let was_new = is(&names[0], &["fresh", "filled"]);
+    if written >= WRITTEN * sheet.capacity as f64 || was_new && causes.is_empty() {
+        causes.push("collection");
+    }
+    if causes.is_empty() || is(&names[1], &["power"]) {
+        causes.extend(["heat", "others"]);
+    }
+    causes
+}
+
+fn words(causes: &[&str]) -> String {
+    let one = |cause: &&str| match *cause {
+        "slc" => "an SLC cache that was full",
+        "collection" => "a new or trimmed drive that began to collect",
+        "heat" => "heat",
+        _ => "another user of the drive or host",
+    };
+    let all: Vec<&str> = causes.iter().map(one).collect();
+    all.join(", or ")
+}
+
+fn telling(causes: &[&str]) -> String {
+    let mut said = Vec::new();
+    if causes.contains(&"slc") {
+        said.push("a cache is full after the same bytes at half the rate (rate=), and has room again after minutes of rest");
+    }
+    if causes.contains(&"collection") {
+        said.push("a drive that was written over twice at random begins at the lower rate");
+    }
+    if causes.contains(&"heat") {
+        said.push("heat shows in `nvme smart-log` during the run (temperature, counts and times of thermal management), comes after the same time and not the same bytes, and goes with a fan");
+    }
+    said.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_of_a_drive_is_as_large_as_its_file_says() {
+        let sheet = catalogue::drive("960evo-250").expect("built in");
+        let DriveConfig::Nand(config) = &sheet.config else {
+            panic!("NAND")
+        };
+        let bytes = slc_bytes(config).expect("it has one");
+        assert!((11e9..14e9).contains(&bytes), "{bytes}");
+    }
+}

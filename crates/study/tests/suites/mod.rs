@@ -1,0 +1,40 @@
+//! What the tests of suites share: a review of few I/Os, and its results by the names of points.
+
+use catalogue::DriveSheet;
+use lab::Lab;
+use study::review::results::{Measurement, Point};
+use study::review::{Request, Review, Suite, review};
+
+/// What is asked for, on the suite's own host.
+pub(crate) fn request(drives: Vec<DriveSheet>, suite: Suite, ios: u64) -> Request {
+    Request {
+        drives,
+        settings: Default::default(),
+        host: catalogue::host(suite.host()).expect("built in"),
+        suite,
+        effort: suite.effort().with_ios(ios),
+        seed: 3,
+        yours: Vec::new(),
+        only_yours: false,
+    }
+}
+
+/// A review of it.
+pub(crate) fn run(drives: Vec<DriveSheet>, suite: Suite, ios: u64) -> Review {
+    review(&request(drives, suite, ios), &Lab::new(), &|_| {}).expect("it fits")
+}
+
+/// The point of this name.
+fn point<'a>(review: &'a Review, name: &str) -> &'a Point {
+    let points = review.chapters.iter().flat_map(|it| &it.points);
+    let found = points.clone().find(|point| point.name == name);
+    found.unwrap_or_else(|| {
+        let names: Vec<&str> = points.map(|it| &*it.name).collect();
+        panic!("no {name} among {names:?}")
+    })
+}
+
+/// What a drive made of it.
+pub(crate) fn result<'a>(review: &'a Review, name: &str, drive: usize) -> &'a Measurement {
+    point(review, name).results[drive].as_ref().expect(name)
+}

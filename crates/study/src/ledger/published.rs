@@ -176,7 +176,8 @@ fn point(file: &LedgerFile, row: &Row, drive: &str) -> Result<Option<Point>, Pro
     if let Expression::Binary(Operator::Divide, left, right) = &row.expression
         && let (Some(left), Some(right)) = (single(left), single(right))
     {
-        if !is_about(left) {
+        // A size beside which one is more than another is no multiple.
+        if row.unit != "x" || !is_about(left) {
             return Ok(None);
         }
         let both = (measured(file, left)?, measured(file, right)?);
@@ -190,7 +191,9 @@ fn point(file: &LedgerFile, row: &Row, drive: &str) -> Result<Option<Point>, Pro
     let Some((figure, ends)) = scaled(&row.expression, ends) else {
         return Ok(None);
     };
-    let Some(single) = single(figure).filter(|single| is_about(*single)) else {
+    let is_in_unit = |place| !matches!(place, Place::Knee(_)) || row.unit == "QD";
+    let shown = single(figure).filter(|one| is_about(*one) && is_in_unit(one.2));
+    let Some(single) = shown else {
         return Ok(None);
     };
     let of = measured(file, single)?;
@@ -277,6 +280,9 @@ mod tests {
             (ratio.of.place, over.place),
             (Place::Greatest, Place::One(Some(64.0)))
         );
+        // Reads of 64 KiB against 128: what was published is a size.
+        let all = points(&built_in().unwrap(), "p4800x-750").unwrap();
+        assert!(all.iter().all(|point| point.row != "S4-105"));
         assert_eq!(ratio.number(), None);
         assert_ne!(ratio.of.drive, over.drive);
     }

@@ -110,10 +110,11 @@ enum What {
     Fill {
         handle: u32,
     },
-    /// A part of a client's read: so many records from this one on.
+    /// A part of a client's read: so many records from this one on, which was in this slot.
     Read {
         request: u32,
         first: u32,
+        slot: u32,
         count: u32,
     },
     /// A log block, or a record that it names, or their flush.
@@ -354,8 +355,9 @@ impl Tier for IntentLog {
             What::Read {
                 request,
                 first,
+                slot,
                 count,
-            } => self.part_read(now, request, (first, count, payload), done, way),
+            } => self.part_read(now, request, (first, slot, count, payload), done, way),
             What::Block { block } => {
                 self.block_written(now, (block, child), done, way);
                 self.has_sent(now, since, true, way);

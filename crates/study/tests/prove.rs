@@ -136,7 +136,8 @@ fn write_back_caches_as_others_have_built_them_keep_their_promise() {
 /// Each fault by its words, and how it ended.
 fn verdict(report: &Report, fault: &str) -> Verdict {
     let row = report.rows.iter().find(|row| row.fault == fault);
-    row.unwrap_or_else(|| panic!("nothing is called {fault}")).verdict
+    row.unwrap_or_else(|| panic!("nothing is called {fault}"))
+        .verdict
 }
 
 /// With a mirrored log, one log, two in turn, none, and nothing synced: what `show` says is lost is lost, and nothing else.

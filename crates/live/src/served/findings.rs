@@ -100,7 +100,10 @@ pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damag
             named(two)
         ),
         Damage::Unfound(leg) => {
-            format!("{name}: {} has not what its own tables or log say", named(leg))
+            format!(
+                "{name}: {} has not what its own tables or log say",
+                named(leg)
+            )
         }
         Damage::Unwritable(leg) => format!("{name}: {} cannot be written", named(leg)),
         other => format!("{name}: {other}"),

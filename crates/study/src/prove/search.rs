@@ -326,8 +326,7 @@ impl<'a> Search<'a> {
             Found::Replayed { dropped, .. } | Found::Logged { dropped, .. } => *dropped > 0,
             _ => false,
         });
-        self.tally.logged +=
-            found(&|it| matches!(it, Found::Logged { writes, .. } if *writes > 0));
+        self.tally.logged += found(&|it| matches!(it, Found::Logged { writes, .. } if *writes > 0));
         let told = tiers.found.iter().find_map(|(_, found)| match found {
             Found::Lost(records) => Some(*records),
             _ => None,

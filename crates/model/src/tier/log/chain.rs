@@ -19,10 +19,15 @@ use crate::data;
 use crate::tier::Child;
 use crate::tier::offline::Below;
 use crate::tier::planted::{self, Bug};
-use crate::tier::record::BLOCK;
 
 /// Bytes of a log beyond a gap in which a block may begin: more than drives have in volatile buffers.
 const SEARCHED: u64 = 64 << 20;
+
+/// Bytes of blocks that are kept in memory until they are done again; more are read again.
+const MOST_KEPT: u32 = 16 << 20;
+
+/// What a header is read in.
+const SECTOR: usize = 512;
 
 /// Where a block is.
 #[derive(Clone, Debug)]
@@ -30,6 +35,10 @@ pub(super) struct Place {
     pub(super) child: Child,
     pub(super) at: u64,
     pub(super) header: Header,
+    /// Whether it names records on main.
+    pub(super) names: bool,
+    /// What is in it, unless there is too much in memory already.
+    data: Option<Vec<u8>>,
 }
 
 /// A write in a block, and its data if they are there.
@@ -57,8 +66,12 @@ impl Chain<'_> {
     pub(super) fn walk(&mut self) -> (Vec<Place>, Onward) {
         let mut places = Vec::new();
         let mut next = self.root.onward.clone();
-        let mut behind = 0;
-        while let Some((place, sum)) = self.next(&next, behind) {
+        let (mut behind, mut kept) = (0, 0);
+        while let Some((mut place, sum)) = self.next(&next, behind) {
+            kept += place.header.bytes;
+            if kept > MOST_KEPT {
+                place.data = None;
+            }
             next = place.header.onward.clone();
             next.number += 1;
             next.previous = sum;
@@ -125,7 +138,7 @@ impl Chain<'_> {
         if at + UNIT > self.bytes[usize::from(child)] {
             return None;
         }
-        let mut block = [0; BLOCK];
+        let mut block = [0; SECTOR];
         self.below.read(child, at, &mut block).ok()?;
         let (header, sum) = Header::decode(&block)?;
         let own = header.pool == layout::folded(self.root.pool)
@@ -142,15 +155,30 @@ impl Chain<'_> {
         if header.onward.number != next.number || !follows {
             return None;
         }
-        let place = Place { child, at, header };
+        let mut place = Place {
+            child,
+            at,
+            header,
+            names: false,
+            data: None,
+        };
         let data = self.read(&place)?;
         let writes = self.writes(&place, &data)?;
-        let named: Vec<Entry> = writes.iter().map(|it| it.0).collect();
-        named.iter().all(|it| self.is_named(it)).then_some((place, sum))
+        let named = writes.iter().map(|it| it.0);
+        let named: Vec<Entry> = named.filter(|it| it.content == Content::Named).collect();
+        place.names = !named.is_empty();
+        place.data = Some(data);
+        named
+            .iter()
+            .all(|it| self.is_named(it))
+            .then_some((place, sum))
     }
 
     /// All that is in a block; nothing if it cannot be read, or is not what the header says.
     pub(super) fn read(&mut self, place: &Place) -> Option<Vec<u8>> {
+        if place.data.is_some() {
+            return place.data.clone();
+        }
         let used = u64::from(place.header.bytes);
         let bytes = used.next_multiple_of(UNIT);
         if bytes > LARGEST_BLOCK || place.at + bytes > self.bytes[usize::from(place.child)] {
@@ -228,11 +256,17 @@ impl Chain<'_> {
     /// Headers beyond the end of the log: where, and what they say.
     fn later(&mut self, next: &Onward) -> Vec<(Child, u64, Header)> {
         let mut places: Vec<(Child, u64)> = Vec::new();
-        for (child, head) in self.heads(next) {
+        let mut heads: Vec<(Child, u64)> = self.heads(next).collect();
+        heads.dedup();
+        for (child, head) in heads {
             let end = self.bytes[usize::from(child)].min(head + SEARCHED);
             places.extend((head..end).step_by(UNIT as usize).map(|at| (child, at)));
         }
-        places.extend(self.free_slots(next.cursor).into_iter().map(|at| (MAIN, at)));
+        places.extend(
+            self.free_slots(next.cursor)
+                .into_iter()
+                .map(|at| (MAIN, at)),
+        );
         places.sort_unstable();
         places.dedup();
         let mut later = Vec::new();

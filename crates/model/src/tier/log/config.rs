@@ -218,12 +218,7 @@ impl TierSettings for IntentLogConfig {
         false
     }
 
-    fn format(
-        &self,
-        children: &[u64],
-        pool: u128,
-        below: &mut dyn Below,
-    ) -> Result<(), Damage> {
+    fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
         recover::format(self.build(children), children, pool, below)
     }
 

@@ -94,7 +94,12 @@ impl Groups {
     }
 
     /// Where a log block goes on main: behind the last one in a slot, or into another, or as many as it needs.
-    pub(super) fn place_on_main(&mut self, bytes: u64, record: u64, room: &mut Room) -> Option<u64> {
+    pub(super) fn place_on_main(
+        &mut self,
+        bytes: u64,
+        record: u64,
+        room: &mut Room,
+    ) -> Option<u64> {
         if self.next + bytes > self.end {
             let count = bytes.div_ceil(record) as u32;
             let first = room.take_run(count)?;
@@ -197,7 +202,8 @@ impl IntentLog {
                 // There is nothing to write, or a commit has put it there already.
                 self.groups.writing.push((handle, early));
                 self.dirty -= if hole { 0 } else { self.record };
-                self.tables.set_sum(number, (!hole && W::Buffers::REAL).then_some(early_sum));
+                self.tables
+                    .set_sum(number, (!hole && W::Buffers::REAL).then_some(early_sum));
                 let before = self.room.place(number, (!hole).then_some(early));
                 self.groups.old.extend(before);
                 continue;
@@ -244,7 +250,12 @@ impl IntentLog {
             ..Command::write(0, at, count * self.config.record)
         };
         self.groups.left += 1;
-        self.send((MAIN, What::Run { count }), Some(Urgency::Bulk), command, way);
+        self.send(
+            (MAIN, What::Run { count }),
+            Some(Urgency::Bulk),
+            command,
+            way,
+        );
     }
 
     /// Writes each node of the tables that has changed, together.
@@ -275,7 +286,8 @@ impl IntentLog {
                 self.tables.place(level, node, command.offset / UNIT + used);
                 if W::Buffers::REAL {
                     let block = self.tables.encode(level, node, &self.room);
-                    way.buffers().put(command.payload.skip(command.bytes), &block);
+                    way.buffers()
+                        .put(command.payload.skip(command.bytes), &block);
                 }
                 command.bytes += UNIT as u32;
                 used += 1;

@@ -213,8 +213,19 @@ pub(super) fn recover(
     for place in &places {
         replay.block(&mut chain, place)?;
     }
-    let Replay { room, changed, writes, .. } = replay;
-    tell(&root, (places.len() as u64, writes), next.number, beyond, below);
+    let Replay {
+        room,
+        changed,
+        writes,
+        ..
+    } = replay;
+    tell(
+        &root,
+        (places.len() as u64, writes),
+        next.number,
+        beyond,
+        below,
+    );
     tier.life = Life {
         pool,
         epoch: root.epoch,
@@ -304,7 +315,7 @@ impl Replay {
 
     /// Records that the log names stay where they are.
     fn keep(&mut self, chain: &mut Chain<'_>, places: &[Place]) {
-        for place in places {
+        for place in places.iter().filter(|it| it.names) {
             let data = chain.read(place).unwrap_or_default();
             let writes = chain.writes(place, &data).unwrap_or_default();
             for (entry, _) in writes {

@@ -36,7 +36,11 @@ impl Room {
     /// So many slots, of which the first are kept for roots; and so many records, which are there in order or not at all.
     pub(super) fn new(slots: u32, roots: u32, records: u64, filled: bool) -> Room {
         let mut room = Room::empty(slots, roots, records, filled);
-        let used = if filled { records as u32 + roots } else { roots };
+        let used = if filled {
+            records as u32 + roots
+        } else {
+            roots
+        };
         for slot in 0..used.min(slots) {
             room.mark(slot);
         }
@@ -138,8 +142,8 @@ impl Room {
             return None;
         }
         while self.is_taken(self.cursor) {
-            let full = self.cursor.is_multiple_of(64)
-                && self.taken[self.cursor as usize / 64] == u64::MAX;
+            let full =
+                self.cursor.is_multiple_of(64) && self.taken[self.cursor as usize / 64] == u64::MAX;
             self.cursor += if full { 64 } else { 1 };
             if self.cursor >= self.slots {
                 self.cursor = 0;

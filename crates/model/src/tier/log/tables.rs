@@ -191,7 +191,13 @@ impl Tables {
         Some(())
     }
 
-    fn hear(&mut self, level: usize, node: u64, (place, sum): (u64, u32), room: &Room) -> Option<()> {
+    fn hear(
+        &mut self,
+        level: usize,
+        node: u64,
+        (place, sum): (u64, u32),
+        room: &Room,
+    ) -> Option<()> {
         if place == 0 {
             return Some(());
         }

@@ -236,7 +236,14 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
         }
         let command = Command::write(id, u64::from(id) * u64::from(UNIT), UNIT);
         let fua = true;
-        rig.pool.submit(at, Command { payload, fua, ..command });
+        rig.pool.submit(
+            at,
+            Command {
+                payload,
+                fua,
+                ..command
+            },
+        );
     }
     while done.len() < 2 {
         let next = rig.pool.next_event();
@@ -260,7 +267,14 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
     rig.write(9, 8, true);
     shelf = rig.shelf();
     let (_, found) = Rig::on(&config, &mut shelf);
-    assert!(matches!(found[..], [Found::Logged { blocks: 1, dropped: 0, .. }]));
+    assert!(matches!(
+        found[..],
+        [Found::Logged {
+            blocks: 1,
+            dropped: 0,
+            ..
+        }]
+    ));
     assert_eq!((at(&config, &shelf, 9), at(&config, &shelf, 2)), (8, 0));
 }
 
@@ -363,7 +377,15 @@ fn a_volume_that_was_made_and_found_begins_as_one_without_data() {
             without.advance(next, next, &mut Vec::new());
         }
         let plain = |asked: Vec<ChildCommand>| -> Vec<_> {
-            let what = |it: &ChildCommand| (it.at, it.member, it.command.op, it.command.offset, it.command.bytes);
+            let what = |it: &ChildCommand| {
+                (
+                    it.at,
+                    it.member,
+                    it.command.op,
+                    it.command.offset,
+                    it.command.bytes,
+                )
+            };
             asked.iter().map(what).collect()
         };
         assert_eq!(plain(rig.pool.recorded()), plain(without.recorded()));

@@ -1,7 +1,7 @@
 //! The small pool that is tried in place of a large one: the same tiers on the same kinds of drives, over a MiB of each.
 //!
 //! Slices are cut to [`SLICE`], chunks of stripes to 16 KiB, regions of mirrors to [`REGION`], rings of records to [`RING`],
-//! and records of intent logs to [`DIRTY`] / 10, so that a short program crosses every border and a recovery is quick. Drives are as small as they can be without becoming other drives. Left
+//! and records of intent logs to a tenth of [`DIRTY`], so that a short program crosses every border and a recovery is quick. Drives are as small as they can be without becoming other drives. Left
 //! out: what only shows in addresses that are large.
 
 use model::data::{Bytes, Contents, Image, Kept, Unreadable, Unwritable};

@@ -2,8 +2,7 @@
 //!
 //! They may be newer than the write that the entry stands for: what a commit promises of it is there, and more.
 
-use super::config::{HEADER, UNIT};
-use super::layout::{self, Content, Entry, Header};
+use super::layout::{self, Content, Entry, HEADER, Header, UNIT};
 use super::{IntentLog, Unlogged, Way};
 use crate::command::Payload;
 use crate::data::Buffers;

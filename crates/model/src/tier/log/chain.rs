@@ -11,8 +11,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::config::{HEADER, LARGEST_BLOCK, UNIT};
-use super::layout::{self, Content, Entry, Header, Onward, Root};
+use super::layout::{self, Content, Entry, HEADER, Header, LARGEST_BLOCK, Onward, Root, UNIT};
 use super::tables::kept;
 use super::{IntentLog, MAIN};
 use crate::data;

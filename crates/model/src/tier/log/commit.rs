@@ -12,12 +12,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::config::{HEADER, UNIT};
-use super::layout::Content;
+use super::layout::{Content, HEADER, LARGEST_BLOCK, UNIT};
 use super::queue::Urgency;
-use super::{
-    Due, IntentLog, LARGEST_BLOCK, Logbias, MAIN, SyncPolicy, Unlogged, Way, What, within,
-};
+use super::{Due, IntentLog, Logbias, MAIN, SyncPolicy, Unlogged, Way, What, within};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Payload, Status};
 use crate::data::Buffers;

@@ -5,17 +5,12 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{IntentLog, layout, recover};
+use super::layout::{self, LARGEST_BLOCK};
+use super::{IntentLog, recover};
 use crate::tier::offline::{Below, Damage};
 use crate::tier::{Durable, Loss, Promise, TierSettings};
 use crate::time::Span;
 
-/// Most bytes of a log block, and of a piece of a record of data in it.
-pub(super) const LARGEST_BLOCK: u64 = 128 << 10;
-/// What a log block has beside its records, and what each record has beside its data.
-pub(super) const HEADER: u64 = 192;
-/// A log block is written in whole units of this.
-pub(super) const UNIT: u64 = 4096;
 /// Without a log of its own, or where throughput is wanted, larger writes go where they stay, and the log names them.
 pub(super) const INDIRECT_FROM: u64 = 32 << 10;
 

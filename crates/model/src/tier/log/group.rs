@@ -9,8 +9,7 @@
 
 use alloc::vec::Vec;
 
-use super::config::{LARGEST_BLOCK, UNIT};
-use super::layout::{self, Onward, Root};
+use super::layout::{self, LARGEST_BLOCK, Onward, Root, UNIT};
 use super::queue::Urgency;
 use super::records::NONE;
 use super::room::{Ring, Room};

@@ -11,10 +11,15 @@
 
 use alloc::vec::Vec;
 
-use super::config::{HEADER, UNIT};
 use crate::data::crc32c;
 use crate::tier::record::{BLOCK, Cursor, Pen, seal, sealed};
 
+/// Most bytes of a log block, and of a piece of a record of data in it.
+pub(super) const LARGEST_BLOCK: u64 = 128 << 10;
+/// What a log block has beside its records, and what each record has beside its data.
+pub(super) const HEADER: u64 = 192;
+/// A log block is written in whole units of this.
+pub(super) const UNIT: u64 = 4096;
 const ROOT: [u8; 8] = *b"DL-GROUP";
 const LABEL: [u8; 8] = *b"DL-ZILOG";
 const LOG_BLOCK: [u8; 4] = *b"DLZB";

@@ -35,7 +35,6 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use self::commit::Issuer;
-use self::config::LARGEST_BLOCK;
 use self::group::Groups;
 use self::layout::{Content, Onward};
 use self::queue::{Queue, Urgency, bulk_limit};

@@ -14,9 +14,8 @@ use alloc::vec::Vec;
 
 use super::chain::{Beyond, Chain, Place};
 use super::commit::Issuer;
-use super::config::{HEADER, UNIT};
 use super::group::Groups;
-use super::layout::{self, Content, Entry, Label, Onward, Root};
+use super::layout::{self, Content, Entry, HEADER, Label, Onward, Root, UNIT};
 use super::room::Room;
 use super::tables::{LEVEL, LEVELS};
 use super::{IntentLog, Life, MAIN};
@@ -231,20 +230,32 @@ pub(super) fn recover(
         epoch: root.epoch,
     };
     tier.groups = Groups::after(root.number);
-    let lost = beyond.durable >= next.number && !planted::has(Bug::MissesSilently);
     tier.room = room;
     for (&record, &slot) in &changed {
         tier.room.place(record, slot);
     }
     sum_up(&mut tier, &changed, below)?;
+    let lost = beyond.durable >= next.number && !planted::has(Bug::MissesSilently);
     if lost && tier.rings.iter().all(|it| !it.broken) {
         // What is there can be read; nothing is written, so that the next start says the same.
         tier.suspended = true;
         return Ok(tier);
     }
+    go_on(tier, &root, next, &changed, children, below)
+}
+
+/// Writes the tables above what was changed and a root that begins the next life.
+fn go_on(
+    mut tier: IntentLog,
+    root: &Root,
+    next: Onward,
+    changed: &BTreeMap<u64, Option<u32>>,
+    children: &[u64],
+    below: &mut dyn Below,
+) -> Result<IntentLog, Damage> {
     tier.life.epoch += 1;
     tier.groups = Groups::after(root.number + 1);
-    write_tables(&mut tier, &changed, below)?;
+    write_tables(&mut tier, changed, below)?;
     tier.issuer = Issuer::after(next.number - 1, next.previous);
     for (ring, &head) in tier.rings.iter_mut().zip(&next.heads) {
         ring.go_on_from(u64::from(head) * UNIT);

@@ -6,8 +6,7 @@
 
 use alloc::vec::Vec;
 
-use super::config::UNIT;
-use super::layout::{ENTRIES, Root};
+use super::layout::{ENTRIES, Root, UNIT};
 use super::room::Room;
 use crate::data;
 use crate::tier::record::{BLOCK, Pen};

@@ -5,7 +5,6 @@ use lab::scripted::of_line;
 use live::protocol::{Address, Places, Protocol, Service};
 use live::{Setup, StoreChoice, Wall};
 use model::Span;
-use model::media::Medium;
 use text::problem::Problems;
 use workload::faults::{Fault, Target, Whole};
 

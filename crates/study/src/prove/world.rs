@@ -21,15 +21,15 @@ const SEGMENT: u32 = 32 << 10;
 const RING: u64 = 4 * SEGMENT as u64;
 /// See [`SEGMENT`].
 const RECORD: u32 = 16 << 10;
-/// Bytes of an intent log's volume, of what may be dirty in it, and of slices below it: of main, which is written round in
-/// a long program, and of logs.
+/// Bytes of an intent log's volume, of what may be dirty in it, and of slices below it: of main and of logs, which are
+/// written round in a long program.
 const VOLUME: u64 = 512 << 10;
 /// See [`VOLUME`].
 const DIRTY: u64 = 160 << 10;
 /// See [`VOLUME`].
 const MAIN: u64 = 1792 << 10;
 /// See [`VOLUME`].
-const LOG: u64 = 320 << 10;
+const LOG: u64 = 96 << 10;
 /// The pool's own number.
 const POOL: u128 = 0x0d81_7e1a_b000;
 

@@ -134,7 +134,7 @@ impl Chain<'_> {
 
     /// A header of this life.
     fn header(&mut self, child: Child, at: u64) -> Option<(Header, u32)> {
-        if at + UNIT > self.bytes[usize::from(child)] {
+        if at > self.bytes[usize::from(child)].saturating_sub(UNIT) {
             return None;
         }
         let mut block = [0; SECTOR];

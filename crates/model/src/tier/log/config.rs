@@ -198,8 +198,8 @@ impl TierSettings for IntentLogConfig {
         if logs.len() > layout::MOST_LOGS {
             problems.push(String::from("it stands on at most 32 logs"));
         }
-        if logs.iter().any(|&log| log < 2 * LARGEST_BLOCK) {
-            problems.push(String::from("each of its logs has at least 256 KiB"));
+        if logs.iter().any(|&log| log < LARGEST_BLOCK / 2) {
+            problems.push(String::from("each of its logs has at least 64 KiB"));
         }
         problems
     }

@@ -22,6 +22,7 @@ Examples:
   drivelab prove 'stripe(2*p4801x-100)' mine.toml --points 1e6
   drivelab prove 'mirror(2*950pro-256)' --fault returns    some faults
   drivelab prove 'write-back-cache(cache=950pro-256, capacity=2*exos-x18-16tb; durability=flush)'
+  drivelab prove pools/slog-mirror.toml --points 1000
   drivelab prove 'mirror(2*950pro-256)' --replay 0100...   a broken promise again
 
 A point is one power cut with one choice of what had reached the media; docs/prove.md says what is tried and what not.
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn refused(name: &str, why: &str) -> Failure {
-    let help = "mirrors, stripes, concatenations and write-back caches can be tried, under the faults that the table lists";
+    let help = "mirrors, stripes, concatenations, write-back caches and intent logs over them can be tried, under the faults that the table lists";
     let problem = on_command_line(format!("{name}: {why}"), help);
     Failure::BadInput(Problems(vec![problem]))
 }

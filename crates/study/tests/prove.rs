@@ -133,6 +133,42 @@ fn write_back_caches_as_others_have_built_them_keep_their_promise() {
     }
 }
 
+/// Each fault by its words, and how it ended.
+fn verdict(report: &Report, fault: &str) -> Verdict {
+    let row = report.rows.iter().find(|row| row.fault == fault);
+    row.unwrap_or_else(|| panic!("nothing is called {fault}"))
+        .verdict
+}
+
+/// With a mirrored log, one log, two in turn, none, and nothing synced: what `show` says is lost is lost, and nothing else.
+#[test]
+fn intent_logs_lose_what_they_say_and_nothing_else() {
+    let mirrored = "intent-log(main=mirror(2*950pro-256), log=mirror(2*p4801x-100))";
+    let report = is_kept(mirrored, 200);
+    let sum = |what: &dyn Fn(&study::prove::Tally) -> u64| -> u64 {
+        report.rows.iter().map(|row| what(&row.tally)).sum()
+    };
+    assert!(sum(&|it| it.logged) > 100, "nothing is ever done again");
+    assert!(sum(&|it| it.gaps) > 10, "no log has a gap");
+    assert!(sum(&|it| it.second) > 100);
+    assert_eq!(verdict(&report, "p4801x-100.0 dies"), Verdict::Kept);
+    let both = "p4801x-100.0 and p4801x-100.1 die";
+    assert_eq!(verdict(&report, both), Verdict::AsDesigned);
+
+    let alone = is_kept("intent-log(main=mirror(2*950pro-256), log=950pro-256)", 200);
+    assert_eq!(verdict(&alone, "power cut"), Verdict::Kept);
+    assert_eq!(verdict(&alone, "log dies"), Verdict::AsDesigned);
+    let striped = "intent-log(main=mirror(2*950pro-256), log=2*p4801x-100)";
+    let striped = is_kept_in(striped, 400, "p4801x");
+    assert_eq!(verdict(&striped, "p4801x-100.1 dies"), Verdict::AsDesigned);
+
+    let without = is_kept_in("intent-log(main=mirror(2*950pro-256))", 400, "power cut");
+    assert_eq!(verdict(&without, "power cut"), Verdict::Kept);
+    let disabled = "intent-log(main=mirror(2*950pro-256); sync=disabled)";
+    let disabled = is_kept_in(disabled, 400, "power cut");
+    assert_eq!(verdict(&disabled, "power cut"), Verdict::AsDesigned);
+}
+
 #[test]
 fn tiers_on_tiers_keep_their_promise() {
     is_kept("stripe(mirror(2*950pro-256), mirror(2*950pro-256))", 100);

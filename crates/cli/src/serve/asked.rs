@@ -5,7 +5,6 @@ use lab::scripted::of_line;
 use live::protocol::{Address, Places, Protocol, Service};
 use live::{Setup, StoreChoice, Wall};
 use model::Span;
-use model::media::Medium;
 use text::problem::Problems;
 use workload::faults::{Fault, Target, Whole};
 
@@ -159,14 +158,13 @@ fn with_settings(name: &str, args: &Args) -> Result<(DriveSheet, Option<usize>),
     let settings = args.drives.settings();
     // Whether the drive has the format is found out on another one.
     let whole = load(name, &settings)?;
-    let config = &whole.config;
-    if whole.pool.is_some() && config.volatile_write_cache() && config.volatile_bytes() == 0 {
+    if whole.pool_config().is_some_and(|it| !it.holds_data()) {
         return Err(Problems(vec![on_command_line(
             format!(
-                "{}: a pool that keeps writes in memory of its own is simulated so far, and cannot be served",
+                "{}: a raidz tells times and holds no data, so that a pool with one cannot be served",
                 whole.id
             ),
-            "serve a pool whose promise is `acknowledged is durable`, or one of its drives",
+            "serve a pool of other tiers, such as an intent-log over a mirror, or one of its drives",
         )]));
     }
     let wanted = settings.lba_format;

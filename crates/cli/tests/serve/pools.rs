@@ -127,6 +127,64 @@ fn what_a_write_back_cache_acknowledged_survives_a_kill() {
     check(&mut client, 3);
 }
 
+fn flush(client: &mut Client) {
+    client.send(command::FLUSH, 0, &[]).expect("sent");
+    assert_eq!(client.reply().expect("an answer"), 0);
+}
+
+/// What was flushed is in the log or on main after a kill, through the death of the log's legs and of the log itself.
+#[test]
+fn what_an_intent_log_has_flushed_survives_a_kill() {
+    let pool = "intent-log(main=mirror(2*950pro-256), log=mirror(2*p4801x-100); ram=100MiB)";
+    let rig = Rig::new();
+    let (server, mut client) = rig.serve(pool);
+    for generation in 1..4 {
+        write(&mut client, generation);
+    }
+    flush(&mut client);
+    kill(server);
+
+    let (server, mut client) = rig.serve(pool);
+    let said = rig.log();
+    assert!(said.contains("blocks of its log are found again"), "{said}");
+    check(&mut client, 3);
+    rig.ok("p4801x-100.0: dies");
+    write(&mut client, 4);
+    flush(&mut client);
+    kill(server);
+
+    let (server, mut client) = rig.serve(pool);
+    check(&mut client, 4);
+    // Without its log main takes what is synced.
+    rig.ok("p4801x-100.0: dies");
+    rig.ok("p4801x-100.1: dies");
+    write(&mut client, 5);
+    flush(&mut client);
+    rig.ok("950pro-256.0: dies");
+    check(&mut client, 5);
+    kill(server);
+
+    let (server, mut client) = rig.serve(pool);
+    check(&mut client, 5);
+    write(&mut client, 6);
+    end(server);
+    // An orderly end leaves nothing in the log.
+    let (_server, mut client) = rig.serve(pool);
+    assert_eq!(rig.log(), "");
+    check(&mut client, 6);
+}
+
+#[test]
+fn a_pool_with_a_raidz_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let nbd = format!("unix:{}", folder.path().join("sock").display());
+    let output = drivelab(&["s2-slog", "--nbd", &nbd]).output();
+    let output = output.expect("drivelab starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("a raidz tells times"), "{message}");
+}
+
 /// A returned leg is copied to while nobody asks for anything: then it is enough alone.
 #[test]
 fn a_leg_that_returned_is_copied_to_without_clients() {

@@ -2,7 +2,7 @@
 
 use model::media::DriveConfig;
 use model::tier::offline::{Damage, Found, Recovered};
-use model::tier::{PoolConfig, Target};
+use model::tier::{Kind, PoolConfig, Target};
 
 /// The name of what a tier stands on.
 fn child(config: &PoolConfig<DriveConfig>, tier: usize, child: u16) -> String {
@@ -26,6 +26,12 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
         let tier = usize::from(tier);
         let name = &config.tiers[tier].name;
         match what {
+            Found::Absent(log) if matches!(config.tiers[tier].kind, Kind::IntentLog(_)) => {
+                let log = child(config, tier, log);
+                format!(
+                    "{log} is not there: what {name} had synced since the last group is lost, as far as only {log} had it"
+                )
+            }
             Found::Absent(leg) => {
                 let leg = child(config, tier, leg);
                 format!("{leg} is not there: {name} goes on without it")
@@ -54,6 +60,20 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
                 };
                 format!("{name}: {records} records of its ring are found again{dropped}")
             }
+            Found::Logged {
+                group,
+                blocks,
+                writes,
+                dropped,
+            } => {
+                let dropped = match dropped {
+                    0 => String::new(),
+                    _ => format!(", {dropped} after a gap are dropped: nobody relies on them"),
+                };
+                format!(
+                    "{name}: {blocks} blocks of its log are found again behind group {group}, {writes} writes of them are done again{dropped}"
+                )
+            }
             Found::Lost(records) => format!(
                 "{name}: at least {records} records are missing that were durable, and what came after them: it is only read"
             ),
@@ -79,6 +99,12 @@ pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damag
             named(one),
             named(two)
         ),
+        Damage::Unfound(leg) => {
+            format!(
+                "{name}: {} has not what its own tables or log say",
+                named(leg)
+            )
+        }
         Damage::Unwritable(leg) => format!("{name}: {} cannot be written", named(leg)),
         other => format!("{name}: {other}"),
     }

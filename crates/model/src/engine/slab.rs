@@ -34,6 +34,11 @@ impl<T> Slab<T> {
         }
     }
 
+    /// What is in all slots, also in those that are free.
+    pub fn all_mut(&mut self) -> &mut [T] {
+        &mut self.slots
+    }
+
     /// The slot may be used again; what it holds stays until it is.
     #[inline]
     pub fn release(&mut self, slot: u32) {

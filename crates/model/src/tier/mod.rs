@@ -160,6 +160,11 @@ pub trait Tier {
         pieces.any(|it| below.is_ambiguous(it.child, it.at, it.part.len() as u32))
     }
 
+    /// Power goes: what data are in that it has in memory is not needed any more.
+    fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
+        let _ = buffers;
+    }
+
     /// Power went, and is back at `now`: what it knows only in memory is gone, and no command that it sent or was given
     /// completes.
     fn power_cut(&mut self, now: Time);
@@ -366,6 +371,9 @@ macro_rules! tiers {
             }
             fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
                 match self { $(AnyTier::$name(tier) => tier.at_risk(children, ranges),)* }
+            }
+            fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
+                match self { $(AnyTier::$name(tier) => tier.give_back(buffers),)* }
             }
             fn power_cut(&mut self, now: Time) {
                 match self { $(AnyTier::$name(tier) => tier.power_cut(now),)* }

@@ -82,6 +82,8 @@ pub enum Damage {
     Bare(Child),
     /// This child is an old copy: the others have gone on with a newer one.
     Outdated(Child),
+    /// This child has not what it is said to have.
+    Unfound(Child),
     /// This child does not take what has to be written.
     Unwritable(Child),
     /// Tiers of this kind cannot be found on their members yet.
@@ -104,6 +106,9 @@ impl fmt::Display for Damage {
                 f,
                 "child {child} is older than what the others have gone on with"
             ),
+            Damage::Unfound(child) => {
+                write!(f, "child {child} has not what its own tables or log say")
+            }
             Damage::Unwritable(child) => write!(f, "child {child} cannot be written"),
             Damage::Unsupported => f.write_str("tiers of this kind hold no data yet"),
         }
@@ -130,6 +135,17 @@ pub enum Found {
         dropped: u64,
         /// How often the ring has been written through, whole.
         rounds: u64,
+    },
+    /// An intent log was read from the last group on main, and what later groups had was done again.
+    Logged {
+        /// The number of that group.
+        group: u64,
+        /// How many log blocks were found, and how many writes of them were done again.
+        blocks: u64,
+        /// See `blocks`.
+        writes: u64,
+        /// Blocks after the first gap, which nobody relies on: they are dropped.
+        dropped: u64,
     },
     /// So many records at least are missing that were acknowledged as durable. All that came after the first of them is
     /// lost; nothing is written any more.

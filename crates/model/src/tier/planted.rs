@@ -62,11 +62,39 @@ pub enum Bug {
     PassesUnrecorded,
     /// Write-back cache: recovery trims again what was written past the buffer since.
     TrimsWhatPassed,
+    /// Intent log: a log block is acknowledged when it is written, though its log is not flushed.
+    LogNotFlushed,
+    /// Intent log: log blocks are acknowledged in the order in which they come back.
+    LogOutOfOrder,
+    /// Intent log: a log block does not wait for the records on main that it names.
+    NamesUnwritten,
+    /// Intent log: the room of a group's log blocks is used again before the group is on main.
+    LogFreedEarly,
+    /// Intent log: where records were before is used again before their group is on main.
+    RecordsFreedEarly,
+    /// Intent log: the root is written before what it points to is durable.
+    RootBeforeRecords,
+    /// Intent log: a group counts as on main before its root is durable.
+    RootNotFlushed,
+    /// Intent log: each root is written over the one before.
+    RootInPlace,
+    /// Intent log: recovery does again what is on main with its group, and newer there.
+    ReplaysOldGroups,
+    /// Intent log: recovery believes a log block without looking at its data.
+    BelievesBlocks,
+    /// Intent log: recovery goes on behind a log block that is missing.
+    ReplaysPastGaps,
+    /// Intent log: recovery takes up log blocks of an earlier life.
+    ReplaysOtherLives,
+    /// Intent log: recovery writes over the log before what it has done again is on main.
+    ReplaysOverTheLog,
+    /// Intent log: recovery does not tell that log blocks are missing which were durable.
+    MissesSilently,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 27] = [
+    pub const ALL: [Bug; 41] = [
         Bug::AcknowledgesEarly,
         Bug::AcknowledgesUnlabelled,
         Bug::AcceptsStaleLegs,
@@ -94,6 +122,20 @@ impl Bug {
         Bug::PassesVolatile,
         Bug::PassesUnrecorded,
         Bug::TrimsWhatPassed,
+        Bug::LogNotFlushed,
+        Bug::LogOutOfOrder,
+        Bug::NamesUnwritten,
+        Bug::LogFreedEarly,
+        Bug::RecordsFreedEarly,
+        Bug::RootBeforeRecords,
+        Bug::RootNotFlushed,
+        Bug::RootInPlace,
+        Bug::ReplaysOldGroups,
+        Bug::BelievesBlocks,
+        Bug::ReplaysPastGaps,
+        Bug::ReplaysOtherLives,
+        Bug::ReplaysOverTheLog,
+        Bug::MissesSilently,
     ];
 }
 

@@ -114,12 +114,12 @@ pub struct Attached {
 }
 
 /// Numbers, one after the other.
-struct Cursor<'a> {
-    bytes: &'a [u8],
+pub(super) struct Cursor<'a> {
+    pub(super) bytes: &'a [u8],
 }
 
 impl Cursor<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
+    pub(super) fn take<const N: usize>(&mut self) -> [u8; N] {
         let mut taken = [0; N];
         let (first, rest) = self.bytes.split_at(N.min(self.bytes.len()));
         taken[..first.len()].copy_from_slice(first);
@@ -127,30 +127,30 @@ impl Cursor<'_> {
         taken
     }
 
-    fn long(&mut self) -> u64 {
+    pub(super) fn long(&mut self) -> u64 {
         u64::from_le_bytes(self.take())
     }
 
-    fn word(&mut self) -> u32 {
+    pub(super) fn word(&mut self) -> u32 {
         u32::from_le_bytes(self.take())
     }
 }
 
 /// Puts numbers one after the other.
-struct Pen<'a> {
-    bytes: &'a mut [u8],
-    at: usize,
+pub(super) struct Pen<'a> {
+    pub(super) bytes: &'a mut [u8],
+    pub(super) at: usize,
 }
 
 impl Pen<'_> {
-    fn put(&mut self, bytes: &[u8]) {
+    pub(super) fn put(&mut self, bytes: &[u8]) {
         self.bytes[self.at..][..bytes.len()].copy_from_slice(bytes);
         self.at += bytes.len();
     }
 }
 
 /// The last four bytes of a header's head, and of a superblock, are its checksum: that of all others.
-fn seal(block: &mut [u8; BLOCK], at: usize) -> u32 {
+pub(super) fn seal(block: &mut [u8; BLOCK], at: usize) -> u32 {
     block[at..at + 4].fill(0);
     let sum = crc32c(block);
     block[at..at + 4].copy_from_slice(&sum.to_le_bytes());
@@ -158,7 +158,7 @@ fn seal(block: &mut [u8; BLOCK], at: usize) -> u32 {
 }
 
 /// The checksum, if it is right.
-fn sealed(block: &[u8; BLOCK], at: usize) -> Option<u32> {
+pub(super) fn sealed(block: &[u8; BLOCK], at: usize) -> Option<u32> {
     let mut copy = *block;
     let sum = seal(&mut copy, at);
     (copy == *block).then_some(sum)

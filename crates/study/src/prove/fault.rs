@@ -111,7 +111,9 @@ impl Fault {
         match loss.happens(&|member| members.contains(&member), true) {
             false => Covered::Yes,
             // Whether the data that a dead drive had are asked for again is its client's affair.
-            true if matches!(self, Fault::Die(_)) => Covered::LostByPromise,
+            true if matches!(self, Fault::Die(_) | Fault::PowerCut | Fault::SecondCut) => {
+                Covered::LostByPromise
+            }
             true => Covered::NotPromised,
         }
     }

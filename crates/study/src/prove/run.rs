@@ -12,8 +12,6 @@ use super::world::{Disks, Live, World};
 
 /// A wait that lets a mirror come to rest.
 const REST: Span = Span::from_ms(6000);
-/// Bytes of the blocks that caches know.
-const UNIT: u64 = 4096;
 /// More events without a completion are none at all.
 const RESTLESS: u32 = 1_000_000;
 
@@ -57,8 +55,8 @@ struct Run<'a> {
     outstanding: Vec<Option<Outstanding>>,
     /// Acknowledged is durable.
     at_once: bool,
-    /// A trim does nothing to units that it covers in part.
-    trims_units: bool,
+    /// A trim may do nothing to blocks of so many bytes that it covers in part.
+    trimmed_unit: u64,
     look: &'a mut dyn FnMut(&Cut<'_>) -> Enough,
     changes: u64,
     cuts: u32,
@@ -84,7 +82,7 @@ pub(super) fn run(
         oracle: Oracle::default(),
         outstanding: Vec::new(),
         at_once: !world.config.needs_flushes(),
-        trims_units: world.trims_units(),
+        trimmed_unit: world.trimmed_unit(),
         look,
         changes: u64::MAX,
         cuts: 0,
@@ -242,9 +240,9 @@ impl Run<'_> {
             _ => {
                 let durable = self.at_once || step.what == Do::WriteThrough;
                 let mut done = at..at + sectors;
-                if step.what == Do::Trim && self.trims_units {
+                if step.what == Do::Trim && self.trimmed_unit > SECTOR as u64 {
                     // Parts of units may keep what they hold.
-                    let unit = UNIT / SECTOR as u64;
+                    let unit = self.trimmed_unit / SECTOR as u64;
                     let until = done.end / unit * unit;
                     done = at.next_multiple_of(unit).min(until)..until;
                     self.oracle.ended(asked.version, at, sectors, false, false);

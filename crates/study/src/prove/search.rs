@@ -84,6 +84,8 @@ pub struct Tally {
     pub wrapped: u64,
     /// See `wrapped`.
     pub gaps: u64,
+    /// Points after which writes were done again that an intent log had.
+    pub logged: u64,
     /// See `wrapped`.
     pub told: u64,
     /// Points at which a ring had lost durable records, could know it, and did not tell.
@@ -108,6 +110,7 @@ impl Tally {
         self.second += other.second;
         self.wrapped += other.wrapped;
         self.gaps += other.gaps;
+        self.logged += other.logged;
         self.told += other.told;
         self.untold += other.untold;
         self.undecided = self.undecided.max(other.undecided);
@@ -319,8 +322,11 @@ impl<'a> Search<'a> {
         self.tally.absent += found(&|it| matches!(it, Found::Absent(_)));
         self.tally.wrapped +=
             found(&|it| matches!(it, Found::Replayed { rounds, .. } if *rounds > 0));
-        self.tally.gaps +=
-            found(&|it| matches!(it, Found::Replayed { dropped, .. } if *dropped > 0));
+        self.tally.gaps += found(&|it| match it {
+            Found::Replayed { dropped, .. } | Found::Logged { dropped, .. } => *dropped > 0,
+            _ => false,
+        });
+        self.tally.logged += found(&|it| matches!(it, Found::Logged { writes, .. } if *writes > 0));
         let told = tiers.found.iter().find_map(|(_, found)| match found {
             Found::Lost(records) => Some(*records),
             _ => None,

@@ -1,13 +1,13 @@
 //! The small pool that is tried in place of a large one: the same tiers on the same kinds of drives, over a MiB of each.
 //!
-//! Slices are cut to [`SLICE`], chunks of stripes to 16 KiB, regions of mirrors to [`REGION`], and rings of records to
-//! [`RING`], so that a short program crosses every border and a recovery is quick. Drives are as small as they can be without becoming other drives. Left
+//! Slices are cut to [`SLICE`], chunks of stripes to 16 KiB, regions of mirrors to [`REGION`], rings of records to [`RING`],
+//! and records of intent logs to a tenth of [`DIRTY`], so that a short program crosses every border and a recovery is quick. Drives are as small as they can be without becoming other drives. Left
 //! out: what only shows in addresses that are large.
 
 use model::data::{Bytes, Contents, Image, Kept, Unreadable, Unwritable};
 use model::media::{Drive, DriveConfig, Medium, Precondition};
 use model::tier::offline::{self, Damage, Images, Recovered};
-use model::tier::{Kind, Pool, PoolConfig, Target, WriteBackConfig};
+use model::tier::{IntentLogConfig, Kind, Pool, PoolConfig, Target, TierConfig, WriteBackConfig};
 
 /// Bytes of each slice.
 const SLICE: u64 = (1 << 20) + (64 << 10);
@@ -21,6 +21,15 @@ const SEGMENT: u32 = 32 << 10;
 const RING: u64 = 4 * SEGMENT as u64;
 /// See [`SEGMENT`].
 const RECORD: u32 = 16 << 10;
+/// Bytes of an intent log's volume, of what may be dirty in it, and of slices below it: of main and of logs, which are
+/// written round in a long program.
+const VOLUME: u64 = 512 << 10;
+/// See [`VOLUME`].
+const DIRTY: u64 = 160 << 10;
+/// See [`VOLUME`].
+const MAIN: u64 = 1792 << 10;
+/// See [`VOLUME`].
+const LOG: u64 = 96 << 10;
 /// The pool's own number.
 const POOL: u128 = 0x0d81_7e1a_b000;
 
@@ -96,18 +105,52 @@ fn shrink_ring(cache: &mut WriteBackConfig) {
     cache.start = 0.0;
 }
 
+/// Groups of a few writes each.
+fn shrink_log(log: &mut IntentLogConfig) {
+    log.record = (log.record).min(DIRTY as u32 / 10);
+    log.run = 4 * log.record;
+    log.ram = 10 * DIRTY;
+    log.size = VOLUME;
+}
+
+/// Bytes of the slices of each tier.
+fn slices(tiers: &[TierConfig]) -> Vec<u64> {
+    let mut slices = vec![SLICE; tiers.len()];
+    // From above to below.
+    for (index, tier) in tiers.iter().enumerate().rev() {
+        let own = slices[index];
+        for (child, target) in tier.children.iter().enumerate() {
+            if let Target::Tier(below) = target {
+                slices[usize::from(*below)] = match tier.kind {
+                    Kind::IntentLog(_) => slice_of_log(child),
+                    _ => own,
+                };
+            }
+        }
+    }
+    slices
+}
+
+fn slice_of_log(child: usize) -> u64 {
+    if child == 0 { MAIN } else { LOG }
+}
+
 fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
     let mut small = config.clone();
     small.label_bytes = 0;
     let mut ends = vec![0; small.members.len()];
-    for tier in &mut small.tiers {
+    let slices = slices(&small.tiers);
+    for (tier, slice) in small.tiers.iter_mut().zip(slices) {
+        let is_log = matches!(tier.kind, Kind::IntentLog(_));
         match &mut tier.kind {
             Kind::Mirror(mirror) => mirror.region = REGION,
             Kind::Stripe(stripe) => stripe.chunk = stripe.chunk.min(CHUNK),
             Kind::WriteBack(cache) => shrink_ring(cache),
+            Kind::IntentLog(log) => shrink_log(log),
             _ => {}
         }
-        for target in &mut tier.children {
+        for (child, target) in tier.children.iter_mut().enumerate() {
+            let slice = if is_log { slice_of_log(child) } else { slice };
             if let Target::Slice {
                 member,
                 base,
@@ -115,8 +158,8 @@ fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
             } = target
             {
                 let end: &mut u64 = &mut ends[usize::from(*member)];
-                (*base, *bytes) = (*end, SLICE);
-                *end += SLICE;
+                (*base, *bytes) = (*end, slice);
+                *end += slice;
             }
         }
     }
@@ -127,10 +170,14 @@ fn small(config: &PoolConfig<DriveConfig>) -> PoolConfig<DriveConfig> {
 }
 
 impl World {
-    /// Whether a trim leaves alone what it covers in part of a block of 4 KiB, as the standard allows.
-    pub(super) fn trims_units(&self) -> bool {
-        let mut tiers = self.config.tiers.iter();
-        tiers.any(|tier| matches!(tier.kind, Kind::WriteBack(_)))
+    /// Bytes of the blocks of which a trim leaves alone what it covers in part, as the standard allows.
+    pub(super) fn trimmed_unit(&self) -> u64 {
+        let of = |tier: &TierConfig| match &tier.kind {
+            Kind::WriteBack(_) => 4096,
+            Kind::IntentLog(log) => u64::from(log.record),
+            _ => 512,
+        };
+        self.config.tiers.iter().map(of).max().unwrap_or(512)
     }
 
     /// Members of which a slice is a write-back cache's ring, where that begins, and bytes that it may take.

@@ -12,15 +12,15 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::config::{HEADER, UNIT};
+use super::layout::{Content, HEADER, LARGEST_BLOCK, UNIT};
 use super::queue::Urgency;
-use super::{
-    Due, IntentLog, LARGEST_BLOCK, Logbias, MAIN, SyncPolicy, Unlogged, Way, What, within,
-};
+use super::{Due, IntentLog, Logbias, MAIN, SyncPolicy, Unlogged, Way, What, within};
 use crate::anatomy::{Anatomy, Part};
-use crate::command::{Command, Completion, Op, Status};
+use crate::command::{Command, Completion, Payload, Status};
+use crate::data::Buffers;
 use crate::engine::Slab;
 use crate::tier::Child;
+use crate::tier::planted::{self, Bug};
 use crate::time::{Span, Time};
 
 /// Commits taken one at a time after which nobody waits for others any more.
@@ -46,12 +46,15 @@ enum State {
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     state: State,
-    used: u64,
+    /// Its number, once it is sent, and its data.
+    pub(super) number: u64,
+    pub(super) payload: Payload,
+    pub(super) used: u64,
     /// When it goes out by itself.
     goes_at: Time,
     bulk: bool,
     /// What is in it, and who waits for it.
-    carried: Vec<Unlogged>,
+    pub(super) carried: Vec<Unlogged>,
     waiters: Vec<u32>,
     /// Commands in flight.
     left: u32,
@@ -69,7 +72,11 @@ pub(super) struct Block {
 pub(super) struct Issuer {
     /// Commits that wait to be taken.
     waiting: Vec<u32>,
-    blocks: Slab<Block>,
+    pub(super) blocks: Slab<Block>,
+    /// The number of the last that was sent, the checksum of its header, and the number up to which all are durable.
+    pub(super) last: u64,
+    pub(super) previous: u32,
+    pub(super) durable: u64,
     /// All that are not done, in order: the last may be filling.
     chain: VecDeque<u32>,
     /// Those that the software is to make ready; it is at the first.
@@ -92,6 +99,9 @@ impl Default for Issuer {
         Issuer {
             waiting: Vec::new(),
             blocks: Slab::default(),
+            last: 0,
+            previous: 0,
+            durable: 0,
             chain: VecDeque::new(),
             closed: VecDeque::new(),
             busy: false,
@@ -105,6 +115,23 @@ impl Default for Issuer {
 }
 
 impl Issuer {
+    /// One that goes on behind a block of this number, of which the header has this checksum: all up to it is durable.
+    pub(super) fn after(last: u64, previous: u32) -> Issuer {
+        Issuer {
+            last,
+            previous,
+            durable: last,
+            ..Issuer::default()
+        }
+    }
+
+    /// What its blocks' data are in is not needed any more.
+    pub(super) fn give_back(&mut self, buffers: &mut impl Buffers) {
+        for block in self.blocks.all_mut() {
+            buffers.give_back(core::mem::take(&mut block.payload));
+        }
+    }
+
     /// What is in blocks that are not durable.
     pub(super) fn carried(&self) -> impl Iterator<Item = &Unlogged> {
         let of = |&block: &u32| self.blocks[block].carried.iter();
@@ -125,6 +152,8 @@ impl Issuer {
         let (carried, waiters) = self.spare.pop().unwrap_or_default();
         let block = self.blocks.insert(Block {
             state: State::Filling,
+            number: 0,
+            payload: Payload::default(),
             used: HEADER,
             goes_at: Time::NEVER,
             bulk: false,
@@ -146,13 +175,16 @@ impl Issuer {
         self.closed.push_back(block);
     }
 
-    /// Puts a write into blocks, a piece in each if it must be.
-    fn put(&mut self, write: Unlogged, slog_bulk: u64) {
+    /// Puts a write into blocks, a piece in each if it must be. Of what is named each record is a piece.
+    fn put(&mut self, write: Unlogged, record: u64, slog_bulk: u64) {
         let (mut at, mut left) = (write.offset, write.bytes);
         loop {
             let block = self.fill();
             let free = LARGEST_BLOCK - self.blocks[block].used;
-            let data = if write.indirect { 0 } else { u64::from(left) };
+            let data = match write.content {
+                Content::Data => u64::from(left),
+                _ => 0,
+            };
             if free < HEADER + data.min(UNIT) {
                 self.close(block);
                 continue;
@@ -163,7 +195,11 @@ impl Issuer {
             let block = &mut self.blocks[block];
             block.used += HEADER + piece;
             block.bulk |= bulk;
-            let bytes = if write.indirect { left } else { piece as u32 };
+            let bytes = match write.content {
+                Content::Data => piece as u32,
+                Content::Named => left.min((record - at % record) as u32),
+                Content::Zeroes => left,
+            };
             block.carried.push(Unlogged {
                 offset: at,
                 bytes,
@@ -202,7 +238,7 @@ impl IntentLog {
         };
         debug_assert!(self.config.sync != SyncPolicy::Disabled);
         while let Some(write) = self.unlogged.pop_front() {
-            issuer.put(write, self.config.slog_bulk);
+            issuer.put(write, self.record, self.config.slog_bulk);
         }
         let mut waiting = core::mem::take(&mut issuer.waiting);
         if let Some(&last) = issuer.chain.back() {
@@ -252,14 +288,20 @@ impl IntentLog {
     pub(super) fn issue<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
         self.issuer.busy = false;
         self.issuer.closed.pop_front();
+        // The block is given up with the group that is open now, and so are records that it names: there must be one.
+        self.open_group(now);
+        self.issuer.last += 1;
         let this = &mut self.issuer.blocks[block];
+        this.number = self.issuer.last;
         (this.sent, this.since) = (now, now);
         for index in 0..this.carried.len() {
             let write = self.issuer.blocks[block].carried[index];
-            if write.indirect {
-                self.write_early(block, &write, way);
+            if write.content == Content::Named {
+                let named = self.write_early(block, write, way);
+                self.issuer.blocks[block].carried[index] = named;
             }
         }
+        self.fill_block(block, way);
         self.place(now, block, way);
         self.make_ready(now);
         self.take_commits(now, way);
@@ -268,7 +310,6 @@ impl IntentLog {
 
     /// Sends a block where there is room for it.
     fn place<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
-        // The block is given up with the group that is open now: there must be one.
         self.open_group(now);
         let this = &mut self.issuer.blocks[block];
         this.left += 1;
@@ -287,40 +328,87 @@ impl IntentLog {
             }
         }
         let bulk = self.issuer.blocks[block].bulk && place.is_some();
-        let (child, at) = place.unwrap_or_else(|| {
-            let at = self
+        let on_main = |this: &mut IntentLog| {
+            let at = this
                 .groups
-                .place_on_main(bytes, self.record, &mut self.room);
-            (usize::from(MAIN), at)
-        });
+                .place_on_main(bytes, this.record, &mut this.room);
+            at.map(|at| (usize::from(MAIN), at))
+        };
+        let Some((child, at)) = place.or_else(|| on_main(self)) else {
+            return self.no_room(now, block, way);
+        };
+        self.head_block(block, way);
         let urgency = match bulk {
             true => Urgency::Bulk,
             false => Urgency::Urgent,
         };
-        let command = Command::new(0, Op::Write, at, bytes as u32);
+        let command = Command {
+            payload: self.issuer.blocks[block].payload,
+            ..Command::write(0, at, bytes as u32)
+        };
         let what = (child as Child, What::Block { block });
         self.send(what, Some(urgency), command, way);
     }
 
-    /// Writes the dirty records of a write where they stay.
-    fn write_early<W: Way>(&mut self, block: u32, write: &Unlogged, way: &mut W) {
-        let end = write.offset + u64::from(write.bytes);
-        for number in write.offset / self.record..end.div_ceil(self.record) {
-            let Some(handle) = self.records.find(number) else {
-                continue;
-            };
-            let record = self.records.get_mut(handle);
-            if !record.open || record.early != super::records::NONE {
-                continue;
-            }
-            let slot = self.room.take();
-            record.early = slot;
-            self.issuer.blocks[block].left += 1;
-            let at = u64::from(slot) * self.record;
-            let command = Command::new(0, Op::Write, at, self.config.record);
-            let what = (MAIN, What::Early { block });
-            self.send(what, Some(Urgency::Urgent), command, way);
+    /// There is no room for a block anywhere (which should not be): nothing is acknowledged any more.
+    fn no_room<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
+        self.suspended = true;
+        let this = &mut self.issuer.blocks[block];
+        this.left -= 1;
+        this.status = Status::WriteFault;
+        if this.left == 0 {
+            this.state = State::Done;
+            self.end_blocks(now, way);
         }
+    }
+
+    /// Writes the dirty record that a block names where it stays, unless it is there: the same with its place.
+    fn write_early<W: Way>(&mut self, block: u32, write: Unlogged, way: &mut W) -> Unlogged {
+        let Some(handle) = self.records.find(write.offset / self.record) else {
+            // Its group is on main.
+            return write;
+        };
+        let record = *self.records.get(handle);
+        if record.hole {
+            return Unlogged {
+                content: Content::Zeroes,
+                ..write
+            };
+        }
+        if record.open && record.early != super::records::NONE {
+            return Unlogged {
+                slot: record.early,
+                sum: record.early_sum,
+                ..write
+            };
+        }
+        if !record.open && !record.syncing {
+            return write;
+        }
+        let Some(slot) = self.room.take() else {
+            self.suspended = true;
+            return write;
+        };
+        let payload = way.buffers().take(self.config.record);
+        way.buffers().copy(record.data, payload, self.config.record);
+        let sum = way.buffers().sum(payload, self.config.record);
+        if record.open {
+            let record = self.records.get_mut(handle);
+            (record.early, record.early_sum) = (slot, sum);
+        } else {
+            // Its group, which is not on main yet, has another place for it.
+            self.groups.slots.push(slot);
+        }
+        if !planted::has(Bug::NamesUnwritten) {
+            self.issuer.blocks[block].left += 1;
+        }
+        let command = Command {
+            payload,
+            ..Command::write(0, u64::from(slot) * self.record, self.config.record)
+        };
+        let what = (MAIN, What::Early { block });
+        self.send(what, Some(Urgency::Urgent), command, way);
+        Unlogged { slot, sum, ..write }
     }
 
     /// A write of a block, or of a record that it names, has ended.
@@ -339,7 +427,10 @@ impl IntentLog {
                 return self.elsewhere(now, block, child, way);
             }
             this.status = Status::WriteFault;
+            // The chain ends here: blocks behind it would not be found.
+            self.suspended = true;
         }
+        let this = &mut self.issuer.blocks[block];
         if this.left > 0 {
             return;
         }
@@ -358,6 +449,10 @@ impl IntentLog {
                     return;
                 }
             }
+        }
+        if planted::has(Bug::LogNotFlushed) {
+            self.issuer.blocks[block].state = State::Done;
+            return self.end_blocks(now, way);
         }
         self.flush_block(block, way);
     }
@@ -408,7 +503,10 @@ impl IntentLog {
                 return self.elsewhere(now, block, child, way);
             }
             this.status = Status::WriteFault;
+            // The chain ends here: blocks behind it would not be found.
+            self.suspended = true;
         }
+        let this = &mut self.issuer.blocks[block];
         if this.left > 0 {
             return;
         }
@@ -420,7 +518,18 @@ impl IntentLog {
         this.anatomy.append(&took);
         this.since = now;
         this.state = State::Done;
+        if planted::has(Bug::LogOutOfOrder) {
+            self.end_early(now, block, way);
+        }
         self.end_blocks(now, way);
+    }
+
+    /// A planted bug: who waits for a block is told though blocks before it are not durable.
+    fn end_early<W: Way>(&mut self, now: Time, block: u32, way: &mut W) {
+        for request in core::mem::take(&mut self.issuer.blocks[block].waiters) {
+            self.spend(now, request, Part::Tier);
+            self.finish(request, way);
+        }
     }
 
     /// Blocks end in their order; those that were flushed with another end with it.
@@ -447,6 +556,10 @@ impl IntentLog {
         let mut waiters = core::mem::take(&mut this.waiters);
         let (sent, since, status) = (this.sent, this.since, this.status);
         let anatomy = this.anatomy;
+        way.buffers().give_back(core::mem::take(&mut this.payload));
+        if status == Status::Success {
+            self.issuer.durable = this.number;
+        }
         let took = now.since(sent);
         let latency = &mut self.issuer.latency;
         *latency = match *latency {

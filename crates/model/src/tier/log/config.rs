@@ -5,16 +5,12 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::IntentLog;
+use super::layout::{self, LARGEST_BLOCK};
+use super::{IntentLog, recover};
+use crate::tier::offline::{Below, Damage};
 use crate::tier::{Durable, Loss, Promise, TierSettings};
 use crate::time::Span;
 
-/// Most bytes of a log block, and of a piece of a record of data in it.
-pub(super) const LARGEST_BLOCK: u64 = 128 << 10;
-/// What a log block has beside its records, and what each record has beside its data.
-pub(super) const HEADER: u64 = 192;
-/// A log block is written in whole units of this.
-pub(super) const UNIT: u64 = 4096;
 /// Without a log of its own, or where throughput is wanted, larger writes go where they stay, and the log names them.
 pub(super) const INDIRECT_FROM: u64 = 32 << 10;
 
@@ -121,7 +117,7 @@ impl IntentLogConfig {
     /// be there too, and a 32nd stays free in any case.
     pub fn most_bytes(&self, main: u64) -> u64 {
         let record = u64::from(self.record.max(1));
-        let spare = (main / 32).max(4 * self.dirty_max() + 16 * record.max(LARGEST_BLOCK));
+        let spare = (main / 32).max(4 * self.dirty_max() + 16 * record.max(LARGEST_BLOCK / 4));
         main.saturating_sub(spare) / record * record
     }
 }
@@ -199,11 +195,11 @@ impl TierSettings for IntentLogConfig {
         if main / record >= u64::from(u32::MAX) {
             problems.push(String::from("its main has more than 2^32 records"));
         }
-        if logs.len() > 32 {
+        if logs.len() > layout::MOST_LOGS {
             problems.push(String::from("it stands on at most 32 logs"));
         }
-        if logs.iter().any(|&log| log < 4 * LARGEST_BLOCK) {
-            problems.push(String::from("each of its logs has at least 512 KiB"));
+        if logs.iter().any(|&log| log < LARGEST_BLOCK / 2) {
+            problems.push(String::from("each of its logs has at least 64 KiB"));
         }
         problems
     }
@@ -217,7 +213,20 @@ impl TierSettings for IntentLogConfig {
         false
     }
 
-    fn holds_data(&self) -> bool {
-        false
+    fn format(&self, children: &[u64], pool: u128, below: &mut dyn Below) -> Result<(), Damage> {
+        recover::format(self.build(children), children, pool, below)
+    }
+
+    fn recover(
+        &self,
+        children: &[u64],
+        pool: u128,
+        below: &mut dyn Below,
+    ) -> Result<IntentLog, Damage> {
+        recover::recover(self.build(children), children, pool, below)
+    }
+
+    fn recovers(&self) -> bool {
+        true
     }
 }

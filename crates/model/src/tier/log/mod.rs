@@ -5,19 +5,26 @@
 //! are not logged yet. Dirty records are in memory; a write of a part of a record that is not there reads it from main
 //! first. Writes are delayed above 60 % of what may be dirty, and wait at 100 %.
 //!
-//! Leaves out: bytes (it tells times), compression and checksums and what they cost, the ARC (a read finds only what was
-//! written lately), several volumes that share a group, the edges of what is trimmed, what replaying the log takes after a
-//! power cut: the volume is as the log and main have it, at once. Source: the behaviour of OpenZFS at be7657e as its
+//! Where there are data, records, tables, roots and log blocks have them ([`layout`]), and after a crash the log is read
+//! from the last group on main up to its first gap ([`recover`]). In virtual time that takes none.
+//!
+//! Leaves out: compression, what it costs to sum data, the ARC (a read finds only what was written lately), several volumes
+//! that share a group, the edges of what is trimmed (as a zvol leaves them). Source: the behaviour of OpenZFS at be7657e as its
 //! documentation (zfs.4, zfsprops.7) and the comments of its sources tell it; what the software takes is measured by nobody
 //! who says where, so that it is a setting.
 
+mod blocks;
+mod chain;
 mod commit;
 mod config;
 mod group;
+mod layout;
 mod queue;
 mod records;
+mod recover;
 mod request;
 mod room;
+mod tables;
 
 #[cfg(test)]
 mod tests;
@@ -28,15 +35,19 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use self::commit::Issuer;
-use self::config::LARGEST_BLOCK;
 use self::group::Groups;
+use self::layout::{Content, Onward};
 use self::queue::{Queue, Urgency, bulk_limit};
 use self::records::Records;
 use self::request::{Request, Wait};
 use self::room::{Ring, Room};
+use self::tables::Tables;
+use super::offline::Below;
+use super::planted::{self, Bug};
 use super::{Child, Tier, Way};
 use crate::anatomy::{Anatomy, Part};
-use crate::command::{Command, Completion, Status};
+use crate::command::{Command, Completion, Payload, Status};
+use crate::data::{Buffers, Unreadable};
 use crate::device::{Gauge, Gauges, Range};
 use crate::engine::{Events, Slab};
 use crate::time::{Span, Time};
@@ -98,9 +109,12 @@ enum What {
     Fill {
         handle: u32,
     },
-    /// A part of a client's read.
+    /// A part of a client's read: so many records from this one on, which was in this slot.
     Read {
         request: u32,
+        first: u32,
+        slot: u32,
+        count: u32,
     },
     /// A log block, or a record that it names, or their flush.
     Block {
@@ -126,17 +140,29 @@ struct Asked {
     what: What,
     child: Child,
     urgency: Option<Urgency>,
+    /// What its data are in, unless that belongs to a log block.
+    payload: Payload,
+    /// Of a log block or a record that it names, the group that was open; of a read, the room's turn.
+    since: u64,
 }
 
 /// A write that is not logged yet.
 #[derive(Clone, Copy, Debug)]
 struct Unlogged {
     offset: u64,
-    /// Zero for what moves no data.
     bytes: u32,
-    /// It is on main already where the log says.
-    indirect: bool,
+    content: Content,
     group: u64,
+    /// Of what is named: where it is on main, and its sum.
+    slot: u32,
+    sum: u32,
+}
+
+/// Whose volume it is, and which life of it: a start begins another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Life {
+    pool: u128,
+    epoch: u32,
 }
 
 /// An intent log.
@@ -162,7 +188,9 @@ pub struct IntentLog {
     unlogged: VecDeque<Unlogged>,
     issuer: Issuer,
     groups: Groups,
-    /// Main did not take a write of a group: nothing is acknowledged any more.
+    tables: Tables,
+    life: Life,
+    /// Main did not take a write of a group, or something durable is missing: nothing is acknowledged any more.
     suspended: bool,
     log_bytes: u64,
     hit: u64,
@@ -186,6 +214,7 @@ impl IntentLog {
     fn new(config: &IntentLogConfig, children: &[u64]) -> IntentLog {
         let record = u64::from(config.record);
         let count = config.size / record;
+        let slots = (children[0] / record) as u32;
         IntentLog {
             record,
             dirty_max: config.dirty_max(),
@@ -194,11 +223,13 @@ impl IntentLog {
             requests: Slab::default(),
             waits: Slab::default(),
             records: Records::new(count, config.ram / 2 / record),
-            room: Room::new((children[0] / record) as u32, count, config.filled),
+            room: Room::new(slots, layout::root_slots(record), count, config.filled),
             rings: children[1..]
                 .iter()
-                .map(|&bytes| Ring::new(bytes))
+                .map(|&bytes| Ring::new(layout::ring_bytes(bytes)))
                 .collect(),
+            tables: Tables::new(count, record, slots),
+            life: Life::default(),
             queues: alloc::vec![Queue::default(); children.len()],
             asked: Slab::default(),
             held: VecDeque::new(),
@@ -233,10 +264,18 @@ impl IntentLog {
         command: Command,
         way: &mut W,
     ) {
+        let (since, payload) = match what {
+            What::Block { .. } => (self.groups.sends(), Payload::default()),
+            What::Early { .. } => (self.groups.sends(), command.payload),
+            What::Fill { .. } | What::Read { .. } => (self.room.reads(), command.payload),
+            _ => (0, command.payload),
+        };
         let token = self.asked.insert(Asked {
             what,
             child,
             urgency,
+            payload,
+            since,
         });
         match urgency {
             None => way.send(child, token, command),
@@ -265,6 +304,17 @@ impl IntentLog {
         }
     }
 
+    /// Where the log goes on from now.
+    fn onward(&self) -> Onward {
+        Onward {
+            number: self.issuer.last + 1,
+            previous: self.issuer.previous,
+            heads: self.rings.iter().map(Ring::head).collect(),
+            main: self.groups.next_on_main(),
+            cursor: self.room.cursor(),
+        }
+    }
+
     /// Bytes that would be lost now.
     fn at_risk_ranges(&self) -> impl Iterator<Item = Range> {
         let in_blocks = self.issuer.carried();
@@ -275,7 +325,7 @@ impl IntentLog {
         self.unlogged
             .iter()
             .chain(in_blocks)
-            .filter(|it| it.bytes > 0 && it.group > self.groups.synced)
+            .filter(|it| it.content != Content::Zeroes && it.group > self.groups.synced)
             .map(range)
     }
 }
@@ -290,23 +340,48 @@ impl Tier for IntentLog {
             what,
             child,
             urgency,
+            payload,
+            since,
         } = self.asked[token];
+        self.asked[token].payload = Payload::default();
         self.asked.release(token);
         if let Some(urgency) = urgency {
             self.queues[usize::from(child)].done(urgency);
         }
         let good = done.status == Status::Success;
         match what {
-            What::Fill { handle } => self.filled(now, handle, done, way),
-            What::Read { request } => self.part_read(now, request, done, way),
-            What::Block { block } => self.block_written(now, (block, child), done, way),
-            What::Early { block } => self.block_written(now, (block, MAIN), done, way),
+            What::Fill { handle } => self.filled(now, handle, (done, payload), way),
+            What::Read {
+                request,
+                first,
+                slot,
+                count,
+            } => self.part_read(now, request, (first, slot, count, payload), done, way),
+            What::Block { block } => {
+                self.block_written(now, (block, child), done, way);
+                self.has_sent(now, since, true, way);
+            }
+            What::Early { block } => {
+                way.buffers().give_back(payload);
+                if !planted::has(Bug::NamesUnwritten) {
+                    self.block_written(now, (block, MAIN), done, way);
+                }
+                self.has_sent(now, since, good, way);
+            }
             What::BlockFlush { block } => self.block_flushed(now, (block, child), done, way),
             What::Run { count } => {
+                way.buffers().give_back(payload);
                 self.run_written(count, good, way);
                 self.group_goes_on(now, good, way);
             }
-            What::Group => self.group_goes_on(now, good, way),
+            What::Group => {
+                way.buffers().give_back(payload);
+                self.group_goes_on(now, good, way);
+            }
+        }
+        if matches!(what, What::Fill { .. } | What::Read { .. }) {
+            self.room.has_read(since);
+            self.release_held(now, way);
         }
         if urgency.is_some() {
             self.pump(child, way);
@@ -343,6 +418,30 @@ impl Tier for IntentLog {
         ranges.extend(self.at_risk_ranges());
     }
 
+    fn read_offline(
+        &self,
+        at: u64,
+        into: &mut [u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unreadable> {
+        self.read_stopped(at, into, below)
+    }
+
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+        self.stopped_pieces(at, bytes.into())
+            .any(|(slot, _, bytes)| {
+                slot.is_some_and(|at| below.is_ambiguous(MAIN, at, bytes as u32))
+            })
+    }
+
+    fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
+        self.records.give_back(buffers);
+        self.issuer.give_back(buffers);
+        for asked in self.asked.all_mut() {
+            buffers.give_back(core::mem::take(&mut asked.payload));
+        }
+    }
+
     /// What was logged is there again when power comes back.
     fn power_cut(&mut self, _now: Time) {
         self.events = Events::default();
@@ -351,7 +450,7 @@ impl Tier for IntentLog {
         self.asked = Slab::default();
         self.held.clear();
         self.unlogged.clear();
-        self.issuer = Issuer::default();
+        self.issuer = Issuer::after(self.issuer.last, self.issuer.previous);
         self.queues.iter_mut().for_each(Queue::clear);
         self.settle_after_power_cut();
         self.records.clear();

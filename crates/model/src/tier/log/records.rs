@@ -2,10 +2,13 @@
 //!
 //! A record is dirty in the open group, in the one that is being written, or in both; it counts its whole size for each,
 //! as ZFS counts it. What is clean again stays until the room is wanted, what was written longest ago goes first; what is
-//! only read is not kept (ZFS's ARC would: a read here costs what it costs without it).
+//! only read is not kept (ZFS's ARC would: a read here costs what it costs without it). Where there are data a record in
+//! memory has a buffer with the newest of them, or none if they are zeroes.
 
 use alloc::collections::VecDeque;
 
+use crate::command::Payload;
+use crate::data::Buffers;
 use crate::engine::Slab;
 use crate::tier::table::Table;
 
@@ -22,10 +25,16 @@ pub(super) struct Record {
     /// Dirty in the open group, and in the one that is being written.
     pub(super) open: bool,
     pub(super) syncing: bool,
-    /// It is being read from main.
+    /// It is being read from main; and all of it has been written meanwhile.
     pub(super) reading: bool,
-    /// Where on main a commit has put it already as it is in the open group.
+    pub(super) over: bool,
+    /// It has no data any more: all of it was trimmed.
+    pub(super) hole: bool,
+    /// Where on main a commit has put it already as it is in the open group, and the sum of that.
     pub(super) early: u32,
+    pub(super) early_sum: u32,
+    /// Its data.
+    pub(super) data: Payload,
     /// The first of those that wait for it to be read.
     pub(super) waiters: u32,
 }
@@ -83,7 +92,11 @@ impl Records {
             open: false,
             syncing: false,
             reading: false,
+            over: false,
+            hole: false,
             early: NONE,
+            early_sum: 0,
+            data: Payload::default(),
             waiters: NONE,
         });
         self.of.set(number, handle);
@@ -97,8 +110,13 @@ impl Records {
         !core::mem::replace(&mut record.open, true)
     }
 
+    /// Whether it is changed in the open group, or in the one that is being written.
+    pub(super) fn is_changed(&self, handle: u32) -> bool {
+        self.records[handle].open || self.records[handle].syncing
+    }
+
     /// Nothing goes on with it, if so: it waits to be forgotten, and so many others go as are too many.
-    pub(super) fn settle(&mut self, handle: u32) {
+    pub(super) fn settle(&mut self, handle: u32, buffers: &mut impl Buffers) {
         let record = &mut self.records[handle];
         if record.open || record.syncing || record.reading {
             return;
@@ -113,16 +131,26 @@ impl Records {
             let record = self.records[oldest];
             let busy = record.open || record.syncing || record.reading;
             if record.stamp == stamp && !busy {
-                self.forget(oldest);
+                self.forget(oldest, buffers);
             }
         }
     }
 
-    fn forget(&mut self, handle: u32) {
+    /// It is not in memory any more.
+    pub(super) fn forget(&mut self, handle: u32, buffers: &mut impl Buffers) {
+        let data = core::mem::take(&mut self.records[handle].data);
+        buffers.give_back(data);
         let number = u64::from(self.records[handle].number);
         self.of.clear(number);
         self.records.release(handle);
         self.held -= 1;
+    }
+
+    /// What their data are in is not needed any more.
+    pub(super) fn give_back(&mut self, buffers: &mut impl Buffers) {
+        for record in self.records.all_mut() {
+            buffers.give_back(core::mem::take(&mut record.data));
+        }
     }
 
     /// All of them are gone.

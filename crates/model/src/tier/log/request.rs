@@ -1,11 +1,17 @@
 //! The way of a client's command: the software works on it, a write waits for room, reads what it changes a part of, makes
 //! records dirty and, if it must be durable, is committed.
+//!
+//! A trim leaves alone what it covers of a record in part, and takes the data of the others; zeroes do the same and are a
+//! write of what they cover in part.
 
 use super::config::INDIRECT_FROM;
+use super::layout::Content;
 use super::records::NONE;
+use super::tables;
 use super::{Due, IntentLog, Logbias, MAIN, SyncPolicy, Unlogged, Way, What, within};
 use crate::anatomy::{Anatomy, Part};
-use crate::command::{Command, Completion, Op, Status};
+use crate::command::{Command, Completion, Op, Payload, Status};
+use crate::data::Buffers;
 use crate::time::{Span, Time};
 
 /// Percent of what may be dirty above which writes are delayed.
@@ -93,13 +99,19 @@ impl IntentLog {
             number += 1;
             let in_memory = self.records.find(first);
             let bytes = self.covered(&command, first);
-            if in_memory.is_some_and(|it| self.records.get(it).reading) {
-                self.missed += bytes;
-                self.wait_for(request, in_memory.unwrap_or(NONE));
+            if let Some(handle) = in_memory {
+                if self.records.get(handle).reading {
+                    self.missed += bytes;
+                    self.wait_for(request, handle);
+                } else {
+                    self.hit += bytes;
+                    self.give(&command, first, self.records.get(handle).data, way);
+                }
                 continue;
             }
-            let Some(slot) = self.room.of(first).filter(|_| in_memory.is_none()) else {
+            let Some(slot) = self.room.of(first) else {
                 self.hit += bytes;
+                self.give(&command, first, Payload::default(), way);
                 continue;
             };
             self.missed += bytes;
@@ -113,19 +125,59 @@ impl IntentLog {
                 number += 1;
             }
             self.requests[request].left += 1;
-            let bytes = ((number - first) * self.record) as u32;
-            let read = Command::new(0, Op::Read, u64::from(slot) * self.record, bytes);
-            self.send((MAIN, What::Read { request }), None, read, way);
+            let count = (number - first) as u32;
+            let bytes = count * self.config.record;
+            let read = Command {
+                payload: way.buffers().take(bytes),
+                ..Command::read(0, u64::from(slot) * self.record, bytes)
+            };
+            let what = What::Read {
+                request,
+                first: first as u32,
+                slot,
+                count,
+            };
+            self.send((MAIN, what), None, read, way);
         }
         if self.requests[request].left == 0 {
             self.finish(request, way);
         }
     }
 
+    /// Where what a command covers of a record is in it, where in the command's data, and how many bytes.
+    fn part_of(&self, command: &Command, number: u64) -> (u32, u32, u32) {
+        let begin = number * self.record;
+        let from = command.offset.max(begin);
+        let bytes = command.end().min(begin + self.record) - from;
+        (
+            (from - begin) as u32,
+            (from - command.offset) as u32,
+            bytes as u32,
+        )
+    }
+
+    /// A reader gets its part of a record.
+    fn give<W: Way>(&self, command: &Command, number: u64, data: Payload, way: &mut W) {
+        let (within, into, bytes) = self.part_of(command, number);
+        let from = match data.buffer {
+            0 => data,
+            _ => data.skip(within),
+        };
+        way.buffers().copy(from, command.payload.skip(into), bytes);
+    }
+
+    /// Whether a record that was read is as it was written.
+    fn is_whole<W: Way>(&self, number: u64, data: Payload, way: &mut W) -> bool {
+        if !W::Buffers::REAL || data.buffer == 0 {
+            return true;
+        }
+        let sum = tables::kept(way.buffers().sum(data, self.config.record));
+        self.tables.sum(number).is_none_or(|it| it == sum)
+    }
+
     /// Bytes of a record that a command covers.
     fn covered(&self, command: &Command, number: u64) -> u64 {
-        let begin = number * self.record;
-        command.end().min(begin + self.record) - command.offset.max(begin)
+        u64::from(self.part_of(command, number).2)
     }
 
     /// A part of a read has come, or a record that a request waits for: whether it waits for nothing more.
@@ -148,10 +200,25 @@ impl IntentLog {
         &mut self,
         now: Time,
         request: u32,
+        (first, slot, count, data): (u32, u32, u32, Payload),
         done: &Completion,
         way: &mut W,
     ) {
-        if self.arrived(now, request, done) {
+        let command = self.requests[request].command;
+        let mut done = *done;
+        for index in 0..count {
+            let number = u64::from(first + index);
+            let data = data.skip(index * self.config.record);
+            // It may be elsewhere by now, with another sum.
+            let is_here = self.room.of(number) == Some(slot + index);
+            let good = done.status == Status::Success;
+            if good && is_here && !self.is_whole(number, data, way) {
+                done.status = Status::UnrecoveredReadError;
+            }
+            self.give(&command, number, data, way);
+        }
+        way.buffers().give_back(data);
+        if self.arrived(now, request, &done) {
             self.finish(request, way);
         }
     }
@@ -161,7 +228,7 @@ impl IntentLog {
         self.spend(now, request, Part::Tier);
         if self.suspended {
             self.refuse(now, request, way);
-        } else if self.requests[request].command.op != Op::Write {
+        } else if self.is_bare(&self.requests[request].command) {
             self.apply(now, request, way);
         } else if self.is_full() || !self.held.is_empty() {
             self.held.push_back(request);
@@ -170,8 +237,21 @@ impl IntentLog {
         }
     }
 
+    /// It brings no data, not even zeroes for a part of a record.
+    fn is_bare(&self, command: &Command) -> bool {
+        let whole = |at: u64| at.is_multiple_of(self.record);
+        match command.op {
+            Op::Write => false,
+            Op::WriteZeroes => whole(command.offset) && whole(command.end()),
+            _ => true,
+        }
+    }
+
     fn is_full(&self) -> bool {
-        self.dirty >= self.dirty_max || self.groups.logged() >= 2 * self.dirty_max
+        self.dirty >= self.dirty_max
+            || self.groups.logged() >= 2 * self.dirty_max
+            || self.takes() > self.most_takes() * 3 / 2
+            || self.is_short()
     }
 
     /// There may be room again.
@@ -243,7 +323,10 @@ impl IntentLog {
                 self.records.get_mut(handle).reading = true;
                 self.wait_for(request, handle);
                 let at = u64::from(slot) * self.record;
-                let read = Command::new(0, Op::Read, at, self.config.record);
+                let read = Command {
+                    payload: way.buffers().take(self.config.record),
+                    ..Command::read(0, at, self.config.record)
+                };
                 self.send((MAIN, What::Fill { handle }), None, read, way);
             }
         }
@@ -264,11 +347,22 @@ impl IntentLog {
         &mut self,
         now: Time,
         handle: u32,
-        done: &Completion,
+        (done, data): (&Completion, Payload),
         way: &mut W,
     ) {
+        let mut done = *done;
+        let record = *self.records.get(handle);
+        let number = u64::from(record.number);
+        if done.status == Status::Success && !record.over && !self.is_whole(number, data, way) {
+            done.status = Status::UnrecoveredReadError;
+        }
         let record = self.records.get_mut(handle);
+        let over = core::mem::take(&mut record.over);
         record.reading = false;
+        match over {
+            true => way.buffers().give_back(data),
+            false => record.data = data,
+        }
         let mut last = core::mem::replace(&mut record.waiters, NONE);
         let mut first = NONE;
         while last != NONE {
@@ -279,46 +373,43 @@ impl IntentLog {
             let Wait { request, next } = self.waits[first];
             self.waits.release(first);
             first = next;
-            if !self.arrived(now, request, done) {
+            let command = self.requests[request].command;
+            if command.op == Op::Read {
+                self.give(&command, number, self.records.get(handle).data, way);
+            }
+            if !self.arrived(now, request, &done) {
                 continue;
             }
             let waiting = &self.requests[request];
             if waiting.command.op == Op::Read || waiting.status != Status::Success {
                 self.finish(request, way);
             } else {
-                self.apply(now, request, way);
+                // What it found in memory before may have been forgotten since.
+                self.fill(now, request, way);
             }
         }
-        self.records.settle(handle);
+        if done.status != Status::Success && !over && !self.records.is_changed(handle) {
+            // What stands there is not known.
+            self.records.forget(handle, way.buffers());
+        } else {
+            self.records.settle(handle, way.buffers());
+        }
     }
 
     /// A write is in memory: its records are dirty, and it is acknowledged unless it must be durable.
     fn apply<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let command = self.requests[request].command;
-        let moves = command.op == Op::Write;
         self.open_group(now);
-        if moves {
-            for number in self.numbers(&command) {
-                let handle = self.records.take(number);
-                if self.records.dirty(handle) {
-                    self.groups.records.push(handle);
-                    self.dirty += self.record;
-                }
-                let early = &mut self.records.get_mut(handle).early;
-                let early = core::mem::replace(early, NONE);
-                if early != NONE {
-                    self.room.release(early);
-                }
+        for number in self.numbers(&command) {
+            let whole = self.covered(&command, number) == self.record;
+            match command.op {
+                Op::Write => self.put(&command, number, way),
+                _ if whole => self.clear(number, way),
+                Op::WriteZeroes => self.put(&command, number, way),
+                _ => {}
             }
         }
-        let large = self.rings.is_empty() && u64::from(command.bytes) > INDIRECT_FROM;
-        let indirect = large || self.config.logbias == Logbias::Throughput;
-        self.unlogged.push_back(Unlogged {
-            offset: command.offset,
-            bytes: if moves { command.bytes } else { 0 },
-            indirect: indirect && moves,
-            group: self.groups.open,
-        });
+        self.log(&command);
         let commits = match self.config.sync {
             SyncPolicy::Standard => command.fua,
             SyncPolicy::Always => true,
@@ -332,5 +423,87 @@ impl IntentLog {
         }
         self.kick_group(now, way);
         self.pump_all(way);
+    }
+
+    /// A record gets its part of what is written.
+    fn put<W: Way>(&mut self, command: &Command, number: u64, way: &mut W) {
+        let handle = self.records.take(number);
+        let is_new = self.records.dirty(handle);
+        if is_new {
+            self.groups.records.push(handle);
+        }
+        let (within, into, bytes) = self.part_of(command, number);
+        let record = self.records.get_mut(handle);
+        if is_new || record.hole {
+            self.dirty += self.record;
+        }
+        record.hole = false;
+        record.over |= record.reading;
+        let early = core::mem::replace(&mut record.early, NONE);
+        if early != NONE {
+            // Log blocks name it until the group is on main.
+            self.groups.slots.push(early);
+        }
+        if record.data.buffer == 0 {
+            record.data = way.buffers().take(self.config.record);
+            if u64::from(bytes) < self.record {
+                way.buffers().zero(record.data, self.config.record);
+            }
+        }
+        let from = match command.op {
+            Op::Write => command.payload.skip(into),
+            _ => Payload::default(),
+        };
+        way.buffers().copy(from, record.data.skip(within), bytes);
+    }
+
+    /// A record has no data any more.
+    fn clear<W: Way>(&mut self, number: u64, way: &mut W) {
+        let in_memory = self.records.find(number);
+        if in_memory.is_none() && self.room.of(number).is_none() {
+            return;
+        }
+        let handle = self.records.take(number);
+        if self.records.get(handle).hole {
+            return;
+        }
+        let is_new = self.records.dirty(handle);
+        if is_new {
+            self.groups.records.push(handle);
+        } else {
+            self.dirty -= self.record;
+        }
+        let record = self.records.get_mut(handle);
+        record.hole = true;
+        record.over |= record.reading;
+        let early = core::mem::replace(&mut record.early, NONE);
+        if early != NONE {
+            self.groups.slots.push(early);
+        }
+        way.buffers().give_back(core::mem::take(&mut record.data));
+    }
+
+    /// What a commit has to log of a command.
+    fn log(&mut self, command: &Command) {
+        let large = self.rings.is_empty() && u64::from(command.bytes) > INDIRECT_FROM;
+        let named = large || self.config.logbias == Logbias::Throughput;
+        let (mut offset, mut end) = (command.offset, command.end());
+        if command.op == Op::Deallocate {
+            // Of records that it covers in part it does nothing.
+            offset = offset.next_multiple_of(self.record);
+            end = (end / self.record * self.record).max(offset);
+        }
+        self.unlogged.push_back(Unlogged {
+            offset,
+            bytes: (end - offset) as u32,
+            content: match command.op {
+                Op::Write if named => Content::Named,
+                Op::Write => Content::Data,
+                _ => Content::Zeroes,
+            },
+            group: self.groups.open,
+            slot: NONE,
+            sum: 0,
+        });
     }
 }

@@ -512,6 +512,7 @@ impl<L: Device, B: Buffers> Device for Pool<L, B> {
         self.inside = 0;
         let members = self.below.members.len();
         for (index, tier) in self.tiers.iter_mut().enumerate() {
+            tier.give_back(&mut self.below.buffers);
             tier.power_cut(back);
             self.below.next.set(members + index, tier.due());
         }

@@ -1,0 +1,407 @@
+//! What an intent log's volume looks like on its media, in little-endian bytes.
+//!
+//! *Main* begins with places for roots, written in turn. A *root* says where the tables of a transaction group are, and
+//! where the log goes on behind it. *Tables* are nodes of 4 KiB with 256 entries of 16 bytes, each with the sum of what it
+//! points to. A *log block* begins with a header of 192 bytes, and each write in it with an entry of as many. A header has
+//! the number after that of the block before it, that header's checksum, and where on each log and on main the next may be:
+//! so the chain is followed from the root to the first block that is missing, across logs that failed meanwhile. The last
+//! 8 KiB of each log hold two copies of a label.
+//!
+//! Leaves out: who reads and writes it.
+
+use alloc::vec::Vec;
+
+use crate::data::crc32c;
+use crate::tier::record::{BLOCK, Cursor, Pen, seal, sealed};
+
+/// Most bytes of a log block, and of a piece of a record of data in it.
+pub(super) const LARGEST_BLOCK: u64 = 128 << 10;
+/// What a log block has beside its records, and what each record has beside its data.
+pub(super) const HEADER: u64 = 192;
+/// A log block is written in whole units of this.
+pub(super) const UNIT: u64 = 4096;
+const ROOT: [u8; 8] = *b"DL-GROUP";
+const LABEL: [u8; 8] = *b"DL-ZILOG";
+const LOG_BLOCK: [u8; 4] = *b"DLZB";
+/// The version of all of them that this writes, and the only one that it reads.
+const VERSION: u32 = 1;
+
+/// Places for roots: at least so many.
+const FEWEST_ROOTS: u64 = 8;
+/// Bytes at the end of a log for two copies of its label.
+pub(super) const LABELS: u64 = 2 * UNIT;
+/// Entries of a node of the tables.
+pub(super) const ENTRIES: usize = 256;
+/// Most logs that a block's header has room for.
+pub(super) const MOST_LOGS: usize = 32;
+/// What a block's length is counted in.
+const GRAIN: u64 = 64;
+
+/// How many slots of main are kept for roots.
+pub(super) fn root_slots(record: u64) -> u32 {
+    (FEWEST_ROOTS * UNIT).div_ceil(record) as u32
+}
+
+/// The places of roots on main.
+pub(super) fn root_places(record: u64) -> u64 {
+    record.max(FEWEST_ROOTS * UNIT) / UNIT
+}
+
+/// Where the root of this number is.
+pub(super) fn root_at(number: u64, record: u64) -> u64 {
+    number % root_places(record) * UNIT
+}
+
+/// Bytes of a log that its ring has.
+pub(super) fn ring_bytes(log: u64) -> u64 {
+    (log / UNIT * UNIT).saturating_sub(LABELS)
+}
+
+/// Where the label of this epoch is on a log of so many bytes.
+pub(super) fn label_at(log: u64, epoch: u32) -> u64 {
+    ring_bytes(log) + u64::from(epoch % 2) * UNIT
+}
+
+/// A pool's number, as far as a log block has room for it.
+pub(super) fn folded(pool: u128) -> u64 {
+    (pool >> 64) as u64 ^ pool as u64
+}
+
+/// Where the log goes on.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Onward {
+    /// The number of the next block, and the checksum of the header before it.
+    pub(super) number: u64,
+    pub(super) previous: u32,
+    /// Where it may be: on each log, in units of 4 KiB; on main behind the block before it, in bytes, 0 if there is no room;
+    /// and from which slot of main on.
+    pub(super) heads: Vec<u32>,
+    pub(super) main: u64,
+    pub(super) cursor: u32,
+}
+
+/// The root of a transaction group.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Root {
+    pub(super) pool: u128,
+    /// Which life of the volume it is of: each start begins another.
+    pub(super) epoch: u32,
+    /// One more than the group's number.
+    pub(super) number: u64,
+    /// Bytes of a record and of the volume, slots of main, whether all records were there from the beginning.
+    pub(super) record: u32,
+    pub(super) size: u64,
+    pub(super) slots: u32,
+    pub(super) filled: bool,
+    pub(super) onward: Onward,
+    /// Where the uppermost nodes are, in units of 4 KiB, with their sums; 0 is none.
+    pub(super) nodes: Vec<(u64, u32)>,
+}
+
+impl Root {
+    /// Its bytes.
+    pub(super) fn encode(&self) -> [u8; BLOCK] {
+        let mut block = [0; BLOCK];
+        let mut pen = Pen {
+            bytes: &mut block,
+            at: 0,
+        };
+        pen.put(&ROOT);
+        pen.put(&VERSION.to_le_bytes());
+        pen.put(&self.epoch.to_le_bytes());
+        pen.put(&self.pool.to_le_bytes());
+        pen.put(&self.number.to_le_bytes());
+        pen.put(&self.size.to_le_bytes());
+        pen.put(&self.record.to_le_bytes());
+        pen.put(&self.slots.to_le_bytes());
+        pen.put(&u32::from(self.filled).to_le_bytes());
+        pen.put(&self.onward.number.to_le_bytes());
+        pen.put(&self.onward.previous.to_le_bytes());
+        pen.put(&self.onward.cursor.to_le_bytes());
+        pen.put(&(self.onward.heads.len() as u32).to_le_bytes());
+        pen.put(&(self.nodes.len() as u32).to_le_bytes());
+        for head in &self.onward.heads {
+            pen.put(&head.to_le_bytes());
+        }
+        for (place, sum) in &self.nodes {
+            pen.put(&place.to_le_bytes());
+            pen.put(&sum.to_le_bytes());
+        }
+        seal(&mut block, BLOCK - 4);
+        block
+    }
+
+    /// The root that these bytes are; nothing if they are none.
+    pub(super) fn decode(block: &[u8; BLOCK]) -> Option<Root> {
+        let mut cursor = Cursor { bytes: block };
+        if cursor.take() != ROOT || cursor.word() != VERSION {
+            return None;
+        }
+        sealed(block, BLOCK - 4)?;
+        let mut root = Root {
+            epoch: cursor.word(),
+            pool: u128::from_le_bytes(cursor.take()),
+            number: cursor.long(),
+            size: cursor.long(),
+            record: cursor.word(),
+            slots: cursor.word(),
+            filled: cursor.word() != 0,
+            ..Root::default()
+        };
+        let onward = &mut root.onward;
+        onward.number = cursor.long();
+        onward.previous = cursor.word();
+        onward.cursor = cursor.word();
+        let (heads, nodes) = (cursor.word() as usize, cursor.word() as usize);
+        if heads > MOST_LOGS || nodes > ENTRIES {
+            return None;
+        }
+        onward.heads = (0..heads).map(|_| cursor.word()).collect();
+        root.nodes = (0..nodes).map(|_| (cursor.long(), cursor.word())).collect();
+        Some(root)
+    }
+}
+
+/// What a log block begins with.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Header {
+    /// The pool's number, [`folded`].
+    pub(super) pool: u64,
+    /// As [`Root::epoch`].
+    pub(super) epoch: u32,
+    /// How many writes are in it, and how many bytes it has with this header.
+    pub(super) count: u16,
+    pub(super) bytes: u32,
+    /// All blocks up to this number were durable when it was written: one that is missing was lost.
+    pub(super) durable: u64,
+    /// The [sum](crate::data::sum) of what comes behind this header.
+    pub(super) sum: u32,
+    /// Its own number and the checksum of the header before; and where the next may be.
+    pub(super) onward: Onward,
+}
+
+impl Header {
+    /// Its bytes, and their checksum.
+    pub(super) fn encode(&self) -> ([u8; HEADER as usize], u32) {
+        let mut bytes = [0; HEADER as usize];
+        let mut pen = Pen {
+            bytes: &mut bytes,
+            at: 0,
+        };
+        pen.put(&LOG_BLOCK);
+        pen.put(&[0; 4]);
+        pen.put(&self.pool.to_le_bytes());
+        pen.put(&self.epoch.to_le_bytes());
+        pen.put(&self.count.to_le_bytes());
+        pen.put(&((u64::from(self.bytes) / GRAIN) as u16).to_le_bytes());
+        pen.put(&self.onward.number.to_le_bytes());
+        pen.put(&self.durable.to_le_bytes());
+        pen.put(&self.onward.previous.to_le_bytes());
+        pen.put(&self.sum.to_le_bytes());
+        pen.put(&self.onward.main.to_le_bytes());
+        pen.put(&self.onward.cursor.to_le_bytes());
+        pen.put(&(self.onward.heads.len() as u32).to_le_bytes());
+        for head in &self.onward.heads {
+            pen.put(&head.to_le_bytes());
+        }
+        let sum = crc32c(&bytes);
+        bytes[4..8].copy_from_slice(&sum.to_le_bytes());
+        (bytes, sum)
+    }
+
+    /// The header that these bytes begin with, and its checksum; nothing if there is none.
+    pub(super) fn decode(block: &[u8]) -> Option<(Header, u32)> {
+        let mut bytes: [u8; HEADER as usize] = block.get(..HEADER as usize)?.try_into().ok()?;
+        let mut cursor = Cursor { bytes: block };
+        if cursor.take() != LOG_BLOCK {
+            return None;
+        }
+        let sum = cursor.word();
+        bytes[4..8].fill(0);
+        if crc32c(&bytes) != sum {
+            return None;
+        }
+        let mut header = Header {
+            pool: cursor.long(),
+            epoch: cursor.word(),
+            count: u16::from_le_bytes(cursor.take()),
+            bytes: u32::from(u16::from_le_bytes(cursor.take())) * GRAIN as u32,
+            ..Header::default()
+        };
+        header.onward.number = cursor.long();
+        header.durable = cursor.long();
+        header.onward.previous = cursor.word();
+        header.sum = cursor.word();
+        header.onward.main = cursor.long();
+        header.onward.cursor = cursor.word();
+        let heads = cursor.word() as usize;
+        if heads > MOST_LOGS || u64::from(header.bytes) < HEADER {
+            return None;
+        }
+        header.onward.heads = (0..heads).map(|_| cursor.word()).collect();
+        Some((header, sum))
+    }
+}
+
+/// What a log block has of a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Content {
+    /// Its data are behind the entry.
+    Data,
+    /// They are in a record that a commit has put on main.
+    Named,
+    /// It reads as zeroes.
+    Zeroes,
+}
+
+/// A write in a log block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    pub(super) offset: u64,
+    pub(super) bytes: u32,
+    /// The transaction group that it is in.
+    pub(super) group: u64,
+    pub(super) content: Content,
+    /// Of what is named: the slot, and the sum of the whole record.
+    pub(super) slot: u32,
+    pub(super) sum: u32,
+}
+
+impl Entry {
+    /// Its bytes.
+    pub(super) fn encode(&self) -> [u8; HEADER as usize] {
+        let mut bytes = [0; HEADER as usize];
+        let mut pen = Pen {
+            bytes: &mut bytes,
+            at: 0,
+        };
+        pen.put(&self.offset.to_le_bytes());
+        pen.put(&self.group.to_le_bytes());
+        pen.put(&self.bytes.to_le_bytes());
+        pen.put(&[self.content as u8, 0, 0, 0]);
+        pen.put(&self.slot.to_le_bytes());
+        pen.put(&self.sum.to_le_bytes());
+        bytes
+    }
+
+    /// The entry that these bytes begin with; nothing if there is none.
+    pub(super) fn decode(block: &[u8]) -> Option<Entry> {
+        let mut cursor = Cursor {
+            bytes: block.get(..HEADER as usize)?,
+        };
+        let (offset, group, bytes) = (cursor.long(), cursor.long(), cursor.word());
+        let content = match cursor.take::<4>()[0] {
+            0 => Content::Data,
+            1 => Content::Named,
+            2 => Content::Zeroes,
+            _ => return None,
+        };
+        Some(Entry {
+            offset,
+            bytes,
+            group,
+            content,
+            slot: cursor.word(),
+            sum: cursor.word(),
+        })
+    }
+}
+
+/// What a log says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Label {
+    pub(super) pool: u128,
+    /// As [`Root::epoch`], when this was written.
+    pub(super) epoch: u32,
+    /// Which of so many logs it is.
+    pub(super) log: u16,
+    pub(super) logs: u16,
+}
+
+impl Label {
+    /// Its bytes.
+    pub(super) fn encode(&self) -> [u8; BLOCK] {
+        let mut block = [0; BLOCK];
+        let mut pen = Pen {
+            bytes: &mut block,
+            at: 0,
+        };
+        pen.put(&LABEL);
+        pen.put(&VERSION.to_le_bytes());
+        pen.put(&self.epoch.to_le_bytes());
+        pen.put(&self.pool.to_le_bytes());
+        pen.put(&self.log.to_le_bytes());
+        pen.put(&self.logs.to_le_bytes());
+        seal(&mut block, BLOCK - 4);
+        block
+    }
+
+    /// The label that these bytes are; nothing if they are none.
+    pub(super) fn decode(block: &[u8; BLOCK]) -> Option<Label> {
+        let mut cursor = Cursor { bytes: block };
+        if cursor.take() != LABEL || cursor.word() != VERSION {
+            return None;
+        }
+        sealed(block, BLOCK - 4)?;
+        Some(Label {
+            epoch: cursor.word(),
+            pool: u128::from_le_bytes(cursor.take()),
+            log: u16::from_le_bytes(cursor.take()),
+            logs: u16::from_le_bytes(cursor.take()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn all_are_read_as_they_were_written_and_not_with_a_bit_flipped(
+            (pool, epoch, number, size) in any::<(u128, u32, u64, u64)>(),
+            (previous, cursor, sum, main) in any::<(u32, u32, u32, u64)>(),
+            heads in prop::collection::vec(any::<u32>(), 0..=MOST_LOGS),
+            nodes in prop::collection::vec(any::<(u64, u32)>(), 0..=ENTRIES),
+            bit in 0usize..BLOCK * 8,
+        ) {
+            let mut onward = Onward { number, previous, heads, main: 0, cursor };
+            let root = Root {
+                pool, epoch, number, size, record: sum, slots: cursor, filled: epoch % 2 == 0,
+                onward: onward.clone(), nodes,
+            };
+            let mut block = root.encode();
+            prop_assert_eq!(Root::decode(&block), Some(root));
+            block[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(Root::decode(&block), None);
+            let label = Label { pool, epoch, log: 1, logs: 3 };
+            let mut block = label.encode();
+            prop_assert_eq!(Label::decode(&block), Some(label));
+            block[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(Label::decode(&block), None);
+            onward.main = main;
+            let header = Header {
+                pool: size, epoch, count: 3, bytes: 64 * 77, durable: number / 2, sum, onward,
+            };
+            let (mut bytes, checksum) = header.encode();
+            prop_assert_eq!(Header::decode(&bytes), Some((header, checksum)));
+            let bit = bit % (HEADER as usize * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(Header::decode(&bytes), None);
+            let entry = Entry {
+                offset: size, bytes: sum, group: number, content: Content::Named, slot: cursor, sum: previous,
+            };
+            prop_assert_eq!(Entry::decode(&entry.encode()), Some(entry));
+        }
+
+        #[test]
+        fn bytes_that_are_none_are_refused(bytes in prop::collection::vec(any::<u8>(), BLOCK)) {
+            let block: [u8; BLOCK] = bytes.try_into().unwrap();
+            prop_assert_eq!(Root::decode(&block), None);
+            prop_assert_eq!(Header::decode(&block), None);
+            prop_assert_eq!(Label::decode(&block), None);
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! A volume is found again after a crash, or made new.
+//!
+//! The newest root says which group is on main, where its tables are and where the log goes on behind it. What the log has
+//! of later groups is done again: each record that it changes is copied to a free slot and changed there, then tables and
+//! a root are written as a group's are. Nothing that the old root needs is written over, log and named records included, so
+//! it can be cut anywhere and begun again. The new root begins an epoch, also where there was nothing to do: what an
+//! earlier crash left beyond its gap is never taken up later. Labels of logs follow.
+//!
+//! A log that is not there is gone without: what only it had since the last group is lost, and that is told.
+
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::chain::{Beyond, Chain, Place};
+use super::commit::Issuer;
+use super::group::Groups;
+use super::layout::{self, Content, Entry, HEADER, Label, Onward, Root, UNIT};
+use super::room::Room;
+use super::tables::{LEVEL, LEVELS};
+use super::{IntentLog, Life, MAIN};
+use crate::data::{self, Unreadable, Unwritable};
+use crate::tier::Child;
+use crate::tier::offline::{Below, Damage, Found};
+use crate::tier::planted::{self, Bug};
+use crate::tier::record::BLOCK;
+
+fn unwritable(child: Child) -> impl Fn(Unwritable) -> Damage {
+    move |Unwritable| Damage::Unwritable(child)
+}
+
+fn block(child: Child, at: u64, below: &mut dyn Below) -> Option<[u8; BLOCK]> {
+    let mut block = [0; BLOCK];
+    below.read(child, at, &mut block).ok()?;
+    Some(block)
+}
+
+fn roots(record: u64, below: &mut dyn Below) -> Vec<Root> {
+    let places = (0..layout::root_places(record)).map(|place| place * UNIT);
+    let decode = |at| block(MAIN, at, below).and_then(|it| Root::decode(&it));
+    places.filter_map(decode).collect()
+}
+
+fn newest(roots: Vec<Root>) -> Option<Root> {
+    roots.into_iter().max_by_key(|it| (it.epoch, it.number))
+}
+
+/// The logs that are there, and their bytes.
+fn logs<'a>(
+    children: &'a [u64],
+    below: &dyn Below,
+) -> impl Iterator<Item = (Child, u64)> + use<'a> {
+    let there: Vec<bool> = (0..children.len() as Child)
+        .map(|child| below.present(child))
+        .collect();
+    let all = (0..).zip(children.iter().copied()).skip(1);
+    all.filter(move |&(child, _)| there[usize::from(child)])
+}
+
+fn label(tier: &IntentLog, child: Child) -> Label {
+    Label {
+        pool: tier.life.pool,
+        epoch: tier.life.epoch,
+        log: child - 1,
+        logs: tier.rings.len() as u16,
+    }
+}
+
+/// Writes a root, and what says of the logs that they belong to it.
+fn begin_life(
+    tier: &IntentLog,
+    onward: Onward,
+    children: &[u64],
+    below: &mut dyn Below,
+) -> Result<(), Damage> {
+    let root = tier.root(onward);
+    let at = layout::root_at(root.number, tier.record);
+    let written = below.write(MAIN, at, &root.encode());
+    written.map_err(unwritable(MAIN))?;
+    below.sync(MAIN).map_err(unwritable(MAIN))?;
+    for (child, bytes) in logs(children, below) {
+        let at = layout::label_at(bytes, tier.life.epoch);
+        let written = below.write(child, at, &label(tier, child).encode());
+        written.map_err(unwritable(child))?;
+        below.sync(child).map_err(unwritable(child))?;
+    }
+    Ok(())
+}
+
+/// A volume without groups. What an earlier one has left on main or a log is of an epoch before this one.
+pub(super) fn format(
+    mut tier: IntentLog,
+    children: &[u64],
+    pool: u128,
+    below: &mut dyn Below,
+) -> Result<(), Damage> {
+    if let Some(child) = (0..children.len() as Child).find(|&it| !below.present(it)) {
+        return Err(Damage::Missing(child));
+    }
+    let before = newest(roots(tier.record, below)).map_or(0, |it| it.epoch);
+    for place in 0..layout::root_places(tier.record) {
+        let cleared = below.write(MAIN, place * UNIT, &[0; BLOCK]);
+        cleared.map_err(unwritable(MAIN))?;
+    }
+    tier.life = Life {
+        pool,
+        epoch: before + 1,
+    };
+    // The first start writes the root that stands before the first group's.
+    tier.groups.open = 0;
+    let onward = tier.onward();
+    begin_life(&tier, onward, children, below)
+}
+
+/// Whether main and the logs that are there are parts of this volume, and of the same life.
+fn belong_together(
+    tier: &IntentLog,
+    root: &Root,
+    children: &[u64],
+    pool: u128,
+    below: &mut dyn Below,
+) -> Result<(), Damage> {
+    if root.pool != pool {
+        return Err(Damage::Foreign(MAIN));
+    }
+    let shape = (tier.config.record, tier.config.size, tier.room.slots());
+    let same = (root.record, root.size, root.slots) == shape
+        && root.filled == tier.config.filled
+        && root.onward.heads.len() == tier.rings.len()
+        && root.number < u64::MAX / 2;
+    if !same {
+        return Err(Damage::Misplaced(MAIN));
+    }
+    for (child, bytes) in logs(children, below) {
+        let copies = [0, 1].map(|epoch| {
+            let at = layout::label_at(bytes, epoch);
+            Label::decode(&block(child, at, below)?)
+        });
+        let newest = copies.into_iter().flatten().max_by_key(|it| it.epoch);
+        let newest = newest.ok_or(Damage::Bare(child))?;
+        if newest.pool != pool {
+            return Err(Damage::Foreign(child));
+        }
+        if (newest.log, newest.logs) != (child - 1, tier.rings.len() as u16) {
+            return Err(Damage::Misplaced(child));
+        }
+        if newest.epoch > root.epoch {
+            return Err(Damage::Outdated(MAIN));
+        }
+        // The root is written before the labels: one start may have been cut in between.
+        if newest.epoch + 1 < root.epoch {
+            return Err(Damage::Outdated(child));
+        }
+    }
+    Ok(())
+}
+
+/// The tables of a root, and what of main is in use by them.
+fn load(tier: &mut IntentLog, root: &Root, below: &mut dyn Below) -> Result<(), Damage> {
+    let mut room = Room::empty(
+        tier.room.slots(),
+        tier.room.roots(),
+        tier.room.records(),
+        tier.config.filled,
+    );
+    let node = |place: u64| block(MAIN, place * UNIT, below);
+    let read = tier.tables.read(root, &mut room, node);
+    read.ok_or(Damage::Unfound(MAIN))?;
+    room.recount();
+    tier.tables.mark(&mut room);
+    room.go_on_from(root.onward.cursor);
+    tier.room = room;
+    Ok(())
+}
+
+pub(super) fn recover(
+    mut tier: IntentLog,
+    children: &[u64],
+    pool: u128,
+    below: &mut dyn Below,
+) -> Result<IntentLog, Damage> {
+    if !below.present(MAIN) {
+        return Err(Damage::Missing(MAIN));
+    }
+    let root = newest(roots(tier.record, below)).ok_or(Damage::Bare(MAIN))?;
+    belong_together(&tier, &root, children, pool, below)?;
+    load(&mut tier, &root, below)?;
+    for (log, ring) in tier.rings.iter_mut().enumerate() {
+        let child = log as Child + 1;
+        ring.broken = !below.present(child);
+        if ring.broken {
+            below.found(Found::Absent(child));
+        }
+    }
+    let bytes = children.iter().enumerate();
+    let bytes = bytes.map(|(child, &bytes)| match child {
+        0 => bytes,
+        _ => layout::ring_bytes(bytes),
+    });
+    let mut chain = Chain {
+        tier: &tier,
+        root: &root,
+        bytes: bytes.collect(),
+        below,
+    };
+    let (places, next) = chain.walk();
+    let beyond = chain.beyond(&next);
+    let mut replay = Replay::new(&tier, &places);
+    if !planted::has(Bug::ReplaysOverTheLog) {
+        replay.keep(&mut chain, &places);
+    }
+    for place in &places {
+        replay.block(&mut chain, place)?;
+    }
+    let Replay {
+        room,
+        changed,
+        writes,
+        ..
+    } = replay;
+    tell(
+        &root,
+        (places.len() as u64, writes),
+        next.number,
+        beyond,
+        below,
+    );
+    tier.life = Life {
+        pool,
+        epoch: root.epoch,
+    };
+    tier.groups = Groups::after(root.number);
+    tier.room = room;
+    for (&record, &slot) in &changed {
+        tier.room.place(record, slot);
+    }
+    sum_up(&mut tier, &changed, below)?;
+    let lost = beyond.durable >= next.number && !planted::has(Bug::MissesSilently);
+    if lost && tier.rings.iter().all(|it| !it.broken) {
+        // What is there can be read; nothing is written, so that the next start says the same.
+        tier.suspended = true;
+        return Ok(tier);
+    }
+    go_on(tier, &root, next, &changed, children, below)
+}
+
+/// Writes the tables above what was changed and a root that begins the next life.
+fn go_on(
+    mut tier: IntentLog,
+    root: &Root,
+    next: Onward,
+    changed: &BTreeMap<u64, Option<u32>>,
+    children: &[u64],
+    below: &mut dyn Below,
+) -> Result<IntentLog, Damage> {
+    tier.life.epoch += 1;
+    tier.groups = Groups::after(root.number + 1);
+    write_tables(&mut tier, changed, below)?;
+    tier.issuer = Issuer::after(next.number - 1, next.previous);
+    for (ring, &head) in tier.rings.iter_mut().zip(&next.heads) {
+        ring.go_on_from(u64::from(head) * UNIT);
+    }
+    let onward = Onward {
+        main: 0,
+        cursor: tier.room.cursor(),
+        ..next
+    };
+    below.sync(MAIN).map_err(unwritable(MAIN))?;
+    begin_life(&tier, onward, children, below)?;
+    // What only the old root and the log needed is free now.
+    tier.room.recount();
+    tier.tables.mark(&mut tier.room);
+    tier.tables.take_empty(&mut Vec::new());
+    // Groups count from the one before the root's number.
+    tier.groups = Groups::after(root.number);
+    Ok(tier)
+}
+
+fn tell(
+    root: &Root,
+    (blocks, writes): (u64, u64),
+    missing: u64,
+    beyond: Beyond,
+    below: &mut dyn Below,
+) {
+    if blocks > 0 || beyond.blocks > 0 {
+        below.found(Found::Logged {
+            group: root.number.saturating_sub(1),
+            blocks,
+            writes,
+            dropped: beyond.blocks,
+        });
+    }
+    if beyond.durable >= missing && !planted::has(Bug::MissesSilently) {
+        below.found(Found::Lost(beyond.durable + 1 - missing));
+    }
+}
+
+/// Does again what the log has.
+struct Replay {
+    room: Room,
+    record: u64,
+    /// Records that it changes: their new slots, or none if they have no data any more.
+    changed: BTreeMap<u64, Option<u32>>,
+    writes: u64,
+}
+
+impl Replay {
+    fn new(tier: &IntentLog, places: &[Place]) -> Replay {
+        let mut room = tier.room.clone();
+        // What main has of the log is in use.
+        for place in places.iter().filter(|it| it.child == MAIN) {
+            if !planted::has(Bug::ReplaysOverTheLog) {
+                let end = place.at + u64::from(place.header.bytes).max(HEADER);
+                let slots = place.at / tier.record..end.div_ceil(tier.record);
+                slots.for_each(|slot| room.mark(slot as u32));
+            }
+        }
+        Replay {
+            room,
+            record: tier.record,
+            changed: BTreeMap::new(),
+            writes: 0,
+        }
+    }
+
+    /// Records that the log names stay where they are.
+    fn keep(&mut self, chain: &mut Chain<'_>, places: &[Place]) {
+        for place in places.iter().filter(|it| it.names) {
+            let data = chain.read(place).unwrap_or_default();
+            let writes = chain.writes(place, &data).unwrap_or_default();
+            for (entry, _) in writes {
+                if entry.content == Content::Named && !chain.is_on_main(&entry) {
+                    self.room.mark(entry.slot);
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, chain: &mut Chain<'_>, place: &Place) -> Result<(), Damage> {
+        let data = chain.read(place).ok_or(Damage::Unfound(place.child))?;
+        let writes = chain.writes(place, &data).unwrap_or_default();
+        for (entry, data) in writes {
+            if chain.is_on_main(&entry) {
+                continue;
+            }
+            self.writes += 1;
+            match entry.content {
+                Content::Data => self.put(&entry, data, chain.below)?,
+                Content::Named => self.put_named(&entry, chain.below)?,
+                Content::Zeroes => self.clear(&entry, chain.below)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn put_named(&mut self, entry: &Entry, below: &mut dyn Below) -> Result<(), Damage> {
+        let at = u64::from(entry.slot) * self.record + entry.offset % self.record;
+        let mut data = vec![0; entry.bytes as usize];
+        let read = below.read(MAIN, at, &mut data);
+        read.map_err(|Unreadable| Damage::Unfound(MAIN))?;
+        self.put(entry, &data, below)
+    }
+
+    fn put(&mut self, entry: &Entry, data: &[u8], below: &mut dyn Below) -> Result<(), Damage> {
+        let (mut at, end) = (entry.offset, entry.offset + data.len() as u64);
+        while at < end {
+            let number = at / self.record;
+            let until = end.min((number + 1) * self.record);
+            let part = &data[(at - entry.offset) as usize..(until - entry.offset) as usize];
+            let slot = self.changeable(number, part.len() as u64 == self.record, below)?;
+            let place = u64::from(slot) * self.record + at % self.record;
+            let written = below.write(MAIN, place, part);
+            written.map_err(unwritable(MAIN))?;
+            at = until;
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, entry: &Entry, below: &mut dyn Below) -> Result<(), Damage> {
+        let (mut at, end) = (entry.offset, entry.offset + u64::from(entry.bytes));
+        while at < end {
+            let number = at / self.record;
+            let until = end.min((number + 1) * self.record);
+            if until - at == self.record {
+                self.changed.insert(number, None);
+            } else {
+                let slot = self.changeable(number, false, below)?;
+                let place = u64::from(slot) * self.record + at % self.record;
+                let written = below.write(MAIN, place, &vec![0; (until - at) as usize]);
+                written.map_err(unwritable(MAIN))?;
+            }
+            at = until;
+        }
+        Ok(())
+    }
+
+    /// The slot of a record in which it may be changed, with what it has, unless it is written as a whole.
+    fn changeable(
+        &mut self,
+        number: u64,
+        whole: bool,
+        below: &mut dyn Below,
+    ) -> Result<u32, Damage> {
+        let before = match self.changed.get(&number) {
+            Some(&Some(slot)) => return Ok(slot),
+            Some(None) => None,
+            None => self.room.of(number),
+        };
+        let slot = self.room.take().ok_or(Damage::Unwritable(MAIN))?;
+        if !whole {
+            let mut data = vec![0; self.record as usize];
+            if let Some(before) = before {
+                let read = below.read(MAIN, u64::from(before) * self.record, &mut data);
+                read.map_err(|Unreadable| Damage::Unfound(MAIN))?;
+            }
+            let written = below.write(MAIN, u64::from(slot) * self.record, &data);
+            written.map_err(unwritable(MAIN))?;
+        }
+        self.changed.insert(number, Some(slot));
+        Ok(slot)
+    }
+}
+
+/// The sums of records that were changed.
+fn sum_up(
+    tier: &mut IntentLog,
+    changed: &BTreeMap<u64, Option<u32>>,
+    below: &mut dyn Below,
+) -> Result<(), Damage> {
+    let mut data = vec![0; tier.record as usize];
+    for (&number, &slot) in changed {
+        let mut sum = None;
+        if let Some(slot) = slot {
+            let read = below.read(MAIN, u64::from(slot) * tier.record, &mut data);
+            read.map_err(|Unreadable| Damage::Unfound(MAIN))?;
+            sum = Some(data::sum(&data));
+        }
+        tier.tables.set_sum(number, sum);
+    }
+    Ok(())
+}
+
+/// Writes the tables above what was changed.
+fn write_tables(
+    tier: &mut IntentLog,
+    changed: &BTreeMap<u64, Option<u32>>,
+    below: &mut dyn Below,
+) -> Result<(), Damage> {
+    let per = tier.tables.per();
+    let (mut first, mut used) = (0, per);
+    for level in 0..LEVELS {
+        let mut last = None;
+        for number in changed.keys() {
+            let node = (number >> (LEVEL * (level as u32 + 1))) as u32;
+            if last == Some(node) {
+                continue;
+            }
+            last = Some(node);
+            if used == per {
+                let slot = tier.room.take().ok_or(Damage::Unwritable(MAIN))?;
+                (first, used) = (u64::from(slot) * per, 0);
+            }
+            let place = first + used;
+            used += 1;
+            tier.tables.place(level, node, place);
+            let node = tier.tables.encode(level, node, &tier.room);
+            let written = below.write(MAIN, place * UNIT, &node);
+            written.map_err(unwritable(MAIN))?;
+        }
+    }
+    Ok(())
+}
+
+impl IntentLog {
+    /// The parts of a range: where on main each is, if it is anywhere, where in the range, and how many bytes.
+    pub(super) fn stopped_pieces(
+        &self,
+        at: u64,
+        bytes: u64,
+    ) -> impl Iterator<Item = (Option<u64>, usize, usize)> + '_ {
+        let mut next = at;
+        core::iter::from_fn(move || {
+            let from = next;
+            if from == at + bytes {
+                return None;
+            }
+            let number = from / self.record;
+            next = (at + bytes).min((number + 1) * self.record);
+            let slot = self.room.of(number);
+            let place = slot.map(|slot| u64::from(slot) * self.record + from % self.record);
+            Some((place, (from - at) as usize, (next - from) as usize))
+        })
+    }
+
+    /// Reads while nothing runs.
+    pub(super) fn read_stopped(
+        &self,
+        at: u64,
+        into: &mut [u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unreadable> {
+        self.stopped_pieces(at, into.len() as u64)
+            .try_for_each(|(place, from, bytes)| {
+                let part = &mut into[from..from + bytes];
+                match place {
+                    Some(place) => below.read(MAIN, place, part),
+                    None => {
+                        part.fill(0);
+                        Ok(())
+                    }
+                }
+            })
+    }
+}

@@ -1,0 +1,234 @@
+//! Tables: where records are, as a tree of nodes of 4 KiB on main.
+//!
+//! A node of the lowest level has 256 records, one above has 256 nodes; the root has the uppermost. Of what a group changes
+//! each node above is written anew, several in a slot; a slot is given up when none of the nodes in it counts any more.
+//! Leaves out: what is in memory of a volume that has none (a node that was never written is not there).
+
+use alloc::vec::Vec;
+
+use super::layout::{ENTRIES, Root, UNIT};
+use super::room::Room;
+use crate::data;
+use crate::tier::record::{BLOCK, Pen};
+use crate::tier::table::Table;
+
+/// Bits of a record's number that one level takes, and how many levels there are.
+pub(super) const LEVEL: u32 = 8;
+pub(super) const LEVELS: usize = 3;
+
+/// Nodes of one level, by number.
+#[derive(Clone, Debug)]
+struct Level {
+    /// In units of 4 KiB; 0 for one that was never written.
+    places: Vec<u64>,
+    sums: Vec<u32>,
+}
+
+/// The tables.
+#[derive(Clone, Debug)]
+pub(super) struct Tables {
+    levels: [Level; LEVELS],
+    /// Nodes that fit into a slot.
+    per: u64,
+    /// By slot: how many nodes count in it.
+    live: Table,
+    /// Slots in which none does since the last group.
+    empty: Vec<u32>,
+    /// By record: the sum of its data. Only where there are any.
+    sums: Table,
+}
+
+/// A sum that a table takes.
+pub(super) fn kept(sum: u32) -> u32 {
+    sum & 0x7fff_ffff
+}
+
+impl Tables {
+    /// Of so many records of so many bytes, on so many slots.
+    pub(super) fn new(records: u64, record: u64, slots: u32) -> Tables {
+        let level = |level: usize| {
+            let nodes = records.div_ceil(1 << (LEVEL * (level as u32 + 1))) as usize;
+            Level {
+                places: alloc::vec![0; nodes],
+                sums: alloc::vec![0; nodes],
+            }
+        };
+        Tables {
+            levels: [level(0), level(1), level(2)],
+            per: (record / UNIT).max(1),
+            live: Table::new(slots.into()),
+            empty: Vec::new(),
+            sums: Table::new(records),
+        }
+    }
+
+    /// Nodes that fit into a slot.
+    pub(super) fn per(&self) -> u64 {
+        self.per
+    }
+
+    /// The sum of a record's data, if it is known.
+    pub(super) fn sum(&self, record: u64) -> Option<u32> {
+        self.sums.get(record)
+    }
+
+    /// A record has new data with this sum, or none.
+    pub(super) fn set_sum(&mut self, record: u64, sum: Option<u32>) {
+        match sum {
+            Some(sum) => drop(self.sums.set(record, kept(sum))),
+            None => self.sums.clear(record),
+        }
+    }
+
+    /// A node is in another place now.
+    pub(super) fn place(&mut self, level: usize, node: u32, place: u64) {
+        let before = core::mem::replace(&mut self.levels[level].places[node as usize], place);
+        self.count(place, true);
+        if before != 0 {
+            self.count(before, false);
+        }
+    }
+
+    fn count(&mut self, place: u64, more: bool) {
+        let slot = place / self.per;
+        let live = self.live.get(slot).unwrap_or(0);
+        match (more, live) {
+            (true, live) => drop(self.live.set(slot, live + 1)),
+            (false, 0 | 1) => {
+                self.live.clear(slot);
+                self.empty.push(slot as u32);
+            }
+            (false, live) => drop(self.live.set(slot, live - 1)),
+        }
+    }
+
+    /// Slots in which no node counts any more.
+    pub(super) fn take_empty(&mut self, into: &mut Vec<u32>) {
+        into.append(&mut self.empty);
+    }
+
+    /// How many slots have nodes that count.
+    #[cfg(test)]
+    pub(super) fn slots(&self) -> usize {
+        let places = self.levels.iter().flat_map(|it| &it.places);
+        let slots: alloc::collections::BTreeSet<u64> = places
+            .filter(|it| **it != 0)
+            .map(|it| it / self.per)
+            .collect();
+        slots.len()
+    }
+
+    /// A node as it is on the medium, with what it points to as it is now; its sum is remembered.
+    pub(super) fn encode(&mut self, level: usize, node: u32, room: &Room) -> [u8; BLOCK] {
+        let mut block = [0; BLOCK];
+        let mut pen = Pen {
+            bytes: &mut block,
+            at: 0,
+        };
+        for index in 0..ENTRIES {
+            let below = u64::from(node) << LEVEL | index as u64;
+            let (place, sum) = match level.checked_sub(1) {
+                None if below < room.records() => {
+                    let sum = self.sums.get(below).map_or(0, |sum| sum + 1);
+                    (room.said(below).into(), sum)
+                }
+                None => (0, 0),
+                Some(level) => {
+                    let level = &self.levels[level];
+                    let at = below as usize;
+                    let place = level.places.get(at).copied().unwrap_or(0);
+                    (place, level.sums.get(at).copied().unwrap_or(0))
+                }
+            };
+            pen.put(&place.to_le_bytes());
+            pen.put(&sum.to_le_bytes());
+            pen.put(&[0; 4]);
+        }
+        self.levels[level].sums[node as usize] = data::sum(&block);
+        block
+    }
+
+    /// The uppermost nodes, for the root.
+    pub(super) fn top(&self) -> Vec<(u64, u32)> {
+        let top = &self.levels[LEVELS - 1];
+        let each = top.places.iter().zip(&top.sums);
+        each.map(|(&place, &sum)| (place, sum)).collect()
+    }
+
+    /// Reads all of them from a root on: `node` gives a node by its place. Nothing if one is not as it was written, or
+    /// says what cannot be.
+    pub(super) fn read(
+        &mut self,
+        root: &Root,
+        room: &mut Room,
+        mut node: impl FnMut(u64) -> Option<[u8; BLOCK]>,
+    ) -> Option<()> {
+        for (index, &(place, sum)) in root.nodes.iter().enumerate() {
+            self.hear(LEVELS - 1, index as u64, (place, sum), room)?;
+        }
+        for level in (0..LEVELS).rev() {
+            for index in 0..self.levels[level].places.len() {
+                let place = self.levels[level].places[index];
+                if place == 0 {
+                    continue;
+                }
+                let block = node(place)?;
+                if data::sum(&block) != self.levels[level].sums[index] {
+                    return None;
+                }
+                for (below, entry) in block.chunks_exact(16).enumerate() {
+                    let below = (index as u64) << LEVEL | below as u64;
+                    let place = u64::from_le_bytes(entry[..8].try_into().ok()?);
+                    let sum = u32::from_le_bytes(entry[8..12].try_into().ok()?);
+                    match level.checked_sub(1) {
+                        Some(level) => self.hear(level, below, (place, sum), room)?,
+                        None => self.hear_record(below, (place, sum), room)?,
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn hear(
+        &mut self,
+        level: usize,
+        node: u64,
+        (place, sum): (u64, u32),
+        room: &Room,
+    ) -> Option<()> {
+        if place == 0 {
+            return Some(());
+        }
+        let slot = place / self.per;
+        let within = slot >= u64::from(room.roots()) && slot < u64::from(room.slots());
+        *self.levels[level].sums.get_mut(node as usize)? = sum;
+        within.then(|| self.place(level, node as u32, place))
+    }
+
+    fn hear_record(&mut self, record: u64, (said, sum): (u64, u32), room: &mut Room) -> Option<()> {
+        if said == 0 {
+            return Some(());
+        }
+        let slot = said - 1;
+        let is_hole = slot == 0;
+        let within = slot >= u64::from(room.roots()) && slot < u64::from(room.slots());
+        if record >= room.records() || !(is_hole || within) {
+            return None;
+        }
+        room.hear(record, said as u32);
+        if let Some(sum) = sum.checked_sub(1) {
+            self.sums.set(record, kept(sum));
+        }
+        Some(())
+    }
+
+    /// Slots that nodes are in.
+    pub(super) fn mark(&self, room: &mut Room) {
+        for &place in self.levels.iter().flat_map(|it| &it.places) {
+            if place != 0 {
+                room.mark((place / self.per) as u32);
+            }
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! A volume is found again on its media as it was promised; what is no such volume, or has lost what it promised, says so.
+
+use proptest::prelude::*;
+
+use super::data::small;
+use super::*;
+use crate::data::{Buffers, Bytes, Contents, Image, Kept, Trouble};
+use crate::media::Drive;
+use crate::tier::offline::{self, Damage, Found, Recovered};
+use crate::tier::shelf::Shelf;
+
+const POOL: u128 = 99;
+const UNIT: u32 = 4096;
+
+/// Main and so many logs; groups close by themselves only.
+fn config(logs: usize) -> PoolConfig<DriveConfig> {
+    let tier = IntentLogConfig {
+        ram: 10 * MIB,
+        txg: Span::from_ms(5000),
+        ..small(16 << 10)
+    };
+    let mut drives = vec![ram(8 * MIB, 30)];
+    drives.resize(1 + logs, ram(300 * KIB, 3));
+    of_drives(&tier, &drives)
+}
+
+fn made(config: &PoolConfig<DriveConfig>) -> Shelf {
+    let mut shelf = Shelf::new(config.members.len());
+    offline::format(config, POOL, &mut shelf).expect("all are there");
+    shelf
+}
+
+/// A pool with data, and one client that waits for each of its writes.
+struct Rig {
+    pool: Pool<Kept<Drive, Image>, Bytes>,
+    bytes: Bytes,
+    now: Time,
+}
+
+impl Rig {
+    fn on(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> (Rig, Vec<Found>) {
+        let recovered = recovered(config, shelf).expect("it is right");
+        let found = recovered.found.iter().map(|it| it.1).collect();
+        let bytes = Bytes::default();
+        let members = config.members.iter().zip(&shelf.images);
+        let kept = members.map(|(member, image)| {
+            let drive = member.drive.build(Precondition::Fresh, 1);
+            Kept::new(drive, image.clone(), bytes.clone(), false)
+        });
+        let tiers = recovered.tiers(config);
+        let pool = Pool::resume(config, kept.collect(), tiers, bytes.clone());
+        let now = Time::ZERO;
+        (Rig { pool, bytes, now }, found)
+    }
+
+    fn write(&mut self, unit: u64, byte: u8, fua: bool) -> Status {
+        let payload = self.bytes.take(UNIT);
+        self.bytes.put(payload, &vec![byte; UNIT as usize]);
+        self.ask(Command {
+            payload,
+            fua,
+            ..Command::write(0, unit * u64::from(UNIT), UNIT)
+        })
+    }
+
+    fn ask(&mut self, command: Command) -> Status {
+        self.pool.submit(self.now, command);
+        let mut done = Vec::new();
+        while done.is_empty() {
+            let next = self.pool.next_event();
+            self.now = self.pool.advance(next, next, &mut done);
+        }
+        self.bytes.give_back(command.payload);
+        done[0].status
+    }
+
+    /// All groups are on main.
+    fn rest(&mut self) {
+        while self.pool.next_event() != Time::NEVER {
+            let next = self.pool.next_event();
+            self.now = self.pool.advance(next, next, &mut Vec::new());
+        }
+    }
+
+    fn shelf(&self) -> Shelf {
+        let images = self.pool.members().iter().map(|it| it.contents().clone());
+        Shelf {
+            images: images.collect(),
+            absent: Vec::new(),
+        }
+    }
+}
+
+fn recovered(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> Result<Recovered, Damage> {
+    offline::recover(config, POOL, shelf).map_err(|it| it.1)
+}
+
+/// The first byte of a unit, as the pool gives it.
+fn at(config: &PoolConfig<DriveConfig>, shelf: &Shelf, unit: u64) -> u8 {
+    let mut shelf = shelf.clone();
+    let tiers = recovered(config, &mut shelf).expect("it is right");
+    let mut data = [0; UNIT as usize];
+    let read = tiers.read(config, &mut shelf, 0, unit * u64::from(UNIT), &mut data);
+    read.expect("it can be read");
+    data[0]
+}
+
+#[test]
+fn what_was_synced_is_found_again_through_many_lives_and_what_was_not_is_old() {
+    for logs in 0..3 {
+        let config = config(logs);
+        let mut shelf = made(&config);
+        let mut last = [0; 90];
+        for life in 0..9_u8 {
+            let (mut rig, found) = Rig::on(&config, &mut shelf);
+            if life > 0 {
+                let writes = found.iter().map(|it| match it {
+                    Found::Logged { writes, .. } => *writes,
+                    _ => 0,
+                });
+                let expected = if life % 3 == 0 { 0 } else { 9 };
+                assert_eq!(writes.sum::<u64>(), expected, "{logs} logs, life {life}");
+            }
+            for write in 0..9 {
+                let unit = (u64::from(life) * 7 + write * 5) % 90;
+                assert_eq!(rig.write(unit, life + 1, true), Status::Success);
+                last[unit as usize] = life + 1;
+            }
+            if life % 3 == 2 {
+                rig.rest();
+            }
+            assert_eq!(rig.write(200, life + 1, false), Status::Success);
+            shelf = rig.shelf();
+        }
+        for (unit, last) in last.iter().enumerate() {
+            assert_eq!(at(&config, &shelf, unit as u64), *last, "{unit}");
+        }
+        assert_eq!(at(&config, &shelf, 200), 0);
+    }
+}
+
+#[test]
+fn large_writes_without_a_log_are_found_where_they_stay() {
+    let config = config(0);
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    for (unit, byte) in [(1, 3), (9, 4), (3, 5)] {
+        let bytes = 12 * UNIT;
+        let payload = rig.bytes.take(bytes);
+        rig.bytes.put(payload, &vec![byte; bytes as usize]);
+        let status = rig.ask(Command {
+            payload,
+            fua: true,
+            ..Command::write(0, unit * u64::from(UNIT), bytes)
+        });
+        assert_eq!(status, Status::Success);
+    }
+    let found = [0, 1, 2, 3, 14, 15, 20, 21].map(|unit| at(&config, &rig.shelf(), unit));
+    assert_eq!(found, [0, 3, 3, 5, 5, 4, 4, 0]);
+}
+
+#[test]
+fn trims_and_zeroes_are_found_again_logged_or_with_their_group() {
+    for rests in [false, true] {
+        let config = config(1);
+        let (mut rig, _) = Rig::on(&config, &mut made(&config));
+        for unit in 0..24 {
+            rig.write(unit, 7, true);
+        }
+        rig.rest();
+        let unit = u64::from(UNIT);
+        let trim = Command::new(0, Op::Deallocate, 2 * unit, 8 * UNIT);
+        assert_eq!(rig.ask(trim), Status::Success);
+        let zero = Command::new(0, Op::WriteZeroes, 13 * unit, 8 * UNIT);
+        assert_eq!(rig.ask(zero), Status::Success);
+        rig.write(5, 8, false);
+        assert_eq!(rig.ask(Command::flush(0)), Status::Success);
+        if rests {
+            rig.rest();
+        }
+        // Records of four units: a trim does nothing to parts.
+        let found = [2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 19, 20, 21];
+        let found = found.map(|unit| at(&config, &rig.shelf(), unit));
+        assert_eq!(found, [7, 7, 0, 8, 0, 0, 7, 7, 7, 0, 0, 0, 0, 7]);
+    }
+}
+
+/// Header and entry take 384 bytes, so that a block with one unit has two.
+fn zap(shelf: &mut Shelf, block: u64) {
+    let at = (block - 1) * 2 * u64::from(UNIT);
+    shelf.images[1].zero(at, 512).expect("it is in memory");
+}
+
+#[test]
+fn a_durable_block_that_is_missing_is_told_and_nothing_is_written() {
+    let config = config(1);
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    for unit in 0..4 {
+        rig.write(unit, 7, true);
+    }
+    let mut shelf = rig.shelf();
+    zap(&mut shelf, 2);
+    let before = shelf.clone();
+    let (mut rig, found) = Rig::on(&config, &mut shelf);
+    // The fourth says that the third was durable; nobody says so of the fourth.
+    let logged = Found::Logged {
+        group: 0,
+        blocks: 1,
+        writes: 1,
+        dropped: 2,
+    };
+    assert_eq!(found, [logged, Found::Lost(2)]);
+    assert_eq!(rig.write(9, 1, true), Status::WriteFault);
+    assert_eq!((at(&config, &shelf, 0), at(&config, &shelf, 1)), (7, 0));
+    assert_eq!(found, Rig::on(&config, &mut before.clone()).1);
+}
+
+#[test]
+fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
+    let tier = match &config(1).tiers[0].kind {
+        Kind::IntentLog(tier) => tier.clone(),
+        _ => panic!("it is one"),
+    };
+    let config = of_drives(&tier, &[ram(8 * MIB, 30), ram(300 * KIB, 40)]);
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    rig.write(0, 7, true);
+    // Two are on their way at one time: neither says of the other that it is durable.
+    let mut done = Vec::new();
+    let start = rig.now;
+    for id in [1, 2] {
+        let payload = rig.bytes.take(UNIT);
+        rig.bytes.put(payload, &vec![7; UNIT as usize]);
+        let at = start + Span::from_us(30 * u64::from(id));
+        while rig.pool.next_event() <= at {
+            let next = rig.pool.next_event();
+            rig.pool.advance(next, next, &mut done);
+        }
+        let command = Command::write(id, u64::from(id) * u64::from(UNIT), UNIT);
+        let fua = true;
+        rig.pool.submit(
+            at,
+            Command {
+                payload,
+                fua,
+                ..command
+            },
+        );
+    }
+    while done.len() < 2 {
+        let next = rig.pool.next_event();
+        rig.now = rig.pool.advance(next, next, &mut done);
+    }
+    let mut shelf = rig.shelf();
+    zap(&mut shelf, 2);
+    let (mut rig, found) = Rig::on(&config, &mut shelf);
+    assert!(
+        matches!(
+            found[..],
+            [Found::Logged {
+                blocks: 1,
+                dropped: 1,
+                ..
+            }]
+        ),
+        "{found:?}"
+    );
+    // A new second block of the same size: the old third follows it.
+    rig.write(9, 8, true);
+    shelf = rig.shelf();
+    let (_, found) = Rig::on(&config, &mut shelf);
+    assert!(matches!(
+        found[..],
+        [Found::Logged {
+            blocks: 1,
+            dropped: 0,
+            ..
+        }]
+    ));
+    assert_eq!((at(&config, &shelf, 9), at(&config, &shelf, 2)), (8, 0));
+}
+
+#[test]
+fn blocks_that_main_took_for_a_dead_log_are_found_and_those_of_a_log_that_is_back() {
+    for logs in [1, 2] {
+        let config = config(logs);
+        let (mut rig, _) = Rig::on(&config, &mut made(&config));
+        for unit in 0..40_u64 {
+            match unit {
+                7 => rig.pool.befall(rig.now, 1, Trouble::Dies),
+                20 => rig.pool.befall(rig.now, 1, Trouble::Returns),
+                30 if logs == 2 => rig.pool.befall(rig.now, 2, Trouble::Dies),
+                _ => {}
+            }
+            assert_eq!(rig.write(unit, 7, true), Status::Success);
+        }
+        let shelf = rig.shelf();
+        let wrong = (0..40).find(|&unit| at(&config, &shelf, unit) != 7);
+        assert_eq!(wrong, None, "{logs}");
+    }
+}
+
+#[test]
+fn a_log_that_is_gone_takes_what_was_synced_since_the_last_group_and_no_more() {
+    let config = config(1);
+    let (mut rig, _) = Rig::on(&config, &mut made(&config));
+    rig.write(0, 7, true);
+    rig.rest();
+    rig.write(1, 7, true);
+    let mut shelf = rig.shelf();
+    shelf.absent = vec![1];
+    let (_, found) = Rig::on(&config, &mut shelf);
+    assert_eq!(found, [Found::Absent(1)]);
+    assert_eq!((at(&config, &shelf, 0), at(&config, &shelf, 1)), (7, 0));
+}
+
+#[test]
+fn what_is_not_this_volume_is_refused() {
+    let config = config(2);
+    let new = made(&config);
+    let refused = |shelf: &Shelf| recovered(&config, &mut shelf.clone()).err();
+    assert_eq!(refused(&new), None);
+    assert_eq!(refused(&Shelf::new(3)), Some(Damage::Bare(0)));
+    let mut shelf = new.clone();
+    shelf.absent = vec![0];
+    assert_eq!(refused(&shelf), Some(Damage::Missing(0)));
+    let mut shelf = new.clone();
+    shelf.images.swap(1, 2);
+    assert_eq!(refused(&shelf), Some(Damage::Misplaced(1)));
+    let mut shelf = new.clone();
+    shelf.images[2] = Image::default();
+    assert_eq!(refused(&shelf), Some(Damage::Bare(2)));
+    let mut started = new.clone();
+    for _ in 0..2 {
+        recovered(&config, &mut started).expect("it is right");
+    }
+    // An old copy of main, and one of a log.
+    let mut shelf = started.clone();
+    shelf.images[0] = new.images[0].clone();
+    assert_eq!(refused(&shelf), Some(Damage::Outdated(0)));
+    let mut shelf = started.clone();
+    shelf.images[1] = new.images[1].clone();
+    assert_eq!(refused(&shelf), Some(Damage::Outdated(1)));
+    let mut other = Shelf::new(3);
+    offline::format(&config, POOL + 1, &mut other).expect("all are there");
+    for member in 0..2 {
+        let mut shelf = new.clone();
+        shelf.images[member] = other.images[member].clone();
+        assert_eq!(refused(&shelf), Some(Damage::Foreign(member as u16)));
+    }
+}
+
+/// Members are asked the same from a volume that was found as from one without data.
+#[test]
+fn a_volume_that_was_made_and_found_begins_as_one_without_data() {
+    for logs in 0..2 {
+        let config = config(logs);
+        let (mut rig, _) = Rig::on(&config, &mut made(&config));
+        let mut without = config.build(Precondition::Fresh, 1);
+        rig.pool.record();
+        without.record();
+        let mut now = Time::ZERO;
+        for unit in 0..30 {
+            rig.write(unit * 3, 1, unit % 2 == 0);
+            let write = Command {
+                fua: unit % 2 == 0,
+                ..Command::write(0, unit * 3 * u64::from(UNIT), UNIT)
+            };
+            without.submit(now, write);
+            let mut done = Vec::new();
+            while done.is_empty() {
+                let next = without.next_event();
+                now = without.advance(next, next, &mut done);
+            }
+        }
+        rig.rest();
+        while without.next_event() != Time::NEVER {
+            let next = without.next_event();
+            without.advance(next, next, &mut Vec::new());
+        }
+        let plain = |asked: Vec<ChildCommand>| -> Vec<_> {
+            let what = |it: &ChildCommand| {
+                (
+                    it.at,
+                    it.member,
+                    it.command.op,
+                    it.command.offset,
+                    it.command.bytes,
+                )
+            };
+            asked.iter().map(what).collect()
+        };
+        assert_eq!(plain(rig.pool.recorded()), plain(without.recorded()));
+    }
+}
+
+proptest! {
+    /// Whatever stands there, nothing panics; and who begins again finds the same.
+    #[test]
+    fn any_bytes_can_be_recovered_from_or_are_refused(
+        writes in prop::collection::vec((0u64..200, any::<u8>(), any::<bool>()), 1..60),
+        spoilt in prop::collection::vec((0usize..3, 0u64..(MIB / 512), any::<u8>()), 0..6),
+        logs in 0usize..3,
+    ) {
+        let config = config(logs);
+        let (mut rig, _) = Rig::on(&config, &mut made(&config));
+        for (unit, byte, fua) in writes {
+            rig.write(unit, byte, fua);
+        }
+        let mut shelf = rig.shelf();
+        for (member, sector, byte) in spoilt {
+            // Near the beginning more often than not.
+            let at = if byte % 2 == 0 { sector % 300 } else { sector };
+            let member = member % shelf.images.len();
+            let _ = shelf.images[member].write(at * 512, &[byte; 512]);
+        }
+        if let Ok(first) = recovered(&config, &mut shelf) {
+            let mut again = shelf.clone();
+            let second = recovered(&config, &mut again).expect("it was right before");
+            for unit in 0..200 {
+                let (mut one, mut two) = ([0; UNIT as usize], [0; UNIT as usize]);
+                let place = unit * u64::from(UNIT);
+                prop_assert!(first.read(&config, &mut shelf, 0, place, &mut one).is_ok());
+                prop_assert!(second.read(&config, &mut again, 0, place, &mut two).is_ok());
+                prop_assert_eq!(one, two);
+            }
+        }
+    }
+}

@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn every_point_names_a_row_of_the_ledger_once_a_chapter() {
-        let all = of_all(&catalogue::drive_names().collect::<Vec<_>>());
+        let all = of_all(&catalogue::drive_names());
         assert!(all.len() > 100, "{}", all.len());
         for (at, one) in all.iter().enumerate() {
             let again = all[at + 1..].iter().any(|other| {

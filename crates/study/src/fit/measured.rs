@@ -156,7 +156,34 @@ pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
         all.version = entries.version;
         all.groups.extend(entries.groups);
     }
+    all.leave_out_short_steps();
     Ok(all)
+}
+
+impl Entries {
+    /// A measurement whose steps were shortened goes on with those that tell something; if none does, all stay and are refused.
+    fn leave_out_short_steps(&mut self) {
+        let is_short = |group: &Group| {
+            let ways = [("read", true), ("write", false)].into_iter();
+            let mut told = ways.flat_map(|(key, read)| targets(&group.members, key, read));
+            told.next().is_none()
+        };
+        if self.groups.iter().all(is_short) {
+            return;
+        }
+        let short = self.groups.iter().filter(|group| is_short(group));
+        let names = short.filter_map(|group| group.members.first()?["jobname"].as_str());
+        let names: Vec<&str> = names.collect();
+        if names.is_empty() {
+            return;
+        }
+        let what = format!(
+            "steps with fewer than {FEWEST} I/Os a direction are left out: {}",
+            names.join(", ")
+        );
+        self.groups.retain(|group| !is_short(group));
+        self.groups[0].unlike.push(what);
+    }
 }
 
 fn refused(origin: &str, what: String) -> Problems {
@@ -465,5 +492,32 @@ mod tests {
             let said = read("r.json", text).expect_err(text).to_string();
             assert!(said.contains(part), "{said}");
         }
+    }
+
+    #[test]
+    fn steps_that_tell_nothing_are_left_out_unless_none_does() {
+        let group = |(name, ios): (&str, u32)| Group {
+            globals: Value::Null,
+            members: vec![serde_json::json!({"jobname": name,
+                "read": {"total_ios": ios, "iops": 900.0, "lat_ns": {"mean": 1e4}}})],
+            unlike: Vec::new(),
+        };
+        let left = |steps: &[(&str, u32)]| {
+            let mut all = Entries {
+                version: String::new(),
+                groups: steps.iter().copied().map(group).collect(),
+            };
+            all.leave_out_short_steps();
+            all.groups
+        };
+        let some = left(&[("a", 9), ("b", 5000), ("c", 3)]);
+        assert_eq!(some.len(), 1);
+        assert!(
+            some[0].unlike[0].ends_with("left out: a, c"),
+            "{:?}",
+            some[0].unlike
+        );
+        assert_eq!(left(&[("a", 9), ("c", 3)]).len(), 2);
+        assert!(left(&[("b", 5000)])[0].unlike.is_empty());
     }
 }

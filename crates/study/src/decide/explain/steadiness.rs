@@ -237,7 +237,8 @@ fn means(flow: &[Sample], end: f64, pieces: usize) -> Vec<Option<f64>> {
     let mut sums = vec![(0.0, 0.0); pieces];
     for (ms, value, _) in flow {
         // A line stands at the end of what it is the mean of.
-        let piece = libm::ceil(ms / end.max(1.0) * pieces as f64) as usize;
+        // Less a rounding error, which would put a line of an end into the next piece.
+        let piece = libm::ceil(ms / end.max(1.0) * pieces as f64 - 1e-6) as usize;
         let (sum, count) = &mut sums[piece.clamp(1, pieces) - 1];
         *sum += value;
         *count += 1.0;

@@ -39,7 +39,7 @@ pub use condition::Age;
 pub use data_sheet::{DataSheet, Solved};
 pub use locate::drives_like;
 use locate::{Home, Located, built_in, built_in_paths, built_in_pool, locate, pool_paths, stem};
-pub use pool::{PoolSheet, Role as PoolRole, TierSheet, text_of_expression};
+pub use pool::{Dial, PoolSheet, Role as PoolRole, TierSheet, text_of_expression};
 pub use ratings::{Rated, Ratings};
 use section::Findings;
 pub use section::Section;

@@ -42,5 +42,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(decide::placed, module)?)?;
     module.add_function(wrap_pyfunction!(fit::fitted, module)?)?;
     module.add_function(wrap_pyfunction!(review::reviewed, module)?)?;
+    module.add_function(wrap_pyfunction!(work::broken_off, module)?)?;
     Ok(())
 }

@@ -116,6 +116,13 @@ pub(crate) fn away<T: Send>(py: Python<'_>, work: impl FnOnce(&Stop) -> T + Send
     })
 }
 
+/// Breaks off as a defect would: what the package's tests see become an exception.
+#[pyfunction]
+#[pyo3(name = "_broken_off")]
+pub(crate) fn broken_off(py: Python<'_>, words: String) -> PyResult<()> {
+    away(py, |_| std::panic::panic_any(words))
+}
+
 fn said(panic: &(dyn Any + Send)) -> String {
     let words = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
     let words = words.or_else(|| panic.downcast_ref::<String>().cloned());

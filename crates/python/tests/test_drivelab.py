@@ -10,6 +10,7 @@ import threading
 import time
 
 import drivelab as dl
+from drivelab import _core
 import pandas
 import polars
 import pyarrow
@@ -223,6 +224,13 @@ def test_pictures(run):
     assert axes.get_xlabel() == "percentile"
     assert len(axes.lines) == 1
     assert run._repr_html_().startswith("<pre>")
+
+
+def test_a_panic_becomes_an_exception():
+    with pytest.raises(dl.Defect, match="a fault of drivelab itself: planted"):
+        _core._broken_off("planted")
+    # And nothing is the worse for it.
+    assert dl.run("p4800x-375", READS).to_pandas() is not None
 
 
 def test_a_stub_for_every_name():

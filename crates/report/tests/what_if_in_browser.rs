@@ -7,6 +7,8 @@
 mod chromium;
 mod sample;
 
+use std::path::Path;
+
 use catalogue::Settings;
 use page_engine::{Engine, Question};
 use study::review::Review;
@@ -18,9 +20,8 @@ const WHOLE: usize = 4_000_000;
 const ENGINE: usize = 1_000_000;
 
 /// The review of paper drives, whose chapter simulates real ones.
-fn review() -> Review {
+fn review(names: [&str; 3]) -> Review {
     let mut review = sample::paper_review().clone();
-    let names = ["p4800x-375", "p3700-1600", "9100max-2400"];
     for (drive, name) in review.drives.iter_mut().zip(names) {
         let sheet = catalogue::drive(name).expect("built in");
         drive.again = Again::of(&sheet, &Settings::default());
@@ -76,37 +77,65 @@ fn asked(line: &str) -> Question {
     question
 }
 
+/// Whether pages simulate; otherwise it says that the test is skipped.
+fn simulates() -> bool {
+    if report::page::engine_bytes() > 0 {
+        return true;
+    }
+    assert_ne!(option_env!("DRIVELAB_PAGE_ENGINE"), Some("1"));
+    chromium::skip("built without the page's engine (DRIVELAB_PAGE_ENGINE=1)");
+    false
+}
+
+/// What the page asked and was told, each the answer of this machine, too; and its commands, which ask the same.
+fn agree(folder: &Path) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(folder.join("said.json")).expect("the tests wrote it");
+    let (said, commands): (Vec<(String, String)>, Vec<String>) =
+        serde_json::from_str(&text).expect("JSON");
+    let engine = Engine::default();
+    let mut refused = 0;
+    for (question, answer) in &said {
+        assert_eq!(&engine.answer(question.as_bytes()), answer, "{question}");
+        refused += usize::from(answer.contains("problems"));
+    }
+    assert!(refused < said.len() / 4, "{refused} refused");
+    assert_eq!(commands.len(), 3);
+    for command in &commands {
+        let asked = asked(command);
+        let read = |text: &str| serde_json::from_str::<Question>(text).expect("a question");
+        assert!(
+            said.iter().any(|(text, _)| read(text) == asked),
+            "{command}"
+        );
+    }
+    said
+}
+
 #[test]
 fn the_page_answers_what_this_machine_answers() {
-    if report::page::engine_bytes() == 0 {
-        assert_ne!(option_env!("DRIVELAB_PAGE_ENGINE"), Some("1"));
-        chromium::skip("built without the page's engine (DRIVELAB_PAGE_ENGINE=1)");
+    if !simulates() {
         return;
     }
-    let review = review();
+    let review = review(["p4800x-375", "p3700-1600", "9100max-2400"]);
     let whole = report::page::html(&review).len();
     assert!(whole <= WHOLE, "{whole} bytes");
     assert!(report::page::engine_bytes() <= ENGINE);
     chromium::run(&review, &["what-if.test.mjs"], |folder| {
-        let text = std::fs::read_to_string(folder.join("said.json")).expect("the tests wrote it");
-        let (said, commands): (Vec<(String, String)>, Vec<String>) =
-            serde_json::from_str(&text).expect("JSON");
+        let said = agree(folder);
         assert!(said.len() > 100, "{} answers", said.len());
-        let engine = Engine::default();
-        let mut refused = 0;
-        for (question, answer) in &said {
-            assert_eq!(&engine.answer(question.as_bytes()), answer, "{question}");
-            refused += usize::from(answer.contains("problems"));
-        }
-        assert!(refused < said.len() / 4, "{refused} refused");
-        assert_eq!(commands.len(), 3);
-        for command in &commands {
-            let asked = asked(command);
-            let read = |text: &str| serde_json::from_str::<Question>(text).expect("a question");
-            assert!(
-                said.iter().any(|(text, _)| read(text) == asked),
-                "{command}"
-            );
-        }
+    });
+}
+
+#[test]
+fn pools_are_turned_on_the_page() {
+    if !simulates() {
+        return;
+    }
+    let cache = "write-back-cache(cache=p4801x-100, capacity=exos-x18-16tb)";
+    let review = review(["p4800x-375", "slog-mirror", cache]);
+    chromium::run(&review, &["what-if-pools.test.mjs"], |folder| {
+        let said = agree(folder);
+        let turned = said.iter().filter(|(asked, _)| asked.contains("tier."));
+        assert!(turned.count() > 20);
     });
 }

@@ -8,7 +8,7 @@ use model::media::{DriveConfig, Medium};
 use model::tier::config::LABEL_BYTES;
 use model::tier::{Member, PoolConfig, Target, TierConfig, TierSettings};
 
-use super::keys::Keys;
+use super::keys::{Keys, Noted};
 use super::members::Drives;
 use super::outline::{At, Named, Outline};
 use super::{KINDS, PoolSheet, Role, TierSheet};
@@ -48,7 +48,7 @@ pub(super) struct Assembly<'a> {
     file: &'a SourceFile,
     outline: &'a Outline,
     drives: &'a Drives,
-    settings: &'a RefCell<Vec<(usize, String, String)>>,
+    settings: &'a RefCell<Vec<Noted>>,
     things: Vec<Thing>,
     progress: Vec<Progress>,
     tiers: Vec<TierConfig>,
@@ -104,10 +104,15 @@ pub(super) fn assemble(
         sheet_of,
         ..
     } = assembly;
-    for (entry, key, value) in settings.into_inner() {
-        if let Some(sheet) = sheet_of[entry] {
-            sheets[sheet].settings.push((key, value));
+    for noted in settings.into_inner() {
+        let Some(sheet) = sheet_of[noted.tier] else {
+            continue;
+        };
+        if !noted.words.is_empty() {
+            let words = (noted.key.clone(), noted.words);
+            sheets[sheet].words.push(words);
         }
+        sheets[sheet].settings.push((noted.key, noted.value));
     }
     if !findings.problems.borrow().is_empty() {
         return None;
@@ -316,8 +321,10 @@ impl<'a> Assembly<'a> {
         self.capacities.push(kind.capacity(&sizes));
         self.sheet_of[index] = Some(self.sheets.len());
         self.sheets.push(TierSheet {
+            kind: reader.word,
             roles,
             settings: Vec::new(),
+            words: Vec::new(),
         });
         self.tiers.push(TierConfig {
             name: entry.name.text.clone(),

@@ -43,8 +43,19 @@ pub(super) struct Keys<'a> {
     asked: BTreeSet<String>,
     /// Number of the tier's entry, and how much of `path` is its name.
     tier: (usize, usize),
-    /// Every setting as it is now, by the tier's entry, for who shows the pool.
-    settings: &'a RefCell<Vec<(usize, String, String)>>,
+    /// Every setting as it is now, for who shows the pool.
+    settings: &'a RefCell<Vec<Noted>>,
+}
+
+/// A setting as it is now.
+pub(super) struct Noted {
+    /// The tier's entry.
+    pub(super) tier: usize,
+    /// Below the tier.
+    pub(super) key: String,
+    pub(super) value: String,
+    /// All that it can be, if it is one of a few words.
+    pub(super) words: Vec<String>,
 }
 
 /// Sizes as fio and its kind write them, in powers of 1024.
@@ -68,7 +79,7 @@ impl<'a> Keys<'a> {
         (findings, file): (&'a Findings, &'a SourceFile),
         (path, tier): (String, usize),
         (keys, at): (&'a [Key], At),
-        settings: &'a RefCell<Vec<(usize, String, String)>>,
+        settings: &'a RefCell<Vec<Noted>>,
     ) -> Keys<'a> {
         Keys {
             findings,
@@ -169,8 +180,19 @@ impl<'a> Keys<'a> {
 
     fn note(&self, key: &str, value: String) {
         let (tier, name) = self.tier;
-        let below = self.full(key).split_off(name + 1);
-        self.settings.borrow_mut().push((tier, below, value));
+        self.settings.borrow_mut().push(Noted {
+            tier,
+            key: self.full(key).split_off(name + 1),
+            value,
+            words: Vec::new(),
+        });
+    }
+
+    /// Notes all that the setting just read can be.
+    fn note_words(&self, words: &[&str]) {
+        if let Some(noted) = self.settings.borrow_mut().last_mut() {
+            noted.words = words.iter().map(ToString::to_string).collect();
+        }
     }
 
     /// A setting that `read` understands, `allowed` finds right and `show` writes.
@@ -245,7 +267,9 @@ impl<'a> Keys<'a> {
     /// Yes or no.
     pub(super) fn flag(&mut self, key: &str, default: bool) -> bool {
         let help = "write true or false, without quotes";
-        self.setting(key, default, help, Value::as_bool, |it| it.to_string())
+        let flag = self.setting(key, default, help, Value::as_bool, |it| it.to_string());
+        self.note_words(&["false", "true"]);
+        flag
     }
 
     /// One of a few words.
@@ -265,7 +289,9 @@ impl<'a> Keys<'a> {
             let found = choices.iter().find(|it| it.1 == choice);
             found.map_or_else(String::new, |it| it.0.to_owned())
         };
-        self.setting(key, default, &help, read, show)
+        let choice = self.setting(key, default, &help, read, show);
+        self.note_words(&words);
+        choice
     }
 
     /// A figure of the world: any quantity within `range`.

@@ -6,6 +6,7 @@
 
 mod assembly;
 mod concat;
+mod dial;
 mod expression;
 mod file;
 mod intent_log;
@@ -33,6 +34,7 @@ use crate::{DriveSheet, Settings};
 use text::problem::Problems;
 use text::toml::{SourceFile, quoted};
 
+pub use self::dial::Dial;
 pub use self::sheet::{PoolSheet, Role, TierSheet};
 pub use self::written::text_of_expression;
 

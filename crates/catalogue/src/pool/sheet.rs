@@ -23,10 +23,14 @@ pub struct PoolSheet {
 /// What is known of a tier.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TierSheet {
+    /// Its kind as files name it.
+    pub kind: &'static str,
     /// What its children are to it, in order.
     pub roles: Vec<Role>,
     /// What its owner chose, or the default: key and value in words.
     pub settings: Vec<(String, String)>,
+    /// All that a setting can be, of those that are one of a few words: key and words.
+    pub words: Vec<(String, Vec<String>)>,
 }
 
 /// Some of a tier's children.

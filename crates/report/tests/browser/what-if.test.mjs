@@ -52,6 +52,39 @@ test("every control moves figures and chart, and answers are kept for the native
   await close();
 });
 
+test("a coarse answer comes first, says so, and is replaced by the whole run", async () => {
+  const { page, close } = await opened();
+  const known = await page.evaluate("engine.said().length");
+  await page.evaluate(() => {
+    globalThis.seen = [];
+    const box = document.querySelector(".what-if");
+    new MutationObserver(() => {
+      const rows = box.querySelectorAll("table.simulated tbody tr.coarse b").length;
+      globalThis.seen.push([box.classList.contains("coarse"), box.querySelector(".mark").textContent, rows > 0, box.dataset.done !== undefined]);
+    }).observe(box, { subtree: true, childList: true, attributes: true });
+  });
+  await pick(page, "Random write");
+  await settled(page);
+  const seen = await page.evaluate("seen");
+  const coarse = seen.findIndex(([mark, words, rows]) => mark && words.startsWith("First answer, from 500 I/Os") && rows);
+  assert.ok(coarse >= 0, JSON.stringify(seen.slice(0, 5)));
+  assert.ok(seen.slice(0, coarse).every((one) => !one[3] || !one[0]), "no whole answer before it");
+  const last = seen.at(-1);
+  assert.deepEqual([last[0], last[1], last[2]], [false, "Runs of 20,000 I/Os.", false]);
+  // Of each drive, in the order in which they came.
+  const said = (await page.evaluate("engine.said()")).slice(known).map(([question]) => JSON.parse(question));
+  for (const drive of new Set(said.map((one) => one.drive))) {
+    const ios = said.filter((one) => one.drive === drive).map(({ options }) => {
+      const of = (name) => +(options.find((option) => option.startsWith(`--${name}=`))?.split("=")[1] ?? 1);
+      return of("number_ios") * of("numjobs");
+    });
+    assert.ok(ios.slice(0, 9).every((count) => count < 600), `${drive}: ${ios}`);
+    assert.ok(ios.slice(9).every((count) => count >= 20000), `${drive}: ${ios}`);
+  }
+  assert.match(await page.locator(".what-if pre").textContent(), /--number_ios=2500/);
+  await close();
+});
+
 test("a link shows the same", async () => {
   const first = await opened();
   await pick(first.page, "Random write");

@@ -6,7 +6,7 @@
 //! figures of its file, so that `drivelab run` takes the same. Other drives, and pools, are run as they are. Left out:
 //! drives from files, which a page cannot read, and drives that are set in other ways than by figures and a power limit.
 
-use catalogue::{Change, DriveSheet, Settings, drive_as};
+use catalogue::{Change, Dial, DriveSheet, Settings, drive_as};
 use model::media::{DriveConfig, Medium};
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ pub struct Again {
     pub power_limit_watts: Option<f64>,
     /// Idle power and the limit in force, of a drive with a governor.
     pub governor_watts: Option<[f64; 2]>,
+    /// What can be turned on its tiers, if it is a pool.
+    pub dials: Vec<Dial>,
 }
 
 impl Again {
@@ -61,6 +63,7 @@ impl Again {
                 .config
                 .power_limit_watts()
                 .map(|limit| [sheet.config.idle_watts(), limit]),
+            dials: sheet.dials(&plain),
         };
         if let Some((small, changes)) = sheet.smaller() {
             again.set.extend(changes);

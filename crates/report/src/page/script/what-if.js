@@ -1,13 +1,14 @@
 "use strict";
 // The chapter that simulates: what is asked of the drives and what is set on them, their figures, and a chart over the
-// queue depth; the command that repeats it.
+// queue depth; the command that repeats it. A short run answers first, so that the chart moves at once, and is told as
+// such until the whole one has replaced it; the command is the whole one's.
 const whatIf = (() => {
   const { element } = controls;
   const { review, shown } = data;
   const { drives, hosts, host, seed } = JSON.parse(document.getElementById("engine-data").textContent);
   const NAME = "what-if";
-  // I/Os of the chart's first view.
-  const QUICK = 2000;
+  // I/Os of the first answer.
+  const COARSE = 500;
   const DEPTHS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
   const THREADS = 8;
 
@@ -23,6 +24,13 @@ const whatIf = (() => {
   const SIZES = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576];
   const plain = (bytes) => (bytes % 1048576 === 0 ? `${bytes / 1048576}m` : bytes % 1024 === 0 ? `${bytes / 1024}k` : String(bytes));
 
+  // What can be turned on a pool: keys and values are those of `--set`.
+  const DIALS = drives.flatMap((one, at) => (one?.dials ?? []).map(({ key, now, values, words }) => {
+    const [, tier, below] = key.match(/^tier\.([^.]+)\.(.+)$/);
+    const choice = { name: `${at + 1}.${tier}.${below}`, at, key, label: `${tier}: ${below.replaceAll("_", " ")}`, first: now };
+    return words ? { ...choice, options: values.map((value) => [value, value]), select: true } : { ...choice, steps: values, write: (value) => value };
+  }));
+
   // Each choice: its values, the first shown, and what a reader sees of one. Numbers are text, as in the address.
   const CHOICES = [
     { name: "rw", label: "Pattern", options: PATTERNS, first: "randread" },
@@ -36,6 +44,7 @@ const whatIf = (() => {
     }] : []),
     { name: "host", label: "Host", options: hosts, first: host, select: true },
     { name: "ios", label: "I/Os a run", options: [["2000", "2,000"], ["20000", "20,000"], ["200000", "200,000"]], first: "20000" },
+    ...DIALS,
   ];
   const FIRST = Object.fromEntries(CHOICES.map(({ name, first }) => [name, first]));
   const METRICS = ["iops", "mb_s", "mean_us", "p99_us", "p99_9_us"];
@@ -48,22 +57,27 @@ const whatIf = (() => {
   let base = { ...FIRST };
   const chart = { metric: "iops", direction: "read" };
 
+  // I/Os of a run: large blocks take longer to simulate.
+  const iosOf = (of, most) => Math.max(200, Math.min(most, Math.floor((most * 16384) / +of.bs)));
+
   // What fio is told.
   function options(of, depth, most) {
     const random = of.rw.startsWith("rand");
     const threads = random ? Math.min(depth, THREADS) : 1;
-    // Large blocks take longer to simulate.
-    const ios = Math.max(200, Math.min(most, Math.floor((most * 16384) / +of.bs)));
     return ["--name=what-if", "--ioengine=libaio", "--direct=1", `--rw=${of.rw}`,
       ...(of.rw === "randrw" ? [`--rwmixread=${of.reads}`] : []), `--bs=${plain(+of.bs)}`, `--iodepth=${depth / threads}`,
       ...(threads > 1 ? [`--numjobs=${threads}`, "--group_reporting"] : []), ...(random ? ["--norandommap"] : []),
-      `--number_ios=${Math.ceil(ios / threads)}`];
+      `--number_ios=${Math.ceil(iosOf(of, most) / threads)}`];
   }
 
   // The question to a drive.
   function question(at, of, depth = +of.depth, most = +of.ios) {
     const { drive, set, capacity_bytes: capacity, power_limit_watts: limit, governor_watts: governor } = drives[at];
     const changes = set.map(([key, value]) => [key, value]);
+    for (const { name, key } of DIALS.filter((dial) => dial.at === at && of[dial.name] !== dial.first)) {
+      const own = changes.find((change) => change[0] === key);
+      if (own) own[1] = of[name]; else changes.push([key, of[name]]);
+    }
     if (capacity && +of.unused > 0) {
       const bytes = `${Math.floor((capacity * (100 - of.unused)) / 100 / 4096) * 4096} B`;
       const own = changes.find(([key]) => key === "capacity");
@@ -89,24 +103,33 @@ const whatIf = (() => {
 
   const same = () => CHOICES.every(({ name }) => state[name] === base[name]);
 
-  // Asks for what is not known: the figures first, then the chart.
+  const coarse = (of, at, depth) => question(at, of, depth, Math.min(COARSE, +of.ios));
+
+  // Asks for what is not known: first answers of all that is seen, then figures, then the chart.
   function ask() {
     if (!started) return;
     since = performance.now();
-    for (const mark of ["figures", "drawn", "done"]) delete parts.box.dataset[mark];
+    for (const mark of ["coarse", "figures", "done"]) delete parts.box.dataset[mark];
     for (const { at } of shown().filter(there)) {
-      seats[at].want([question(at, state), ...DEPTHS.map((depth) => question(at, state, depth, Math.min(QUICK, +state.ios))),
-        question(at, base), ...DEPTHS.map((depth) => question(at, state, depth)),
+      seats[at].want([coarse(state, at, +state.depth), ...DEPTHS.map((depth) => coarse(state, at, depth)),
+        question(at, state), question(at, base), ...DEPTHS.map((depth) => question(at, state, depth)),
         ...(same() ? [] : DEPTHS.map((depth) => question(at, base, depth)))]);
     }
     soon();
   }
 
+  // A value in words.
+  const worded = ({ name, options: choices, steps, write }, of) => (choices ? choices.find(([value]) => value === of[name])[1]
+    : write(steps.find((step) => String(step) === of[name])));
+
   // What is chosen, in words.
   function told(of) {
-    const chosen = CHOICES.filter(({ only }) => !only || only(of)).map(({ name, options: choices, write, label, first: usual }) => {
-      if (choices) return name === "ios" ? `${choices.find(([value]) => value === of[name])[1]} I/Os` : choices.find(([value]) => value === of[name])[1];
-      return ["unused", "watts"].includes(name) && of[name] === usual ? null : `${label.toLowerCase()} ${write(+of[name])}`;
+    const chosen = CHOICES.filter(({ only }) => !only || only(of)).map((spec) => {
+      const { name, options: choices, label, first: usual, key } = spec;
+      if ((key || ["unused", "watts"].includes(name)) && of[name] === usual) return null;
+      const words = worded(spec, of);
+      if (key) return `${label} ${words}`;
+      return name === "ios" ? `${words} I/Os` : choices ? words : `${label.toLowerCase()} ${words}`;
     });
     return chosen.filter(Boolean).join(", ");
   }
@@ -115,7 +138,7 @@ const whatIf = (() => {
 
   const waysOf = (of) => ({ randrw: ["read", "write"], randread: ["read"], read: ["read"] })[of.rw] ?? ["write"];
   const whole = (at, of, depth) => engine.answer(question(at, of, depth));
-  const first = (at, of, depth) => whole(at, of, depth) ?? engine.answer(question(at, of, depth, Math.min(QUICK, +of.ios)));
+  const first = (at, of, depth) => whole(at, of, depth) ?? engine.answer(coarse(of, at, depth ?? +of.depth));
   const figureOf = (at, of, depth, way, metric) => first(at, of, depth)?.figures?.[way]?.[metric] ?? null;
 
   function change(now, before) {
@@ -128,11 +151,13 @@ const whatIf = (() => {
   function rows() {
     const body = element("tbody");
     for (const { drive, at } of shown().filter(there)) {
-      const now = engine.answer(question(at, state));
-      const before = engine.answer(question(at, base));
+      const now = first(at, state);
+      const settled = whole(at, state) !== undefined;
+      // A first answer is compared with nothing: most of the difference would be chance.
+      const before = settled ? whole(at, base) : undefined;
       for (const way of waysOf(state)) {
         const head = element("th", { scope: "row" }, marks.swatch(at), `${drive.label}${state.rw === "randrw" ? `, ${way}s` : ""}`);
-        const row = element("tr", { "data-drive": at, "data-way": way }, head);
+        const row = element("tr", { "data-drive": at, "data-way": way, ...(settled ? {} : { class: "coarse" }) }, head);
         const figures = now?.figures?.[way];
         if (figures) {
           for (const metric of METRICS) {
@@ -166,7 +191,7 @@ const whatIf = (() => {
       y: { kind: "linear", label: waysOf(state).length > 1 ? `${label}, ${way}s` : label, format: write },
       lines: all.map(({ drive, at }) => ({ drive: at, name: drive.label, points: of(state, at) })),
       published: rings,
-      empty: engine.answer(question(all[0]?.at ?? 0, state)) ? "Too few I/Os for this percentile: choose more." : "…",
+      empty: first(all[0]?.at ?? 0, state) ? "Too few I/Os for this percentile: choose more." : "…",
     };
   }
 
@@ -179,14 +204,18 @@ const whatIf = (() => {
     const known = shown().filter(there);
     parts.legend.textContent = same() ? "Figures are compared with these conditions. “Compare with this” takes others."
       : `Rings, and the changes in the table: compared with ${told(base)}.`;
+    const all = (of) => known.every(({ at }) => DEPTHS.every((depth) => of(at, state, depth)));
+    const settled = all(whole) && known.every(({ at }) => whole(at, state));
+    parts.mark.textContent = settled ? `Runs of ${format.plain(iosOf(state, +state.ios))} I/Os.`
+      : `First answer, from ${format.plain(iosOf(state, COARSE))} I/Os a run: runs of ${format.plain(iosOf(state, +state.ios))} are on their way.`;
+    parts.box.classList.toggle("coarse", !settled);
     const commands = known.map(({ at }) => command(question(at, state)));
     if (parts.commands.textContent !== commands.join("\n")) parts.commands.textContent = commands.join("\n");
     // How long the reader waited, for tests and for the curious.
     const took = String(Math.round(performance.now() - since));
-    const all = (of) => known.every(({ at }) => DEPTHS.every((depth) => of(at, state, depth)));
+    if (known.every(({ at }) => first(at, state)) && all(first)) parts.box.dataset.coarse ??= took;
     if (known.every(({ at }) => whole(at, state))) parts.box.dataset.figures ??= took;
-    if (all(first)) parts.box.dataset.drawn ??= took;
-    if (all(whole)) parts.box.dataset.done ??= took;
+    if (settled) parts.box.dataset.done ??= took;
   }
 
   function keep() {
@@ -207,8 +236,8 @@ const whatIf = (() => {
     const input = element("input", { type: "range", id, min: 0, max: spec.steps.length - 1, step: 1 });
     const output = element("output", { for: id });
     const sync = () => {
-      input.value = spec.steps.indexOf(+state[spec.name]);
-      output.textContent = spec.write(+state[spec.name]);
+      input.value = spec.steps.findIndex((step) => String(step) === state[spec.name]);
+      output.textContent = worded(spec, state);
       input.setAttribute("aria-valuetext", output.textContent);
       input.disabled = spec.only ? !spec.only(state) : false;
     };
@@ -233,6 +262,7 @@ const whatIf = (() => {
   function build() {
     const box = sectionOf().querySelector(".what-if");
     const bar = element("div", { class: "choices" });
+    const pools = element("div", { class: "pools" });
     const built = CHOICES.map((spec) => (spec.steps ? slider(spec)
       : (spec.select ? controls.select : controls.build)(spec, state, changed)));
     const more = [["metric", "Show", METRICS.map((name) => [name, SHOWN[name][0]])], ["direction", "Of a mix", [["read", "Reads"], ["write", "Writes"]]]]
@@ -241,7 +271,14 @@ const whatIf = (() => {
     again.addEventListener("click", () => { Object.assign(state, FIRST); base = { ...FIRST }; changed(); });
     const compare = element("button", { type: "button", class: "quiet" }, "Compare with this");
     compare.addEventListener("click", () => { base = { ...state }; changed(); });
-    bar.append(...built.map((one) => one.made), compare, again);
+    bar.append(...built.filter((_, index) => CHOICES[index].at === undefined).map((one) => one.made), compare, again);
+    for (const at of drives.keys()) {
+      const own = built.filter((_, index) => CHOICES[index].at === at).map(({ made }) => made);
+      if (!own.length) continue;
+      const row = element("div", { class: "choices" });
+      row.append(...own);
+      pools.append(element("fieldset", { class: "choice" }, element("legend", {}, `Settings of ${review.drives[at].label}`), row));
+    }
     const body = element("tbody");
     const head = element("tr", {}, element("td"));
     for (const name of [...METRICS.map((metric) => SHOWN[metric][0]), "Power", "Write amplification"]) head.append(element("th", { scope: "col" }, name));
@@ -252,15 +289,16 @@ const whatIf = (() => {
     });
     const live = element("p", { class: "hidden", "aria-live": "polite" });
     const legend = element("p", { class: "note" });
+    const mark = element("p", { class: "note mark" });
     const commands = element("pre", { tabindex: "0", "aria-label": "Commands" });
     const copy = element("button", { type: "button", class: "quiet" }, "Copy");
     copy.addEventListener("click", async () => {
       try { await navigator.clipboard.writeText(commands.textContent); copy.textContent = "Copied"; } catch { getSelection().selectAllChildren(commands); }
       setTimeout(() => { copy.textContent = "Copy"; }, 2000);
     });
-    box.append(bar, table, element("div", { class: "choices" }, ...more.map((one) => one.made)), host, live, legend,
+    box.append(bar, pools, mark, table, element("div", { class: "choices" }, ...more.map((one) => one.made)), host, live, legend,
       element("h3", {}, "Repeat this on your machine"), commands, copy);
-    parts = { box, body, host, live, legend, commands, syncs: [...built, ...more].map((one) => one.sync) };
+    parts = { box, body, host, live, legend, mark, commands, syncs: [...built, ...more].map((one) => one.sync) };
     parts.syncs.forEach((sync) => sync());
   }
 

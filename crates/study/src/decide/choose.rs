@@ -288,10 +288,7 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
         years,
         usd,
         usd_in_all: usd.zip(power).map(|(usd, power)| rounded(usd + power)),
-        promise: drive.pool_config().map(|config| {
-            let names: Vec<String> = config.members.iter().map(|it| it.name.clone()).collect();
-            config.promise().words(&names)
-        }),
+        promise: drive.pool_config().map(|it| it.words()),
         parts: life.parts,
         measurement: tally.measurement,
     })

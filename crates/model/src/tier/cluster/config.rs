@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::placement::Placement;
 use super::{Cluster, Reads};
-use crate::tier::{Loss, Promise, TierSettings};
+use crate::tier::{Durable, Loss, Promise, TierSettings};
 use crate::time::Span;
 
 /// Most nodes.
@@ -105,16 +105,25 @@ impl ClusterConfig {
     }
 
     /// When what it acknowledges is durable and what loses it, in few words: nodes are alike.
-    pub fn promise_words(&self, promise: &Promise) -> String {
+    pub fn promise_words(&self, durable: Durable) -> String {
         let what = match self.replicas {
-            1 => String::from("a node"),
-            2 => String::from("two nodes that share an object"),
-            count => format!("{count} nodes that share an object"),
+            1 => String::from("a group dies"),
+            2 => String::from("groups of two nodes that share an object die"),
+            count => format!("groups of {count} nodes that share an object die"),
         };
-        format!(
-            "{}, lost if {what} lose it: a group with any drive that it needs",
-            promise.durable.words()
-        )
+        format!("{}, lost if {what}", durable.words())
+    }
+
+    /// What a run does not tell by itself, if fewer nodes are simulated than there are.
+    pub fn fold_words(&self) -> Option<String> {
+        (self.fold > 1).then(|| {
+            format!(
+                "{} of {} nodes simulated, for all: capacity, IOPS, MB/s and watts are 1/{fold} of the cluster's, and so is the load to be given",
+                self.simulated(),
+                self.nodes,
+                fold = self.fold
+            )
+        })
     }
 }
 

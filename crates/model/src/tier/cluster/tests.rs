@@ -224,7 +224,7 @@ fn two_nodes_with_a_free_network_and_free_cores_are_a_mirror() {
             reads,
             ..ClusterConfig::FREE
         };
-        let load = load(20_000, 64 * MIB, Span::from_us(4));
+        let load = load(6_000, 16 * MIB, Span::from_us(6));
         let of = |config: PoolConfig<DriveConfig>| {
             outcome(&mut config.build(Precondition::Fresh, 1), &load)
         };

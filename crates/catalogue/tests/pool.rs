@@ -218,6 +218,75 @@ nodes = 4
     ));
 }
 
+/// A cluster of two nodes as a file has it, with these tables at its end.
+fn cluster(tables: &str) -> String {
+    format!(
+        "name = \"x\"\n[members]\nc = {{ drive = \"p5800x-400\" }}\nd = {{ drive = \"d7-p5510-3840\", count = 2 }}\n\
+         [tier.group]\nkind = \"write-back-cache\"\ncache = \"c\"\ncapacity = \"d.*\"\nlike = \"vsan\"\n{tables}"
+    )
+}
+
+#[test]
+fn a_cluster_is_its_group_on_each_node() {
+    let text = cluster("[cluster]\nnodes = 2\ngroups_per_node = 2\ngroup = \"group\"\n");
+    let of_file = catalogue::drive_from_text("x.toml", &text).expect("it is right");
+    let group = "write-back-cache(cache=p5800x-400, capacity=2*d7-p5510-3840; like=vsan)";
+    let written = pool(&format!("cluster(4*{group})"));
+    let (file, words) = (config(&of_file), config(&written));
+    assert_eq!(file.capacity_bytes(), words.capacity_bytes());
+    let kinds = |config: &PoolConfig<DriveConfig>| -> Vec<Kind> {
+        config.tiers.iter().map(|it| it.kind.clone()).collect()
+    };
+    assert_eq!(kinds(file), kinds(words));
+    assert_eq!(
+        file.words(),
+        "acknowledged is durable, lost if groups of two nodes that share an object die"
+    );
+    let names: Vec<&str> = file.members.iter().map(|it| &*it.name).collect();
+    assert_eq!(
+        names[..4],
+        ["node0.0.c", "node0.0.d.0", "node0.0.d.1", "node0.1.c"]
+    );
+    assert_eq!(names.len(), 12);
+    // A name of the file reaches all that it became, and so do the tables of the cluster.
+    let changes = [
+        ("members.c.xpoint.power.idle", "2 W"),
+        ("tier.group.destage_from", "50 %"),
+        ("node.cpu.client", "20 us"),
+    ];
+    let changes = changes.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let home = std::env::temp_dir().join("a-cluster-is-its-group.toml");
+    std::fs::write(&home, &text).expect("a file");
+    let changed = catalogue::drive_with(&home.to_string_lossy(), &changes).expect("it is right");
+    let changed = config(&changed);
+    let caches = changed.members.iter().filter(|it| it.name.ends_with(".c"));
+    assert!(caches.clone().count() == 4);
+    assert!(caches.clone().all(|it| it.drive.idle_watts() == 2.0));
+    let Some(cluster) = changed.cluster() else {
+        panic!("no cluster");
+    };
+    assert_eq!(cluster.node.client, model::Span::from_us(20));
+}
+
+#[test]
+fn everything_wrong_with_a_cluster_comes_at_once() {
+    let wrong = [
+        cluster("[cluster]\nnodes = 2\n"),
+        cluster(
+            "[cluster]\nnodes = 4\nfold = 3\nreplicas = 9\ngroups_per_node = 0\ngroup = \"grup\"\ncomponent = \"1 Gb\"\n\
+             [network]\nrate = \"100 Gbit/s\"\ndelai = \"15 us\"\n\
+             [node]\ncores = 0\ncpu = { client = \"12\", scale = \"1 x\" }\npower.idle = { value = \"420 W\", kind = \"guessed\" }\n",
+        ),
+        cluster("[cluster]\nnodes = 3\nfold = 2\ngroup = \"group\"\n"),
+        cluster("[cluster]\nnodes = 2\ngroup = \"group\"\n").replacen(
+            "name",
+            "serve = [\"group\"]\nnetwork = 3\nname",
+            1,
+        ),
+    ];
+    insta::assert_snapshot!(wrong.map(|text| file(&text)).join("\n\n---\n\n"));
+}
+
 #[test]
 fn what_is_wrong_only_as_a_whole_is_told() {
     let two = "name = \"x\"\n[members]\na = { drive = \"p4801x-100\", count = 2 }\n";

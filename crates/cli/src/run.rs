@@ -329,6 +329,10 @@ fn show(
             false => String::new(),
             true => format!(" on {}", drive.id),
         };
+        let cluster = drive.pool_config().and_then(|it| it.cluster());
+        if let Some(folded) = cluster.and_then(|it| it.fold_words()) {
+            tell(&format!("note{on}: {folded}"));
+        }
         for name in within_ramp(&set.jobs, outcome) {
             tell(&format!(
                 "warning: job {name} ended within its ramp_time{on}: nothing of it was counted"

@@ -44,6 +44,8 @@ parts! {
     Tier = "tier",
     /// Held back by a tier whose buffer is full or filling.
     Congestion = "congestion",
+    /// Between the nodes of a cluster: waiting for a port, and crossing.
+    Network = "network",
     /// Doorbell, command fetch and other fixed costs of the link.
     Link = "link",
     /// The controller works on the command, or the command waits for the controller.

@@ -74,7 +74,7 @@ pub fn pools(pools: &[DriveSheet], width: Width) -> String {
             volumes.join(", "),
             config.members.len().to_string(),
             pool.name.clone(),
-            config.promise().words(&pool::names(config)),
+            config.words(),
         ]);
     }
     terminal::right(&mut table, 1..2);

@@ -63,6 +63,8 @@ pub(super) struct TierReader<'t, 'a> {
     /// Its settings and figures.
     pub(super) keys: Keys<'a>,
     assembly: &'t mut Assembly<'a>,
+    /// What the names in it have before them.
+    scope: &'a str,
     /// What messages call it.
     name: String,
     children: Vec<Target>,
@@ -230,10 +232,16 @@ impl<'a> Assembly<'a> {
 
     /// What these names stand for; what stands for nothing is a problem of `who`.
     fn resolve(&self, names: &[Named], who: &str) -> Vec<usize> {
+        self.resolve_in("", names, who)
+    }
+
+    /// The same of names in one of several parts of a cluster.
+    fn resolve_in(&self, scope: &str, names: &[Named], who: &str) -> Vec<usize> {
         let mut found = Vec::new();
         for name in names {
+            let full = format!("{scope}{}", name.text);
             let matching =
-                |(index, thing): (usize, &Thing)| matches(&name.text, &thing.name).then_some(index);
+                |(index, thing): (usize, &Thing)| matches(&full, &thing.name).then_some(index);
             let before = found.len();
             found.extend(self.things.iter().enumerate().filter_map(matching));
             if found.len() > before {
@@ -242,7 +250,10 @@ impl<'a> Assembly<'a> {
             let text = &name.text;
             let what = format!("{who}: there is no `{text}`");
             let several = format!("{text}.0");
-            let known = || self.things.iter().map(|thing| &*thing.name);
+            let known = || {
+                let names = self.things.iter().map(|thing| &*thing.name);
+                names.filter_map(|name| name.strip_prefix(scope))
+            };
             let help = match (known().any(|it| it == several), nearest(text, known())) {
                 (true, _) => format!("there are several: write `{text}.*`, or one as `{several}`"),
                 (false, Some(near)) => format!("did you mean `{near}`?"),
@@ -285,7 +296,7 @@ impl<'a> Assembly<'a> {
             self.wrong(&entry.kind.at, what, help);
             return None;
         };
-        let path = format!("tier.{}", entry.name.text);
+        let path = format!("tier.{}", entry.plain());
         let before = self.findings.problems.borrow().len();
         let mut tier = TierReader {
             keys: Keys::new(
@@ -295,6 +306,7 @@ impl<'a> Assembly<'a> {
                 self.settings,
             ),
             assembly: self,
+            scope: &entry.scope,
             name: path,
             children: Vec::new(),
             roles: Vec::new(),
@@ -314,7 +326,7 @@ impl<'a> Assembly<'a> {
         // Sizes mean something only where every drive is known.
         if self.findings.problems.borrow().is_empty() {
             for what in kind.problems(&sizes) {
-                let what = format!("tier.{}: {what}", entry.name.text);
+                let what = format!("tier.{}: {what}", entry.plain());
                 self.wrong(&entry.name.at, what, "see docs/tiers.md");
             }
         }
@@ -445,7 +457,7 @@ impl TierReader<'_, '_> {
             return Vec::new();
         };
         let user = format!("`{}`", self.name);
-        let found = self.assembly.resolve(&names, &self.name);
+        let found = self.assembly.resolve_in(self.scope, &names, &self.name);
         // Names that stand for nothing have been told.
         let told = found.is_empty() && !names.is_empty();
         if !told && !count.contains(&found.len()) {

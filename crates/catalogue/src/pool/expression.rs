@@ -64,6 +64,7 @@ pub(super) fn read(file: &SourceFile) -> Result<Outline, Problem> {
     };
     for drive in &expanded.drives {
         expanded.outline.members.push(MemberEntry {
+            scope: String::new(),
             name: Named {
                 text: drive.called.clone(),
                 at: drive.first.clone(),
@@ -202,6 +203,7 @@ impl Expanded {
                         },
                         kind: part.name.clone(),
                         keys,
+                        scope: String::new(),
                     });
                     text
                 }

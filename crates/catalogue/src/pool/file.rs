@@ -3,7 +3,9 @@
 use toml_edit::{Item, TableLike, Value};
 
 use super::keys::bytes_of;
-use super::outline::{At, Form, Key, MemberEntry, Named, Outline, SliceEntry, TierEntry};
+use super::outline::{
+    At, ClusterEntry, Form, Key, MemberEntry, Named, Outline, SliceEntry, TierEntry,
+};
 use crate::Change;
 use text::problem::Problem;
 use text::quantity::{Bytes, Quantity};
@@ -43,6 +45,7 @@ pub(super) fn read(file: &SourceFile) -> (Outline, Vec<Problem>) {
         for (name, at, table) in tables(&mut root, "tier") {
             outline.tiers.extend(tier(&page, (name, at), table));
         }
+        outline.cluster = cluster(&mut root);
     }
     (outline, page.problems.into_inner())
 }
@@ -98,6 +101,37 @@ fn names(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<Named> {
     texts.map(named).collect()
 }
 
+/// `[cluster]`, and what belongs to it.
+fn cluster(root: &mut Cursor<'_>) -> Option<ClusterEntry> {
+    if !root.has("cluster") {
+        return None;
+    }
+    let at = root.place("cluster");
+    let mut all = Vec::new();
+    for (name, key) in [("", "cluster"), ("network", "network"), ("node", "node")] {
+        let Some(item) = root.item(key) else {
+            continue;
+        };
+        let Some(table) = item.as_table_like() else {
+            root.wrong(
+                key,
+                format!("`{key}` is not a table"),
+                format!("write [{key}]"),
+            );
+            continue;
+        };
+        match name {
+            "" => all.extend(keys(table)),
+            name => all.push(Key {
+                name: name.to_owned(),
+                at: root.place(key),
+                form: Form::Table(keys(table)),
+            }),
+        }
+    }
+    Some(ClusterEntry { at, keys: all })
+}
+
 fn member(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> MemberEntry {
     let mut cursor = Cursor::new(page, format!("members.{name}"), table, at.clone());
     let words = |value: &Value| match value {
@@ -115,6 +149,7 @@ fn member(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> M
             .map(|(key, value)| -> Change { (key, words(value)) })
             .collect(),
         name: Named { text: name, at },
+        scope: String::new(),
     }
 }
 
@@ -163,6 +198,7 @@ fn tier(page: &Page<'_>, (name, at): (String, At), table: &dyn TableLike) -> Opt
         name: Named { text: name, at },
         kind,
         keys: rest,
+        scope: String::new(),
     })
 }
 

@@ -41,7 +41,12 @@ pub(super) fn load(
                 // A group's name reaches all of it; no figure's key begins with a number.
                 let all =
                     of(&entry.name.text).filter(|it| !it.starts_with(|c: char| c.is_ascii_digit()));
-                if let Some(rest) = of(&name).or(all) {
+                // In a cluster what the file calls it is the same in each of its parts.
+                let plain = of(&name[entry.scope.len()..]);
+                let plain = plain.or_else(|| {
+                    of(entry.plain()).filter(|it| !it.starts_with(|c: char| c.is_ascii_digit()))
+                });
+                if let Some(rest) = of(&name).or(all).or(plain) {
                     own.push((rest.to_owned(), value.clone()));
                     *used = true;
                 }

@@ -2,9 +2,11 @@
 //!
 //! Both become an outline (`outline.rs`), and from there on there is one way: members are loaded (`members.rs`), names
 //! looked up and tiers read (`assembly.rs`), each by the reader of its kind. To add a kind: a file here with a
-//! [`KindReader`], and its line in [`KINDS`]. Left out: clusters.
+//! [`KindReader`], and its line in [`KINDS`]. A file's `[cluster]` makes several
+//! of all the rest (`cluster.rs`).
 
 mod assembly;
+mod cluster;
 mod concat;
 mod dial;
 mod expression;
@@ -56,6 +58,7 @@ const KINDS: &[KindReader] = &[
     intent_log::READER,
     read_cache::READER,
     write_back_cache::READER,
+    cluster::READER,
 ];
 
 fn kind_words() -> String {
@@ -127,6 +130,7 @@ fn read(
             findings.problems.borrow_mut().push(problem);
         }
     }
+    cluster::spread(&mut outline, &located.file, &findings);
     let drives = members::load(
         (&findings, &located.file),
         &outline,
@@ -134,15 +138,36 @@ fn read(
         (settings, &of_members),
     );
     let assembled = assembly::assemble(&findings, &located.file, &outline, &drives);
-    let problems = Problems(findings.problems.take());
+    let problems = Problems(told_once(findings.problems.take()));
+    let figures = told_once(findings.figures.take());
+    findings.figures.replace(figures);
     match (assembled, problems.0.is_empty()) {
         (Some((config, pool)), true) => sheet::of(located, &outline, config, pool, &findings),
         _ => Err(problems),
     }
 }
 
-/// Sets a key of a tier, `tier.NAME.KEY`; `None` if there is no such tier, or a part of the key is no table.
+/// The parts of a cluster say the same.
+fn told_once<T: PartialEq>(all: Vec<T>) -> Vec<T> {
+    let mut told: Vec<T> = Vec::with_capacity(all.len());
+    for one in all {
+        if !told.contains(&one) {
+            told.push(one);
+        }
+    }
+    told
+}
+
+/// Sets a key of a tier, `tier.NAME.KEY`, or of a cluster, `cluster.KEY`, `network.KEY` or `node.KEY`; `None` if there is no
+/// such tier, or a part of the key is no table.
 fn set(outline: &mut Outline, key: &str, value: &str) -> Option<()> {
+    if let Some(cluster) = &mut outline.cluster {
+        let own = key.strip_prefix("cluster.");
+        let below = key.starts_with("network.") || key.starts_with("node.");
+        if let Some(own) = own.or_else(|| below.then_some(key)) {
+            return Key::set(&mut cluster.keys, own, as_value(value), None);
+        }
+    }
     let rest = key.strip_prefix("tier.")?;
     let below = |name: &str| rest.strip_prefix(name)?.strip_prefix('.');
     let tiers = outline.tiers.iter_mut();

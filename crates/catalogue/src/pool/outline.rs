@@ -26,6 +26,8 @@ pub(super) struct MemberEntry {
     pub(super) count: Option<u16>,
     /// Figures of the drive that are changed.
     pub(super) set: Vec<Change>,
+    /// What its name has before that of the file, where a cluster has several of it.
+    pub(super) scope: String,
 }
 
 /// Parts of members.
@@ -47,6 +49,8 @@ pub(super) struct TierEntry {
     pub(super) kind: Named,
     /// What it says besides.
     pub(super) keys: Vec<Key>,
+    /// What its name, and the names in it, have before those of the file, where a cluster has several of it.
+    pub(super) scope: String,
 }
 
 /// A key with what is written for it.
@@ -68,6 +72,14 @@ pub(super) enum Form {
     Names(Vec<Named>),
 }
 
+/// That there are nodes, each with several of all the rest.
+#[derive(Debug)]
+pub(super) struct ClusterEntry {
+    pub(super) at: At,
+    /// Of `[cluster]`, with `[network]` and `[node]` as tables in it.
+    pub(super) keys: Vec<Key>,
+}
+
 /// All of it.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
@@ -77,6 +89,21 @@ pub(super) struct Outline {
     pub(super) tiers: Vec<TierEntry>,
     /// Names of the tiers that are served; those on which nothing stands without it.
     pub(super) serve: Option<Vec<Named>>,
+    pub(super) cluster: Option<ClusterEntry>,
+}
+
+impl MemberEntry {
+    /// Its name in the file.
+    pub(super) fn plain(&self) -> &str {
+        &self.name.text[self.scope.len()..]
+    }
+}
+
+impl TierEntry {
+    /// Its name in the file.
+    pub(super) fn plain(&self) -> &str {
+        &self.name.text[self.scope.len()..]
+    }
 }
 
 impl Key {

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{AnyTier, Concat, ConcatConfig, Kind, Promise, TierSettings};
+use super::{AnyTier, ClusterConfig, Concat, ConcatConfig, Kind, Promise, TierSettings};
 use crate::media::medium::Medium;
 
 /// Bytes at the end of each member, or of each slice of one, that are kept for the pool's label, unless a pool says
@@ -159,6 +159,38 @@ impl<M: Medium> PoolConfig<M> {
         let promises = self.promises();
         let of = |&tier: &u16| promises[usize::from(tier)].clone();
         ConcatConfig {}.promise(&self.volumes.iter().map(of).collect::<Vec<_>>())
+    }
+
+    /// What a tier promises, in words.
+    pub fn promise_words(&self, tier: u16) -> String {
+        let promise = &self.promises()[usize::from(tier)];
+        match &self.tiers[usize::from(tier)].kind {
+            Kind::Cluster(cluster) => cluster.promise_words(promise.durable),
+            _ => promise.words(&self.names()),
+        }
+    }
+
+    /// What all volumes together promise, in words.
+    pub fn words(&self) -> String {
+        match self.volumes[..] {
+            [one] => self.promise_words(one),
+            _ => self.promise().words(&self.names()),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.members.iter().map(|it| it.name.clone()).collect()
+    }
+
+    /// The cluster that it is served as, if it is one.
+    pub fn cluster(&self) -> Option<&ClusterConfig> {
+        match (&self.volumes[..], &self.tiers[..]) {
+            ([one], tiers) => match &tiers.get(usize::from(*one))?.kind {
+                Kind::Cluster(cluster) => Some(cluster),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Whether a flush means something: an acknowledged write may not be durable.

@@ -17,6 +17,17 @@ pub enum Durable {
     Later,
 }
 
+impl Durable {
+    /// In words: `acknowledged is durable`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Durable::Acknowledged => "acknowledged is durable",
+            Durable::Flushed => "flushed is durable",
+            Durable::Later => "nothing is durable when it is acknowledged or flushed, only later",
+        }
+    }
+}
+
 /// What must fail for durable data to be lost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Loss {
@@ -208,12 +219,11 @@ impl Promise {
 
     /// In words: `acknowledged is durable, lost if nda.0 and nda.1`.
     pub fn words(&self, names: &[String]) -> String {
-        let durable = match self.durable {
-            Durable::Acknowledged => "acknowledged is durable",
-            Durable::Flushed => "flushed is durable",
-            Durable::Later => "nothing is durable when it is acknowledged or flushed, only later",
-        };
-        alloc::format!("{durable}, lost if {}", self.loss.words(names))
+        alloc::format!(
+            "{}, lost if {}",
+            self.durable.words(),
+            self.loss.words(names)
+        )
     }
 }
 

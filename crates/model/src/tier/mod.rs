@@ -9,6 +9,7 @@
 //!
 //! [`raid0`] is older: a RAID-0 inside one drive (the P3608's two controllers), which has members of its own.
 
+mod cluster;
 mod concat;
 pub mod config;
 mod gather;
@@ -30,6 +31,7 @@ mod striping;
 mod table;
 mod writeback;
 
+pub use cluster::{Cluster, ClusterConfig, Network, Node};
 pub use concat::{Concat, ConcatConfig};
 pub use config::{Member, PoolConfig, Target, TierConfig, Volume};
 pub use gather::Gather;
@@ -245,6 +247,11 @@ pub trait TierSettings {
     fn shrink(&mut self, factor: f64) {
         let _ = factor;
     }
+
+    /// Watts that it takes without work, besides its children.
+    fn idle_watts(&self) -> f64 {
+        0.0
+    }
 }
 
 /// Makes the enums of all tiers, and passes on what is asked of them to whichever it is.
@@ -324,6 +331,9 @@ macro_rules! tiers {
             fn shrink(&mut self, factor: f64) {
                 match self { $(Kind::$name(config) => config.shrink(factor),)* }
             }
+            fn idle_watts(&self) -> f64 {
+                match self { $(Kind::$name(config) => config.idle_watts(),)* }
+            }
         }
 
         impl Tier for AnyTier {
@@ -400,4 +410,6 @@ tiers! {
     ReadCache = "read-cache": ReadCacheConfig => Box<ReadCache>,
     /// A fast drive that takes writes before slower ones.
     WriteBack = "write-back-cache": WriteBackConfig => Box<WriteBack>,
+    /// Groups of drives in nodes, with a network between them.
+    Cluster = "cluster": ClusterConfig => Box<Cluster>,
 }

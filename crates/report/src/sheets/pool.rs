@@ -2,7 +2,7 @@
 
 use catalogue::{DriveSheet, PoolSheet};
 use model::media::{DriveConfig, Medium};
-use model::tier::{Durable, Loss, PoolConfig, Target};
+use model::tier::{ClusterConfig, Durable, Loss, PoolConfig, Target};
 use study::ledger::support;
 use text::digits::digits;
 use text::quantity::{Bytes, Quantity, decimal};
@@ -87,7 +87,6 @@ pub(super) fn sheet(
     pool: &PoolSheet,
     width: Width,
 ) -> String {
-    let names = names(config);
     let mut lines = vec![
         match drive.name == drive.id {
             true => drive.name.clone(),
@@ -98,9 +97,8 @@ pub(super) fn sheet(
     ];
     lines.extend(tree(config, pool));
     lines.push(String::new());
-    let promises = config.promises();
     for (volume, &tier) in config.volumes().iter().zip(&config.volumes) {
-        let words = promises[usize::from(tier)].words(&names);
+        let words = config.promise_words(tier);
         let head = format!("{}: ", volume.name);
         lines.push(paragraph(
             &head,
@@ -302,11 +300,10 @@ fn summary(drive: &DriveSheet, config: &PoolConfig<DriveConfig>) -> Vec<(&'stati
         ),
         (false, false) => format!("{}; the tiers keep what would be lost", listed(&volatile)),
     };
-    let idle: f64 = config.members.iter().map(|it| it.drive.idle_watts()).sum();
-    let mut rows = vec![
-        ("volatile", volatile),
-        ("idle power", format!("{} W, of drives", digits(idle))),
-    ];
+    let mut rows = vec![("volatile", volatile), ("idle power", idle_power(config))];
+    if let Some(folded) = config.cluster().and_then(ClusterConfig::fold_words) {
+        rows.insert(0, ("folded", folded));
+    }
     if let (Some(price), Some(per_gb)) = (drive.price_usd, drive.usd_per_gb()) {
         let date = drive.price_date.as_deref().unwrap_or("date unknown");
         let gb = format!("{price} USD of drives ({date}), {per_gb:.2} USD/GB served");
@@ -335,6 +332,20 @@ fn summary(drive: &DriveSheet, config: &PoolConfig<DriveConfig>) -> Vec<(&'stati
     let known = support::statement(drive);
     rows.push(("model", format!("{}: {}", known.grade.name(), known.text)));
     rows
+}
+
+/// Of drives, and of nodes where there are some.
+fn idle_power(config: &PoolConfig<DriveConfig>) -> String {
+    let drives: f64 = config.members.iter().map(|it| it.drive.idle_watts()).sum();
+    match config.cluster() {
+        None => format!("{} W, of drives", digits(drives)),
+        Some(cluster) => format!(
+            "{} W of nodes simulated, of which {} W of drives; {} W more for each busy core",
+            digits(config.idle_watts()),
+            digits(drives),
+            digits(cluster.node.core_watts)
+        ),
+    }
 }
 
 fn loses_with_memory(loss: &Loss) -> bool {

@@ -315,10 +315,7 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
         usd_in_all: usd
             .zip(keeping)
             .map(|(usd, keeping)| rounded(usd + keeping)),
-        promise: drive.pool_config().map(|config| {
-            let names: Vec<String> = config.members.iter().map(|it| it.name.clone()).collect();
-            config.promise().words(&names)
-        }),
+        promise: drive.pool_config().map(|it| it.words()),
         parts: life.parts,
         measurement: tally.measurement,
     })

@@ -286,7 +286,7 @@ pub fn busiest(measured: &Measurement, threads: u32) -> Option<(&'static str, f6
 pub(super) fn place(part: Part) -> &'static str {
     match part {
         Part::ThreadBusy | Part::HostSubmission | Part::QueueSlot | Part::HostCompletion => "host",
-        Part::Tier | Part::Congestion => "pool",
+        Part::Tier | Part::Congestion | Part::Network => "pool",
         Part::Link | Part::Transfer => "link",
         Part::Controller => "controller",
         Part::Throttle => "limit",

@@ -277,6 +277,7 @@ fn facts(sheet: &DriveSheet, label: String) -> DriveFacts {
         label,
         catalogued: catalogue::drive_names().contains(&&*sheet.id),
         again: None,
+        clustered: sheet.pool_config().is_some_and(|it| it.cluster().is_some()),
         medium: sheet.medium.clone(),
         form_factor: sheet.form_factor.clone(),
         interface: sheet.interface.clone(),
@@ -322,9 +323,7 @@ fn all_figures(sheet: &DriveSheet) -> Vec<Figure> {
 
 /// What a pool promises.
 fn promise(sheet: &DriveSheet) -> Option<String> {
-    let config = sheet.pool_config()?;
-    let names: Vec<String> = config.members.iter().map(|it| it.name.clone()).collect();
-    Some(config.promise().words(&names))
+    Some(sheet.pool_config()?.words())
 }
 
 fn kinds(figures: &[Figure]) -> results::Kinds {

@@ -131,6 +131,9 @@ pub struct DriveFacts {
     /// How a page that simulates runs it again; `None` if it cannot.
     #[serde(skip)]
     pub again: Option<Again>,
+    /// Whether it is a cluster, whose watts are those of nodes.
+    #[serde(skip)]
+    pub clustered: bool,
     /// The medium in a reader's words.
     pub medium: String,
     /// Such as `HHHL card`.

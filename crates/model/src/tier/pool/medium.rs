@@ -100,7 +100,8 @@ impl<M: Medium> Medium for PoolConfig<M> {
     }
 
     fn idle_watts(&self) -> f64 {
-        self.drives().map(Medium::idle_watts).sum()
+        let tiers = self.tiers.iter().map(|it| it.kind.idle_watts());
+        self.drives().map(Medium::idle_watts).chain(tiers).sum()
     }
 
     fn raw_bytes(&self) -> Option<u64> {

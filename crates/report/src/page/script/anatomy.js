@@ -6,7 +6,7 @@ const anatomy = (() => {
 
   // Parts in the order of the bar, grouped by what they have in common. The names are the model's.
   const GROUPS = [
-    ["host", ["thread busy", "host submission", "queue slot", "host completion"]],
+    ["host", ["thread busy", "host submission", "queue slot", "host completion", "network"]],
     ["drive", ["link", "controller", "transfer", "tier"]],
     ["medium", ["medium"]],
     ["wait", ["behind a read", "behind a program", "behind an erase", "behind garbage collection",

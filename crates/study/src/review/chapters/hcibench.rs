@@ -129,9 +129,13 @@ impl Chapter for HciBench {
             });
             if let Some(range) = per_watt {
                 all.push(format!(
-                    "{}: {} IOPS per watt of its drives at 4 KiB, 70 % read, 64 outstanding.",
+                    "{}: {} IOPS per watt of its {} at 4 KiB, 70 % read, 64 outstanding.",
                     facts.opening(drive),
-                    range.words(count)
+                    range.words(count),
+                    match facts.review.drives[drive].clustered {
+                        true => "nodes",
+                        false => "drives",
+                    }
                 ));
             }
             let slowest = at(facts.review, "4k0r", 256)

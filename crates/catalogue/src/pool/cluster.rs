@@ -1,0 +1,245 @@
+//! `[cluster]`, `[network]` and `[node]` of a file: several of all that it has besides, in nodes; and `kind = "cluster"`,
+//! what they become, which an expression writes by itself.
+//!
+//! What an owner chooses is a setting; what network, software and power supplies do is a figure, and nobody has published
+//! any of it for one product: the fallbacks are assumed.
+
+use model::Span;
+use model::tier::{ClusterConfig, Kind as Tier, Network, Node, Reads};
+
+use super::keys::{Fallback, Keys};
+use super::outline::{
+    At, ClusterEntry, Form, Key, MemberEntry, Named, Outline, SliceEntry, TierEntry,
+};
+use super::{KindReader, TierReader};
+use crate::Kind;
+use crate::section::Findings;
+use text::quantity::Rate;
+use text::toml::SourceFile;
+
+pub(super) const READER: KindReader = KindReader {
+    word: "cluster",
+    read,
+};
+
+const MOST: u64 = 64;
+
+fn assumed(value: &'static str, source: &'static str) -> Fallback {
+    Fallback {
+        value,
+        kind: Kind::Assumed,
+        source,
+    }
+}
+
+fn read(tier: &mut TierReader<'_, '_>) -> Tier {
+    tier.children("members", 1..=1024);
+    let keys = &mut tier.keys;
+    let nodes = keys.count("nodes", 1..=MOST, 2);
+    let mut config = ClusterConfig {
+        nodes: nodes as u16,
+        fold: keys.count("fold", 1..=MOST, 1) as u16,
+        replicas: keys.count("replicas", 1..=4, nodes.min(2)) as u16,
+        component: keys.bytes("component", 1 << 20..=1 << 40, 1 << 30) / 4096 * 4096,
+        reads: keys.choice("reads", &Reads::ALL, Reads::Address),
+        ..ClusterConfig::FREE
+    };
+    config.network = network(&mut keys.section("network"));
+    config.node = node(&mut keys.section("node"));
+    Tier::Cluster(config)
+}
+
+fn network(keys: &mut Keys<'_>) -> Network {
+    let rate = assumed(
+        "3.125 GB/s",
+        "25 Gbit/s for each direction of a node's link",
+    );
+    let Rate(rate) = keys.rate("rate", 1e6..=1e12, rate);
+    let mut span = |key, value, source| {
+        keys.figure::<Span>(key, Span::ZERO..=Span::from_ms(100), assumed(value, source))
+    };
+    Network {
+        ps_per_byte: (1e12 / rate).round() as u64,
+        delay: span(
+            "delay",
+            "15 us",
+            "TCP of one kernel to that of another through a switch, one way",
+        ),
+        message: span(
+            "message",
+            "3 us",
+            "an interrupt, TCP and a wake-up, on the node that receives",
+        ),
+    }
+}
+
+fn node(keys: &mut Keys<'_>) -> Node {
+    let cores = keys.count("cores", 1..=4096, 16);
+    let mut cpu = keys.section("cpu");
+    let scale = assumed("1", "not fitted");
+    let scale = cpu.figure::<f64>("scale", 0.0..=1000.0, scale);
+    let mut span = |key, value, source| {
+        let span = cpu.figure::<Span>(key, Span::ZERO..=Span::from_ms(10), assumed(value, source));
+        span.scale(scale)
+    };
+    let client = span(
+        "client",
+        "12 us",
+        "a virtual disk's I/O from its guest to its object, and back",
+    );
+    let owner = span(
+        "owner",
+        "10 us",
+        "an object's owner orders it and sends it to replicas",
+    );
+    let store = span(
+        "store",
+        "14 us",
+        "a replica's log record, or its look-up, and the drive's I/O",
+    );
+    let per_kib = span("per_kib", "250 ns", "a checksum and a copy");
+    drop(cpu);
+    let mut power = keys.section("power");
+    Node {
+        cores: cores as u16,
+        client,
+        owner,
+        store,
+        ps_per_byte: per_kib.ns() * 1000 / 1024,
+        idle_watts: power.watts(
+            "idle",
+            0.0..=10_000.0,
+            assumed("420 W", "two sockets, memory and fans at rest"),
+        ),
+        core_watts: power.watts(
+            "per_core",
+            0.0..=1000.0,
+            assumed(
+                "3.1 W",
+                "a socket's rating over its cores, less what they take at rest",
+            ),
+        ),
+    }
+}
+
+/// A file with `[cluster]` becomes one with as many of everything as there are groups on simulated nodes, and a tier above
+/// them. What is no number is told by the tier's own reader.
+pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findings) {
+    let Some(mut cluster) = outline.cluster.take() else {
+        return;
+    };
+    let wrong = |at: &At, what: &str, help: &str| {
+        let problem = file.problem(at.clone(), String::from(what), Some(String::from(help)));
+        findings.problems.borrow_mut().push(problem);
+    };
+    let nodes = number(&cluster.keys, "nodes").unwrap_or(2).clamp(1, MOST);
+    let fold = number(&cluster.keys, "fold").unwrap_or(1).clamp(1, nodes);
+    let groups = number(&cluster.keys, "groups_per_node");
+    let written = take(&mut cluster.keys, "groups_per_node");
+    if let (Some(key), None | Some(0 | 65..)) = (&written, groups) {
+        let what = "`cluster.groups_per_node` is no whole number from 1 to 64";
+        wrong(&key.at, what, "write how many groups a node has, such as 2");
+    }
+    let group = group(&mut cluster, outline).unwrap_or_else(|at| {
+        let what = "`cluster.group` does not name a tier";
+        wrong(
+            &at,
+            what,
+            "name the tier that a node has, such as `group = \"group\"`",
+        );
+        let last = outline.tiers.last().map(|tier| tier.name.text.clone());
+        Named {
+            text: last.unwrap_or_default(),
+            at,
+        }
+    });
+    if outline.serve.take().is_some() {
+        let what = "`serve` means nothing beside `[cluster]`, which is what is served";
+        wrong(&cluster.at, what, "take it out");
+    }
+    let mut whole = Outline {
+        name: outline.name.take(),
+        ..Outline::default()
+    };
+    let mut members = Vec::new();
+    for node in 0..nodes / fold {
+        for index in 0..groups.unwrap_or(1).min(64) {
+            let scope = format!("node{node}.{index}.");
+            copy(outline, &scope, &mut whole);
+            members.push(scoped(&scope, &group));
+        }
+    }
+    let word = |at: &At| Named {
+        text: String::from("cluster"),
+        at: at.clone(),
+    };
+    cluster.keys.push(Key {
+        name: String::from("members"),
+        at: group.at,
+        form: Form::Names(members),
+    });
+    whole.tiers.push(TierEntry {
+        name: word(&cluster.at),
+        kind: word(&cluster.at),
+        keys: cluster.keys,
+        scope: String::new(),
+    });
+    *outline = whole;
+}
+
+/// A whole number that is written for a key.
+fn number(keys: &[Key], name: &str) -> Option<u64> {
+    match &keys.iter().find(|it| it.name == name)?.form {
+        Form::Value(value) => value.as_integer().and_then(|it| u64::try_from(it).ok()),
+        _ => None,
+    }
+}
+
+fn take(keys: &mut Vec<Key>, name: &str) -> Option<Key> {
+    let index = keys.iter().position(|it| it.name == name)?;
+    Some(keys.remove(index))
+}
+
+/// The tier that a node has; where it should be named, if it is not.
+fn group(cluster: &mut ClusterEntry, outline: &Outline) -> Result<Named, At> {
+    let key = take(&mut cluster.keys, "group").ok_or_else(|| cluster.at.clone())?;
+    let text = match &key.form {
+        Form::Value(value) => value.as_str().unwrap_or_default().to_owned(),
+        _ => String::new(),
+    };
+    match outline.tiers.iter().any(|tier| tier.name.text == text) {
+        true => Ok(Named { text, at: key.at }),
+        false => Err(key.at),
+    }
+}
+
+fn scoped(scope: &str, name: &Named) -> Named {
+    Named {
+        text: format!("{scope}{}", name.text),
+        at: name.at.clone(),
+    }
+}
+
+/// All that a node's group consists of, once more, with names of its own.
+fn copy(of: &Outline, scope: &str, to: &mut Outline) {
+    let named = |name: &Named| scoped(scope, name);
+    to.members.extend(of.members.iter().map(|it| MemberEntry {
+        name: named(&it.name),
+        drive: it.drive.clone(),
+        count: it.count,
+        set: it.set.clone(),
+        scope: scope.to_owned(),
+    }));
+    to.slices.extend(of.slices.iter().map(|it| SliceEntry {
+        name: named(&it.name),
+        of: it.of.iter().map(named).collect(),
+        size: it.size,
+        offset: it.offset,
+    }));
+    to.tiers.extend(of.tiers.iter().map(|it| TierEntry {
+        name: named(&it.name),
+        kind: it.kind.clone(),
+        keys: it.keys.clone(),
+        scope: scope.to_owned(),
+    }));
+}

@@ -1,0 +1,205 @@
+//! What a cluster is made of, and what it promises.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::placement::Placement;
+use super::{Cluster, Reads};
+use crate::tier::{Durable, Loss, Promise, TierSettings};
+use crate::time::Span;
+
+/// Most nodes.
+const MOST_NODES: u16 = 64;
+/// Most replicas: three other nodes' worth of failures is what vSAN tolerates with mirrors.
+const MOST_REPLICAS: u16 = 4;
+
+/// What is between nodes.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Network {
+    /// What a byte holds a port for, in each direction.
+    pub ps_per_byte: u64,
+    /// From one node to another, besides that.
+    pub delay: Span,
+    /// What a message costs the cores of the node that receives it.
+    pub message: Span,
+}
+
+/// What a node takes of time and power besides its drives.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Node {
+    /// Cores that work for the cluster, one at least.
+    pub cores: u16,
+    /// What a command costs the client's node.
+    pub client: Span,
+    /// What it costs its owner, which is there too.
+    pub owner: Span,
+    /// What each replica's piece costs its node.
+    pub store: Span,
+    /// What a byte costs the client's node: a checksum, and copying.
+    pub ps_per_byte: u64,
+    /// Watts without work.
+    pub idle_watts: f64,
+    /// Watts that a busy core adds.
+    pub core_watts: f64,
+}
+
+impl Node {
+    pub(super) fn data(&self, bytes: u64) -> Span {
+        Span::per_bytes(self.ps_per_byte, bytes)
+    }
+}
+
+/// What a cluster is made of. Its children are the groups, node by node, as many in each.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ClusterConfig {
+    /// Nodes that there are.
+    pub nodes: u16,
+    /// How many of them each simulated one stands for: a divisor of their number.
+    pub fold: u16,
+    /// On how many nodes everything is.
+    pub replicas: u16,
+    /// Bytes that are placed together: a multiple of 4096.
+    pub component: u64,
+    /// Which replica a read goes to.
+    pub reads: Reads,
+    /// What is between nodes.
+    pub network: Network,
+    /// What each node is.
+    pub node: Node,
+}
+
+/// A component is not made smaller than this with the rest.
+const SMALL_COMPONENT: u64 = 4 << 20;
+
+impl ClusterConfig {
+    /// Two nodes, two replicas, and nothing costs anything.
+    pub const FREE: ClusterConfig = ClusterConfig {
+        nodes: 2,
+        fold: 1,
+        replicas: 2,
+        component: 1 << 30,
+        reads: Reads::Address,
+        network: Network {
+            ps_per_byte: 0,
+            delay: Span::ZERO,
+            message: Span::ZERO,
+        },
+        node: Node {
+            cores: 1,
+            client: Span::ZERO,
+            owner: Span::ZERO,
+            store: Span::ZERO,
+            ps_per_byte: 0,
+            idle_watts: 0.0,
+            core_watts: 0.0,
+        },
+    };
+
+    /// Nodes that are simulated.
+    pub fn simulated(&self) -> u16 {
+        (self.nodes / self.fold.max(1)).max(1)
+    }
+
+    /// When what it acknowledges is durable and what loses it, in few words: nodes are alike.
+    pub fn promise_words(&self, durable: Durable) -> String {
+        let what = match self.replicas {
+            1 => String::from("a group dies"),
+            2 => String::from("groups of two nodes that share an object die"),
+            count => format!("groups of {count} nodes that share an object die"),
+        };
+        format!("{}, lost if {what}", durable.words())
+    }
+
+    /// What a run does not tell by itself, if fewer nodes are simulated than there are.
+    pub fn fold_words(&self) -> Option<String> {
+        (self.fold > 1).then(|| {
+            format!(
+                "{} of {} nodes simulated, for all: capacity, IOPS, MB/s and watts are 1/{fold} of the cluster's, and so is the load to be given",
+                self.simulated(),
+                self.nodes,
+                fold = self.fold
+            )
+        })
+    }
+}
+
+impl TierSettings for ClusterConfig {
+    type Tier = Cluster;
+
+    fn build(&self, children: &[u64]) -> Cluster {
+        Cluster::new(self, children)
+    }
+
+    fn capacity(&self, children: &[u64]) -> u64 {
+        Placement::new(self, children).bytes()
+    }
+
+    /// Any two nodes share components: data are lost when as many have lost a group as there are replicas. Folded, a
+    /// simulated node stands for several, and what befalls it befalls them all.
+    fn promise(&self, children: &[Promise]) -> Promise {
+        let groups = (children.len() / usize::from(self.simulated())).max(1);
+        let nodes = children
+            .chunks(groups)
+            .map(|groups| Promise::joined(groups, 1));
+        let nodes: Vec<Promise> = nodes.collect();
+        let all = (0..self.fold.max(1)).flat_map(|_| nodes.iter().map(|it| it.loss.clone()));
+        let durable = Promise::joined(&nodes, 1).durable;
+        Promise {
+            durable,
+            loss: Loss::out_of(self.replicas, all.collect()),
+        }
+    }
+
+    fn problems(&self, children: &[u64]) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.nodes == 0 || self.nodes > MOST_NODES {
+            problems.push(format!("a cluster has 1 to {MOST_NODES} nodes"));
+        }
+        if self.fold == 0 || !self.nodes.is_multiple_of(self.fold.max(1)) {
+            problems.push(format!(
+                "its fold of {} does not divide its {} nodes",
+                self.fold, self.nodes
+            ));
+        }
+        if self.replicas == 0 || self.replicas > self.nodes.min(MOST_REPLICAS) {
+            problems.push(format!(
+                "replicas are on different nodes, and at most {MOST_REPLICAS}: there are not {} of them on {}",
+                self.replicas, self.nodes
+            ));
+        }
+        if self.component == 0 || !self.component.is_multiple_of(4096) {
+            problems.push(String::from("its component is not of whole 4 KiB"));
+        }
+        if self.node.cores == 0 {
+            problems.push(String::from("a node has at least one core"));
+        }
+        if children.is_empty() || !children.len().is_multiple_of(usize::from(self.simulated())) {
+            problems.push(format!(
+                "its {} groups are not as many on each of {} nodes",
+                children.len(),
+                self.simulated()
+            ));
+        }
+        if problems.is_empty() && self.capacity(children) == 0 {
+            problems.push(String::from(
+                "a group has no room for a component of each replica",
+            ));
+        }
+        problems
+    }
+
+    fn shrink(&mut self, factor: f64) {
+        let wanted = libm::ceil(self.component as f64 * factor) as u64;
+        let least = SMALL_COMPONENT.min(self.component);
+        self.component = wanted.max(least).next_multiple_of(4096);
+    }
+
+    /// Of all nodes that are simulated.
+    fn idle_watts(&self) -> f64 {
+        self.node.idle_watts * f64::from(self.simulated())
+    }
+}

@@ -1,0 +1,416 @@
+//! Cluster: groups of drives in nodes; what is written stands on several nodes, and a network is between them.
+//!
+//! Addresses are cut into components; each has replicas on groups of different nodes ([`placement`]). A client's command
+//! begins on its component's client node, whose cores work for it (as client, and as owner, which keeps the order). A write
+//! goes to all replicas and completes with the last of them, a read goes to one, a flush to all groups. What goes to another
+//! node crosses two ports and the network between them and costs the node that receives it a message, and so its answer; on
+//! the replica's node cores work for it before its group does ([`piece`], [`servers`]). Writes that overlap go one after the other, as
+//! a mirror's do.
+//!
+//! A group that fails a write or a flush is out for good as long as fewer nodes than replicas have one that is; what one
+//! replica cannot read comes from another.
+//!
+//! *Fold*: nodes that do alike are simulated by fewer, with as much less of the load and of the capacity; where a replica's
+//! place is the node itself, though it stands for another, the message crosses the network all the same.
+//!
+//! The way of a command and its costs follow vSAN's original storage architecture (client, owner, component manager);
+//! see `docs/decisions/0085-cluster.md` for what is published and what is assumed. Left out: rebuilding what is out, the
+//! witness, what is on the medium about the cluster itself (so that it cannot be found again after a crash), a link that
+//! loses messages.
+
+mod config;
+mod piece;
+mod placement;
+mod servers;
+#[cfg(test)]
+mod tests;
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+pub use config::{ClusterConfig, Network, Node};
+
+use self::piece::{Piece, Stretch};
+use self::placement::{Placement, Site};
+use self::servers::{Cores, Port};
+use super::mirror::Reads;
+use super::offline::Below;
+use super::{Child, Tier, Way};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, Completion, Op, Status};
+use crate::data::{Unreadable, Unwritable};
+use crate::device::{Gauge, Gauges, Range};
+use crate::engine::{Events, Slab};
+use crate::time::{Span, Time};
+
+/// Bytes of a component that [`Reads::Address`] reads from one replica before the next.
+const BY_ADDRESS: u64 = 1 << 20;
+
+/// Set in an event's payload where it is of a request, not of a piece.
+const REQUEST: u32 = 1 << 31;
+
+/// A command while it is here.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    command: Command,
+    /// The node that it begins on.
+    client: u16,
+    began: Time,
+    /// Pieces under way.
+    left: u32,
+    status: Status,
+    /// What happened before the pieces left.
+    anatomy: Anatomy,
+}
+
+/// A range that is being written: no other write to it goes out meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    at: u64,
+    end: u64,
+    request: u32,
+}
+
+/// A cluster.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    config: ClusterConfig,
+    placement: Placement,
+    /// By simulated node.
+    cores: Vec<Cores>,
+    leaving: Vec<Port>,
+    arriving: Vec<Port>,
+    requests: Slab<Request>,
+    pieces: Slab<Piece>,
+    events: Events,
+    /// What is being written.
+    extents: Vec<Extent>,
+    /// Writes that may not go out yet, in order.
+    waiting: Vec<u32>,
+    /// By group: commands at it, and whether it is out.
+    in_flight: Vec<u32>,
+    out: Vec<bool>,
+    /// The replica after the last that was read from.
+    turn: u16,
+}
+
+impl Cluster {
+    fn new(config: &ClusterConfig, children: &[u64]) -> Cluster {
+        let nodes = usize::from(config.simulated());
+        Cluster {
+            placement: Placement::new(config, children),
+            cores: vec![Cores::new(config.node.cores); nodes],
+            leaving: vec![Port::default(); nodes],
+            arriving: vec![Port::default(); nodes],
+            requests: Slab::default(),
+            pieces: Slab::default(),
+            events: Events::default(),
+            extents: Vec::new(),
+            waiting: Vec::new(),
+            in_flight: vec![0; children.len()],
+            out: vec![false; children.len()],
+            turn: 0,
+            config: config.clone(),
+        }
+    }
+
+    /// The replica that a read goes to.
+    fn replica_to_read(&mut self, part: Stretch, tried: u32) -> Option<u16> {
+        let count = self.config.replicas;
+        let first = match self.config.reads {
+            Reads::First => 0,
+            Reads::Address => (part.within / BY_ADDRESS % u64::from(count)) as u16,
+            Reads::FewestInFlight => self.turn,
+        };
+        let group = |replica| usize::from(self.placement.site(part.unit, replica).group);
+        let mut candidates = (0..count)
+            .map(|step| (first + step) % count)
+            .filter(|&it| tried & (1 << it) == 0 && !self.out[group(it)]);
+        match self.config.reads {
+            Reads::FewestInFlight => {
+                let replica = candidates.min_by_key(|&it| self.in_flight[group(it)])?;
+                self.turn = (replica + 1) % count;
+                Some(replica)
+            }
+            Reads::First | Reads::Address => candidates.next(),
+        }
+    }
+
+    /// What the client's node does for a command before its pieces leave: as client and as owner, and the checksum of what
+    /// is written.
+    fn client_work(&self, command: &Command) -> Span {
+        let node = &self.config.node;
+        let data = match command.op {
+            Op::Write => node.data(command.bytes.into()),
+            _ => Span::ZERO,
+        };
+        node.client + node.owner + data
+    }
+
+    /// Cores have worked for it: its pieces leave, unless a write before it is in the way.
+    fn dispatch<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        match self.requests[request].command.op {
+            Op::Read | Op::Flush => self.send_pieces(now, request, way),
+            Op::Write | Op::WriteZeroes | Op::Deallocate => {
+                if !self.write(now, request, way) {
+                    self.waiting.push(request);
+                }
+            }
+        }
+    }
+
+    fn write<W: Way>(&mut self, now: Time, request: u32, way: &mut W) -> bool {
+        let command = self.requests[request].command;
+        let (at, end) = (command.offset, command.end());
+        if self.extents.iter().any(|it| it.at < end && at < it.end) {
+            return false;
+        }
+        self.extents.push(Extent { at, end, request });
+        self.send_pieces(now, request, way);
+        true
+    }
+
+    /// Sends what waited for what is over now.
+    fn send_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
+        if !self.waiting.is_empty() {
+            let mut waiting = core::mem::take(&mut self.waiting);
+            waiting.retain(|&request| !self.write(now, request, way));
+            self.waiting = waiting;
+        }
+    }
+
+    fn send_pieces<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let asked = &mut self.requests[request];
+        let rest = now.since(asked.began) - asked.anatomy.total();
+        asked.anatomy.add(Part::Tier, rest);
+        let (command, client) = (asked.command, asked.client);
+        if command.op == Op::Flush {
+            for group in 0..self.out.len() as Child {
+                if !self.out[usize::from(group)] {
+                    let site = self.placement.whole_group(group, client);
+                    self.send(now, request, Stretch::default(), command.payload, site, way);
+                }
+            }
+        } else {
+            self.send_parts(now, request, &command, way);
+        }
+        if self.requests[request].left == 0 {
+            self.finish(now, request, way);
+        }
+    }
+
+    fn send_parts<W: Way>(&mut self, now: Time, request: u32, command: &Command, way: &mut W) {
+        let component = self.config.component;
+        let mut at = command.offset;
+        while at < command.end() {
+            let (unit, within) = (at / component, at % component);
+            let until = ((unit + 1) * component).min(command.end());
+            let part = Stretch {
+                unit,
+                within,
+                bytes: (until - at) as u32,
+            };
+            let payload = command.payload.skip((at - command.offset) as u32);
+            let replicas = match command.op {
+                Op::Read => match self.replica_to_read(part, 0) {
+                    Some(replica) => replica..replica + 1,
+                    None => {
+                        self.requests[request].status = Status::Gone;
+                        0..0
+                    }
+                },
+                _ => 0..self.config.replicas,
+            };
+            for replica in replicas {
+                let site = self.placement.site(unit, replica);
+                if !self.out[usize::from(site.group)] {
+                    self.send(now, request, part, payload, site, way);
+                }
+            }
+            at = until;
+        }
+    }
+
+    /// Whether what this group could not write or flush is safe without it; then it is out from now on.
+    fn leave(&mut self, group: Child) -> bool {
+        let groups = self.placement.groups();
+        let node = usize::from(group) / groups;
+        let nodes = self.out.chunks(groups).enumerate();
+        let others = nodes.filter(|(it, out)| *it != node && out.contains(&true));
+        let enough = others.count() + 1 < usize::from(self.config.replicas);
+        self.out[usize::from(group)] |= enough;
+        enough
+    }
+
+    fn finish<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        let asked = self.requests[request];
+        self.requests.release(request);
+        way.finish(asked.command.id, asked.status, asked.anatomy);
+        if let Some(index) = self.extents.iter().position(|it| it.request == request) {
+            self.extents.swap_remove(index);
+            self.send_waiting(now, way);
+        }
+    }
+}
+
+impl Tier for Cluster {
+    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
+        let client = self
+            .placement
+            .client(command.offset / self.config.component);
+        let request = self.requests.insert(Request {
+            command: *command,
+            client,
+            began: now,
+            left: 0,
+            status: Status::Success,
+            anatomy: Anatomy::ZERO,
+        });
+        let work = self.client_work(command);
+        let until = self.cores[usize::from(client)].book(now, work);
+        match until > now {
+            true => self.events.push(until, REQUEST | request),
+            false => self.dispatch(now, request, way),
+        }
+    }
+
+    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
+        let piece = &mut self.pieces[token];
+        self.in_flight[usize::from(piece.site.group)] -= 1;
+        piece.anatomy.append(&done.anatomy);
+        piece.status = done.status;
+        self.go_on(now, token, way);
+    }
+
+    fn due(&self) -> Time {
+        self.events.next()
+    }
+
+    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+        while self.events.next() == now {
+            let Some(event) = self.events.pop_due(now) else {
+                return;
+            };
+            match event & REQUEST {
+                0 => self.go_on(now, event, way),
+                _ => self.dispatch(now, event & !REQUEST, way),
+            }
+        }
+    }
+
+    /// What the first replica loses that is not out: of what differs it is the one to be read.
+    fn at_risk(&self, children: &[Vec<Range>], ranges: &mut Vec<Range>) {
+        for (group, lost) in children.iter().enumerate() {
+            for range in lost {
+                self.placement
+                    .components(group, *range, |unit, replica, range| {
+                        let group = |it| usize::from(self.placement.site(unit, it).group);
+                        let first = (0..self.config.replicas).find(|&it| !self.out[group(it)]);
+                        if first == Some(replica) {
+                            ranges.push(range);
+                        }
+                    });
+            }
+        }
+    }
+
+    fn power_cut(&mut self, now: Time) {
+        self.requests = Slab::default();
+        self.pieces = Slab::default();
+        self.events = Events::default();
+        self.extents.clear();
+        self.waiting.clear();
+        self.in_flight.fill(0);
+        self.cores.iter_mut().for_each(|it| it.clear(now));
+        let ports = self.leaving.iter_mut().chain(&mut self.arriving);
+        ports.for_each(|it| it.clear(now));
+    }
+
+    /// What its nodes take besides their drives, and their cores' time.
+    fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
+        let busy = self.cores.iter().map(|it| it.busy(now).seconds());
+        let busy: f64 = busy.sum();
+        let node = &self.config.node;
+        let idle = node.idle_watts * f64::from(self.config.simulated());
+        let joules = idle * now.seconds() + node.core_watts * busy;
+        gauges.gauge(Gauge::EnergyJoules, joules);
+        gauges.gauge(Gauge::HostCpuSeconds, busy);
+    }
+
+    fn read_offline(
+        &self,
+        at: u64,
+        into: &mut [u8],
+        below: &mut dyn Below,
+    ) -> Result<(), Unreadable> {
+        for piece in self.parts(at, into.len()) {
+            let part = &mut into[piece.part.clone()];
+            let mut sites = self.sites(piece.unit);
+            let mut read = |site: Site| below.read(site.group, site.base + piece.within, part);
+            if !sites.any(|site| read(site).is_ok()) {
+                return Err(Unreadable);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_offline(&self, at: u64, data: &[u8], below: &mut dyn Below) -> Result<(), Unwritable> {
+        for piece in self.parts(at, data.len()) {
+            for site in self.sites(piece.unit) {
+                let at = site.base + piece.within;
+                below.write(site.group, at, &data[piece.part.clone()])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
+        let groups = (0..self.out.len() as Child).filter(|&it| !self.out[usize::from(it)]);
+        groups.map(|group| below.sync(group)).collect()
+    }
+
+    fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {
+        self.parts(at, bytes as usize).any(|piece| {
+            let mut seen: Option<Vec<u8>> = None;
+            self.sites(piece.unit).any(|site| {
+                let at = site.base + piece.within;
+                let mut data = vec![0; piece.part.len()];
+                if below.read(site.group, at, &mut data).is_err() {
+                    return false;
+                }
+                let differs = seen.as_ref().is_some_and(|first| *first != data);
+                seen.get_or_insert(data);
+                differs || below.is_ambiguous(site.group, at, piece.part.len() as u32)
+            })
+        })
+    }
+}
+
+/// What one component has of a range.
+struct Offline {
+    unit: u64,
+    within: u64,
+    /// Where it is in the range.
+    part: core::ops::Range<usize>,
+}
+
+impl Cluster {
+    fn parts(&self, at: u64, bytes: usize) -> impl Iterator<Item = Offline> + use<> {
+        let component = self.config.component;
+        let end = at + bytes as u64;
+        (at / component..end.div_ceil(component)).map(move |unit| {
+            let (from, until) = (at.max(unit * component), end.min((unit + 1) * component));
+            Offline {
+                unit,
+                within: from - unit * component,
+                part: (from - at) as usize..(until - at) as usize,
+            }
+        })
+    }
+
+    /// The replicas of a component that are not out.
+    fn sites(&self, unit: u64) -> impl Iterator<Item = Site> {
+        let sites = (0..self.config.replicas).map(move |it| self.placement.site(unit, it));
+        sites.filter(|site| !self.out[usize::from(site.group)])
+    }
+}

@@ -1,0 +1,150 @@
+//! What a piece waits for in a node: its cores, one queue for all of them, and its ports, one for each direction.
+//!
+//! First come, first served, booked on arrival. A port is held for as long as its rate takes for the bytes; the first byte
+//! is on the other side a delay after it left, and the port there is held from then on, so that what crosses an idle
+//! network takes its delay and its bytes once.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::Network;
+use crate::engine::Station;
+use crate::time::{Span, Time};
+
+/// Bytes of a message besides the data in it (assumed: headers of TCP/IP and of the protocol above it).
+const MESSAGE: u64 = 256;
+
+/// Cores that take from one queue.
+#[derive(Clone, Debug)]
+pub(super) struct Cores {
+    /// When each falls free: a heap, the earliest first.
+    free: Vec<Time>,
+    served: Span,
+}
+
+impl Cores {
+    pub(super) fn new(count: u16) -> Cores {
+        Cores {
+            free: vec![Time::ZERO; usize::from(count)],
+            served: Span::ZERO,
+        }
+    }
+
+    /// Joins the queue for so much work; when it is done.
+    pub(super) fn book(&mut self, now: Time, work: Span) -> Time {
+        if work == Span::ZERO {
+            return now;
+        }
+        let until = self.free[0].max(now) + work;
+        self.served += work;
+        let mut hole = 0;
+        loop {
+            let left = 2 * hole + 1;
+            let Some(&first) = self.free.get(left) else {
+                break;
+            };
+            let right = self.free.get(left + 1).copied().unwrap_or(Time::NEVER);
+            let (child, earlier) = match right < first {
+                true => (left + 1, right),
+                false => (left, first),
+            };
+            if until <= earlier {
+                break;
+            }
+            self.free[hole] = earlier;
+            hole = child;
+        }
+        self.free[hole] = until;
+        until
+    }
+
+    /// Who is in the queue is gone.
+    pub(super) fn clear(&mut self, now: Time) {
+        self.served = self.busy(now);
+        for free in &mut self.free {
+            *free = (*free).min(now);
+        }
+        self.free.sort_unstable();
+    }
+
+    /// Time that they have worked up to `now`, all together.
+    pub(super) fn busy(&self, now: Time) -> Span {
+        // Beyond now a core has no gaps: nobody who has not come yet is booked.
+        let ahead = self.free.iter().map(|free| free.since(now.min(*free)).ns());
+        self.served.saturating_sub(Span::from_ns(ahead.sum()))
+    }
+}
+
+/// One direction of a node's link.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Port(Station);
+
+impl Port {
+    /// A message with so much data waits for the port: when its first byte is on the other side.
+    pub(super) fn first_byte(&mut self, now: Time, network: &Network, data: u64) -> Time {
+        let (waits, _) = self.0.book(now, held(network, data));
+        now + waits + network.delay
+    }
+
+    /// A message's first byte is here: when its last one is.
+    pub(super) fn last_byte(&mut self, now: Time, network: &Network, data: u64) -> Time {
+        self.0.book(now, held(network, data)).1
+    }
+
+    pub(super) fn clear(&mut self, now: Time) {
+        self.0.clear(now);
+    }
+}
+
+fn held(network: &Network, data: u64) -> Span {
+    Span::per_bytes(network.ps_per_byte, MESSAGE + data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(us: u64) -> Time {
+        Time::from_ns(us * 1000)
+    }
+
+    #[test]
+    fn cores_take_from_one_queue_and_count_what_they_have_done() {
+        let mut cores = Cores::new(2);
+        let mut book = |at, work| cores.book(us(at), Span::from_us(work));
+        assert_eq!(book(0, 10), us(10));
+        assert_eq!(book(0, 4), us(4));
+        // Both work: it waits for the second.
+        assert_eq!(book(1, 5), us(9));
+        assert_eq!(book(2, 1), us(10));
+        assert_eq!(book(20, 3), us(23));
+        assert_eq!(cores.busy(us(0)), Span::ZERO);
+        assert_eq!(cores.busy(us(30)), Span::from_us(23));
+        cores.clear(us(21));
+        assert_eq!(cores.busy(us(30)), Span::from_us(21));
+        assert_eq!(cores.book(us(21), Span::from_us(1)), us(22));
+    }
+
+    #[test]
+    fn many_cores_do_as_much_as_there_are_of_them() {
+        let mut cores = Cores::new(7);
+        let last = (0..7000).map(|_| cores.book(us(0), Span::from_us(1))).max();
+        assert_eq!(last, Some(us(1000)));
+    }
+
+    #[test]
+    fn a_message_takes_its_delay_and_its_bytes_once_and_waits_for_those_before_it() {
+        let network = Network {
+            ps_per_byte: 1000,
+            delay: Span::from_us(15),
+            message: Span::ZERO,
+        };
+        let (mut from, mut to) = (Port::default(), Port::default());
+        let mut cross = |data| {
+            let first = from.first_byte(us(0), &network, data);
+            to.last_byte(first, &network, data)
+        };
+        assert_eq!(cross(744), us(16));
+        assert_eq!(cross(744), us(17));
+    }
+}

@@ -212,7 +212,7 @@ chunk = "512 kB"
 kind = "concat"
 members = ["round", "huge"]
 
-[cluster]
+[clusters]
 nodes = 4
 "#
     ));
@@ -277,6 +277,7 @@ fn everything_wrong_with_a_cluster_comes_at_once() {
              [network]\nrate = \"100 Gbit/s\"\ndelai = \"15 us\"\n\
              [node]\ncores = 0\ncpu = { client = \"12\", scale = \"1 x\" }\npower.idle = { value = \"420 W\", kind = \"guessed\" }\n",
         ),
+        cluster("[cluster]\nnodes = 2\ngroup = \"group\"\n").replace("write-back", "write-bac"),
         cluster("[cluster]\nnodes = 3\nfold = 2\ngroup = \"group\"\n"),
         cluster("[cluster]\nnodes = 2\ngroup = \"group\"\n").replacen(
             "name",

@@ -123,10 +123,10 @@ fn node(keys: &mut Keys<'_>) -> Node {
 }
 
 /// A file with `[cluster]` becomes one with as many of everything as there are groups on simulated nodes, and a tier above
-/// them. What is no number is told by the tier's own reader.
-pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findings) {
+/// them. What is no number is told by the tier's own reader. Returns what names have before them now.
+pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findings) -> Vec<String> {
     let Some(mut cluster) = outline.cluster.take() else {
-        return;
+        return Vec::new();
     };
     let wrong = |at: &At, what: &str, help: &str| {
         let problem = file.problem(at.clone(), String::from(what), Some(String::from(help)));
@@ -161,12 +161,13 @@ pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findin
         name: outline.name.take(),
         ..Outline::default()
     };
-    let mut members = Vec::new();
+    let (mut members, mut scopes) = (Vec::new(), Vec::new());
     for node in 0..nodes / fold {
-        for index in 0..groups.unwrap_or(1).min(64) {
+        for index in 0..groups.unwrap_or(1).clamp(1, 64) {
             let scope = format!("node{node}.{index}.");
             copy(outline, &scope, &mut whole);
             members.push(scoped(&scope, &group));
+            scopes.push(scope);
         }
     }
     let word = |at: &At| Named {
@@ -185,6 +186,7 @@ pub(super) fn spread(outline: &mut Outline, file: &SourceFile, findings: &Findin
         scope: String::new(),
     });
     *outline = whole;
+    scopes
 }
 
 /// A whole number that is written for a key.

@@ -33,7 +33,7 @@ use crate::change::{Change, as_value};
 use crate::locate::{Home, Located};
 use crate::section::Findings;
 use crate::{DriveSheet, Settings};
-use text::problem::Problems;
+use text::problem::{Problem, Problems};
 use text::toml::{SourceFile, quoted};
 
 pub use self::dial::Dial;
@@ -112,7 +112,7 @@ pub(super) fn of_file(located: &Located, settings: &Settings) -> Result<DriveShe
 fn read(
     located: &Located,
     mut outline: Outline,
-    problems: Vec<text::problem::Problem>,
+    problems: Vec<Problem>,
     settings: &Settings,
 ) -> Result<DriveSheet, Problems> {
     let findings = Findings::default();
@@ -130,7 +130,7 @@ fn read(
             findings.problems.borrow_mut().push(problem);
         }
     }
-    cluster::spread(&mut outline, &located.file, &findings);
+    let scopes = cluster::spread(&mut outline, &located.file, &findings);
     let drives = members::load(
         (&findings, &located.file),
         &outline,
@@ -138,8 +138,15 @@ fn read(
         (settings, &of_members),
     );
     let assembled = assembly::assemble(&findings, &located.file, &outline, &drives);
-    let problems = Problems(told_once(findings.problems.take()));
-    let figures = told_once(findings.figures.take());
+    let as_written = |mut problem: Problem| {
+        for scope in &scopes {
+            problem.what = problem.what.replace(scope, "");
+        }
+        problem
+    };
+    let problems = findings.problems.take().into_iter().map(as_written);
+    let problems = Problems(told_once(problems));
+    let figures = told_once(findings.figures.take().into_iter());
     findings.figures.replace(figures);
     match (assembled, problems.0.is_empty()) {
         (Some((config, pool)), true) => sheet::of(located, &outline, config, pool, &findings),
@@ -148,8 +155,8 @@ fn read(
 }
 
 /// The parts of a cluster say the same.
-fn told_once<T: PartialEq>(all: Vec<T>) -> Vec<T> {
-    let mut told: Vec<T> = Vec::with_capacity(all.len());
+fn told_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut told: Vec<T> = Vec::new();
     for one in all {
         if !told.contains(&one) {
             told.push(one);

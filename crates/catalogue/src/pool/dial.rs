@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::keys::bytes_of;
 use crate::change::as_value;
 use crate::{Change, DriveSheet, Settings, drive_as};
-use text::quantity::{Bytes, Quantity, Share};
+use text::quantity::{Bytes, Quantity, Share, split};
 
 /// By kind: what may be turned, in the order in which it is shown.
 const OFFERED: [(&str, &[&str]); 6] = [
@@ -132,12 +132,7 @@ fn around(now: &str) -> Vec<String> {
         let ns = span.ns();
         let times = decades(ns).map(|ns| (ns as f64, Span::from_ns(ns).show()));
         times.chain([(ns as f64, now.to_owned())]).collect()
-    } else if let Some(bytes) = bytes_of(&value) {
-        // What words do not say to the byte is the size of a device, of which there is no more.
-        let most = match bytes.is_multiple_of(4096) {
-            true => u64::MAX,
-            false => bytes,
-        };
+    } else if let Some((bytes, most)) = size(now) {
         let sizes = octaves(bytes, 1 << 20).filter(|&size| size <= most);
         let sizes = sizes.map(|bytes| (bytes as f64, binary(bytes)));
         sizes.chain([(bytes as f64, now.to_owned())]).collect()
@@ -152,6 +147,18 @@ fn around(now: &str) -> Vec<String> {
     all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     all.dedup_by(|(b, _), (a, _)| (*a - *b).abs() <= 1e-9 * a.abs());
     all.into_iter().map(|(_, words)| words).collect()
+}
+
+/// A size in words, and the most that it can become: what words do not say to the unit is the size of a device, of which
+/// there is no more.
+fn size(now: &str) -> Option<(u64, u64)> {
+    if let Some(bytes) = bytes_of(&as_value(now)) {
+        let is_round = bytes.is_multiple_of(4096);
+        return Some((bytes, if is_round { u64::MAX } else { bytes }));
+    }
+    let (number, unit) = split(now)?;
+    let whole = bytes_of(&as_value(&format!("{} {unit}", number as u64)))?;
+    (number >= 1.0).then_some((whole, whole))
 }
 
 /// Nothing, and powers of two up to sixteen times less and more; around `else_around` if there is nothing now.
@@ -237,6 +244,10 @@ mod tests {
         assert!(from.values.contains(&String::from("50 %")), "{from:?}");
         let pause = dial("group", "tier.group.destage_pause");
         assert_eq!((&*pause.now, &*pause.values[0]), ("5 ms", "0 ns"));
+        let caches = "write-back-cache(cache=p4801x-100, capacity=exos-x18-16tb)";
+        let limit = dial(caches, "tier.write-back-cache.buffer_limit");
+        assert!(limit.values.contains(&String::from("16 GiB")), "{limit:?}");
+        assert_eq!(limit.values.last(), Some(&limit.now));
         let chunk = dial("stripe(2*p4801x-100)", "tier.stripe.chunk");
         assert!(chunk.values.contains(&String::from("64 KiB")), "{chunk:?}");
         let parity = dial("s2-slog", "tier.main.parity");

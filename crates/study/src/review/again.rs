@@ -59,10 +59,7 @@ impl Again {
             smaller: 1.0,
             capacity_bytes: None,
             power_limit_watts: settings.power_limit,
-            governor_watts: sheet
-                .config
-                .power_limit_watts()
-                .map(|limit| [sheet.config.idle_watts(), limit]),
+            governor_watts: governor(sheet, &plain),
             dials: sheet.dials(&plain),
         };
         if let Some((small, changes)) = sheet.smaller() {
@@ -76,6 +73,17 @@ impl Again {
         }
         Some(again)
     }
+}
+
+/// Idle power and the limit in force, if a limit can be set: that of a pool is its drives' and cannot.
+fn governor(sheet: &DriveSheet, plain: &Settings) -> Option<[f64; 2]> {
+    let limit = sheet.config.power_limit_watts()?;
+    let limited = Settings {
+        power_limit: Some(limit),
+        ..plain.clone()
+    };
+    let takes = drive_as(&sheet.id, &limited).is_ok();
+    takes.then(|| [sheet.config.idle_watts(), limit])
 }
 
 #[cfg(test)]
@@ -136,6 +144,14 @@ mod tests {
         assert_eq!(again.set, settings.figures);
         assert_eq!(again.governor_watts, Some([4.0, 12.0]));
         assert_eq!(again.power_limit_watts, Some(12.0));
+    }
+
+    #[test]
+    fn a_pool_takes_its_dials_and_no_power_limit() {
+        let sheet = catalogue::drive("slog-mirror").expect("built in");
+        let again = Again::of(&sheet, &Settings::default()).expect("by its name");
+        assert_eq!(again.governor_watts, None);
+        assert!(again.dials.iter().any(|dial| dial.key == "tier.tank.txg"));
     }
 
     #[test]

@@ -78,6 +78,13 @@ fn begin_life(
     let written = below.write(MAIN, at, &root.encode());
     written.map_err(unwritable(MAIN))?;
     below.sync(MAIN).map_err(unwritable(MAIN))?;
+    // Then in all places: if one is spoilt later this life is not taken for one that has not begun.
+    let places = (0..layout::root_places(tier.record)).map(|place| place * UNIT);
+    for other in places.filter(|it| *it != at) {
+        let written = below.write(MAIN, other, &root.encode());
+        written.map_err(unwritable(MAIN))?;
+    }
+    below.sync(MAIN).map_err(unwritable(MAIN))?;
     for (child, bytes) in logs(children, below) {
         let at = layout::label_at(bytes, tier.life.epoch);
         let written = below.write(child, at, &label(tier, child).encode());

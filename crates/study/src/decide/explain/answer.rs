@@ -13,7 +13,8 @@ use super::depth::{self, Advice};
 use super::file::{Bound, Facts, Run};
 use super::pairs;
 use super::rating::{self, Rating};
-use super::runs::{Case, Runs, Seen, SideAnatomy};
+pub use super::runs::{AGREES, Trial};
+use super::runs::{ALIKE, Case, Runs, Seen, SideAnatomy, agrees, trial};
 use crate::decide::tally::{busiest, place};
 use crate::ledger::support;
 use crate::review::results::rounded;
@@ -83,36 +84,10 @@ pub struct Modelled {
     pub advice: Option<Advice>,
 }
 
-/// One simulated case.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Trial {
-    /// A word for programs.
-    pub key: String,
-    /// What is other than in the run as asked.
-    pub what: String,
-    /// Of a condition: what shows on the machine whether it was so.
-    pub to_tell: Vec<&'static str>,
-    /// I/Os a second.
-    pub iops: f64,
-    /// The same with each seed: least and greatest.
-    pub iops_by_seed: [f64; 2],
-    /// Mean latency.
-    pub mean_us: Option<f64>,
-    /// I/Os a second over those of the case that it is a change of.
-    pub factor: f64,
-    /// Distance from what was measured (0.1: about 10 %).
-    pub distance: Option<f64>,
-}
-
-/// A model agrees with what was measured if its rate is this near, and all figures together are twice as far at most: tails are
-/// noisier than rates.
-pub const AGREES: f64 = 0.10;
 /// A model farther off than this says nothing of what bound the measured run.
 const NEAR: f64 = 0.35;
 /// A condition explains a difference if it takes away at least this share of it.
 const TAKEN: f64 = 0.4;
-/// Conditions whose distances differ by less than this cannot be told apart.
-pub(super) const ALIKE: f64 = 0.02;
 /// What removes less than this does not hold a run back.
 pub const GAIN: f64 = 1.1;
 /// A part on which I/Os spend this share of their time bounds them.
@@ -152,30 +127,13 @@ pub fn explain(
         return Err(problems);
     }
     let (modelled, bound) = modelled(run, request, lab, tell)?;
-    answer.change = change::of(run, Some((&request.drive, &modelled)));
+    let rates: Vec<&Trial> = std::iter::once(&modelled.as_asked)
+        .chain(&modelled.conditions)
+        .collect();
+    answer.change = change::of(run, Some((&request.drive, &rates)));
     answer.model = Some(modelled);
     answer.bound = bound;
     Ok(answer)
-}
-
-fn trial(key: &str, what: &str, seen: &Seen, base: f64, run: &Run) -> Trial {
-    Trial {
-        key: key.to_owned(),
-        what: what.to_owned(),
-        to_tell: Vec::new(),
-        iops: rounded(seen.iops()),
-        iops_by_seed: seen.iops_by_seed(),
-        mean_us: seen.mean_us(),
-        factor: rounded(seen.iops() / base.max(1e-9)),
-        distance: seen.distance(&run.targets).map(rounded),
-    }
-}
-
-/// Whether a simulated run agrees with the measured one.
-pub(super) fn agrees(seen: &Seen, run: &Run) -> bool {
-    let rate = libm::log(seen.iops().max(1e-9) / run.facts.iops.max(1e-9));
-    let all = seen.distance(&run.targets);
-    rate.abs() <= AGREES && all.is_some_and(|far| far <= 2.0 * AGREES)
 }
 
 fn modelled(
@@ -305,7 +263,7 @@ fn conditions(
         return (trials, Vec::new());
     };
     if !seen.iter().any(|(_, seen)| agrees(seen, run)) {
-        let pairs = pairs::explaining(run, request, &seen, runs);
+        let pairs = pairs::explaining(run, &request.drive, &seen, runs);
         if !pairs.is_empty() {
             trials.extend(pairs.iter().map(tried));
             return (trials, pairs);

@@ -12,8 +12,8 @@ use model::media::nand::NandConfig;
 use serde::Serialize;
 use text::digits::{bytes_decimal, count, duration};
 
-use super::answer::{Modelled, Trial};
 use super::file::Run;
+use super::runs::Trial;
 use super::steadiness::Step;
 
 /// A change, and what it may have been.
@@ -34,8 +34,9 @@ const FULL: (f64, f64) = (0.4, 3.0);
 /// A drive begins to collect once this share of its capacity has been written.
 const WRITTEN: f64 = 0.5;
 
-/// What changed in a run; `None` if nothing says that something did.
-pub fn of(run: &Run, drive: Option<(&DriveSheet, &Modelled)>) -> Option<Change> {
+/// What changed in a run; `None` if nothing says that something did. Of a drive: its sheet, and what its model does as asked and under
+/// each condition.
+pub fn of(run: &Run, drive: Option<(&DriveSheet, &[&Trial])>) -> Option<Change> {
     let steadiness = &run.facts.steadiness;
     match (&steadiness.step, steadiness.steady) {
         (Some(step), _) if step.falls() => Some(fell(run, step, drive)),
@@ -89,7 +90,7 @@ fn times(step: &Step) -> String {
     format!("{:.0} %", ratio * 100.0)
 }
 
-fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &Modelled)>) -> Change {
+fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &[&Trial])>) -> Change {
     let written = rate(run, "writes") * step.before_over_mean * step.at_seconds;
     let levels = [step.before_over_mean, step.after_over_mean].map(|it| it * run.facts.iops);
     let mut text = format!(
@@ -104,8 +105,8 @@ fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &Modelled)>) -> Chan
         true => vec!["slc", "collection", "heat", "others"],
         false => vec!["heat", "others"],
     };
-    if let Some((sheet, model)) = drive {
-        let names = levels.map(|level| nearest(model, level));
+    if let Some((sheet, rates)) = drive {
+        let names = levels.map(|level| nearest(rates, level));
         text += &beside(levels, &names);
         if written > 0.0 {
             let nand = match &sheet.config {
@@ -144,10 +145,12 @@ fn beside(levels: [f64; 2], names: &[Option<&Trial>; 2]) -> String {
 }
 
 /// The state or limit of the model whose rate is nearest to a level, if one is near.
-fn nearest(model: &Modelled, level: f64) -> Option<&Trial> {
+fn nearest<'a>(rates: &[&'a Trial], level: f64) -> Option<&'a Trial> {
     let off = |trial: &&Trial| libm::log(trial.iops.max(1e-9) / level.max(1e-9)).abs();
-    let all = std::iter::once(&model.as_asked).chain(&model.conditions);
-    let near = all.min_by(|a, b| off(a).total_cmp(&off(b)))?;
+    let near = rates
+        .iter()
+        .copied()
+        .min_by(|a, b| off(a).total_cmp(&off(b)))?;
     (off(&near) <= libm::log(NEAR)).then_some(near)
 }
 

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use super::answer::{ALIKE, Request, agrees};
+use catalogue::DriveSheet;
+
 use super::causes::{self, Cause};
 use super::file::Run;
-use super::runs::{Case, Runs, Seen};
+use super::runs::{ALIKE, Case, Runs, Seen, agrees};
 
 /// Single conditions that are tried with others.
 const FIRST: usize = 4;
@@ -17,7 +18,7 @@ const FIRST: usize = 4;
 /// The pairs that explain a run, the nearest first; those that are as near cannot be told apart.
 pub(super) fn explaining(
     run: &Run,
-    request: &Request,
+    drive: &DriveSheet,
     singles: &[(Cause, Seen)],
     runs: &Runs<'_>,
 ) -> Vec<(Cause, Seen)> {
@@ -27,7 +28,7 @@ pub(super) fn explaining(
     let mut pairs = Vec::new();
     let mut known = BTreeSet::new();
     for (first, _) in nearest.into_iter().take(FIRST) {
-        let seconds = causes::conditions(&first.case, &request.drive);
+        let seconds = causes::conditions(&first.case, drive);
         for second in seconds.into_iter().filter(|it| it.about != first.about) {
             let mut keys = [first.key.clone(), second.key.clone()];
             keys.sort();

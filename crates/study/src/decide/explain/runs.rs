@@ -12,6 +12,7 @@ use statistics::{AnatomyBands, Histogram};
 use text::problem::Problems;
 use workload::job::{Job, Mix};
 
+use super::file::Run;
 use crate::decide::tally::{Tally, tell_busiest};
 use crate::decide::{rate_of, spread};
 use crate::fit::measured::Target;
@@ -66,6 +67,33 @@ pub struct SideAnatomy {
     /// Mean of each part that has any, microseconds, in the order in which a command meets them.
     pub parts: Vec<(&'static str, f64)>,
 }
+
+/// One simulated case.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Trial {
+    /// A word for programs.
+    pub key: String,
+    /// What is other than in the run as asked.
+    pub what: String,
+    /// Of a condition: what shows on the machine whether it was so.
+    pub to_tell: Vec<&'static str>,
+    /// I/Os a second.
+    pub iops: f64,
+    /// The same with each seed: least and greatest.
+    pub iops_by_seed: [f64; 2],
+    /// Mean latency.
+    pub mean_us: Option<f64>,
+    /// I/Os a second over those of the case that it is a change of.
+    pub factor: f64,
+    /// Distance from what was measured (0.1: about 10 %).
+    pub distance: Option<f64>,
+}
+
+/// A model agrees with what was measured if its rate is this near, and all figures together are twice as far at most: tails are
+/// noisier than rates.
+pub const AGREES: f64 = 0.10;
+/// Conditions whose distances differ by less than this cannot be told apart.
+pub(super) const ALIKE: f64 = 0.02;
 
 /// I/Os that a run should count, and its shortest and longest time.
 const IOS: f64 = 30_000.0;
@@ -228,4 +256,25 @@ impl Seen {
         let (part, most) = parts.max_by(|a, b| a.1.total_cmp(&b.1))?;
         (all > 0.0).then(|| (part, most / all))
     }
+}
+
+/// A case as it is told; `base` is the rate of the case that it is a change of.
+pub(super) fn trial(key: &str, what: &str, seen: &Seen, base: f64, run: &Run) -> Trial {
+    Trial {
+        key: key.to_owned(),
+        what: what.to_owned(),
+        to_tell: Vec::new(),
+        iops: rounded(seen.iops()),
+        iops_by_seed: seen.iops_by_seed(),
+        mean_us: seen.mean_us(),
+        factor: rounded(seen.iops() / base.max(1e-9)),
+        distance: seen.distance(&run.targets).map(rounded),
+    }
+}
+
+/// Whether a simulated run agrees with the measured one.
+pub(super) fn agrees(seen: &Seen, run: &Run) -> bool {
+    let rate = libm::log(seen.iops().max(1e-9) / run.facts.iops.max(1e-9));
+    let all = seen.distance(&run.targets);
+    rate.abs() <= AGREES && all.is_some_and(|far| far <= 2.0 * AGREES)
 }

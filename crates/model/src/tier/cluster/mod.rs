@@ -365,8 +365,8 @@ impl Tier for Cluster {
     }
 
     fn sync_offline(&self, below: &mut dyn Below) -> Result<(), Unwritable> {
-        let groups = (0..self.out.len() as Child).filter(|&it| !self.out[usize::from(it)]);
-        groups.map(|group| below.sync(group)).collect()
+        let mut groups = (0..self.out.len() as Child).filter(|&it| !self.out[usize::from(it)]);
+        groups.try_for_each(|group| below.sync(group))
     }
 
     fn is_ambiguous_offline(&self, at: u64, bytes: u32, below: &mut dyn Below) -> bool {

@@ -174,7 +174,7 @@ fn load(count: u32, bytes: u64, mean: Span) -> Vec<(Time, Command)> {
     let mut now = Time::ZERO + Span::from_ms(1);
     let mut load = vec![(Time::ZERO, Command::write(0, 0, 4096))];
     for id in 1..count {
-        now = now + Span::from_ns(random.below(2 * mean.ns()));
+        now += Span::from_ns(random.below(2 * mean.ns()));
         let at = random.below(bytes / 4096 - 16) * 4096;
         let length = 4096 * (1 + random.below(16) as u32);
         load.push((
@@ -293,7 +293,7 @@ fn rate(config: &PoolConfig<DriveConfig>, reads: bool) -> f64 {
     let load: Vec<(Time, Command)> = (0..count)
         .map(|id| {
             // Steps near the golden ratio come to all parts equally often.
-            let at = u64::from(id) * (blocks * 618 / 1000 | 1) % blocks * 4096;
+            let at = u64::from(id) * ((blocks * 618 / 1000) | 1) % blocks * 4096;
             let command = match reads {
                 true => Command::read(id, at, 4096),
                 false => Command::write(id, at, 4096),

@@ -106,7 +106,7 @@ fn life(shelf: &mut Shelf, fill: u64, units: &[u64], apart: Span, byte: u8) {
         };
         pool.submit(at, command);
         if fua {
-            at = at + apart;
+            at += apart;
         }
     }
     while done.len() < all.len() {

@@ -197,6 +197,12 @@ impl World {
     /// # Errors
     /// If its data cannot be found again after a crash: the tier, and why.
     pub(super) fn new(config: &PoolConfig<DriveConfig>) -> Result<World, String> {
+        let mut tiers = config.tiers.iter();
+        if tiers.any(|tier| matches!(tier.kind, Kind::Cluster(_))) {
+            return Err(String::from(
+                "a cluster is not found again after a crash, so there is nothing to try",
+            ));
+        }
         let config = small(config);
         let problems = config.problems();
         if let Some(problem) = problems.first() {

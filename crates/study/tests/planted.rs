@@ -29,10 +29,11 @@ fn place(bug: Bug) -> (&'static str, &'static str, u64) {
     let unlike_logs = "intent-log(main=950pro-256, log=p4801x-100, log=950pro-256)";
     // What is named and what names it end in two orders.
     let named = "intent-log(main=stripe(p4801x-100, 950pro-256; chunk=4k); logbias=throughput)";
+    let alone = "intent-log(main=950pro-256; logbias=throughput)";
     match bug {
         Bug::LogOutOfOrder | Bug::ReplaysPastGaps => (unlike_logs, "power cut", 40_000),
         Bug::NamesUnwritten => (named, "power cut", 40_000),
-        Bug::ReplaysOverTheLog => (named, "again in recovery", 40_000),
+        Bug::ReplaysOverTheLog => (alone, "again in recovery", 40_000),
         Bug::LogNotFlushed
         | Bug::LogFreedEarly
         | Bug::RecordsFreedEarly

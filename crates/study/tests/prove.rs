@@ -105,7 +105,7 @@ fn write_back_caches_lose_what_they_say_and_nothing_else() {
         assert_eq!(verdicts, [Verdict::AsDesigned; 3], "{pool}");
     }
     let mirrored = "write-back-cache(cache=mirror(2*950pro-256), capacity=2*d7-p5510-3840)";
-    let report = is_kept(mirrored, 60);
+    let report = is_kept(mirrored, 200);
     let verdict = |fault: &str| {
         let row = report.rows.iter().find(|row| row.fault == fault);
         row.map(|row| row.verdict)

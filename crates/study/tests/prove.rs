@@ -144,7 +144,7 @@ fn verdict(report: &Report, fault: &str) -> Verdict {
 #[test]
 fn intent_logs_lose_what_they_say_and_nothing_else() {
     let mirrored = "intent-log(main=mirror(2*950pro-256), log=mirror(2*p4801x-100))";
-    let report = is_kept(mirrored, 60);
+    let report = is_kept(mirrored, 200);
     let sum = |what: &dyn Fn(&study::prove::Tally) -> u64| -> u64 {
         report.rows.iter().map(|row| what(&row.tally)).sum()
     };

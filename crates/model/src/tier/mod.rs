@@ -13,6 +13,8 @@ mod cluster;
 mod concat;
 pub mod config;
 mod gather;
+#[cfg(test)]
+mod laws;
 mod log;
 mod loss;
 pub mod mirror;
@@ -23,6 +25,8 @@ pub mod raid0;
 mod raidz;
 mod readcache;
 pub mod record;
+#[cfg(test)]
+mod rig;
 #[cfg(test)]
 mod shelf;
 mod streams;

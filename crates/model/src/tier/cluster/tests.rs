@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 use super::{ClusterConfig, Network, Node, Reads};
 use crate::anatomy::Part;
 use crate::command::{Command, Completion, Op, Status};
-use crate::conformance::{self, Jumbled, Witness};
-use crate::data::{Image, Kept, Trouble};
+use crate::data::Trouble;
 use crate::device::{Device, Gauge};
 use crate::media::ram::RamConfig;
 use crate::media::{DriveConfig, Medium, Precondition, xpoint};
 use crate::random::Stream;
+use crate::tier::laws::{gives_what_was_written, holds_the_laws};
 use crate::tier::{
     Kind, Loss, Member, MirrorConfig, Pool, PoolConfig, StripeConfig, Target, TierConfig,
     TierSettings, WriteBackConfig,
@@ -108,14 +108,6 @@ fn of_groups(
     pool
 }
 
-fn holds_the_laws(config: &PoolConfig<DriveConfig>) {
-    conformance::check(|seed| {
-        let members = config.members.iter();
-        let drives = members.map(|it| Witness::new(it.drive.build(Precondition::Steady, seed)));
-        Pool::new(config, drives.collect())
-    });
-}
-
 #[test]
 fn keeps_the_laws() {
     holds_the_laws(&cluster(
@@ -155,16 +147,7 @@ fn a_read_gives_what_was_written_last() {
     for reads in Reads::ALL.map(|it| it.1) {
         let config = ClusterConfig { reads, ..costly() };
         let config = cluster(config, &vec![ram(20 * MIB); 8]);
-        conformance::check_data(|seed, buffers| {
-            let kept = |(index, it): (usize, &Member<DriveConfig>)| {
-                let seed = seed * 16 + index as u64;
-                let drive = Jumbled::new(seed, it.drive.capacity_bytes());
-                Kept::new(drive, Image::default(), buffers.clone(), false)
-            };
-            let members = config.members.iter().enumerate().map(kept);
-            let tiers = config.build_tiers();
-            Pool::resume(&config, members.collect(), tiers, buffers.clone())
-        });
+        gives_what_was_written(&config);
     }
 }
 

@@ -5,15 +5,14 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::Pool;
 use crate::anatomy::Part;
 use crate::command::{Command, Completion, Op};
-use crate::conformance::{self, Jumbled, Mix, Suite, Witness};
-use crate::data::{Image, Kept};
+use crate::conformance::{Mix, Suite};
 use crate::device::{Device, Gauge, Gauges};
 use crate::engine::run;
 use crate::media::ram::{Ram, RamConfig};
 use crate::media::{Drive, DriveConfig, Medium, MediumDrive, Precondition, xpoint};
+use crate::tier::laws::{gives_what_was_written, holds_the_laws};
 use crate::tier::raid0::Raid0;
 use crate::tier::{
     ConcatConfig, Kind, Member, MirrorConfig, PoolConfig, StripeConfig, Target, TierConfig,
@@ -84,15 +83,6 @@ fn pool(
     config
 }
 
-/// Pools of RAM disks with a witness before each, and the same of other drives, hold all laws.
-fn holds_the_laws(config: &PoolConfig<DriveConfig>) {
-    conformance::check(|seed| {
-        let members = config.members.iter();
-        let drives = members.map(|it| Witness::new(it.drive.build(Precondition::Steady, seed)));
-        Pool::new(config, drives.collect())
-    });
-}
-
 #[test]
 fn a_mirror_keeps_the_laws() {
     holds_the_laws(&pool(
@@ -152,23 +142,6 @@ fn two_tiers_on_slices_of_one_member_keep_the_laws() {
     config.volumes.push(1);
     assert_eq!(config.problems(), [""; 0]);
     holds_the_laws(&config);
-}
-
-/// On members that keep no order, a read gives what was written last.
-fn gives_what_was_written(config: &PoolConfig<DriveConfig>) {
-    conformance::check_data(|seed, buffers| {
-        let kept = |it: &Member<DriveConfig>| {
-            let drive = Jumbled::new(seed, it.drive.capacity_bytes());
-            Kept::new(drive, Image::default(), buffers.clone(), false)
-        };
-        let members = config.members.iter().map(kept);
-        Pool::resume(
-            config,
-            members.collect(),
-            config.build_tiers(),
-            buffers.clone(),
-        )
-    });
 }
 
 #[test]

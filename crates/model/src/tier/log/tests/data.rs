@@ -1,25 +1,7 @@
 //! With data: a read gives what was written last, on members that keep no order.
 
 use super::*;
-use crate::conformance::Jumbled;
-use crate::data::{Image, Kept};
-
-fn gives_what_was_written(config: &PoolConfig<DriveConfig>) {
-    conformance::check_data(|seed, buffers| {
-        let kept = |(index, it): (usize, &Member<DriveConfig>)| {
-            let seed = seed * 16 + index as u64;
-            let drive = Jumbled::new(seed, it.drive.capacity_bytes());
-            Kept::new(drive, Image::default(), buffers.clone(), false)
-        };
-        let members = config.members.iter().enumerate().map(kept);
-        Pool::resume(
-            config,
-            members.collect(),
-            config.build_tiers(),
-            buffers.clone(),
-        )
-    });
-}
+use crate::tier::laws::gives_what_was_written;
 
 /// Groups close often, and main is written round many times.
 pub(super) fn small(record: u32) -> IntentLogConfig {

@@ -13,10 +13,11 @@ mod speed;
 
 use super::*;
 use crate::command::Op;
-use crate::conformance::{self, Law, Suite, Witness};
+use crate::conformance::{Law, Suite};
 use crate::device::{Capacity, Device};
 use crate::media::ram::{Ram, RamConfig};
-use crate::media::{Drive, DriveConfig, Medium, Precondition, nand, xpoint};
+use crate::media::{DriveConfig, Medium, Precondition, nand, xpoint};
+use crate::tier::laws::{holds_the_laws, witnessed};
 use crate::tier::{
     AnyTier, ChildCommand, Durable, Kind, Loss, Member, MirrorConfig, Pool, PoolConfig,
     RaidzConfig, Reads, StripeConfig, Target, TierConfig, TierSettings,
@@ -125,16 +126,6 @@ fn raidz_and_mirror(tier: &IntentLogConfig, log: &DriveConfig) -> PoolConfig<Dri
     };
     assert_eq!(config.problems(), [""; 0]);
     config
-}
-
-fn witnessed(config: &PoolConfig<DriveConfig>, seed: u64) -> Pool<Witness<Drive>> {
-    let members = config.members.iter();
-    let drives = members.map(|it| Witness::new(it.drive.build(Precondition::Steady, seed)));
-    Pool::new(config, drives.collect())
-}
-
-fn holds_the_laws(config: &PoolConfig<DriveConfig>) {
-    conformance::check(|seed| witnessed(config, seed));
 }
 
 #[test]

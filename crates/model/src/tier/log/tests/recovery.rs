@@ -4,13 +4,10 @@ use proptest::prelude::*;
 
 use super::data::small;
 use super::*;
-use crate::data::{Buffers, Bytes, Contents, Image, Kept, Trouble};
-use crate::media::Drive;
-use crate::tier::offline::{self, Damage, Found, Recovered};
+use crate::data::{Buffers, Contents, Image, Trouble};
+use crate::tier::offline::{self, Damage, Found};
+use crate::tier::rig::{POOL, Rig, UNIT, at, made, recovered};
 use crate::tier::shelf::Shelf;
-
-const POOL: u128 = 99;
-const UNIT: u32 = 4096;
 
 /// Main and so many logs; groups close by themselves only.
 fn config(logs: usize) -> PoolConfig<DriveConfig> {
@@ -22,87 +19,6 @@ fn config(logs: usize) -> PoolConfig<DriveConfig> {
     let mut drives = vec![ram(8 * MIB, 30)];
     drives.resize(1 + logs, ram(300 * KIB, 3));
     of_drives(&tier, &drives)
-}
-
-fn made(config: &PoolConfig<DriveConfig>) -> Shelf {
-    let mut shelf = Shelf::new(config.members.len());
-    offline::format(config, POOL, &mut shelf).expect("all are there");
-    shelf
-}
-
-/// A pool with data, and one client that waits for each of its writes.
-struct Rig {
-    pool: Pool<Kept<Drive, Image>, Bytes>,
-    bytes: Bytes,
-    now: Time,
-}
-
-impl Rig {
-    fn on(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> (Rig, Vec<Found>) {
-        let recovered = recovered(config, shelf).expect("it is right");
-        let found = recovered.found.iter().map(|it| it.1).collect();
-        let bytes = Bytes::default();
-        let members = config.members.iter().zip(&shelf.images);
-        let kept = members.map(|(member, image)| {
-            let drive = member.drive.build(Precondition::Fresh, 1);
-            Kept::new(drive, image.clone(), bytes.clone(), false)
-        });
-        let tiers = recovered.tiers(config);
-        let pool = Pool::resume(config, kept.collect(), tiers, bytes.clone());
-        let now = Time::ZERO;
-        (Rig { pool, bytes, now }, found)
-    }
-
-    fn write(&mut self, unit: u64, byte: u8, fua: bool) -> Status {
-        let payload = self.bytes.take(UNIT);
-        self.bytes.put(payload, &vec![byte; UNIT as usize]);
-        self.ask(Command {
-            payload,
-            fua,
-            ..Command::write(0, unit * u64::from(UNIT), UNIT)
-        })
-    }
-
-    fn ask(&mut self, command: Command) -> Status {
-        self.pool.submit(self.now, command);
-        let mut done = Vec::new();
-        while done.is_empty() {
-            let next = self.pool.next_event();
-            self.now = self.pool.advance(next, next, &mut done);
-        }
-        self.bytes.give_back(command.payload);
-        done[0].status
-    }
-
-    /// All groups are on main.
-    fn rest(&mut self) {
-        while self.pool.next_event() != Time::NEVER {
-            let next = self.pool.next_event();
-            self.now = self.pool.advance(next, next, &mut Vec::new());
-        }
-    }
-
-    fn shelf(&self) -> Shelf {
-        let images = self.pool.members().iter().map(|it| it.contents().clone());
-        Shelf {
-            images: images.collect(),
-            absent: Vec::new(),
-        }
-    }
-}
-
-fn recovered(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> Result<Recovered, Damage> {
-    offline::recover(config, POOL, shelf).map_err(|it| it.1)
-}
-
-/// The first byte of a unit, as the pool gives it.
-fn at(config: &PoolConfig<DriveConfig>, shelf: &Shelf, unit: u64) -> u8 {
-    let mut shelf = shelf.clone();
-    let tiers = recovered(config, &mut shelf).expect("it is right");
-    let mut data = [0; UNIT as usize];
-    let read = tiers.read(config, &mut shelf, 0, unit * u64::from(UNIT), &mut data);
-    read.expect("it can be read");
-    data[0]
 }
 
 #[test]
@@ -123,13 +39,13 @@ fn what_was_synced_is_found_again_through_many_lives_and_what_was_not_is_old() {
             }
             for write in 0..9 {
                 let unit = (u64::from(life) * 7 + write * 5) % 90;
-                assert_eq!(rig.write(unit, life + 1, true), Status::Success);
+                assert_eq!(rig.write_through(unit, life + 1), Status::Success);
                 last[unit as usize] = life + 1;
             }
             if life % 3 == 2 {
                 rig.rest();
             }
-            assert_eq!(rig.write(200, life + 1, false), Status::Success);
+            assert_eq!(rig.write(200, life + 1), Status::Success);
             shelf = rig.shelf();
         }
         for (unit, last) in last.iter().enumerate() {
@@ -164,7 +80,7 @@ fn trims_and_zeroes_are_found_again_logged_or_with_their_group() {
         let config = config(1);
         let (mut rig, _) = Rig::on(&config, &mut made(&config));
         for unit in 0..24 {
-            rig.write(unit, 7, true);
+            rig.write_through(unit, 7);
         }
         rig.rest();
         let unit = u64::from(UNIT);
@@ -172,7 +88,7 @@ fn trims_and_zeroes_are_found_again_logged_or_with_their_group() {
         assert_eq!(rig.ask(trim), Status::Success);
         let zero = Command::new(0, Op::WriteZeroes, 13 * unit, 8 * UNIT);
         assert_eq!(rig.ask(zero), Status::Success);
-        rig.write(5, 8, false);
+        rig.write(5, 8);
         assert_eq!(rig.ask(Command::flush(0)), Status::Success);
         if rests {
             rig.rest();
@@ -195,7 +111,7 @@ fn a_durable_block_that_is_missing_is_told_and_nothing_is_written() {
     let config = config(1);
     let (mut rig, _) = Rig::on(&config, &mut made(&config));
     for unit in 0..4 {
-        rig.write(unit, 7, true);
+        rig.write_through(unit, 7);
     }
     let mut shelf = rig.shelf();
     zap(&mut shelf, 2);
@@ -209,7 +125,7 @@ fn a_durable_block_that_is_missing_is_told_and_nothing_is_written() {
         dropped: 2,
     };
     assert_eq!(found, [logged, Found::Lost(2)]);
-    assert_eq!(rig.write(9, 1, true), Status::WriteFault);
+    assert_eq!(rig.write_through(9, 1), Status::WriteFault);
     assert_eq!((at(&config, &shelf, 0), at(&config, &shelf, 1)), (7, 0));
     assert_eq!(found, Rig::on(&config, &mut before.clone()).1);
 }
@@ -222,7 +138,7 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
     };
     let config = of_drives(&tier, &[ram(8 * MIB, 30), ram(300 * KIB, 40)]);
     let (mut rig, _) = Rig::on(&config, &mut made(&config));
-    rig.write(0, 7, true);
+    rig.write_through(0, 7);
     // Two are on their way at one time: neither says of the other that it is durable.
     let mut done = Vec::new();
     let start = rig.now;
@@ -264,7 +180,7 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
         "{found:?}"
     );
     // A new second block of the same size: the old third follows it.
-    rig.write(9, 8, true);
+    rig.write_through(9, 8);
     shelf = rig.shelf();
     let (_, found) = Rig::on(&config, &mut shelf);
     assert!(matches!(
@@ -290,7 +206,7 @@ fn blocks_that_main_took_for_a_dead_log_are_found_and_those_of_a_log_that_is_bac
                 30 if logs == 2 => rig.pool.befall(rig.now, 2, Trouble::Dies),
                 _ => {}
             }
-            assert_eq!(rig.write(unit, 7, true), Status::Success);
+            assert_eq!(rig.write_through(unit, 7), Status::Success);
         }
         let shelf = rig.shelf();
         let wrong = (0..40).find(|&unit| at(&config, &shelf, unit) != 7);
@@ -302,9 +218,9 @@ fn blocks_that_main_took_for_a_dead_log_are_found_and_those_of_a_log_that_is_bac
 fn a_log_that_is_gone_takes_what_was_synced_since_the_last_group_and_no_more() {
     let config = config(1);
     let (mut rig, _) = Rig::on(&config, &mut made(&config));
-    rig.write(0, 7, true);
+    rig.write_through(0, 7);
     rig.rest();
-    rig.write(1, 7, true);
+    rig.write_through(1, 7);
     let mut shelf = rig.shelf();
     shelf.absent = vec![1];
     let (_, found) = Rig::on(&config, &mut shelf);
@@ -359,11 +275,11 @@ fn a_volume_that_was_made_and_found_begins_as_one_without_data() {
         without.record();
         let mut now = Time::ZERO;
         for unit in 0..30 {
-            rig.write(unit * 3, 1, unit % 2 == 0);
             let write = Command {
                 fua: unit % 2 == 0,
                 ..Command::write(0, unit * 3 * u64::from(UNIT), UNIT)
             };
+            rig.put(1, write);
             without.submit(now, write);
             let mut done = Vec::new();
             while done.is_empty() {
@@ -403,7 +319,8 @@ proptest! {
         let config = config(logs);
         let (mut rig, _) = Rig::on(&config, &mut made(&config));
         for (unit, byte, fua) in writes {
-            rig.write(unit, byte, fua);
+            let write = Command::write(0, unit * u64::from(UNIT), UNIT);
+            rig.put(byte, Command { fua, ..write });
         }
         let mut shelf = rig.shelf();
         for (member, sector, byte) in spoilt {

@@ -1,9 +1,8 @@
 //! The laws of all devices, and what a cache may not lose.
 
 use super::*;
-use crate::conformance::{self, Jumbled, Witness};
-use crate::data::{Image, Kept};
 use crate::media::{nand, xpoint};
+use crate::tier::laws::{gives_what_was_written, holds_the_laws};
 
 fn xpoint() -> DriveConfig {
     DriveConfig::XPoint(Box::new(xpoint::tests::config()))
@@ -14,32 +13,6 @@ fn nand() -> DriveConfig {
     let mut config = nand::tests::small();
     config.buffer.protected = false;
     DriveConfig::Nand(Box::new(config))
-}
-
-fn holds_the_laws(config: &PoolConfig<DriveConfig>) {
-    conformance::check(|seed| {
-        let members = config.members.iter();
-        let drives = members.map(|it| Witness::new(it.drive.build(Precondition::Steady, seed)));
-        Pool::new(config, drives.collect())
-    });
-}
-
-/// On members that keep no order, a read gives what was written last.
-fn gives_what_was_written(config: &PoolConfig<DriveConfig>) {
-    conformance::check_data(|seed, buffers| {
-        let kept = |(index, it): (usize, &Member<DriveConfig>)| {
-            let seed = seed * 16 + index as u64;
-            let drive = Jumbled::new(seed, it.drive.capacity_bytes());
-            Kept::new(drive, Image::default(), buffers.clone(), false)
-        };
-        let members = config.members.iter().enumerate().map(kept);
-        Pool::resume(
-            config,
-            members.collect(),
-            config.build_tiers(),
-            buffers.clone(),
-        )
-    });
 }
 
 const DURABILITIES: [Durability; 2] = [Durability::Ack, Durability::Flush];

@@ -6,12 +6,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::command::{Command, Op, Status};
-use crate::data::{Buffers, Bytes, Contents, Image, Kept};
-use crate::media::Drive;
-use crate::tier::offline::{self, Damage, Found, Recovered};
+use crate::data::{Buffers, Contents, Image};
+use crate::tier::offline::{self, Damage, Found};
+use crate::tier::rig::{POOL, Rig, at, made, recovered};
 use crate::tier::shelf::Shelf;
-
-const POOL: u128 = 99;
 
 fn config(durability: Durability) -> PoolConfig<DriveConfig> {
     let config = WriteBackConfig {
@@ -21,77 +19,6 @@ fn config(durability: Durability) -> PoolConfig<DriveConfig> {
         ..small()
     };
     group(config, &[ram(2 * MIB), ram(MIB), ram(MIB)])
-}
-
-fn made(config: &PoolConfig<DriveConfig>) -> Shelf {
-    let mut shelf = Shelf::new(3);
-    offline::format(config, POOL, &mut shelf).expect("all are there");
-    shelf
-}
-
-/// A pool with data, and one client that waits for each of its writes.
-struct Rig {
-    pool: Pool<Kept<Drive, Image>, Bytes>,
-    bytes: Bytes,
-    now: Time,
-}
-
-impl Rig {
-    fn on(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> (Rig, Vec<Found>) {
-        let recovered = recovered(config, shelf).expect("it is right");
-        let found = recovered.found.iter().map(|it| it.1).collect();
-        let bytes = Bytes::default();
-        let members = config.members.iter().zip(&shelf.images);
-        let kept = members.map(|(member, image)| {
-            let drive = member.drive.build(Precondition::Fresh, 1);
-            Kept::new(drive, image.clone(), bytes.clone(), false)
-        });
-        let tiers = recovered.tiers(config);
-        let pool = Pool::resume(config, kept.collect(), tiers, bytes.clone());
-        let now = Time::ZERO;
-        (Rig { pool, bytes, now }, found)
-    }
-
-    fn write(&mut self, unit: u64, byte: u8) -> Status {
-        let payload = self.bytes.take(UNIT);
-        self.bytes.put(payload, &vec![byte; UNIT as usize]);
-        self.ask(Command {
-            payload,
-            ..Command::write(0, unit * u64::from(UNIT), UNIT)
-        })
-    }
-
-    fn ask(&mut self, command: Command) -> Status {
-        self.pool.submit(self.now, command);
-        let mut done = Vec::new();
-        while done.is_empty() {
-            let next = self.pool.next_event();
-            self.now = self.pool.advance(next, next, &mut done);
-        }
-        self.bytes.give_back(command.payload);
-        done[0].status
-    }
-
-    fn shelf(&self) -> Shelf {
-        let images = self.pool.members().iter().map(|it| it.contents().clone());
-        Shelf {
-            images: images.collect(),
-            absent: Vec::new(),
-        }
-    }
-}
-
-fn recovered(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf) -> Result<Recovered, Damage> {
-    offline::recover(config, POOL, shelf).map_err(|it| it.1)
-}
-
-/// The first byte of a unit, as the pool gives it.
-fn at(config: &PoolConfig<DriveConfig>, shelf: &mut Shelf, unit: u64) -> u8 {
-    let tiers = recovered(config, shelf).expect("it is right");
-    let mut data = [0; UNIT as usize];
-    let read = tiers.read(config, shelf, 0, unit * u64::from(UNIT), &mut data);
-    read.expect("it can be read");
-    data[0]
 }
 
 /// Where the record of this number begins that was written alone with a unit, in the first round.
@@ -126,12 +53,9 @@ fn what_was_acknowledged_is_found_again_through_many_rounds_and_restarts() {
         for unit in 2..90 {
             let wrote = |life: &u64| (0..17).any(|write| (life * 7 + write * 5) % 90 == unit);
             let last = (0..12).rev().find(wrote).map_or(0, |life| life as u8 + 1);
-            assert_eq!(at(&config, &mut shelf, unit), last, "{unit}");
+            assert_eq!(at(&config, &shelf, unit), last, "{unit}");
         }
-        assert_eq!(
-            (at(&config, &mut shelf, 0), at(&config, &mut shelf, 1)),
-            (0, 0)
-        );
+        assert_eq!((at(&config, &shelf, 0), at(&config, &shelf, 1)), (0, 0));
     }
 }
 
@@ -155,7 +79,7 @@ fn parts_of_units_are_found_again() {
         rounds: 0,
     };
     assert_eq!(found, [replayed]);
-    assert_eq!(at(&config, &mut shelf, 2), 3);
+    assert_eq!(at(&config, &shelf, 2), 3);
 }
 
 #[test]
@@ -182,8 +106,8 @@ fn a_durable_record_that_is_missing_is_told_and_nothing_is_written() {
     assert_eq!(rig.write(9, 1), Status::WriteFault);
     let same = |it: (&Image, &Image)| it.0.same(it.1, 0, 2 * MIB);
     assert!(shelf.images.iter().zip(&before.images).all(same));
-    assert_eq!(at(&config, &mut shelf, 0), 7);
-    assert_eq!(at(&config, &mut shelf, 1), 0);
+    assert_eq!(at(&config, &shelf, 0), 7);
+    assert_eq!(at(&config, &shelf, 1), 0);
 }
 
 #[test]
@@ -218,8 +142,8 @@ fn what_an_earlier_crash_left_beyond_its_gap_stays_there() {
             ..
         }]
     ));
-    assert_eq!(at(&config, &mut shelf, 9), 8);
-    assert_eq!(at(&config, &mut shelf, 2), 0);
+    assert_eq!(at(&config, &shelf, 9), 8);
+    assert_eq!(at(&config, &shelf, 2), 0);
 }
 
 #[test]
@@ -366,7 +290,7 @@ fn what_went_past_the_ring_is_found_again() {
     assert_eq!(rig.ask(past), Status::Success);
     assert_eq!(gauge(&rig.pool, rig.now, Gauge::PassedBytes), 12288.0);
     rig.write(1, 6);
-    let mut shelf = rig.shelf();
-    let found = [0, 1, 2, 3, 4, 5, 6, 7].map(|unit| at(&config, &mut shelf, unit));
+    let shelf = rig.shelf();
+    let found = [0, 1, 2, 3, 4, 5, 6, 7].map(|unit| at(&config, &shelf, unit));
     assert_eq!(found, [8, 6, 0, 9, 9, 0, 7, 7]);
 }

@@ -1,0 +1,32 @@
+//! What every pool is held to, whatever its tiers: the laws of devices on its own drives, and what was written last on
+//! drives that keep no order. For tests.
+
+use crate::conformance::{self, Jumbled, Witness};
+use crate::data::{Image, Kept};
+use crate::media::{Drive, DriveConfig, Medium, Precondition};
+use crate::tier::{Member, Pool, PoolConfig};
+
+/// A pool of drives in their steady state, with a witness before each.
+pub(super) fn witnessed(config: &PoolConfig<DriveConfig>, seed: u64) -> Pool<Witness<Drive>> {
+    let members = config.members.iter();
+    let drives = members.map(|it| Witness::new(it.drive.build(Precondition::Steady, seed)));
+    Pool::new(config, drives.collect())
+}
+
+pub(super) fn holds_the_laws(config: &PoolConfig<DriveConfig>) {
+    conformance::check(|seed| witnessed(config, seed));
+}
+
+/// On members that keep no order, each its own, a read gives what was written last.
+pub(super) fn gives_what_was_written(config: &PoolConfig<DriveConfig>) {
+    conformance::check_data(|seed, buffers| {
+        let kept = |(index, it): (usize, &Member<DriveConfig>)| {
+            let seed = seed * 16 + index as u64;
+            let drive = Jumbled::new(seed, it.drive.capacity_bytes());
+            Kept::new(drive, Image::default(), buffers.clone(), false)
+        };
+        let members = config.members.iter().enumerate().map(kept);
+        let tiers = config.build_tiers();
+        Pool::resume(config, members.collect(), tiers, buffers.clone())
+    });
+}

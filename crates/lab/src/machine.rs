@@ -33,7 +33,7 @@ impl TryFrom<Written> for Machine {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Machine, String> {
-        let problems = problems_of(&written.drive);
+        let problems = written.drive.impossible();
         if !problems.is_empty() {
             return Err(format!("impossible drive: {}", problems.join("; ")));
         }
@@ -42,31 +42,6 @@ impl TryFrom<Written> for Machine {
             costs: written.costs,
             ..machine
         })
-    }
-}
-
-/// Why a configuration is no drive; nothing if it is one.
-fn problems_of(drive: &DriveConfig) -> Vec<String> {
-    match drive {
-        DriveConfig::Ram(_) => Vec::new(),
-        DriveConfig::XPoint(config) => config.problems(),
-        DriveConfig::Nand(config) => config.check().err().unwrap_or_default(),
-        DriveConfig::Hdd(config) => config.problems(),
-        DriveConfig::Volume(config) => config.problems(),
-        DriveConfig::Raid0(config) => {
-            let mut problems: Vec<String> = config.members.iter().flat_map(problems_of).collect();
-            if config.members.is_empty() || config.stripe == 0 || !config.stripe.is_multiple_of(512)
-            {
-                problems.push("a RAID-0 has members, and a stripe of whole sectors".into());
-            }
-            problems
-        }
-        DriveConfig::Pool(config) => {
-            let members = config.members.iter();
-            let mut problems: Vec<String> = members.flat_map(|it| problems_of(&it.drive)).collect();
-            problems.extend(config.problems());
-            problems
-        }
     }
 }
 

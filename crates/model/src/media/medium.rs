@@ -3,6 +3,7 @@
 //! A composition of drives is a medium too, and passes each question to its members. What a medium does not say is
 //! answered by what stands here: it has no such thing. A setting that a drive does not have is refused, never ignored.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -74,6 +75,11 @@ pub trait Medium: Clone {
 
     /// The drive in this state; the seeds feed its random streams.
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Self::Drive;
+
+    /// Why there can be no such drive, in sentences; nothing if there can.
+    fn impossible(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Bytes a host can address.
     fn capacity_bytes(&self) -> u64;

@@ -11,6 +11,7 @@ pub mod xpoint;
 pub use medium::{Medium, MediumDrive, Precondition, Seeds};
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -166,6 +167,9 @@ impl Medium for DriveConfig {
 
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Drive {
         self.build_any(state, seeds.into())
+    }
+    fn impossible(&self) -> Vec<String> {
+        each_config!(self, config => config.impossible())
     }
     fn capacity_bytes(&self) -> u64 {
         each_config!(self, config => config.capacity_bytes())

@@ -1,5 +1,8 @@
 //! A hard disk as a [`Medium`]: how it is built, and what its administrator may set and see.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::geometry::Geometry;
 use super::{Hdd, HddConfig};
 use crate::management::LbaFormat;
@@ -12,6 +15,10 @@ impl Medium for HddConfig {
     /// Written in place: what was written before changes nothing.
     fn build(&self, _state: Precondition, seeds: impl Into<Seeds>) -> Hdd {
         Hdd::new(self.clone(), seeds.into().run)
+    }
+
+    fn impossible(&self) -> Vec<String> {
+        self.problems()
     }
 
     fn capacity_bytes(&self) -> u64 {

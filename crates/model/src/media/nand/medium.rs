@@ -1,6 +1,8 @@
 //! A NAND drive as a [`Medium`]: how it is built, and what its administrator may set and see.
 
+use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::{Nand, NandConfig, WarmState};
 use crate::management::LbaFormat;
@@ -18,6 +20,10 @@ impl Medium for NandConfig {
 
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Nand {
         Nand::new(self.clone(), state, seeds)
+    }
+
+    fn impossible(&self) -> Vec<String> {
+        self.check().err().unwrap_or_default()
     }
 
     fn capacity_bytes(&self) -> u64 {

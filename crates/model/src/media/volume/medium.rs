@@ -1,5 +1,8 @@
 //! A volume as a [`Medium`]: how it is built, and what its administrator may set and see.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::{Volume, VolumeConfig};
 use crate::management::LbaFormat;
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
@@ -13,6 +16,10 @@ impl Medium for VolumeConfig {
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Volume {
         let credits = state == Precondition::Fresh;
         Volume::new(self.clone(), credits, seeds.into().run)
+    }
+
+    fn impossible(&self) -> Vec<String> {
+        self.problems()
     }
 
     fn capacity_bytes(&self) -> u64 {

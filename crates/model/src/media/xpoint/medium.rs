@@ -1,5 +1,8 @@
 //! An XPoint drive as a [`Medium`]: how it is built, and what its administrator may set and see.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::{Refreshing, XPoint, XPointConfig};
 use crate::management::LbaFormat;
 use crate::management::refusal::{Refusal, percentage, provisioned};
@@ -13,6 +16,10 @@ impl Medium for XPointConfig {
     fn build(&self, _state: Precondition, seeds: impl Into<Seeds>) -> XPoint {
         let seed = seeds.into().run;
         XPoint::new(self.clone(), seed)
+    }
+
+    fn impossible(&self) -> Vec<String> {
+        self.problems()
     }
 
     fn capacity_bytes(&self) -> u64 {

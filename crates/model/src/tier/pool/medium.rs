@@ -1,5 +1,6 @@
 //! A pool as a [`Medium`]: each question and setting goes to its members.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -48,6 +49,13 @@ impl<M: Medium> Medium for PoolConfig<M> {
             self,
             members(Vec::new(), self.drives(), state, seeds.into()),
         )
+    }
+
+    /// Of its members and of their tiers.
+    fn impossible(&self) -> Vec<String> {
+        let mut problems: Vec<String> = self.drives().flat_map(Medium::impossible).collect();
+        problems.extend(self.problems());
+        problems
     }
 
     fn capacity_bytes(&self) -> u64 {

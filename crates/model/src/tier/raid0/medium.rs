@@ -1,5 +1,6 @@
 //! A RAID-0 of drives as a [`Medium`]: each question and setting goes to its members.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -18,6 +19,16 @@ impl Medium for Raid0Config {
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Raid0<Drive> {
         let drives = members(Vec::new(), self.members.iter(), state, seeds.into());
         Raid0::new(drives, self.stripe)
+    }
+
+    fn impossible(&self) -> Vec<String> {
+        let mut problems: Vec<String> = self.members.iter().flat_map(Medium::impossible).collect();
+        if self.members.is_empty() || self.stripe == 0 || !self.stripe.is_multiple_of(512) {
+            problems.push(String::from(
+                "a RAID-0 has members, and a stripe of whole sectors",
+            ));
+        }
+        problems
     }
 
     /// Whole stripes of the smallest member, on all members.

@@ -27,7 +27,7 @@ use super::verdict::{Seeds, convergence};
 use text::problem::Problems;
 
 /// All of them, in the order of the review and its page.
-pub(crate) const CHAPTERS: [&dyn Chapter; 24] = [
+pub(crate) const CHAPTERS: &[&dyn Chapter] = &[
     &block_size::BlockSize,
     &queue_depth::QueueDepth,
     &latency::Latency,

@@ -21,7 +21,7 @@ pub struct Chart {
 pub enum Draws {
     /// A line for each drive over a setting of the points.
     Lines(Lines),
-    /// A table for each drive of all points over two settings, darker where a figure is greater.
+    /// A table for each drive of all points over two settings, stronger in colour where a figure is greater.
     Matrix {
         /// The setting that goes down.
         rows: &'static str,

@@ -1,5 +1,5 @@
 "use strict";
-// All points of a chapter over two settings: a table for each drive, darker where a figure is greater. One scale for all drives,
+// All points of a chapter over two settings: a table for each drive, stronger in colour where a figure is greater. One scale for all drives,
 // by the figure's logarithm.
 const matrix = (() => {
   const { review, metrics, shown } = data;
@@ -35,7 +35,7 @@ const matrix = (() => {
         const [least, most] = [Math.min(...all), Math.max(...all)];
         host.replaceChildren();
         host.classList.add("heats");
-        host.append(element("p", { class: "note" }, "Darker is more, by the logarithm, on one scale for all drives."));
+        host.append(element("p", { class: "note" }, "The stronger the colour, the more, by the logarithm; one scale for all drives."));
         for (const { drive, at } of shown()) {
           const cell = (row, column) => {
             const point = points.find((one) => one.settings[spec.rows] === row && one.settings[spec.columns] === column);

@@ -529,7 +529,7 @@ mod tests {
     fn a_point_runs_the_plans_job() {
         let points = Iops.points(Suite::Snia, Suite::Snia.effort());
         assert_eq!(points.len(), 56);
-        let mixes = MATRIX.draws;
+        let mixes = BY_SIZE.draws;
         let Draws::Lines(lines) = mixes else {
             panic!("lines")
         };

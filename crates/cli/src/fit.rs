@@ -385,6 +385,11 @@ pub(crate) fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
     fit::read(&origin, &read(path)?)
 }
 
+/// What a file has of paced reads and writes.
+pub(crate) fn paced(path: &Path) -> Result<Vec<study::measure::Paced>, Problems> {
+    study::measure::paced(&path.display().to_string(), &read(path)?)
+}
+
 fn read(path: &Path) -> Result<String, Problems> {
     let origin = path.display().to_string();
     std::fs::read_to_string(path)

@@ -48,6 +48,7 @@ Plans (fio's jobs; docs/measure.md):
   fit    fills the drive twice, random writes until steady, then what `drivelab fit` needs
   snia   the IOPS test of the SNIA's PTS 2.0.2: two fills, rounds of 56 minutes until steady
   snia-throughput-128k, snia-throughput-1m, snia-latency   its other tests, in rounds of 2, 2 and 9 minutes
+  under-load   two fills, writes until steady, then paced reads and writes beside writes at 0 to 100 % of what the drive takes
 
 What a plan writes to loses its data. A plan that writes does not touch a device that is mounted, swap, held by another \
 (LVM, MD, ZFS) or the root disk. One that has partitions, a file system or other signatures, a regular file and an NBD \
@@ -134,7 +135,7 @@ fn show(ready: &Ready) -> io::Result<()> {
                 Phase::Measure => writeln!(out, "# once, measured")?,
             }
         }
-        let words = arguments(step, &ready.settings, index as u32 + 1);
+        let words = arguments(step, &ready.settings, index as u32 + 1, None);
         let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         writeln!(out, "fio {}", words.join(" "))?;
     }
@@ -176,7 +177,7 @@ fn go_through(
         let Some(turn) = course.next() else {
             break Ok(());
         };
-        let words = arguments(turn.step, &ready.settings, turn.number);
+        let words = arguments(turn.step, &ready.settings, turn.number, course.taken());
         let share = Cell::new(0.0);
         let watch = |told: Option<f64>, seconds: f64| {
             let timed = turn.step.seconds().map(|all| (seconds / all).min(1.0));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use lab::Lab;
 use report::{csv, page};
 use study::fit::MeasuredRun;
+use study::measure::Paced;
 use study::review::sensitivity::sensitivity;
 use study::review::{self, Event, Request, Review, Suite, Workload, Yours, summary};
 use text::problem::Problems;
@@ -127,7 +128,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(moved) = moved {
         review.tell_sensitivity(moved?);
     }
-    for (origin, runs) in &measured {
+    for Measured {
+        origin,
+        runs,
+        paced,
+    } in &measured
+    {
+        review.tell_paced(0, origin, paced);
         let nowhere = review.tell_measured(0, origin, runs);
         if nowhere > 0 {
             let what = format!(
@@ -142,14 +149,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     stop.results(|| write(args, &review))
 }
 
+/// What was measured, of a file.
+struct Measured {
+    origin: String,
+    runs: Vec<MeasuredRun>,
+    paced: Vec<Paced>,
+}
+
 /// What was measured, by file.
-fn measured(args: &Args) -> Result<Vec<(String, Vec<MeasuredRun>)>, Problems> {
+fn measured(args: &Args) -> Result<Vec<Measured>, Problems> {
     let mut problems = Problems::default();
     let mut all = Vec::new();
     for path in &args.measured {
+        let paced = taken(fit::paced(path), &mut problems).unwrap_or_default();
         if let Some(runs) = taken(fit::one(path), &mut problems) {
             fit::warn(&runs);
-            all.push((path.display().to_string(), runs));
+            all.push(Measured {
+                origin: path.display().to_string(),
+                runs,
+                paced,
+            });
         }
     }
     problems.or(all)

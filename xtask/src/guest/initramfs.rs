@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{archive, copy, create, is_made, made, remove, write};
 use crate::shell::{find, output, program, root, run};
 
-/// Archives, and the programs in each. fio brings 80 MB of libraries, which only the tests that call it wait for; the kernel's tiers are
+/// Archives, and the programs in each. fio brings 80 MB of libraries, which only the tests that call it wait for; the others are
 /// asked for by few, too.
 const ARCHIVES: &[(&str, &[&str])] = &[
     (
@@ -25,6 +25,8 @@ const ARCHIVES: &[(&str, &[&str])] = &[
     ),
     ("tiers.cpio", &["mdadm", "dmsetup", "make-bcache"]),
     ("fio.cpio", &["fio"]),
+    // What `drivelab measure` calls beside fio.
+    ("measure.cpio", &["wipefs", "setpriv"]),
 ];
 
 /// Makes the archives.

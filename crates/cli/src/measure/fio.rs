@@ -142,7 +142,7 @@ impl Fio {
             is_read_only: true,
             ..settings.clone()
         };
-        let words = arguments(&step, &settings, 1);
+        let words = arguments(&step, &settings, 1, None);
         let output = Command::new("fio")
             .args(&words)
             .stdin(Stdio::null())

@@ -12,6 +12,7 @@ mod fio_messages;
 mod fit;
 mod help;
 mod lab;
+mod loop_device;
 mod measure;
 mod outputs;
 mod pools;

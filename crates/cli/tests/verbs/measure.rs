@@ -113,7 +113,7 @@ const FIT: [&str; 7] = [
 ];
 
 #[track_caller]
-fn expect(output: &Output, code: i32) -> String {
+pub(crate) fn expect(output: &Output, code: i32) -> String {
     let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(code), "{said}");
     said
@@ -373,7 +373,7 @@ fn measured_file() -> Option<TempDir> {
     Some(folder)
 }
 
-fn json(folder: &TempDir, name: &str) -> Value {
+pub(crate) fn json(folder: &TempDir, name: &str) -> Value {
     let text = fs::read_to_string(folder.path().join(name)).expect("a file");
     serde_json::from_str(&text).expect("JSON")
 }
@@ -451,6 +451,78 @@ fn other_verbs_read_a_measurement() {
             .iter()
             .all(|one| one["source"] == "m.json" && one["drive"] == 0)
     );
+}
+
+/// Rates follow from the rounds; what is paced is compared at its share, and is no run for other readers.
+#[test]
+fn paced_reads_are_measured_beside_writes() {
+    if !installed("fio") {
+        return;
+    }
+    let folder = TempDir::new().expect("a temporary folder");
+    fs::write(folder.path().join("image"), vec![7; 16 << 20]).expect("room");
+    let measure = [
+        "measure",
+        "image",
+        "--plan",
+        "under-load",
+        "--runtime",
+        "300ms",
+        "--destroy-data",
+        "image",
+        "--output",
+        "m.json",
+    ];
+    let ended = drivelab_in(folder.path(), &measure);
+    expect(&ended, if ended.status.code() == Some(3) { 3 } else { 0 });
+    let document = json(&folder, "m.json");
+    let steps = document["steps"].as_array().expect("steps");
+    let rounds: Vec<f64> = steps
+        .iter()
+        .filter(|step| step["phase"] == "round")
+        .filter_map(|step| step["fio"]["jobs"][0]["write"]["iops"].as_f64())
+        .collect();
+    let taken = rounds[rounds.len() - 5..].iter().sum::<f64>() / 5.0;
+    let beside = &steps[steps.len() - 3];
+    assert_eq!(beside["step"], "under-load-80");
+    let each = taken as u64 / 10 / 4;
+    let words = beside["arguments"].as_array().expect("words");
+    assert!(
+        words.contains(&Value::from(format!("--rate_iops={each},{each}"))),
+        "{words:?}"
+    );
+    let groups = |step: &Value| step["fio"]["jobs"].as_array().map(Vec::len);
+    assert_eq!(groups(beside), Some(2));
+    assert_eq!(groups(&steps[steps.len() - 7]), Some(1));
+    let drivelab = |args: &[&str]| expect(&drivelab_in(folder.path(), args), 0);
+    let said = drivelab(&["explain", "m.json"]);
+    assert!(
+        said.contains("taken") && !said.contains("under-load-80"),
+        "{said}"
+    );
+    let review = [
+        "review",
+        "p4800x-375",
+        "--suite",
+        "under-load",
+        "--measured",
+        "m.json",
+        "--ios",
+        "200",
+        "--output",
+        "r.html",
+    ];
+    let said = drivelab(&review);
+    for part in ["Model / measured", "under-load-80", "taken"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let data = json(&folder, "r.json");
+    let published = data["published"].as_array().expect("figures");
+    let is_it = |one: &&Value| {
+        one["row"] == "under-load-80" && one["of"] == "read" && one["metric"] == "p50"
+    };
+    let told = published.iter().find(is_it).expect("a median");
+    assert_eq!(told["settings"]["share_of_saturation"], 0.8);
 }
 
 /// fio ends with a program that is killed, and does not go on writing.

@@ -66,7 +66,11 @@ impl Axis {
                     .iter()
                     .map(move |step| step * libm::exp10(f64::from(decade)))
             });
-            return ticks.filter(|tick| (low..=high).contains(tick)).collect();
+            let ticks: Vec<f64> = ticks.filter(|tick| (low..=high).contains(tick)).collect();
+            // Between two such values an axis would have none.
+            if ticks.len() > 1 {
+                return ticks;
+            }
         }
         let raw = (high - low) / 6.0;
         let decade = libm::exp10(libm::floor(libm::log10(raw)));
@@ -177,6 +181,7 @@ mod tests {
             ([0.5, 7e6], true),
             ([13_000.0, 560_000.0], false),
             ([0.01, 32.6], false),
+            ([288_000.0, 288_000.0], true),
         ] {
             let axis = Axis::around("x", values.into_iter(), by_ratio);
             let ticks = axis.ticks();

@@ -24,7 +24,7 @@ const STYLES: [&str; 2] = [
 ];
 
 /// In the order in which they need each other.
-const SCRIPTS: [&str; 19] = [
+const SCRIPTS: [&str; 20] = [
     include_str!("vendor/uplot/uPlot.iife.min.js"),
     include_str!("script/format.js"),
     include_str!("script/data.js"),
@@ -42,6 +42,7 @@ const SCRIPTS: [&str; 19] = [
     include_str!("script/published.js"),
     include_str!("script/anatomy.js"),
     include_str!("script/gauged.js"),
+    include_str!("script/matrix.js"),
     include_str!("script/lead.js"),
     include_str!("script/charts.js"),
 ];

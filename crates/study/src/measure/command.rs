@@ -1,5 +1,6 @@
 //! The words of a call of fio for a step.
 
+use super::beside;
 use super::plan::Step;
 
 /// What is measured, as fio names it.
@@ -25,9 +26,36 @@ pub struct Settings {
 }
 
 /// fio's arguments. `seed` is that of its random numbers: with fio's own, which is always the same, each round would write the
-/// blocks of the round before.
-pub fn arguments(step: &Step, settings: &Settings, seed: u32) -> Vec<String> {
+/// blocks of the round before. `taken` is the rate of the steady rounds, which a step with a pace is paced by; before it is known the
+/// words say what it will be.
+pub fn arguments(step: &Step, settings: &Settings, seed: u32, taken: Option<f64>) -> Vec<String> {
     let mut words = vec![format!("--name={}", step.name)];
+    let common = common(settings);
+    words.extend_from_slice(&common);
+    words.extend(step.options.iter().map(|(key, value)| match &**value {
+        "" => format!("--{key}"),
+        value => format!("--{key}={value}"),
+    }));
+    words.extend(
+        step.beside
+            .map(|percent| beside::pace(percent, taken))
+            .unwrap_or_default(),
+    );
+    words.push(format!("--randseed={seed}"));
+    if let Some(percent) = step.beside.filter(|percent| *percent > 0) {
+        words.extend(beside::beside(percent, taken, step, &common));
+        words.push(format!("--randseed={}", seed + 1));
+    }
+    if settings.is_read_only {
+        words.push("--readonly".into());
+    }
+    words.push("--output-format=json".into());
+    words
+}
+
+/// The words that every job of a call has.
+fn common(settings: &Settings) -> Vec<String> {
+    let mut words = Vec::new();
     match &settings.target {
         // fio takes a colon for the end of a file's name.
         Target::Path(path) => {
@@ -43,15 +71,6 @@ pub fn arguments(step: &Step, settings: &Settings, seed: u32) -> Vec<String> {
     if let Some(bytes) = settings.size_bytes {
         words.push(format!("--size={bytes}"));
     }
-    words.extend(step.options.iter().map(|(key, value)| match &**value {
-        "" => format!("--{key}"),
-        value => format!("--{key}={value}"),
-    }));
-    words.push(format!("--randseed={seed}"));
-    if settings.is_read_only {
-        words.push("--readonly".into());
-    }
-    words.push("--output-format=json".into());
     words
 }
 
@@ -69,7 +88,7 @@ mod tests {
             size_bytes: Some(4096),
             is_read_only: true,
         };
-        let words = arguments(&plan.steps[1], &settings, 7).join(" ");
+        let words = arguments(&plan.steps[1], &settings, 7, None).join(" ");
         assert_eq!(
             words,
             "--name=read-4k-qd4 --filename=/dev/disk/by-path/pci-0000\\:01 --ioengine=io_uring --size=4096 --direct=1 \
@@ -78,7 +97,7 @@ mod tests {
         );
         settings.target = Target::Nbd("nbd+unix:///a?socket=b".into());
         settings.engine = "nbd".into();
-        let words = arguments(&plan.steps[0], &settings, 1).join(" ");
+        let words = arguments(&plan.steps[0], &settings, 1, None).join(" ");
         assert!(
             words.contains("--ioengine=nbd --uri=nbd+unix:///a?socket=b"),
             "{words}"

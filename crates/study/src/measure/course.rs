@@ -204,6 +204,13 @@ impl<'p> Course<'p> {
         }
     }
 
+    /// What the rounds took, in I/Os a second: the mean of the last five, or of as many as there are.
+    pub fn taken(&self) -> Option<f64> {
+        let last = &self.rates[self.rates.len().saturating_sub(ROUNDS)..];
+        let mean = last.iter().sum::<f64>() / last.len() as f64;
+        (!last.is_empty()).then_some(mean)
+    }
+
     /// The time left when this share of the step that is next is done.
     pub fn left(&self, share: f64) -> Left {
         let mut left = Left {

@@ -268,10 +268,16 @@ pub fn measured(origin: &str, root: Value) -> Result<Vec<Measured>, Problems> {
         .iter()
         .filter(|step| step.phase == Phase::Round);
     let of_last = |step: &&Taken| step.round == Some(verdict.rounds);
+    // What has a pace and others beside it is no run of its own: see `paced`.
+    let plan = Plan::named(&document.asked.plan).ok();
+    let is_paced = |name: &str| {
+        let mut steps = plan.iter().flat_map(|plan| &plan.steps);
+        steps.any(|step| step.name == name && step.beside.is_some())
+    };
     let measures = document
         .steps
         .iter()
-        .filter(|step| step.phase == Phase::Measure);
+        .filter(|step| step.phase == Phase::Measure && !is_paced(&step.step));
     let chosen: Vec<&Taken> = last.filter(of_last).chain(measures).collect();
     if chosen.is_empty() {
         let what = String::from("nothing has been measured yet");

@@ -7,11 +7,14 @@
 //! Source: SNIA Solid State Storage Performance Test Specification 2.0.2 (fills, rounds, steady state). Left out: purging, which
 //! differs by drive and is the user's; tests of the specification other than IOPS, throughput and latency.
 
+mod beside;
 mod command;
 mod course;
 mod document;
 mod plan;
 
+pub(crate) use beside::{DEPTH, PACED_DEPTH, PART, THREADS};
+pub use beside::{Paced, paced};
 pub use command::{Settings, Target, arguments};
 pub use course::{Course, Left, Tracked, Turn, Verdict};
 pub use document::{Asked, Device, Document, FORMAT, Host, Measured, Taken, is_ours, measured};

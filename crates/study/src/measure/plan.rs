@@ -3,7 +3,7 @@
 //! A plan is one file of fio's jobs, or several one after the other; each section is a step, and steps run alone. Comments of
 //! the form `; key: value` say what fio has no words for: at the top `plan`, `about`, `rounds` (at most so many), `written` (rounds end
 //! after so many times the capacity, and not when they are steady) and `source`, in a section its `phase` (`prepare`, `round`; without one it is measured once) and `steady: yes`, if its rate tells whether rounds are
-//! steady. Left out: `include`, keywords and variables of job files, which the plans here do not need.
+//! steady, and `beside`, the percent of what the rounds took that others write meanwhile ([`super::beside`]). Left out: `include`, keywords and variables of job files, which the plans here do not need.
 
 use serde::{Deserialize, Serialize};
 use text::problem::{Problems, nearest};
@@ -15,7 +15,7 @@ pub const STANDARD_JOBS: &str = include_str!("plans/standard.fio");
 pub const HOST_JOBS: &str = include_str!("plans/host.fio");
 
 /// Name and files of each.
-const PLANS: [(&str, &[&str]); 7] = [
+const PLANS: [(&str, &[&str]); 8] = [
     ("quick", &[include_str!("plans/quick.fio")]),
     ("fit", &[include_str!("plans/fit.fio"), STANDARD_JOBS]),
     ("snia", &[include_str!("plans/snia.fio")]),
@@ -32,6 +32,7 @@ const PLANS: [(&str, &[&str]); 7] = [
         "snia-saturation",
         &[include_str!("plans/snia-saturation.fio")],
     ),
+    ("under-load", &[include_str!("plans/under-load.fio")]),
 ];
 
 /// Options of the jobs that the measurement chooses by itself.
@@ -63,6 +64,8 @@ pub struct Step {
     pub phase: Phase,
     /// Whether its rate tells if the rounds are steady.
     pub is_tracked: bool,
+    /// Where its I/Os have a pace: how much is written beside them, in percent of what the rounds leave.
+    pub beside: Option<u32>,
     /// Options as fio takes them, without the engine and the target; those without a value have an empty one.
     pub options: Vec<(String, String)>,
 }
@@ -199,6 +202,7 @@ impl Plan {
                         name: name.to_owned(),
                         phase: Phase::Measure,
                         is_tracked: false,
+                        beside: None,
                         options: globals.clone(),
                     });
                 }
@@ -241,6 +245,10 @@ impl Plan {
             (Some(_), "steady", Some(step)) => {
                 step.is_tracked = value == "yes";
                 step.is_tracked
+            }
+            (Some(_), "beside", Some(step)) => {
+                step.beside = value.parse().ok().filter(|percent| *percent <= 100);
+                step.beside.is_some()
             }
             _ => false,
         }

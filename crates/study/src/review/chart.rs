@@ -21,6 +21,17 @@ pub struct Chart {
 pub enum Draws {
     /// A line for each drive over a setting of the points.
     Lines(Lines),
+    /// A table for each drive of all points over two settings, stronger in colour where a figure is greater.
+    Matrix {
+        /// The setting that goes down.
+        rows: &'static str,
+        /// The one that goes across.
+        columns: &'static str,
+        /// What can be shown, the first to begin with.
+        metrics: &'static [&'static str],
+        /// Of the table below.
+        caption: &'static str,
+    },
     /// Power, busy shares and write amplification by queue depth.
     Costs {
         /// Which points; the first option of each to begin with.

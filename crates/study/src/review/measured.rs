@@ -1,7 +1,7 @@
 //! What a user measured beside what a review's model does: points on the charts that show the same workload, and a table.
 //!
-//! Compared are rate and mean latency, from submission to completion, as both have them. Left out: percentiles, which fio counts
-//! from another moment than a review; runs that no chapter of the suite has, and sizes and states of the drive that fio's
+//! Compared are rate and mean latency, from submission to completion, as both have them, and of paced reads and writes beside others
+//! percentiles too, which that plan has fio count so. Left out: other percentiles, which fio counts from another moment than a review; runs that no chapter of the suite has, and sizes and states of the drive that fio's
 //! results do not tell.
 
 use model::media::Precondition;
@@ -9,10 +9,12 @@ use text::digits::{count, digits, megabytes_a_second, microseconds};
 use text::terminal::{self, Width};
 use workload::job::BlockSizes;
 
+use super::chapters::under_load;
 use super::published::charts_of;
-use super::results::{Published, Review, rounded};
+use super::results::{Published, Review, Settings, rounded};
 use super::shape::Shape;
 use crate::fit::{MeasuredRun, Quantity};
+use crate::measure::Paced;
 
 /// How measured figures stand among those of [`Review::published`].
 pub const MEASURED: &str = "measured";
@@ -45,27 +47,15 @@ impl Review {
             let charts = shape.map(|shape| charts_of(&shape, Precondition::Steady, &has));
             let charts = charts.unwrap_or_default();
             for (chapter, settings) in charts {
-                found.extend(figures(run).map(|(of, metric, value)| Published {
-                    drive,
-                    row: run.name.clone(),
-                    source: origin.to_owned(),
-                    what: String::from("your measurement"),
-                    conditions: match run.unlike.is_empty() {
-                        true => String::from("fio"),
-                        false => run.unlike.join("; "),
-                    },
-                    stands: MEASURED,
-                    chapter: chapter.id(),
-                    settings: settings.clone(),
-                    of,
-                    metric,
-                    form: "figure",
-                    value: Some(rounded(value)),
-                    least: None,
-                    most: None,
-                    here: None,
-                    differs: Vec::new(),
-                }));
+                let conditions = match run.unlike.is_empty() {
+                    true => String::from("fio"),
+                    false => run.unlike.join("; "),
+                };
+                let place = (chapter.id(), &settings);
+                found
+                    .extend(figures(run).map(|figure| {
+                        told(drive, origin, (&run.name, &conditions), place, figure)
+                    }));
             }
         }
         self.published.extend(found);
@@ -75,6 +65,20 @@ impl Review {
             of_file.any(|one| one.run == run.name)
         };
         runs.len() - runs.iter().filter(is_there).count()
+    }
+
+    /// Puts paced reads and writes beside the same of the model, where the suite has them.
+    pub fn tell_paced(&mut self, drive: usize, origin: &str, runs: &[Paced]) {
+        if self.chapter(under_load::ID).is_none() {
+            return;
+        }
+        for run in runs {
+            let settings = under_load::settings(run.share);
+            let place = (under_load::ID, &settings);
+            let figures = run.figures.iter().copied();
+            let told = figures.map(|one| told(drive, origin, (&run.step, "fio"), place, one));
+            self.published.extend(told);
+        }
     }
 
     /// Every measured figure for which there is a modelled one; each once.
@@ -106,8 +110,41 @@ impl Review {
         let points = self.chapter(one.chapter)?.points.iter();
         let mut results = points
             .filter(|point| point.settings.runs(&one.settings))
+            // How much is written beside is no part of what a published run tells.
+            .filter(|point| {
+                let share = |settings: &Settings| settings.share_of_saturation;
+                share(&one.settings).is_none() || share(&one.settings) == share(&point.settings)
+            })
             .filter_map(|point| point.results.get(one.drive)?.as_ref());
         results.next()?.named(one.of, one.metric)
+    }
+}
+
+/// A measured figure at its place: of a run, and the conditions of it.
+fn told(
+    drive: usize,
+    origin: &str,
+    (run, conditions): (&str, &str),
+    (chapter, settings): (&'static str, &Settings),
+    (of, metric, value): (&'static str, &'static str, f64),
+) -> Published {
+    Published {
+        drive,
+        row: run.to_owned(),
+        source: origin.to_owned(),
+        what: String::from("your measurement"),
+        conditions: conditions.to_owned(),
+        stands: MEASURED,
+        chapter,
+        settings: settings.clone(),
+        of,
+        metric,
+        form: "figure",
+        value: Some(rounded(value)),
+        least: None,
+        most: None,
+        here: None,
+        differs: Vec::new(),
     }
 }
 
@@ -154,6 +191,10 @@ pub fn table(review: &Review, width: Width) -> Option<String> {
         let (figure, shown): (&str, fn(f64) -> String) = match one.metric {
             "iops" => ("IOPS", count),
             "mb_s" => ("bandwidth", megabytes_a_second),
+            "p50" => ("p50", microseconds),
+            "p99" => ("p99", microseconds),
+            "p99_99" => ("p99.99", microseconds),
+            "p99_999" => ("p99.999", microseconds),
             _ => ("mean latency", microseconds),
         };
         table.add_row([
@@ -182,6 +223,34 @@ mod tests {
        "read": {"iops": 50000.0, "total_ios": 500000, "lat_ns": {"mean": 20000.0}}, "write": {"total_ios": 0}},
       {"jobname": "odd", "groupid": 1, "job options": {"rw": "randread", "bs": "12k", "ioengine": "libaio", "direct": "1"},
        "read": {"iops": 9000.0, "total_ios": 90000, "lat_ns": {"mean": 110000.0}}, "write": {"total_ios": 0}}]}"#;
+
+    /// fio's percentiles beside the model's, at the same share.
+    #[test]
+    fn paced_reads_stand_beside_those_of_the_suite() {
+        let request = Request {
+            drives: vec![catalogue::drive("p4800x-375").expect("a drive")],
+            settings: Default::default(),
+            host: catalogue::host("linux").expect("a host"),
+            suite: Suite::UnderLoad,
+            effort: Suite::UnderLoad.effort().with_ios(200),
+            seed: 1,
+            yours: Vec::new(),
+            only_yours: false,
+        };
+        let mut review = review(&request, &Lab::new(), &|_| ()).expect("it runs");
+        let run = Paced {
+            step: String::from("under-load-80"),
+            share: 0.8,
+            figures: vec![("read", "mean", 100.0), ("read", "p50", 90.0)],
+        };
+        review.tell_paced(0, "m.json", &[run]);
+        let beside = review.beside();
+        let told: Vec<_> = beside.iter().map(|it| (it.metric, it.measured)).collect();
+        assert_eq!(told, [("mean", 100.0), ("p50", 90.0)]);
+        let point = review.find(under_load::ID, |it| it.name == "under-load/80%");
+        let read = point.and_then(|it| it.results[0].as_ref()?.read.as_ref());
+        assert_eq!(Some(beside[0].modelled), read.map(|it| it.latency.mean_us));
+    }
 
     #[test]
     fn a_measured_run_stands_beside_the_point_that_runs_the_same() {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 const FOLDER: u32 = 0o040_755;
 const FILE: u32 = 0o100_644;
+const PROGRAM: u32 = 0o100_755;
 
 fn entry(out: &mut Vec<u8>, inode: u32, mode: u32, name: &str, contents: &[u8]) {
     let size = u32::try_from(contents.len()).expect("a small file");
@@ -36,6 +37,14 @@ pub(crate) fn folder(name: &str, files: &[(&str, &str)]) -> Vec<u8> {
         let path = format!("{name}/{file}");
         entry(&mut out, inode, FILE, &path, text.as_bytes());
     }
+    entry(&mut out, 0, 0, "TRAILER!!!", &[]);
+    out
+}
+
+/// A program at a place whose folder is there, as an archive.
+pub(crate) fn program(place: &str, contents: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    entry(&mut out, 1, PROGRAM, place, contents);
     entry(&mut out, 0, 0, "TRAILER!!!", &[]);
     out
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use assert_cmd::cargo::cargo_bin;
 use tempfile::TempDir;
 
 use super::network::{GUEST, Network, SERVER, TAP};
-use super::process::{Ended, Running, mortal};
+use super::process::{Ended, Running, call, mortal};
 use super::{archive, guest_file, has};
 
 /// What every script begins with.
@@ -54,6 +55,7 @@ pub(crate) struct Guest<'a> {
     memory_mib: u32,
     with_fio: bool,
     with_tiers: bool,
+    with_drivelab: bool,
     network: Option<&'a Network>,
     disks: Vec<PathBuf>,
 }
@@ -66,6 +68,7 @@ impl<'a> Guest<'a> {
             memory_mib: 256,
             with_fio: false,
             with_tiers: false,
+            with_drivelab: false,
             network: None,
             disks: Vec::new(),
         }
@@ -84,6 +87,12 @@ impl<'a> Guest<'a> {
         self
     }
 
+    /// With drivelab itself, and what `measure` calls.
+    pub(crate) fn with_drivelab(mut self) -> Guest<'a> {
+        self.with_drivelab = true;
+        self.with_fio()
+    }
+
     /// In this network, in which `$SERVER` is the server.
     pub(crate) fn within(mut self, network: &'a Network) -> Guest<'a> {
         self.network = Some(network);
@@ -100,7 +109,8 @@ impl<'a> Guest<'a> {
     pub(crate) fn is_there(&self) -> bool {
         let archives = guest_file("initramfs.cpio").is_some()
             && (!self.with_fio || guest_file("fio.cpio").is_some())
-            && (!self.with_tiers || guest_file("tiers.cpio").is_some());
+            && (!self.with_tiers || guest_file("tiers.cpio").is_some())
+            && (!self.with_drivelab || guest_file("measure.cpio").is_some() && has(&["strip"]));
         let kernel = match self.kernel {
             Kernel::UserMode => guest_file("linux").is_some(),
             Kernel::Emulated(_) => {
@@ -147,12 +157,19 @@ impl<'a> Guest<'a> {
         if self.with_tiers {
             archives.push(guest_file("tiers.cpio"));
         }
+        if self.with_drivelab {
+            archives.push(guest_file("measure.cpio"));
+        }
         if self.kernel != Kernel::UserMode {
             archives.push(guest_file("modules.cpio"));
         }
         let archives: Vec<PathBuf> = archives.into_iter().flatten().collect();
         let archives: Vec<_> = archives.iter().map(PathBuf::as_path).collect();
-        archive::join(&archives, &job, &initramfs).expect("room for the initramfs");
+        let last = match self.with_drivelab {
+            true => [drivelab(folder.path()), job].concat(),
+            false => job,
+        };
+        archive::join(&archives, &last, &initramfs).expect("room for the initramfs");
         let mut command = match self.kernel {
             Kernel::UserMode => self.user_mode(&initramfs),
             Kernel::Emulated(processors) => self.emulated(processors, &initramfs),
@@ -266,6 +283,18 @@ impl<'a> Guest<'a> {
         }
         command
     }
+}
+
+/// The binary without its symbols, as an archive.
+#[track_caller]
+fn drivelab(folder: &std::path::Path) -> Vec<u8> {
+    let stripped = folder.join("drivelab").display().to_string();
+    let binary = cargo_bin!("drivelab").display().to_string();
+    call("strip", &["--strip-unneeded", "-o", &stripped, &binary]).expect_success();
+    archive::program(
+        "bin/drivelab",
+        &std::fs::read(&stripped).expect("it was made"),
+    )
 }
 
 /// What is between the first `open` and the `close` after it, and where that ends.

@@ -294,7 +294,7 @@ const charts = (() => {
 
   // By how they are drawn.
   const KINDS = {
-    lines: overSetting, costs, over_time: overTime, gauged: gauged.overTime, members: gauged.members, distribution: () => distribution, anatomy: () => parts,
+    lines: overSetting, costs, over_time: overTime, gauged: gauged.overTime, members: gauged.members, matrix: matrix.of, distribution: () => distribution, anatomy: () => parts,
   };
   return { lead, ...Object.fromEntries(data.drawn.charts.map((spec) => [spec.id, KINDS[spec.draws](spec)])) };
 })();

@@ -13,7 +13,7 @@ mod sequential;
 mod slog;
 mod snia;
 mod sustained;
-mod under_load;
+pub(crate) mod under_load;
 mod virten;
 mod warmup;
 mod yours;

@@ -6,28 +6,24 @@
 //! of what is left of the rate, paced too, and at last flat out with 32 in flight. Left out: other block sizes beside, and
 //! reads beside.
 
+use crate::measure::{DEPTH, PACED_DEPTH, PART, THREADS};
 use crate::review::chapter::{Chapter, Row, Topic};
 use crate::review::chart::{Axis, Chart, Choice, Draws, LATENCIES, Lines, Section};
 use crate::review::results::{Latency, Point, Review, Settings};
 use crate::review::run::Found;
+use crate::review::shape::Shape;
 use crate::review::suite::{Effort, PointSpec, Suite};
 use crate::review::verdict::Seeds;
 use text::digits::{count, microseconds};
+use workload::job::Mix;
 
-const ID: &str = "under-load";
+pub(crate) const ID: &str = "under-load";
 const TAKES: &str = "writes-taken";
 
 /// Shares of what a drive takes beside the reads and writes that are shown.
 const SHARES: [u64; 6] = [0, 20, 40, 60, 80, 90];
 /// Writes without a pace beside them.
 const FLAT_OUT: f64 = 1.0;
-/// Part of the rate that reads, and as many writes, have that are shown.
-const PART: u64 = 10;
-
-const THREADS: u32 = 4;
-const DEPTH: u32 = 8;
-/// Of what is paced: as much as may be late.
-const PACED_DEPTH: u32 = 64;
 
 /// What each drive takes.
 pub(crate) struct Takes;
@@ -70,6 +66,12 @@ impl Chapter for Takes {
             threads: vec![(THREADS, DEPTH)],
             ..PointSpec::default()
         }]
+    }
+
+    fn shows(&self, shape: &Shape) -> Option<Settings> {
+        let is_it = shape.mix == Mix::Write && shape.is_small();
+        let settings = shape.settings().filter(|_| is_it)?;
+        (shape.threads == THREADS && shape.depth == THREADS * DEPTH).then_some(settings)
     }
 
     fn rows(&self) -> &'static [Row] {
@@ -232,6 +234,19 @@ fn at(review: &Review, share: f64) -> Option<&Point> {
     })
 }
 
+/// The settings of its point at this share.
+pub(crate) fn settings(share: f64) -> Settings {
+    Settings {
+        direction: Some("mix"),
+        pattern: Some("random"),
+        block_bytes: Some(4096),
+        threads: Some(THREADS),
+        read_percent: Some(50),
+        share_of_saturation: Some(share),
+        ..Settings::default()
+    }
+}
+
 /// On a drive that takes so many writes a second: of the same name for each drive, whose rates differ.
 fn point(drive: usize, taken: u64, share: f64) -> PointSpec {
     let part = (taken / PART).max(1);
@@ -244,15 +259,7 @@ fn point(drive: usize, taken: u64, share: f64) -> PointSpec {
     PointSpec {
         name: format!("{ID}/{:.0}%", share * 100.0),
         chapter: ID,
-        settings: Settings {
-            direction: Some("mix"),
-            pattern: Some("random"),
-            block_bytes: Some(4096),
-            threads: Some(THREADS),
-            read_percent: Some(50),
-            share_of_saturation: Some(share),
-            ..Settings::default()
-        },
+        settings: settings(share),
         options: vec![
             ("rw", "randrw".into()),
             ("rwmixread", "50".into()),

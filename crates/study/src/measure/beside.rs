@@ -1,0 +1,220 @@
+//! Paced reads and writes beside random writes on a real drive: what the suite `under-load` of a review asks of models.
+//!
+//! The rate that shares are of is what the drive took in the steady rounds before. Left out: reads beside, other block sizes.
+
+use serde_json::Value;
+use text::problem::Problems;
+
+use super::document::{Document, is_ours};
+use super::plan::{Plan, Step};
+
+/// Part of the rate that reads, and as many writes, have that are counted.
+pub(crate) const PART: u64 = 10;
+/// Threads of each of the two groups.
+pub(crate) const THREADS: u32 = 4;
+/// In flight of each thread that writes as fast as it can.
+pub(crate) const DEPTH: u32 = 8;
+/// Of what is paced: as much as may be late.
+pub(crate) const PACED_DEPTH: u32 = 64;
+/// Percent at which writes beside have no pace.
+pub(crate) const FLAT_OUT: u32 = 100;
+
+/// What fio calls a percentile, and a review; the latency is the whole one.
+const PERCENTILES: [(&str, &str); 4] = [
+    ("50.000000", "p50"),
+    ("99.000000", "p99"),
+    ("99.990000", "p99_99"),
+    ("99.999000", "p99_999"),
+];
+
+/// I/Os that have to be slower than a percentile, at least.
+const SLOWER: f64 = 10.0;
+
+/// I/Os a second of each thread: of those counted in each direction, and of those beside where they have a pace.
+fn rates(taken: u64, percent: u32) -> (u64, Option<u64>) {
+    let part = (taken / PART).max(1);
+    let left = taken - part.min(taken);
+    let each = |rate: u64| (rate / u64::from(THREADS)).max(1);
+    let beside = (left as f64 * f64::from(percent) / 100.0) as u64;
+    (each(part), (percent != FLAT_OUT).then(|| each(beside)))
+}
+
+/// fio's words for the pace of what is counted; before the rate is known they say what it will be.
+pub(super) fn pace(percent: u32, taken: Option<f64>) -> Vec<String> {
+    let rate = match taken {
+        Some(taken) => rates(taken as u64, percent).0.to_string(),
+        None => String::from("TAKEN/40"),
+    };
+    vec![
+        format!("--rate_iops={rate},{rate}"),
+        String::from("--rate_process=poisson"),
+    ]
+}
+
+/// The second job of the call, which writes beside; nothing at 0. `common` are the words that both have.
+pub(super) fn beside(
+    percent: u32,
+    taken: Option<f64>,
+    step: &Step,
+    common: &[String],
+) -> Vec<String> {
+    if percent == 0 {
+        return Vec::new();
+    }
+    let is_paced = percent != FLAT_OUT;
+    let depth = if is_paced { PACED_DEPTH } else { DEPTH };
+    let mut words = vec![String::from("--name=beside"), String::from("--new_group=1")];
+    words.extend_from_slice(common);
+    let kept = [
+        "direct",
+        "norandommap",
+        "refill_buffers",
+        "group_reporting",
+        "bs",
+        "time_based",
+        "ramp_time",
+        "runtime",
+    ];
+    let of_step = step
+        .options
+        .iter()
+        .filter(|(key, _)| kept.contains(&&**key));
+    words.extend(of_step.map(|(key, value)| format!("--{key}={value}")));
+    words.push(String::from("--rw=randwrite"));
+    words.push(format!("--iodepth={depth}"));
+    words.push(format!("--numjobs={THREADS}"));
+    if is_paced {
+        let rate = match taken.map(|taken| rates(taken as u64, percent).1) {
+            Some(rate) => rate.unwrap_or(1).to_string(),
+            None => format!(
+                "TAKEN*{}",
+                f64::from(percent) * 0.9 / 100.0 / f64::from(THREADS)
+            ),
+        };
+        words.push(format!("--rate_iops={rate}"));
+        words.push(String::from("--rate_process=poisson"));
+    }
+    words
+}
+
+/// What was counted of a step.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Paced {
+    /// The step.
+    pub step: String,
+    /// Writes beside, as a share of what the drive took beside the paced ones.
+    pub share: f64,
+    /// Direction, `mean` or a percentile as a review names it, and microseconds from issue to completion.
+    pub figures: Vec<(&'static str, &'static str, f64)>,
+}
+
+/// What a file has of paced reads and writes; nothing if it is no measurement of them. `origin` names it in messages.
+///
+/// # Errors
+/// It is a measurement that does not read.
+pub fn paced(origin: &str, text: &str) -> Result<Vec<Paced>, Problems> {
+    let Ok(root) = serde_json::from_str::<Value>(text) else {
+        return Ok(Vec::new());
+    };
+    if !is_ours(&root) {
+        return Ok(Vec::new());
+    }
+    let document = Document::read(origin, text)?;
+    let Ok(plan) = Plan::named(&document.asked.plan) else {
+        return Ok(Vec::new());
+    };
+    let steps = document.steps.iter().filter_map(|taken| {
+        let step = plan.steps.iter().find(|step| step.name == taken.step)?;
+        let percent = step.beside?;
+        let job = &taken.fio["jobs"][0];
+        let ways = ["read", "write"].into_iter();
+        Some(Paced {
+            step: step.name.clone(),
+            share: f64::from(percent) / 100.0,
+            figures: ways.flat_map(|way| figures(way, &job[way])).collect(),
+        })
+    });
+    Ok(steps.collect())
+}
+
+/// Mean and percentiles of a direction, as far as there were enough.
+fn figures(way: &'static str, told: &Value) -> Vec<(&'static str, &'static str, f64)> {
+    let latency = &told["lat_ns"];
+    let ios = told["total_ios"].as_f64().unwrap_or(0.0);
+    let us = |ns: &Value| ns.as_f64().map(|ns| ns / 1e3);
+    let mean = us(&latency["mean"]).filter(|_| ios > 0.0);
+    let mut all: Vec<_> = mean.map(|mean| (way, "mean", mean)).into_iter().collect();
+    for (theirs, ours) in PERCENTILES {
+        let slower = theirs
+            .parse()
+            .map_or(0.0, |percent: f64| ios * (100.0 - percent) / 100.0);
+        let value = us(&latency["percentile"][theirs]).filter(|_| slower >= SLOWER);
+        all.extend(value.map(|value| (way, ours, value)));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Settings, Target, arguments};
+    use serde_json::json;
+
+    fn words(step: &str, taken: Option<f64>) -> String {
+        let plan = Plan::named("under-load").expect("a plan");
+        let settings = Settings {
+            target: Target::Path("/dev/nvme0n1".into()),
+            engine: "io_uring".into(),
+            size_bytes: None,
+            is_read_only: false,
+        };
+        let step = plan
+            .steps
+            .iter()
+            .find(|it| it.name == step)
+            .expect("a step");
+        arguments(step, &settings, 7, taken).join(" ")
+    }
+
+    /// The rates are those of a review's job at the same share (`review/chapters/under_load.rs` has that test).
+    #[test]
+    fn a_step_is_one_call_with_two_groups() {
+        assert_eq!(
+            words("under-load-80", Some(40_000.0)),
+            "--name=under-load-80 --filename=/dev/nvme0n1 --ioengine=io_uring --direct=1 --norandommap=1 --refill_buffers=1 \
+             --group_reporting=1 --numjobs=4 --bs=4k --rw=randrw --rwmixread=50 --iodepth=64 --lat_percentiles=1 \
+             --clat_percentiles=0 --percentile_list=50:99:99.9:99.99:99.999 --time_based=1 --ramp_time=5 --runtime=120 \
+             --rate_iops=1000,1000 --rate_process=poisson --randseed=7 --name=beside --new_group=1 --filename=/dev/nvme0n1 \
+             --ioengine=io_uring --direct=1 --norandommap=1 --refill_buffers=1 --group_reporting=1 --bs=4k --time_based=1 \
+             --ramp_time=5 --runtime=120 --rw=randwrite --iodepth=64 --numjobs=4 --rate_iops=7200 --rate_process=poisson \
+             --randseed=8 --output-format=json"
+        );
+        let flat_out = words("under-load-100", Some(40_000.0));
+        assert!(
+            flat_out.contains("--rw=randwrite --iodepth=8 --numjobs=4 --randseed"),
+            "{flat_out}"
+        );
+        assert!(!words("under-load-0", Some(40_000.0)).contains("beside"));
+        let unknown = words("under-load-80", None);
+        assert!(
+            unknown.contains("--rate_iops=TAKEN/40,TAKEN/40")
+                && unknown.contains("--rate_iops=TAKEN*0.18"),
+            "{unknown}"
+        );
+    }
+
+    #[test]
+    fn percentiles_of_too_few_are_left_out() {
+        let told = json!({"total_ios": 2000, "lat_ns": {"mean": 1500.0,
+            "percentile": {"50.000000": 1000, "99.000000": 9000, "99.990000": 90000}}});
+        assert_eq!(
+            figures("read", &told),
+            [
+                ("read", "mean", 1.5),
+                ("read", "p50", 1.0),
+                ("read", "p99", 9.0)
+            ]
+        );
+        assert!(figures("read", &json!({"total_ios": 0, "lat_ns": {"mean": 0.0}})).is_empty());
+    }
+}

@@ -163,3 +163,27 @@ fn a_cache_is_asked_for_where_there_is_none() {
     );
     assert!(refused.contains("s2-slog: the suite"), "{refused}");
 }
+
+#[test]
+fn a_review_of_a_folded_cluster_counts_the_watts_of_its_nodes_and_says_what_they_stand_for() {
+    let limit = [("tier.group.buffer_limit".to_owned(), "30 GB".to_owned())];
+    let pool = catalogue::drive_with("vsan-s3-optane", &limit)
+        .unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+    let found = run(vec![pool], Suite::Hcibench, 100);
+    let one = result(&found, "hcibench/4k70r/64", 0);
+    let words = "1 of 4 nodes simulated, for all";
+    assert!(
+        one.notes.iter().any(|it| it.starts_with(words)),
+        "{:?}",
+        one.notes
+    );
+    // A node takes 420 W before it does anything.
+    assert!(one.watts.is_some_and(|watts| watts > 420.0), "{one:?}");
+    let said = |words: &str| found.verdict.iter().any(|it| it.text.contains(words));
+    assert!(
+        said(" IOPS per watt of its nodes at 4 KiB"),
+        "{:?}",
+        found.verdict
+    );
+    assert_eq!(one.members.len(), 8);
+}

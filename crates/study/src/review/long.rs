@@ -183,6 +183,7 @@ impl Runner<'_> {
             result.series = Some(each.swap_remove(0));
         }
         result.notes = notes(ready, cut, &result);
+        result.notes.extend(folded(&ready.scaled.drive));
         Ok(result)
     }
 
@@ -276,6 +277,14 @@ fn told(ready: &Ready<'_>, outcome: &Outcome) -> super::series::Series {
     series.ios_an_interval = super::results::rounded(ios / series.iops.len().max(1) as f64);
     series.tell_tiers(&outcome.over_time);
     series
+}
+
+/// That some of a cluster's nodes stand for all, in words.
+fn folded(drive: &DriveConfig) -> Option<String> {
+    match drive {
+        DriveConfig::Pool(pool) => pool.cluster()?.fold_words(),
+        _ => None,
+    }
 }
 
 /// What a reader should know of such a run, in words.

@@ -109,7 +109,7 @@ def test_parts_that_begin_in_one_state_go_to_one_worker(tmp_path):
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster, distributed.Client(cluster) as client:
         client.wait_for_workers(2)
-        with client.get_task_stream() as ran:
+        with distributed.get_task_stream(client) as ran:
             swept = dl.sweep(path, tmp_path / "dask.parquet", client=client)
     workers = {}
     for task in ran.data:

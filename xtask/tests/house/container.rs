@@ -66,10 +66,7 @@ fn wrong(container: &str, root: &Path) -> Vec<String> {
         root.join(format!("catalogue/{medium}/{drive}.toml"))
             .is_file()
     };
-    expect(
-        media.iter().any(|it| has(it)),
-        "it serves no drive of the catalogue",
-    );
+    expect(media.iter().any(has), "it serves no drive of the catalogue");
     wrong
 }
 

@@ -3,6 +3,8 @@
 
 #[path = "house/circles.rs"]
 mod circles;
+#[path = "house/container.rs"]
+mod container;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,14 +4,17 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use catalogue::{DriveSheet, HostSheet};
-use lab::act::{ActTest, Score, Tested, score, tested};
-use lab::{Lab, Machine, Scenario, Work};
+use lab::act::{Score, Tested};
+use lab::{Lab, Scenario, to_the_end};
 use model::Span;
 use rayon::prelude::*;
 use report::csv;
+use study::act::{
+    Asked, CORES, DURATIONS, HOST, LOADS, QUEUES, SERVICE_THREADS, SLICES, THREADS_PER_QUEUE,
+    Version, WARM_UPS,
+};
 use text::problem::Problems;
 use text::terminal::paragraph;
-use workload::act::{Config, Generation, from_text};
 
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, on_command_line};
@@ -59,27 +62,27 @@ pub(crate) struct Args {
     act_version: Option<String>,
 
     /// Transaction queues of version 3 [default: 8]
-    #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(QUEUES))]
     queues: Option<u16>,
 
     /// Threads of each queue of version 3 [default: 8]
-    #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..=128))]
+    #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(THREADS_PER_QUEUE))]
     threads_per_queue: Option<u16>,
 
     /// Service threads of version 6 [default: five for each core]
-    #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", conflicts_with = "config", value_parser = clap::value_parser!(u16).range(SERVICE_THREADS))]
     service_threads: Option<u16>,
 
     /// Seconds to simulate at each load [default: 10, or the configuration file's test-duration-sec]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=31_536_000))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(DURATIONS))]
     duration: Option<u32>,
 
     /// Seconds at the start that are not counted
-    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(WARM_UPS))]
     warm_up: u32,
 
     /// Length of a slice of the verdict, in seconds; the whole run where that is shorter
-    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = clap::value_parser!(u32).range(SLICES))]
     slice: u32,
 
     /// Judge latency alone, as version 3.0 of 2017 did, which did not check the rate of large blocks
@@ -87,11 +90,11 @@ pub(crate) struct Args {
     latency_only: bool,
 
     /// The host the drives are in: a name or the path of a TOML file with an `[act]` section
-    #[arg(long, default_value = "xeon-2017")]
+    #[arg(long, default_value = HOST)]
     host: String,
 
     /// Cores that ACT's threads run on [default: all cores of the host]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(CORES))]
     cores: Option<u16>,
 
     /// The drives' state at the start
@@ -116,7 +119,7 @@ pub(crate) struct Args {
 
 fn load(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('x').parse::<f64>() {
-        Ok(load) if (0.001..=10_000.0).contains(&load) => Ok(load),
+        Ok(load) if LOADS.contains(&load) => Ok(load),
         _ => Err(String::from("a number from 0.001 to 10000, such as 30")),
     }
 }
@@ -125,24 +128,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let plans = prepare(args)?;
     let stop = AtOnce::on_signals()?;
     let lab = Lab::new();
-    let one = args.load.is_some() || args.config.is_some();
+    let one = asked(args).is_one_run();
     let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let results: Vec<Result<(Tested, Option<Score>), Problems>> = plans
         .par_iter()
         .with_max_len(1)
         .map(|plan| {
-            if one {
-                return tested(&lab, plan).map(|tested| (tested, None));
-            }
-            let found = score(&lab, plan, &|passes, fails| {
+            let told = |passes: u32, fails: Option<u32>| {
                 bar.message(match fails {
                     None => format!("{}: passes {passes}x", plan.machine.name()),
                     Some(fails) => {
                         format!("{}: between {passes}x and {fails}x", plan.machine.name())
                     }
                 });
-            })?;
-            Ok((found.tested.clone(), Some(found)))
+            };
+            study::act::run(&lab, plan, one, &told, &to_the_end)
         })
         .collect();
     bar.finish();
@@ -231,11 +231,12 @@ fn prepare(args: &Args) -> Result<Vec<Scenario>, Problems> {
     problems
         .0
         .extend(output::problems(&outputs, read.as_slice()).0);
-    let host = host(args).unwrap_or_else(|more| {
+    let asked = asked(args);
+    let host = asked.host(&args.host).unwrap_or_else(|more| {
         problems.0.extend(more.0);
         HostSheet::default()
     });
-    let config = match config(args, host.config.cores) {
+    let config = match asked.config(host.config.cores) {
         Ok(config) => Some(config),
         Err(more) => {
             problems.0.extend(more.0);
@@ -243,68 +244,36 @@ fn prepare(args: &Args) -> Result<Vec<Scenario>, Problems> {
         }
     };
     let plans = config.iter().flat_map(|config| {
-        let scenario = |sheet: &DriveSheet| scenario(args, sheet, &host, config);
-        drives.iter().map(scenario)
+        let (asked, host) = (&asked, &host);
+        let plan = move |sheet: &DriveSheet| {
+            asked.plan(sheet, host, config, args.state.into(), args.seed.seed)
+        };
+        drives.iter().map(plan)
     });
     let plans = plans.collect();
     problems.or(plans)
 }
 
-fn scenario(args: &Args, sheet: &DriveSheet, host: &HostSheet, config: &Config) -> Scenario {
-    let test = ActTest {
-        config: Config {
-            device: sheet.id.clone(),
-            ..config.clone()
-        },
+/// What is asked of the test.
+fn asked(args: &Args) -> Asked {
+    Asked {
+        load: args.load,
+        config: args.config.clone(),
+        version: args.act_version.as_deref().map(|version| match version {
+            "3" => Version::Three,
+            _ => Version::Six,
+        }),
+        queues: args.queues,
+        threads_per_queue: args.threads_per_queue,
+        service_threads: args.service_threads,
+        duration: args.duration.map(seconds),
         warm_up: seconds(args.warm_up),
         slice: seconds(args.slice),
         latency_only: args.latency_only,
-    };
-    let machine = Machine::new(sheet, host);
-    Scenario::new(machine, args.state.into(), Work::Act(test), args.seed.seed)
+        cores: args.cores,
+    }
 }
 
 fn seconds(count: u32) -> Span {
     Span::from_ms(u64::from(count) * 1_000)
-}
-
-fn host(args: &Args) -> Result<HostSheet, Problems> {
-    let mut sheet = catalogue::host(&args.host)?;
-    if sheet.act.is_none() {
-        return Err(Problems(vec![on_command_line(
-            format!("--host {}: does not say what ACT costs there", args.host),
-            "a host with an [act] section, such as xeon-2017",
-        )]));
-    }
-    let cores = sheet.config.cores * sheet.sockets;
-    sheet.config.cores = args.cores.unwrap_or(cores);
-    Ok(sheet)
-}
-
-fn config(args: &Args, cores: u16) -> Result<Config, Problems> {
-    let asked = match args.act_version.as_deref() {
-        Some("3") => Some(Generation::Queues {
-            queues: args.queues.unwrap_or(8),
-            threads_per_queue: args.threads_per_queue.unwrap_or(8),
-        }),
-        Some(_) => Some(Generation::version_6(cores)),
-        None => None,
-    };
-    let asked = match args.service_threads {
-        Some(threads) => Some(Generation::Service { threads }),
-        None => asked,
-    };
-    let Some(path) = &args.config else {
-        let generation = asked.unwrap_or(Generation::version_6(cores));
-        let duration = seconds(args.duration.unwrap_or(10));
-        return Ok(Config::load(args.load.unwrap_or(1.0), generation, duration));
-    };
-    let origin = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Problems::whole(&origin, format!("cannot be read: {error}")))?;
-    let mut config = from_text(&origin, &text, asked, cores)?;
-    if let Some(duration) = args.duration {
-        config.duration = seconds(duration);
-    }
-    Ok(config)
 }

@@ -3,6 +3,7 @@
 //! Models: nothing. It reads arguments, calls what the verbs of the command line call, and hands over texts and tables. Left
 //! out: serving drives. What runs holds no interpreter lock, can be interrupted, and no panic leaves it ([`work`]).
 
+mod act;
 mod decide;
 mod drive;
 mod fit;
@@ -20,6 +21,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ACT_HOST", study::act::HOST)?;
     module.add("TYPICAL_HOST", catalogue::TYPICAL_HOST)?;
     module.add("Error", py.get_type::<work::Error>())?;
     module.add("InputError", py.get_type::<work::InputError>())?;
@@ -31,11 +33,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Run>()?;
     module.add_class::<run::Replay>()?;
     module.add_class::<decide::Answer>()?;
+    module.add_class::<act::Act>()?;
     module.add_class::<fit::Fit>()?;
     module.add_class::<review::Review>()?;
     module.add_function(wrap_pyfunction!(drive::names, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(act::tested, module)?)?;
     module.add_function(wrap_pyfunction!(decide::highest, module)?)?;
     module.add_function(wrap_pyfunction!(decide::lasting, module)?)?;
     module.add_function(wrap_pyfunction!(decide::chosen, module)?)?;

@@ -25,6 +25,17 @@ def run():
     return dl.run("p4800x-375", READS)
 
 
+@pytest.fixture
+def interrupted():
+    """SIGINT in a second, taken as Ctrl-C is: a shell has its background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    yield
+    timer.cancel()
+    signal.signal(signal.SIGINT, before)
+
+
 def test_examples_of_the_docstrings():
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL)
@@ -107,6 +118,9 @@ def test_a_drive_is_in_the_condition_it_is_said_to_be():
         (lambda: dl.choose("p4800x-375", "oltp", by="usd"), ["prices.toml"]),
         (lambda: dl.fit("p4800x-375", "nothing.json"), ["nothing.json"]),
         (lambda: dl.review("p4800x-375", suite="quik"), ["quick"]),
+        (lambda: dl.act("p4800x-375", load=0, queues=4, duration=-1), ["0.001", "version=3", "31536000"]),
+        (lambda: dl.act("p4800x-375", host="esxi-nuc"), ["xeon-2017"]),
+        (lambda: dl.act("p4800x-375", config="nothing.conf"), ["nothing.conf"]),
     ],
 )
 def test_what_is_wrong_is_told_with_what_would_be_right(call, words):
@@ -137,8 +151,7 @@ def test_numbers_are_the_programs(tmp_path):
     assert [row["mean_us"] for row in ours] == [row["mean_us"] for row in theirs]
 
 
-def test_ctrl_c_stops_a_run_and_gives_what_there_is():
-    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+def test_ctrl_c_stops_a_run_and_gives_what_there_is(interrupted):
     begun = time.monotonic()
     with pytest.warns(UserWarning, match="stopped"):
         run = dl.run("p4800x-375", f"{AIO} --rw=randread --bs=4k --iodepth=32 --runtime=1000 --time_based")
@@ -147,8 +160,7 @@ def test_ctrl_c_stops_a_run_and_gives_what_there_is():
     assert run.rows()[0]["ios"] > 1000
 
 
-def test_ctrl_c_ends_a_question():
-    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+def test_ctrl_c_ends_a_question(interrupted):
     with pytest.raises(KeyboardInterrupt):
         dl.review(["p4800x-375", "p3700-1600"])
 
@@ -177,6 +189,34 @@ def test_an_answer(tmp_path):
     page = answer.save(tmp_path / "max.html")
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert not dl.max("950pro-256", "p99<1us", ios=3000, seeds=1)
+
+
+def test_aerospikes_test(tmp_path):
+    short = {"duration": 1, "warm_up": 0}
+    drives = ["p4800x-375", "optane-memory-16"]
+    tested = dl.act(drives, load=200, **short)
+    assert not tested and not tested.passes
+    verdicts = {row["drive"]: row["passes"] for row in tested.rows()}
+    assert verdicts["optane-memory-16"] is False
+    assert dl.act("p4800x-375", load=10, **short).passes
+    scored = dl.act("optane-memory-16", **short)
+    score = scored.scores()["optane-memory-16"]
+    assert 0 < score < 200
+    assert scored.rows()[0]["load"] == score
+    assert "after 1 sec:" in scored.log()
+    program = os.environ.get("DRIVELAB")
+    if program is not None:
+        words = ["act", *drives, "--load", "200", "--duration", "1", "--warm-up", "0", "--output-format", "json"]
+        said = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+        assert said.returncode == 3
+        assert json.loads(said.stdout) == tested.json()
+
+
+def test_ctrl_c_ends_a_long_test(interrupted):
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        dl.act("p4800x-375", load=100, duration=100_000)
+    assert time.monotonic() - begun < 20
 
 
 def test_a_member_dies_in_the_middle(tmp_path):

@@ -80,6 +80,54 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(alone, tmp_path):
     assert swept.to_pandas().equals(alone.to_pandas())
 
 
+WRITES = """\
+drive = ["950pro-256", "960pro-512", "600p-256", "970evo-500"]
+state = "steady"
+warm_seed = 1
+seed = { from = 1, count = 200 }
+[job]
+ioengine = "libaio"
+direct = 1
+rw = "randwrite"
+bs = "4k"
+iodepth = 4
+number_ios = 50
+"""
+
+
+def test_parts_that_begin_in_one_state_go_to_one_worker(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    path = tmp_path / "writes.toml"
+    path.write_text(WRITES)
+    core = dl._core.Sweep(str(path), WRITES, str(tmp_path))
+    states = dict(core.missing(tmp_path / "none.parquet"))
+    assert len(states) == 8 and len(set(states.values())) == 4
+    # A worker may relieve another, which is a matter of chance: not here.
+    with dask.config.set({"distributed.scheduler.work-stealing": False}), distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster, distributed.Client(cluster) as client:
+        client.wait_for_workers(2)
+        with distributed.get_task_stream(client) as ran:
+            swept = dl.sweep(path, tmp_path / "dask.parquet", client=client)
+    workers = {}
+    for task in ran.data:
+        workers.setdefault(states[task["key"][1]], set()).add(task["worker"])
+    assert sorted(len(several) for several in workers.values()) == [1, 1, 1, 1]
+    assert len(set().union(*workers.values())) == 2
+    dl.sweep(path, tmp_path / "alone.parquet")
+    assert (tmp_path / "dask.parquet").read_bytes() == (tmp_path / "alone.parquet").read_bytes()
+    assert swept.problems == 0
+
+
+def test_few_states_are_not_kept_from_workers():
+    missing = [(0, (0, 0)), (1, (0, 0)), (2, (1, 0)), (3, (1, 0)), (4, (2, 0))]
+    assert dl._placed(missing, ["a", "b"]) == {0: "a", 1: "a", 2: "a", 3: "a", 4: "b"}
+    assert dl._placed(missing, ["a", "b", "c", "d"]) == {}
+    assert dl._placed([], []) == {}
+
+
 def test_other_engines_of_one_machine_give_the_same_bytes(alone, tmp_path):
     joblib = pytest.importorskip("joblib")
     path = written(tmp_path)

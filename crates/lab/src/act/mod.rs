@@ -3,5 +3,5 @@
 mod score;
 pub(crate) mod tested;
 
-pub use score::{Score, at_load, at_share, score, tested};
+pub use score::{Score, at_load, at_share, score, tested, tested_until};
 pub use tested::{ActTest, LIMITS, Reason, Tested};

@@ -6,7 +6,7 @@ use text::problem::Problems;
 use super::tested::{ActTest, Tested};
 use crate::lab::Lab;
 use crate::outcome::Of;
-use crate::progress::each;
+use crate::progress::{GoOn, each, to_the_end};
 use crate::scenario::{Scenario, Work};
 
 /// The highest load that is tried.
@@ -48,8 +48,16 @@ fn tested_at(lab: &Lab, scenario: &Scenario, load: f64) -> Result<Tested, Proble
 /// # Errors
 /// As [`Lab::run`]; the scenario's work is another.
 pub fn tested(lab: &Lab, scenario: &Scenario) -> Result<Tested, Problems> {
+    tested_until(lab, scenario, &to_the_end)
+}
+
+/// As [`tested`], until it ends or is stopped.
+///
+/// # Errors
+/// As [`tested`].
+pub fn tested_until(lab: &Lab, scenario: &Scenario, go_on: GoOn<'_>) -> Result<Tested, Problems> {
     test_of(scenario)?;
-    match lab.run(scenario)?.of {
+    match lab.run_until(scenario, go_on)?.of {
         Of::Act(tested) => Ok(*tested),
         Of::Jobs | Of::Trace(_) => {
             let what = "the test gave another work's outcome";

@@ -21,6 +21,7 @@ import html as _html
 import json as _json
 import os as _os
 import shlex as _shlex
+import uuid as _uuid
 import warnings as _warnings
 from collections.abc import Iterable as _Iterable
 from pathlib import Path as _Path
@@ -30,6 +31,7 @@ from . import _core
 from ._core import Defect, Error, InputError, __version__
 
 __all__ = [
+    "Act",
     "Answer",
     "Defect",
     "Drive",
@@ -41,6 +43,7 @@ __all__ = [
     "Review",
     "Run",
     "Sweep",
+    "act",
     "choose",
     "drives",
     "fio",
@@ -579,6 +582,84 @@ def choose(
     )
 
 
+class Act(_Tabular):
+    """What came out of Aerospike's test: a line for each drive and kind of request, of the run at the load or at the score."""
+
+    def __init__(self, core):
+        self._core = core
+
+    def _table(self):
+        return self._core.table()
+
+    def _text(self):
+        return self._core.text()
+
+    @property
+    def passes(self) -> bool:
+        """Whether all drives passed the load that was given; true where the score was looked for."""
+        return self._core.passes
+
+    def __bool__(self):
+        return self.passes
+
+    def scores(self) -> dict[str, int | None]:
+        """The score of each drive: the highest whole multiple of 1x that passes; ``None`` where a load was given."""
+        return {drive["drive"]: drive["score"] for drive in self.json()["drives"]}
+
+    def json(self) -> dict[str, _Any]:
+        """What ``drivelab act --output-format json`` prints."""
+        return _json.loads(self._core.json())
+
+    def log(self) -> str:
+        """The run of the first drive as a log that ACT's ``act_latency.py`` reads."""
+        return self._core.log()
+
+
+def act(
+    drives: _Drives,
+    *,
+    load: float | None = None,
+    config: _Path_ | None = None,
+    version: int | None = None,
+    queues: int | None = None,
+    threads_per_queue: int | None = None,
+    service_threads: int | None = None,
+    duration: int | None = None,
+    warm_up: int = 2,
+    slice: int = 3600,
+    latency_only: bool = False,
+    host: str = _core.ACT_HOST,
+    cores: int | None = None,
+    state: str = "steady",
+    seed: int = 1,
+) -> Act:
+    """Aerospike's certification test (``docs/act.md``): the highest load each drive passes, or one load or configuration file.
+
+    ``version``: 3 (``queues``, ``threads_per_queue``) or 6 (``service_threads``). ``duration``, ``warm_up`` and ``slice`` are
+    seconds.
+
+    >>> import drivelab as dl
+    >>> tested = dl.act("p4800x-375", load=10, duration=1, warm_up=0)
+    >>> tested.passes, tested.rows()[0]["what"]
+    (True, 'read')
+    """
+    cores_of_drives, _ = _drives(drives)
+    options: _core._Act = {
+        "load": load,
+        "config": config,
+        "version": version,
+        "queues": queues,
+        "threads_per_queue": threads_per_queue,
+        "service_threads": service_threads,
+        "duration": duration,
+        "warm_up": warm_up,
+        "slice": slice,
+        "latency_only": latency_only,
+        "cores": cores,
+    }
+    return Act(_core.act(cores_of_drives, options, host, state, seed))
+
+
 class Fit(_Tabular):
     """A model of one's own drive: measured figures beside the model's, and the drive's file."""
 
@@ -704,20 +785,25 @@ def _part(origin: str, text: str, folder: str, part: int) -> bytes:
     return bytes(_sweeps[key].part(part))
 
 
+def _placed(missing, workers):
+    """A worker for each part, the same for parts that begin in one state; none where there are fewer states than workers."""
+    states = {beginning: None for _, beginning in missing}
+    if not workers or len(states) < len(workers):
+        return {}
+    of = {beginning: workers[place * len(workers) // len(states)] for place, beginning in enumerate(states)}
+    return {part: of[beginning] for part, beginning in missing}
+
+
 def _by_dask(client, asked, missing):
     """Parts as they are done; those that begin in one state are offered to one worker, which others may relieve."""
     from distributed import as_completed
 
-    workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    beginnings = list(dict.fromkeys(beginning for _, beginning in missing))
-    several = len(beginnings) >= len(workers) > 0
+    worker = _placed(missing, sorted(client.scheduler_info(n_workers=-1)["workers"]))
+    name = f"drivelab-part-{_uuid.uuid4().hex}"
     parts = {}
-    for part, beginning in missing:
-        offered = {}
-        if several:
-            worker = workers[beginnings.index(beginning) * len(workers) // len(beginnings)]
-            offered = {"workers": [worker], "allow_other_workers": True}
-        future = client.submit(_part, *asked, part, pure=False, retries=5, **offered)
+    for part, _ in missing:
+        offered = {"workers": [worker[part]], "allow_other_workers": True} if worker else {}
+        future = client.submit(_part, *asked, part, key=(name, part), pure=False, retries=5, **offered)
         parts[future] = part
     try:
         # Results are asked for one by one: those of a worker that died are run again.

@@ -6,6 +6,7 @@ from typing import Any, TypedDict, final
 from typing_extensions import Self
 
 __version__: str
+ACT_HOST: str
 TYPICAL_HOST: str
 
 class Error(Exception): ...
@@ -86,6 +87,27 @@ class Answer:
     def html(self) -> str: ...
     def table(self) -> Table: ...
 
+class _Act(TypedDict):
+    load: float | None
+    config: str | PathLike[str] | None
+    version: int | None
+    queues: int | None
+    threads_per_queue: int | None
+    service_threads: int | None
+    duration: int | None
+    warm_up: int
+    slice: int
+    latency_only: bool
+    cores: int | None
+
+@final
+class Act:
+    passes: bool
+    def text(self) -> str: ...
+    def json(self) -> str: ...
+    def log(self) -> str: ...
+    def table(self) -> Table: ...
+
 @final
 class Fit:
     toml: str
@@ -125,6 +147,7 @@ def replay(
     fault: str | PathLike[str] | None,
 ) -> Replay: ...
 def in_place(place: str, drive: str, behind: str) -> str: ...
+def act(drives: list[Drive], options: _Act, host: str, state: str, seed: int) -> Act: ...
 def max(
     drives: list[Drive],
     slo: str,

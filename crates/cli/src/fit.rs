@@ -7,7 +7,7 @@ use catalogue::{DataSheet, DriveSheet, Settings};
 use model::media::DriveConfig;
 use report::csv;
 use study::fit::{self, HostRequest, MeasuredRun, Request, Tried};
-use study::measure::{HOST_JOBS, STANDARD_JOBS};
+use study::measure::{HOST_JOBS, Paced, STANDARD_JOBS};
 use text::problem::Problems;
 
 use crate::drive::load;
@@ -380,14 +380,16 @@ pub(crate) fn warn(measured: &[MeasuredRun]) {
 }
 
 /// The runs of a file of fio's results, or of a measurement.
-pub(crate) fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
-    let origin = path.display().to_string();
-    fit::read(&origin, &read(path)?)
+fn one(path: &Path) -> Result<Vec<MeasuredRun>, Problems> {
+    fit::read(&path.display().to_string(), &read(path)?)
 }
 
-/// What a file has of paced reads and writes.
-pub(crate) fn paced(path: &Path) -> Result<Vec<study::measure::Paced>, Problems> {
-    study::measure::paced(&path.display().to_string(), &read(path)?)
+/// What a file has of runs, and of paced reads and writes.
+pub(crate) fn with_paced(path: &Path) -> Result<(Vec<MeasuredRun>, Vec<Paced>), Problems> {
+    let origin = path.display().to_string();
+    let text = read(path)?;
+    let runs = fit::read(&origin, &text)?;
+    Ok((runs, study::measure::paced(&origin, &text)?))
 }
 
 fn read(path: &Path) -> Result<String, Problems> {

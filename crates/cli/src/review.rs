@@ -161,8 +161,7 @@ fn measured(args: &Args) -> Result<Vec<Measured>, Problems> {
     let mut problems = Problems::default();
     let mut all = Vec::new();
     for path in &args.measured {
-        let paced = taken(fit::paced(path), &mut problems).unwrap_or_default();
-        if let Some(runs) = taken(fit::one(path), &mut problems) {
+        if let Some((runs, paced)) = taken(fit::with_paced(path), &mut problems) {
             fit::warn(&runs);
             all.push(Measured {
                 origin: path.display().to_string(),

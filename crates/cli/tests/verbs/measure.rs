@@ -563,3 +563,13 @@ fn fio_does_not_outlive_a_killed_measurement() {
     }
     assert!(!fio.exists(), "fio goes on after {:?}", killed.elapsed());
 }
+
+#[test]
+fn a_measurement_that_is_not_there_is_told_once() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let review = ["review", "p4800x-375", "--measured", "none.json"];
+    let output = drivelab_in(folder.path(), &review);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("cannot be read").count(), 1, "{said}");
+}

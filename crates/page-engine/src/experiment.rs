@@ -118,9 +118,11 @@ impl Experiment {
     pub fn run(&self, lab: &Lab) -> Result<Results, Problems> {
         let (sheet, about, host, set, state) = self.read()?;
         let machine = Machine::new(&sheet, &host);
+        let together = together(&set);
         let scenario = Scenario::jobs(machine, state, set.jobs, self.seed);
         let outcome = lab.run_among(&scenario, &lab::to_the_end)?;
-        Ok(Results::of(about, set.warnings, &outcome))
+        let warnings = together.into_iter().chain(set.warnings).collect();
+        Ok(Results::of(about, warnings, &outcome))
     }
 
     /// All that it names, or all that is wrong with any of it.
@@ -238,6 +240,15 @@ fn bands(bands: &AnatomyBands) -> Vec<Option<BandParts>> {
         })
     });
     told.collect()
+}
+
+/// That the figures are of all jobs of the file, where it has several.
+fn together(set: &JobSet) -> Option<String> {
+    let names: Vec<&str> = set.jobs.iter().map(|job| job.name.as_str()).collect();
+    (names.len() > 1).then(|| {
+        let names = names.join(", ");
+        format!("figures are of all jobs of the file together ({names}); `drivelab run` tells them apart")
+    })
 }
 
 /// The jobs, none of which plays a recorded trace: that is a file, which a page cannot read.

@@ -111,3 +111,20 @@ fn all_problems_are_told_at_once_with_their_lines() {
     let answer = Engine::default().answer(br#"{"experiment":{"drive":"p4800x-375"}}"#);
     assert!(answer.contains("missing field"), "{answer}");
 }
+
+#[test]
+fn of_several_jobs_it_is_told_that_they_are_together() {
+    let of = |job: &str| {
+        let asked = Experiment {
+            job: job.into(),
+            ..experiment("p4800x-375")
+        };
+        Engine::default()
+            .experiment(&asked)
+            .expect("it runs")
+            .warnings
+    };
+    let together = |told: &[String]| told.iter().any(|it| it.contains("together (mix, more)"));
+    assert!(together(&of(&format!("{JOB}[more]\n"))));
+    assert!(!of(JOB).iter().any(|it| it.contains("together")));
+}

@@ -71,6 +71,19 @@ test("figures, tails and anatomy follow the job", async () => {
   await close();
 });
 
+test("of several jobs it says that they are shown together, and a long name ends in dots", async () => {
+  const { page, close } = await opened();
+  await page.locator("#drive").fill("intent-log(main=stripe(2*p4801x-375), log=mirror(2*p4801x-100))");
+  await page.locator("#drive").press("Enter");
+  await write(page, "[global]\nioengine=libaio\ndirect=1\nbs=4k\nnorandommap=1\nnumber_ios=1000\n[reader]\nrw=randread\n[writer]\nrw=randwrite\n");
+  const notes = await page.locator("#problems .note").allTextContents();
+  assert.ok(notes.some((one) => /figures are of all jobs of the file together \(reader, writer\)/.test(one)), notes.join("\n"));
+  const cut = await page.locator(".bar-name > span:last-child").evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth)
+    .map((one) => [getComputedStyle(one).textOverflow, one.parentElement.title]));
+  assert.ok(cut.every(([dots]) => dots === "ellipsis") && cut.some(([, whole]) => whole.startsWith("intent-log(")), JSON.stringify(cut));
+  await close();
+});
+
 test("what is wrong is told in the program's words, beside what ran", async () => {
   const { page, complaints, close } = await opened();
   await page.locator("#drive").fill("mirror(2*p4801x-101)");

@@ -85,6 +85,22 @@ test("a coarse answer comes first, says so, and is replaced by the whole run", a
   await close();
 });
 
+test("reads or writes are chosen of a mix only, and rings are told of where there are some", async () => {
+  const { page, close } = await opened();
+  const ways = page.locator(".what-if fieldset", { hasText: "Of a mix" });
+  const legend = () => page.locator(".what-if .note").filter({ hasText: "compared with" }).first().textContent();
+  assert.equal(await ways.isVisible(), false);
+  await pick(page, "Random mix");
+  await settled(page);
+  assert.equal(await ways.isVisible(), true);
+  assert.match(await legend(), /^Rings, and the changes in the table: compared with/);
+  await pick(page, "Random write");
+  await settled(page);
+  assert.equal(await ways.isVisible(), false);
+  assert.match(await legend(), /^Changes in the table: compared with/);
+  await close();
+});
+
 test("a link shows the same", async () => {
   const first = await opened();
   await pick(first.page, "Random write");

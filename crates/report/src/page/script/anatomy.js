@@ -56,7 +56,8 @@ const anatomy = (() => {
 
   function bar(one, longest, relative) {
     const row = element("div", { class: "bar-row" });
-    const name = element("span", { class: "bar-name" }, marks.swatch(one.drive), review.drives[one.drive].label);
+    const { label } = review.drives[one.drive];
+    const name = element("span", { class: "bar-name", title: label }, marks.swatch(one.drive), element("span", {}, label));
     if (one.none) {
       row.append(name, element("span", { class: "bar-none" }, "fewer than ten I/Os"));
       return row;

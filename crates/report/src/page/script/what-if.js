@@ -199,11 +199,12 @@ const whatIf = (() => {
     if (!started) return;
     rows();
     drawn?.destroy();
-    drawn = plot.draw(parts.host, view(), parts.live, () => {});
+    const seen = view();
+    drawn = plot.draw(parts.host, seen, parts.live, () => {});
     parts.host.drawn = drawn.series;
     const known = shown().filter(there);
     parts.legend.textContent = same() ? "Figures are compared with these conditions. “Compare with this” takes others."
-      : `Rings, and the changes in the table: compared with ${told(base)}.`;
+      : `${seen.published.length ? "Rings, and the changes in the table:" : "Changes in the table:"} compared with ${told(base)}.`;
     const all = (of) => known.every(({ at }) => DEPTHS.every((depth) => of(at, state, depth)));
     const settled = all(whole) && known.every(({ at }) => whole(at, state));
     parts.mark.textContent = settled ? `Runs of ${format.plain(iosOf(state, +state.ios))} I/Os.`
@@ -298,7 +299,9 @@ const whatIf = (() => {
     });
     box.append(bar, pools, mark, table, element("div", { class: "choices" }, ...more.map((one) => one.made)), host, live, legend,
       element("h3", {}, "Repeat this on your machine"), commands, copy);
-    parts = { box, body, host, live, legend, mark, commands, syncs: [...built, ...more].map((one) => one.sync) };
+    // Which of its two ways is asked of a mix only.
+    const ofMix = () => { more[1].made.hidden = waysOf(state).length < 2; };
+    parts = { box, body, host, live, legend, mark, commands, syncs: [...[...built, ...more].map((one) => one.sync), ofMix] };
     parts.syncs.forEach((sync) => sync());
   }
 

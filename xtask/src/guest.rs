@@ -38,7 +38,7 @@ pub(crate) fn prepare() -> Result<(), String> {
 
 /// `cargo xtask guest`.
 pub(crate) fn command() -> Result<(), String> {
-    tools::install()?;
+    tools::install(std::iter::empty())?;
     prepare()?;
     println!("{}", folder().display());
     Ok(())

@@ -203,7 +203,7 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
     let mut installed = Ok(());
     if install {
         println!("== install: what the steps need");
-        installed = tools::install();
+        installed = tools::install(chosen.iter().flat_map(|step| step.needs.iter().copied()));
         if let Err(error) = &installed {
             println!("== install FAILED: {error}");
         }

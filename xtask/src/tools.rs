@@ -97,7 +97,7 @@ const LIVE: &[Tool] = &[
     tool(&["nbdkit"], &["nbdkit"]),
 ];
 
-/// All of them but what only the step `portable` needs.
+/// What a whole run needs; a step that runs by its name may need more.
 fn all() -> impl Iterator<Item = &'static Tool> {
     let named: [&Tool; 8] = [&CC, &CXX, &FIO, &CHROMIUM, &NODE, &NPM, &PYTHON, &XZ];
     named.into_iter().chain(LIVE)
@@ -119,9 +119,10 @@ impl Tool {
     }
 }
 
-/// Installs what is missing, by apt, as root or with sudo.
-pub(crate) fn install() -> Result<(), String> {
+/// Installs what is missing, of what a whole run needs and of `more`, by apt, as root or with sudo.
+pub(crate) fn install(more: impl Iterator<Item = &'static Tool>) -> Result<(), String> {
     let mut packages: Vec<&str> = all()
+        .chain(more)
         .filter(|tool| !tool.is_there())
         .flat_map(|tool| tool.packages.iter().copied())
         .collect();
@@ -129,6 +130,8 @@ pub(crate) fn install() -> Result<(), String> {
     if is_there("python3") && !python_makes_environments() {
         packages.extend(["python3-venv", "python3-pip"]);
     }
+    packages.sort_unstable();
+    packages.dedup();
     if packages.is_empty() {
         println!("nothing is missing");
         return Ok(());

@@ -4,6 +4,8 @@
 
 mod lives;
 
+use std::process::Command;
+
 use model::conformance::{Jumbled, check_data};
 use model::data::{Image, Kept};
 use model::media::DriveConfig;
@@ -124,16 +126,48 @@ fn is_found_by_jumbled_drives() -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).is_err()
 }
 
-/// One test, because what is planted is planted for all.
+/// Says to a process of this test which of the bugs are its: every `n`th from `k`, as `k/n`.
+const SHARE: &str = "DRIVELAB_PLANTED";
+
+/// One test, because what is planted is planted for all of a process. Processes share the bugs, one for each core.
 #[test]
 fn each_planted_bug_is_found() {
-    let mut missed = Vec::new();
+    if let Ok(share) = std::env::var(SHARE) {
+        let (first, step) = share.split_once('/').expect("k/n");
+        let (first, step) = (first.parse().expect("k"), step.parse().expect("n"));
+        return are_found(Bug::ALL.into_iter().skip(first).step_by(step));
+    }
+    nothing_planted_is_not_found();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let this = std::env::current_exe().expect("this test");
+    let shares: Vec<_> = (0..cores)
+        .map(|share| {
+            Command::new(&this)
+                .args(["each_planted_bug_is_found", "--exact", "--nocapture"])
+                .env(SHARE, format!("{share}/{cores}"))
+                .spawn()
+                .expect("this test runs again")
+        })
+        .collect();
+    for mut share in shares {
+        assert!(share.wait().expect("it ends").success(), "see above");
+    }
+}
+
+fn nothing_planted_is_not_found() {
     assert!(!is_found_by_jumbled_drives(), "nothing is planted");
     assert!(!lives::are_wrong(), "nothing is planted");
-    for bug in Bug::ALL {
-        if NOT_SEEN.contains(&bug) {
-            continue;
-        }
+    let report = tried(("mirror(2*950pro-256)", "", 300));
+    let broken = report
+        .rows
+        .iter()
+        .filter(|it| it.verdict == Verdict::Broken);
+    assert_eq!(broken.count(), 0, "{:?}", report.broken);
+}
+
+fn are_found(bugs: impl Iterator<Item = Bug>) {
+    let mut missed = Vec::new();
+    for bug in bugs.filter(|bug| !NOT_SEEN.contains(bug)) {
         plant(Some(bug));
         if bug == Bug::ReusesUnderReads {
             if !is_found_by_jumbled_drives() {
@@ -166,14 +200,7 @@ fn each_planted_bug_is_found() {
             missed.push(bug);
         }
     }
-    plant(None);
     assert_eq!(missed, [], "bugs that nobody found");
-    let report = tried(("mirror(2*950pro-256)", "", 300));
-    let broken = report
-        .rows
-        .iter()
-        .filter(|it| it.verdict == Verdict::Broken);
-    assert_eq!(broken.count(), 0, "{:?}", report.broken);
 }
 
 fn replayed(pool: &str, digits: &str) -> bool {

@@ -13,7 +13,13 @@ const STATIC: &str = "x86_64-unknown-linux-musl";
 const ARM: &str = "aarch64-unknown-linux-gnu";
 
 /// What both need beside cargo.
-pub(crate) const NEEDS: &[&Tool] = &[&tools::CC, &tools::MUSL, &tools::ARM, &tools::READELF];
+pub(crate) const NEEDS: &[&Tool] = &[
+    &tools::CC,
+    &tools::MUSL,
+    &tools::ARM,
+    &tools::ARM_LIBC,
+    &tools::READELF,
+];
 
 /// A short job, whose whole output is compared.
 const SAMPLE: &str = "run --drive p4800x-375 --name=sample --ioengine=libaio --direct=1 --rw=randrw --bs=4k --iodepth=16 --number_ios=20000 \

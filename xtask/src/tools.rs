@@ -58,6 +58,11 @@ pub(crate) const ARM: Tool = Tool {
     programs: &["aarch64-linux-gnu-gcc"],
     packages: &["gcc-aarch64-linux-gnu"],
 };
+/// Headers of that compiler's C library.
+pub(crate) const ARM_LIBC: Tool = Tool {
+    programs: &["/usr/aarch64-linux-gnu/include/stdint.h"],
+    packages: &["libc6-dev-arm64-cross"],
+};
 /// Tells what a binary asks of the system.
 pub(crate) const READELF: Tool = Tool {
     programs: &["readelf"],

@@ -5,10 +5,14 @@ use model::data::{Contents, Image, Unreadable, Unwritable};
 use model::media::DriveConfig;
 use model::media::ram::RamConfig;
 use model::tier::offline::{self, Images};
-use model::tier::{Kind, Member, MirrorConfig, PoolConfig, StripeConfig, Target, TierConfig};
+use model::tier::record::{Content, Entry, Header};
+use model::tier::{
+    IntentLogConfig, Kind, LogCpu, Logbias, Member, MirrorConfig, PoolConfig, StripeConfig,
+    SyncPolicy, Target, TierConfig, WriteBackConfig,
+};
 
 /// Bytes of a member.
-const SLICE: u64 = 128 << 10;
+const SLICE: u64 = 2 << 20;
 const MEMBERS: u16 = 4;
 /// The two copies of a label at its end, see `mirror/label.rs`.
 const LABEL: u64 = 4096;
@@ -18,6 +22,8 @@ const POOL: u128 = 7;
 struct Disks {
     images: Vec<Image>,
     absent: [bool; MEMBERS as usize],
+    /// Records that were put into a ring: the slot behind them, how many, and the sum of the last.
+    ring: (u64, u64, u32),
 }
 
 impl Images for Disks {
@@ -36,8 +42,9 @@ impl Images for Disks {
     }
 }
 
-/// A stripe over two mirrors.
-fn pool() -> PoolConfig<DriveConfig> {
+/// One of three: a stripe over two mirrors; a write-back cache before two drives, with a drive on its own behind; an intent
+/// log over a mirror, with two logs.
+fn pool(which: u8) -> PoolConfig<DriveConfig> {
     let member = |index: u16| Member {
         name: format!("m.{index}"),
         drive: DriveConfig::Ram(RamConfig {
@@ -62,17 +69,80 @@ fn pool() -> PoolConfig<DriveConfig> {
             ..MirrorConfig::default()
         })
     };
-    let stripe = Kind::Stripe(StripeConfig { chunk: 16 << 10 });
-    PoolConfig {
-        members: (0..MEMBERS).map(member).collect(),
-        tiers: vec![
+    let tiers = match which % 3 {
+        0 => vec![
             tier("one", mirror(), vec![slice(0), slice(1)]),
             tier("two", mirror(), vec![slice(2), slice(3)]),
-            tier("top", stripe, vec![Target::Tier(0), Target::Tier(1)]),
+            tier(
+                "top",
+                Kind::Stripe(StripeConfig { chunk: 16 << 10 }),
+                vec![Target::Tier(0), Target::Tier(1)],
+            ),
         ],
-        volumes: vec![2],
+        1 => {
+            let cache = WriteBackConfig {
+                segment: 32 << 10,
+                buffer_limit: 128 << 10,
+                record: 16 << 10,
+                chunk: 16 << 10,
+                ..WriteBackConfig::PLAIN
+            };
+            vec![
+                tier("one", mirror(), vec![slice(0), slice(1)]),
+                tier(
+                    "top",
+                    Kind::WriteBack(cache),
+                    vec![Target::Tier(0), slice(2), slice(3)],
+                ),
+            ]
+        }
+        _ => {
+            let log = IntentLogConfig {
+                size: 512 << 10,
+                record: 16 << 10,
+                run: 64 << 10,
+                ram: 1600 << 10,
+                filled: false,
+                lanes: 1,
+                sync: SyncPolicy::Standard,
+                logbias: Logbias::Latency,
+                slog_bulk: 64 << 20,
+                txg: Span::from_ms(5000),
+                cpu: LogCpu::default(),
+            };
+            vec![
+                tier("one", mirror(), vec![slice(0), slice(1)]),
+                tier(
+                    "top",
+                    Kind::IntentLog(log),
+                    vec![Target::Tier(0), slice(2), slice(3)],
+                ),
+            ]
+        }
+    };
+    PoolConfig {
+        members: (0..MEMBERS).map(member).collect(),
+        volumes: vec![tiers.len() as u16 - 1],
+        tiers,
         label_bytes: 0,
     }
+}
+
+/// Makes the sum of a block right again, wherever its kind has it: at the end as mirrors' labels (which leave it out) and
+/// superblocks, labels and roots (which count it as zeroes); behind a record's head; in a log block's header.
+fn seal(block: &mut [u8; LABEL as usize]) {
+    const END: usize = LABEL as usize - 4;
+    let (at, end, counted) = match &block[..8] {
+        b"DL-RECRD" => (60, END + 4, true),
+        b"DLMIRROR" => (END, END, false),
+        [b'D', b'L', b'Z', b'B', ..] => (4, 192, true),
+        _ => (END, END + 4, true),
+    };
+    if counted {
+        block[at..at + 4].fill(0);
+    }
+    let sum = crc32c::crc32c(&block[..end]);
+    block[at..at + 4].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// Changes the images as the input says: bytes anywhere; bytes in a label, whose sum is made right again; a label of another
@@ -86,7 +156,7 @@ fn change(disks: &mut Disks, input: &mut &[u8]) -> Option<()> {
     let data = &rest[..rest.len().min(length.into())];
     *input = &rest[data.len()..];
     let label = SLICE - LABEL * (1 + u64::from(who >> 7));
-    match what % 5 {
+    match what % 7 {
         0 => {
             let mut sector = [0; 512];
             let at = place % (SLICE / 512) * 512;
@@ -111,18 +181,74 @@ fn change(disks: &mut Disks, input: &mut &[u8]) -> Option<()> {
             disks.images[other].read(from, &mut bytes).ok()?;
             disks.images[member].write(label, &bytes).ok()?;
         }
+        4 => {
+            // Any block of any kind.
+            let mut bytes = [0; LABEL as usize];
+            let from = place % (SLICE / LABEL) * LABEL;
+            disks.images[member].read(from, &mut bytes).ok()?;
+            let at = usize::from(who >> 2) * 4;
+            bytes[at..at + data.len()].copy_from_slice(data);
+            seal(&mut bytes);
+            disks.images[member].write(from, &bytes).ok()?;
+        }
+        5 => record(disks, who, data)?,
         3 => disks.images[member].spoil(place % (SLICE / 512) * 512, u64::from(length) * 512),
         _ => disks.absent[member] = true,
     }
     Some(())
 }
 
+/// The next record of a ring of the first epoch, on both legs of its cache: an entry for every four bytes, of data that are
+/// zeroes.
+fn record(disks: &mut Disks, who: u8, data: &[u8]) -> Option<()> {
+    let content = [Content::Data, Content::Zeroes, Content::Trimmed, Content::Passed];
+    let entries: Vec<Entry> = data
+        .chunks_exact(4)
+        .map(|it| {
+            let content = content[usize::from(it[3] % 4)];
+            let units = u32::from(it[2] % 4) + 1;
+            Entry {
+                unit: u64::from(u16::from_le_bytes([it[0], it[1]])),
+                units,
+                content,
+                sum: match content {
+                    Content::Data => model::data::sum(&vec![0; units as usize * 4096]),
+                    _ => 0,
+                },
+            }
+        })
+        .collect();
+    let (slot, number, previous) = disks.ring;
+    let units = entries.iter().filter(|it| it.content == Content::Data);
+    let slots = 1 + units.map(|it| u64::from(it.units)).sum::<u64>();
+    let header = Header {
+        epoch: 1 + u64::from(who >> 7),
+        number: number + 1,
+        flushed_through: number.saturating_sub(u64::from(who & 3)),
+        previous,
+        pool: POOL,
+        entries,
+    };
+    let (block, sum) = header.encode();
+    // Behind the superblocks; a ring of 32 slots.
+    let at = 4 * 4096 + slot % 32 * 4096;
+    for leg in 0..2 {
+        disks.images[leg].write(at, &block).ok()?;
+    }
+    disks.ring = (slot + slots, number + 1, sum);
+    Some(())
+}
+
 /// Any bytes on the members: the pool is found or refused; once it is found, it is found again, and can be read.
 pub fn tier_image(bytes: &[u8]) {
-    let config = pool();
+    let Some((&which, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let config = pool(which);
     let mut disks = Disks {
         images: vec![Image::default(); MEMBERS.into()],
         absent: [false; MEMBERS as usize],
+        ring: (0, 0, 0),
     };
     offline::format(&config, POOL, &mut disks).expect("members in memory");
     let mut input = bytes;
@@ -134,6 +260,6 @@ pub fn tier_image(bytes: &[u8]) {
     let mut block = [0; 4096];
     for at in (0..config.bytes()).step_by(block.len()) {
         // A block that no leg can read is an error of the read.
-        let _ = found.read(&config, &mut disks, 2, at, &mut block);
+        let _ = found.read(&config, &mut disks, config.volumes[0], at, &mut block);
     }
 }

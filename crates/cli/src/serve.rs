@@ -91,6 +91,10 @@ pub(crate) struct Args {
     #[arg(long)]
     power_cut: bool,
 
+    /// Start a pool though a log of it is not there: what only that has is lost for good
+    #[arg(long)]
+    accept_loss: bool,
+
     /// The drives' state at the start [default: that of an existing store, or steady]
     #[arg(long, value_enum)]
     state: Option<State>,

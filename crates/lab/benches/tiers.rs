@@ -1,11 +1,13 @@
 //! What tiers cost to simulate: CPU time for each 4 KiB command over drives that take no time, and without a host.
 //! `cargo bench -p drivelab-lab --bench tiers [-- FILTER]` prints a table; a point whose name does not contain FILTER is left
-//! out. The first line is what the pool and its drives cost under a tier that only passes commands on.
+//! out. The first lines say how much memory a write-back cache takes for each dirty 4 KiB (Linux), over drives that take none;
+//! then comes what the pool and its drives cost under a tier that only passes commands on.
 
 use model::media::ram::RamConfig;
 use model::media::{DriveConfig, Medium, Precondition};
 use model::tier::{
-    ConcatConfig, Kind, Member, MirrorConfig, PoolConfig, Target, TierConfig, WriteBackConfig,
+    ConcatConfig, Destage, Kind, Member, MirrorConfig, PoolConfig, Target, TierConfig,
+    WriteBackConfig,
 };
 use model::{Command, Completion, Device, Drive, Span, Stream, Time};
 
@@ -116,6 +118,17 @@ fn main() {
     let mut arguments = std::env::args().skip(1).filter(|arg| !arg.starts_with('-'));
     let filter = arguments.next().unwrap_or_default();
     println!("{:<44} {:>12}   aim", "4 KiB", "ns per I/O");
+    // Before others have left memory behind that would be used again.
+    for (name, full, behind) in [
+        ("memory, scattered over four times as much", 0.3, 4096 * GIB),
+        ("memory, all that is behind it dirty", 0.9, 112 * GIB),
+    ] {
+        if name.contains(&filter)
+            && let Some(bytes) = memory(full, behind)
+        {
+            println!("{name:<44} {bytes:>10.1} B   6");
+        }
+    }
     for load in LOADS {
         for depth in [1, 16] {
             let name = format!("{} QD{depth}", load.name);
@@ -133,7 +146,58 @@ fn main() {
     }
 }
 
+/// Bytes for each dirty unit of a cache that is so full of units scattered over `1 / share` times as many, once some have
+/// been destaged.
+fn memory(full: f64, behind: u64) -> Option<f64> {
+    let config = WriteBackConfig {
+        start: full,
+        destage: Destage {
+            from: full / 2.0,
+            ..WriteBackConfig::PLAIN.destage
+        },
+        ..WriteBackConfig::PLAIN
+    };
+    let before = resident()?;
+    let mut drive = pool(Kind::WriteBack(config), &[128 * GIB, behind]);
+    let mut done = Vec::new();
+    // A few rounds: what is oldest has been looked up.
+    for _ in 0..50_000 {
+        let next = drive.next_event();
+        if next == Time::NEVER {
+            break;
+        }
+        drive.advance(next, next, &mut done);
+    }
+    let taken = resident()? - before;
+    let mut dirty = Dirty(0.0);
+    drive.inspect(Time::ZERO, &mut dirty);
+    Some(taken / (dirty.0 / UNIT as f64))
+}
+
+/// Dirty bytes.
+struct Dirty(f64);
+
+impl model::Gauges for Dirty {
+    fn gauge(&mut self, gauge: model::Gauge, value: f64) {
+        if gauge == model::Gauge::DirtyBytes {
+            self.0 = value;
+        }
+    }
+}
+
+/// Bytes of memory that this process has.
+fn resident() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: f64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * 4096.0)
+}
+
 fn drive(load: &Load) -> Drive {
+    pool((load.kind)(), load.drives)
+}
+
+/// A tier on drives of so many bytes that take no time.
+fn pool(kind: Kind, drives: &[u64]) -> Drive {
     let ram = |bytes| {
         DriveConfig::Ram(RamConfig {
             bytes,
@@ -141,16 +205,11 @@ fn drive(load: &Load) -> Drive {
             picoseconds_per_byte: 0,
         })
     };
-    let members = load
-        .drives
-        .iter()
-        .enumerate()
-        .map(|(index, &bytes)| Member {
-            name: index.to_string(),
-            drive: ram(bytes),
-        });
-    let children = load
-        .drives
+    let members = drives.iter().enumerate().map(|(index, &bytes)| Member {
+        name: index.to_string(),
+        drive: ram(bytes),
+    });
+    let children = drives
         .iter()
         .enumerate()
         .map(|(index, &bytes)| Target::Slice {
@@ -162,7 +221,7 @@ fn drive(load: &Load) -> Drive {
         members: members.collect(),
         tiers: vec![TierConfig {
             name: String::from("tier"),
-            kind: (load.kind)(),
+            kind,
             children: children.collect(),
         }],
         volumes: vec![0],

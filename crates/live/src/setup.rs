@@ -36,6 +36,8 @@ pub struct Setup {
     pub precondition: Option<Precondition>,
     /// Feeds its random streams.
     pub seed: u64,
+    /// Whether a pool goes on without a log that is not there: what only that had is lost then.
+    pub accept_loss: bool,
 }
 
 impl Setup {
@@ -51,6 +53,7 @@ impl Setup {
             added_formats: 0,
             precondition: None,
             seed: 1,
+            accept_loss: false,
         }
     }
 }

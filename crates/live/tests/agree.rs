@@ -163,12 +163,16 @@ fn again(id: &str, recording: &Recording, prepared: bool) -> bool {
 
 const DRIVES: [&str; 3] = ["p4800x-375", "950pro-256", "p3608-1600"];
 
-const POOLS: [&str; 5] = [
+const POOLS: [&str; 9] = [
     "mirror(2*950pro-256)",
     "stripe(2*p4801x-100; chunk=64k)",
     "concat(mirror(2*950pro-256), p4801x-100)",
     "write-back-cache(cache=p4801x-100, capacity=2*950pro-256)",
     "read-cache(cache=p4801x-100, main=stripe(2*950pro-256))",
+    "write-back-cache(cache=950pro-256, capacity=2*950pro-256; like=dm-writecache)",
+    "intent-log(main=mirror(2*950pro-256), log=p4801x-100; size=64MiB, ram=100MiB, record=16KiB)",
+    "intent-log(main=950pro-256, log=mirror(2*p4801x-100); size=64MiB, ram=100MiB, sync=always)",
+    "intent-log(main=950pro-256; size=64MiB, ram=100MiB)",
 ];
 
 /// A drive that is served has its map from the start, lest somebody waits for it. One that is simulated makes it at its

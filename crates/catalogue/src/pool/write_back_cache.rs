@@ -118,6 +118,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
     };
     let durability = keys.choice("durability", &Durability::ALL, base.durability);
     let commit = commit(keys, base.commit, durability);
+    let table = table(keys, base.table, durability);
     let mut start = keys.section("start");
     let start_with = start.share("buffer", 0.0..=1.0, base.start);
     drop(start);
@@ -129,6 +130,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Tier {
             as u16,
         durability,
         commit,
+        table,
         chunk: size(keys, "chunk", 4096..=1 << 30, base.chunk),
         destage: destage(keys, &base.destage, like.pause),
         congestion: congestion(keys, like.congestion),
@@ -163,6 +165,29 @@ fn commit(keys: &mut Keys<'_>, base: Option<Commit>, durability: Durability) -> 
         );
     }
     (slots > 0).then_some(Commit { slots, after })
+}
+
+/// A piece of the table that a commit writes; 0 is no table.
+fn table(keys: &mut Keys<'_>, base: u32, durability: Durability) -> u32 {
+    let base = match durability {
+        Durability::Flush => base,
+        Durability::Ack => 0,
+    };
+    let bytes = keys.bytes("commit_table", 0..=128 << 10, base.into()) as u32;
+    if !bytes.is_multiple_of(4096) {
+        keys.problem(
+            "commit_table",
+            "its pieces are of whole 4 KiB",
+            "write a multiple of `4 KiB`, or 0 for no table",
+        );
+    } else if bytes > 0 && durability == Durability::Ack {
+        keys.problem(
+            "commit_table",
+            "with `durability = \"ack\"` no commit writes it",
+            "leave it out, or write `durability = \"flush\"`",
+        );
+    }
+    bytes
 }
 
 fn destage(keys: &mut Keys<'_>, base: &Destage, pause: [Fallback; 2]) -> Destage {

@@ -146,6 +146,7 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
             added_formats: 0,
             precondition: args.state.map(Into::into),
             seed: args.seed.seed + index as u64,
+            accept_loss: args.accept_loss,
         };
         setups.push(setup);
     }

@@ -174,6 +174,54 @@ fn what_an_intent_log_has_flushed_survives_a_kill() {
     check(&mut client, 6);
 }
 
+/// A log that is not there may only have been forgotten: without it nothing is started, and it is as before once it is back.
+/// Who gives it up says so, and has lost it: the log is an old copy then.
+#[test]
+fn a_pool_is_not_started_without_its_log_unless_the_loss_is_accepted() {
+    let pool = "intent-log(main=mirror(2*950pro-256), log=p4801x-100; ram=100MiB)";
+    let rig = Rig::new();
+    let (server, mut client) = rig.serve(pool);
+    write(&mut client, 1);
+    flush(&mut client);
+    write(&mut client, 2);
+    flush(&mut client);
+    kill(server);
+    let store = rig.folder.path().join("disk.img");
+    let aside = |back: bool| {
+        for name in ["p4801x-100.img", "p4801x-100.img.state"] {
+            let (here, there) = (store.join(name), rig.folder.path().join(name));
+            let (from, to) = if back { (there, here) } else { (here, there) };
+            fs::rename(from, to).expect("moved");
+        }
+    };
+    aside(false);
+    refused(
+        pool,
+        &store,
+        "p4801x-100, a log of intent-log, is not there",
+    );
+    aside(true);
+    let (server, mut client) = rig.serve(pool);
+    check(&mut client, 2);
+    kill(server);
+    aside(false);
+    let server = serve_logged(rig.folder.path(), pool, &["--accept-loss"]);
+    let mut client = Client::connect(&server);
+    assert!(
+        rig.log().contains("p4801x-100 is not there"),
+        "{}",
+        rig.log()
+    );
+    write(&mut client, 3);
+    flush(&mut client);
+    kill(server);
+    aside(true);
+    refused(pool, &store, "older than what the others have gone on with");
+    aside(false);
+    let server = serve_logged(rig.folder.path(), pool, &["--accept-loss"]);
+    check(&mut Client::connect(&server), 3);
+}
+
 #[test]
 fn a_pool_with_a_raidz_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");

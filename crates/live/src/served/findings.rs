@@ -82,6 +82,23 @@ pub(super) fn lines(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<
     found.found.iter().map(line).collect()
 }
 
+/// Logs that are not there. A start without one begins a life of the volume to which that log is an old copy: so what only
+/// it has is lost for good.
+pub(super) fn absent_logs(config: &PoolConfig<DriveConfig>, found: &Recovered) -> Vec<String> {
+    let line = |&(tier, what): &(u16, Found)| {
+        let tier = usize::from(tier);
+        let of_log = matches!(config.tiers[tier].kind, Kind::IntentLog(_));
+        let (Found::Absent(log), true) = (what, of_log) else {
+            return None;
+        };
+        let (log, name) = (child(config, tier, log), &config.tiers[tier].name);
+        Some(format!(
+            "{log}, a log of {name}, is not there: a start without it loses for good what was synced since the last group, as far as only {log} has it"
+        ))
+    };
+    found.found.iter().filter_map(line).collect()
+}
+
 /// Why a tier is not to be had.
 pub(super) fn damage(config: &PoolConfig<DriveConfig>, name: &str, damage: Damage) -> String {
     let tier = config.tiers.iter().position(|it| it.name == name);

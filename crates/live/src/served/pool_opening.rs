@@ -260,6 +260,7 @@ impl Setup {
         let sheets = self.sheet.named_members();
         let (mut disks, mut stores, mut drives) = (Vec::new(), Vec::new(), Vec::new());
         let mut said = self.precondition;
+        let rings = config.rings();
         for (index, ((member, (_, sheet)), one)) in
             config.members.iter().zip(&sheets).zip(opened).enumerate()
         {
@@ -275,6 +276,7 @@ impl Setup {
             let mut state = one.state;
             let precondition = state.begin(self.precondition, state.bytes);
             said.get_or_insert(precondition);
+            let precondition = precondition.of_member(rings[index]);
             let drive = ManagedDrive::new(
                 &member.drive,
                 &sheet.management,
@@ -332,7 +334,17 @@ impl Setup {
             offline::format(config, uuid, &mut images).map_err(damaged)?;
         } else {
             // What is refused changes nothing, also where one tier would be found and another not.
-            offline::recover(config, uuid, &mut Trial(&mut images)).map_err(damaged)?;
+            let trial = offline::recover(config, uuid, &mut Trial(&mut images)).map_err(damaged)?;
+            if let (false, Some(path)) = (self.accept_loss, &folder.path) {
+                let lost = findings::absent_logs(config, &trial);
+                if !lost.is_empty() {
+                    return Err(refused(
+                        path,
+                        lost.join("; "),
+                        "bring back its store, or give it up with --accept-loss",
+                    ));
+                }
+            }
         }
         let found = offline::recover(config, uuid, &mut images).map_err(damaged)?;
         if let (true, Some(path)) = (folder.is_new, &folder.path) {

@@ -35,6 +35,16 @@ impl Precondition {
             Precondition::Steady => "steady",
         }
     }
+
+    /// That of a member of a pool which is in this state, if all of the member is a ring or not: a ring is written in order,
+    /// again and again, and never at random.
+    #[must_use]
+    pub fn of_member(self, is_ring: bool) -> Precondition {
+        match self {
+            Precondition::Steady if is_ring => Precondition::Filled,
+            _ => self,
+        }
+    }
 }
 
 /// What feeds the random streams of a drive.
@@ -252,16 +262,15 @@ pub(crate) fn all(results: impl Iterator<Item = Result<(), Refusal>>) -> Result<
     results.fold(Ok(()), Result::and)
 }
 
-/// The members of a composition in this state, in the memory of `used` ones where there are some. The first has the seeds
+/// The members of a composition, each in its state, in the memory of `used` ones where there are some. The first has the seeds
 /// themselves.
 pub(crate) fn members<'a, M: Medium + 'a>(
     used: Vec<M::Drive>,
-    configs: impl Iterator<Item = &'a M>,
-    state: Precondition,
+    configs: impl Iterator<Item = (&'a M, Precondition)>,
     seeds: Seeds,
 ) -> Vec<M::Drive> {
     let mut used = used.into_iter();
-    let member = |(index, config): (usize, &M)| {
+    let member = |(index, (config, state)): (usize, (&M, Precondition))| {
         let own = seeds.of_member(index);
         match used.next() {
             Some(drive) => drive.reset(config, state, own),

@@ -205,7 +205,59 @@ impl<M: Medium> PoolConfig<M> {
 
     /// Whether its tiers can be found again on its members after a crash, so that data may be kept by member.
     pub fn recovers(&self) -> bool {
-        self.tiers.iter().all(|tier| tier.kind.recovers())
+        self.tiers.iter().all(|tier| tier.kind.recovers()) && !self.labels_on_a_log()
+    }
+
+    /// Whether a tier that has labels or superblocks, which are written while nothing runs, stands on an intent log, which takes
+    /// writes only while it runs: such a pool cannot be found again.
+    pub fn labels_on_a_log(&self) -> bool {
+        let has_labels = |kind: &Kind| {
+            matches!(
+                kind,
+                Kind::Mirror(_) | Kind::WriteBack(_) | Kind::IntentLog(_)
+            )
+        };
+        let mut tiers = self.tiers.iter().filter(|tier| has_labels(&tier.kind));
+        tiers.any(|tier| tier.children.iter().any(|it| self.is_on_a_log(it)))
+    }
+
+    /// Whether some of what it has is an intent log's.
+    fn is_on_a_log(&self, target: &Target) -> bool {
+        let &Target::Tier(index) = target else {
+            return false;
+        };
+        let tier = &self.tiers[usize::from(index)];
+        matches!(tier.kind, Kind::IntentLog(_))
+            || tier.children.iter().any(|it| self.is_on_a_log(it))
+    }
+
+    /// By member: whether all that is used of it is a write-back cache's ring, or what that ring lies on.
+    pub fn rings(&self) -> Vec<bool> {
+        let mut rings = vec![true; self.members.len()];
+        let mut used = vec![false; self.members.len()];
+        let mut below = vec![false; self.tiers.len()];
+        // Tiers come after what they stand on.
+        for (index, tier) in self.tiers.iter().enumerate().rev() {
+            for (child, target) in tier.children.iter().enumerate() {
+                let is_ring = match &tier.kind {
+                    Kind::WriteBack(_) => child == 0,
+                    Kind::Mirror(_) | Kind::Stripe(_) | Kind::Concat(_) => below[index],
+                    _ => false,
+                };
+                match *target {
+                    Target::Tier(tier) => below[usize::from(tier)] = is_ring,
+                    Target::Slice { member, .. } => {
+                        rings[usize::from(member)] &= is_ring;
+                        used[usize::from(member)] = true;
+                    }
+                }
+            }
+        }
+        rings
+            .iter()
+            .zip(used)
+            .map(|(&ring, used)| ring && used)
+            .collect()
     }
 
     /// Why there is no such pool; nothing if there is.

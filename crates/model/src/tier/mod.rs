@@ -19,6 +19,7 @@ mod log;
 mod loss;
 pub mod mirror;
 pub mod offline;
+mod packed;
 pub mod planted;
 mod pool;
 pub mod raid0;

@@ -20,7 +20,7 @@ impl<M: Medium> PoolConfig<M> {
         state: Precondition,
         seeds: impl Into<Seeds>,
     ) -> Pool<Kept<M::Drive, Nothing>> {
-        let drives = members(Vec::new(), self.drives(), state, seeds.into());
+        let drives = members(Vec::new(), self.in_state(state), seeds.into());
         let kept = drives
             .into_iter()
             .zip(self.drives())
@@ -35,6 +35,14 @@ impl<M: Medium> PoolConfig<M> {
         self.members.iter().map(|member| &member.drive)
     }
 
+    /// The drives, each in the state that this one of the pool leaves it in: what is only ever written as a ring has been
+    /// written from end to end, again and again, and not at random.
+    fn in_state(&self, state: Precondition) -> impl Iterator<Item = (&M, Precondition)> {
+        let rings = self.rings().into_iter();
+        self.drives()
+            .zip(rings.map(move |ring| state.of_member(ring)))
+    }
+
     fn drives_mut(&mut self) -> impl Iterator<Item = &mut M> {
         self.members.iter_mut().map(|member| &mut member.drive)
     }
@@ -47,7 +55,7 @@ impl<M: Medium> Medium for PoolConfig<M> {
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Pool<M::Drive> {
         Pool::new(
             self,
-            members(Vec::new(), self.drives(), state, seeds.into()),
+            members(Vec::new(), self.in_state(state), seeds.into()),
         )
     }
 
@@ -203,7 +211,7 @@ impl<L: MediumDrive> MediumDrive for Pool<L> {
         seeds: impl Into<Seeds>,
     ) -> Pool<L> {
         let used = self.below.members;
-        Pool::new(config, members(used, config.drives(), state, seeds.into()))
+        Pool::new(config, members(used, config.in_state(state), seeds.into()))
     }
 
     fn know(&mut self, states: &[Arc<WarmState>], again: bool) {

@@ -17,7 +17,11 @@ impl Medium for Raid0Config {
 
     /// The first member has the seed itself, so that one member alone is what it would be without a RAID.
     fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Raid0<Drive> {
-        let drives = members(Vec::new(), self.members.iter(), state, seeds.into());
+        let drives = members(
+            Vec::new(),
+            self.members.iter().map(|it| (it, state)),
+            seeds.into(),
+        );
         Raid0::new(drives, self.stripe)
     }
 
@@ -136,7 +140,11 @@ impl MediumDrive for Raid0<Drive> {
         state: Precondition,
         seeds: impl Into<Seeds>,
     ) -> Raid0<Drive> {
-        let drives = members(self.members, config.members.iter(), state, seeds.into());
+        let drives = members(
+            self.members,
+            config.members.iter().map(|it| (it, state)),
+            seeds.into(),
+        );
         Raid0::new(drives, config.stripe)
     }
 

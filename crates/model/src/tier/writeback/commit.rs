@@ -27,6 +27,8 @@ pub(super) struct Record {
     first: u32,
     /// With its header.
     slots: u32,
+    /// Runs of units in it.
+    runs: u32,
     sent: Time,
     /// What the clock of stalls said then.
     stalls: Span,
@@ -197,6 +199,9 @@ impl WriteBack {
             return self.give_up(now, status, way);
         }
         let most = self.config.record / UNIT - 1;
+        if self.table.holds() {
+            return;
+        }
         while !self.pending.is_empty() {
             let beside = self.records.len() < usize::from(self.config.records_in_flight);
             let full = self.pending_units >= u64::from(most);
@@ -222,6 +227,7 @@ impl WriteBack {
         let payload = way.buffers().take((most + 1) * UNIT);
         let mut header = Header::default();
         let (mut left, mut entries) = (most, ENTRIES as u32);
+        let runs = self.runs.len();
         while let Some(&request) = self.pending.front() {
             let end = self.requests[request].units().end;
             while self.requests[request].next < end && entries > 0 {
@@ -243,6 +249,7 @@ impl WriteBack {
             at,
             first,
             slots,
+            runs: (self.runs.len() - runs) as u32,
             sent: now,
             stalls: self.stalls.clock(now),
             payload,
@@ -327,7 +334,11 @@ impl WriteBack {
                 sum: way.buffers().sum(to, bytes),
             });
         }
-        self.ring.put(first, count);
+        if self.config.table > 0 {
+            self.note_entries(first, count);
+        }
+        self.ring.put(count);
+        self.runs.push_back((first, count));
         Some(count)
     }
 
@@ -357,7 +368,8 @@ impl WriteBack {
             self.unblock(now, way);
         }
         self.consider(now, way);
-        self.commit_if_much(way);
+        self.commit_if_much(now, way);
+        self.go_on_with_table(now, way);
         self.pump(now, way);
     }
 
@@ -371,6 +383,7 @@ impl WriteBack {
             at: position,
             first,
             slots,
+            runs,
             sent,
             stalls,
             ..
@@ -378,9 +391,12 @@ impl WriteBack {
         self.records.pop_front();
         self.first_record += 1;
         if status == Status::Success && self.failed.is_none() {
-            for slot in first + 1..first + slots {
-                if let Some(unit) = self.ring.owner(slot) {
+            let mut slot = first + 1;
+            for index in 0..runs as usize {
+                let (unit, count) = self.runs[index];
+                for unit in unit..unit + count {
                     self.map(unit, slot);
+                    slot += 1;
                 }
             }
             self.ring.apply(position + u64::from(slots));
@@ -393,6 +409,7 @@ impl WriteBack {
             // There is a gap: what comes after it would never be found again.
             self.failed.get_or_insert(status);
         }
+        self.runs.drain(..runs as usize);
         while let Some(&(_, request)) = self.closing.front().filter(|it| it.0 == number) {
             self.closing.pop_front();
             let own = &mut self.requests[request];
@@ -429,20 +446,23 @@ impl WriteBack {
         let own = &self.requests[request];
         if own.past == Past::Written {
             self.leave_passing(now, request, way);
-            self.settle(request, way);
+            self.settle(now, request, way);
         } else if own.status == Status::Success && own.mark.is_some() {
             self.zero(now, request, way);
         } else {
-            self.settle(request, way);
+            self.settle(now, request, way);
         }
     }
 
     /// It is done, unless it has to be durable and is not.
-    pub(super) fn settle<W: Way>(&mut self, request: u32, way: &mut W) {
+    pub(super) fn settle<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
         let applied = self.applied();
         let own = &mut self.requests[request];
         let fua = own.command.fua && self.config.durability == Durability::Flush;
-        if fua && own.status == Status::Success {
+        if fua && own.status == Status::Success && self.config.table > 0 {
+            own.since = now;
+            self.wait_for_table(now, request, way);
+        } else if fua && own.status == Status::Success {
             // It is durable only if all records before it are.
             own.flushes = applied;
             way.send(CACHE, For::Settle.token(request), Command::flush(0));

@@ -2,7 +2,7 @@
 //! much was written, or so long after the first of it.
 //!
 //! As dm-writecache's `autocommit_blocks` and `autocommit_time` (`Documentation/admin-guide/device-mapper/writecache.rst`).
-//! Left out: metadata of its own, which a commit writes there; here they are in the records' headers.
+//! Metadata are in the records' headers; where a commit writes a table besides, see [`super::table`].
 
 use super::{CACHE, Commit, Durability, Flushed, For, WriteBack};
 use crate::command::{Command, Completion, Status};
@@ -33,6 +33,11 @@ impl Commits {
         self.at
     }
 
+    /// None is due: one begins.
+    pub(super) fn stop(&mut self) {
+        self.at = Time::NEVER;
+    }
+
     /// A record has been applied, of which nobody knows whether it is durable.
     #[inline]
     pub(super) fn expect(&mut self, now: Time, law: Option<Commit>) {
@@ -48,18 +53,21 @@ impl Commits {
 impl WriteBack {
     /// Commits if enough was written for that since the last flush.
     #[inline]
-    pub(super) fn commit_if_much<W: Way>(&mut self, way: &mut W) {
+    pub(super) fn commit_if_much<W: Way>(&mut self, now: Time, way: &mut W) {
         if let Some(law) = self.config.commit
             && self.commits.at < Time::NEVER
             && self.ring.applied().saturating_sub(self.flushed.position) >= law.slots
         {
-            self.commit(way);
+            self.commit(now, way);
         }
     }
 
     /// Flushes the cache.
-    pub(super) fn commit<W: Way>(&mut self, way: &mut W) {
+    pub(super) fn commit<W: Way>(&mut self, now: Time, way: &mut W) {
         self.commits.at = Time::NEVER;
+        if self.config.table > 0 {
+            return self.begin_table(now, way);
+        }
         if self.config.durability == Durability::Flush && self.failed.is_none() {
             self.commits.under_way = Some(self.applied());
             way.send(CACHE, For::Commit.token(0), Command::flush(0));
@@ -77,7 +85,7 @@ impl WriteBack {
         }
         if self.flushed.position < self.ring.applied() {
             self.commits.expect(now, self.config.commit);
-            self.commit_if_much(way);
+            self.commit_if_much(now, way);
         }
     }
 

@@ -64,8 +64,8 @@ struct Lane {
 #[derive(Clone, Debug)]
 pub(super) struct Destaging {
     stage: Stage,
-    /// The round's units by drive and address there, each with its slot.
-    units: Vec<(u64, u32)>,
+    /// The round's units by drive and address there, each with its slot and its number.
+    units: Vec<(u64, u32, u32)>,
     lanes: Vec<Lane>,
     runs: Slab<Run>,
     /// Those of `runs` that are under way.
@@ -105,6 +105,11 @@ impl Destaging {
             superblocks: 0,
             superblock: Payload::default(),
         }
+    }
+
+    /// The first position after the round's segments.
+    pub(super) fn until(&self) -> u64 {
+        self.until
     }
 
     /// When the next round begins.
@@ -186,14 +191,12 @@ impl WriteBack {
         let until = self.ring.tail() + u64::from(segments) * u64::from(self.ring.per);
         let mut units = core::mem::take(&mut self.destaging.units);
         units.clear();
-        for position in self.ring.tail()..until {
-            let slot = self.ring.slot(position);
-            let Some(unit) = self.ring.owner(slot) else {
-                continue;
-            };
+        self.look_up_oldest(until);
+        for &(slot, unit) in self.oldest.until(until) {
             if self.map.get(unit.into()) == Some(slot) {
                 let (child, offset) = self.home(u64::from(unit) * u64::from(UNIT));
-                units.push((key(child - 1, (offset / u64::from(UNIT)) as u32), slot));
+                let at = (offset / u64::from(UNIT)) as u32;
+                units.push((key(child - 1, at), slot, unit));
             }
         }
         units.sort_unstable();
@@ -206,7 +209,7 @@ impl WriteBack {
         let mut next = 0;
         for (drive, lane) in self.destaging.lanes.iter_mut().enumerate() {
             lane.next = next;
-            next += units[next..].partition_point(|&(key, _)| usize::from(drive_of(key)) == drive);
+            next += units[next..].partition_point(|&(key, ..)| usize::from(drive_of(key)) == drive);
             lane.end = next;
         }
         self.destaging.units = units;
@@ -238,24 +241,27 @@ impl WriteBack {
     }
 
     /// Whether a unit of the round has not been overwritten since the round began.
-    fn is_live(&self, slot: u32) -> bool {
-        let owner = self.ring.owner(slot);
-        owner.is_some_and(|unit| self.map.get(unit.into()) == Some(slot))
+    fn is_live(&self, slot: u32, unit: u32) -> bool {
+        self.map.get(unit.into()) == Some(slot)
     }
 
     /// Reads the next run for a drive; false if there is none, or it has to wait.
     fn start_run<W: Way>(&mut self, drive: usize, way: &mut W) -> bool {
         let lane = self.destaging.lanes[drive];
         let (mut from, end) = (lane.next, lane.end);
-        while from < end && !self.is_live(self.destaging.units[from].1) {
+        while from < end {
+            let (_, slot, unit) = self.destaging.units[from];
+            if self.is_live(slot, unit) {
+                break;
+            }
             from += 1;
         }
         let most = (self.config.destage.merge / UNIT) as usize;
         let first = self.destaging.units.get(from).map_or(0, |unit| unit.0);
         let mut to = from;
         while to < end.min(from + most) {
-            let (at, slot) = self.destaging.units[to];
-            if at != first + (to - from) as u64 || !self.is_live(slot) {
+            let (at, slot, unit) = self.destaging.units[to];
+            if at != first + (to - from) as u64 || !self.is_live(slot, unit) {
                 break;
             }
             to += 1;
@@ -406,16 +412,17 @@ impl WriteBack {
     /// What the capacity tier has now is not needed in the buffer, unless it has been overwritten.
     fn forget<W: Way>(&mut self, now: Time, way: &mut W) {
         for index in 0..self.destaging.units.len() {
-            let slot = self.destaging.units[index].1;
-            let owner = self.ring.owner(slot).filter(|_| self.is_live(slot));
+            let (_, slot, unit) = self.destaging.units[index];
             if planted::has(Bug::ForgetsOverwritten)
-                && let Some(unit) = self.ring.owner(slot)
                 && let Some(newest) = self.map.get(unit.into())
             {
                 self.unmap(unit, newest);
-            } else if let Some(unit) = owner {
+            } else if self.is_live(slot, unit) {
                 self.unmap(unit, slot);
                 self.counts.destaged += u64::from(UNIT);
+                if self.config.table > 0 {
+                    self.table.change(slot, self.config.table);
+                }
             }
         }
         self.destaging.stage = Stage::Pinned;
@@ -440,13 +447,13 @@ impl WriteBack {
             return;
         }
         self.destaging.stage = Stage::Recording;
+        if self.config.table > 0 {
+            return self.commit_tail(now, way);
+        }
         let place = self.destaging.next_superblock();
         let payload = way.buffers().take(UNIT);
         if W::Buffers::REAL {
-            let next = self.first_record + self.records.len() as u64 + 1;
-            let first = self.ring.first_record(self.destaging.until);
-            let first = first.unwrap_or((next, self.previous));
-            let superblock = self.superblock(self.destaging.until, first);
+            let superblock = self.superblock_from(self.destaging.until);
             way.buffers().put(payload, &superblock.encode());
         }
         self.destaging.superblock = payload;
@@ -469,6 +476,11 @@ impl WriteBack {
             self.give_up(now, done.status, way);
             return;
         }
+        self.tail_is_durable(now, way);
+    }
+
+    /// What lies before the new tail is free.
+    pub(super) fn tail_is_durable<W: Way>(&mut self, now: Time, way: &mut W) {
         // Before there is more room: the pause is that of how full it was.
         let pause = self.pause();
         self.ring.free(self.destaging.until);

@@ -7,6 +7,19 @@ pub(super) const SUPERBLOCK_COPIES: u64 = 4;
 /// Their bytes.
 pub(super) const SUPERBLOCKS: u64 = SUPERBLOCK_COPIES * UNIT as u64;
 
+/// Bytes of an entry of the table behind the ring, where there is one: as large as dm-writecache's.
+pub(super) const TABLE_ENTRY: u64 = 16;
+
+/// Bytes of the table behind a ring of so many slots, in whole units.
+pub(super) fn table_bytes(slots: u64) -> u64 {
+    (slots * TABLE_ENTRY).next_multiple_of(u64::from(UNIT))
+}
+
+/// Where it begins.
+pub(super) fn table_at(slots: u64) -> u64 {
+    SUPERBLOCKS + slots * u64::from(UNIT)
+}
+
 /// Bytes at the end of each drive of the capacity tier for two copies of its label.
 const LABELS: u64 = 2 * UNIT as u64;
 

@@ -15,6 +15,7 @@ mod commit;
 mod committing;
 mod destage;
 mod layout;
+mod oldest;
 mod passing;
 mod pressure;
 mod read;
@@ -22,6 +23,8 @@ mod recover;
 mod request;
 mod ring;
 mod settings;
+mod start;
+mod table;
 mod zero;
 
 use alloc::collections::VecDeque;
@@ -35,15 +38,17 @@ use self::cleaning::Cleaner;
 use self::commit::Record;
 use self::committing::Commits;
 use self::destage::Destaging;
+use self::oldest::Oldest;
 use self::read::Piece;
 use self::recover::Life;
 use self::request::Request;
 use self::ring::{Ring, UNIT};
+use self::table::TableCommits;
 use super::offline::Below;
+use super::packed::Packed;
 use super::record::Superblock;
 use super::streams::Streams;
 use super::striping::Striping;
-use super::table::Table;
 use super::{Child, Gather, Tier, TierSettings, Way};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Status};
@@ -83,10 +88,16 @@ enum For {
     Commit,
     /// A write goes to the capacity tier; by the request.
     Pass,
+    /// A piece of the table of entries is written.
+    Table,
+    /// What a commit with a table wrote is made durable.
+    TableFlush,
+    /// A commit with a table ends.
+    TableEnd,
 }
 
 impl For {
-    const ALL: [For; 12] = [
+    const ALL: [For; 15] = [
         For::Record,
         For::Read,
         For::Flush,
@@ -99,6 +110,9 @@ impl For {
         For::Superblock,
         For::Commit,
         For::Pass,
+        For::Table,
+        For::TableFlush,
+        For::TableEnd,
     ];
 
     const SHIFT: u32 = 28;
@@ -159,7 +173,7 @@ pub struct WriteBack {
     config: WriteBackConfig,
     /// The capacity tier: its first drive is child 1.
     striping: Striping,
-    map: Table,
+    map: Packed,
     /// How many units it addresses.
     units: u64,
     ring: Ring,
@@ -182,6 +196,8 @@ pub struct WriteBack {
     streams: Streams,
     /// Under way, in order, and the number of the first.
     records: VecDeque<Record>,
+    /// The units of those, in order: the first of each run, and how many.
+    runs: VecDeque<(u32, u32)>,
     first_record: u64,
     /// The checksum of the last record.
     previous: u32,
@@ -191,10 +207,12 @@ pub struct WriteBack {
     pieces: Slab<Piece>,
     reads: Gather,
     destaging: Destaging,
+    oldest: Oldest,
     cleaner: Cleaner,
     /// Up to where a flush has made the ring durable, and up to which record.
     flushed: Flushed,
     commits: Commits,
+    table: TableCommits,
     /// What was told when something could not be written: nothing is from then on.
     failed: Option<Status>,
     dirty: u64,
@@ -220,7 +238,7 @@ impl WriteBack {
                 count: drives as u64,
                 chunk,
             },
-            map: Table::new(units.into()),
+            map: Packed::new(units.into()),
             units: units.into(),
             ring,
             requests: Slab::default(),
@@ -234,6 +252,7 @@ impl WriteBack {
             passing: Vec::new(),
             streams: Streams::default(),
             records: VecDeque::new(),
+            runs: VecDeque::new(),
             first_record: 0,
             previous: 0,
             life: Life::default(),
@@ -241,9 +260,11 @@ impl WriteBack {
             pieces: Slab::default(),
             reads: Gather::default(),
             destaging: Destaging::new(drives),
+            oldest: Oldest::default(),
             cleaner: Cleaner::default(),
             flushed: Flushed::default(),
             commits: Commits::default(),
+            table: TableCommits::default(),
             failed: None,
             dirty: 0,
             counts: Counts::default(),
@@ -251,37 +272,6 @@ impl WriteBack {
         };
         tier.start(units);
         tier
-    }
-
-    /// The buffer as it is at the start, filled by units that are scattered over four times their size.
-    fn start(&mut self, units: u32) {
-        let segments = libm::floor(self.config.start * self.ring.segments.len() as f64) as u64;
-        let until = segments * u64::from(self.ring.per);
-        let over = (4 * until).min(units.into()).max(1);
-        // A step near the golden ratio that meets all of them before it meets one again.
-        let mut step = (over as f64 * 0.618_033_988_75) as u64 | 1;
-        while gcd(step, over) != 1 {
-            step += 2;
-        }
-        let mut unit = 0;
-        while self.ring.head() < until && self.dirty / u64::from(UNIT) < over {
-            let room = self.ring.room();
-            self.ring.begin(0, 0);
-            for _ in 1..room.min(self.config.record / UNIT) {
-                if self.dirty / u64::from(UNIT) == over {
-                    break;
-                }
-                let slot = self.ring.head_slot();
-                self.ring.put(unit as u32, 1);
-                self.map(unit as u32, slot);
-                unit = (unit + step) % over;
-            }
-            self.ring.apply(self.ring.head());
-        }
-        self.counts = Counts::default();
-        self.flushed = self.applied();
-        let at = self.next_round(Time::ZERO);
-        self.destaging.begin_at(at);
     }
 
     /// A unit's newest data are in this slot.
@@ -328,13 +318,16 @@ impl WriteBack {
         self.requests.release(request);
     }
 
-    fn flush<W: Way>(&mut self, command: &Command, way: &mut W) {
+    fn flush<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
         if self.config.durability == Durability::Ack {
             let status = self.failed.unwrap_or_default();
             way.finish(command.id, status, Anatomy::ZERO);
             return;
         }
-        let request = self.requests.insert(Request::new(command, Time::ZERO));
+        let request = self.requests.insert(Request::new(command, now));
+        if self.config.table > 0 {
+            return self.wait_for_table(now, request, way);
+        }
         self.requests[request].flushes = self.applied();
         way.send(CACHE, For::Flush.token(request), Command::flush(0));
     }
@@ -367,6 +360,13 @@ impl WriteBack {
         }
     }
 
+    /// That the ring begins at this tail, with the record that is there now, or the next.
+    fn superblock_from(&self, tail: u64) -> Superblock {
+        let next = self.first_record + self.records.len() as u64 + 1;
+        let first = self.ring.first_record(tail);
+        self.superblock(tail, first.unwrap_or((next, self.previous)))
+    }
+
     /// The number of the last record that must be there whatever happens.
     fn durable_through(&self) -> u64 {
         match self.config.durability {
@@ -384,20 +384,13 @@ impl WriteBack {
     }
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
-    match b {
-        0 => a,
-        _ => gcd(b, a % b),
-    }
-}
-
 impl Tier for WriteBack {
     #[inline]
     fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
         self.cleaner.asked(now, &self.config.destage.cleaning);
         match command.op {
             Op::Read => self.read(command, way),
-            Op::Flush => self.flush(command, way),
+            Op::Flush => self.flush(now, command, way),
             Op::Write | Op::WriteZeroes => self.change(now, *command, way),
             Op::Deallocate => {
                 // Units that it covers in part keep their data, as the standard allows.
@@ -436,6 +429,9 @@ impl Tier for WriteBack {
             For::Superblock => self.advanced(now, done, way),
             For::Commit => self.committed(now, done, way),
             For::Pass => self.has_passed(now, index, done, way),
+            For::Table => self.piece_written(now, index, done, way),
+            For::TableFlush => self.table_flushed(now, done, way),
+            For::TableEnd => self.table_ended(now, done, way),
         }
     }
 
@@ -463,7 +459,7 @@ impl Tier for WriteBack {
             self.begin_round(now, way);
         }
         if self.commits.due() <= now {
-            self.commit(way);
+            self.commit(now, way);
         }
     }
 
@@ -517,22 +513,25 @@ impl Tier for WriteBack {
             let at = range.offset.saturating_sub(layout::SUPERBLOCKS) / u64::from(UNIT);
             self.ring.position(at as u32)
         };
-        let ring = lost.filter(|range| range.offset + range.bytes > layout::SUPERBLOCKS);
+        let end = layout::SUPERBLOCKS + self.ring.slots() * u64::from(UNIT);
+        let ring = lost
+            .filter(|range| range.offset + range.bytes > layout::SUPERBLOCKS && range.offset < end);
         let Some(gap) = ring.map(slot).filter(|&at| at >= self.ring.tail()).min() else {
             return;
         };
-        for position in gap.max(self.flushed.position)..self.ring.applied() {
-            let slot = self.ring.slot(position);
-            let Some(unit) = self.ring.owner(slot) else {
-                continue;
-            };
-            if self.map.get(unit.into()) == Some(slot) {
-                ranges.push(Range {
-                    offset: u64::from(unit) * u64::from(UNIT),
-                    bytes: UNIT.into(),
-                });
+        let lost = gap.max(self.flushed.position)..self.ring.applied();
+        let mut units = Vec::new();
+        self.map.each(|unit, slot| {
+            let position = self.ring.position(slot);
+            if lost.contains(&position) {
+                units.push((position, unit));
             }
-        }
+        });
+        units.sort_unstable();
+        ranges.extend(units.iter().map(|&(_, unit)| Range {
+            offset: u64::from(unit) * u64::from(UNIT),
+            bytes: UNIT.into(),
+        }));
     }
 
     /// The ring is read back at once: what was applied is known again.
@@ -549,6 +548,7 @@ impl Tier for WriteBack {
         self.streams = Streams::default();
         self.first_record += self.records.len() as u64;
         self.records.clear();
+        self.runs.clear();
         self.stalls.end(now);
         self.pieces = Slab::default();
         self.reads.clear();
@@ -556,6 +556,7 @@ impl Tier for WriteBack {
         self.flushed = self.applied();
         self.destaging.cut();
         self.commits = Commits::default();
+        self.table = TableCommits::default();
         self.cleaner = Cleaner::default();
         let at = self.next_round(now);
         self.destaging.begin_at(at);

@@ -137,7 +137,7 @@ impl WriteBack {
             self.forget_before(units.start.into()..units.end.into(), u64::MAX);
             if planted::has(Bug::PassesUnrecorded) {
                 self.leave_passing(now, request, way);
-                self.settle(request, way);
+                self.settle(now, request, way);
             } else {
                 self.enqueue(now, request, way);
             }

@@ -322,7 +322,7 @@ fn replay(tier: &mut WriteBack, next: Next, header: &Header, trims: &mut Vec<(u6
         let (first, units) = (entry.unit, u64::from(entry.units));
         if entry.content == Content::Data {
             let slot = tier.ring.head_slot();
-            tier.ring.put(first as u32, entry.units);
+            tier.ring.put(entry.units);
             for index in 0..entry.units {
                 tier.map(first as u32 + index, slot + index);
             }

@@ -2,8 +2,8 @@
 //!
 //! A position counts slots of 4 KiB since the beginning and never goes back; a slot is a position modulo the ring. Records
 //! are put at the head and lie within a segment; the tail passes whole segments. In between are units that the map points
-//! to (live), units that were overwritten since, and headers. Which is which is found by asking the map for the owner: a
-//! slot is live if its owner is mapped to it.
+//! to (live), units that were overwritten since, and headers. Which is which only the map knows: what is live in the oldest
+//! segments is looked for in all of it, for many segments at a time ([`super::oldest`]).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -35,8 +35,8 @@ pub(super) struct Segment {
 pub(super) struct Ring {
     /// Slots of a segment.
     pub(super) per: u32,
-    /// By slot: one more than the unit that was put there; 0 for what is no unit.
-    owners: Vec<u32>,
+    /// Slots of all segments.
+    slots: u64,
     pub(super) segments: Vec<Segment>,
     /// Where the next record goes, its slot, and slots from there to the segment's end.
     head: u64,
@@ -64,7 +64,7 @@ impl Ring {
             left: per,
             share: 1.0 / slots.max(1) as f64,
             log_share: 1.0 / log_limit as f64,
-            owners: vec![0; slots],
+            slots: slots as u64,
             segments: vec![Segment::default(); segments as usize],
             head: 0,
             applied: 0,
@@ -76,7 +76,7 @@ impl Ring {
 
     /// How many slots there are.
     pub(super) fn slots(&self) -> u64 {
-        self.owners.len() as u64
+        self.slots
     }
 
     /// The slot of a position.
@@ -136,7 +136,6 @@ impl Ring {
     pub(super) fn room(&mut self) -> u32 {
         if self.left == 1 {
             // A header alone carries no data: it stays unused.
-            self.owners[self.head_slot as usize] = 0;
             self.go_to(self.head + 1);
         }
         let left = self.left;
@@ -172,7 +171,6 @@ impl Ring {
             let segment = self.segment(slot);
             self.segments[segment as usize].first = (number, previous);
         }
-        self.owners[slot as usize] = 0;
         self.account(slot, record::HEAD as u32);
         self.advance(1);
         at
@@ -180,12 +178,8 @@ impl Ring {
 
     /// Puts units behind it, one after the other.
     #[inline]
-    pub(super) fn put(&mut self, first: u32, count: u32) {
+    pub(super) fn put(&mut self, count: u32) {
         let slot = self.head_slot;
-        let owners = &mut self.owners[slot as usize..][..count as usize];
-        for (owner, unit) in owners.iter_mut().zip(first..) {
-            *owner = unit + 1;
-        }
         self.account(slot, count * record::ENTRY as u32);
         self.advance(count);
     }
@@ -200,12 +194,6 @@ impl Ring {
         let segment = self.segment(slot);
         self.segments[segment as usize].log += bytes;
         self.log += u64::from(bytes);
-    }
-
-    /// The unit that was put into a slot.
-    #[inline]
-    pub(super) fn owner(&self, slot: u32) -> Option<u32> {
-        self.owners[slot as usize].checked_sub(1)
     }
 
     /// A slot is live, or not any more.

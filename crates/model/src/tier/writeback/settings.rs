@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::cleaning::{Cleaning, Idle, Rate};
-use super::layout::{SUPERBLOCKS, label_at};
+use super::layout::{SUPERBLOCKS, TABLE_ENTRY, label_at, table_bytes};
 use super::passing::Passing;
 use super::ring::UNIT;
 use super::{WriteBack, recover};
@@ -92,6 +92,9 @@ pub struct WriteBackConfig {
     pub durability: Durability,
     /// When the cache is flushed though no client asks for it, with [`Durability::Flush`]; never, if it is nothing.
     pub commit: Option<Commit>,
+    /// Bytes of a piece of a table of entries behind the ring, which a commit writes whole if an entry in it has changed,
+    /// with [`Durability::Flush`]; 0, if records' headers are all that there is.
+    pub table: u32,
     /// Bytes on one drive of the capacity tier before the next begins: a multiple of 4096.
     pub chunk: u32,
     /// When and how data move to the capacity tier.
@@ -129,6 +132,7 @@ impl WriteBackConfig {
         records_in_flight: 8,
         durability: Durability::Ack,
         commit: None,
+        table: 0,
         chunk: 1 << 20,
         destage: Destage {
             from: 0.3,
@@ -165,15 +169,16 @@ impl WriteBackConfig {
         ..WriteBackConfig::VSAN
     };
 
-    /// As dm-writecache has it on an SSD: its marks, its commits, and all of a round at once.
+    /// As dm-writecache has it on an SSD: its marks, its commits with a table in pieces of 64 KiB, and all of a round at once.
     ///
-    /// From Linux's `Documentation/admin-guide/device-mapper/writecache.rst`.
+    /// From Linux's `Documentation/admin-guide/device-mapper/writecache.rst` and `drivers/md/dm-writecache.c`.
     pub const DM_WRITECACHE: WriteBackConfig = WriteBackConfig {
         durability: Durability::Flush,
         commit: Some(Commit {
             slots: 65_536,
             after: Span::from_ms(1000),
         }),
+        table: 64 << 10,
         destage: Destage {
             from: 0.5,
             band: 0.5 - 0.45,
@@ -252,9 +257,16 @@ impl WriteBackConfig {
 
     /// Segments of the ring on a cache of so many bytes.
     pub fn segments(&self, cache: u64) -> u32 {
-        let bytes = cache.saturating_sub(SUPERBLOCKS).min(self.buffer_limit);
+        let cache = cache.saturating_sub(SUPERBLOCKS);
+        let per = u64::from(self.slots_of_segment());
+        let segment = u64::from(self.segment.max(1));
+        let has = match self.table {
+            0 => cache / segment,
+            // What is left of the table's last unit is its, too.
+            _ => cache.saturating_sub(u64::from(UNIT)) / (segment + per * TABLE_ENTRY),
+        };
         let most = u64::from(u32::MAX / self.slots_of_segment().max(1));
-        (bytes / u64::from(self.segment.max(1))).min(most) as u32
+        has.min(self.buffer_limit / segment).min(most) as u32
     }
 
     /// The tier with nothing in its buffer: what is there at the start of a simulation was never written.
@@ -280,6 +292,9 @@ impl WriteBackConfig {
         };
         bytes("segment", self.segment, 16 << 10, 64 << 20);
         bytes("record", self.record, 8 << 10, LARGEST_RECORD);
+        if self.table > 0 {
+            bytes("table's piece", self.table, UNIT, LARGEST_RECORD);
+        }
         bytes("chunk", self.chunk, UNIT, 1 << 30);
         bytes("round of destaging", self.destage.round, UNIT, 1 << 30);
         bytes(
@@ -339,6 +354,11 @@ impl WriteBackConfig {
         if self.destage.band > self.destage.from {
             problems.push(String::from(
                 "destaging goes on until less than nothing is left",
+            ));
+        }
+        if self.table > 0 && self.durability == Durability::Ack {
+            problems.push(String::from(
+                "no commit writes its table where what is acknowledged is durable",
             ));
         }
         if self
@@ -414,7 +434,11 @@ impl TierSettings for WriteBackConfig {
             return problems;
         };
         if problems.is_empty() && u64::from(self.segments(cache)) < SEGMENTS {
-            let least = SEGMENTS * u64::from(self.segment) + SUPERBLOCKS;
+            let table = match self.table {
+                0 => 0,
+                _ => table_bytes(SEGMENTS * u64::from(self.slots_of_segment())),
+            };
+            let least = SEGMENTS * u64::from(self.segment) + SUPERBLOCKS + table;
             problems.push(format!(
                 "its buffer has room for fewer than {SEGMENTS} segments: {least} bytes of cache are the least"
             ));

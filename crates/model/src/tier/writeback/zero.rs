@@ -142,7 +142,7 @@ impl WriteBack {
             Status::Success => self.forget_zeroed(request),
             _ => self.give_up(now, status, way),
         }
-        self.settle(request, way);
+        self.settle(now, request, way);
         self.unpin(now, segment, way);
         self.unblock(now, way);
         self.go_on(now, way);

@@ -1,4 +1,4 @@
-//! The two marks of dm-writecache, and its commits.
+//! The two marks of dm-writecache, its commits, and its table.
 
 use super::client::{client, random_write};
 use super::*;
@@ -95,4 +95,95 @@ fn what_nobody_flushes_is_committed_by_blocks_and_by_time() {
     client.run(1, 200, |stream, _| random_write(stream, MIB));
     client.settle();
     assert!(unsafe_bytes(&client) > 100.0 * 8192.0);
+}
+
+/// A table of one piece for 4,080 slots behind the ring.
+fn with_table() -> WriteBackConfig {
+    WriteBackConfig {
+        durability: Durability::Flush,
+        table: 64 << 10,
+        ..small()
+    }
+}
+
+/// What the cache was asked to write since this was asked last.
+fn written(client: &super::client::Client, before: &mut f64) -> f64 {
+    let all = client.gauge(Gauge::BackBytesWritten);
+    all - core::mem::replace(before, all)
+}
+
+/// As the kernel's does: data (with our header), 64 KiB of table and a superblock for a new block, data alone for one that
+/// is in the cache, and nothing for a flush with nothing before it.
+#[test]
+fn a_commit_writes_the_pieces_of_the_table_that_changed_and_a_superblock() {
+    let mut client = client(with_table(), &[ram(16 * MIB), slow(64 * MIB, 20)]);
+    let mut before = 0.0;
+    for index in 0..10 {
+        client.alone(Command::write(0, index * 8192, UNIT));
+        assert_eq!(written(&client, &mut before), 8192.0, "before a flush");
+        let from = client.now;
+        let flushed = client.alone(Command::flush(0));
+        assert_eq!(flushed.anatomy.total(), client.now.since(from));
+        assert_eq!(written(&client, &mut before), 65536.0 + 4096.0);
+        assert_eq!(unsafe_bytes(&client), 0.0);
+    }
+    let from = client.now;
+    client.alone(Command::flush(0));
+    assert_eq!(written(&client, &mut before), 0.0);
+    assert_eq!(client.now, from, "there was nothing to make durable");
+    for _ in 0..3 {
+        client.alone(Command::write(0, 8192, UNIT));
+        client.alone(Command::flush(0));
+        assert_eq!(written(&client, &mut before), 8192.0, "an overwrite");
+        assert_eq!(unsafe_bytes(&client), 0.0);
+    }
+    // As one: durable when it completes.
+    client.alone(Command {
+        fua: true,
+        ..Command::write(0, 40 << 12, UNIT)
+    });
+    assert_eq!(written(&client, &mut before), 8192.0 + 65536.0 + 4096.0);
+    assert_eq!(unsafe_bytes(&client), 0.0);
+}
+
+#[test]
+fn nothing_enters_while_a_table_is_written_and_flushes_share_it() {
+    let mut client = client(with_table(), &[ram(16 * MIB), slow(64 * MIB, 20)]);
+    client.alone(Command::write(0, 0, UNIT));
+    let begun = client.now;
+    let mut before = client.gauge(Gauge::BackBytesWritten);
+    for id in 0..3 {
+        client.pool.submit(begun, Command::flush(id));
+    }
+    client.pool.submit(begun, Command::write(3, 1 << 20, UNIT));
+    let mut done = Vec::new();
+    while done.len() < 4 {
+        let next = client.pool.next_event();
+        client.now = client.pool.advance(next, next, &mut done);
+    }
+    let order: Vec<u32> = done.iter().map(|it| it.id).collect();
+    assert_eq!(order, [0, 1, 2, 3]);
+    assert_eq!(done[0].at, done[2].at);
+    // The second and third found nothing left to do; the write came after the commit.
+    assert_eq!(
+        written(&client, &mut before),
+        65536.0 + 4096.0 + 8192.0,
+        "one commit, then a record"
+    );
+    let waited = done[3].anatomy.get(crate::anatomy::Part::Tier);
+    assert_eq!(waited, done[2].at.since(begun));
+}
+
+/// What a round of destaging frees is written into the table, and the tail in the commit's own superblock.
+#[test]
+fn destaging_goes_on_with_a_table() {
+    let mut client = client(with_table(), &[ram(16 * MIB), slow(64 * MIB, 20)]);
+    let mut before = 0.0;
+    client.run(4, 20_000, |stream, _| random_write(stream, 48 * MIB));
+    client.settle();
+    assert!(client.gauge(Gauge::DestagedBytes) > 20.0 * MIB as f64);
+    let slots = (16 * MIB / 4096) as f64;
+    let used = client.gauge(Gauge::DirtyBytes) / 4096.0;
+    assert!(used < 0.32 * slots, "{used} of {slots} slots");
+    assert!(written(&client, &mut before) > 20_000.0 * 4096.0);
 }

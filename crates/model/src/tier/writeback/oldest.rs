@@ -1,0 +1,87 @@
+//! What is live in the oldest segments.
+//!
+//! The map says where a unit is, and nothing says what is in a slot: that would take as much memory again. So the map is gone
+//! through for a sixteenth of the ring at a time, and what is found is kept by segment until destaging has come there. All of
+//! it is looked at some sixteen times while it is dirty, a nanosecond or two each. What has been overwritten since it was found
+//! is known by asking the map. Nothing comes to these segments meanwhile: records are put at the head.
+
+use alloc::vec::Vec;
+
+use super::WriteBack;
+
+/// Parts of the ring of which one is looked up at a time.
+const PARTS: u64 = 16;
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Oldest {
+    /// The positions that it is of: whole segments.
+    from: u64,
+    until: u64,
+    /// By slot and unit, segment by segment.
+    found: Vec<(u32, u32)>,
+    /// Where each segment begins in it, and where the last ends.
+    begins: Vec<u32>,
+    /// Slots of a segment.
+    per: u64,
+}
+
+impl Oldest {
+    /// What was found in the segments from the tail that was asked for last up to this position.
+    pub(super) fn until(&self, until: u64) -> &[(u32, u32)] {
+        let end = ((until - self.from) / self.per) as usize;
+        &self.found[self.begins[0] as usize..self.begins[end] as usize]
+    }
+
+    /// The tail has moved on.
+    fn go_on_from(&mut self, tail: u64) {
+        let passed = ((tail - self.from) / self.per) as usize;
+        self.begins.drain(..passed);
+        self.from = tail;
+    }
+}
+
+impl WriteBack {
+    /// Finds what is live from the tail up to this position, the end of a segment in which all is applied.
+    pub(super) fn look_up_oldest(&mut self, until: u64) {
+        let (tail, per) = (self.ring.tail(), u64::from(self.ring.per));
+        let oldest = &mut self.oldest;
+        if tail >= oldest.from && until <= oldest.until {
+            return oldest.go_on_from(tail);
+        }
+        let part = self.ring.slots().div_ceil(PARTS).next_multiple_of(per);
+        let complete = tail + u64::from(self.ring.complete()) * per;
+        (oldest.from, oldest.until) = (tail, until.max(complete.min(tail + part)));
+        oldest.per = per;
+        // Each segment knows how much is live in it.
+        let mut begins = core::mem::take(&mut oldest.begins);
+        begins.clear();
+        let mut sum = 0;
+        for index in self.ring.oldest(oldest.until) {
+            begins.push(sum);
+            sum += self.ring.segments[index].live;
+        }
+        begins.push(sum);
+        let mut found = core::mem::take(&mut oldest.found);
+        found.clear();
+        found.resize(sum as usize, (0, 0));
+        let (first, slots) = (self.ring.slot(tail), self.ring.slots() as u32);
+        let (span, per) = ((oldest.until - tail) as u32, self.ring.per);
+        self.map.each(|unit, slot| {
+            let into = match slot < first {
+                true => slot + (slots - first),
+                false => slot - first,
+            };
+            if into < span {
+                let next = &mut begins[(into / per) as usize];
+                found[*next as usize] = (slot, unit);
+                *next += 1;
+            }
+        });
+        // Each has come to where the next began.
+        begins.rotate_right(1);
+        begins[0] = 0;
+        debug_assert_eq!(begins.last(), Some(&sum), "live is counted wrongly");
+        (self.oldest.found, self.oldest.begins) = (found, begins);
+    }
+}

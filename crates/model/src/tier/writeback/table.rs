@@ -1,0 +1,266 @@
+//! Commits that write a table: behind the ring is an entry of 16 bytes for each slot, and what makes records durable first
+//! writes the pieces of it in which something has changed, then flushes, then writes a superblock with force unit access.
+//!
+//! As dm-writecache on an SSD: `ssd_commit_flushed` writes whole pieces of 64 KiB, waits for the data that are under way
+//! and flushes, `ssd_commit_superblock` follows (`drivers/md/dm-writecache.c`, Linux 6.12; read, not copied). Its lock is
+//! held all that time: no record leaves meanwhile, and flushes that come share the next commit, or end with this one if
+//! it has made durable what they ask for. Overwriting a block that is in the cache changes no entry there, so such a commit
+//! is a flush alone; what a round of destaging frees changes them again. Nothing new to make durable: nothing is done.
+//!
+//! What the table would say stands in the records' headers, too, and recovery reads those: pieces are written as zeroes, for
+//! what they cost. Left out: that reads wait for the lock as well; that the kernel frees what it has destaged in smaller
+//! groups than a round, each with a commit of its own.
+
+use alloc::vec::Vec;
+
+use super::layout::{self, TABLE_ENTRY};
+use super::ring::UNIT;
+use super::{CACHE, For, WriteBack};
+use crate::anatomy::{Anatomy, Part};
+use crate::command::{Command, Completion, Payload, Status};
+use crate::data::Buffers;
+use crate::engine::Slab;
+use crate::tier::Way;
+use crate::time::Time;
+
+/// How far a commit is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Stage {
+    /// There is none.
+    #[default]
+    None,
+    /// So many pieces are being written; then it waits for the records under way.
+    Pieces(u32),
+    /// The cache is flushed, or the superblock is written.
+    Ends,
+}
+
+/// What is known of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TableCommits {
+    stage: Stage,
+    /// Pieces in which something has changed since they were written.
+    changed: Vec<u32>,
+    /// The bytes of those that are being written.
+    pieces: Slab<Payload>,
+    /// Pieces that the commit under way has written.
+    written: u32,
+    /// Requests that wait for the next commit, and those that the one under way is for.
+    waiting: Vec<u32>,
+    served: Vec<u32>,
+    /// A round of destaging waits for the next commit to write its tail, or for the one under way.
+    tail_waits: bool,
+    tail: bool,
+    /// What the commit under way has taken until then.
+    anatomy: Anatomy,
+    until: Time,
+    superblock: Payload,
+}
+
+impl TableCommits {
+    /// Whether one is under way, and no record may leave.
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        self.stage != Stage::None
+    }
+
+    /// The entry of a slot has changed, in a table of pieces of so many bytes.
+    #[inline]
+    pub(super) fn change(&mut self, slot: u32, piece: u32) {
+        let piece = slot / (piece / TABLE_ENTRY as u32);
+        if self.changed.last() != Some(&piece) && !self.changed.contains(&piece) {
+            self.changed.push(piece);
+        }
+    }
+
+    /// A step of it has ended.
+    fn took(&mut self, now: Time, anatomy: &Anatomy) {
+        self.anatomy.append(anatomy);
+        self.until = now;
+    }
+}
+
+impl WriteBack {
+    /// Units are about to be put at the head: those that the cache has not get entries.
+    pub(super) fn note_entries(&mut self, first: u32, count: u32) {
+        for index in 0..count {
+            if self.map.get((first + index).into()).is_none() {
+                let slot = self.ring.head_slot() + index;
+                self.table.change(slot, self.config.table);
+            }
+        }
+    }
+
+    /// A flush, or a write with force unit access, waits for what was written so far to be durable.
+    pub(super) fn wait_for_table<W: Way>(&mut self, now: Time, request: u32, way: &mut W) {
+        self.table.waiting.push(request);
+        self.begin_table(now, way);
+    }
+
+    /// A round of destaging waits for its tail to be written.
+    pub(super) fn commit_tail<W: Way>(&mut self, now: Time, way: &mut W) {
+        self.table.tail_waits = true;
+        self.begin_table(now, way);
+    }
+
+    /// Begins a commit, unless one is under way or there is nothing to make durable.
+    pub(super) fn begin_table<W: Way>(&mut self, now: Time, way: &mut W) {
+        if self.table.holds() {
+            return;
+        }
+        let open = self.flushed.position < self.ring.applied() || !self.records.is_empty();
+        let tail = self.table.tail_waits;
+        if self.failed.is_some() || !(open || tail) {
+            return self.end_waiting(now, way);
+        }
+        self.commits.stop();
+        let table = &mut self.table;
+        core::mem::swap(&mut table.waiting, &mut table.served);
+        for &request in &table.served {
+            self.requests[request].account(now, Part::Tier);
+        }
+        (table.tail, table.tail_waits) = (tail, false);
+        (table.anatomy, table.until) = (Anatomy::ZERO, now);
+        let pieces = core::mem::take(&mut table.changed);
+        table.written = pieces.len() as u32;
+        table.stage = Stage::Pieces(table.written);
+        let slots = self.ring.slots();
+        let (begin, bytes) = (layout::table_at(slots), layout::table_bytes(slots));
+        let size = u64::from(self.config.table);
+        for &piece in &pieces {
+            let at = u64::from(piece) * size;
+            let bytes = size.min(bytes - at) as u32;
+            let payload = way.buffers().take(bytes);
+            way.buffers().zero(payload, bytes);
+            let index = self.table.pieces.insert(payload);
+            let command = Command {
+                payload,
+                ..Command::write(0, begin + at, bytes)
+            };
+            way.send(CACHE, For::Table.token(index), command);
+        }
+        self.table.changed = pieces;
+        self.table.changed.clear();
+        self.go_on_with_table(now, way);
+    }
+
+    /// Those that wait have nothing to wait for, or nothing can be made durable any more.
+    fn end_waiting<W: Way>(&mut self, now: Time, way: &mut W) {
+        let status = self.failed.unwrap_or_default();
+        let mut waiting = core::mem::take(&mut self.table.waiting);
+        for request in waiting.drain(..) {
+            let own = &mut self.requests[request];
+            own.account(now, Part::Tier);
+            own.status = status;
+            self.end(request, way);
+        }
+        self.table.waiting = waiting;
+    }
+
+    /// A piece of the table is written.
+    pub(super) fn piece_written<W: Way>(
+        &mut self,
+        now: Time,
+        index: u32,
+        done: &Completion,
+        way: &mut W,
+    ) {
+        let payload = self.table.pieces[index];
+        self.table.pieces.release(index);
+        way.buffers().give_back(payload);
+        if done.status != Status::Success {
+            self.failed.get_or_insert(done.status);
+        }
+        let Stage::Pieces(left) = self.table.stage else {
+            return;
+        };
+        self.table.stage = Stage::Pieces(left - 1);
+        if left == 1 {
+            // All were sent at one time: the last took the time of all.
+            self.table.took(now, &done.anatomy);
+        }
+        self.go_on_with_table(now, way);
+    }
+
+    /// Flushes once the pieces and the records are written.
+    pub(super) fn go_on_with_table<W: Way>(&mut self, now: Time, way: &mut W) {
+        if self.table.stage != Stage::Pieces(0) || !self.records.is_empty() {
+            return;
+        }
+        let waited = now.since(self.table.until);
+        self.table.anatomy.add(Part::Tier, waited);
+        self.table.until = now;
+        self.table.stage = Stage::Ends;
+        if self.failed.is_some() {
+            return self.table_is_over(now, way);
+        }
+        way.send(CACHE, For::TableFlush.token(0), Command::flush(0));
+    }
+
+    /// The cache has been flushed: what is in the ring is durable, and the superblock says so.
+    pub(super) fn table_flushed<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
+        self.table.took(now, &done.anatomy);
+        if done.status != Status::Success {
+            self.failed.get_or_insert(done.status);
+        }
+        if self.failed.is_some() {
+            return self.table_is_over(now, way);
+        }
+        self.has_committed(self.applied());
+        if self.table.written == 0 && !self.table.tail {
+            return self.table_is_over(now, way);
+        }
+        let place = self.destaging.next_superblock();
+        let payload = way.buffers().take(UNIT);
+        if W::Buffers::REAL {
+            let tail = match self.table.tail {
+                true => self.destaging.until(),
+                false => self.ring.tail(),
+            };
+            let superblock = self.superblock_from(tail);
+            way.buffers().put(payload, &superblock.encode());
+        }
+        self.table.superblock = payload;
+        let command = Command {
+            fua: true,
+            payload,
+            ..Command::write(0, place, UNIT)
+        };
+        way.send(CACHE, For::TableEnd.token(0), command);
+    }
+
+    /// The superblock is written.
+    pub(super) fn table_ended<W: Way>(&mut self, now: Time, done: &Completion, way: &mut W) {
+        way.buffers().give_back(self.table.superblock);
+        self.table.took(now, &done.anatomy);
+        if done.status != Status::Success {
+            self.failed.get_or_insert(done.status);
+        }
+        self.table_is_over(now, way);
+    }
+
+    /// Those that it was for end, and others go on.
+    fn table_is_over<W: Way>(&mut self, now: Time, way: &mut W) {
+        self.table.stage = Stage::None;
+        let status = self.failed.unwrap_or_default();
+        let mut served = core::mem::take(&mut self.table.served);
+        for request in served.drain(..) {
+            let own = &mut self.requests[request];
+            own.anatomy.append(&self.table.anatomy);
+            own.status = status;
+            self.end(request, way);
+        }
+        self.table.served = served;
+        if status != Status::Success {
+            self.end_waiting(now, way);
+            return self.give_up(now, status, way);
+        }
+        if core::mem::take(&mut self.table.tail) {
+            self.tail_is_durable(now, way);
+        }
+        if !self.table.waiting.is_empty() || self.table.tail_waits {
+            self.begin_table(now, way);
+        }
+        self.pump(now, way);
+    }
+}

@@ -41,6 +41,26 @@ fn with_port(authority: &str, port: u16) -> Result<String, String> {
     })
 }
 
+/// A name without the `%XX` of a URI; what is none stays.
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.get(..2).and_then(|it| str::from_utf8(it).ok());
+        let byte = digits.and_then(|it| u8::from_str_radix(it, 16).ok());
+        match byte.filter(|_| first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 impl FromStr for Uri {
     type Err = String;
 
@@ -56,7 +76,7 @@ impl FromStr for Uri {
             }),
             "nbd" => Ok(Uri::NbdTcp {
                 address: with_port(authority, 10809)?,
-                export: path.to_owned(),
+                export: decoded(path),
             }),
             "nbd+unix" => {
                 let (export, query) = path.split_once('?').ok_or("there is no ?socket=PATH")?;
@@ -66,7 +86,7 @@ impl FromStr for Uri {
                     .ok_or("there is no ?socket=PATH")?;
                 Ok(Uri::NbdUnix {
                     path: path.to_owned(),
-                    export: export.to_owned(),
+                    export: decoded(export),
                 })
             }
             _ => Err(forms.into()),

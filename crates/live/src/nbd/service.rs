@@ -87,6 +87,17 @@ impl Service for Exports {
     }
 }
 
+/// A name as it stands in a URI: a pool is called by its expression, with blanks, commas and brackets.
+fn in_uri(name: &str) -> String {
+    let one = |byte: u8| match byte {
+        b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+            char::from(byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    };
+    name.bytes().map(one).collect()
+}
+
 /// How to reach an export over NBD.
 fn lines(name: &str, address: &Address, tls: Option<&Path>) -> Vec<String> {
     let whole = |path: &Path| {
@@ -95,10 +106,11 @@ fn lines(name: &str, address: &Address, tls: Option<&Path>) -> Vec<String> {
             .display()
             .to_string()
     };
+    let export = in_uri(name);
     let scheme = if tls.is_some() { "nbds" } else { "nbd" };
     let (uri, server) = match address {
         Address::Tcp(it) => (
-            format!("{scheme}://{it}/{name}"),
+            format!("{scheme}://{it}/{export}"),
             format!(
                 "server.type=inet,server.host={},server.port={}",
                 it.ip(),
@@ -108,7 +120,7 @@ fn lines(name: &str, address: &Address, tls: Option<&Path>) -> Vec<String> {
         Address::Unix(socket) => {
             let socket = whole(socket);
             (
-                format!("{scheme}+unix:///{name}?socket={socket}"),
+                format!("{scheme}+unix:///{export}?socket={socket}"),
                 format!("server.type=unix,server.path={socket}"),
             )
         }
@@ -131,8 +143,27 @@ fn lines(name: &str, address: &Address, tls: Option<&Path>) -> Vec<String> {
         format!("  nbdinfo '{uri}{joint}tls-certificates={folder}'"),
         format!(
             "  qemu-system-x86_64 ... -object tls-creds-x509,id=tls0,endpoint=client,dir={folder} \
-             -drive if=virtio,format=raw,file.driver=nbd,file.{},file.export={name},file.tls-creds=tls0",
-            server.replace(",", ",file.")
+             -drive if=virtio,format=raw,file.driver=nbd,file.{},file.export={},file.tls-creds=tls0",
+            server.replace(",", ",file."),
+            name.replace(',', ",,")
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_uri_of_an_expression_has_no_blanks_and_is_read_back() {
+        let name = "write-back-cache(cache=p4801x-100, capacity=2*950pro-256)";
+        let uri = format!("nbd+unix:///{}?socket=/s", in_uri(name));
+        assert!(!uri.contains([' ', ',', '(', '*']), "{uri}");
+        let read: crate::bench_target::Uri = uri.parse().expect("a URI");
+        let crate::bench_target::Uri::NbdUnix { export, .. } = read else {
+            panic!("{read:?}");
+        };
+        assert_eq!(export, name);
+        assert_eq!(in_uri("p4800x-375"), "p4800x-375");
+    }
 }

@@ -39,7 +39,7 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
     let load = Load::of_text("oltp", text).expect("a job");
     let request = choose::Request {
         load: load.at_most(Span::from_ms(5)),
-        slo: Slo::read("p99<1ms").expect("a limit"),
+        slo: Slo::read("read.p99<1ms").expect("a limit"),
         years: 5.0,
         prices: None,
         conditions: Conditions {
@@ -52,7 +52,7 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
     let sheet = catalogue::drive("p4800x-375").expect("built in");
     let one = choose::candidate(&request, &sheet, &Lab::new()).expect("it runs");
     let long = "intent-log(main=raidz(6*exos-x18-16tb; parity=2), log=mirror(2*p4801x-100))";
-    let names = catalogue::drive_names().iter().map(|name| (*name).to_owned());
+    let names = catalogue::drive_names().into_iter().map(String::from);
     let names: Vec<String> = names.chain([String::from(long)]).collect();
     assert!(names.len() > 30);
     // Of all heights, some of them next to each other.

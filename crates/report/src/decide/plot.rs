@@ -1,5 +1,6 @@
 //! A chart of lines or points with limits drawn, as SVG: there without scripts, on paper and in both themes. Names stand on the right;
-//! on a slim screen, below. Where there are more lines than colours, they are numbered from the top down.
+//! on a slim screen, below. Where there are more lines than colours, they are numbered from the top down; a number for which there is
+//! no room beside its point is left out there.
 
 use maud::{Markup, html};
 use text::digits::digits;
@@ -110,20 +111,29 @@ struct Drawn<'a> {
     order: Vec<usize>,
 }
 
-/// What stands in the way of further numbers.
-struct Taken(Vec<(f64, f64, f64)>);
+/// What stands in the way of further numbers, as x, y and width of each; and the ends of the room for them.
+struct Taken {
+    all: Vec<(f64, f64, f64)>,
+    across: [f64; 2],
+    down: [f64; 2],
+}
 
 impl Taken {
-    /// A place near a point for a text, which nothing else has; the point's own right side if there is none.
-    fn near(&mut self, (x, y): (f64, f64), width: f64) -> (f64, f64) {
+    /// A place near a point for a text, which nothing else has, if there is one.
+    fn near(&mut self, (x, y): (f64, f64), width: f64) -> Option<(f64, f64)> {
         const HIGH: f64 = 12.0;
         let free = |at: &(f64, f64)| {
             let apart = |one: &(f64, f64, f64)| {
                 at.0 + width < one.0 || one.0 + one.2 < at.0 || (at.1 - one.1).abs() > HIGH
             };
-            self.0.iter().all(apart)
+            self.across[0] <= at.0
+                && at.0 + width <= self.across[1]
+                && self.down[0] + HIGH <= at.1
+                && at.1 <= self.down[1]
+                && self.all.iter().all(apart)
         };
-        let rings = [6.0, 14.0, 24.0, 36.0].into_iter();
+        // Farther off it would be another point's.
+        let rings = [6.0, 12.0].into_iter();
         let around = |by: f64| {
             [
                 (x + by, y + 4.0),
@@ -136,9 +146,9 @@ impl Taken {
                 (x - by - width, y + by + 9.0),
             ]
         };
-        let place = rings.flat_map(around).find(free).unwrap_or((x + 6.0, y + 4.0));
-        self.0.push((place.0, place.1, width));
-        place
+        let place = rings.flat_map(around).find(free)?;
+        self.all.push((place.0, place.1, width));
+        Some(place)
     }
 }
 
@@ -188,9 +198,10 @@ impl Drawn<'_> {
 
     /// Columns of names on a slim screen.
     fn columns(&self) -> usize {
+        const MANY: usize = 12;
         let longest = self.plot.lines.iter().map(|line| width_of(&line.name));
         let fits = longest.fold(0.0, f64::max) < self.screen.width() / 2.0 - 40.0;
-        if fits { 2 } else { 1 }
+        if fits || self.plot.lines.len() > MANY { 2 } else { 1 }
     }
 
     fn x(&self, value: f64) -> f64 {
@@ -251,10 +262,14 @@ impl Drawn<'_> {
     fn svg(&self) -> Markup {
         let (left, right, bottom) = (self.left, self.right, self.bottom);
         let (x, y) = (&self.plot.x, &self.plot.y);
-        let mut taken = Taken(Vec::new());
+        let mut taken = Taken {
+            all: Vec::new(),
+            across: [left, right],
+            down: [TOP, bottom],
+        };
         // Numbers keep clear of all points.
         let points = self.plot.lines.iter().flat_map(|line| &line.points);
-        taken.0.extend(points.map(|point| (self.x(point.0) - 3.0, self.y(point.1) + 4.0, 6.0)));
+        taken.all.extend(points.map(|point| (self.x(point.0) - 3.0, self.y(point.1) + 4.0, 6.0)));
         html! {
             svg class=(self.screen.class()) viewBox=(format!("0 0 {} {}", self.screen.width(), self.height)) role="img" aria-label=(self.plot.label) {
                 @for tick in y.ticks() {
@@ -282,7 +297,7 @@ impl Drawn<'_> {
         let path: Vec<String> = line.points.iter().map(at).collect();
         let number = self.order.iter().position(|one| *one == index).map_or(0, |place| place + 1);
         let last = line.points.last().filter(|_| self.plot.is_numbered());
-        let marked = last.map(|(x, y)| taken.near((self.x(*x), self.y(*y)), width_of(&number.to_string())));
+        let marked = last.and_then(|(x, y)| taken.near((self.x(*x), self.y(*y)), width_of(&number.to_string())));
         let name = match self.plot.is_numbered() {
             true => short(&format!("{number} {}", line.name), fit),
             false => short(&line.name, fit),
@@ -360,11 +375,22 @@ mod tests {
     }
 
     #[test]
-    fn every_line_beyond_the_colours_has_its_number() {
-        let drawn = |count| with_lines(count, "a").svg().into_string();
-        assert!(!drawn(6).contains("class=\"number\""));
-        let many = drawn(20);
-        assert_eq!(many.matches("class=\"number\"").count(), 2 * 20);
-        assert!(many.contains(">20 a-"));
+    fn lines_beyond_the_colours_have_numbers_where_there_is_room() {
+        let drawn = |count, apart: f64| {
+            let mut plot = with_lines(count, "a");
+            for (index, line) in plot.lines.iter_mut().enumerate() {
+                line.points[0] = (1.0 + index as f64, 5.0 + apart * index as f64);
+            }
+            plot.x = Axis::around("x", (0..count).map(|x| 1.0 + x as f64), false);
+            plot.y = Axis::around("y", (0..count).map(|y| 5.0 + apart * y as f64), false);
+            plot.svg().into_string()
+        };
+        let numbers = |svg: String| svg.matches("class=\"number\"").count();
+        assert_eq!(numbers(drawn(6, 1.0)), 0);
+        assert!(drawn(20, 1.0).contains(">20 a-"));
+        assert_eq!(numbers(drawn(20, 1.0)), 2 * 20);
+        // All at one place: eight or so around it.
+        let crowded = numbers(with_lines(60, "a").svg().into_string());
+        assert!((2 * 4..2 * 30).contains(&crowded), "{crowded}");
     }
 }

@@ -339,7 +339,10 @@ fn refused(drive: &str, problems: &Problems) -> Unfit {
         let what = &problem.what;
         let what = what.strip_prefix(&itself).unwrap_or(what);
         // Where an option would have it run.
-        let help = problem.help.as_deref().filter(|help| help.starts_with("--beyond"));
+        let help = problem
+            .help
+            .as_deref()
+            .filter(|help| help.starts_with("--beyond"));
         match help {
             Some(help) => format!("{what} ({help})"),
             None => what.to_owned(),

@@ -126,7 +126,14 @@ fn a_run_taken_apart_is_whole_on_a_phone() {
         .map(|trial| format!("model, with {}{under}", trial.what))
         .collect();
     assert!(rows.len() > 1);
-    rows.extend(["measured", "model, as asked", "model, if: its power governor set to 12 W"].map(String::from));
+    rows.extend(
+        [
+            "measured",
+            "model, as asked",
+            "model, if: its power governor set to 12 W",
+        ]
+        .map(String::from),
+    );
     let known = json!({ "figures": 2, "names": [], "rows": rows });
     chromium::run_on(&html, &known.to_string(), &["decide.test.mjs"], |_| ());
 }

@@ -81,7 +81,9 @@ fn the_page_works_in_a_browser() {
 /// lacks one of them.
 fn with_mixes() -> Review {
     let mut review = sample::paper_review().clone();
-    let depths = review.chapter("queue-depth").expect("a chapter of the suite");
+    let depths = review
+        .chapter("queue-depth")
+        .expect("a chapter of the suite");
     let of = |direction| {
         let mut points = depths.points.iter();
         let point = points.find(|point| point.settings.direction == Some(direction));
@@ -97,7 +99,16 @@ fn with_mixes() -> Review {
         Some(figures)
     };
     // As SNIA orders them: the largest first.
-    let blocks: [u64; 8] = [1 << 20, 1 << 17, 1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 12, 512];
+    let blocks: [u64; 8] = [
+        1 << 20,
+        1 << 17,
+        1 << 16,
+        1 << 15,
+        1 << 14,
+        1 << 13,
+        1 << 12,
+        512,
+    ];
     let mixes: [(u32, &str); 7] = [
         (100, "100/0"),
         (95, "95/5"),
@@ -117,7 +128,8 @@ fn with_mixes() -> Review {
                 let is_missing = drive == 0 && percent == 50 && block == 512;
                 (!is_missing).then(|| Measurement {
                     read: scaled(&read.read, by * share, block).filter(|_| percent > 0),
-                    write: scaled(&write.write, by * (1.0 - share), block).filter(|_| percent < 100),
+                    write: scaled(&write.write, by * (1.0 - share), block)
+                        .filter(|_| percent < 100),
                     notes: vec![String::from("steady after five rounds")],
                     ..read.clone()
                 })

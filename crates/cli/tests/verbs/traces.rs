@@ -73,7 +73,10 @@ fn a_drive_that_a_trace_is_too_large_for_is_not_chosen() {
     let output = drivelab_in(folder.path(), &alone);
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
-    assert!(said.contains("beyond the end of optane-memory-16"), "{said}");
+    assert!(
+        said.contains("beyond the end of optane-memory-16"),
+        "{said}"
+    );
 }
 
 /// A web search of 60 s whose addresses reach to 17.9 GB, from `../shared/traces` beside the checkout.
@@ -94,5 +97,8 @@ fn a_recorded_trace_is_chosen_for() {
     assert_eq!(all.len(), 3, "{found}");
     assert_eq!(found["unfit"][0]["drive"], "optane-memory-16");
     let meets = |index: usize| &found["candidates"][index]["meets"];
-    assert_eq!((all[2].0, meets(0), meets(2)), ("wd6001fzwx", &Value::Bool(true), &Value::Bool(false)));
+    assert_eq!(
+        (all[2].0, meets(0), meets(2)),
+        ("wd6001fzwx", &Value::Bool(true), &Value::Bool(false))
+    );
 }

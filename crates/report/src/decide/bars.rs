@@ -94,7 +94,11 @@ impl Bars {
             let (first, top, end) = match screen {
                 Screen::Broad => {
                     let high = high.max(THICK);
-                    (y + 6.0 + (high - LINE * words.len() as f64) / 2.0, y + 6.0 + (high - THICK) / 2.0, y + high + 12.0)
+                    (
+                        y + 6.0 + (high - LINE * words.len() as f64) / 2.0,
+                        y + 6.0 + (high - THICK) / 2.0,
+                        y + high + 12.0,
+                    )
                 }
                 Screen::Slim => (y + 4.0, y + 6.0 + high, y + 6.0 + high + THICK + 6.0),
             };

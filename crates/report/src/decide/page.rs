@@ -235,7 +235,9 @@ fn rates(answer: &explain::answer::Answer, model: &explain::answer::Modelled) ->
     let under = explains().find(|trial| Some(&trial.key) == nearest);
     let under = under.map_or_else(String::new, |trial| format!(", if: {}", trial.what));
     let options = model.options.iter();
-    rows.extend(options.map(|trial| bar(&format!("model, with {}{under}", trial.what), trial.iops)));
+    rows.extend(
+        options.map(|trial| bar(&format!("model, with {}{under}", trial.what), trial.iops)),
+    );
     rows
 }
 

@@ -166,7 +166,11 @@ impl Plot {
 
 impl Drawn<'_> {
     fn of(plot: &Plot, screen: Screen) -> Drawn<'_> {
-        let widest = plot.y.ticks().into_iter().map(|tick| width_of(&digits(tick)));
+        let widest = plot
+            .y
+            .ticks()
+            .into_iter()
+            .map(|tick| width_of(&digits(tick)));
         let widest = widest.fold(0.0, f64::max);
         let count = plot.lines.len() as f64;
         let (left, right, bottom) = match screen {
@@ -201,7 +205,11 @@ impl Drawn<'_> {
         const MANY: usize = 12;
         let longest = self.plot.lines.iter().map(|line| width_of(&line.name));
         let fits = longest.fold(0.0, f64::max) < self.screen.width() / 2.0 - 40.0;
-        if fits || self.plot.lines.len() > MANY { 2 } else { 1 }
+        if fits || self.plot.lines.len() > MANY {
+            2
+        } else {
+            1
+        }
     }
 
     fn x(&self, value: f64) -> f64 {
@@ -269,7 +277,13 @@ impl Drawn<'_> {
         };
         // Numbers keep clear of all points.
         let points = self.plot.lines.iter().flat_map(|line| &line.points);
-        taken.all.extend(points.map(|point| (self.x(point.0) - 3.0, self.y(point.1) + 4.0, 6.0)));
+        taken
+            .all
+            .extend(points.map(|point| (self.x(point.0) - 3.0, self.y(point.1) + 4.0, 6.0)));
+        let limits = self.plot.limits.iter();
+        taken.all.extend(
+            limits.map(|(bound, words)| (left + 6.0, self.y(*bound) - 5.0, width_of(words))),
+        );
         html! {
             svg class=(self.screen.class()) viewBox=(format!("0 0 {} {}", self.screen.width(), self.height)) role="img" aria-label=(self.plot.label) {
                 @for tick in y.ticks() {
@@ -295,9 +309,14 @@ impl Drawn<'_> {
         let line = &self.plot.lines[index];
         let at = |(x, y): &(f64, f64)| format!("{:.1} {:.1}", self.x(*x), self.y(*y));
         let path: Vec<String> = line.points.iter().map(at).collect();
-        let number = self.order.iter().position(|one| *one == index).map_or(0, |place| place + 1);
+        let number = self
+            .order
+            .iter()
+            .position(|one| *one == index)
+            .map_or(0, |place| place + 1);
         let last = line.points.last().filter(|_| self.plot.is_numbered());
-        let marked = last.and_then(|(x, y)| taken.near((self.x(*x), self.y(*y)), width_of(&number.to_string())));
+        let marked = last
+            .and_then(|(x, y)| taken.near((self.x(*x), self.y(*y)), width_of(&number.to_string())));
         let name = match self.plot.is_numbered() {
             true => short(&format!("{number} {}", line.name), fit),
             false => short(&line.name, fit),

@@ -573,7 +573,15 @@ mod tests {
     #[test]
     fn of_many_that_are_alike_one_is_named() {
         let all: Vec<Candidate> = (0..12)
-            .map(|index| of(&format!("d{index}"), true, 100.0, 50.0 + 20.0 * f64::from(index), None))
+            .map(|index| {
+                of(
+                    &format!("d{index}"),
+                    true,
+                    100.0,
+                    50.0 + 20.0 * f64::from(index),
+                    None,
+                )
+            })
             .collect();
         let named = |count: usize| {
             let answer = answer(all[..count].to_vec(), Vec::new(), Measure::Iops);

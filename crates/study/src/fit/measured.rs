@@ -268,7 +268,11 @@ pub(crate) fn figures(
 fn has_ramp(group: &Group) -> bool {
     let members = group.members.iter().map(|member| &member["job options"]);
     let mut all = members.chain([&group.globals]);
-    all.any(|options| options["ramp_time"].as_str().is_some_and(|it| it.trim_matches('0') != ""))
+    all.any(|options| {
+        options["ramp_time"]
+            .as_str()
+            .is_some_and(|it| it.trim_matches('0') != "")
+    })
 }
 
 fn run(origin: &str, group: &Group) -> Result<MeasuredRun, Problems> {

@@ -340,7 +340,10 @@ mod tests {
         // Without a ramp nothing was in flight, and what the queue does not explain is a contradiction still.
         for (ramp, block) in [("", "64k"), (ramp, "32k")] {
             let said = said(ramp, block);
-            assert!(said.contains("bandwidth over IOPS"), "{ramp} {block}: {said}");
+            assert!(
+                said.contains("bandwidth over IOPS"),
+                "{ramp} {block}: {said}"
+            );
         }
     }
 

@@ -129,7 +129,9 @@ fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &[&Trial])>) -> Chan
             text += &cache_beside(nand);
             causes = of_writes(sheet, nand, written, &names);
             // Both at the same time do happen.
-            let is_due = heat.as_ref().is_some_and(|heat| heat.is_due(step.at_seconds));
+            let is_due = heat
+                .as_ref()
+                .is_some_and(|heat| heat.is_due(step.at_seconds));
             if is_due && !causes.contains(&"heat") {
                 causes.push("heat");
             }
@@ -174,10 +176,15 @@ fn swung(run: &Run, swings: &Swings, drive: Option<(&DriveSheet, &[&Trial])>) ->
             _ => None,
         };
         if written > 0.0 {
-            text += &format!("; between two falls it wrote {} at the upper rate", bytes_decimal(written));
+            text += &format!(
+                "; between two falls it wrote {} at the upper rate",
+                bytes_decimal(written)
+            );
             text += &cache_beside(nand);
             // What goes through many times a cache's size at the full rate is not held by it.
-            let fits = nand.and_then(slc_bytes).is_some_and(|bytes| written <= FULL.1 * bytes);
+            let fits = nand
+                .and_then(slc_bytes)
+                .is_some_and(|bytes| written <= FULL.1 * bytes);
             causes.retain(|cause| *cause != "emptying" || fits);
         }
         let before = nearest(rates, swings.high_over_mean * run.facts.iops);

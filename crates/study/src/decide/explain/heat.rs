@@ -80,7 +80,9 @@ impl Heat {
                 "{head}, above the {limit:.0} °C at which it throttles, after {} from idle",
                 duration(whole(seconds))
             ),
-            None => format!("{head}; it throttles at {limit:.0} °C, so in air of {air:.0} °C or more"),
+            None => {
+                format!("{head}; it throttles at {limit:.0} °C, so in air of {air:.0} °C or more")
+            }
         };
         Some(Heat {
             watts: rounded(watts),
@@ -138,7 +140,11 @@ impl Heat {
 
 /// To whole seconds, from ten on.
 fn whole(seconds: f64) -> f64 {
-    if seconds < 10.0 { seconds } else { libm::round(seconds) }
+    if seconds < 10.0 {
+        seconds
+    } else {
+        libm::round(seconds)
+    }
 }
 
 #[cfg(test)]
@@ -173,7 +179,10 @@ mod tests {
     #[test]
     fn it_throttles_when_a_served_drive_of_these_figures_does() {
         let cool = heat(8.0, 30.0);
-        assert_eq!((cool.settles_celsius, cool.throttles_after_seconds), (62.0, None));
+        assert_eq!(
+            (cool.settles_celsius, cool.throttles_after_seconds),
+            (62.0, None)
+        );
         assert_eq!(cool.too_warm_air_celsius, 48.0);
         let hot = heat(14.0, 40.0);
         let after = hot.throttles_after_seconds.expect("96 °C");
@@ -187,7 +196,10 @@ mod tests {
         let cool = heat(14.0, 20.0);
         let fall = cool.fall(0.5).expect("half is left");
         let there = heat(14.0, fall.air_celsius);
-        assert!((stepped(&there, 14.0) - fall.seconds).abs() < 0.3, "{fall:?}");
+        assert!(
+            (stepped(&there, 14.0) - fall.seconds).abs() < 0.3,
+            "{fall:?}"
+        );
         let kept = there.air_celsius + 4.0 * fall.watts;
         assert!((kept - 80.0).abs() < 0.1, "{kept}");
         let resistance = 20.0 + fall.kelvin_per_watt * fall.watts;

@@ -386,7 +386,13 @@ mod tests {
             of_logs(&log).expect("a log").swings
         };
         // A minute at 9000, then 10 s at 4000 and 5 s at 9000, over and over.
-        let hot = |i: u32| if i <= 120 || (i - 120) % 30 > 20 { 9000 + i % 7 } else { 4000 };
+        let hot = |i: u32| {
+            if i <= 120 || (i - 120) % 30 > 20 {
+                9000 + i % 7
+            } else {
+                4000
+            }
+        };
         let found = long(&hot).expect("it swings");
         assert_eq!(found.falls, 3);
         assert!((found.at_seconds - 60.0).abs() < 1.5, "{found:?}");
@@ -394,7 +400,7 @@ mod tests {
         assert!((found.high_seconds - 4.5).abs() < 1.5, "{found:?}");
         assert!(found.high_over_mean > 2.0 * found.low_over_mean);
         for other in [
-            &(|i| if i <= 60 { 9000 } else { 4000 }) as &dyn Fn(u32) -> u32,
+            &(|i: u32| if i <= 60 { 9000 } else { 4000 }) as &dyn Fn(u32) -> u32,
             &|i| 4000 + 20 * i,
             &|i| 1000 + 100 * (i * 7 % 11),
             &|i| if i % 2 == 0 { 9000 } else { 4000 },

@@ -30,9 +30,10 @@ fn answer(folder: &Path, args: &[&str]) -> Value {
     json["answers"].take()
 }
 
-fn candidates(answer: &Value) -> Vec<(&str, f64)> {
+/// Names and percentiles, which few writes do not tell.
+fn candidates(answer: &Value) -> Vec<(&str, Option<f64>)> {
     let all = answer["candidates"].as_array().expect("a list").iter();
-    let p99 = |one: &Value| one["p99_us"].as_f64().expect("a percentile");
+    let p99 = |one: &Value| one["p99_us"].as_f64();
     all.map(|one| (one["drive"].as_str().expect("a name"), p99(one)))
         .collect()
 }
@@ -47,7 +48,7 @@ fn a_read_cache_is_chosen_for_a_trace() {
     let all = candidates(&found);
     assert_eq!(all.len(), 3, "{found}");
     assert_eq!(all[2].0, "none", "{all:?}");
-    assert!(all[2].1 > all[0].1, "{all:?}");
+    assert!(all[0].1.is_some() && all[2].1 > all[0].1, "{all:?}");
     assert_eq!(found["best"][2]["by"], "p99");
     // Each says what loses data, as a pool does.
     let cached = &found["candidates"][0];

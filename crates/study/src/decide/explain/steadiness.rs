@@ -400,7 +400,7 @@ mod tests {
         assert!((found.high_seconds - 4.5).abs() < 1.5, "{found:?}");
         assert!(found.high_over_mean > 2.0 * found.low_over_mean);
         for other in [
-            &(|i: u32| if i <= 60 { 9000 } else { 4000 }) as &dyn Fn(u32) -> u32,
+            &(|i: u32| if i <= 60 { 9000u32 } else { 4000 }) as &dyn Fn(u32) -> u32,
             &|i| 4000 + 20 * i,
             &|i| 1000 + 100 * (i * 7 % 11),
             &|i| if i % 2 == 0 { 9000 } else { 4000 },

@@ -108,12 +108,12 @@ impl<'a> Jobs<'a> {
         Ok(all)
     }
 
-    /// fio counts in submission latency what a thread of this interface does after the doorbell, while the drive works,
+    /// fio counts in submission latency what the thread of a job does after the doorbell, while the drive works,
     /// and so do [`Measured`] results from here on; without it they end at the doorbell.
-    pub fn with_after_doorbell(mut self, after: impl Fn(Engine) -> Span) -> Jobs<'a> {
+    pub fn with_after_doorbell(mut self, after: impl Fn(&Job) -> Span) -> Jobs<'a> {
         for (one, submission) in self.settings.iter().zip(&mut self.submission) {
             if let Some(submission) = submission {
-                *submission = after(self.jobs[one.job].engine);
+                *submission = after(&self.jobs[one.job]);
             }
         }
         self

@@ -9,7 +9,6 @@
 //! the same nanoseconds for ever (`docs/decisions/0049-threads-start-apart.md`).
 
 use model::engine::{Events, Workload};
-use model::host::Engine;
 use model::{Capacity, Command, Completion, Part, Span, Stream, Time};
 
 use super::job::Job;

@@ -115,7 +115,7 @@ impl<D: Device> HostPath<D> {
         if let Some(hypervisor) = &self.config.hypervisor {
             takes += hypervisor.kick + self.carry_down(&command);
         }
-        let leaves = self.kernel_threads.work(now + find, thread, takes);
+        let leaves = self.kernel_threads.find(now, thread, find, takes);
         self.timers.push(leaves, Timer::HandedDown, id);
     }
 

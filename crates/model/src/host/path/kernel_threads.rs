@@ -68,6 +68,14 @@ impl KernelThreads {
         }
     }
 
+    /// The same for a command that has been left in the ring: if there is nothing else to do, finding it takes `find`.
+    pub(super) fn find(&mut self, now: Time, thread: u16, find: Span, service: Span) -> Time {
+        let idle = |own: u16| self.stations[usize::from(own)].free_at() <= now;
+        let turns = self.of[usize::from(thread)].is_some_and(idle);
+        let takes = if turns { find + service } else { service };
+        self.work(now, thread, takes)
+    }
+
     /// They have nothing to do.
     pub(super) fn clear(&mut self, now: Time) {
         for station in &mut self.stations {
@@ -93,7 +101,8 @@ mod tests {
         let at = |micros| Time::ZERO + us(micros);
         assert_eq!(threads.work(at(0), 0, us(3)), at(3));
         assert_eq!(threads.work(at(1), 0, us(3)), at(6));
-        assert_eq!(threads.work(at(1), 2, us(3)), at(4));
+        assert_eq!(threads.find(at(1), 2, us(1), us(2)), at(4));
+        assert_eq!(threads.find(at(2), 2, us(1), us(2)), at(6));
         assert!((threads.cores() - 2.0).abs() < 1e-12);
         threads.clear(at(2));
         assert_eq!(threads.work(at(2), 0, us(3)), at(5));

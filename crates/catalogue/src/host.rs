@@ -3,7 +3,7 @@
 use model::Span;
 use model::host::{
     Bridge, CompletionMode, Engine, EngineCosts, FileCosts, HostConfig, Hypervisor, IdleState,
-    Noise, ProgramCosts,
+    Noise, ProgramCosts, SqPoll,
 };
 
 use super::Section;
@@ -49,6 +49,9 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
     let files = root
         .has("files")
         .then(|| read_files(&mut root.section("files")));
+    let sq_poll = root
+        .has("sq_poll")
+        .then(|| read_sq_poll(&mut root.section("sq_poll")));
     HostConfig {
         cores,
         io_queues: None,
@@ -66,6 +69,7 @@ pub(super) fn read(root: &mut Section<'_>) -> HostConfig {
         bridge,
         hypervisor,
         files,
+        sq_poll,
     }
 }
 
@@ -76,6 +80,15 @@ fn read_files(section: &mut Section<'_>) -> FileCosts {
         direct: step(section, "direct"),
         sync: step(section, "sync"),
         wake: step(section, "wake"),
+        convert: section.maybe("convert", step).unwrap_or(Span::ZERO),
+    }
+}
+
+fn read_sq_poll(section: &mut Section<'_>) -> SqPoll {
+    SqPoll {
+        leave: step(section, "leave"),
+        find: step(section, "find"),
+        reap: step(section, "reap"),
     }
 }
 

@@ -6,7 +6,7 @@ use model::Span;
 use model::ftl::{Geometry, Watermark};
 use model::media::DriveConfig;
 use model::media::nand::{
-    Collection, Controller, Housekeeping, NandConfig, Power, ReadAhead, Refresh, SlcCache, Suspend,
+    Collection, Controller, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh, SlcCache, Suspend,
     Timing, WriteBuffer,
 };
 
@@ -49,6 +49,10 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
         read_ahead: part(section, "read_ahead", |part| ReadAhead {
             bytes: part.bytes("size", 4096..=1 << 30) as u32,
             after: part.count("after", 1..=1000u32),
+        }),
+        map: part(section, "map", |part| MapConfig {
+            bytes: part.bytes("memory", 4096..=1 << 40),
+            read: part.span("read", Span::from_us(1)..=Span::from_ms(10)),
         }),
         slc: part(section, "slc", |part| SlcCache {
             blocks_per_die: part.count("blocks_per_die", 1..=100_000u32),
@@ -143,6 +147,11 @@ fn timing(section: &mut Section<'_>) -> Timing {
         retry_probability: medium.share("read_retry", 0.0..=0.5),
         cache_read: medium.flag("cache_read"),
         program_spread: medium.share("program_spread", 0.0..=0.99),
+        program_jitter: medium
+            .maybe("program_jitter", |medium, key| {
+                medium.share(key, 0.0..=0.99)
+            })
+            .unwrap_or(0.0),
         program: medium.span("program", Span::from_us(1)..=Span::from_ms(100)),
         erase: medium.span("erase", Span::from_us(1)..=Span::from_ms(1000)),
         suspend,
@@ -158,6 +167,11 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
             bytes: buffer.bytes("size", 4096..=1 << 36),
             protected: buffer.flag("protected"),
             save_tables: buffer.span("save_tables", Span::ZERO..=Span::from_ms(100)),
+            tables_per_write: buffer
+                .maybe("tables_per_write", |buffer, key| {
+                    buffer.share(key, 0.0..=4.0)
+                })
+                .unwrap_or(0.0),
         }
     };
     let (link_latency, link_ps_per_byte) = {

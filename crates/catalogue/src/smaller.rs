@@ -30,6 +30,7 @@ impl DriveSheet {
 fn changes(whole: &NandConfig, small: &NandConfig) -> Vec<Change> {
     let (from, to) = (&whole.geometry, &small.geometry);
     let erase = |config: &NandConfig| config.timing.erase;
+    let map = |config: &NandConfig| config.map.as_ref().map(|map| map.bytes);
     let ns = |span: Span| format!("{} ns", span.ns());
     let all = [
         (
@@ -51,6 +52,11 @@ fn changes(whole: &NandConfig, small: &NandConfig) -> Vec<Change> {
             from.reserved.to_bits() != to.reserved.to_bits(),
             "nand.array.reserved",
             format!("{} %", to.reserved * 100.0),
+        ),
+        (
+            map(whole) != map(small),
+            "nand.map.memory",
+            format!("{} B", map(small).unwrap_or_default()),
         ),
         (
             erase(whole) != erase(small),

@@ -15,18 +15,19 @@ use crate::phases::{Phase, Phased};
 /// Virtual time between two reports of progress.
 const SLICE: Span = Span::from_ms(20);
 
-/// Threads with these interfaces (and whether they go before others), on the host's cores in turn.
+/// Threads with these interfaces (whether they ask for polled completions, and whether for a polled submission queue), on the host's cores in turn.
 pub(crate) fn on_cores(
     host: &HostConfig,
-    threads: impl Iterator<Item = (Engine, bool)>,
+    threads: impl Iterator<Item = (Engine, bool, bool)>,
 ) -> Vec<ThreadConfig> {
     let cores = usize::from(host.cores.max(1));
     threads
         .enumerate()
-        .map(|(index, (engine, high_priority))| ThreadConfig {
+        .map(|(index, (engine, high_priority, sq_poll))| ThreadConfig {
             core: (index % cores) as u16,
             engine,
             high_priority,
+            sq_poll,
         })
         .collect()
 }
@@ -95,6 +96,7 @@ pub(crate) fn play<D: Device, W: Workload>(
         core: threads.len() as u16 % config.cores.max(1),
         engine: Engine::Sync,
         high_priority: false,
+        sq_poll: false,
     });
     let host = HostPath::new(config, &threads, around.seed, device);
     let files = Files::new(of.costs, &of.files, of.ids, host);

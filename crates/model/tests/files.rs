@@ -62,6 +62,7 @@ const COSTS: FileCosts = FileCosts {
     direct: Span::from_ns(300),
     sync: Span::from_us(2),
     wake: WAKE,
+    convert: Span::from_us(20),
 };
 
 fn appended(filesystem: Filesystem) -> FileConfig {
@@ -69,6 +70,7 @@ fn appended(filesystem: Filesystem) -> FileConfig {
         filesystem: Some(filesystem),
         buffered: true,
         appends: true,
+        converts_every: None,
         each: None,
         sync: Durable::Data,
     }
@@ -95,6 +97,7 @@ fn on<D: Device>(config: &HostConfig, threads: &[Option<FileConfig>], drive: D) 
             core,
             engine: Engine::Sync,
             high_priority: false,
+            sq_poll: false,
         })
         .collect();
     let host = HostPath::new(config.clone(), &all, 1, drive);
@@ -259,6 +262,39 @@ fn a_durable_write_waits_for_all_of_it_and_direct_io_pays_its_lookup() {
     assert_eq!(read, COSTS.direct + SERVICE);
 }
 
+/// fio allocates a file and does not write it: the first write to each block is one to an extent that was never written.
+#[test]
+fn a_direct_write_to_blocks_that_were_never_written_waits_until_their_extent_is_marked() {
+    let direct = |converts_every| FileConfig {
+        buffered: false,
+        appends: false,
+        converts_every,
+        ..appended(Filesystem::Ext4)
+    };
+    let plain = COSTS.direct + SERVICE;
+    let takes = |converts_every| {
+        let (mut files, _) = files(&[Some(direct(converts_every))], false);
+        let mut now = Time::ZERO;
+        let mut all = Vec::new();
+        for id in 0..6 {
+            let (at, write) = latency(&mut files, now, Command::write(id, 0, 4096));
+            now = at;
+            all.push(write);
+        }
+        all
+    };
+    assert_eq!(takes(None), [plain; 6]);
+    assert_eq!(takes(Some(Span::ZERO)), [plain + COSTS.convert; 6]);
+    // Every 40 us: the first, and then whichever begins after that.
+    let some = takes(Some(Span::from_us(40)));
+    let slow = some.iter().filter(|&&took| took == plain + COSTS.convert);
+    assert_eq!(slow.count(), 2, "{some:?}");
+    // Reads never do.
+    let (mut files, _) = files(&[Some(direct(Some(Span::ZERO)))], false);
+    let (_, read) = latency(&mut files, Time::ZERO, Command::read(0, 0, 4096));
+    assert_eq!(read, plain);
+}
+
 #[test]
 fn threads_without_files_see_the_host_path_as_it_is() {
     let suite = Suite {
@@ -288,6 +324,7 @@ fn direct_files_keep_the_laws() {
         filesystem: None,
         buffered: false,
         appends: false,
+        converts_every: Some(Span::from_us(37)),
         each: None,
         sync: Durable::Data,
     };

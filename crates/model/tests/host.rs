@@ -5,7 +5,7 @@ use model::conformance::{Suite, Witness};
 use model::engine::{Workload, run};
 use model::host::{
     Bridge, CompletionMode, Engine, EngineCosts, HostConfig, HostPath, Hypervisor, IdleState,
-    Noise, ThreadConfig,
+    Noise, SqPoll, ThreadConfig,
 };
 use model::media::ram::{Ram, RamConfig};
 use model::{Command, Completion, Device, Gauge, Gauges, Op, Part, Span, Time};
@@ -61,6 +61,7 @@ fn threads(count: u16, engine: Engine) -> Vec<ThreadConfig> {
             core,
             engine,
             high_priority: false,
+            sq_poll: false,
         })
         .collect()
 }
@@ -317,6 +318,67 @@ fn polling_saves_the_interrupt_and_the_switch_and_burns_the_wait() {
         half_cpu > slow_cpu && half_cpu < quick_cpu - 0.2,
         "{half_cpu}"
     );
+}
+
+/// A host with figures for kernel threads that poll, and a thread that has one.
+fn sq_polled(completion: CompletionMode) -> (HostConfig, Vec<ThreadConfig>) {
+    let host = HostConfig {
+        completion,
+        sq_poll: Some(SqPoll {
+            leave: ns(80),
+            find: ns(150),
+            reap: ns(90),
+        }),
+        ..config()
+    };
+    let mut threads = threads(1, Engine::IoUring);
+    threads[0].sq_poll = true;
+    (host, threads)
+}
+
+#[test]
+fn a_kernel_thread_that_polls_saves_system_calls_and_takes_a_core() {
+    let run_with = |completion| {
+        let (config, threads) = sq_polled(completion);
+        let mut host = HostPath::new(config, &threads, 1, ram());
+        let mut closed = Closed::new(1, 1, 1000);
+        closed.high_priority = true;
+        let log = closed.run(&mut host);
+        let last = log[999];
+        let busy = cpu_seconds(&host, last.at) / last.at.seconds();
+        (last.anatomy.total(), busy)
+    };
+    let (interrupted, cores) = run_with(CompletionMode::Interrupt);
+    // The thread's own work comes before.
+    let around = ns(300 + 80 + 150 + 1000) + SERVICE + ns(90 + 100);
+    assert_eq!(interrupted, around + ns(600 + 400));
+    assert!((1.9..=2.01).contains(&cores), "{cores}");
+    let (polled, cores) = run_with(CompletionMode::Polling);
+    assert_eq!(polled, around + ns(100));
+    assert!((1.9..=2.01).contains(&cores), "{cores}");
+    // A host without figures for it does as without.
+    let (config, threads) = sq_polled(CompletionMode::Interrupt);
+    let without = |sq_poll: bool| {
+        let mut threads = threads.clone();
+        threads[0].sq_poll = sq_poll;
+        let config = HostConfig {
+            sq_poll: None,
+            ..config.clone()
+        };
+        let mut host = HostPath::new(config, &threads, 1, ram());
+        Closed::new(1, 1, 100).run(&mut host)[99].at
+    };
+    assert_eq!(without(true), without(false));
+}
+
+#[test]
+fn a_kernel_thread_that_polls_is_one_server() {
+    let (config, threads) = sq_polled(CompletionMode::Interrupt);
+    let mut host = HostPath::new(config, &threads, 1, fast());
+    let log = Closed::new(16, 1, 20_000).run(&mut host);
+    // Submission and the interrupts of all commands take its core, the job's thread has time to spare.
+    let each = log[19_999].at.ns() as f64 / 20_000.0;
+    assert!((2000.0..2010.0).contains(&each), "{each}");
 }
 
 #[test]

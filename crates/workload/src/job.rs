@@ -364,6 +364,8 @@ pub struct Job {
     pub engine_name: String,
     /// Polled completions.
     pub high_priority: bool,
+    /// A kernel thread polls the submission queue (`sqthread_poll`).
+    pub sq_poll: bool,
     /// Unbuffered I/O. Buffered has a model for jobs that write and sync; the fio reader makes others direct, with a warning.
     pub direct: bool,
     /// The file system that the job's file is in; `None`: it has the drive itself.
@@ -406,6 +408,28 @@ pub struct Job {
 }
 
 impl Job {
+    /// How often its direct writes meet blocks of its file that are allocated and were never written, on average over its
+    /// run: fio allocates the file of a job that only writes and does not write it first, so its first pass does.
+    fn converts_every(&self) -> Option<Span> {
+        let only_writes = self.mix == Mix::Write && self.records.is_none();
+        if !self.direct || !only_writes || self.overwrite || self.filesystem.is_none() {
+            return None;
+        }
+        let (Some(Extent::Bytes(size)), Some(runtime), true) =
+            (&self.size, self.runtime, self.time_based)
+        else {
+            return Some(Span::ZERO);
+        };
+        let block = match &self.block_sizes[1] {
+            BlockSizes::Fixed(bytes) => *bytes,
+            // The smallest: extents are marked one by one.
+            BlockSizes::Range { min, .. } => *min,
+            BlockSizes::Split(parts) => parts.iter().map(|part| part.0).min().unwrap_or(4096),
+        };
+        let blocks = (size / u64::from(block.max(1))).max(1);
+        Some(Span::from_ns((runtime + self.ramp_time).ns() / blocks))
+    }
+
     /// What a thread of this job has of a file; `None` if it has the drive itself, without a page cache.
     pub fn file(&self) -> Option<FileConfig> {
         if self.direct && self.filesystem.is_none() {
@@ -415,6 +439,7 @@ impl Job {
             filesystem: self.filesystem,
             buffered: !self.direct,
             appends: !self.random && !self.overwrite && self.records.is_none(),
+            converts_every: self.converts_every(),
             each: match self.sync {
                 SyncMode::None => None,
                 SyncMode::DataSync => Some(Durable::Data),
@@ -478,6 +503,7 @@ impl Default for Job {
             engine: Engine::Libaio,
             engine_name: String::from("libaio"),
             high_priority: false,
+            sq_poll: false,
             direct: true,
             filesystem: None,
             overwrite: false,

@@ -9,7 +9,6 @@
 //! the same nanoseconds for ever (`docs/decisions/0049-threads-start-apart.md`).
 
 use model::engine::{Events, Workload};
-use model::host::Engine;
 use model::{Capacity, Command, Completion, Part, Span, Stream, Time};
 
 use super::job::Job;
@@ -108,12 +107,12 @@ impl<'a> Jobs<'a> {
         Ok(all)
     }
 
-    /// fio counts in submission latency what a thread of this interface does after the doorbell, while the drive works,
+    /// fio counts in submission latency what the thread of a job does after the doorbell, while the drive works,
     /// and so do [`Measured`] results from here on; without it they end at the doorbell.
-    pub fn with_after_doorbell(mut self, after: impl Fn(Engine) -> Span) -> Jobs<'a> {
+    pub fn with_after_doorbell(mut self, after: impl Fn(&Job) -> Span) -> Jobs<'a> {
         for (one, submission) in self.settings.iter().zip(&mut self.submission) {
             if let Some(submission) = submission {
-                *submission = after(self.jobs[one.job].engine);
+                *submission = after(&self.jobs[one.job]);
             }
         }
         self

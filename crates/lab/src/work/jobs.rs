@@ -1,6 +1,6 @@
 //! Jobs of a scenario: what each of their threads did.
 
-use model::Device;
+use model::{Device, Span};
 use model::host::HostConfig;
 use text::problem::Problems;
 use workload::Jobs;
@@ -22,11 +22,16 @@ pub(crate) fn run(
     let (seed, every) = (scenario.seed, scenario.series_every);
     let costs = host.engines;
     let jobs = Jobs::new(jobs, device.capacity(), seed, every)?
-        .with_after_doorbell(|engine| costs[engine as usize].after);
+        .with_after_doorbell(|job| match job.sq_poll {
+            true => Span::ZERO,
+            false => costs[job.engine as usize].after,
+        });
     let threads = on_cores(
         host,
-        jobs.threads().map(|job| (job.engine, job.high_priority)),
+        jobs.threads()
+            .map(|job| (job.engine, job.high_priority, job.sq_poll)),
     );
+    sq_polling(host, &jobs)?;
     let files = files(host, &jobs)?;
     let count_from = jobs.counts_from();
     let around = Surroundings {
@@ -56,6 +61,25 @@ pub(crate) fn run(
         phases: played.phases,
         of: Of::Jobs,
     })
+}
+
+/// Refuses jobs whose submission queue a kernel thread is to poll on a host that does not say what that costs.
+fn sq_polling(host: &HostConfig, jobs: &Jobs<'_>) -> Result<(), Problems> {
+    let with = jobs.threads().find(|job| job.sq_poll);
+    let (Some(job), None) = (with, &host.sq_poll) else {
+        return Ok(());
+    };
+    let what = format!(
+        "{}: sqthread_poll on a host whose file has no [sq_poll]",
+        job.name
+    );
+    let mut problems = Problems::whole("jobs", what);
+    for problem in &mut problems.0 {
+        problem.help = Some(String::from(
+            "sqthread_poll=0, or a host that has it (linux, xeon-2017)",
+        ));
+    }
+    Err(problems)
 }
 
 /// The files of jobs' threads, if there are any.

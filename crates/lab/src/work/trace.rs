@@ -59,7 +59,7 @@ pub(crate) fn run(
     let layout = Layout::new(trace, machine.name(), device.capacity(), replay.beyond)?;
     let host = machine.host();
     let count = thread_count(replay, host.cores);
-    let threads = on_cores(host, (0..count).map(|_| (replay.engine, false)));
+    let threads = on_cores(host, (0..count).map(|_| (replay.engine, false, false)));
     let workload = Replay::new(trace, &layout, replay.pace, count, scenario.series_every);
     check(replay, &workload)?;
     let around = Surroundings {

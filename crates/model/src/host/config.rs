@@ -6,6 +6,7 @@ use core::num::NonZeroU16;
 use alloc::vec::Vec;
 
 use super::files::FileCosts;
+use super::path::SqPoll;
 use crate::time::Span;
 
 /// How an application asks for I/O; the names are fio's.
@@ -76,6 +77,9 @@ pub struct ThreadConfig {
     pub engine: Engine,
     /// Whether it asks for polled completions; for the record, since each command says so itself.
     pub high_priority: bool,
+    /// Whether a kernel thread polls its submission queue, on a host that has figures for it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub sq_poll: bool,
 }
 
 /// CPU time of one interface.
@@ -196,12 +200,24 @@ pub struct HostConfig {
     /// What files cost; `None` where that is not known, or in the figures of an engine.
     #[cfg_attr(feature = "serde", serde(default))]
     pub files: Option<FileCosts>,
+    /// What kernel threads cost that poll submission queues; `None` where that is not known.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub sq_poll: Option<SqPoll>,
 }
 
 impl HostConfig {
-    /// How a command of this engine is noticed.
-    pub(super) fn mode(&self, engine: Engine, high_priority: bool) -> CompletionMode {
-        if self.engines[engine as usize].has_helpers() {
+    /// Whether a command of this thread is polled for below the ring of results.
+    pub(super) fn polls(&self, high_priority: bool) -> bool {
+        high_priority && self.completion != CompletionMode::Interrupt
+    }
+
+    /// How a command of this thread is noticed.
+    pub(super) fn mode(&self, thread: &ThreadConfig, high_priority: bool) -> CompletionMode {
+        let engine = thread.engine;
+        if thread.sq_poll && self.sq_poll.is_some() {
+            // The thread looks at the ring of results itself, whoever puts them there.
+            CompletionMode::Polling
+        } else if self.engines[engine as usize].has_helpers() {
             // The helper waits, and it does not poll.
             CompletionMode::Interrupt
         } else if engine == Engine::UserSpace {

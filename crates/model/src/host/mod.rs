@@ -3,7 +3,7 @@
 //! Job threads are pinned to cores. A core does one piece of work at a time: the thread's own, submission (system call,
 //! block layer, driver, doorbell), interrupts, reaping. A thread that slept must be switched to, and a core that slept
 //! must wake first; polling avoids both and burns the time instead. Cores that share a submission queue take turns at
-//! its lock. A bridge delays what crosses it. Files (`files`) stand before all that: a page cache, syncs and a journal. A virtual machine adds a thread of its monitor that every command passes twice.
+//! its lock. Kernel threads may poll submission queues on cores of their own. A bridge delays what crosses it. Files (`files`) stand before all that: a page cache, syncs and a journal. A virtual machine adds a thread of its monitor that every command passes twice.
 //!
 //! Left out: memory and NUMA traffic, schedulers other than "none", migration of threads, preemption within a piece of
 //! work, the limit of 1023 entries in a queue, splitting of large commands (drives do that inside). A drive's interrupts
@@ -25,5 +25,5 @@ pub use config::{
     ThreadConfig,
 };
 pub use files::{Durable, FileConfig, FileCosts, Files, Filesystem};
-pub use path::HostPath;
+pub use path::{HostPath, SqPoll};
 pub use program::ProgramCosts;

@@ -290,7 +290,7 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
     })
 }
 
-/// Refuses results that no parameter can reach: single random reads that take longer or shorter than the base's by more than
+/// Refuses results that no parameter can reach: random reads, a few at once at most, that take longer or shorter than the base's by more than
 /// the factor that a parameter may move are of another medium, or of a page cache.
 fn another_medium(
     base: &DriveSheet,
@@ -304,8 +304,8 @@ fn another_medium(
     }
     for (run, figures) in measured.iter().zip(before) {
         let [job] = &run.jobs[..] else { continue };
-        let single = job.iodepth * job.numjobs == 1 && job.random && job.mix == Mix::Read;
-        if !single || crate::ledger::largest_block(job) > SMALL {
+        let few = job.iodepth * job.numjobs <= FEW && job.random && job.mix == Mix::Read;
+        if !few || crate::ledger::largest_block(job) > SMALL {
             continue;
         }
         let mut means = run.targets.iter().zip(figures);
@@ -318,7 +318,7 @@ fn another_medium(
                 origin: "measured".into(),
                 place: Place::Whole,
                 what: format!(
-                    "job {}: one random read takes {} where it takes {} of {}: results of another medium",
+                    "job {}: a random read takes {} where it takes {} of {}: results of another medium",
                     run.name,
                     microseconds(target.value),
                     microseconds(*model),
@@ -333,7 +333,9 @@ fn another_medium(
     problems.or(())
 }
 
-/// Blocks of single reads that tell a medium, at most.
+/// So many at once wait little for each other, on any medium.
+const FEW: u32 = 4;
+/// Blocks of such reads that tell a medium, at most.
 const SMALL: u32 = 16 << 10;
 /// [`FURTHEST`] as a factor.
 const FACTOR: f64 = 5.0;

@@ -5,6 +5,7 @@
 //!   job that nothing holds back not far less.
 //! - Percentiles do not fall, means lie between extremes, IOPS are I/Os over the runtime.
 //! - Directions and block sizes are those of the options.
+//! - fio has ended the job without an error.
 //!
 //! Where a ramp comes before counting, fio counts the bytes of I/Os that were in flight when counting began, and not those I/Os
 //! (`total_io_u` is counted as they are queued, `io_bytes` as they complete; seen of fio 3.33): bandwidth over IOPS is then up
@@ -48,6 +49,14 @@ pub(super) fn contradictions(
 ) -> Vec<(String, &'static str)> {
     let uncounted = if has_ramp { queued(jobs) } else { 0.0 };
     let mut all = Vec::new();
+    for error in members.iter().filter_map(|member| member["error"].as_i64()) {
+        if error != 0 {
+            all.push((
+                format!("fio ended it with error {error}"),
+                "measure it again: its figures are of what went well before",
+            ));
+        }
+    }
     for (index, key) in ["read", "write"].into_iter().enumerate() {
         for side in members.iter().map(|member| &member[key]) {
             all.extend(of_side(key, side));
@@ -305,6 +314,11 @@ mod tests {
                 "1500000 I/Os in 30000 ms are 50000",
             ),
             (r#""bs": "4k""#, r#""bs": "8k""#, "reads of 4096 bytes"),
+            (
+                r#""groupid": 0"#,
+                r#""groupid": 0, "error": 5"#,
+                "ended it with error 5",
+            ),
             (
                 r#""rw": "randread""#,
                 r#""rw": "randwrite""#,

@@ -39,6 +39,9 @@ pub(super) fn jobs_of_points(measurement: &Measurement) -> Result<Vec<PointJobs>
     let processors = catalogue::host(&measurement.host)?.config.cores;
     let read = |options: &[String]| {
         let mut measured = jobs(options, processors.into())?;
+        for job in &mut measured {
+            job.filesystem = measurement.filesystem;
+        }
         if let Some(threads) = spread {
             measured = spread_depth(measured, *threads)?;
         }

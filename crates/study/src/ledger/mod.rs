@@ -23,6 +23,7 @@ pub mod support;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
+use model::host::Filesystem;
 use model::media::Precondition;
 
 use catalogue::Change;
@@ -81,6 +82,8 @@ pub struct Measurement {
     pub host: String,
     /// Figures of the host that are changed for it.
     pub host_set: Vec<Change>,
+    /// The file system that its files are in; `None`: it has the drive itself.
+    pub filesystem: Option<Filesystem>,
     /// What is run.
     pub work: Work,
     /// I/Os at each point, where fio's options do not say; as many as the metrics need if `None`.

@@ -5,6 +5,7 @@ mod row;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use model::host::Filesystem;
 use model::media::Precondition;
 use toml_edit::Value;
 
@@ -230,6 +231,7 @@ fn measurement(
             None
         }
     };
+    let filesystem = filesystem(cursor);
     let work = match act::read(cursor) {
         Some(act) => Work::Act(act),
         None => fio(cursor, common),
@@ -248,6 +250,7 @@ fn measurement(
         state,
         host,
         host_set,
+        filesystem,
         work,
         ios,
         seeds,
@@ -275,6 +278,19 @@ fn changes(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<Change> {
             (name, words)
         })
         .collect()
+}
+
+/// Where a measurement's files are.
+fn filesystem(cursor: &mut Cursor<'_>) -> Option<Filesystem> {
+    let word = cursor.maybe_text("filesystem")?;
+    let found = Filesystem::ALL
+        .into_iter()
+        .find(|one| one.name() == word);
+    if found.is_none() {
+        let what = format!("`filesystem` is {word:?}");
+        cursor.wrong("filesystem", what, "ext4 or xfs; without it jobs have the drive itself");
+    }
+    found
 }
 
 fn fio(cursor: &mut Cursor<'_>, common: &Common) -> Work {

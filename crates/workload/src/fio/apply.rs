@@ -59,6 +59,7 @@ store! {
     fdatasync: job.fdatasync = |given| given.number32(0, u32::MAX);
     end_fsync: job.end_fsync = |given| given.boolean();
     hipri: job.high_priority = |given| given.set();
+    sqthread_poll: job.sq_poll = |given| given.set();
     thinktime: think.pause = |given| given.microseconds();
     thinktime_spin: think.spin = |given| given.microseconds();
     thinktime_blocks: think.blocks = |given| given.number32(0, u32::MAX);

@@ -243,7 +243,7 @@ const OPTIONS: &[FioOption] = &[
     nothing("write_hint"),
     modelled("hipri", &[], hipri).bare().of(&["io_uring", "io_uring_cmd", "pvsync2", "sg", "xnvme", "libblkio"]),
     not_simulated("hipri_percentage", &["100"]).of(&["pvsync2"]),
-    not_simulated("sqthread_poll", ZERO).bare().of(URING),
+    modelled("sqthread_poll", &[], sqthread_poll).bare().of(URING),
     nothing("sqthread_poll_cpu").of(URING),
     not_simulated("fixedbufs", ZERO).bare().of(URING),
     not_simulated("registerfiles", ZERO).bare().of(URING),

@@ -5,7 +5,9 @@
 //! and then, where the file's metadata changed, for a commit of the journal (`journal`); else it flushes the drive. What a
 //! sync waits for comes in series, each through the block layer, the interrupt and the wake-up of the host path. fdatasync
 //! wants metadata only where a page was written for the first time (its extent is then marked as written, or the file has
-//! grown), fsync also where the time of the last change has ticked on. Direct I/O to a file pays a little CPU time.
+//! grown), fsync also where the time of the last change has ticked on. Direct I/O to a file pays a little CPU time; a direct
+//! write to blocks that are allocated and were never written waits until its extent is marked, which a thread of the system
+//! does behind it.
 //!
 //! Left out: reads through the page cache, write-back before a sync, the limit of dirty pages, allocation that fragments, a
 //! journal that is full and must be checkpointed, threads that share a file. Each file has one thread.
@@ -41,6 +43,10 @@ pub struct FileCosts {
     pub sync: Span,
     /// Waking the journal's thread, and being woken by it: each.
     pub wake: Span,
+    /// Marking an extent as written behind a direct write: a thread of the system wakes, and changes the file's map within a
+    /// transaction of the journal.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub convert: Span,
 }
 
 /// What a sync has to make durable.
@@ -61,6 +67,9 @@ pub struct FileConfig {
     pub buffered: bool,
     /// Whether the file is written for the first time, in order: beyond what was written each page is new.
     pub appends: bool,
+    /// Direct writes to blocks that were allocated and never written come as often as this on average (at zero all are):
+    /// the time in which a file is written, over its blocks. `None`: all blocks are written.
+    pub converts_every: Option<Span>,
     /// Whether each write is durable when it completes (`O_DSYNC`, `O_SYNC`).
     pub each: Option<Durable>,
     /// What a sync of its own makes durable.
@@ -86,6 +95,8 @@ struct File {
     touched: bool,
     /// The tick of its last change, plus one; 0 for none.
     tick: u64,
+    /// When the next write to blocks that were never written is due.
+    converts_at: Time,
     /// Until when its thread copies or looks for pages: one thing at a time.
     busy_until: Time,
     /// System time that no core of the host path knows of.
@@ -107,7 +118,7 @@ enum Stage {
     Commit,
     /// The drive flushes.
     Flush,
-    /// The journal has committed; the thread wakes.
+    /// The journal has committed, and the thread wakes; or an extent is marked.
     Woken,
 }
 
@@ -122,6 +133,8 @@ struct Task {
     /// Commands of this stage at the drive.
     left: u32,
     durable: Durable,
+    /// Whether its extent has to be marked as written.
+    converts: bool,
     status: Status,
     anatomy: Anatomy,
 }
@@ -171,6 +184,7 @@ impl<D: Device> Files<D> {
             grown: false,
             touched: false,
             tick: 0,
+            converts_at: Time::ZERO,
             busy_until: Time::ZERO,
             cpu: Span::ZERO,
         };
@@ -235,8 +249,10 @@ impl<D: Device> Files<D> {
         file.cpu += takes;
         let starts = now.max(file.busy_until);
         file.busy_until = starts + takes;
+        let mut converts = false;
         if command.op == Op::Write {
             file.write(now, &command);
+            converts = file.converts(now);
         }
         let mut anatomy = Anatomy::ZERO;
         anatomy.add(Part::ThreadBusy, starts.since(now));
@@ -248,6 +264,7 @@ impl<D: Device> Files<D> {
             joined: now,
             left: 0,
             durable,
+            converts,
             status: Status::Success,
             anatomy,
         });
@@ -300,6 +317,18 @@ impl File {
                 _ => self.dirty.push((start, end)),
             }
         }
+    }
+
+    /// Whether a write that begins now is one to blocks that were never written.
+    fn converts(&mut self, now: Time) -> bool {
+        let Some(every) = self.config.converts_every.filter(|_| !self.config.buffered) else {
+            return false;
+        };
+        let due = self.converts_at <= now;
+        if due {
+            self.converts_at += every;
+        }
+        due
     }
 
     /// Whether a sync has to wait for the journal.

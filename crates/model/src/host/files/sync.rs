@@ -145,17 +145,30 @@ impl<D: Device> Files<D> {
         // All of a stage were sent at one time: the last has the time of the stage.
         task.anatomy.append(&seen(&completion.anatomy));
         let (stage, command, durable) = (task.stage, task.command, task.durable);
+        let converts = task.converts;
         match stage {
             Stage::Data => self.after_data(now, id, done),
             Stage::Direct => {
                 let durable_write = command.op == Op::Write && command.fua;
                 match durable_write && self.commits(command.queue, durable) {
                     true => self.after_data(now, id, done),
+                    false if converts => self.convert(now, id),
                     false => self.complete(now, id, done),
                 }
             }
             _ => self.complete(now, id, done),
         }
+    }
+
+    /// A thread of the system marks the extent of a direct write.
+    fn convert(&mut self, now: Time, id: CommandId) {
+        let takes = self.costs.convert;
+        let Some(task) = &mut self.tasks[id as usize] else {
+            return;
+        };
+        task.anatomy.add(Part::HostCompletion, takes);
+        task.stage = Stage::Woken;
+        self.timers.push(now + takes, id);
     }
 
     /// The journal has committed what a task waited for, in `took`, which began at `began`.

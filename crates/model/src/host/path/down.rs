@@ -1,6 +1,6 @@
 //! The way down: from a core that has done its part of a submission to the drive.
 
-use super::{HostPath, Timer};
+use super::{HostPath, Timer, pages};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Device;
@@ -18,7 +18,9 @@ impl<D: Device> HostPath<D> {
             self.end_flush(core, now, id);
             return false;
         }
-        if self.helpers.all_taken(thread) {
+        if self.kernel_threads.has(thread) {
+            self.leave_in_ring(now, id);
+        } else if self.helpers.all_taken(thread) {
             self.outstanding[id as usize].below = now;
             self.helpers.wait(thread, id);
         } else if self.costs(thread).has_helpers() {
@@ -102,6 +104,19 @@ impl<D: Device> HostPath<D> {
         }
         self.helpers.charge(takes);
         self.timers.push(now + takes, Timer::HandedDown, id);
+    }
+
+    /// The kernel thread will find the command, and submits it.
+    fn leave_in_ring(&mut self, now: Time, id: CommandId) {
+        let outstanding = &self.outstanding[id as usize];
+        let (thread, command) = (outstanding.thread, outstanding.command);
+        let find = self.sq_poll(thread).map_or(Span::ZERO, |costs| costs.find);
+        let mut takes = self.costs(thread).submit + self.config.per_page * pages(&command);
+        if let Some(hypervisor) = &self.config.hypervisor {
+            takes += hypervisor.kick + self.carry_down(&command);
+        }
+        let leaves = self.kernel_threads.find(now, thread, find, takes);
+        self.timers.push(leaves, Timer::HandedDown, id);
     }
 
     pub(super) fn reach_drive(&mut self, now: Time, id: CommandId) {

@@ -2,13 +2,14 @@
 //! (`up`).
 //!
 //! What has a state of its own is a part: the cores in use (`cores`), the queues that they share (`queues`), helper
-//! threads (`helpers`), a guest and its monitor (`guest`), what hybrid polling has learnt (`polling`), the timers that no
+//! threads (`helpers`), kernel threads that poll submission queues (`kernel_threads`), a guest and its monitor (`guest`), what hybrid polling has learnt (`polling`), the timers that no
 //! core brings about (`timer`), and a bridge (`super::bridge`). None of them knows another.
 
 mod cores;
 mod down;
 mod guest;
 mod helpers;
+mod kernel_threads;
 mod polling;
 mod queues;
 mod timer;
@@ -19,6 +20,8 @@ use alloc::vec::Vec;
 use self::cores::Cores;
 use self::guest::Guest;
 use self::helpers::Helpers;
+use self::kernel_threads::KernelThreads;
+pub use self::kernel_threads::SqPoll;
 use self::polling::Learnt;
 use self::queues::Queues;
 use self::timer::{Timer, Timers};
@@ -71,6 +74,7 @@ pub struct HostPath<D> {
     cores: Cores,
     queues: Queues,
     helpers: Helpers,
+    kernel_threads: KernelThreads,
     guest: Guest,
     learnt: Learnt,
     timers: Timers,
@@ -109,7 +113,7 @@ impl<D: Device> HostPath<D> {
         let threads: Vec<Thread> = threads
             .iter()
             .map(|thread| {
-                let mode = config.mode(thread.engine, thread.high_priority);
+                let mode = config.mode(thread, thread.high_priority);
                 Thread {
                     config: *thread,
                     core: index_of(core_of(thread)),
@@ -133,6 +137,11 @@ impl<D: Device> HostPath<D> {
             cores: Cores::new(cores),
             queues: Queues::new(&used, &config),
             helpers: Helpers::new(helpers_of(&threads, &config)),
+            kernel_threads: KernelThreads::new(
+                threads
+                    .iter()
+                    .map(|thread| thread.config.sq_poll && config.sq_poll.is_some()),
+            ),
             guest: Guest::new(coalescing),
             learnt: Learnt::new(threads.len()),
             timers: Timers::default(),
@@ -202,6 +211,13 @@ impl<D: Device> HostPath<D> {
         &self.config.engines[engine as usize]
     }
 
+    /// What polling of its submission queue costs, where a kernel thread does that for a thread.
+    #[inline]
+    fn sq_poll(&self, thread: u16) -> Option<SqPoll> {
+        let costs = self.config.sq_poll?;
+        self.kernel_threads.has(thread).then_some(costs)
+    }
+
     fn charge(&mut self, thread: u16, mode: usize, span: Span) {
         self.threads[usize::from(thread)].cpu[mode] += span;
     }
@@ -263,6 +279,9 @@ impl<D: Device> HostPath<D> {
     /// CPU time of a submission.
     #[inline]
     fn submission(&self, outstanding: &Outstanding) -> Span {
+        if let Some(costs) = self.sq_poll(outstanding.thread) {
+            return costs.leave;
+        }
         let costs = self.costs(outstanding.thread);
         let pages = pages(&outstanding.command);
         let mut service = costs.submit + self.config.per_page * pages;
@@ -353,7 +372,7 @@ impl<D: Device> Device for HostPath<D> {
         self.outstanding[id as usize] = Outstanding {
             command,
             thread,
-            mode: self.config.mode(config.engine, command.high_priority),
+            mode: self.config.mode(&config, command.high_priority),
             submitted: now,
             issued: now,
             queued: Span::ZERO,
@@ -435,6 +454,7 @@ impl<D: Device> Device for HostPath<D> {
         self.cores.clear(now, back);
         self.queues.clear(now);
         self.helpers.clear(helpers_of(&self.threads, &self.config));
+        self.kernel_threads.clear(now);
         self.guest.clear();
         self.timers = Timers::default();
         self.crossings = Crossings::default();
@@ -445,7 +465,8 @@ impl<D: Device> Device for HostPath<D> {
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
         self.device.inspect(now, gauges);
         let helpers = self.helpers.cpu().seconds();
-        let seconds = self.cores.add_busy_seconds(now, helpers);
+        let kernel = self.kernel_threads.cores() * now.seconds();
+        let seconds = self.cores.add_busy_seconds(now, helpers + kernel);
         gauges.gauge(Gauge::HostCpuSeconds, seconds);
     }
 }

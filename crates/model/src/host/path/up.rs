@@ -55,9 +55,28 @@ impl<D: Device> HostPath<D> {
 
     /// To the helper that waits for it, or to the thread's core.
     fn tell(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        if self.tell_kernel_thread(now, id) {
+            return;
+        }
         if !self.tell_helper(now, id) {
             self.announce(self.core_of(id), now, id, done);
         }
+    }
+
+    /// Whether a kernel thread puts it into the ring of results; that takes its interrupt, or its turn to poll.
+    fn tell_kernel_thread(&mut self, now: Time, id: CommandId) -> bool {
+        let outstanding = &self.outstanding[id as usize];
+        let (thread, polled) = (outstanding.thread, outstanding.command.high_priority);
+        if !self.kernel_threads.has(thread) {
+            return false;
+        }
+        let takes = match self.config.polls(polled) {
+            true => self.config.poll,
+            false => self.config.interrupt + self.config.interrupt_each,
+        };
+        let told = self.kernel_threads.work(now, thread, takes);
+        self.timers.push(told, Timer::HandedUp, id);
+        true
     }
 
     /// Whether a helper waits for it; that takes its time to tell the job's thread.
@@ -79,7 +98,7 @@ impl<D: Device> HostPath<D> {
         };
         // All are there before a core looks, so that one interrupt finds them.
         for &id in &told {
-            if self.tell_helper(now, id) {
+            if self.tell_kernel_thread(now, id) || self.tell_helper(now, id) {
                 continue;
             }
             let core = self.core_of(id);
@@ -206,7 +225,10 @@ impl<D: Device> HostPath<D> {
         let outstanding = &self.outstanding[id as usize];
         let (thread, mode) = (outstanding.thread, outstanding.mode);
         let poll_from = outstanding.poll_from;
-        let mut service = self.costs(thread).reap;
+        let mut service = match self.sq_poll(thread) {
+            Some(costs) => costs.reap,
+            None => self.costs(thread).reap,
+        };
         let polls = mode != CompletionMode::Interrupt;
         let state = &mut self.cores[core];
         if polls {
@@ -222,7 +244,8 @@ impl<D: Device> HostPath<D> {
         };
         state.busy += waited;
         state.thread = thread;
-        let user = self.threads[usize::from(thread)].config.engine == Engine::UserSpace;
+        let user = self.threads[usize::from(thread)].config.engine == Engine::UserSpace
+            || self.kernel_threads.has(thread);
         self.charge(thread, usize::from(!user), service + waited);
         let work = Work::Reap(id);
         self.cores.begin(core, now, work, before + service)

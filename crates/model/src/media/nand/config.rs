@@ -24,6 +24,9 @@ pub struct NandConfig {
     pub collection: Collection,
     /// Reading ahead of sequential streams, if the drive does it.
     pub read_ahead: Option<ReadAhead>,
+    /// Memory for the map, of a drive that has none for all of it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub map: Option<MapConfig>,
     /// Pseudo-SLC write cache, if the drive has one.
     pub slc: Option<SlcCache>,
     /// Patrol and refresh of the medium.
@@ -66,6 +69,10 @@ pub struct Timing {
     /// How far lower pages are below and upper pages above that mean, as a share of it (0 to 1): the pages of a block
     /// are lower and upper by turns. 0 where the bits of a cell are programmed at once.
     pub program_spread: f64,
+    /// By how much each program differs from that at random, either way, as a share of it (0 to 1): the pulses that a page
+    /// wants are counted while it is programmed.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub program_jitter: f64,
     /// Erasing a multi-plane block (tBERS).
     pub erase: Span,
     /// Suspension of programs and erases by reads, if the dies and firmware do it.
@@ -129,6 +136,10 @@ pub struct WriteBuffer {
     pub protected: bool,
     /// What a flush takes behind the data to save the tables in which they are found, if capacitors do not keep those.
     pub save_tables: Span,
+    /// Units of 4 KiB of tables that are programmed with each write command which does not go on where one of the last
+    /// ended; the old tables are garbage then.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub tables_per_write: f64,
 }
 
 /// Garbage collection.
@@ -154,6 +165,16 @@ pub struct ReadAhead {
     pub bytes: u32,
     /// Sequential commands that make a stream.
     pub after: u32,
+}
+
+/// Memory for a part of the map: what is not held is sensed before a read can be.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct MapConfig {
+    /// Bytes of the map that are held, four for each indirection unit.
+    pub bytes: u64,
+    /// Sensing a page of the map.
+    pub read: Span,
 }
 
 /// Pseudo-SLC write cache: free blocks that the host writes with one bit a cell while there are plenty. Idle time moves
@@ -258,6 +279,20 @@ impl NandConfig {
             (0.0..1.0).contains(&self.timing.program_spread),
             "the spread of program times is at least 0 and below 1",
         );
+        need(
+            (0.0..1.0).contains(&self.timing.program_jitter),
+            "the jitter of program times is at least 0 and below 1",
+        );
+        need(
+            (0.0..=4.0).contains(&self.buffer.tables_per_write),
+            "the tables of a write are at most four units",
+        );
+        if let Some(map) = &self.map {
+            need(
+                map.bytes >= 4096 && !map.read.eq(&Span::ZERO),
+                "the memory for the map holds a page of 4 KiB at least, and sensing one takes a time",
+            );
+        }
         need(
             !self.timing.program.eq(&Span::ZERO),
             "the program time is not zero",

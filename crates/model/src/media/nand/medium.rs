@@ -32,7 +32,8 @@ impl Medium for NandConfig {
 
     /// A drive with about `bytes` that collects garbage as this one does: blocks have fewer pages (and are erased in
     /// proportionally less time, so erasing takes the same share of a die's time), then dies have fewer blocks, with the
-    /// same utilisation of those that are not kept free. Channels, dies, planes and the write buffer stay.
+    /// same utilisation of those that are not kept free. Channels, dies, planes and the write buffer stay, and
+    /// the share of the map that there is memory for.
     ///
     /// Blocks keep at least [`FEWEST_PAGES`] pages and dies [`FEWEST_BLOCKS`] blocks, below which greedy collection
     /// would meet other victims; the result may be larger than `bytes` for that.
@@ -64,6 +65,12 @@ impl Medium for NandConfig {
         let capacity = smaller(self.geometry.capacity as f64) as u64 + buffered;
         let unit = u64::from(geometry.indirection);
         geometry.capacity = (capacity / unit).max(1) * unit;
+        if let Some(map) = &mut shrunk.map {
+            // As large a share of the map.
+            let all = self.geometry.capacity as f64;
+            let bytes = map.bytes as f64 * geometry.capacity as f64 / all;
+            map.bytes = (bytes as u64).max(4096);
+        }
         if self.filled < 1.0 {
             let written = self.geometry.capacity as f64 * self.filled;
             let held = smaller(written) + written.min(buffered as f64);

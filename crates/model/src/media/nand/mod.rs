@@ -10,7 +10,9 @@
 //! is ([`crate::ftl`]); and the events to come. The drive passes on what falls due, and says which of the three a die
 //! works for that has nothing to do. How it begins: `start`.
 //!
-//! Leaves out: parity dies; temperature; map traffic to the medium; and what each part says it leaves out.
+//! Where there is memory for a part of the map only, reads look it up on the medium first (`map_memory`).
+//!
+//! Leaves out: parity dies; temperature; the map's own writes, but for a share of each write; and what each part says it leaves out.
 //! Why it is built so: `docs/decisions/0004-preconditioned-map.md`, `0010-nand-structure.md`, `0014-nand-times.md`,
 //! `0025-nand-channels.md`, `0041-what-collection-costs-firmware.md`, `0042-tables-behind-a-flush.md` and
 //! `0050-parts-of-a-nand-drive.md`.
@@ -22,6 +24,7 @@ mod config;
 mod events;
 mod front;
 mod gauges;
+mod map_memory;
 mod medium;
 mod power;
 mod reader;
@@ -32,7 +35,7 @@ mod timeline;
 pub(crate) mod tests;
 
 pub use config::{
-    Collection, Controller, Housekeeping, NandConfig, Power, ReadAhead, Refresh, SlcCache, Suspend,
+    Collection, Controller, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh, SlcCache, Suspend,
     Timing, WriteBuffer,
 };
 
@@ -50,6 +53,7 @@ use buffer::Buffer;
 use collector::Collector;
 use events::{Event, Events};
 use front::Front;
+use map_memory::MapMemory;
 use reader::Reader;
 pub use start::WarmState;
 use start::{Start, Warmed};
@@ -62,6 +66,8 @@ struct Shared {
     front: Front,
     array: Array,
     events: Events,
+    /// Of a drive that has no memory for all of its map.
+    map: Option<MapMemory>,
 }
 
 impl Shared {
@@ -155,6 +161,7 @@ impl Nand {
         let mut random = Stream::new(seed, "nand");
         let refreshes = first_refreshes(&config, &shape, &mut random);
         let buffer = Buffer::new(&config, &shape, &mut random);
+        let map = MapMemory::new(&config, &shape, &ftl, seed);
         let mut nand = Nand {
             shape,
             shared: Shared {
@@ -162,6 +169,7 @@ impl Nand {
                 front: Front::new(&config),
                 array: Array::new(&config, &shape, &refreshes, random),
                 events: Events::with_capacity(4 * shape.dies as usize),
+                map,
             },
             reader: Reader::new(&config, &shape),
             buffer,

@@ -32,6 +32,9 @@ impl Nand {
             self.advance(back, back, &mut unheard);
             unheard.clear();
         }
+        if let Some(map) = &mut self.shared.map {
+            map.forget();
+        }
         // Writes that came in meanwhile were never acknowledged.
         self.forget(&mut Vec::new());
         back

@@ -4,6 +4,7 @@ mod ahead;
 mod firmware;
 mod idle;
 mod indirection;
+mod map;
 mod order;
 mod power;
 mod reset;
@@ -45,6 +46,7 @@ pub(crate) fn small() -> NandConfig {
             retry_probability: 0.0,
             cache_read: true,
             program_spread: 0.0,
+            program_jitter: 0.0,
             program: Span::from_us(1300),
             erase: Span::from_us(4000),
             suspend: None,
@@ -68,6 +70,7 @@ pub(crate) fn small() -> NandConfig {
             bytes: 2 << 20,
             protected: true,
             save_tables: Span::ZERO,
+            tables_per_write: 0.0,
         },
         collection: Collection {
             watermark: Watermark { low: 3 },
@@ -76,6 +79,7 @@ pub(crate) fn small() -> NandConfig {
             per_unit: Span::ZERO,
         },
         read_ahead: None,
+        map: None,
         slc: None,
         refresh: None,
         housekeeping: None,
@@ -217,6 +221,7 @@ fn everything(protected: bool) -> NandConfig {
     config.timing.retry_probability = 0.01;
     config.timing.cache_read = !protected;
     config.timing.program_spread = 0.6;
+    config.timing.program_jitter = 0.2;
     config.timing.suspend = Some(Suspend {
         latency: Span::from_us(30),
         resume: Span::from_us(10),
@@ -226,6 +231,7 @@ fn everything(protected: bool) -> NandConfig {
         bytes: 256 << 10,
         protected,
         save_tables: Span::from_us(if protected { 0 } else { 800 }),
+        tables_per_write: 0.3,
     };
     config.collection.per_unit = Span::from_us(3);
     config.controller.merge_before_ack = !protected;
@@ -264,6 +270,16 @@ fn it_keeps_the_laws() {
         config.slc = Some(slc());
         Nand::new(config, Precondition::Fresh, seed)
     });
+    for state in [Precondition::Fresh, Precondition::Steady] {
+        crate::conformance::check_drive(|seed| {
+            let mut config = everything(false);
+            config.map = Some(MapConfig {
+                bytes: 3 * 4096,
+                read: Span::from_us(30),
+            });
+            Nand::new(config, state, seed)
+        });
+    }
     crate::conformance::check_drive(|seed| {
         let mut config = everything(true);
         config.filled = 0.4;

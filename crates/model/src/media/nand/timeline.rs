@@ -39,6 +39,8 @@ pub(super) struct Timeline {
     pub(super) arrived: Time,
     pub(super) started: Time,
     pub(super) sensed: Time,
+    /// How long its segment had waited for the map before.
+    pub(super) looked_up: Span,
     /// Whether `behind` means anything.
     waited: bool,
     /// The die's busy time by cause at arrival; from the start on, what the operation waited for.
@@ -55,6 +57,7 @@ impl Timeline {
             arrived: now,
             started: now,
             sensed: now,
+            looked_up: segment.looked_up,
             waited: false,
             behind: [0; 5],
         }
@@ -75,13 +78,20 @@ impl Timeline {
     }
 
     /// The same work, for a command that came to it later: the medium has been working for the command since then.
-    pub(super) fn joined(&self, dispatched: Time, arrived: Time, sensed: Time) -> Timeline {
+    pub(super) fn joined(
+        &self,
+        dispatched: Time,
+        looked_up: Span,
+        arrived: Time,
+        sensed: Time,
+    ) -> Timeline {
         Timeline {
             dispatched,
             entered: self.entered,
             arrived,
             started: arrived,
             sensed,
+            looked_up,
             waited: false,
             behind: [0; 5],
         }

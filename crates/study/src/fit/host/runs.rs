@@ -99,6 +99,11 @@ fn run(origin: &str, group: &Group) -> Result<HostRun, Problems> {
     targets.retain(|target| !matches!(target.quantity, Quantity::Percentile(_)));
     unlike.extend(of_devices(origin, &name, group)?);
     one_engine(origin, &name, &jobs)?;
+    if jobs.iter().any(|job| job.sq_poll) {
+        let what = "sqthread_poll: what a kernel thread costs that polls is not fitted";
+        let help = "take out the run; [sq_poll] of the base stays as it is";
+        return Err(refused(origin, &name, what, help));
+    }
     let device_time = device_time(origin, &name, &jobs)?;
     let depth = depth(&jobs);
     if device_time > Span::ZERO && depth > 1 {

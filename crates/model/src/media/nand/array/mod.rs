@@ -50,6 +50,8 @@ pub(super) struct Array {
     refresh: Option<Refresh>,
     /// Of lower pages and of upper ones.
     program_times: [Span; 2],
+    /// Sensing a page of the map.
+    map_read: Span,
     channels: Vec<Channel>,
     dies: Vec<DieState>,
     /// Dies that have reads waiting, work or a suspended operation are not idle.
@@ -93,6 +95,7 @@ impl Array {
             refresh: config.refresh.clone(),
             program_times: [-1.0, 1.0]
                 .map(|sign| timing.program.scale(1.0 + sign * timing.program_spread)),
+            map_read: config.map.as_ref().map_or(timing.read, |map| map.read),
             channels: vec![channel; shape.channels as usize],
             dies: refreshes.iter().map(|&at| DieState::new(at)).collect(),
             idle: DieSet::full(shape.dies),
@@ -252,10 +255,15 @@ impl Array {
         });
     }
 
-    /// How long the page at this slot takes to be programmed with all the bits of its cells.
-    pub(super) fn program_time(&self, slot: Slot) -> Span {
+    /// How long the page at this slot takes to be programmed with all the bits of its cells, this time.
+    pub(super) fn program_time(&mut self, slot: Slot) -> Span {
         let page = slot.0 % self.shape.block_slots / self.shape.page_slots;
-        self.program_times[page as usize % 2]
+        let mean = self.program_times[page as usize % 2];
+        let jitter = self.timing.program_jitter;
+        if jitter == 0.0 {
+            return mean;
+        }
+        mean.scale(1.0 + jitter * (2.0 * self.random.unit() - 1.0))
     }
 
     /// Erases a block of an idle die.
@@ -278,7 +286,7 @@ impl Array {
     ) {
         self.counts.senses += 1;
         self.counts.bytes_read += u64::from(units) * u64::from(UNIT);
-        let until = now + self.sense_time(slot, ftl);
+        let until = now + self.sense_time(self.mean_sense(slot, ftl));
         let (work, cause) = (Work::CollectSense, Cause::Collection);
         self.begin(now, die, work, cause, until, events);
     }
@@ -379,14 +387,19 @@ impl Array {
         }
     }
 
-    /// How long the next sense takes, of the page with this slot: mean, spread and retries.
+    /// How long a sense of the page with this slot takes on average.
     #[inline]
-    fn sense_time(&mut self, slot: Slot, ftl: &Ftl) -> Span {
-        let timing = &self.timing;
-        let mean = match &self.slc {
+    fn mean_sense(&self, slot: Slot, ftl: &Ftl) -> Span {
+        match &self.slc {
             Some(slc) if ftl.is_slc(slot) => slc.read,
-            _ => timing.read,
-        };
+            _ => self.timing.read,
+        }
+    }
+
+    /// How long the next sense takes, of such a mean: with spread and retries.
+    #[inline]
+    fn sense_time(&mut self, mean: Span) -> Span {
+        let timing = &self.timing;
         let mut time = mean;
         if timing.read_spread > 0.0 {
             let factor = 1.0 + timing.read_spread * (2.0 * self.random.unit() - 1.0);
@@ -406,15 +419,20 @@ impl Array {
         let sense = &mut self.senses[id];
         sense.times.started = now;
         let slot = sense.slot;
-        let page = Some(self.shape.page_at(slot));
+        let of_map = matches!(sense.purpose, Purpose::Map(_));
+        let page = (!of_map).then(|| self.shape.page_at(slot));
         let register = &mut self.dies[die.index()].register;
-        if *register == page {
+        if *register == page && !of_map {
             self.sensed(now, id, die, events);
             return;
         }
         *register = page;
         self.counts.senses += 1;
-        let until = now + self.sense_time(slot, ftl);
+        let mean = match of_map {
+            true => self.map_read,
+            false => self.mean_sense(slot, ftl),
+        };
+        let until = now + self.sense_time(mean);
         self.begin(now, die, Work::Sense(id), Cause::Read, until, events);
     }
 

@@ -3,6 +3,7 @@
 use core::num::NonZeroU32;
 use core::ops::{Index, IndexMut};
 
+use super::super::map_memory::MapPage;
 use super::super::timeline::Timeline;
 use crate::command::CommandId;
 use crate::engine::Slab;
@@ -34,6 +35,8 @@ pub(crate) enum Purpose {
     Merge(CommandId),
     /// Nothing: the rest of a unit whose write has been acknowledged.
     MergeLater,
+    /// Commands that wait for this page of the map.
+    Map(MapPage),
     /// What has come to want it since: these and the following pages are read ahead.
     Ahead(Page),
 }
@@ -57,7 +60,7 @@ pub(crate) struct Sense {
     pub(crate) units: u32,
     /// Bytes of them that the host wants.
     pub(crate) host_bytes: u32,
-    /// The first of the commands that wait for what is read ahead.
+    /// The first of the commands that wait for what is read ahead, or of the segments that wait for a page of the map.
     pub(crate) waiters: Option<u32>,
     /// Whether its share of the controller is booked.
     pub(crate) booked: bool,
@@ -236,7 +239,7 @@ mod tests {
 
     use super::*;
     use crate::media::nand::front::Segment;
-    use crate::time::Time;
+    use crate::time::{Span, Time};
 
     fn ahead(senses: &mut Senses, units: u32) -> SenseId {
         let segment = Segment {
@@ -245,6 +248,7 @@ mod tests {
             offset: 0,
             bytes: 4096,
             dispatched: Time::ZERO,
+            looked_up: Span::ZERO,
         };
         let times = Timeline::of(&segment, Time::ZERO);
         let sense = Sense::new(Purpose::Ahead(Page(0)), Slot(0), units, 0, times);

@@ -11,7 +11,10 @@
 //! A drive whose map has one entry for several units of 4 KiB (its indirection unit) takes all of them in for a write of
 //! one: what the write does not cover is read from the medium and written again.
 //!
-//! Leaves out: that saving tables keeps dies; tables after a write with force unit access; that a merge must end before
+//! Tables change with what is written. Writes in order change the same part many times before it is programmed; each of the
+//! others brings a share of a unit, which takes its place in the next page.
+//!
+//! Leaves out: that saving tables behind a flush keeps dies; tables after a write with force unit access; that a merge must end before
 //! its unit is programmed (it nearly always does, as it is queued first).
 
 mod flush;
@@ -64,6 +67,9 @@ struct Waiting {
     next: Page,
 }
 
+/// Writes in order that are told apart.
+const STREAMS: usize = 16;
+
 /// Units that a die has taken to program, and since when.
 #[derive(Clone, Debug)]
 struct Taken {
@@ -76,7 +82,7 @@ struct Taken {
 pub(super) struct BufferCounts {
     /// Let into the buffer, and not there already.
     pub(super) taken_in: u64,
-    /// Programmed beside them to complete a page.
+    /// Programmed beside them: tables, and what completes a page.
     pub(super) padded: u64,
 }
 
@@ -101,6 +107,12 @@ pub(super) struct Buffer {
     flushes: Flushes,
     /// How many of `pending` must go even in a page that is not full.
     drain: u32,
+    /// Units of tables that each write out of order brings, and what has come together of them.
+    tables_per_write: f64,
+    tables: f64,
+    /// Where the last writes ended, in bytes, and which of these is the oldest.
+    ends: [u64; STREAMS],
+    oldest: usize,
     /// Units until firmware pauses.
     until_pause: u64,
     random: Stream,
@@ -131,6 +143,10 @@ impl Buffer {
             waiting: VecDeque::with_capacity(256),
             flushes: Flushes::new(config.buffer.save_tables),
             drain: 0,
+            tables_per_write: config.buffer.tables_per_write,
+            tables: 0.0,
+            ends: [u64::MAX; STREAMS],
+            oldest: 0,
             until_pause: pauses.map_or(u64::MAX, |pauses| 1 + random.below(pauses.every_units)),
             random: Stream::new(random.bits(), "housekeeping"),
             left_over: (0, Stream::new(0, "none left over")),
@@ -179,8 +195,14 @@ impl Buffer {
     /// Whether there is a page to program.
     #[inline]
     pub(super) fn page_ready(&self) -> bool {
-        let full = self.pending.len() >= self.page_slots as usize;
+        let full = self.pending.len() >= self.host_units() as usize;
         full || (self.drain > 0 && !self.pending.is_empty())
+    }
+
+    /// Units of host data in the next page: tables take their part of it.
+    #[inline]
+    fn host_units(&self) -> u32 {
+        self.page_slots - (self.tables as u32).min(self.page_slots - 1)
     }
 
     /// Everything pending is to go out, in half-full pages if need be.
@@ -366,6 +388,9 @@ impl Buffer {
         self.pending.push_back(slot);
         self.counts.taken_in += 1;
         shared.ftl.charge();
+        if let Some(map) = &mut shared.map {
+            map.wrote(page);
+        }
         self.flushes.tables_change();
         if through {
             shared.front.add_piece(segment.id);
@@ -392,8 +417,25 @@ impl Buffer {
         shared.front.pause(now, length);
     }
 
+    /// A write that does not go on where one of the last ended changes a part of the tables by itself.
+    fn book_tables(&mut self, segment: &Segment) {
+        if self.tables_per_write == 0.0 {
+            return;
+        }
+        let begins = segment.offset;
+        match self.ends.iter().position(|&end| end == begins) {
+            Some(stream) => self.ends[stream] = segment.end(),
+            None => {
+                self.tables += self.tables_per_write;
+                self.ends[self.oldest] = segment.end();
+                self.oldest = (self.oldest + 1) % STREAMS;
+            }
+        }
+    }
+
     /// All units of a segment are in the buffer.
     fn admitted(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
+        self.book_tables(segment);
         let last = shared.front.piece_done(segment.id);
         if self.writes_through(segment.id, shared) {
             shared.front.wait_for_medium(now, segment);
@@ -408,7 +450,9 @@ impl Buffer {
 
     /// Gives a die the units that have waited longest, a page of them if there are so many; returns how many.
     pub(super) fn take_page(&mut self, now: Time, die: Die, shared: &mut Shared) -> u32 {
-        let units = self.pending.len().min(self.page_slots as usize);
+        let room = self.host_units();
+        self.tables -= f64::from(self.page_slots - room);
+        let units = self.pending.len().min(room as usize);
         let taken = &mut self.taken[die.index()];
         debug_assert!(taken.units.is_empty(), "{die:?} programs a page already");
         for held in self.pending.drain(..units) {

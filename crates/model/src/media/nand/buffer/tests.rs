@@ -38,6 +38,7 @@ impl Bench {
             offset: command.offset,
             bytes: command.bytes,
             dispatched,
+            looked_up: Span::ZERO,
         };
         self.buffer
             .segment_arrives(dispatched, segment, &mut self.shared);

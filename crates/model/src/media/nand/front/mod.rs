@@ -134,6 +134,7 @@ impl Front {
                 offset,
                 bytes: bytes as u32,
                 dispatched: leaves + link,
+                looked_up: Span::ZERO,
             };
             if write {
                 let transfer = Span::per_bytes(self.config.link_ps_per_byte, bytes);
@@ -164,6 +165,7 @@ impl Front {
             offset: 0,
             bytes: 0,
             dispatched,
+            looked_up: Span::ZERO,
         });
     }
 
@@ -306,6 +308,10 @@ impl Front {
         self.explain_way_down(id, times.dispatched, times.dispatched);
         let latency = self.config.read_latency;
         let anatomy = &mut self.commands[id].anatomy;
+        // That the map came from the medium is the medium's time.
+        let way_down = anatomy.take(Part::Controller);
+        anatomy.add(Part::Controller, way_down - times.looked_up);
+        anatomy.add(Part::Medium, times.looked_up);
         times.explain(anatomy, at);
         anatomy.add(Part::Controller, latency);
         self.read_done.push_back((at + latency, id));

@@ -2,7 +2,7 @@
 
 use crate::command::CommandId;
 use crate::ftl::{Page, UNIT};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// A part of a command (at most the largest transfer) that the controller has dealt with.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +12,10 @@ pub(in super::super) struct Segment {
     pub(in super::super) id: CommandId,
     pub(in super::super) offset: u64,
     pub(in super::super) bytes: u32,
-    /// When it left the controller.
+    /// When it left the controller, or the last that it waited for of the map was there.
     pub(in super::super) dispatched: Time,
+    /// How long it has waited for the map.
+    pub(in super::super) looked_up: Span,
 }
 
 impl Segment {

@@ -251,6 +251,7 @@ impl ReadCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
     use crate::random::Stream;
 
     /// Streams anywhere, each with all that it may have in hand: hardly any of it is pushed out by the others.
@@ -300,6 +301,7 @@ mod tests {
                     offset: u64::from(io * pieces + piece) * (128 << 10),
                     bytes: 128 << 10,
                     dispatched: submitted,
+                    looked_up: Span::ZERO,
                 };
                 let before = |_, at| answered && at < submitted;
                 if cache.follow(&segment, submitted, 8, before).is_some() {

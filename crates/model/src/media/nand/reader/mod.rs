@@ -9,6 +9,8 @@
 //! waits for it, it is a read like others. What younger streams have taken the place of in the cache is not read any
 //! more, and where as much as the cache is for waits already, nothing is added. On the channel it goes in its turn.
 //!
+//! Where the drive has memory for a part of its map only, a read waits first until that is there (`map_memory`).
+//!
 //! Leaves out: how real firmware ranks its reads, which no maker publishes.
 
 mod cache;
@@ -20,6 +22,7 @@ use super::array::{Purpose, Sense, SenseId, SenseQueue, Spare};
 use super::config::NandConfig;
 use super::events::Event;
 use super::front::Segment;
+use super::map_memory::{MapMemory, MapPage, Whereabouts};
 use super::timeline::Timeline;
 use crate::command::CommandId;
 use crate::engine::Slab;
@@ -33,8 +36,18 @@ struct Waiter {
     id: CommandId,
     bytes: u32,
     dispatched: Time,
+    looked_up: Span,
     arrived: Time,
     /// The next that waits for the same sense.
+    next: Option<u32>,
+}
+
+/// A segment that waits for a page of the map.
+#[derive(Clone, Copy, Debug)]
+struct Parked {
+    segment: Segment,
+    since: Time,
+    /// The next that waits for the same page.
     next: Option<u32>,
 }
 
@@ -55,6 +68,7 @@ pub(super) struct Reader {
     issue_interval: Span,
     cache: Option<ReadCache>,
     waiters: Slab<Waiter>,
+    parked: Slab<Parked>,
     /// Senses ahead for which the controller has had no time, and whether an event will look again.
     put_off: SenseQueue,
     turn_due: bool,
@@ -76,6 +90,7 @@ impl Reader {
                 .as_ref()
                 .map(|ahead| ReadCache::new(ahead, controller.max_transfer)),
             waiters: Slab::default(),
+            parked: Slab::default(),
             put_off: SenseQueue::default(),
             turn_due: false,
             places: Vec::with_capacity(64),
@@ -85,6 +100,9 @@ impl Reader {
 
     /// A read segment reaches the translation layer.
     pub(super) fn segment_arrives(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
+        if self.waits_for_map(now, segment, shared) {
+            return;
+        }
         let unit = u64::from(UNIT);
         let (first, last) = segment.pages();
         let purpose = Purpose::Read(segment.id);
@@ -146,6 +164,63 @@ impl Reader {
         let lags = shared.array.senses().units_put_off() >= cache.most_units();
         if let (Some((from, to)), false) = (window, lags) {
             self.read_ahead(now, segment, from.0..to.0.min(self.logical), shared);
+        }
+    }
+
+    /// Whether a segment has to wait for its part of the map; it comes again when the first that it lacks is there.
+    fn waits_for_map(&mut self, now: Time, segment: &Segment, shared: &mut Shared) -> bool {
+        let Some(map) = &mut shared.map else {
+            return false;
+        };
+        let (first, last) = segment.pages();
+        for page in (map.page_of(first).0..=map.page_of(last).0).map(MapPage) {
+            let sense = match map.look_up(page) {
+                Whereabouts::None | Whereabouts::Held(_) => continue,
+                Whereabouts::Coming(sense) => sense,
+                Whereabouts::Away => {
+                    let slot = MapMemory::slot(page, shared.ftl.shape());
+                    let leaves = shared.front.book_sense(now);
+                    let mut times = Timeline::of(segment, now);
+                    times.leave_controller(leaves);
+                    let sense = Sense::new(Purpose::Map(page), slot, 1, 0, times);
+                    let id = shared.array.add_sense(sense);
+                    map.comes(page, id);
+                    if leaves == now {
+                        shared.queue_sense(now, id);
+                    } else {
+                        shared.events.push(leaves, Event::Issue(id));
+                    }
+                    id
+                }
+            };
+            let first = &mut shared.array.senses()[sense].waiters;
+            let parked = Parked {
+                segment: *segment,
+                since: now,
+                next: *first,
+            };
+            *first = Some(self.parked.insert(parked));
+            return true;
+        }
+        false
+    }
+
+    /// A page of the map is there: what has waited for it goes on.
+    fn map_came(&mut self, now: Time, page: MapPage, first: Option<u32>, shared: &mut Shared) {
+        if let Some(map) = &mut shared.map {
+            map.came(page);
+        }
+        let mut next = first;
+        while let Some(at) = next {
+            let parked = self.parked[at];
+            self.parked.release(at);
+            next = parked.next;
+            let waited = now.since(parked.since);
+            let mut segment = parked.segment;
+            segment.at = now;
+            segment.dispatched += waited;
+            segment.looked_up += waited;
+            self.segment_arrives(now, &segment, shared);
         }
     }
 
@@ -236,6 +311,7 @@ impl Reader {
             id: segment.id,
             bytes,
             dispatched: segment.dispatched,
+            looked_up: segment.looked_up,
             arrived: now,
             next: sense.waiters,
         });
@@ -343,6 +419,10 @@ impl Reader {
             }
             Purpose::Merge(command) => shared.front.merged(now, command, &sense.times),
             Purpose::MergeLater => {}
+            Purpose::Map(page) => {
+                let first = sense.waiters;
+                self.map_came(now, page, first, shared);
+            }
             Purpose::Ahead(first) => {
                 if let Some(cache) = &mut self.cache {
                     for unit in 0..sense.units {
@@ -357,7 +437,12 @@ impl Reader {
                     let front = &mut shared.front;
                     if let Some(at) = front.deliver(now, waiter.id, waiter.bytes) {
                         let times = &sense.times;
-                        let times = times.joined(waiter.dispatched, waiter.arrived, now);
+                        let times = times.joined(
+                            waiter.dispatched,
+                            waiter.looked_up,
+                            waiter.arrived,
+                            now,
+                        );
                         front.delivered(at, waiter.id, &times);
                     }
                 }

@@ -1,0 +1,221 @@
+//! Memory for the map where a drive has none for all of it: DRAM of the host (NVMe's host memory buffer) or a few
+//! megabytes of its own.
+//!
+//! The map is kept in pages of 4 KiB, each with the places of 1024 units of 4 KiB (of whole indirection units, where those
+//! are larger). A read whose part of the map is not held waits until it has been sensed, on the die where it lies; what was
+//! not used for longest makes room (a clock with one mark a page). A write leaves its part of the map behind: what it
+//! changes is kept there. A drive that has been written holds a random part at the start, as random reads leave it;
+//! without power all is forgotten.
+//!
+//! Leaves out: that changed parts are programmed, and read before that (writes cost nothing here); units that the
+//! controller reads ahead; compressed maps; a host that gives less than the drive asks for.
+//! Source: NVMe base specification 1.2 and later, host memory buffer; four bytes for each 4 KiB are what a map of less
+//! than 16 TiB takes.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::array::SenseId;
+use super::config::NandConfig;
+use crate::ftl::{Ftl, Page, Place, Shape, Slot};
+use crate::random::Stream;
+
+/// Bytes of a page of the map.
+const MAP_PAGE: u64 = 4096;
+/// Places in a page of the map.
+const ENTRIES: u32 = 1024;
+
+/// A page of the map.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct MapPage(pub(super) u32);
+
+/// Where a page of the map is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Whereabouts {
+    /// Nothing of its part of the drive has been written: there is none.
+    None,
+    /// In memory, at this place.
+    Held(u32),
+    /// On the medium.
+    Away,
+    /// Being sensed.
+    Coming(SenseId),
+}
+
+/// What is held of the map.
+#[derive(Clone, Debug)]
+pub(super) struct MapMemory {
+    /// 4 KiB pages of the drive that one page of the map names.
+    each: u32,
+    /// By page of the map.
+    pages: Vec<Whereabouts>,
+    /// What is held, and whether it has been used since the hand came by.
+    held: Vec<(MapPage, bool)>,
+    room: usize,
+    hand: usize,
+}
+
+impl MapMemory {
+    /// That of a drive which holds not all of its map; `None` of others.
+    pub(super) fn new(
+        config: &NandConfig,
+        shape: &Shape,
+        ftl: &Ftl,
+        seed: u64,
+    ) -> Option<MapMemory> {
+        let memory = config.map.as_ref()?;
+        let each = ENTRIES * shape.together;
+        let all = shape.logical.div_ceil(each);
+        let room = (memory.bytes / MAP_PAGE).max(1) as usize;
+        let written =
+            |page: &u32| !matches!(ftl.locate(Page(page * each)), Place::Unmapped);
+        let mut map = MapMemory {
+            each,
+            pages: vec![Whereabouts::None; all as usize],
+            held: Vec::with_capacity(room.min(all as usize)),
+            room,
+            hand: 0,
+        };
+        // So many of those that there are, each with the same chance.
+        let there: Vec<u32> = (0..all).filter(written).collect();
+        let mut random = Stream::new(seed, "map");
+        for (index, &page) in there.iter().enumerate() {
+            let left = (there.len() - index) as u64;
+            let wanted = (room - map.held.len()) as u64;
+            if random.below(left) < wanted {
+                map.take(MapPage(page));
+            } else {
+                map.pages[page as usize] = Whereabouts::Away;
+            }
+        }
+        Some(map)
+    }
+
+    /// The page of the map that names this one.
+    #[inline]
+    pub(super) fn page_of(&self, page: Page) -> MapPage {
+        MapPage(page.0 / self.each)
+    }
+
+    /// Where a page of the map is; it has been used.
+    #[inline]
+    pub(super) fn look_up(&mut self, page: MapPage) -> Whereabouts {
+        let found = self.pages[page.0 as usize];
+        if let Whereabouts::Held(at) = found {
+            self.held[at as usize].1 = true;
+        }
+        found
+    }
+
+    /// A slot of the die that it lies on: pages of the map are spread over all dies.
+    pub(super) fn slot(page: MapPage, shape: &Shape) -> Slot {
+        let (die, nth) = (page.0 % shape.dies, page.0 / shape.dies);
+        Slot(die * shape.die_slots + nth % shape.die_slots)
+    }
+
+    /// It is being sensed.
+    pub(super) fn comes(&mut self, page: MapPage, sense: SenseId) {
+        self.pages[page.0 as usize] = Whereabouts::Coming(sense);
+    }
+
+    /// It has come.
+    pub(super) fn came(&mut self, page: MapPage) {
+        self.take(page);
+    }
+
+    /// A unit has been written, and its part of the map with it. What is on its way comes all the same.
+    #[inline]
+    pub(super) fn wrote(&mut self, page: Page) {
+        let page = self.page_of(page);
+        match self.look_up(page) {
+            Whereabouts::None | Whereabouts::Away => self.take(page),
+            Whereabouts::Held(_) | Whereabouts::Coming(_) => {}
+        }
+    }
+
+    /// There is no power: all that is held is gone, and stands on the medium.
+    pub(super) fn forget(&mut self) {
+        for (page, _) in self.held.drain(..) {
+            self.pages[page.0 as usize] = Whereabouts::Away;
+        }
+        self.hand = 0;
+    }
+
+    /// Holds a page, in the place of one that has not been used for a turn of the hand if there is no other.
+    fn take(&mut self, page: MapPage) {
+        let at = if self.held.len() < self.room {
+            self.held.push((page, true));
+            self.held.len() - 1
+        } else {
+            loop {
+                let at = self.hand;
+                self.hand = (self.hand + 1) % self.held.len();
+                let (old, used) = &mut self.held[at];
+                if core::mem::take(used) {
+                    continue;
+                }
+                self.pages[old.0 as usize] = Whereabouts::Away;
+                self.held[at] = (page, true);
+                break at;
+            }
+        };
+        self.pages[page.0 as usize] = Whereabouts::Held(at as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::media::Precondition;
+    use crate::media::nand::tests::small;
+    use crate::media::nand::{MapConfig, Nand};
+    use crate::time::Span;
+
+    fn memory(bytes: u64, state: Precondition) -> MapMemory {
+        let mut config = small();
+        config.map = Some(MapConfig {
+            bytes,
+            read: Span::from_us(30),
+        });
+        let drive = Nand::new(config, state, 1);
+        drive.shared.map.expect("it has one")
+    }
+
+    fn held(map: &MapMemory) -> usize {
+        let held = |page: &&Whereabouts| matches!(page, Whereabouts::Held(_));
+        map.pages.iter().filter(held).count()
+    }
+
+    #[test]
+    fn what_was_used_last_stays() {
+        let mut map = memory(3 * MAP_PAGE, Precondition::Filled);
+        let all = map.pages.len() as u32;
+        assert!(all > 100, "{all}");
+        assert_eq!(held(&map), 3);
+        for page in [3, 50, 70] {
+            map.came(MapPage(page));
+        }
+        // The hand has taken every mark to find the first of them a place.
+        map.came(MapPage(90));
+        assert_eq!(held(&map), 3);
+        assert!(matches!(map.look_up(MapPage(90)), Whereabouts::Held(_)));
+        let kept = map.held.clone();
+        for (page, _) in &kept {
+            assert!(matches!(map.look_up(*page), Whereabouts::Held(_)));
+        }
+        map.forget();
+        assert_eq!(held(&map), 0);
+        assert_eq!(map.look_up(MapPage(90)), Whereabouts::Away);
+    }
+
+    #[test]
+    fn a_new_drive_has_no_map_but_of_what_is_written() {
+        let mut map = memory(2 * MAP_PAGE, Precondition::Fresh);
+        assert_eq!(map.look_up(MapPage(7)), Whereabouts::None);
+        map.wrote(Page(7 * ENTRIES + 5));
+        assert!(matches!(map.look_up(MapPage(7)), Whereabouts::Held(_)));
+        map.wrote(Page(0));
+        map.wrote(Page(20 * ENTRIES));
+        assert_eq!(held(&map), 2);
+    }
+}

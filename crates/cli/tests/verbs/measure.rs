@@ -350,8 +350,8 @@ fn the_root_disk_is_refused() {
     assert!(bench.calls().is_empty());
 }
 
-/// A file that the installed fio has measured, as `m.json` in a folder; `None` without fio.
-fn measured_file() -> Option<TempDir> {
+/// A file that the installed fio has measured in steps of this length, as `m.json` in a folder; `None` without fio.
+fn measured_file(runtime: &str) -> Option<TempDir> {
     if !installed("fio") {
         return None;
     }
@@ -361,7 +361,7 @@ fn measured_file() -> Option<TempDir> {
         "measure",
         "image",
         "--runtime",
-        "200ms",
+        runtime,
         "--output",
         "m.json",
     ];
@@ -380,7 +380,7 @@ pub(crate) fn json(folder: &TempDir, name: &str) -> Value {
 
 #[test]
 fn fio_measures_a_file() {
-    let Some(folder) = measured_file() else {
+    let Some(folder) = measured_file("200ms") else {
         return;
     };
     let document = json(&folder, "m.json");
@@ -398,7 +398,7 @@ fn fio_measures_a_file() {
 /// What comes out is read by all that read fio's results.
 #[test]
 fn other_verbs_read_a_measurement() {
-    let Some(folder) = measured_file() else {
+    let Some(folder) = measured_file("200ms") else {
         return;
     };
     let drivelab = |args: &[&str]| expect(&drivelab_in(folder.path(), args), 0);
@@ -451,6 +451,20 @@ fn other_verbs_read_a_measurement() {
             .iter()
             .all(|one| one["source"] == "m.json" && one["drive"] == 0)
     );
+}
+
+/// In short steps the bytes of I/Os that were in flight when fio began to count stand out; that is no contradiction.
+#[test]
+fn steps_of_some_milliseconds_are_what_fio_wrote() {
+    let Some(folder) = measured_file("40ms") else {
+        return;
+    };
+    let fit = ["fit", "ram-disk", "--measured", "m.json"];
+    let fit = [&fit[..], &["--iterations", "1", "--output", "mine.toml"]].concat();
+    let ended = drivelab_in(folder.path(), &fit);
+    let said = format!("{}{}", text(&ended.stdout), text(&ended.stderr));
+    assert!(said.contains("read-4k-qd"), "{said}");
+    assert!(!said.contains("bandwidth over IOPS"), "{said}");
 }
 
 /// Rates follow from the rounds; what is paced is compared at its share, and is no run for other readers.

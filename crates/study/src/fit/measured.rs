@@ -264,9 +264,20 @@ pub(crate) fn figures(
     }
 }
 
+/// Whether a ramp came before counting began.
+fn has_ramp(group: &Group) -> bool {
+    let members = group.members.iter().map(|member| &member["job options"]);
+    let mut all = members.chain([&group.globals]);
+    all.any(|options| {
+        options["ramp_time"]
+            .as_str()
+            .is_some_and(|it| it.trim_matches('0') != "")
+    })
+}
+
 fn run(origin: &str, group: &Group) -> Result<MeasuredRun, Problems> {
     let (jobs, unlike, name) = jobs_of(origin, group)?;
-    let wrong = contradictions(&jobs, &group.members).into_iter();
+    let wrong = contradictions(&jobs, &group.members, has_ramp(group)).into_iter();
     let wrong = wrong.flat_map(|(what, help)| problem(origin, &name, &what, Some(help.into())).0);
     Problems(wrong.collect()).or(())?;
     Ok(MeasuredRun {

@@ -110,11 +110,6 @@ impl Review {
         let points = self.chapter(one.chapter)?.points.iter();
         let mut results = points
             .filter(|point| point.settings.runs(&one.settings))
-            // How much is written beside is no part of what a published run tells.
-            .filter(|point| {
-                let share = |settings: &Settings| settings.share_of_saturation;
-                share(&one.settings).is_none() || share(&one.settings) == share(&point.settings)
-            })
             .filter_map(|point| point.results.get(one.drive)?.as_ref());
         results.next()?.named(one.of, one.metric)
     }

@@ -69,12 +69,14 @@ impl Settings {
         }
     }
 
-    /// Whether a point runs what a chapter says it shows: nothing that both say differs, and the load is not held to a rate.
+    /// Whether a point runs what a chapter says it shows: nothing that both say differs, the load is not held to a rate, and beside
+    /// it runs the same share of what the drive takes, or nothing.
     pub(crate) fn runs(&self, shown: &Settings) -> bool {
         fn like<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
         }
         self.offered_iops.is_none()
+            && self.share_of_saturation == shown.share_of_saturation
             && like(&self.direction, &shown.direction)
             && like(&self.pattern, &shown.pattern)
             && like(&self.block_bytes, &shown.block_bytes)
@@ -102,5 +104,19 @@ mod tests {
             ..at(4)
         };
         assert!(!paced.runs(&at(4)));
+    }
+
+    #[test]
+    fn another_share_beside_is_another_point() {
+        let beside = |share| Settings {
+            direction: Some("mix"),
+            share_of_saturation: share,
+            ..Settings::default()
+        };
+        let [none, some, more] = [None, Some(0.4), Some(0.8)].map(beside);
+        assert!(some.runs(&some) && none.runs(&none));
+        for (one, other) in [(&some, &more), (&some, &none), (&none, &some)] {
+            assert!(!one.runs(other), "{one:?} {other:?}");
+        }
     }
 }

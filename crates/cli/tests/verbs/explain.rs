@@ -278,6 +278,88 @@ fn reads_that_become_slower_are_heat_or_somebody_else() {
     assert!(said.contains("nvme smart-log"), "{said}");
 }
 
+/// A minute at the full rate, then to and fro: what reads do so is heat or somebody else, and the model says what heat would be.
+#[test]
+fn a_rate_that_swings_is_held_against_heat() {
+    let results = Results::of("p4800x-375", &["--rw=randread", "--iodepth=16"]);
+    let folder = results.0.path();
+    let rate = |second: u32| match second {
+        0..=60 => 9000,
+        _ if second % 15 > 9 => 9000,
+        _ => 4000,
+    };
+    let line = |second: u32| format!("{}, {}, 0, 4096\n", second * 1000, rate(second));
+    let log: String = (1..=150).map(line).collect();
+    std::fs::write(folder.join("run_iops.1.log"), log).expect("a folder of our own");
+    let args = ["explain", "r.json", "--log", "run_iops.1.log", "--json"];
+    let drive = ["--drive", "p4800x-375", "--seeds", "1"];
+    let known = explained(folder, &[&args[..], &drive].concat());
+    let answer = &known["answers"][0];
+    let change = &answer["change"];
+    assert_eq!(
+        change["causes"].as_array().expect("causes"),
+        &["heat", "others"]
+    );
+    assert_eq!(
+        answer["measured"]["steadiness"]["swings"]["falls"], 7,
+        "{answer}"
+    );
+    // What is left of the rate keeps the drive at its limit in the air that is named.
+    let figure = |value: &Value| value.as_f64().expect("a figure");
+    let (heat, fall) = (&answer["model"]["heat"], &change["as_heat"]);
+    let (air, watts) = (figure(&fall["air_celsius"]), figure(&fall["watts"]));
+    assert!(watts < figure(&heat["watts"]) && watts > figure(&heat["idle_watts"]));
+    assert!(
+        (air + 2.5 * watts - figure(&heat["throttles_celsius"])).abs() < 0.1,
+        "{fall}"
+    );
+    // In such air the drive throttles by its own figures, and without --log they are told too.
+    let hot = format!("thermal.ambient={air}C");
+    let args = ["explain", "r.json", "--set", &hot, "--json"];
+    let hot = explained(folder, &[&args[..], &drive].concat());
+    let heat = &hot["answers"][0]["model"]["heat"];
+    assert!(heat["throttles_after_seconds"].is_number(), "{heat}");
+    let output = drivelab_in(
+        folder,
+        &["explain", "r.json", "--drive", "p4800x-375", "--seeds", "1"],
+    );
+    let said = text(&output.stdout);
+    assert!(said.contains("heat, by arithmetic: at"), "{said}");
+}
+
+/// Writes that go on at the full rate for longer than a cache holds are no cache's.
+#[test]
+fn swings_of_writes_beyond_the_cache_are_heat() {
+    let options = [
+        "--rw=write",
+        "--bs=128k",
+        "--iodepth=16",
+        "--state",
+        "fresh",
+    ];
+    let results = Results::of("960evo-250", &options);
+    let folder = results.0.path();
+    // Of the mean rate of the file, half again as much for so many seconds and a third of it for as many.
+    let causes = |seconds: u32| {
+        let line = |half: u32| {
+            let rate = if (half / 2 / seconds) % 2 == 0 {
+                15_000
+            } else {
+                3_000
+            };
+            format!("{}, {rate}, 1, 131072\n", (half + 1) * 500)
+        };
+        let log: String = (0..seconds * 16).map(line).collect();
+        std::fs::write(folder.join("run_iops.1.log"), log).expect("a folder of our own");
+        let args = ["explain", "r.json", "--log", "run_iops.1.log", "--json"];
+        let drive = ["--drive", "960evo-250", "--seeds", "1"];
+        let known = explained(folder, &[&args[..], &drive].concat());
+        known["answers"][0]["change"]["causes"].to_string()
+    };
+    assert_eq!(causes(120), r#"["heat","others"]"#);
+    assert_eq!(causes(12), r#"["emptying","heat","others"]"#);
+}
+
 /// What the file does tell is taken away, and the rate rises.
 #[test]
 fn an_option_that_holds_a_run_back_is_found() {
@@ -350,7 +432,7 @@ fn without_a_drive_the_file_says_what_it_can_and_each_table_is_written() {
     );
     assert!(said.contains("it began otherwise"), "{said}");
     let page = std::fs::read_to_string(folder.join("e.html")).expect("a page");
-    assert_eq!(page.matches("<svg class=\"chart\"").count(), 2);
+    assert_eq!(page.matches("<svg class=\"chart broad\"").count(), 2);
     let table = std::fs::read_to_string(folder.join("e.csv")).expect("a table");
     assert!(table.lines().count() > 8, "{table}");
     assert!(

@@ -354,6 +354,14 @@ pub fn method(
             facts.steadiness.text, facts.little.text
         );
         lines.push(paragraph(&format!("{}: ", answer.run), &text, width));
+        if let Some(heat) = answer.model.as_ref().and_then(|model| model.heat.as_ref()) {
+            let text = format!(
+                "heat, by arithmetic: {}. Figures of `[thermal]` (drivelab show; most are assumed, --set thermal.ambient=50C changes \
+                 them); no run slows down by heat.",
+                heat.text
+            );
+            lines.push(paragraph(&format!("{}: ", answer.run), &text, width));
+        }
         for unlike in &answer.unlike {
             let text = format!("not as simulated: {unlike}");
             lines.push(paragraph(&format!("{}: ", answer.run), &text, width));
@@ -362,9 +370,9 @@ pub fn method(
     if let Some(request) = request {
         let how = format!(
             "{} on {}, {} at the start, {}. \"If\" is a condition that the file does not tell, \"with\" an option of it \
-             changed; \"off measured\" is the distance of rate, mean and percentiles from those measured. A model agrees if its rate is \
+             changed, under the condition that explains it best; \"off measured\" is the distance of rate, mean and percentiles from those measured. A model agrees if its rate is \
              within {:.0} % and that distance below {:.0} %. \
-             Two conditions at once are tried where no single one explains a run. Not simulated: heat, file systems, the page cache, other users of the drive.",
+             Two conditions at once are tried where no single one explains a run. Not simulated: slowing down by heat, file systems, the page cache, other users of the drive.",
             request.drive.id,
             request.host.id,
             request.state.name(),

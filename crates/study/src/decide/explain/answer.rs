@@ -11,6 +11,7 @@ use super::causes::{self, Cause};
 use super::change::{self, Change};
 use super::depth::{self, Advice};
 use super::file::{Bound, Facts, Run};
+use super::heat::Heat;
 use super::pairs;
 use super::rating::{self, Rating};
 pub use super::runs::{AGREES, Trial};
@@ -82,6 +83,8 @@ pub struct Modelled {
     pub anatomy: Vec<SideAnatomy>,
     /// What reaches the rating.
     pub advice: Option<Advice>,
+    /// How warm the drive becomes under that condition; null of a pool, and where no power is modelled.
+    pub heat: Option<Heat>,
 }
 
 /// A model farther off than this says nothing of what bound the measured run.
@@ -194,6 +197,7 @@ fn modelled(
         explained_by: explained,
         options,
         anatomy: seen.anatomy(),
+        heat: Heat::of(&request.drive, seen.measurement.watts),
         advice,
     };
     Ok((modelled, bound))

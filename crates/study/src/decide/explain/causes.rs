@@ -5,7 +5,7 @@
 //! depth, threads, alignment, syncs, pauses. Each is removed, and what comes out says what it costs. To add a cause: a function
 //! here and its line in [`conditions`] or [`options`]. Two conditions at once are in [`super::pairs`].
 //!
-//! Left out, because no model has them: heat (but see [`super::change`]), file systems, the page cache, other users of the drive.
+//! Left out, because no model has them: heat (but see [`super::heat`]), file systems, the page cache, other users of the drive.
 
 use catalogue::DriveSheet;
 use model::Span;

@@ -2,9 +2,11 @@
 //! began to collect, heat.
 //!
 //! A log of rates has the moment and both levels. The levels are held against the model's rates in its states, the bytes that were
-//! written until then against its SLC cache and its capacity. Reads neither fill a cache nor need blocks, so what slows reads alone is
-//! heat or somebody else. What the input does not show is said, with what to run to tell. Left out: heat by itself, which runs of the
-//! model do not have (a served drive has it); more than one step; caches that come back after a pause.
+//! written until then against its SLC cache and its capacity, the moment and the share that was left against the drive's temperature
+//! ([`super::heat`]). Reads neither fill a cache nor need blocks, so what slows reads alone is heat or somebody else. A rate that
+//! swings is heat or a cache that empties while it is written; the bytes of a swing tell, where the cache is known. What the input
+//! does not show is said, with what to run to tell. Left out: heat within a run of the model (a served drive has it); more levels
+//! than two.
 
 use catalogue::DriveSheet;
 use model::media::DriveConfig;
@@ -13,18 +15,21 @@ use serde::Serialize;
 use text::digits::{bytes_decimal, count, duration};
 
 use super::file::Run;
+use super::heat::{Fall, Heat};
 use super::runs::Trial;
-use super::steadiness::Step;
+use super::steadiness::{Step, Swings};
 
 /// A change, and what it may have been.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Change {
     /// What is seen.
     pub text: String,
-    /// What fits it: `slc`, `collection`, `heat`, `others` (other users of drive or host); several if it does not tell them apart.
+    /// What fits it: `slc`, `emptying` (an SLC cache), `collection`, `heat`, `others` (other users of drive or host); several if it does not tell them apart.
     pub causes: Vec<&'static str>,
     /// What to run to tell them apart, or to be sure.
     pub to_tell: String,
+    /// What heat would have to be, of a fall on a drive whose power is modelled.
+    pub as_heat: Option<Fall>,
 }
 
 /// A level within this factor of a rate of the model is that rate.
@@ -38,6 +43,9 @@ const WRITTEN: f64 = 0.5;
 /// each condition.
 pub fn of(run: &Run, drive: Option<(&DriveSheet, &[&Trial])>) -> Option<Change> {
     let steadiness = &run.facts.steadiness;
+    if let Some(swings) = &steadiness.swings {
+        return Some(swung(run, swings, drive));
+    }
     match (&steadiness.step, steadiness.steady) {
         (Some(step), _) if step.falls() => Some(fell(run, step, drive)),
         (Some(step), _) => Some(rose(step)),
@@ -68,6 +76,7 @@ fn unseen(run: &Run) -> Change {
         to_tell: String::from(
             "measure again with write_iops_log=run and log_avg_msec=500, and give --log run_iops.1.log",
         ),
+        as_heat: None,
     }
 }
 
@@ -82,6 +91,7 @@ fn rose(step: &Step) -> Change {
         to_tell: String::from(
             "measure again with ramp_time; a drive also refreshes its data in its first minutes under power",
         ),
+        as_heat: None,
     }
 }
 
@@ -105,9 +115,12 @@ fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &[&Trial])>) -> Chan
         true => vec!["slc", "collection", "heat", "others"],
         false => vec!["heat", "others"],
     };
+    let mut as_heat = None;
     if let Some((sheet, rates)) = drive {
         let names = levels.map(|level| nearest(rates, level));
         text += &beside(levels, &names);
+        let share = step.after_over_mean / step.before_over_mean.max(1e-9);
+        let heat = heat(sheet, rates, names[0]);
         if written > 0.0 {
             let nand = match &sheet.config {
                 DriveConfig::Nand(config) => Some(&**config),
@@ -115,12 +128,77 @@ fn fell(run: &Run, step: &Step, drive: Option<(&DriveSheet, &[&Trial])>) -> Chan
             };
             text += &cache_beside(nand);
             causes = of_writes(sheet, nand, written, &names);
+            // Both at the same time do happen.
+            let is_due = heat
+                .as_ref()
+                .is_some_and(|heat| heat.is_due(step.at_seconds));
+            if is_due && !causes.contains(&"heat") {
+                causes.push("heat");
+            }
+        }
+        if let Some(heat) = heat.filter(|_| causes.contains(&"heat")) {
+            text += &heat.words(share);
+            as_heat = heat.fall(share);
         }
     }
     Change {
         text: format!("{text}: {}", words(&causes)),
         to_tell: telling(&causes),
         causes,
+        as_heat,
+    }
+}
+
+/// Of the rate before the fall: of the state that does it, or as asked.
+fn heat(sheet: &DriveSheet, rates: &[&Trial], before: Option<&Trial>) -> Option<Heat> {
+    let trial = before.or(rates.first().copied())?;
+    Heat::of(sheet, trial.watts)
+}
+
+fn swung(run: &Run, swings: &Swings, drive: Option<(&DriveSheet, &[&Trial])>) -> Change {
+    let written = rate(run, "writes") * swings.high_over_mean * swings.high_seconds;
+    let share = swings.low_over_mean / swings.high_over_mean.max(1e-9);
+    let mut text = format!(
+        "the rate swings: it fell to {:.0} % after {}, and again every {}, {} times in all",
+        share * 100.0,
+        duration(swings.at_seconds),
+        duration(swings.every_seconds),
+        swings.falls
+    );
+    let mut causes = match written > 0.0 {
+        true => vec!["emptying", "heat", "others"],
+        false => vec!["heat", "others"],
+    };
+    let mut as_heat = None;
+    if let Some((sheet, rates)) = drive {
+        let nand = match &sheet.config {
+            DriveConfig::Nand(config) => Some(&**config),
+            _ => None,
+        };
+        if written > 0.0 {
+            text += &format!(
+                "; between two falls it wrote {} at the upper rate",
+                bytes_decimal(written)
+            );
+            text += &cache_beside(nand);
+            // What goes through many times a cache's size at the full rate is not held by it.
+            let fits = nand
+                .and_then(slc_bytes)
+                .is_some_and(|bytes| written <= FULL.1 * bytes);
+            causes.retain(|cause| *cause != "emptying" || fits);
+        }
+        let before = nearest(rates, swings.high_over_mean * run.facts.iops);
+        let after = swings.after_over_mean / swings.high_over_mean.max(1e-9);
+        if let Some(heat) = heat(sheet, rates, before) {
+            text += &heat.words(after);
+            as_heat = heat.fall(after);
+        }
+    }
+    Change {
+        text: format!("{text}: {}", words(&causes)),
+        to_tell: telling(&causes),
+        causes,
+        as_heat,
     }
 }
 
@@ -206,6 +284,7 @@ fn of_writes(
 fn words(causes: &[&str]) -> String {
     let one = |cause: &&str| match *cause {
         "slc" => "an SLC cache that was full",
+        "emptying" => "an SLC cache that empties while it is written",
         "collection" => "a new or trimmed drive that began to collect",
         "heat" => "heat",
         _ => "another user of the drive or host",
@@ -216,7 +295,7 @@ fn words(causes: &[&str]) -> String {
 
 fn telling(causes: &[&str]) -> String {
     let mut said = Vec::new();
-    if causes.contains(&"slc") {
+    if causes.contains(&"slc") || causes.contains(&"emptying") {
         said.push("a cache is full after the same bytes at half the rate (rate=), and has room again after minutes of rest");
     }
     if causes.contains(&"collection") {

@@ -87,6 +87,8 @@ pub struct Trial {
     pub factor: f64,
     /// Distance from what was measured (0.1: about 10 %).
     pub distance: Option<f64>,
+    /// Mean power; null if the model has none.
+    pub watts: Option<f64>,
 }
 
 /// A model agrees with what was measured if its rate is this near, and all figures together are twice as far at most: tails are
@@ -269,6 +271,7 @@ pub(super) fn trial(key: &str, what: &str, seen: &Seen, base: f64, run: &Run) ->
         mean_us: seen.mean_us(),
         factor: rounded(seen.iops() / base.max(1e-9)),
         distance: seen.distance(&run.targets).map(rounded),
+        watts: seen.measurement.watts,
     }
 }
 

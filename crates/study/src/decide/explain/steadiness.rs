@@ -2,8 +2,8 @@
 //!
 //! A log is cut into ten rounds, and the last five are judged by SNIA's rule (`statistics::steady`). Without a log there are the
 //! least, the greatest and the deviation of half-second samples: they can show that nothing drifted, or that much did; between the
-//! two it cannot be told. A log also tells where a rate went from one level to another ([`Step`]). Left out: what would have come
-//! after the run's end; more than one step.
+//! two it cannot be told. A log also tells where a rate went from one level to another ([`Step`]), and whether it went to and fro
+//! between two ([`Swings`]). Left out: what would have come after the run's end; more levels than two.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -23,6 +23,27 @@ pub struct Steadiness {
     pub end_over_mean: Option<f64>,
     /// Where the rate went from one level to another, from a log; null if it did not.
     pub step: Option<Step>,
+    /// A rate that went to and fro between two levels, from a log; null if it did not.
+    pub swings: Option<Swings>,
+}
+
+/// A rate that fell from one level to another more than once.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Swings {
+    /// Seconds from the beginning of the log until the first fall.
+    pub at_seconds: f64,
+    /// How often it fell.
+    pub falls: usize,
+    /// Seconds from one fall to the next, on average.
+    pub every_seconds: f64,
+    /// Mean of the upper level over the mean of the whole run.
+    pub high_over_mean: f64,
+    /// Mean of the lower level over the mean of the whole run.
+    pub low_over_mean: f64,
+    /// Seconds at the upper level, between two falls, on average.
+    pub high_seconds: f64,
+    /// Mean after the first fall over the mean of the whole run.
+    pub after_over_mean: f64,
 }
 
 /// A rate that went from one level to another, once.
@@ -57,6 +78,10 @@ const FINE: usize = 10 * CUTS;
 const APART: f64 = 0.2;
 /// Two levels take away at least this share of the variance about one.
 const TAKEN: f64 = 0.6;
+/// The same of a rate that swings, whose levels are chosen by height: of even noise two such levels take three quarters away.
+const TAKEN_BY_HEIGHT: f64 = 0.8;
+/// Pieces of a log that a swing stays at a level, on average.
+const STAYS: usize = 3;
 
 /// From the samples in fio's JSON, of the jobs (or copies) of a group.
 pub(crate) fn of_samples(members: &[Value]) -> Steadiness {
@@ -104,6 +129,7 @@ fn known(steady: bool, text: String) -> Steadiness {
         text,
         end_over_mean: None,
         step: None,
+        swings: None,
     }
 }
 
@@ -113,6 +139,7 @@ fn unknown(why: &str) -> Steadiness {
         text: format!("{why}; a log tells (fio's write_iops_log and log_avg_msec=500, then --log)"),
         end_over_mean: None,
         step: None,
+        swings: None,
     }
 }
 
@@ -140,6 +167,7 @@ pub fn of_logs(logs: &[(String, String)]) -> Result<Steadiness, Problems> {
     let fine = fine.as_ref().unwrap_or(&rounds);
     Ok(Steadiness {
         step: step(fine, end / 1e3),
+        swings: swings(fine, end / 1e3),
         ..judge(&rounds)
     })
 }
@@ -155,14 +183,56 @@ fn sums(flows: &[Vec<Sample>], end: f64, pieces: usize) -> Option<Vec<f64>> {
     Some(sums)
 }
 
+fn mean(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
+/// Sum of the squares about the mean.
+fn about(rates: &[f64]) -> f64 {
+    let mean = mean(rates);
+    let off = rates.iter().map(|rate| (rate - mean) * (rate - mean));
+    off.sum::<f64>()
+}
+
+/// Two levels between which a run of so many seconds goes to and fro.
+fn swings(rates: &[f64], seconds: f64) -> Option<Swings> {
+    let mut sorted = rates.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let left = |at: &usize| about(&sorted[..*at]) + about(&sorted[*at..]);
+    let at = (1..sorted.len()).min_by(|a, b| left(a).total_cmp(&left(b)))?;
+    let (low, high) = (mean(&sorted[..at]), mean(&sorted[at..]));
+    let apart = high - low >= APART * high;
+    if !apart || left(&at) > (1.0 - TAKEN_BY_HEIGHT) * about(rates) {
+        return None;
+    }
+    let is_high: Vec<bool> = rates.iter().map(|rate| *rate >= sorted[at]).collect();
+    let changes = is_high.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    let falls = is_high.windows(2).enumerate();
+    let falls: Vec<usize> = falls
+        .filter(|(_, pair)| pair[0] && !pair[1])
+        .map(|(at, _)| at + 1)
+        .collect();
+    let (first, last) = (*falls.first()?, *falls.last()?);
+    if falls.len() < 2 || rates.len() < STAYS * (changes + 1) {
+        return None;
+    }
+    let piece = seconds / rates.len() as f64;
+    let between = (falls.len() - 1) as f64;
+    let high_between = is_high[first..last].iter().filter(|is| **is).count();
+    let whole = mean(rates);
+    Some(Swings {
+        at_seconds: rounded(piece * first as f64),
+        falls: falls.len(),
+        every_seconds: rounded(piece * (last - first) as f64 / between),
+        high_over_mean: rounded(high / whole),
+        low_over_mean: rounded(low / whole),
+        high_seconds: rounded(piece * high_between as f64 / between),
+        after_over_mean: rounded(mean(&rates[first..]) / whole),
+    })
+}
+
 /// The moment that parts a run of so many seconds best into two levels.
 fn step(rates: &[f64], seconds: f64) -> Option<Step> {
-    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
-    let about = |rates: &[f64]| {
-        let mean = mean(rates);
-        let off = rates.iter().map(|rate| (rate - mean) * (rate - mean));
-        off.sum::<f64>()
-    };
     let whole = mean(rates);
     let splits = 1..rates.len();
     let left = |at: &usize| about(&rates[..*at]) + about(&rates[*at..]);
@@ -274,6 +344,7 @@ fn judge(rounds: &[f64]) -> Steadiness {
         text: text + &before,
         end_over_mean: Some(rounded(share)),
         step: None,
+        swings: None,
     }
 }
 
@@ -305,6 +376,37 @@ mod tests {
         assert!(fell.falls() && fell.before_over_mean > 2.5, "{fell:?}");
         assert_eq!(step(&|i| 1000 + 100 * (i * 7 % 11)), None);
         assert_eq!(step(&|i| 1000 + i), None);
+    }
+
+    #[test]
+    fn swings_are_told_from_a_step_a_slope_and_noise() {
+        let long = |rate: &dyn Fn(u32) -> u32| {
+            let lines = (1..=200).map(|i| format!("{}, {}, 0, 4096\n", i * 500, rate(i)));
+            let log = [(String::from("a"), lines.collect())];
+            of_logs(&log).expect("a log").swings
+        };
+        // A minute at 9000, then 10 s at 4000 and 5 s at 9000, over and over.
+        let hot = |i: u32| {
+            if i <= 120 || (i - 120) % 30 > 20 {
+                9000 + i % 7
+            } else {
+                4000
+            }
+        };
+        let found = long(&hot).expect("it swings");
+        assert_eq!(found.falls, 3);
+        assert!((found.at_seconds - 60.0).abs() < 1.5, "{found:?}");
+        assert!((found.every_seconds - 15.0).abs() < 1.5, "{found:?}");
+        assert!((found.high_seconds - 4.5).abs() < 1.5, "{found:?}");
+        assert!(found.high_over_mean > 2.0 * found.low_over_mean);
+        for other in [
+            &(|i: u32| if i <= 60 { 9000u32 } else { 4000 }) as &dyn Fn(u32) -> u32,
+            &|i| 4000 + 20 * i,
+            &|i| 1000 + 100 * (i * 7 % 11),
+            &|i| if i % 2 == 0 { 9000 } else { 4000 },
+        ] {
+            assert_eq!(long(other), None);
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::load::{self, LoadArgs};
 use crate::output::{self, write_whole};
 use crate::profile::profile;
 use crate::progress::Progress;
+use crate::replay::BeyondArg;
 use crate::stop::AtOnce;
 
 /// Which drives and pools meet a load and its limits, and which one to take
@@ -36,6 +37,7 @@ Examples:
   drivelab choose --load oltp --all --like p4800x-375
   drivelab choose slog none p1600x-58 p4801x-100 'mirror(2*p4801x-100)' 950pro-256 \\
       --main 'raidz(6*exos-x18-16tb; parity=2)' --load nfs-sync
+  drivelab choose read-cache none p4801x-100 950pro-256 --main exos-x18-16tb --trace vm.vscsi.xz
   drivelab choose vsan-cache p5800x-400 d7-p5600-1600 --capacity '3*d7-p5510-3840' --profile 4k70r
   drivelab choose --print-load oltp
 
@@ -63,6 +65,10 @@ pub(crate) struct Args {
     /// A load as HCIBench names them: 4k70r is 4 KiB at random, 70 % reads
     #[arg(long, value_name = "PROFILE", conflicts_with_all = ["job", "trace", "load"], value_parser = profile)]
     profile: Option<Profile>,
+
+    /// Of a trace on a drive that it is too large for: such a drive is not chosen, or wrap folds addresses into it
+    #[arg(long, value_enum, default_value_t = BeyondArg::Refuse)]
+    beyond: BeyondArg,
 
     /// Limits, such as p99<1ms,iops>50k,years>5 (see `drivelab max --help`)
     #[arg(long, value_name = "LIMITS")]
@@ -314,7 +320,7 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
         Some(load) if problems.0.is_empty() => Ok((
             found,
             Request {
-                load,
+                load: load.beyond(args.beyond.into()),
                 slo,
                 years: args.years,
                 prices,
@@ -331,7 +337,17 @@ fn refused(drive: &str, problems: &Problems) -> Unfit {
     let itself = format!("{drive}: ");
     let why = problems.0.iter().map(|problem| {
         let what = &problem.what;
-        what.strip_prefix(&itself).unwrap_or(what).to_owned()
+        let what = what.strip_prefix(&itself).unwrap_or(what);
+        // Where an option of this verb would have it run.
+        let help = problem
+            .help
+            .as_deref()
+            .and_then(|help| help.split(';').next());
+        let help = help.filter(|help| help.starts_with("--beyond"));
+        match help {
+            Some(help) => format!("{what} ({help})"),
+            None => what.to_owned(),
+        }
     });
     Unfit {
         drive: drive.to_owned(),

@@ -121,9 +121,18 @@ fn after_help() -> String {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum BeyondArg {
+pub(crate) enum BeyondArg {
     Refuse,
     Wrap,
+}
+
+impl From<BeyondArg> for Beyond {
+    fn from(arg: BeyondArg) -> Beyond {
+        match arg {
+            BeyondArg::Refuse => Beyond::Refuse,
+            BeyondArg::Wrap => Beyond::Wrap,
+        }
+    }
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -163,10 +172,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let replay = TraceReplay {
             threads: args.threads,
             pace,
-            beyond: match args.beyond {
-                BeyondArg::Refuse => Beyond::Refuse,
-                BeyondArg::Wrap => Beyond::Wrap,
-            },
+            beyond: args.beyond.into(),
             ..TraceReplay::new(Arc::clone(&trace))
         };
         let (state, seed) = (args.state.into(), args.seed.seed);

@@ -25,4 +25,5 @@ mod settings;
 mod size;
 mod stop;
 mod sweep;
+mod traces;
 mod what_if;

@@ -1,7 +1,7 @@
 //! Which drive to take: `drivelab choose`.
 
 use serde_json::{Value, json};
-use study::decide::choose::{Answer, Candidate, Likeness, Measure, Request};
+use study::decide::choose::{Answer, Best, Candidate, Likeness, Measure, NAMED, Request};
 use text::digits::{count, digits, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
@@ -35,12 +35,11 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
     let others = answer.best.iter().filter(|best| best.by != by);
     let others: Vec<String> = others
         .map(|best| {
-            let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
             format!(
                 "by {}: {}{} ({})",
                 best.by.words(),
                 best.drive,
-                ties.collect::<String>(),
+                or_ties(best),
                 figure(best.by, best.value)
             )
         })
@@ -51,14 +50,13 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
     };
     match answer.best_by(by) {
         Some(best) if !best.ties.is_empty() => {
-            let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
             let mut shown = vec![spread(&best.drive, by, best.value, best.by_seed)];
-            let ends = best.ties.iter();
+            let ends = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
             shown.extend(ends.map(|tie| spread(&tie.drive, by, tie.value, tie.by_seed)));
             format!(
                 "Take {}{} by {}, too close to tell apart ({}): {within}.{others}",
                 best.drive,
-                ties.collect::<String>(),
+                or_ties(best),
                 by.words(),
                 shown.join(", ")
             )
@@ -70,9 +68,23 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
             figure(by, best.value)
         ),
         None => format!(
-            "By {} none can be taken: it is not known of any of those that meet.{others}",
-            by.words()
+            "By {} none can be taken: it is not known of any of those that meet{}.{others}",
+            by.words(),
+            match by {
+                Measure::P99 =>
+                    " (too few reads, writes or syncs; a limit on one direction, such as read.p99<1ms, has its own column)",
+                _ => "",
+            }
         ),
+    }
+}
+
+/// Others that are not told apart from the best.
+fn or_ties(best: &Best) -> String {
+    let ties = best.ties.iter().map(|tie| format!(" or {}", tie.drive));
+    match best.ties.len() <= NAMED {
+        true => ties.collect(),
+        false => format!(" or any of {} others", best.ties.len()),
     }
 }
 

@@ -105,7 +105,7 @@ impl Measure {
 pub const PLACES: [&str; 3] = ["slog", "vsan-cache", "read-cache"];
 
 /// The expression of the pool in which a drive has one of the [`PLACES`], with what is behind it. The drive `none` is an
-/// intent log without a log device.
+/// intent log without a log device, or what is behind without a read cache.
 pub fn in_place(place: &str, drive: &str, behind: &str) -> String {
     match (place, drive) {
         ("slog", "none") => format!("intent-log(main={behind})"),
@@ -113,6 +113,7 @@ pub fn in_place(place: &str, drive: &str, behind: &str) -> String {
         ("vsan-cache", _) => {
             format!("write-back-cache(cache={drive}, capacity={behind}; like=vsan)")
         }
+        (_, "none") => behind.to_owned(),
         _ => format!("read-cache(cache={drive}, main={behind})"),
     }
 }
@@ -213,6 +214,9 @@ pub struct Tie {
 /// may be further off (docs/fidelity.md).
 pub const CLOSE: f64 = 0.05;
 
+/// So many that are not told apart from the best are named in an answer; of more, which all keep up with a trace, it has the number.
+pub const NAMED: usize = 4;
+
 /// What was found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Answer {
@@ -230,12 +234,14 @@ impl Answer {
         self.best.iter().find(|best| best.by == by)
     }
 
-    /// Candidates that are the one to take by some measure or not told apart from it; if none meets the limits, the nearest to them.
+    /// Candidates that an answer names: those to take by some measure, and those not told apart from them where these are few
+    /// ([`NAMED`]); if none meets the limits, the nearest to them.
     pub fn named(&self) -> impl Iterator<Item = &Candidate> {
         let is_named = |one: &Candidate| {
             let mut best = self.best.iter();
             best.any(|best| {
-                best.drive == one.drive || best.ties.iter().any(|tie| tie.drive == one.drive)
+                let mut ties = best.ties.iter().filter(|_| best.ties.len() <= NAMED);
+                best.drive == one.drive || ties.any(|tie| tie.drive == one.drive)
             })
         };
         let nearest = self.nearest().map(|one| one.drive.as_str());
@@ -562,6 +568,26 @@ mod tests {
         let best = answer.best_by(Measure::Iops).expect("some ran");
         let ties: Vec<&str> = best.ties.iter().map(|tie| &*tie.drive).collect();
         assert_eq!((&*best.drive, ties), ("first", vec!["close", "overlaps"]));
+    }
+
+    #[test]
+    fn of_many_that_are_alike_one_is_named() {
+        let all: Vec<Candidate> = (0..12)
+            .map(|index| {
+                of(
+                    &format!("d{index}"),
+                    true,
+                    100.0,
+                    50.0 + 20.0 * f64::from(index),
+                    None,
+                )
+            })
+            .collect();
+        let named = |count: usize| {
+            let answer = answer(all[..count].to_vec(), Vec::new(), Measure::Iops);
+            answer.named().count()
+        };
+        assert_eq!((named(3), named(12)), (3, 1));
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct Load {
     /// The longest that a job is counted for, if that cut one.
     cut: Option<Span>,
     asked_mb_s: Option<f64>,
+    /// What is done with a trace's addresses beyond a drive.
+    beyond: Beyond,
 }
 
 /// The longest run before counting begins, as a share of the counted time.
@@ -77,7 +79,15 @@ impl Load {
             yours,
             cut: None,
             asked_mb_s: None,
+            beyond: Beyond::Wrap,
         }
+    }
+
+    /// The same, with this done with a trace's addresses beyond a drive; else they are folded into it.
+    #[must_use]
+    pub fn beyond(mut self, beyond: Beyond) -> Load {
+        self.beyond = beyond;
+        self
     }
 
     /// Jobs in the text of a job file.
@@ -143,7 +153,7 @@ impl Load {
                 Work::Jobs(jobs.iter().map(cut).collect())
             }
             (Workload::Trace(trace), _) => Work::Trace(TraceReplay {
-                beyond: Beyond::Wrap,
+                beyond: self.beyond,
                 ..TraceReplay::new(trace.clone())
             }),
         }

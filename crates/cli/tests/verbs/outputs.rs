@@ -159,7 +159,7 @@ fn is_told(folder: &Path, verb: &Verb) {
     if verb.has_page {
         let page = std::fs::read_to_string(folder.join("a.html")).expect("a page");
         assert!(
-            page.contains("<svg class=\"chart\"") && page.contains("Again: drivelab"),
+            page.contains("<svg class=\"chart slim\"") && page.contains("Again: drivelab"),
             "{name}"
         );
         // The limit is drawn.

@@ -1,19 +1,18 @@
-//! Bars of several parts, one under the other, as SVG: there without scripts, on paper and in both themes.
+//! Bars of several parts, one under the other, as SVG: there without scripts, on paper and in both themes. On a slim screen a bar's
+//! name stands above it.
 
 use maud::{Markup, html};
 use text::digits::{count, microseconds};
 
-const WIDTH: f64 = 1040.0;
-const LEFT: f64 = 330.0;
+use super::screen::{LETTER, LINE, Screen, lines, px, width_of};
+
 /// Room for figures on the right.
-const RIGHT: f64 = 110.0;
-const ROW: f64 = 30.0;
+const RIGHT: f64 = 92.0;
+/// Room for names on the left of a broad screen.
+const NAMES: f64 = 330.0;
 const THICK: f64 = 18.0;
-const BOTTOM: f64 = 26.0;
-/// Colours of the style sheet.
+/// Colours of the style sheet; from there on they begin again, weaker.
 const COLOURS: usize = 6;
-/// Characters of a name that fit on the left; the rest is in its title.
-const FIT: usize = 52;
 
 /// A bar: its name, and its parts from left to right.
 pub(super) struct Bar {
@@ -37,8 +36,13 @@ impl Bar {
     }
 }
 
-fn px(value: f64) -> String {
-    format!("{value:.1}")
+/// A bar on a screen.
+struct Placed<'a> {
+    bar: &'a Bar,
+    /// The lines of its name, each with its height.
+    name: Vec<(f64, String)>,
+    /// Where the bar itself begins, from above.
+    top: f64,
 }
 
 impl Bars {
@@ -49,11 +53,19 @@ impl Bars {
         }
     }
 
+    /// Where bars begin, from the left.
+    fn left(screen: Screen) -> f64 {
+        match screen {
+            Screen::Broad => NAMES,
+            Screen::Slim => 0.0,
+        }
+    }
+
     /// Pixels of a value.
-    fn length(&self, value: f64) -> f64 {
+    fn length(&self, value: f64, screen: Screen) -> f64 {
         let limit = self.limit.as_ref().map_or(0.0, |limit| limit.0);
         let most = self.rows.iter().map(Bar::sum).fold(limit, f64::max);
-        value / most.max(1e-9) * (WIDTH - LEFT - RIGHT)
+        value / most.max(1e-9) * (screen.width() - Bars::left(screen) - RIGHT)
     }
 
     /// Names of all parts, in the order in which they first stand; a part has one colour in all bars.
@@ -67,48 +79,114 @@ impl Bars {
         names
     }
 
-    /// As SVG.
+    /// Bars with their places, and where the last one ends.
+    fn placed(&self, screen: Screen) -> (Vec<Placed<'_>>, f64) {
+        let room = match screen {
+            Screen::Broad => NAMES - 10.0,
+            Screen::Slim => screen.width(),
+        };
+        let mut y = 0.0;
+        let mut all = Vec::new();
+        for bar in &self.rows {
+            let words = lines(&bar.name, (room / LETTER) as usize);
+            let high = LINE * words.len() as f64;
+            // Beside the bar, in the middle of it; or above it.
+            let (first, top, end) = match screen {
+                Screen::Broad => {
+                    let high = high.max(THICK);
+                    (
+                        y + 6.0 + (high - LINE * words.len() as f64) / 2.0,
+                        y + 6.0 + (high - THICK) / 2.0,
+                        y + high + 12.0,
+                    )
+                }
+                Screen::Slim => (y + 4.0, y + 6.0 + high, y + 6.0 + high + THICK + 6.0),
+            };
+            let name = words.into_iter().enumerate();
+            let name = name.map(|(line, word)| (first + LINE * (line as f64 + 0.75), word));
+            all.push(Placed {
+                bar,
+                name: name.collect(),
+                top,
+            });
+            y = end;
+        }
+        (all, y)
+    }
+
+    /// As SVG, for each screen; and what each colour is, where there are several.
     pub(super) fn svg(&self) -> Markup {
-        let height = ROW * self.rows.len() as f64 + BOTTOM;
+        let names = self.names();
         html! {
-            svg class="chart" viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(self.label) {
-                @for (index, row) in self.rows.iter().enumerate() { (self.row(row, ROW * index as f64 + 6.0)) }
-                @if let Some((bound, words)) = &self.limit {
-                    @let x = LEFT + self.length(*bound);
-                    line class="limit" x1=(px(x)) x2=(px(x)) y1="0" y2=(px(height - BOTTOM + 4.0)) {}
-                    text class="soft" x=(px(x)) y=(px(height - 8.0)) text-anchor="end" { (words) ": " (self.words(*bound)) }
+            @for screen in Screen::BOTH { (self.drawn(screen)) }
+            @if names.len() > 1 {
+                ul class="parts" {
+                    @for (index, name) in names.iter().enumerate() {
+                        li { span class=(format!("piece {}", coloured(index))) {} (name) }
+                    }
                 }
             }
         }
     }
 
-    fn row(&self, row: &Bar, top: f64) -> Markup {
-        let names = self.names();
-        let middle = px(top + THICK - 5.0);
-        let name: String = match row.name.chars().count() > FIT {
-            true => row.name.chars().take(FIT - 1).chain(['…']).collect(),
-            false => row.name.clone(),
-        };
-        let mut x = LEFT;
+    fn drawn(&self, screen: Screen) -> Markup {
+        let (rows, bottom) = self.placed(screen);
+        let limit = self.limit.as_ref().map(|(bound, words)| {
+            let x = Bars::left(screen) + self.length(*bound, screen);
+            let words = format!("{words}: {}", self.words(*bound));
+            let letters = (screen.width().min(x + RIGHT) / LETTER) as usize;
+            (x, lines(&words, letters.max(20)))
+        });
+        let under = limit.as_ref().map_or(0, |(_, words)| words.len());
+        let height = bottom + LINE * under as f64 + 8.0;
         html! {
-            text x=(px(LEFT - 8.0)) y=(middle) text-anchor="end" { (name) title { (row.name) } }
-            @for (part, value) in &row.parts {
-                @let colour = names.iter().position(|one| one == part).unwrap_or(0) % COLOURS;
+            svg class=(screen.class()) viewBox=(format!("0 0 {} {height}", screen.width())) role="img" aria-label=(self.label) {
+                @for row in &rows { (self.row(row, screen)) }
+                @if let Some((x, words)) = &limit {
+                    line class="limit" x1=(px(*x)) x2=(px(*x)) y1="0" y2=(px(bottom + 2.0)) {}
+                    @for (line, words) in words.iter().enumerate() {
+                        text class="soft" x=(px(x + RIGHT.min(screen.width() - x))) y=(px(bottom + LINE * (line as f64 + 1.0))) text-anchor="end" { (words) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn row(&self, row: &Placed<'_>, screen: Screen) -> Markup {
+        let names = self.names();
+        let middle = px(row.top + THICK - 5.0);
+        let (name_x, anchor) = match screen {
+            Screen::Broad => (NAMES - 8.0, "end"),
+            Screen::Slim => (0.0, "start"),
+        };
+        let mut x = Bars::left(screen);
+        html! {
+            @for (y, words) in &row.name {
+                text class="of" x=(px(name_x)) y=(px(*y)) text-anchor=(anchor) { (words) }
+            }
+            @for (part, value) in &row.bar.parts {
+                @let colour = coloured(names.iter().position(|one| one == part).unwrap_or(0));
                 @let from = x;
-                @let length = self.length(*value);
+                @let length = self.length(*value, screen);
                 ({ x += length; "" })
-                g class=(format!("line-{colour}")) {
-                    rect class="bar" x=(px(from)) y=(px(top)) width=(px(length)) height=(px(THICK)) {
+                g class=(colour) {
+                    rect class="bar" x=(px(from)) y=(px(row.top)) width=(px(length)) height=(px(THICK)) {
                         title { (part) ": " (self.words(*value)) }
                     }
                 }
-                @if row.parts.len() > 1 && length > 7.0 * part.chars().count() as f64 {
-                    text x=(px(from + 4.0)) y=(middle) style="fill:var(--paper,#fff)" { (part) }
+                @if row.bar.parts.len() > 1 && length > width_of(part) + 8.0 {
+                    text class="on" x=(px(from + 4.0)) y=(middle) { (part) }
                 }
             }
-            text class="soft" x=(px(x + 6.0)) y=(middle) { (self.words(row.sum())) }
+            text class="soft value" x=(px(x + 6.0)) y=(middle) { (self.words(row.bar.sum())) }
         }
     }
+}
+
+/// The class of a part's colour.
+fn coloured(index: usize) -> String {
+    let weaker = if index >= COLOURS { " weaker" } else { "" };
+    format!("line-{}{weaker}", index % COLOURS)
 }
 
 #[cfg(test)]
@@ -131,10 +209,21 @@ mod tests {
                 .into(),
             limit: Some((60.0, String::from("rated"))),
         };
-        assert!(bars.length(120.0) <= WIDTH - LEFT - RIGHT + 1e-9);
+        for screen in Screen::BOTH {
+            let room = screen.width() - Bars::left(screen) - RIGHT;
+            assert!(bars.length(120.0, screen) <= room + 1e-9);
+            let (rows, bottom) = bars.placed(screen);
+            let ends = rows.windows(2).map(|pair| (&pair[0], &pair[1]));
+            for (one, next) in ends {
+                let last = one.name.last().expect("a line").0;
+                assert!(last.max(one.top + THICK) < next.name[0].0, "{screen:?}");
+            }
+            assert!(rows.iter().all(|row| row.top + THICK < bottom));
+        }
         assert_eq!(bars.names(), ["link", "medium"]);
         let svg = bars.svg().into_string();
         assert!(svg.contains("&lt;of&gt;") && !svg.contains("<of>"));
-        assert_eq!(svg.matches("line-1").count(), 2);
+        // Two bars on two screens, and what the colour is.
+        assert_eq!(svg.matches("line-1").count(), 5);
     }
 }

@@ -8,6 +8,7 @@ pub mod life;
 pub mod max;
 pub mod page;
 mod plot;
+mod screen;
 pub mod size;
 
 use serde::Serialize;

@@ -179,7 +179,7 @@ pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
     };
     page(
         words,
-        "Each point is a drive; to the right and below is better. The dashed line is the limit.",
+        "Each point is a drive; to the right and below is better. The dashed line is the limit. Of many drives each has a number, from the top down; it stands at the point where there is room.",
         &plot,
     )
 }
@@ -200,7 +200,7 @@ pub fn explain(answers: &[explain::answer::Answer], words: &Words) -> String {
                 .as_ref()
                 .map(|rating| (rating.iops, format!("rated, {}", rating.source))),
         };
-        let caption = "I/Os a second: as measured, as the model does it, and with one thing changed; dashed: the rating.";
+        let caption = "I/Os a second: as measured; as the model does it; under each condition that explains the run (if); and with one option changed, under the condition that comes nearest; dashed: the rating.";
         figures.push((caption, rates.svg()));
         let times = Bars {
             label: format!("{}: where the time goes", answer.run),
@@ -225,12 +225,19 @@ fn rates(answer: &explain::answer::Answer, model: &explain::answer::Modelled) ->
         bar("measured", answer.measured.iops),
         bar("model, as asked", model.as_asked.iops),
     ];
-    let trials = model
-        .conditions
-        .iter()
-        .filter(|trial| model.explained_by.contains(&trial.key));
-    let trials = trials.chain(&model.options);
-    rows.extend(trials.map(|trial| bar(&trial.what, trial.iops)));
+    let explains = || {
+        let all = model.conditions.iter();
+        all.filter(|trial| model.explained_by.contains(&trial.key))
+    };
+    rows.extend(explains().map(|trial| bar(&format!("model, if: {}", trial.what), trial.iops)));
+    // Options are changed under the condition that comes nearest.
+    let nearest = model.explained_by.first();
+    let under = explains().find(|trial| Some(&trial.key) == nearest);
+    let under = under.map_or_else(String::new, |trial| format!(", if: {}", trial.what));
+    let options = model.options.iter();
+    rows.extend(
+        options.map(|trial| bar(&format!("model, with {}{under}", trial.what), trial.iops)),
+    );
     rows
 }
 

@@ -1,15 +1,16 @@
-//! A chart of lines or points with limits drawn, as SVG: there without scripts, on paper and in both themes.
+//! A chart of lines or points with limits drawn, as SVG: there without scripts, on paper and in both themes. Names stand on the right;
+//! on a slim screen, below. Where there are more lines than colours, they are numbered from the top down; a number for which there is
+//! no room beside its point is left out there.
 
 use maud::{Markup, html};
 use text::digits::digits;
 
-const WIDTH: f64 = 1040.0;
-const HEIGHT: f64 = 440.0;
-const LEFT: f64 = 90.0;
-/// Room for names on the right.
-const RIGHT: f64 = 190.0;
+use super::screen::{LINE, Screen, px, short, width_of};
+
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 50.0;
+/// Room for names on the right of a broad screen.
+const NAMES: f64 = 190.0;
 /// Colours of the style sheet.
 const COLOURS: usize = 6;
 
@@ -98,73 +99,239 @@ pub(super) struct Plot {
     pub(super) limits: Vec<(f64, String)>,
 }
 
-fn px(value: f64) -> String {
-    format!("{value:.1}")
+/// A chart on a screen: where the axes and the names are, in pixels.
+struct Drawn<'a> {
+    plot: &'a Plot,
+    screen: Screen,
+    left: f64,
+    right: f64,
+    bottom: f64,
+    height: f64,
+    /// The place of each line from the top down, by where it ends.
+    order: Vec<usize>,
+}
+
+/// What stands in the way of further numbers, as x, y and width of each; and the ends of the room for them.
+struct Taken {
+    all: Vec<(f64, f64, f64)>,
+    across: [f64; 2],
+    down: [f64; 2],
+}
+
+impl Taken {
+    /// A place near a point for a text, which nothing else has, if there is one.
+    fn near(&mut self, (x, y): (f64, f64), width: f64) -> Option<(f64, f64)> {
+        const HIGH: f64 = 12.0;
+        let free = |at: &(f64, f64)| {
+            let apart = |one: &(f64, f64, f64)| {
+                at.0 + width < one.0 || one.0 + one.2 < at.0 || (at.1 - one.1).abs() > HIGH
+            };
+            self.across[0] <= at.0
+                && at.0 + width <= self.across[1]
+                && self.down[0] + HIGH <= at.1
+                && at.1 <= self.down[1]
+                && self.all.iter().all(apart)
+        };
+        // Farther off it would be another point's.
+        let rings = [6.0, 12.0].into_iter();
+        let around = |by: f64| {
+            [
+                (x + by, y + 4.0),
+                (x - by - width, y + 4.0),
+                (x - width / 2.0, y - by),
+                (x - width / 2.0, y + by + 9.0),
+                (x + by, y - by),
+                (x + by, y + by + 9.0),
+                (x - by - width, y - by),
+                (x - by - width, y + by + 9.0),
+            ]
+        };
+        let place = rings.flat_map(around).find(free)?;
+        self.all.push((place.0, place.1, width));
+        Some(place)
+    }
 }
 
 impl Plot {
+    /// As SVG, for each screen.
+    pub(super) fn svg(&self) -> Markup {
+        html! { @for screen in Screen::BOTH { (Drawn::of(self, screen).svg()) } }
+    }
+
+    /// Whether colours do not suffice to tell lines apart.
+    fn is_numbered(&self) -> bool {
+        self.lines.len() > COLOURS
+    }
+}
+
+impl Drawn<'_> {
+    fn of(plot: &Plot, screen: Screen) -> Drawn<'_> {
+        let widest = plot
+            .y
+            .ticks()
+            .into_iter()
+            .map(|tick| width_of(&digits(tick)));
+        let widest = widest.fold(0.0, f64::max);
+        let count = plot.lines.len() as f64;
+        let (left, right, bottom) = match screen {
+            Screen::Broad => (
+                90.0,
+                screen.width() - NAMES,
+                f64::max(440.0 - BOTTOM, TOP + LINE * count),
+            ),
+            Screen::Slim => (26.0 + widest, screen.width() - 14.0, 300.0),
+        };
+        let mut drawn = Drawn {
+            plot,
+            screen,
+            left,
+            right,
+            bottom,
+            height: bottom + BOTTOM,
+            order: Vec::new(),
+        };
+        let last = |line: &Line| line.points.last().map_or(bottom, |point| drawn.y(point.1));
+        let mut order: Vec<usize> = (0..plot.lines.len()).collect();
+        order.sort_by(|a, b| last(&plot.lines[*a]).total_cmp(&last(&plot.lines[*b])));
+        drawn.order = order;
+        if screen == Screen::Slim {
+            drawn.height += LINE * (count / drawn.columns() as f64).ceil() + 4.0;
+        }
+        drawn
+    }
+
+    /// Columns of names on a slim screen.
+    fn columns(&self) -> usize {
+        const MANY: usize = 12;
+        let longest = self.plot.lines.iter().map(|line| width_of(&line.name));
+        let fits = longest.fold(0.0, f64::max) < self.screen.width() / 2.0 - 40.0;
+        if fits || self.plot.lines.len() > MANY {
+            2
+        } else {
+            1
+        }
+    }
+
     fn x(&self, value: f64) -> f64 {
-        LEFT + self.x.share(value) * (WIDTH - LEFT - RIGHT)
+        self.left + self.plot.x.share(value) * (self.right - self.left)
     }
 
     fn y(&self, value: f64) -> f64 {
-        HEIGHT - BOTTOM - self.y.share(value) * (HEIGHT - TOP - BOTTOM)
+        self.bottom - self.plot.y.share(value) * (self.bottom - TOP)
     }
 
-    /// Where the names of the lines stand: beside their last points, none over another.
-    fn names(&self) -> Vec<f64> {
-        const APART: f64 = 15.0;
-        let last = |line: &Line| line.points.last().map_or(HEIGHT, |point| self.y(point.1));
-        let mut order: Vec<usize> = (0..self.lines.len()).collect();
-        order.sort_by(|a, b| last(&self.lines[*a]).total_cmp(&last(&self.lines[*b])));
-        let mut places = vec![0.0; self.lines.len()];
+    /// Where the names of the lines stand: beside their last points, none over another and none below the axis; on a slim screen in
+    /// columns below it. By line: x, y, and the letters that fit.
+    fn names(&self) -> Vec<(f64, f64, usize)> {
+        let mut places = vec![(0.0, 0.0, 0); self.order.len()];
+        if self.screen == Screen::Slim {
+            let columns = self.columns();
+            let room = self.screen.width() / columns as f64;
+            let rows = self.order.len().div_ceil(columns).max(1);
+            for (place, index) in self.order.iter().enumerate() {
+                let x = room * (place / rows) as f64 + 12.0;
+                let y = self.bottom + BOTTOM + LINE * (place % rows) as f64 + 8.0;
+                places[*index] = (x, y, (room / width_of("m")) as usize - 5);
+            }
+            return places;
+        }
+        let fit = (NAMES / width_of("m")) as usize - 4;
         let mut free = TOP;
-        for index in order {
-            places[index] = last(&self.lines[index]).max(free);
-            free = places[index] + APART;
+        for index in &self.order {
+            let last = self.plot.lines[*index].points.last();
+            let own = last.map_or(self.bottom, |point| self.y(point.1));
+            places[*index] = (self.right + 8.0, own.max(free), fit);
+            free = places[*index].1 + LINE;
+        }
+        // From the last one up: what went below the axis moves up again.
+        let mut most = self.bottom;
+        for index in self.order.iter().rev() {
+            places[*index].1 = places[*index].1.min(most);
+            most = places[*index].1 - LINE;
         }
         places
     }
 
-    /// As SVG.
-    pub(super) fn svg(&self) -> Markup {
-        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-        let names = self.names();
+    /// Values of the axis below whose texts do not touch, each with its place.
+    fn ticks(&self) -> Vec<(f64, f64)> {
+        const APART: f64 = 6.0;
+        let mut free = f64::NEG_INFINITY;
+        let mut all = Vec::new();
+        for tick in self.plot.x.ticks() {
+            let (x, half) = (self.x(tick), width_of(&digits(tick)) / 2.0);
+            if x - half >= free && x + half <= self.screen.width() {
+                free = x + half + APART;
+                all.push((tick, x));
+            }
+        }
+        all
+    }
+
+    fn svg(&self) -> Markup {
+        let (left, right, bottom) = (self.left, self.right, self.bottom);
+        let (x, y) = (&self.plot.x, &self.plot.y);
+        let mut taken = Taken {
+            all: Vec::new(),
+            across: [left, right],
+            down: [TOP, bottom],
+        };
+        // Numbers keep clear of all points.
+        let points = self.plot.lines.iter().flat_map(|line| &line.points);
+        taken
+            .all
+            .extend(points.map(|point| (self.x(point.0) - 3.0, self.y(point.1) + 4.0, 6.0)));
+        let limits = self.plot.limits.iter();
+        taken.all.extend(
+            limits.map(|(bound, words)| (left + 6.0, self.y(*bound) - 5.0, width_of(words))),
+        );
         html! {
-            svg class="chart" viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(self.label) {
-                @for tick in self.y.ticks() {
-                    line class="grid" x1=(px(LEFT)) x2=(px(right)) y1=(px(self.y(tick))) y2=(px(self.y(tick))) {}
-                    text class="soft" x=(px(LEFT - 8.0)) y=(px(self.y(tick) + 4.0)) text-anchor="end" { (digits(tick)) }
+            svg class=(self.screen.class()) viewBox=(format!("0 0 {} {}", self.screen.width(), self.height)) role="img" aria-label=(self.plot.label) {
+                @for tick in y.ticks() {
+                    line class="grid" x1=(px(left)) x2=(px(right)) y1=(px(self.y(tick))) y2=(px(self.y(tick))) {}
+                    text class="soft" x=(px(left - 6.0)) y=(px(self.y(tick) + 4.0)) text-anchor="end" { (digits(tick)) }
                 }
-                @for tick in self.x.ticks() {
-                    line class="grid" y1=(px(TOP)) y2=(px(bottom)) x1=(px(self.x(tick))) x2=(px(self.x(tick))) {}
-                    text class="soft" x=(px(self.x(tick))) y=(px(bottom + 16.0)) text-anchor="middle" { (digits(tick)) }
+                @for (tick, at) in self.ticks() {
+                    line class="grid" y1=(px(TOP)) y2=(px(bottom)) x1=(px(at)) x2=(px(at)) {}
+                    text class="soft" x=(px(at)) y=(px(bottom + 16.0)) text-anchor="middle" { (digits(tick)) }
                 }
-                text x=(px((LEFT + right) / 2.0)) y=(px(HEIGHT - 10.0)) text-anchor="middle" { (self.x.name) }
-                text transform=(format!("translate(16 {:.1}) rotate(-90)", (TOP + bottom) / 2.0)) text-anchor="middle" { (self.y.name) }
-                @for (bound, words) in &self.limits {
-                    line class="limit" x1=(px(LEFT)) x2=(px(right)) y1=(px(self.y(*bound))) y2=(px(self.y(*bound))) {}
-                    text class="soft" x=(px(LEFT + 6.0)) y=(px(self.y(*bound) - 5.0)) { (words) }
+                text x=(px((left + right) / 2.0)) y=(px(bottom + 38.0)) text-anchor="middle" { (x.name) }
+                text transform=(format!("translate(12 {:.1}) rotate(-90)", (TOP + bottom) / 2.0)) text-anchor="middle" { (y.name) }
+                @for (bound, words) in &self.plot.limits {
+                    line class="limit" x1=(px(left)) x2=(px(right)) y1=(px(self.y(*bound))) y2=(px(self.y(*bound))) {}
+                    text class="soft" x=(px(left + 6.0)) y=(px(self.y(*bound) - 5.0)) { (words) }
                 }
-                @for ((index, line), name) in self.lines.iter().enumerate().zip(names) {
-                    (self.line(line, index % COLOURS, name))
-                }
+                @for (index, name) in self.names().into_iter().enumerate() { (self.line(index, name, &mut taken)) }
             }
         }
     }
 
-    fn line(&self, line: &Line, colour: usize, name: f64) -> Markup {
+    fn line(&self, index: usize, (x, y, fit): (f64, f64, usize), taken: &mut Taken) -> Markup {
+        let line = &self.plot.lines[index];
         let at = |(x, y): &(f64, f64)| format!("{:.1} {:.1}", self.x(*x), self.y(*y));
         let path: Vec<String> = line.points.iter().map(at).collect();
+        let number = self
+            .order
+            .iter()
+            .position(|one| *one == index)
+            .map_or(0, |place| place + 1);
+        let last = line.points.last().filter(|_| self.plot.is_numbered());
+        let marked = last
+            .and_then(|(x, y)| taken.near((self.x(*x), self.y(*y)), width_of(&number.to_string())));
+        let name = match self.plot.is_numbered() {
+            true => short(&format!("{number} {}", line.name), fit),
+            false => short(&line.name, fit),
+        };
         html! {
-            g class=(format!("line-{colour}")) {
+            g class=(format!("line-{}", index % COLOURS)) {
                 @if path.len() > 1 { path class="line" d=(format!("M{}", path.join(" L"))) {} }
                 @for (x, y) in &line.points {
                     circle cx=(px(self.x(*x))) cy=(px(self.y(*y))) r="3" {
                         title { (line.name) ": " (digits(*x)) ", " (digits(*y)) }
                     }
                 }
-                text class="name" x=(px(WIDTH - RIGHT + 8.0)) y=(px(name + 4.0)) { (line.name) }
+                @if let Some((x, y)) = marked { text class="number" x=(px(x)) y=(px(y)) { (number) } }
+                @if self.screen == Screen::Slim { circle cx=(px(x - 7.0)) cy=(px(y)) r="4" {} }
+                text class="name" x=(px(x)) y=(px(y + 4.0)) { (name) title { (line.name) } }
             }
         }
     }
@@ -192,24 +359,57 @@ mod tests {
         }
     }
 
-    #[test]
-    fn names_never_stand_over_each_other() {
-        let line = |y: f64| Line {
-            name: "a".into(),
-            points: vec![(1.0, y)],
+    fn with_lines(count: usize, name: &str) -> Plot {
+        let line = |index: usize| Line {
+            name: format!("{name}-{index}"),
+            points: vec![(1.0, 5.0 + 0.01 * (index % 3) as f64)],
         };
-        let plot = Plot {
+        Plot {
             label: String::new(),
             x: Axis::around("x", [1.0].into_iter(), false),
             y: Axis::around("y", [5.0, 5.1].into_iter(), false),
-            lines: vec![line(5.0), line(5.1), line(5.0)],
+            lines: (0..count).map(line).collect(),
             limits: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn names_never_stand_over_each_other_nor_outside() {
+        for (count, name) in [(1, "a"), (3, "a"), (60, "a"), (60, "mirror(2*p4801x-100)")] {
+            let plot = with_lines(count, name);
+            for screen in Screen::BOTH {
+                let drawn = Drawn::of(&plot, screen);
+                let mut places = drawn.names();
+                places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+                for pair in places.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+                    assert!(pair[1].1 - pair[0].1 >= LINE - 1e-9, "{pair:?}");
+                }
+                for (x, y, fit) in places {
+                    assert!((0.0..=drawn.height).contains(&y), "{count} {screen:?}: {y}");
+                    let end = x + width_of("m") * fit as f64;
+                    assert!(fit > 10 && end <= screen.width(), "{screen:?}: {end}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lines_beyond_the_colours_have_numbers_where_there_is_room() {
+        let drawn = |count, apart: f64| {
+            let mut plot = with_lines(count, "a");
+            for (index, line) in plot.lines.iter_mut().enumerate() {
+                line.points[0] = (1.0 + index as f64, 5.0 + apart * index as f64);
+            }
+            plot.x = Axis::around("x", (0..count).map(|x| 1.0 + x as f64), false);
+            plot.y = Axis::around("y", (0..count).map(|y| 5.0 + apart * y as f64), false);
+            plot.svg().into_string()
         };
-        let mut places = plot.names();
-        places.sort_by(f64::total_cmp);
-        assert!(
-            places.windows(2).all(|pair| pair[1] - pair[0] >= 15.0),
-            "{places:?}"
-        );
+        let numbers = |svg: String| svg.matches("class=\"number\"").count();
+        assert_eq!(numbers(drawn(6, 1.0)), 0);
+        assert!(drawn(20, 1.0).contains(">20 a-"));
+        assert_eq!(numbers(drawn(20, 1.0)), 2 * 20);
+        // All at one place: eight or so around it.
+        let crowded = numbers(with_lines(60, "a").svg().into_string());
+        assert!((2 * 4..2 * 30).contains(&crowded), "{crowded}");
     }
 }

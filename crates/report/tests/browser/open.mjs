@@ -56,3 +56,11 @@ export const contrast = `(() => {
     return (light + 0.05) / (dark + 0.05);
   };
 })()`;
+
+// A page without charts of scripts, which has nothing to wait for.
+export async function openAt(options) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  await page.goto(pathToFileURL(file).href);
+  return { page, close: () => context.close() };
+}

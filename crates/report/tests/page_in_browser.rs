@@ -6,7 +6,7 @@ mod chromium;
 mod sample;
 
 use study::review::Review;
-use study::review::results::{Published, Settings};
+use study::review::results::{ChapterResults, Figures, Measurement, Point, Published, Settings};
 
 /// The review of paper drives, with two published figures: one under the same conditions, one beyond the axis.
 fn published() -> Review {
@@ -75,4 +75,89 @@ fn of_sweeps(figure: &Published) -> Vec<Published> {
 #[test]
 fn the_page_works_in_a_browser() {
     chromium::run(&published(), &["page.test.mjs", "charts.test.mjs"], |_| ());
+}
+
+/// The same review with the chapter of SNIA's mixes and block sizes, its figures made of those of paper drives; the first drive
+/// lacks one of them.
+fn with_mixes() -> Review {
+    let mut review = sample::paper_review().clone();
+    let depths = review
+        .chapter("queue-depth")
+        .expect("a chapter of the suite");
+    let of = |direction| {
+        let mut points = depths.points.iter();
+        let point = points.find(|point| point.settings.direction == Some(direction));
+        point.expect("both directions").results.clone()
+    };
+    let (reads, writes) = (of("read"), of("write"));
+    let scaled = |figures: &Option<Figures>, by: f64, block: u64| {
+        let mut figures = figures.clone()?;
+        figures.ios = (figures.ios as f64 * by) as u64;
+        figures.iops *= by;
+        figures.mb_s = figures.iops * block as f64 / 1e6;
+        figures.latency.mean_us /= by;
+        Some(figures)
+    };
+    // As SNIA orders them: the largest first.
+    let blocks: [u64; 8] = [
+        1 << 20,
+        1 << 17,
+        1 << 16,
+        1 << 15,
+        1 << 14,
+        1 << 13,
+        1 << 12,
+        512,
+    ];
+    let mixes: [(u32, &str); 7] = [
+        (100, "100/0"),
+        (95, "95/5"),
+        (65, "65/35"),
+        (50, "50/50"),
+        (35, "35/65"),
+        (5, "5/95"),
+        (0, "0/100"),
+    ];
+    let mut points = Vec::new();
+    for (percent, profile) in mixes {
+        for block in blocks {
+            let by = 4096.0 / (block as f64 + 2000.0);
+            let result = |drive: usize| {
+                let (read, write) = (reads[drive].as_ref()?, writes[drive].as_ref()?);
+                let share = f64::from(percent) / 100.0;
+                let is_missing = drive == 0 && percent == 50 && block == 512;
+                (!is_missing).then(|| Measurement {
+                    read: scaled(&read.read, by * share, block).filter(|_| percent > 0),
+                    write: scaled(&write.write, by * (1.0 - share), block)
+                        .filter(|_| percent < 100),
+                    notes: vec![String::from("steady after five rounds")],
+                    ..read.clone()
+                })
+            };
+            points.push(Point {
+                name: format!("snia-iops/snia/r{percent}-{block}"),
+                settings: Settings {
+                    pattern: Some("random"),
+                    block_bytes: Some(block),
+                    read_percent: Some(percent),
+                    profile: Some(profile),
+                    ..Settings::default()
+                },
+                state: "fresh",
+                seed: 1,
+                results: (0..review.drives.len()).map(result).collect(),
+            });
+        }
+    }
+    review.chapters.push(ChapterResults {
+        id: "snia-iops",
+        title: "IOPS test",
+        points,
+    });
+    review
+}
+
+#[test]
+fn mixes_by_block_size_are_a_table_that_says_what_the_data_say() {
+    chromium::run(&with_mixes(), &["matrix.test.mjs"], |_| ());
 }

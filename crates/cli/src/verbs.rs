@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Other words for what verbs do.
-const WORDS: [(&str, &str); 84] = [
+const WORDS: [(&str, &str); 88] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -92,6 +92,10 @@ const WORDS: [(&str, &str); 84] = [
     ("buffer", "size"),
     ("log", "size"),
     ("howmuch", "max"),
+    ("fast", "max"),
+    ("iops", "max"),
+    ("heat", "explain"),
+    ("throttle", "explain"),
     ("much", "max"),
     ("many", "max"),
     ("highest", "max"),

@@ -338,11 +338,12 @@ fn refused(drive: &str, problems: &Problems) -> Unfit {
     let why = problems.0.iter().map(|problem| {
         let what = &problem.what;
         let what = what.strip_prefix(&itself).unwrap_or(what);
-        // Where an option would have it run.
+        // Where an option of this verb would have it run.
         let help = problem
             .help
             .as_deref()
-            .filter(|help| help.starts_with("--beyond"));
+            .and_then(|help| help.split(';').next());
+        let help = help.filter(|help| help.starts_with("--beyond"));
         match help {
             Some(help) => format!("{what} ({help})"),
             None => what.to_owned(),

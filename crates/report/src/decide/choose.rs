@@ -68,8 +68,13 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
             figure(by, best.value)
         ),
         None => format!(
-            "By {} none can be taken: it is not known of any of those that meet.{others}",
-            by.words()
+            "By {} none can be taken: it is not known of any of those that meet{}.{others}",
+            by.words(),
+            match by {
+                Measure::P99 =>
+                    " (too few reads, writes or syncs; a limit on one direction, such as read.p99<1ms, has its own column)",
+                _ => "",
+            }
         ),
     }
 }

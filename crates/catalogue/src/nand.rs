@@ -6,8 +6,8 @@ use model::Span;
 use model::ftl::{Geometry, Watermark};
 use model::media::DriveConfig;
 use model::media::nand::{
-    Collection, Controller, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh, SlcCache, Suspend,
-    Timing, WriteBuffer,
+    Collection, Controller, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh,
+    SlcCache, Suspend, Timing, WriteBuffer,
 };
 
 use super::{Context, MediumSection, Role, Section};

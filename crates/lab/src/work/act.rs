@@ -42,7 +42,10 @@ pub(crate) fn run(
     );
     let mut host = machine.host().clone();
     host.engines[Engine::Sync as usize].application = costs.transaction;
-    let threads = on_cores(&host, (0..act.threads()).map(|_| (Engine::Sync, false, false)));
+    let threads = on_cores(
+        &host,
+        (0..act.threads()).map(|_| (Engine::Sync, false, false)),
+    );
     let count_from = Time::ZERO + test.warm_up;
     let around = Surroundings {
         host: &host,

@@ -1,7 +1,7 @@
 //! Jobs of a scenario: what each of their threads did.
 
-use model::{Device, Span};
 use model::host::HostConfig;
+use model::{Device, Span};
 use text::problem::Problems;
 use workload::Jobs;
 use workload::job::Job;
@@ -21,10 +21,12 @@ pub(crate) fn run(
     let host = scenario.machine.host();
     let (seed, every) = (scenario.seed, scenario.series_every);
     let costs = host.engines;
-    let jobs = Jobs::new(jobs, device.capacity(), seed, every)?
-        .with_after_doorbell(|job| match job.sq_poll {
-            true => Span::ZERO,
-            false => costs[job.engine as usize].after,
+    let jobs =
+        Jobs::new(jobs, device.capacity(), seed, every)?.with_after_doorbell(|job| {
+            match job.sq_poll {
+                true => Span::ZERO,
+                false => costs[job.engine as usize].after,
+            }
         });
     let threads = on_cores(
         host,

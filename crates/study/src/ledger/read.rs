@@ -283,12 +283,14 @@ fn changes(cursor: &mut Cursor<'_>, key: &'static str) -> Vec<Change> {
 /// Where a measurement's files are.
 fn filesystem(cursor: &mut Cursor<'_>) -> Option<Filesystem> {
     let word = cursor.maybe_text("filesystem")?;
-    let found = Filesystem::ALL
-        .into_iter()
-        .find(|one| one.name() == word);
+    let found = Filesystem::ALL.into_iter().find(|one| one.name() == word);
     if found.is_none() {
         let what = format!("`filesystem` is {word:?}");
-        cursor.wrong("filesystem", what, "ext4 or xfs; without it jobs have the drive itself");
+        cursor.wrong(
+            "filesystem",
+            what,
+            "ext4 or xfs; without it jobs have the drive itself",
+        );
     }
     found
 }

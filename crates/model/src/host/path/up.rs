@@ -224,7 +224,11 @@ impl<D: Device> HostPath<D> {
     ) -> bool {
         let outstanding = &self.outstanding[id as usize];
         let (thread, mode) = (outstanding.thread, outstanding.mode);
-        let poll_from = outstanding.poll_from;
+        // Behind a kernel thread a job's thread looks from the moment on at which it has left its command.
+        let poll_from = match self.kernel_threads.has(thread) {
+            true => Time::ZERO,
+            false => outstanding.poll_from,
+        };
         let mut service = match self.sq_poll(thread) {
             Some(costs) => costs.reap,
             None => self.costs(thread).reap,

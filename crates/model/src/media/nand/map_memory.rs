@@ -67,8 +67,7 @@ impl MapMemory {
         let each = ENTRIES * shape.together;
         let all = shape.logical.div_ceil(each);
         let room = (memory.bytes / MAP_PAGE).max(1) as usize;
-        let written =
-            |page: &u32| !matches!(ftl.locate(Page(page * each)), Place::Unmapped);
+        let written = |page: &u32| !matches!(ftl.locate(Page(page * each)), Place::Unmapped);
         let mut map = MapMemory {
             each,
             pages: vec![Whereabouts::None; all as usize],

@@ -35,8 +35,8 @@ mod timeline;
 pub(crate) mod tests;
 
 pub use config::{
-    Collection, Controller, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh, SlcCache, Suspend,
-    Timing, WriteBuffer,
+    Collection, Controller, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh,
+    SlcCache, Suspend, Timing, WriteBuffer,
 };
 
 use alloc::vec::Vec;

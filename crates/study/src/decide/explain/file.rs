@@ -323,9 +323,7 @@ fn little(sides: &[Side], asked: Option<&Asked>) -> Little {
 impl Run {
     /// Whether its threads compute while they wait, so that CPU time says nothing.
     fn polls(&self) -> bool {
-        let polls = |job: &Job| {
-            job.high_priority || job.sq_poll || job.engine == Engine::UserSpace
-        };
+        let polls = |job: &Job| job.high_priority || job.sq_poll || job.engine == Engine::UserSpace;
         self.jobs.iter().any(polls)
     }
 

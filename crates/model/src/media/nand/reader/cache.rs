@@ -251,8 +251,8 @@ impl ReadCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Span;
     use crate::random::Stream;
+    use crate::time::Span;
 
     /// Streams anywhere, each with all that it may have in hand: hardly any of it is pushed out by the others.
     #[test]

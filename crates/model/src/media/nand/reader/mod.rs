@@ -437,12 +437,8 @@ impl Reader {
                     let front = &mut shared.front;
                     if let Some(at) = front.deliver(now, waiter.id, waiter.bytes) {
                         let times = &sense.times;
-                        let times = times.joined(
-                            waiter.dispatched,
-                            waiter.looked_up,
-                            waiter.arrived,
-                            now,
-                        );
+                        let times =
+                            times.joined(waiter.dispatched, waiter.looked_up, waiter.arrived, now);
                         front.delivered(at, waiter.id, &times);
                     }
                 }

@@ -103,7 +103,10 @@ fn programs_differ_and_their_mean_stays() {
             .map(|(_, latency, _)| latency.ns())
             .collect();
         all.sort_unstable();
-        (60_000.0 / end.seconds(), all[all.len() - 1 - all.len() / 1000])
+        (
+            60_000.0 / end.seconds(),
+            all[all.len() - 1 - all.len() / 1000],
+        )
     };
     let (even, stalls) = speed(0.0);
     let (uneven, fewer) = speed(0.3);

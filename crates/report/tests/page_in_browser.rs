@@ -77,6 +77,16 @@ fn the_page_works_in_a_browser() {
     chromium::run(&published(), &["page.test.mjs", "charts.test.mjs"], |_| ());
 }
 
+/// Figures with so many times the I/Os, of blocks of so many bytes.
+fn scaled(figures: &Option<Figures>, by: f64, block: u64) -> Option<Figures> {
+    let mut figures = figures.clone()?;
+    figures.ios = (figures.ios as f64 * by) as u64;
+    figures.iops *= by;
+    figures.mb_s = figures.iops * block as f64 / 1e6;
+    figures.latency.mean_us /= by;
+    Some(figures)
+}
+
 /// The same review with the chapter of SNIA's mixes and block sizes, its figures made of those of paper drives; the first drive
 /// lacks one of them.
 fn with_mixes() -> Review {
@@ -90,14 +100,6 @@ fn with_mixes() -> Review {
         point.expect("both directions").results.clone()
     };
     let (reads, writes) = (of("read"), of("write"));
-    let scaled = |figures: &Option<Figures>, by: f64, block: u64| {
-        let mut figures = figures.clone()?;
-        figures.ios = (figures.ios as f64 * by) as u64;
-        figures.iops *= by;
-        figures.mb_s = figures.iops * block as f64 / 1e6;
-        figures.latency.mean_us /= by;
-        Some(figures)
-    };
     // As SNIA orders them: the largest first.
     let blocks: [u64; 8] = [
         1 << 20,

@@ -12,6 +12,7 @@ use serde::Serialize;
 use text::problem::Problems;
 
 use super::life::{self, Part};
+pub use super::place::{PLACES, in_place};
 use super::prices::Prices;
 use super::slo::{Figure, Limit, Of, Slo};
 use super::tally::{Reading, Tally};
@@ -98,23 +99,6 @@ impl Measure {
 
     const fn least_is_best(self) -> bool {
         matches!(self, Measure::Usd | Measure::P99)
-    }
-}
-
-/// Places in a pool that a drive can be chosen for.
-pub const PLACES: [&str; 3] = ["slog", "vsan-cache", "read-cache"];
-
-/// The expression of the pool in which a drive has one of the [`PLACES`], with what is behind it. The drive `none` is an
-/// intent log without a log device, or what is behind without a read cache.
-pub fn in_place(place: &str, drive: &str, behind: &str) -> String {
-    match (place, drive) {
-        ("slog", "none") => format!("intent-log(main={behind})"),
-        ("slog", _) => format!("intent-log(main={behind}, log={drive})"),
-        ("vsan-cache", _) => {
-            format!("write-back-cache(cache={drive}, capacity={behind}; like=vsan)")
-        }
-        (_, "none") => behind.to_owned(),
-        _ => format!("read-cache(cache={drive}, main={behind})"),
     }
 }
 

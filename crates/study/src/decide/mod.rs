@@ -13,6 +13,7 @@ pub mod life;
 pub mod load;
 pub mod max;
 pub mod named;
+mod place;
 pub mod prices;
 pub mod profile;
 pub mod size;

@@ -271,7 +271,7 @@ fn has_ramp(group: &Group) -> bool {
     all.any(|options| {
         options["ramp_time"]
             .as_str()
-            .is_some_and(|it| it.trim_matches('0') != "")
+            .is_some_and(|it| !it.trim_matches('0').is_empty())
     })
 }
 

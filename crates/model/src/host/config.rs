@@ -6,7 +6,6 @@ use core::num::NonZeroU16;
 use alloc::vec::Vec;
 
 use super::files::FileCosts;
-use super::path::SqPoll;
 use crate::time::Span;
 
 /// How an application asks for I/O; the names are fio's.
@@ -160,6 +159,19 @@ pub struct Hypervisor {
     pub idle_states: Vec<IdleState>,
     /// With this many commands in flight it begins to leave out interrupts; 0 means never. See [`super::Coalescing`].
     pub coalesce_from: u16,
+}
+
+/// What polling of submission queues costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SqPoll {
+    /// The job's thread: to leave a command in the ring.
+    pub leave: Span,
+    /// From then until the kernel thread has found it, if it has nothing else to do: half a turn of its loop, and cache lines
+    /// that move between two cores.
+    pub find: Span,
+    /// The job's thread: to find a result and take it.
+    pub reap: Span,
 }
 
 /// Costs of a host. Valid by construction, made by the catalogue from `catalogue/host/*.toml`.

@@ -21,9 +21,9 @@ mod program;
 
 pub use coalescing::Coalescing;
 pub use config::{
-    Bridge, CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise,
+    Bridge, CompletionMode, Engine, EngineCosts, HostConfig, Hypervisor, IdleState, Noise, SqPoll,
     ThreadConfig,
 };
 pub use files::{Durable, FileConfig, FileCosts, Files, Filesystem};
-pub use path::{HostPath, SqPoll};
+pub use path::HostPath;
 pub use program::ProgramCosts;

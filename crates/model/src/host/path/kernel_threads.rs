@@ -15,19 +15,6 @@ use alloc::vec::Vec;
 use crate::engine::Station;
 use crate::time::{Span, Time};
 
-/// What polling of submission queues costs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct SqPoll {
-    /// The job's thread: to leave a command in the ring.
-    pub leave: Span,
-    /// From then until the kernel thread has found it, if it has nothing else to do: half a turn of its loop, and cache lines
-    /// that move between two cores.
-    pub find: Span,
-    /// The job's thread: to find a result and take it.
-    pub reap: Span,
-}
-
 /// The kernel threads of all job threads.
 #[derive(Clone, Debug)]
 pub(super) struct KernelThreads {

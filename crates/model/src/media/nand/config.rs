@@ -228,6 +228,34 @@ pub struct Power {
     pub per_byte: f64,
 }
 
+impl Timing {
+    /// Asks for what the types leave open.
+    fn check(&self, need: &mut impl FnMut(bool, &str)) {
+        need(
+            (0.0..1.0).contains(&self.retry_probability),
+            "the probability of a read retry is at least 0 and below 1",
+        );
+        need(
+            (0.0..=1.0).contains(&self.read_spread),
+            "the spread of sense times is in 0 to 1",
+        );
+        need(!self.read.eq(&Span::ZERO), "the read time is not zero");
+        need(
+            (0.0..1.0).contains(&self.program_spread),
+            "the spread of program times is at least 0 and below 1",
+        );
+        need(
+            (0.0..1.0).contains(&self.program_jitter),
+            "the jitter of program times is at least 0 and below 1",
+        );
+        need(
+            !self.program.eq(&Span::ZERO),
+            "the program time is not zero",
+        );
+        need(!self.erase.eq(&Span::ZERO), "the erase time is not zero");
+    }
+}
+
 impl NandConfig {
     /// The array's numbers.
     ///
@@ -263,26 +291,7 @@ impl NandConfig {
             self.controller.max_transfer >= UNIT && self.controller.max_transfer % UNIT == 0,
             "the largest transfer is a multiple of 4096 bytes",
         );
-        need(
-            (0.0..1.0).contains(&self.timing.retry_probability),
-            "the probability of a read retry is at least 0 and below 1",
-        );
-        need(
-            (0.0..=1.0).contains(&self.timing.read_spread),
-            "the spread of sense times is in 0 to 1",
-        );
-        need(
-            !self.timing.read.eq(&Span::ZERO),
-            "the read time is not zero",
-        );
-        need(
-            (0.0..1.0).contains(&self.timing.program_spread),
-            "the spread of program times is at least 0 and below 1",
-        );
-        need(
-            (0.0..1.0).contains(&self.timing.program_jitter),
-            "the jitter of program times is at least 0 and below 1",
-        );
+        self.timing.check(&mut need);
         need(
             (0.0..=4.0).contains(&self.buffer.tables_per_write),
             "the tables of a write are at most four units",
@@ -293,14 +302,6 @@ impl NandConfig {
                 "the memory for the map holds a page of 4 KiB at least, and sensing one takes a time",
             );
         }
-        need(
-            !self.timing.program.eq(&Span::ZERO),
-            "the program time is not zero",
-        );
-        need(
-            !self.timing.erase.eq(&Span::ZERO),
-            "the erase time is not zero",
-        );
         need(self.rated_cycles > 0, "the rated cycles are not zero");
         let filled = self.filled > 0.0 && self.filled <= 1.0;
         need(filled, "the share that holds data is above 0, at most 1");

@@ -11,10 +11,6 @@
 //! (`total_io_u` is counted as they are queued, `io_bytes` as they complete; seen of fio 3.33): bandwidth over IOPS is then up
 //! to the queue's depth above the block, which shows in runs of some tens of milliseconds.
 //!
-//! Where a ramp comes before counting, fio counts the bytes of I/Os that were in flight when counting began, and not those I/Os
-//! (`total_io_u` is counted as they are queued, `io_bytes` as they complete; seen of fio 3.33): bandwidth over IOPS is then up
-//! to the queue's depth above the block, which shows in runs of some tens of milliseconds.
-//!
 //! Left out: what only a look at the drive could tell (whose results they are), and bandwidth that is plausible but wrong.
 
 use serde_json::Value;

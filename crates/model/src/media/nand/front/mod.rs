@@ -308,10 +308,12 @@ impl Front {
         self.explain_way_down(id, times.dispatched, times.dispatched);
         let latency = self.config.read_latency;
         let anatomy = &mut self.commands[id].anatomy;
-        // That the map came from the medium is the medium's time.
-        let way_down = anatomy.take(Part::Controller);
-        anatomy.add(Part::Controller, way_down - times.looked_up);
-        anatomy.add(Part::Medium, times.looked_up);
+        if times.looked_up > Span::ZERO {
+            // That the map came from the medium is the medium's time.
+            let way_down = anatomy.take(Part::Controller);
+            anatomy.add(Part::Controller, way_down - times.looked_up);
+            anatomy.add(Part::Medium, times.looked_up);
+        }
         times.explain(anatomy, at);
         anatomy.add(Part::Controller, latency);
         self.read_done.push_back((at + latency, id));

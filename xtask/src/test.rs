@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that CI runs, step by step, with the time each took and a list of what failed.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::fuzz;
 use crate::guest;
@@ -18,6 +18,23 @@ struct Step {
     what: &'static str,
     needs: &'static [&'static Tool],
     run: fn(install: bool) -> Result<(), String>,
+    /// In a whole run it is skipped, visibly, where the steps before have taken longer: CI ends a run after 90 minutes, and
+    /// a run that is cut off says nothing of what failed.
+    begins_within: Option<Duration>,
+}
+
+impl Step {
+    /// Why it cannot begin so long after the start; `None` if it can.
+    fn is_late(&self, taken: Duration) -> Option<String> {
+        let limit = self.begins_within.filter(|&limit| taken > limit)?;
+        let minutes = |it: Duration| it.as_secs() / 60;
+        Some(format!(
+            "the steps before took {} minutes, and it begins within {}: `cargo xtask test {}`",
+            minutes(taken),
+            minutes(limit),
+            self.name
+        ))
+    }
 }
 
 /// The steps in order: what fails fast comes first.
@@ -27,6 +44,7 @@ const STEPS: &[Step] = &[
         what: "the code is formatted",
         needs: &[],
         run: |_| execute(&mut cargo("fmt --all --check")),
+        begins_within: None,
     },
     Step {
         name: "clippy",
@@ -37,6 +55,7 @@ const STEPS: &[Step] = &[
                 "clippy --workspace --all-targets --locked -- -D warnings",
             ))
         },
+        begins_within: None,
     },
     Step {
         name: "doc",
@@ -48,12 +67,14 @@ const STEPS: &[Step] = &[
                     .env("RUSTDOCFLAGS", "-D warnings"),
             )
         },
+        begins_within: None,
     },
     Step {
         name: "test",
         what: "the tests of the whole workspace",
         needs: &[&tools::CC],
         run: test_workspace,
+        begins_within: None,
     },
     Step {
         name: "fuzz",
@@ -61,18 +82,29 @@ const STEPS: &[Step] = &[
         needs: &[&tools::CXX],
         // One seed: a finding of chance belongs to whoever fuzzes for it, not to the change that it happened to meet.
         run: |_| fuzz::fuzz(&[], 5, Some(1)),
+        begins_within: None,
     },
     Step {
         name: "python",
         what: "the wheel, its tests and its notebooks",
         needs: &[&tools::CC, &tools::PYTHON],
         run: python::test,
+        begins_within: None,
     },
     Step {
         name: "wasm",
         what: "what a page simulates with compiles for wasm32-unknown-unknown",
         needs: &[],
         run: wasm::check,
+        begins_within: None,
+    },
+    Step {
+        name: "portable",
+        what: "a static binary prints what others print; the Python package compiles for ARM",
+        needs: portable::NEEDS,
+        run: portable::test,
+        // It compiles everything for release once more: some ten minutes.
+        begins_within: Some(Duration::from_secs(68 * 60)),
     },
 ];
 
@@ -85,18 +117,11 @@ const UNIT: Step = Step {
     what: "the tests inside the crates, without programs, clients and whole ledgers",
     needs: &[&tools::CC],
     run: |_| execute(cargo("test --workspace --locked --lib --bins").env("INSTA_UPDATE", "no")),
-};
-
-/// A step that runs only by its name: it compiles everything for release once more, a quarter of an hour of one processor.
-const PORTABLE: Step = Step {
-    name: "portable",
-    what: "a static binary prints what others print; the Python package compiles for ARM",
-    needs: portable::NEEDS,
-    run: portable::test,
+    begins_within: None,
 };
 
 /// Steps that no whole run has.
-const BY_NAME: [&Step; 2] = [&UNIT, &PORTABLE];
+const BY_NAME: [&Step; 1] = [&UNIT];
 
 /// The tests; where tools may be installed, a test that compares with one fails without it instead of passing over it.
 fn test_workspace(install: bool) -> Result<(), String> {
@@ -135,7 +160,13 @@ enum End {
     Failed(String),
 }
 
-fn run_steps(chosen: &[&Step], install: bool) -> Vec<(&'static str, f64, End)> {
+/// The chosen steps, one after another; of a whole run (not of steps by their names) those that come too late are skipped.
+fn run_steps(
+    chosen: &[&Step],
+    install: bool,
+    whole: bool,
+    begun: Instant,
+) -> Vec<(&'static str, f64, End)> {
     let mut ends = Vec::new();
     for step in chosen {
         println!("\n== {}: {}", step.name, step.what);
@@ -146,7 +177,10 @@ fn run_steps(chosen: &[&Step], install: bool) -> Vec<(&'static str, f64, End)> {
             .filter(|tool| !tool.is_there())
             .map(|tool| tool.name())
             .collect();
-        let end = if missing.is_empty() {
+        let late = step.is_late(begun.elapsed()).filter(|_| whole);
+        let end = if let Some(why) = late {
+            End::Skipped(why)
+        } else if missing.is_empty() {
             match (step.run)(install) {
                 Ok(()) => End::Passed,
                 Err(error) => End::Failed(error),
@@ -208,7 +242,7 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
             println!("== install FAILED: {error}");
         }
     }
-    let ends = run_steps(&chosen, install);
+    let ends = run_steps(&chosen, install, names.is_empty(), start);
     println!("\n== summary");
     for (name, seconds, end) in &ends {
         match end {
@@ -241,7 +275,25 @@ mod tests {
         assert_eq!(names(&["wasm", "quick"]), ["fmt", "clippy", "wasm", "unit"]);
         let all = names(&[]);
         assert!(all.contains(&"test") && !all.contains(&"unit"), "{all:?}");
-        assert!(!all.contains(&"portable"), "{all:?}");
+        assert_eq!(all.last(), Some(&"portable"), "{all:?}");
         assert_eq!(chosen(&["quick", "quack"]).err(), Some("quack"));
+    }
+
+    #[test]
+    fn what_compiles_everything_once_more_is_skipped_where_it_comes_too_late() {
+        let late = |step: &Step, minutes: u64| step.is_late(Duration::from_secs(minutes * 60));
+        let late_after = |minutes| -> Vec<&str> {
+            let steps = STEPS.iter().filter(|step| late(step, minutes).is_some());
+            steps.map(|step| step.name).collect()
+        };
+        assert!(late_after(60).is_empty());
+        assert_eq!(late_after(70), ["portable"]);
+        let why = STEPS.last().and_then(|step| late(step, 70));
+        assert_eq!(
+            why.as_deref(),
+            Some(
+                "the steps before took 70 minutes, and it begins within 68: `cargo xtask test portable`"
+            )
+        );
     }
 }

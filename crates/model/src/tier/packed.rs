@@ -78,7 +78,8 @@ impl Leaf {
             self.values.remove(place);
             // Some room is kept: what leaves comes back.
             if self.values.capacity() > self.values.len() + self.values.len() / 4 + 16 {
-                self.values.shrink_to(self.values.len() + self.values.len() / 8 + 8);
+                self.values
+                    .shrink_to(self.values.len() + self.values.len() / 8 + 8);
             }
         }
         self.bits[at / 64] &= !(1 << (at % 64));
@@ -287,7 +288,10 @@ mod tests {
                     table.clear(index * 648_055 % bound);
                 }
                 let each = table.bytes() as f64 / set as f64;
-                assert!(each < 6.0, "1 of {share} after as many changes: {each} bytes");
+                assert!(
+                    each < 6.0,
+                    "1 of {share} after as many changes: {each} bytes"
+                );
             }
         }
     }

@@ -193,7 +193,12 @@ impl ReadCache {
                     self.slots.used(slot);
                 }
                 self.slots.occupy(slot, lines);
-                self.send(CACHE, Piece::Bring { bring }, self.in_cache(whole, slot), way);
+                self.send(
+                    CACHE,
+                    Piece::Bring { bring },
+                    self.in_cache(whole, slot),
+                    way,
+                );
             }
             None => {
                 self.missed += u64::from(part.bytes);
@@ -284,7 +289,8 @@ impl ReadCache {
             let at = line * self.line;
             let bytes = self.line.min(self.bytes - at) as u32;
             let buffer = way.buffers().take(bytes);
-            way.buffers().copy(memory.data[slot as usize], buffer, bytes);
+            way.buffers()
+                .copy(memory.data[slot as usize], buffer, bytes);
             let command = Command {
                 payload: buffer,
                 ..Command::new(0, Op::Write, u64::from(to) * self.line, bytes)

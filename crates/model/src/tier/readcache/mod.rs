@@ -562,7 +562,9 @@ impl Tier for ReadCache {
     }
 
     fn due(&self) -> Time {
-        self.memory.as_ref().map_or(Time::NEVER, |memory| memory.due)
+        self.memory
+            .as_ref()
+            .map_or(Time::NEVER, |memory| memory.due)
     }
 
     fn tick<W: Way>(&mut self, now: Time, way: &mut W) {

@@ -79,7 +79,9 @@ fn pool(tier: ReadCacheConfig, cache: u64, main: u64) -> PoolConfig<RamConfig> {
 fn keeps_the_laws_with_each_policy_and_a_cache_much_too_small() {
     for (_, policy) in Policy::ALL {
         for (_, writes) in Writes::ALL {
-            for (line, fill_at_miss, feeds) in [(4096, 1, false), (65536, 2, false), (4096, 1, true)] {
+            for (line, fill_at_miss, feeds) in
+                [(4096, 1, false), (65536, 2, false), (4096, 1, true)]
+            {
                 let tier = ReadCacheConfig {
                     policy,
                     writes,

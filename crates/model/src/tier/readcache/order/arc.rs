@@ -59,7 +59,8 @@ impl Arc {
     /// A line that was given up is not known any more.
     fn unknow(&mut self, place: u32) {
         self.take_out(place);
-        self.known.clear(self.gone[(place - self.slots) as usize].into());
+        self.known
+            .clear(self.gone[(place - self.slots) as usize].into());
         self.free.push(place);
     }
 
@@ -120,8 +121,7 @@ impl Ordering for Arc {
         };
         let free = |slot: u32| !in_use(slot);
         let mut found = lists.into_iter();
-        let (list, slot) =
-            found.find_map(|list| Some((list, self.links.oldest(list, free)?)))?;
+        let (list, slot) = found.find_map(|list| Some((list, self.links.oldest(list, free)?)))?;
         self.take_out(slot);
         if let Some(place) = self.free.pop() {
             let line = line_of(slot);

@@ -61,7 +61,9 @@ impl Links {
 
     /// The oldest place of a list for which this holds, of the first few hundred.
     pub(super) fn oldest(&self, list: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
-        self.from_the_end(list).take(LOOKED_AT).find(|&it| holds(it))
+        self.from_the_end(list)
+            .take(LOOKED_AT)
+            .find(|&it| holds(it))
     }
 
     /// The places of a list, the oldest first.

@@ -44,9 +44,8 @@ mod tests {
     #[test]
     fn gives_up_the_slot_used_longest_ago_that_is_free() {
         let mut order = Lru::new(4, 4);
-        let victim = |order: &mut Lru, busy: Option<u32>| {
-            order.victim(|slot| Some(slot) == busy, u64::from)
-        };
+        let victim =
+            |order: &mut Lru, busy: Option<u32>| order.victim(|slot| Some(slot) == busy, u64::from);
         assert_eq!(victim(&mut order, None), None);
         for slot in [0, 1, 2, 3] {
             order.filled(slot);

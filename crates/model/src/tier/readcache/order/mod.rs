@@ -28,11 +28,8 @@ trait Ordering {
     }
 
     /// Which slot to give up for it, of those that are not in use; `None` if none is found soon. `line_of` tells whose it is.
-    fn victim(
-        &mut self,
-        in_use: impl Fn(u32) -> bool,
-        line_of: impl Fn(u32) -> u64,
-    ) -> Option<u32>;
+    fn victim(&mut self, in_use: impl Fn(u32) -> bool, line_of: impl Fn(u32) -> u64)
+    -> Option<u32>;
 
     /// The slot holds the line that was wanted from now on.
     fn filled(&mut self, slot: u32);

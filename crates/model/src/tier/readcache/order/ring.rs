@@ -51,8 +51,7 @@ mod tests {
     #[test]
     fn overwrites_in_turn_what_is_not_in_use() {
         let mut order = Ring::new(3, 3);
-        let victim =
-            |order: &mut Ring, busy: u32| order.victim(|slot| slot == busy, u64::from);
+        let victim = |order: &mut Ring, busy: u32| order.victim(|slot| slot == busy, u64::from);
         order.used(0);
         let taken = [9, 9, 2, 9].map(|busy| victim(&mut order, busy));
         assert_eq!(taken, [Some(0), Some(1), Some(0), Some(1)]);

@@ -363,6 +363,19 @@ fn a_read_cache_takes_the_settings_of_a_known_one_and_its_own() {
         ..plain
     };
     assert_eq!(like, expected);
+    let l2arc = of("read-cache(cache=p4801x-100, main=d7-p5510-3840; like=l2arc, memory=8GiB)");
+    let feed = l2arc.feed.expect("it is fed from memory");
+    assert_eq!((l2arc.policy, l2arc.line), (Policy::Arc, 128 << 10));
+    assert_eq!(
+        (feed.memory, feed.most, feed.headroom),
+        (8 << 30, 32 << 20, 8)
+    );
+    let chosen =
+        of("read-cache(cache=p4801x-100, main=d7-p5510-3840; like=open-cas, fill_at_miss=3)");
+    assert_eq!((chosen.fill_at_miss, chosen.fill_from), (3, 0.8));
+    let unfed = "read-cache(cache=p4801x-100, main=d7-p5510-3840; feed_every=1s)";
+    let wrong = messages(catalogue::drive(unfed));
+    assert!(wrong.contains("feed_every"), "{wrong}");
     let wrong = messages(catalogue::drive(
         "read-cache(cache=p4801x-100; like=zfs, line=5k)",
     ));

@@ -160,8 +160,9 @@ fn memory(full: f64, behind: u64) -> Option<f64> {
     let before = resident()?;
     let mut drive = pool(Kind::WriteBack(config), &[128 * GIB, behind]);
     let mut done = Vec::new();
-    // A few rounds: what is oldest has been looked up.
-    for _ in 0..50_000 {
+    let at_first = dirty(&drive);
+    // A few rounds: what is oldest has been looked up. What is dirty is counted before much of it has moved.
+    while dirty(&drive) > 0.99 * at_first {
         let next = drive.next_event();
         if next == Time::NEVER {
             break;
@@ -169,9 +170,13 @@ fn memory(full: f64, behind: u64) -> Option<f64> {
         drive.advance(next, next, &mut done);
     }
     let taken = resident()? - before;
+    Some(taken / (dirty(&drive) / UNIT as f64))
+}
+
+fn dirty(drive: &Drive) -> f64 {
     let mut dirty = Dirty(0.0);
     drive.inspect(Time::ZERO, &mut dirty);
-    Some(taken / (dirty.0 / UNIT as f64))
+    dirty.0
 }
 
 /// Dirty bytes.

@@ -2,8 +2,10 @@
 //!
 //! `like` takes the settings of a known cache, as its documentation has them; each can be set by itself too.
 
-use model::tier::{Kind, Policy, ReadCacheConfig, Writes};
+use model::Span;
+use model::tier::{Feed, Kind, Policy, ReadCacheConfig, Writes};
 
+use super::keys::Keys;
 use super::{KindReader, TierReader};
 
 pub(super) const READER: KindReader = KindReader {
@@ -17,18 +19,29 @@ struct Like {
     config: ReadCacheConfig,
 }
 
+const PLAIN: ReadCacheConfig = ReadCacheConfig {
+    line: 64 << 10,
+    policy: Policy::Lru,
+    writes: Writes::Through,
+    fill_at_miss: 1,
+    fill_from: 0.0,
+    sequential_cutoff: None,
+    survives_power_cut: false,
+    feed: None,
+};
+
+const L2ARC: Feed = Feed {
+    memory: 4 << 30,
+    every: Span::from_ms(1000),
+    most: 32 << 20,
+    headroom: 8,
+};
+
 /// The caches that are known.
-const KNOWN: [Like; 4] = [
+const KNOWN: [Like; 5] = [
     Like {
         word: "plain",
-        config: ReadCacheConfig {
-            line: 64 << 10,
-            policy: Policy::Lru,
-            writes: Writes::Through,
-            fill_at_miss: 1,
-            sequential_cutoff: None,
-            survives_power_cut: false,
-        },
+        config: PLAIN,
     },
     // Open CAS Linux's admin guide: cache lines of 4 KiB, LRU, write-through, sequential cutoff 1 MiB once the cache is
     // full. Metadata are on the cache device, so that it is warm after a restart. (The cutoff holds from the start here.)
@@ -36,11 +49,10 @@ const KNOWN: [Like; 4] = [
         word: "open-cas",
         config: ReadCacheConfig {
             line: 4096,
-            policy: Policy::Lru,
-            writes: Writes::Through,
-            fill_at_miss: 1,
+            fill_from: 0.8,
             sequential_cutoff: Some(1 << 20),
             survives_power_cut: true,
+            ..PLAIN
         },
     },
     // Documentation/admin-guide/bcache.rst of Linux 6.12: write-through unless told otherwise, LRU, sequential_cutoff 4
@@ -49,11 +61,9 @@ const KNOWN: [Like; 4] = [
         word: "bcache",
         config: ReadCacheConfig {
             line: 4096,
-            policy: Policy::Lru,
-            writes: Writes::Through,
-            fill_at_miss: 1,
             sequential_cutoff: Some(4 << 20),
             survives_power_cut: true,
+            ..PLAIN
         },
     },
     // VMware's Flash Read Cache: write-through, cold after a restart, blocks of 4 KiB to 1 MiB (8 KiB is assumed).
@@ -61,11 +71,22 @@ const KNOWN: [Like; 4] = [
         word: "vfrc",
         config: ReadCacheConfig {
             line: 8192,
-            policy: Policy::Lru,
-            writes: Writes::Through,
-            fill_at_miss: 1,
-            sequential_cutoff: None,
-            survives_power_cut: false,
+            ..PLAIN
+        },
+    },
+    // OpenZFS be7657e, module/zfs/arc.c: l2arc_feed_secs 1, l2arc_write_max 32 MiB (8 before 2.3), l2arc_headroom 8,
+    // l2arc_noprefetch 1, l2arc_rebuild_enabled 1; ARC in memory, of which 4 GiB are assumed; records of 128 KiB. Reads in
+    // order beyond one record count as prefetched.
+    Like {
+        word: "l2arc",
+        config: ReadCacheConfig {
+            line: 128 << 10,
+            policy: Policy::Arc,
+            writes: Writes::Around,
+            sequential_cutoff: Some(128 << 10),
+            survives_power_cut: true,
+            feed: Some(L2ARC),
+            ..PLAIN
         },
     },
 ];
@@ -81,6 +102,7 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
         keys.problem("line", "a line is a power of two", "such as `64k`");
     }
     let misses = keys.count("fill_at_miss", 1..=100, u64::from(like.fill_at_miss));
+    let fill_from = keys.share("fill_from", 0.0..=1.0, like.fill_from);
     // 0 is none.
     let cutoff = keys.bytes(
         "sequential_cutoff",
@@ -92,7 +114,28 @@ fn read(tier: &mut TierReader<'_, '_>) -> Kind {
         policy: keys.choice("policy", &Policy::ALL, like.policy),
         writes: keys.choice("writes", &Writes::ALL, like.writes),
         fill_at_miss: misses as u8,
+        fill_from,
         sequential_cutoff: (cutoff > 0).then_some(cutoff),
         survives_power_cut: keys.flag("survives_power_cut", like.survives_power_cut),
+        feed: feed(keys, like.feed, line),
+    })
+}
+
+/// Memory before it, and the feeder's keys only with some: others would do nothing, and are told as unknown.
+fn feed(keys: &mut Keys<'_>, like: Option<Feed>, line: u64) -> Option<Feed> {
+    let memory = keys.bytes("memory", 0..=1 << 50, like.map_or(0, |it| it.memory));
+    if memory == 0 {
+        return None;
+    }
+    let known = like.unwrap_or(L2ARC);
+    if memory < line {
+        keys.problem("memory", "it does not hold one line", "0 is none");
+    }
+    let times = Span::from_us(1)..=Span::from_ms(86_400_000);
+    Some(Feed {
+        memory,
+        every: keys.span("feed_every", times, known.every),
+        most: keys.bytes("feed_most", 4096..=1 << 40, known.most),
+        headroom: keys.count("feed_headroom", 1..=1 << 20, known.headroom.into()) as u32,
     })
 }

@@ -45,7 +45,7 @@ pub use loss::{Durable, Loss, Promise};
 pub use mirror::{MOST_LEGS, Mirror, MirrorConfig, Reads};
 pub use pool::{ChildCommand, Pool};
 pub use raidz::{Raidz, RaidzConfig};
-pub use readcache::{Policy, ReadCache, ReadCacheConfig, Writes};
+pub use readcache::{Feed, Policy, ReadCache, ReadCacheConfig, Writes};
 pub use stripe::{Stripe, StripeConfig};
 pub use writeback::{
     Cleaning, Commit, Congestion, Destage, Durability, Idle, Passing, Rate, WriteBack,

@@ -8,18 +8,22 @@
 //! A line is mapped when its slot is chosen, and valid when its data have been written there; a write to it before that
 //! makes it worthless, because what was read for it may be older. A slot is not given up while anything goes on in it.
 //!
-//! Policies: LRU, CLOCK; filling at the n-th miss (as Open CAS's nhit promotion), not for what is read in order beyond a
-//! cutoff (as Open CAS and bcache pass by). Leaves out: ARC, the L2ARC's feeder, the cost of looking up, metadata on the
-//! cache device.
+//! Policies ([`order`]): LRU, CLOCK, ARC, a ring; filling at the n-th miss (as Open CAS's nhit promotion), not for what is
+//! read in order beyond a cutoff (as Open CAS and bcache pass by); or fed from memory ([`memory`]), as the L2ARC is. Leaves
+//! out: the cost of looking up, metadata on the cache device.
 
+mod memory;
 mod order;
 mod slots;
 
+pub use memory::Feed;
 pub use order::Policy;
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use self::memory::Memory;
 use self::slots::{Slot, Slots};
 use super::streams::Streams;
 use super::table::Table;
@@ -29,7 +33,7 @@ use crate::command::{Command, Completion, Op, Payload, Status};
 use crate::data::Buffers;
 use crate::device::{Gauge, Gauges, Range};
 use crate::engine::Slab;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 const CACHE: Child = 0;
 const MAIN: Child = 1;
@@ -62,10 +66,14 @@ pub struct ReadCacheConfig {
     pub writes: Writes,
     /// At which miss a line is taken in: 1 is the first; at most 100.
     pub fill_at_miss: u8,
+    /// Which share of the cache must be in use for that, 0 to 1: at the first miss before.
+    pub fill_from: f64,
     /// Bytes read in order after which a reader passes by the cache, if it does.
     pub sequential_cutoff: Option<u64>,
     /// Whether what it holds is still known after a power cut.
     pub survives_power_cut: bool,
+    /// A cache in memory before it, from which alone it is filled, and whose order `policy` is.
+    pub feed: Option<Feed>,
 }
 
 /// What a command to a child was for.
@@ -94,6 +102,8 @@ enum Piece {
     Through { request: u32, slot: u32 },
     /// Lines on their way into their slots, of one of `fills`.
     Store { fill: u32, slot: u32, lines: u32 },
+    /// Lines that are read for memory.
+    Bring { bring: u32 },
 }
 
 /// Whole lines that are read from main for slots.
@@ -130,6 +140,7 @@ pub struct ReadCache {
     tried: Slab<Anatomy>,
     /// By line of main: writes to it that are in flight. What is read beside them may be old a moment later.
     pending: Table,
+    memory: Option<Box<Memory>>,
     hit: u64,
     missed: u64,
 }
@@ -140,20 +151,29 @@ impl TierSettings for ReadCacheConfig {
     fn build(&self, children: &[u64]) -> ReadCache {
         let line = u64::from(self.line);
         let bytes = self.capacity(children);
+        let lines = bytes.div_ceil(line);
+        let policy = match self.feed {
+            Some(_) => Policy::Ring,
+            None => self.policy,
+        };
+        let mut slots = Slots::new(policy, children[0] / line, lines);
+        slots.fill_at(self.fill_at_miss, self.fill_from);
+        let memory = |feed| Box::new(Memory::new(feed, self.policy, line, lines));
         ReadCache {
             line,
             writes: self.writes,
             cutoff: self.sequential_cutoff.unwrap_or(u64::MAX),
             survives: self.survives_power_cut,
             bytes,
-            slots: Slots::new(self, children[0] / line, bytes.div_ceil(line)),
+            slots,
+            memory: self.feed.map(memory),
             streams: Streams::default(),
             requests: Gather::default(),
             pieces: Slab::default(),
             fills: Slab::default(),
             spare: Vec::new(),
             tried: Slab::default(),
-            pending: Table::new(bytes.div_ceil(line)),
+            pending: Table::new(lines),
             hit: 0,
             missed: 0,
         }
@@ -167,6 +187,19 @@ impl TierSettings for ReadCacheConfig {
         children[1].clone()
     }
 
+    /// Less memory is fed as much less, more often: at the same rate.
+    fn shrink(&mut self, factor: f64) {
+        if let Some(feed) = &mut self.feed {
+            let smaller = |bytes: u64| {
+                let line = u64::from(self.line);
+                (libm::ceil(bytes as f64 * factor) as u64).max(line)
+            };
+            let most = smaller(feed.most);
+            feed.every = feed.every.scale(most as f64 / feed.most as f64);
+            (feed.memory, feed.most) = (smaller(feed.memory), most);
+        }
+    }
+
     fn problems(&self, children: &[u64]) -> Vec<String> {
         let mut problems = Vec::new();
         if !self.line.is_power_of_two() || !(4096..=1 << 20).contains(&self.line) {
@@ -177,6 +210,19 @@ impl TierSettings for ReadCacheConfig {
         if !(1..=100).contains(&self.fill_at_miss) {
             problems.push(String::from(
                 "it takes lines in at the 1st to the 100th miss",
+            ));
+        }
+        if !(0.0..=1.0).contains(&self.fill_from) {
+            problems.push(String::from("a share of the cache is from 0 to 1"));
+        }
+        if let Some(feed) = self.feed
+            && (feed.memory < self.line.into()
+                || feed.every == Span::ZERO
+                || feed.most == 0
+                || feed.headroom == 0)
+        {
+            problems.push(String::from(
+                "it is fed from memory that holds a line, now and then, with something",
             ));
         }
         match children {
@@ -333,7 +379,8 @@ impl ReadCache {
             next += lines.max(1) as usize;
             if lines > 0 {
                 let within = (line - first) * self.line;
-                let bytes = u64::from(lines) * self.line;
+                // The last line may be cut short by main's end.
+                let bytes = (u64::from(lines) * self.line).min(self.bytes - line * self.line);
                 let command = Command {
                     payload: buffer.skip(within as u32),
                     ..Command::new(0, Op::Write, u64::from(slot) * self.line, bytes as u32)
@@ -350,7 +397,8 @@ impl ReadCache {
     /// Nothing more is to be done with the lines that were read, unless some are still being written.
     fn end<W: Way>(&mut self, fill: u32, way: &mut W) {
         if self.fills[fill].stores == 0 {
-            way.buffers().give_back(self.fills[fill].buffer);
+            let buffer = core::mem::take(&mut self.fills[fill].buffer);
+            way.buffers().give_back(buffer);
             self.fills.release(fill);
         }
     }
@@ -367,6 +415,9 @@ impl ReadCache {
         self.send(MAIN, piece, *command, way);
         let through = self.writes == Writes::Through && command.op == Op::Write;
         for line in lines {
+            if let Some(memory) = &mut self.memory {
+                memory.discard(line);
+            }
             let others = self.pending.get(line).unwrap_or(0);
             self.pending.set(line, others + 1);
             let slot = match others {
@@ -393,7 +444,7 @@ impl ReadCache {
         }
         let (first, end) = (line * self.line, (line + 1) * self.line);
         let whole = command.offset <= first && command.end() >= end;
-        if !whole || self.slots.fill_at_miss > 1 {
+        if !whole || self.slots.fills_at() > 1 || self.memory.is_some() {
             return None;
         }
         self.slots.discard(line);
@@ -417,9 +468,15 @@ impl ReadCache {
 }
 
 impl Tier for ReadCache {
-    fn submit<W: Way>(&mut self, _now: Time, command: &Command, way: &mut W) {
+    fn submit<W: Way>(&mut self, now: Time, command: &Command, way: &mut W) {
         match command.op {
-            Op::Read => self.read(command, way),
+            Op::Read => match self.memory.take() {
+                Some(mut memory) => {
+                    self.read_by_memory(now, command, &mut memory, way);
+                    self.memory = Some(memory);
+                }
+                None => self.read(command, way),
+            },
             Op::Flush => {
                 let request = self.requests.begin(command.id);
                 // What is on the cache matters later only if it is still known then.
@@ -433,7 +490,7 @@ impl Tier for ReadCache {
         }
     }
 
-    fn completed<W: Way>(&mut self, _now: Time, token: u32, done: &Completion, way: &mut W) {
+    fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
         let piece = self.pieces[token];
         self.pieces.release(token);
         let good = done.status == Status::Success;
@@ -491,9 +548,40 @@ impl Tier for ReadCache {
                 self.fills[fill].stores -= 1;
                 return self.end(fill, way);
             }
+            Piece::Bring { bring } => {
+                if let Some(mut memory) = self.memory.take() {
+                    self.brought(now, bring, done, &mut memory, way);
+                    self.memory = Some(memory);
+                }
+                return;
+            }
         };
         if let Some((id, status)) = self.requests.done(request, done) {
             way.finish(id, status, anatomy);
+        }
+    }
+
+    fn due(&self) -> Time {
+        self.memory
+            .as_ref()
+            .map_or(Time::NEVER, |memory| memory.due)
+    }
+
+    fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
+        if let Some(mut memory) = self.memory.take() {
+            if memory.due <= now {
+                self.feed(now, &mut memory, way);
+            }
+            self.memory = Some(memory);
+        }
+    }
+
+    fn give_back<B: Buffers>(&mut self, buffers: &mut B) {
+        if let Some(memory) = &mut self.memory {
+            memory.give_back(buffers);
+        }
+        for fill in self.fills.all_mut() {
+            buffers.give_back(core::mem::take(&mut fill.buffer));
         }
     }
 
@@ -509,6 +597,9 @@ impl Tier for ReadCache {
         self.pending.reset();
         self.streams = Streams::default();
         self.slots.power_cut(self.survives);
+        if let Some(memory) = &mut self.memory {
+            memory.power_cut();
+        }
     }
 
     fn inspect(&self, _now: Time, gauges: &mut dyn Gauges) {

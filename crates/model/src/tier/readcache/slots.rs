@@ -6,7 +6,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::ReadCacheConfig;
+use super::Policy;
 use super::order::Order;
 use crate::tier::table::Table;
 
@@ -28,8 +28,8 @@ pub(super) enum Slot {
 /// The slots of a cache.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
-    /// At which miss a line is taken in.
-    pub(super) fill_at_miss: u32,
+    /// At which miss a line is taken in, while at least so many slots are in use; at the first before.
+    fill_at_miss: (u32, u32),
     /// By line of main: its slot; or, from [`MISSED`] on, how often it was missed.
     map: Table,
     /// By slot: its line.
@@ -47,23 +47,56 @@ pub(super) struct Slots {
 const NOTHING: u32 = u32::MAX;
 /// Values of the map from here on count misses.
 const MISSED: u32 = u32::MAX - 256;
-/// Most slots: what is left of 32 bits.
-const MOST_SLOTS: u64 = MISSED as u64 - 1;
+/// Most slots: an order may have as many places again, and a few.
+const MOST_SLOTS: u64 = (1 << 31) - 16;
 
 impl Slots {
     /// So many slots, or as many as can be told apart, for so many lines.
-    pub(super) fn new(config: &ReadCacheConfig, slots: u64, lines: u64) -> Slots {
+    pub(super) fn new(policy: Policy, slots: u64, lines: u64) -> Slots {
         let slots = slots.min(MOST_SLOTS) as u32;
         Slots {
-            fill_at_miss: u32::from(config.fill_at_miss),
+            fill_at_miss: (1, 0),
             map: Table::new(lines),
             owner: vec![NOTHING; slots as usize],
             state: vec![Slot::Free; slots as usize],
             busy: vec![0; slots as usize],
-            order: Order::new(config.policy, slots),
+            order: Order::new(policy, slots, lines),
             free: Vec::new(),
             fresh: 0,
         }
+    }
+
+    /// Lines are taken in at this miss, while this share of the slots is in use.
+    pub(super) fn fill_at(&mut self, miss: u8, from: f64) {
+        let slots = libm::ceil(from * self.owner.len() as f64) as u32;
+        self.fill_at_miss = (miss.into(), slots);
+    }
+
+    /// At which miss a line is taken in now.
+    pub(super) fn fills_at(&self) -> u32 {
+        let (miss, from) = self.fill_at_miss;
+        match self.fresh - self.free.len() as u32 >= from {
+            true => miss,
+            false => 1,
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.owner.len()
+    }
+
+    /// Whether a line has a slot, whatever goes on there.
+    pub(super) fn knows(&self, line: u64) -> bool {
+        self.slot(line).is_some()
+    }
+
+    /// Slots that may be read, and their lines, from the one that is given up first; at most so many are looked at.
+    pub(super) fn from_the_end(&self, most: usize, mut each: impl FnMut(u32, u64)) {
+        self.order.from_the_end(most, |slot| {
+            if self.state[slot as usize] == Slot::Valid {
+                each(slot, self.line(slot));
+            }
+        });
     }
 
     /// The slot that holds a line and may be read.
@@ -112,7 +145,9 @@ impl Slots {
         self.state[slot as usize] = Slot::Free;
         self.owner[slot as usize] = NOTHING;
         self.order.forget(slot);
-        self.free.push(slot);
+        if !self.order.is_in_turn() {
+            self.free.push(slot);
+        }
     }
 
     /// What the cache holds of a line, or is about to, is worthless.
@@ -130,15 +165,21 @@ impl Slots {
     /// A slot for a line, if one can be had: the line is mapped to it from now on, and what is about to happen in it is
     /// counted.
     pub(super) fn take(&mut self, line: u64, state: Slot) -> Option<u32> {
+        self.order.wanted(line);
         let slot = if let Some(slot) = self.free.pop() {
             slot
         } else if (self.fresh as usize) < self.owner.len() {
             self.fresh += 1;
             self.fresh - 1
         } else {
-            let busy = &self.busy;
-            let slot = self.order.victim(|slot| busy[slot as usize] > 0)?;
-            self.map.clear(u64::from(self.owner[slot as usize]));
+            let (busy, owner) = (&self.busy, &self.owner);
+            let in_use = |slot: u32| busy[slot as usize] > 0;
+            let line_of = |slot: u32| u64::from(owner[slot as usize]);
+            let slot = self.order.victim(in_use, line_of)?;
+            match self.owner[slot as usize] {
+                NOTHING => {}
+                line => self.map.clear(line.into()),
+            }
             slot
         };
         self.owner[slot as usize] = line as u32;
@@ -156,7 +197,7 @@ impl Slots {
             Some(count) => count - MISSED + 1,
             None => 1,
         };
-        let wanted = seen >= self.fill_at_miss;
+        let wanted = seen >= self.fills_at();
         if !wanted {
             self.map.set(line, MISSED + seen);
         }
@@ -202,6 +243,18 @@ impl Slots {
         lines
     }
 
+    /// A line that is kept where it was read to has been read. Whether the slot holds it.
+    pub(super) fn landed(&mut self, slot: u32, good: bool) -> bool {
+        let expected = self.state[slot as usize] == Slot::Reading;
+        match (expected, good) {
+            (true, true) => self.state[slot as usize] = Slot::Valid,
+            (true, false) => self.discard(self.line(slot)),
+            (false, _) => {}
+        }
+        self.leave(slot, 1);
+        expected && good
+    }
+
     /// A write into slots has ended: they hold their lines, unless that has become worthless.
     pub(super) fn written(&mut self, slots: core::ops::Range<u32>, good: bool) {
         for slot in slots {
@@ -227,6 +280,7 @@ impl Slots {
     /// Nothing goes on any more; what the slots hold is still known, or not.
     pub(super) fn power_cut(&mut self, survives: bool) {
         self.busy.fill(0);
+        self.order.power_cut();
         for slot in 0..self.fresh {
             let state = self.state[slot as usize];
             if state != Slot::Free && (!survives || state != Slot::Valid) {

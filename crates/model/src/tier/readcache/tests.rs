@@ -22,8 +22,26 @@ fn config() -> ReadCacheConfig {
         policy: Policy::Lru,
         writes: Writes::Through,
         fill_at_miss: 1,
+        fill_from: 0.0,
         sequential_cutoff: None,
         survives_power_cut: false,
+        feed: None,
+    }
+}
+
+/// Fed each 10 ms with at most four lines, from memory of so many.
+fn fed(lines: u64) -> ReadCacheConfig {
+    ReadCacheConfig {
+        policy: Policy::Arc,
+        writes: Writes::Around,
+        sequential_cutoff: Some(4096),
+        feed: Some(Feed {
+            memory: lines * 4096,
+            every: Span::from_ms(10),
+            most: 4 * 4096,
+            headroom: 2,
+        }),
+        ..config()
     }
 }
 
@@ -61,13 +79,16 @@ fn pool(tier: ReadCacheConfig, cache: u64, main: u64) -> PoolConfig<RamConfig> {
 fn keeps_the_laws_with_each_policy_and_a_cache_much_too_small() {
     for (_, policy) in Policy::ALL {
         for (_, writes) in Writes::ALL {
-            for (line, fill_at_miss) in [(4096, 1), (65536, 2)] {
+            for (line, fill_at_miss, feeds) in
+                [(4096, 1, false), (65536, 2, false), (4096, 1, true)]
+            {
                 let tier = ReadCacheConfig {
                     policy,
                     writes,
                     line,
                     fill_at_miss,
                     survives_power_cut: line == 4096,
+                    feed: fed(64).feed.filter(|_| feeds),
                     ..config()
                 };
                 let config = pool(tier, MIB, 24 * MIB);
@@ -85,14 +106,24 @@ fn keeps_the_laws_with_each_policy_and_a_cache_much_too_small() {
 #[test]
 fn a_read_gives_what_was_written_last() {
     for (_, writes) in Writes::ALL {
-        for (line, fill_at_miss) in [(4096, 1), (4096, 2), (65536, 1)] {
+        for (line, fill_at_miss, feeds, main) in [
+            (4096, 1, false, 2 * MIB),
+            (4096, 2, false, 2 * MIB),
+            (65536, 1, false, 2 * MIB - 4096),
+            (4096, 1, true, 2 * MIB),
+            (65536, 1, true, 2 * MIB - 4096),
+        ] {
+            let feed = fed(64).feed.filter(|_| feeds);
+            let policy = if feeds { Policy::Arc } else { Policy::Lru };
             let tier = ReadCacheConfig {
                 writes,
                 line,
                 fill_at_miss,
+                feed,
+                policy,
                 ..config()
             };
-            let config = pool(tier, 256 << 10, 2 * MIB);
+            let config = pool(tier, 256 << 10, main);
             conformance::check_data(|seed, buffers| {
                 let kept = |it: &Member<RamConfig>| {
                     let drive = Jumbled::new(seed, it.drive.bytes);
@@ -235,4 +266,119 @@ fn uniform_reads_hit_as_often_as_the_cache_is_large() {
         let hits = ratio(30_000);
         assert!((hits - 0.25).abs() < 0.01, "{policy:?}: {hits}");
     }
+}
+
+fn run_until(quiet: &mut Quiet, until: Time) {
+    while quiet.pool.next_event() < until {
+        let next = quiet.pool.next_event();
+        quiet.now = quiet.pool.advance(next, next, &mut Vec::new());
+    }
+}
+
+/// Until the feeder finds nothing any more.
+fn rest(quiet: &mut Quiet) {
+    run_until(quiet, Time::NEVER);
+}
+
+fn back_written(quiet: &Quiet) -> f64 {
+    struct Written(f64);
+    impl Gauges for Written {
+        fn gauge(&mut self, gauge: Gauge, value: f64) {
+            if gauge == Gauge::BackBytesWritten {
+                self.0 += value;
+            }
+        }
+    }
+    let mut written = Written(0.0);
+    quiet.pool.inspect(quiet.now, &mut written);
+    written.0
+}
+
+/// What was read is in memory at once, and is written to the cache by the feeder alone, four lines at a time.
+#[test]
+fn memory_answers_and_the_feeder_writes_what_it_would_give_up_next() {
+    let mut pool = quiet(fed(16), MIB, 8 * MIB);
+    for line in 0..8 {
+        assert!(!is_hit(alone_now(&mut pool, line * 8192)));
+    }
+    assert_eq!(alone_now(&mut pool, 0), Span::ZERO);
+    assert_eq!(back_written(&pool), 0.0);
+    // The first round is all that is due.
+    let round = pool.pool.next_event();
+    run_until(&mut pool, round + Span::from_ms(1));
+    assert_eq!(back_written(&pool), 4.0 * 4096.0);
+    rest(&mut pool);
+    assert_eq!(back_written(&pool), 8.0 * 4096.0);
+    // Memory has room for sixteen: these push all of the others out, and what was fed is on the cache.
+    for line in 100..140 {
+        alone_now(&mut pool, line * 8192);
+    }
+    let latency = alone_now(&mut pool, 3 * 8192);
+    assert!(is_hit(latency) && latency > Span::ZERO, "{latency:?}");
+}
+
+/// A read, with the feeder left for later.
+fn alone_now(quiet: &mut Quiet, offset: u64) -> Span {
+    let Quiet { pool, now } = quiet;
+    pool.submit(*now, Command::read(0, offset, 4096));
+    let mut done = Vec::new();
+    while done.is_empty() {
+        *now = pool.advance(pool.next_event(), Time::NEVER, &mut done);
+    }
+    done[0].anatomy.total()
+}
+
+#[test]
+fn what_is_read_in_order_or_written_is_not_fed() {
+    let mut pool = quiet(fed(16), MIB, 8 * MIB);
+    for line in 0..8 {
+        alone_now(&mut pool, line * 4096);
+    }
+    rest(&mut pool);
+    // The first of a stream is not known to be one.
+    assert_eq!(back_written(&pool), 4096.0);
+    let mut pool = quiet(fed(16), MIB, 8 * MIB);
+    alone_now(&mut pool, 8192);
+    alone(&mut pool, Op::Write, 8192, 4096);
+    assert!(!is_hit(alone(&mut pool, Op::Read, 8192, 4096)));
+    let before = back_written(&pool);
+    alone(&mut pool, Op::Write, 8192, 4096);
+    rest(&mut pool);
+    assert_eq!(back_written(&pool), before + 4096.0);
+    assert!(!is_hit(alone_now(&mut pool, 8192)));
+}
+
+#[test]
+fn the_hand_overwrites_in_turn_and_nothing_is_fed_twice() {
+    let mut tier = fed(64);
+    if let Some(feed) = &mut tier.feed {
+        feed.headroom = 100;
+    }
+    let mut pool = quiet(tier, 16 * 4096, 8 * MIB);
+    for line in 0..40 {
+        alone_now(&mut pool, line * 8192);
+    }
+    rest(&mut pool);
+    assert_eq!(back_written(&pool), 40.0 * 4096.0);
+    pool.pool.power_cut(pool.now, &mut Vec::new());
+    // Cold in memory, and on the cache too: it is told not to survive.
+    assert!(!is_hit(alone_now(&mut pool, 39 * 8192)));
+}
+
+#[test]
+fn lines_are_chosen_only_once_the_cache_is_as_full_as_was_asked_for() {
+    let tier = ReadCacheConfig {
+        fill_at_miss: 3,
+        fill_from: 0.5,
+        ..config()
+    };
+    let mut pool = quiet(tier, 64 * 4096, 8 * MIB);
+    let mut hits_at = |line: u64| {
+        let read = |_| is_hit(alone(&mut pool, Op::Read, line * 8192, 4096));
+        (0..4).map(read).position(|hit| hit)
+    };
+    for line in 0..32 {
+        assert_eq!(hits_at(line), Some(1), "{line}");
+    }
+    assert_eq!(hits_at(32), Some(3));
 }

@@ -1,15 +1,17 @@
 //! What is live in the oldest segments.
 //!
 //! The map says where a unit is, and nothing says what is in a slot: that would take as much memory again. So the map is gone
-//! through for a sixteenth of the ring at a time, and what is found is kept by segment until destaging has come there. All of
-//! it is looked at some sixteen times while it is dirty, a nanosecond or two each. What has been overwritten since it was found
+//! through for the oldest sixteenth of what is dirty at a time, and what is found is kept by segment until destaging has come
+//! there: half a byte for each that is dirty. All of it is looked at some sixteen times while it is dirty, a nanosecond or
+//! two each. What has been overwritten since it was found
 //! is known by asking the map. Nothing comes to these segments meanwhile: records are put at the head.
 
 use alloc::vec::Vec;
 
 use super::WriteBack;
+use super::ring::UNIT;
 
-/// Parts of the ring of which one is looked up at a time.
+/// Parts of what is dirty of which one is looked up at a time.
 const PARTS: u64 = 16;
 
 /// What was found.
@@ -49,17 +51,21 @@ impl WriteBack {
         if tail >= oldest.from && until <= oldest.until {
             return oldest.go_on_from(tail);
         }
-        let part = self.ring.slots().div_ceil(PARTS).next_multiple_of(per);
+        let part = (self.dirty / u64::from(UNIT) / PARTS) as u32;
         let complete = tail + u64::from(self.ring.complete()) * per;
-        (oldest.from, oldest.until) = (tail, until.max(complete.min(tail + part)));
-        oldest.per = per;
+        (oldest.from, oldest.until, oldest.per) = (tail, tail, per);
         // Each segment knows how much is live in it.
         let mut begins = core::mem::take(&mut oldest.begins);
         begins.clear();
         let mut sum = 0;
-        for index in self.ring.oldest(oldest.until) {
+        for index in self.ring.oldest(complete.max(until)) {
+            let live = self.ring.segments[index].live;
+            if oldest.until >= until && sum + live > part {
+                break;
+            }
             begins.push(sum);
-            sum += self.ring.segments[index].live;
+            sum += live;
+            oldest.until += per;
         }
         begins.push(sum);
         let mut found = core::mem::take(&mut oldest.found);

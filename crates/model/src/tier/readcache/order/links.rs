@@ -1,0 +1,78 @@
+//! Lists through numbered places: each place is in one of them, or in none.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+const NONE: u32 = u32::MAX;
+/// Places that are looked at from the end of a list.
+const LOOKED_AT: usize = 512;
+
+/// Lists of places, newest first. List `n` has its two ends at place `count + n`.
+#[derive(Clone, Debug)]
+pub(super) struct Links {
+    /// The place after and before this one, towards the older and the newer end.
+    older: Vec<u32>,
+    newer: Vec<u32>,
+    count: u32,
+}
+
+impl Links {
+    /// So many places, in none of so many lists.
+    pub(super) fn new(count: u32, lists: u32) -> Links {
+        let mut older = vec![NONE; (count + lists) as usize];
+        for end in count..count + lists {
+            older[end as usize] = end;
+        }
+        Links {
+            newer: older.clone(),
+            older,
+            count,
+        }
+    }
+
+    fn end(&self, list: u32) -> u32 {
+        self.count + list
+    }
+
+    /// Takes a place out of its list, if it is in one.
+    #[inline]
+    pub(super) fn unlink(&mut self, place: u32) {
+        let at = place as usize;
+        let (older, newer) = (self.older[at], self.newer[at]);
+        if older != NONE {
+            self.newer[older as usize] = newer;
+            self.older[newer as usize] = older;
+            (self.older[at], self.newer[at]) = (NONE, NONE);
+        }
+    }
+
+    /// Puts a place at the newest end of a list.
+    #[inline]
+    pub(super) fn put(&mut self, place: u32, list: u32) {
+        let end = self.end(list);
+        if self.newer[place as usize] == end {
+            return;
+        }
+        self.unlink(place);
+        let newest = self.older[end as usize];
+        (self.older[place as usize], self.newer[place as usize]) = (newest, end);
+        (self.newer[newest as usize], self.older[end as usize]) = (place, place);
+    }
+
+    /// The oldest place of a list for which this holds, of the first few hundred.
+    pub(super) fn oldest(&self, list: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
+        self.from_the_end(list)
+            .take(LOOKED_AT)
+            .find(|&it| holds(it))
+    }
+
+    /// The places of a list, the oldest first.
+    pub(super) fn from_the_end(&self, list: u32) -> impl Iterator<Item = u32> + '_ {
+        let end = self.end(list);
+        let mut at = end;
+        core::iter::from_fn(move || {
+            at = self.newer[at as usize];
+            (at != end).then_some(at)
+        })
+    }
+}

@@ -7,7 +7,9 @@
 //! [`like`] puts candidates in the order of how near they come to a drive, by the mean ratio of rates and latencies at the same load.
 
 use catalogue::DriveSheet;
-use lab::{Lab, Outcome};
+use lab::{GoOn, Lab, Outcome};
+use model::Time;
+use model::tier::{Kind, TierConfig};
 use serde::Serialize;
 use text::problem::Problems;
 
@@ -150,6 +152,9 @@ pub struct Candidate {
     pub usd: Option<f64>,
     /// With their power and place over the years, where these have a price.
     pub usd_in_all: Option<f64>,
+    /// Of a pool with one write buffer: seconds of this load until it is full, if nothing were destaged, where no seed ran for so
+    /// long: what comes then is in no figure.
+    pub buffer_full_seconds: Option<f64>,
     /// Of a pool: what it promises and what loses it.
     pub promise: Option<String>,
     /// Wear, by part.
@@ -254,12 +259,17 @@ fn p99() -> Limit {
     }
 }
 
-/// Runs the load on one candidate.
+/// Runs the load on one candidate; `go_on` is told the share that is done.
 ///
 /// # Errors
 /// The load does not fit it.
-pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Candidate, Problems> {
-    let outcomes = request.load.run(drive, &request.conditions, lab)?;
+pub fn candidate(
+    request: &Request,
+    drive: &DriveSheet,
+    lab: &Lab,
+    go_on: GoOn<'_>,
+) -> Result<Candidate, Problems> {
+    let outcomes = request.load.run(drive, &request.conditions, lab, go_on)?;
     let all: Vec<_> = outcomes.iter().collect();
     let tally = Tally::of(&all);
     let life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
@@ -305,10 +315,32 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
         usd_in_all: usd
             .zip(keeping)
             .map(|(usd, keeping)| rounded(usd + keeping)),
+        buffer_full_seconds: buffer_full(drive, tally.written_bytes_a_second(), &outcomes),
         promise: drive.pool_config().map(|it| it.words()),
         parts: life.parts,
         measurement: tally.measurement,
     })
+}
+
+/// When a pool's write buffer is full at so many bytes a second, if that is not within the runs. Pools of several buffers spread writes
+/// over them, some of them twice: of those nothing is told.
+fn buffer_full(drive: &DriveSheet, bytes_a_second: f64, outcomes: &[Outcome]) -> Option<f64> {
+    let pool = drive.pool_config()?;
+    let buffer = |(tier, it): (usize, &TierConfig)| match &it.kind {
+        Kind::WriteBack(config) => {
+            let has = pool.child_bytes(tier).first().copied()?;
+            Some(has.min(config.buffer_limit) as f64 * (1.0 - config.start))
+        }
+        _ => None,
+    };
+    let buffers: Vec<f64> = pool.tiers.iter().enumerate().filter_map(buffer).collect();
+    let [bytes] = buffers[..] else { return None };
+    let seconds = bytes / bytes_a_second;
+    let counted = outcomes
+        .iter()
+        .map(|one| one.end.since(Time::ZERO).seconds());
+    let longest = counted.fold(0.0, f64::max);
+    (seconds.is_finite() && seconds > longest).then(|| rounded(seconds))
 }
 
 /// The least and the greatest 99th percentile of the slowest direction with each seed.
@@ -508,6 +540,7 @@ mod tests {
             years: None,
             usd,
             usd_in_all: usd,
+            buffer_full_seconds: None,
             promise: None,
             parts: Vec::new(),
             measurement: Measurement::default(),

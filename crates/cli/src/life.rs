@@ -213,4 +213,5 @@ fn writes(rate: f64, args: &Args) -> Result<Load, Problems> {
         &format!("writes at {:.6} MB/s", rate * 1e-6).replace(".000000", ""),
         text,
     )
+    .map(|load| load.writing(rate * 1e-6))
 }

@@ -523,3 +523,24 @@ fn what_is_behind_is_asked_for_by_the_option_of_the_place() {
         "{none}"
     );
 }
+
+#[test]
+fn a_drive_without_a_rating_that_is_slower_than_the_load_says_so() {
+    let asked = [
+        "life",
+        "exos-x18-16tb",
+        "--writes",
+        "20MB/s",
+        "--runtime",
+        "50ms",
+        "--seeds",
+        "1",
+    ];
+    let said = drivelab(&asked);
+    let said = text(&said.stdout).to_owned();
+    let first = said.lines().next().expect("an answer");
+    assert!(
+        first.contains("It takes only") && first.contains("of the 20 MB/s"),
+        "{first}"
+    );
+}

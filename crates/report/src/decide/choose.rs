@@ -304,7 +304,7 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
         Some(_) => " A drive without a price in your file has no cost.",
     };
     let how = format!(
-        "{} on {}, drives {} at the start, {}{cut}. \"room\" is what is left to the nearest limit; years are to the rated \
+        "{} on {}, drives {} at the start, {}{cut}. \"room\" is what is left to the nearest limit, which each seed is to keep; years are to the rated \
          endurance at this load, of a pool's weakest member.{usd}",
         facts.source,
         conditions.host.id,
@@ -312,6 +312,13 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
         seeds(conditions.seed, conditions.seeds),
     );
     lines.push(paragraph("", &how, width));
+    // Where none is within the limits the answer says it.
+    if answer.candidates.iter().any(|one| one.meets) {
+        let unknown = unknown(answer);
+        if !unknown.is_empty() {
+            lines.push(paragraph("", unknown.trim(), width));
+        }
+    }
     lines.extend(
         answer
             .named()

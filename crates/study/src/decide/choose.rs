@@ -278,8 +278,13 @@ pub fn candidate(
         .iter()
         .filter_map(|part| part.written.as_ref()?.years_to_rating);
     let years = rated.min_by(f64::total_cmp);
+    let each: Vec<Tally> = outcomes.iter().map(|one| Tally::of(&[one])).collect();
     let limits = request.slo.limits.iter();
-    let readings: Vec<Reading> = limits.map(|limit| tally.reading(limit, years)).collect();
+    let reading = |limit| {
+        let seeds = each.iter().map(|seed| seed.reading(limit, years));
+        of_all_seeds(tally.reading(limit, years), seeds)
+    };
+    let readings: Vec<Reading> = limits.map(reading).collect();
     let rates = outcomes.iter().map(super::rate_of);
     let (least, most) = rates.fold((f64::INFINITY, 0.0), |(least, most), rate| {
         (f64::min(least, rate), f64::max(most, rate))
@@ -341,6 +346,18 @@ fn buffer_full(drive: &DriveSheet, bytes_a_second: f64, outcomes: &[Outcome]) ->
         .map(|one| one.end.since(Time::ZERO).seconds());
     let longest = counted.fold(0.0, f64::max);
     (seconds.is_finite() && seconds > longest).then(|| rounded(seconds))
+}
+
+/// The figure of all seeds together, or, if that is within the limit and some seed is not, that of the seed which is furthest outside:
+/// a drive is within its limits if it is with every seed. A seed that has too few I/Os by itself says nothing.
+fn of_all_seeds(together: Reading, seeds: impl Iterator<Item = Reading>) -> Reading {
+    if together.met != Some(true) {
+        return together;
+    }
+    let outside = seeds.filter(|seed| seed.met == Some(false));
+    let room = |seed: &Reading| seed.room.unwrap_or(0.0);
+    let furthest = outside.min_by(|a, b| room(a).total_cmp(&room(b)));
+    furthest.unwrap_or(together)
 }
 
 /// The least and the greatest 99th percentile of the slowest direction with each seed.
@@ -563,6 +580,35 @@ mod tests {
         assert_eq!((best(Measure::Watt), best(Measure::Years)), (None, None));
         let order: Vec<&str> = answer.candidates.iter().map(|one| &*one.drive).collect();
         assert_eq!(order, ["cheap", "dear", "fast", "misses"]);
+    }
+
+    #[test]
+    fn a_limit_is_to_hold_with_every_seed() {
+        let reading = |value: f64, met| Reading {
+            limit: "iops > 100".into(),
+            unit: "IOPS",
+            value: Some(value),
+            interval: None,
+            met,
+            room: Some(value / 100.0 - 1.0),
+            is_latency: false,
+            slowest: None,
+            too_few: None,
+        };
+        let told = |together: Reading, seeds: &[Reading]| {
+            let found = of_all_seeds(together, seeds.iter().cloned());
+            (found.value, found.met)
+        };
+        let within = |value| reading(value, Some(true));
+        let outside = |value| reading(value, Some(false));
+        let seeds = [within(140.0), outside(98.0), outside(90.0), within(120.0)];
+        assert_eq!(told(within(112.0), &seeds), (Some(90.0), Some(false)));
+        assert_eq!(told(within(130.0), &seeds[..1]), (Some(130.0), Some(true)));
+        assert_eq!(
+            told(within(130.0), &[reading(0.0, None)]),
+            (Some(130.0), Some(true))
+        );
+        assert_eq!(told(outside(99.0), &seeds), (Some(99.0), Some(false)));
     }
 
     #[test]

@@ -8,7 +8,8 @@ use clap::ValueEnum;
 use lab::Lab;
 use model::media::DriveConfig;
 use report::{csv, decide};
-use study::decide::choose::{self, Answer, Likeness, Measure, Request, Unfit};
+use study::decide::choose::{self, Answer, Measure, Request, Unfit};
+use study::decide::likeness::{self, Likeness};
 use study::decide::named;
 use study::decide::prices::{self, Prices};
 use study::decide::profile::Profile;
@@ -193,7 +194,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let like = args.like.as_ref().and_then(|wanted| {
         let this = candidates.iter().find(|one| one.drive == *wanted)?;
-        Some((wanted.as_str(), choose::like(this, &candidates)))
+        Some((wanted.as_str(), likeness::like(this, &candidates)))
     });
     let answer = choose::answer(candidates, unfit, by);
     stop.results(|| {

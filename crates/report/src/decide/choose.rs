@@ -1,7 +1,8 @@
 //! Which drive to take: `drivelab choose`.
 
 use serde_json::{Value, json};
-use study::decide::choose::{Answer, Best, Candidate, Likeness, Measure, NAMED, Request};
+use study::decide::choose::{Answer, Best, Candidate, Measure, NAMED, Request};
+use study::decide::likeness::Likeness;
 use text::digits::{count, digits, duration, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 

@@ -11,10 +11,10 @@ use study::decide::work::Conditions;
 use text::problem::Problems;
 
 use crate::drive::DriveArgs;
+use crate::each::of_each;
 use crate::failure::Failure;
 use crate::limit::{self, taken};
 use crate::output::{self, write_whole};
-use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::state::State;
 use crate::stop::AtOnce;
@@ -79,17 +79,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let (check, drives, conditions) = read(args)?;
     let stop = AtOnce::on_signals()?;
-    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
+    let results = of_each(
+        &drives,
+        |drive| &drive.id,
+        |drive, go_on| check.answer(drive, &conditions, &lab, go_on),
+    );
     let (mut answers, mut problems) = (Vec::new(), Problems::default());
-    for drive in &drives {
-        bar.message(drive.id.clone());
-        match check.answer(drive, &conditions, &lab) {
+    for (drive, result) in drives.iter().zip(results) {
+        match result {
             Ok(answer) => answers.push(answer),
             Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
         }
     }
-    bar.finish();
     problems.or(())?;
     stop.results(|| print(args, &check, &conditions, &answers))?;
     let failed = answers.iter().filter(|answer| answer.passes == Some(false));

@@ -8,7 +8,8 @@ use clap::ValueEnum;
 use lab::Lab;
 use model::media::DriveConfig;
 use report::{csv, decide};
-use study::decide::choose::{self, Answer, Likeness, Measure, Request, Unfit};
+use study::decide::choose::{self, Answer, Measure, Request, Unfit};
+use study::decide::likeness::{self, Likeness};
 use study::decide::named;
 use study::decide::prices::{self, Prices};
 use study::decide::profile::Profile;
@@ -17,13 +18,13 @@ use text::problem::Problems;
 use text::terminal::paragraph;
 
 use crate::drive::{DriveArgs, load as load_drive};
+use crate::each::of_each;
 use crate::failure::{Failure, on_command_line};
 use crate::life::years;
 use crate::limit::{self, taken};
 use crate::load::{self, LoadArgs};
 use crate::output::{self, write_whole};
 use crate::profile::profile;
-use crate::progress::Progress;
 use crate::replay::BeyondArg;
 use crate::stop::AtOnce;
 
@@ -166,22 +167,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         (None, None, None) => Measure::Iops,
     };
     let stop = AtOnce::on_signals()?;
-    let bar = Progress::new("{elapsed_precise} [{bar:16}] {pos}/{len} drives, {left}  {wide_msg}");
-    bar.planned(drives.len());
     let lab = Lab::new();
+    let results = of_each(
+        &drives,
+        |drive| &drive.name,
+        |drive, go_on| choose::candidate(&request, &drive.sheet, &lab, go_on),
+    );
     let mut candidates = Vec::new();
-    for drive in &drives {
-        bar.message(drive.name.clone());
-        match choose::candidate(&request, &drive.sheet, &lab) {
+    for (drive, result) in drives.iter().zip(results) {
+        match result {
             Ok(mut one) => {
                 one.drive.clone_from(&drive.name);
                 candidates.push(one);
             }
             Err(problems) => unfit.push(refused(&drive.name, &problems)),
         }
-        bar.one_done();
     }
-    bar.finish();
     if candidates.is_empty() {
         let what = unfit.iter().map(|one| {
             on_command_line(
@@ -193,7 +194,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let like = args.like.as_ref().and_then(|wanted| {
         let this = candidates.iter().find(|one| one.drive == *wanted)?;
-        Some((wanted.as_str(), choose::like(this, &candidates)))
+        Some((wanted.as_str(), likeness::like(this, &candidates)))
     });
     let answer = choose::answer(candidates, unfit, by);
     stop.results(|| {
@@ -275,8 +276,8 @@ fn read(args: &Args) -> Result<(Found, Request), Problems> {
     let state = args.load.state;
     state.check(&args.drives.settings(), &mut problems);
     if let Some(profile) = &args.profile {
-        load =
-            taken(profile.load(), &mut problems).map(|load| load.at_most(args.load.at_most(usual)));
+        load = taken(profile.load(), &mut problems)
+            .map(|load| args.load.ours(load).at_most(args.load.at_most(usual)));
     }
     let none_given = [
         args.load.job.is_some(),
@@ -390,25 +391,7 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
     names.extend(args.like.clone());
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    let behind = match place {
-        None => None,
-        Some((place, option)) => {
-            let behind = if option == "--main" {
-                &args.main
-            } else {
-                &args.capacity
-            };
-            if behind.is_none() {
-                let help =
-                    format!("{option} 'raidz(6*exos-x18-16tb; parity=2)' or another pool or drive");
-                problems.0.push(on_command_line(
-                    format!("choose {place}: nothing is behind it"),
-                    help,
-                ));
-            }
-            behind.clone()
-        }
-    };
+    let behind = behind(args, place, problems);
     if names.is_empty() && problems.0.is_empty() {
         let help = "name some that `drivelab drives` lists, or --all";
         problems
@@ -438,4 +421,34 @@ fn candidates(args: &Args, problems: &mut Problems) -> Found {
         problems.0.extend(of_all.0);
     }
     found
+}
+
+/// What is behind the drives in a place, as its option says. An option of another place, or without one, is a problem.
+fn behind(args: &Args, place: Option<(&str, &str)>, problems: &mut Problems) -> Option<String> {
+    let asked = place.map(|(_, option)| option);
+    for (option, given, places) in [
+        ("--main", &args.main, "slog or read-cache"),
+        ("--capacity", &args.capacity, "vsan-cache"),
+    ] {
+        if given.is_some() && asked != Some(option) {
+            let what = match place {
+                Some((place, _)) => format!("{option} is not of {place}"),
+                None => format!("{option}: the drives are put into no place of a pool"),
+            };
+            let help = format!("{option} belongs to choose {places} DRIVE...");
+            problems.0.push(on_command_line(what, help));
+        }
+    }
+    let (place, option) = place?;
+    let (given, example) = match option {
+        "--main" => (&args.main, "raidz(6*exos-x18-16tb; parity=2)"),
+        _ => (&args.capacity, "3*d7-p5510-3840"),
+    };
+    if given.is_none() {
+        problems.0.push(on_command_line(
+            format!("choose {place}: nothing is behind it"),
+            format!("{option} '{example}' or another pool or drive"),
+        ));
+    }
+    given.clone()
 }

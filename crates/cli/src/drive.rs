@@ -67,7 +67,7 @@ impl DriveArgs {
     pub(crate) fn note_on_years(&self) {
         if self.settings().fill.is_some() {
             tell(
-                "note: --fill: years are told as if what is trimmed stayed so; a load that writes there fills it up in time",
+                "note: --fill: years are told as if what is trimmed stayed so; a load that writes there fills it up in time, and reads there are answered without the medium",
             );
         }
     }

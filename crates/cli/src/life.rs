@@ -13,11 +13,11 @@ use text::problem::Problems;
 use text::quantity::{Rate, quantity};
 
 use crate::drive::DriveArgs;
+use crate::each::of_each;
 use crate::failure::{Failure, on_command_line};
 use crate::limit::{self, taken};
 use crate::load::{LoadArgs, usual};
 use crate::output::{self, write_whole};
-use crate::progress::Progress;
 use crate::stop::AtOnce;
 
 /// How long drives last at a load: years to the rated endurance, write amplification, Percentage Used
@@ -97,18 +97,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (drives, load, conditions) = read(args)?;
     args.drives.note_on_years();
     let stop = AtOnce::on_signals()?;
-    let bar = Progress::new("{elapsed_precise} {spinner} {wide_msg}");
     let lab = Lab::new();
+    let results = of_each(
+        &drives,
+        |drive| &drive.id,
+        |drive, go_on| life::life(drive, load.as_ref(), args.years, &conditions, &lab, go_on),
+    );
     let mut answers = Vec::new();
     let mut problems = Problems::default();
-    for drive in &drives {
-        bar.message(drive.id.clone());
-        match life::life(drive, load.as_ref(), args.years, &conditions, &lab) {
+    for (drive, result) in drives.iter().zip(results) {
+        match result {
             Ok(answer) => answers.push(answer),
             Err(more) => problems.0.extend(limit::of_drive(more, &drive.id)),
         }
     }
-    bar.finish();
     problems.or(())?;
     stop.results(|| print(args, &answers, &conditions))?;
     let short = answers
@@ -211,4 +213,5 @@ fn writes(rate: f64, args: &Args) -> Result<Load, Problems> {
         &format!("writes at {:.6} MB/s", rate * 1e-6).replace(".000000", ""),
         text,
     )
+    .map(|load| load.writing(rate * 1e-6))
 }

@@ -35,8 +35,8 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(named::names()))]
     pub(crate) print_load: Option<String>,
 
-    /// The longest that a job is counted for, 20 times as long where few I/Os come of it; traces run whole [default: 500ms,
-    /// of pools with an intent log 15s, which is three transaction groups]
+    /// The longest that a job is counted for, 20 times as long where few I/Os come of it; longer than its job file says only if it
+    /// has a name; traces run whole [default: 500ms, of pools with an intent log 15s, which is three transaction groups]
     #[arg(long, value_name = "TIME", value_parser = quantity::<Span>)]
     pub(crate) runtime: Option<Span>,
 
@@ -101,6 +101,14 @@ impl LoadArgs {
         (load, conditions)
     }
 
+    /// A load that has a name, as long as it says, or longer if the user says so.
+    pub(crate) fn ours(&self, load: Load) -> Load {
+        match self.runtime {
+            None => load,
+            Some(runtime) => load.counted_longer(runtime),
+        }
+    }
+
     fn of_file(&self, host: &HostSheet, problems: &mut Problems) -> Option<Load> {
         if let Some(path) = &self.job {
             let cores = u32::from(host.config.cores);
@@ -111,6 +119,6 @@ impl LoadArgs {
         }
         let name = self.load.as_deref()?;
         let text = named::text(name)?.to_owned();
-        taken(Load::of_text(name, text), problems)
+        taken(Load::of_text(name, text), problems).map(|load| self.ours(load))
     }
 }

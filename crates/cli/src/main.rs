@@ -13,6 +13,7 @@ mod choose;
 mod completions;
 mod drive;
 mod drives;
+mod each;
 mod explain;
 mod failure;
 mod fault;

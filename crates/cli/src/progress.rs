@@ -50,7 +50,20 @@ impl Progress {
     pub(crate) fn share(&self, share: f64) {
         self.bar.set_length(WHOLE);
         self.bar.set_position((share * WHOLE as f64) as u64);
-        self.now_and_then(|_| format!("{:.0} %", share * 100.0));
+        self.now_and_then(|bar| {
+            let left = left(bar.elapsed(), bar.position(), Some(WHOLE));
+            let left = left.map_or_else(String::new, |left| {
+                format!(", about {:#} left", HumanDuration(left))
+            });
+            let what = bar.message();
+            let comma = if what.is_empty() { "" } else { ", " };
+            format!("{:.0} %{left}{comma}{what}", share * 100.0)
+        });
+    }
+
+    /// What is being done, beside a share that is told.
+    pub(crate) fn name(&self, what: String) {
+        self.bar.set_message(what);
     }
 
     /// What is being done.

@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Other words for what verbs do.
-const WORDS: [(&str, &str); 88] = [
+const WORDS: [(&str, &str); 105] = [
     ("simulate", "run"),
     ("fio", "run"),
     ("bench", "run"),
@@ -113,6 +113,23 @@ const WORDS: [(&str, &str); 88] = [
     ("fault", "prove"),
     ("precondition", "measure"),
     ("snia", "measure"),
+    ("latency", "run"),
+    ("percentiles", "run"),
+    ("power", "run"),
+    ("raid", "run"),
+    ("tco", "choose"),
+    ("budget", "choose"),
+    ("watts", "choose"),
+    ("energy", "choose"),
+    ("performance", "review"),
+    ("speed", "max"),
+    ("bandwidth", "max"),
+    ("p99", "max"),
+    ("temperature", "explain"),
+    ("smart", "life"),
+    ("zfs", "size"),
+    ("verify", "reproduce"),
+    ("accuracy", "reproduce"),
 ];
 
 /// The command with its verbs in groups.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use catalogue::HostSheet;
-use lab::Lab;
+use lab::{Lab, to_the_end};
 use model::Span;
 use pyo3::prelude::*;
 use report::csv;
@@ -253,7 +253,14 @@ pub(crate) fn lasting(
         let lab = Lab::new();
         let one = |drive: &Drive| {
             stop.or_leave();
-            let lasts = life::life(&drive.sheet, load.as_ref(), years, &conditions, &lab);
+            let lasts = life::life(
+                &drive.sheet,
+                load.as_ref(),
+                years,
+                &conditions,
+                &lab,
+                &to_the_end,
+            );
             (drive.sheet.id.clone(), lasts)
         };
         drives.iter().map(one).collect()
@@ -390,7 +397,7 @@ pub(crate) fn chosen(
             stop.or_leave();
             (
                 drive.asked().to_owned(),
-                choose::candidate(&request, &drive.sheet, &lab),
+                choose::candidate(&request, &drive.sheet, &lab, &to_the_end),
             )
         };
         drives.iter().map(one).collect()

@@ -5,7 +5,7 @@
 
 mod chromium;
 
-use lab::Lab;
+use lab::{Lab, to_the_end};
 use model::Span;
 use model::media::Precondition;
 use report::decide::{self, page::Words};
@@ -50,7 +50,7 @@ fn a_choice_of_many_drives_is_whole_on_a_phone() {
         },
     };
     let sheet = catalogue::drive("p4800x-375").expect("built in");
-    let one = choose::candidate(&request, &sheet, &Lab::new()).expect("it runs");
+    let one = choose::candidate(&request, &sheet, &Lab::new(), &to_the_end).expect("it runs");
     let long = "intent-log(main=raidz(6*exos-x18-16tb; parity=2), log=mirror(2*p4801x-100))";
     let names = catalogue::drive_names().into_iter().map(String::from);
     let names: Vec<String> = names.chain([String::from(long)]).collect();

@@ -303,6 +303,12 @@ fn of_all_drives_those_that_do_not_take_what_is_set_are_listed_with_why() {
     assert!(said.contains("gp3 did not run: this drive's medium does not wear"));
     assert!(!said.contains("ram-disk"), "{said}");
     assert!(said.contains("at the start, seed 1;"), "{said}");
+    let table = said.split("\n\n").nth(1).expect("a table");
+    let ran = table.lines().count() - 1;
+    assert!(
+        said.contains(&format!("best of the {ran} that ran")),
+        "{said}"
+    );
     // One that is named is meant: that it does not take it is a mistake.
     let output = drivelab(&[&asked[..], &["gp3"]].concat());
     assert_eq!(output.status.code(), Some(2));
@@ -423,4 +429,118 @@ fn a_published_minimum_is_passed_or_the_exit_code_is_3() {
             text(&output.stderr)
         );
     }
+}
+
+/// Several drives run side by side; each has the figures that it has alone.
+#[test]
+fn a_drive_is_judged_as_if_it_were_alone() {
+    let drives = ["950pro-256", "p4800x-375", "optane-memory-16"];
+    let candidates = |drives: &[&str]| {
+        let load = ["--load", "web", "--runtime", "5ms", "--seeds", "2"];
+        let (code, found) = json(&[&["choose"], drives, &load[..]].concat());
+        assert_eq!(code, Some(0));
+        found["answers"]["candidates"]
+            .as_array()
+            .expect("a list")
+            .clone()
+    };
+    let together = candidates(&drives);
+    for drive in drives {
+        let alone = candidates(&[drive]);
+        let mut all = together.iter();
+        assert_eq!(
+            all.find(|one| one["drive"] == drive),
+            alone.first(),
+            "{drive}"
+        );
+    }
+}
+
+#[test]
+fn a_write_buffer_that_a_run_does_not_fill_is_told_and_none_is_what_is_behind() {
+    let asked = [
+        "choose",
+        "vsan-cache",
+        "none",
+        "p5800x-400",
+        "--capacity",
+        "3*d7-p5510-3840",
+        "--profile",
+        "4k0r",
+        "--seeds",
+        "1",
+        "--runtime",
+    ];
+    let (code, found) = json(&[&asked[..], &["5ms"]].concat());
+    assert_eq!(code, Some(0));
+    let all = found["answers"]["candidates"].as_array().expect("a list");
+    let of = |name: &str| all.iter().find(|one| one["drive"] == name).expect("it ran");
+    assert!(of("none")["buffer_full_seconds"].is_null());
+    let buffered = of("p5800x-400");
+    let seconds = buffered["buffer_full_seconds"].as_f64().expect("a time");
+    let mb_s = buffered["measurement"]["write"]["mb_s"]
+        .as_f64()
+        .expect("a rate");
+    assert!(
+        (seconds * mb_s / 400e3 - 1.0).abs() < 0.02,
+        "{seconds} {mb_s}"
+    );
+    let sentence = found["sentences"][0].as_str().unwrap_or_default();
+    let said = drivelab(&[&asked[..], &["5ms"]].concat());
+    let said = text(&said.stdout);
+    assert!(
+        said.contains("as long as write buffers have room"),
+        "{said} {sentence}"
+    );
+}
+
+#[test]
+fn a_load_with_a_name_runs_longer_than_its_file_says_if_asked() {
+    let written = |runtime: &str| {
+        let asked = ["choose", "wd-red-3tb", "--profile", "4k0r", "--seeds", "1"];
+        let (_, found) = json(&[&asked[..], &["--runtime", runtime]].concat());
+        let write = &found["answers"]["candidates"][0]["measurement"]["write"];
+        let ios = write["ios"].as_f64();
+        ios.unwrap_or_else(|| panic!("{write}"))
+    };
+    // The file says 2 s, of which a run takes 20 where there are few I/Os.
+    assert!(written("200s") > 3.0 * written("2s"));
+}
+
+#[test]
+fn what_is_behind_is_asked_for_by_the_option_of_the_place() {
+    let said = |args: &[&str]| {
+        let output = drivelab(&[&["choose"], args, &["--load", "web"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        text(&output.stderr).to_owned()
+    };
+    let main = said(&["cache", "p5800x-400", "--main", "exos-x18-16tb"]);
+    assert!(main.contains("--main is not of vsan-cache"), "{main}");
+    assert!(main.contains("--capacity '3*d7-p5510-3840'"), "{main}");
+    let none = said(&["p5800x-400", "--capacity", "exos-x18-16tb"]);
+    assert!(
+        none.contains("--capacity: the drives are put into no place"),
+        "{none}"
+    );
+}
+
+#[test]
+fn a_drive_without_a_rating_that_is_slower_than_the_load_says_so() {
+    let asked = [
+        "life",
+        "exos-x18-16tb",
+        "--writes",
+        "20MB/s",
+        "--runtime",
+        "50ms",
+        "--seeds",
+        "1",
+    ];
+    let said = drivelab(&asked);
+    let said = text(&said.stdout).to_owned();
+    let first = said.lines().next().expect("an answer");
+    assert!(
+        first.contains("It takes only") && first.contains("of the 20 MB/s"),
+        "{first}"
+    );
 }

@@ -36,6 +36,11 @@ pub(super) enum Work {
     Up(CommandId),
 }
 
+/// A core that slept for so many mean gaps between noises does not draw them one by one, but from so many mean lengths before the
+/// end of its sleep on.
+const LONG_SLEEP: u64 = 64;
+const FORGOTTEN: u64 = 64;
+
 /// Nobody runs on the core.
 pub(super) const NOBODY: u16 = u16::MAX;
 
@@ -92,6 +97,18 @@ impl Core {
         self.thread = NOBODY;
     }
 
+    /// Noise that began long before `now` and is over changes nothing, and of one draw after the other a sleep of hours makes
+    /// millions: after so long it is drawn from shortly before `now` on. Gaps and lengths are exponential, so that a core has
+    /// forgotten by `now` that it was free then (to one part in e^64).
+    #[inline]
+    fn sleep_through_noise(&mut self, now: Time) {
+        let past = now.since(self.noise_at.min(now));
+        let forgotten = self.noise.mean.max(self.noise_length) * FORGOTTEN;
+        if past > (self.noise.every * LONG_SLEEP).max(forgotten) {
+            self.draw_noise(self.noise_at + (past - forgotten));
+        }
+    }
+
     fn draw_noise(&mut self, from: Time) {
         self.noise_at = from + self.stream.exponential(self.noise.every);
         self.noise_length = self.stream.exponential(self.noise.mean);
@@ -100,6 +117,7 @@ impl Core {
     /// When a thread that wakes up at `now` gets the core: noise that has begun keeps it.
     #[inline]
     pub(super) fn free_at(&mut self, now: Time) -> Time {
+        self.sleep_through_noise(now);
         let mut free = now;
         while self.noise_at < free {
             let over = self.noise_at + self.noise_length;
@@ -112,6 +130,7 @@ impl Core {
     /// When work of this length ends if it begins at `now`: noise that has begun or comes meanwhile delays it.
     #[inline]
     pub(super) fn end_of(&mut self, now: Time, service: Span) -> Time {
+        self.sleep_through_noise(now);
         let mut end = now + service;
         while self.noise_at < end {
             let over = self.noise_at + self.noise_length;
@@ -121,5 +140,42 @@ impl Core {
             self.draw_noise(over.max(self.noise_at + Span::from_ns(1)));
         }
         end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    /// Noise that keeps the core half of the time: the delays of threads that wake up after a sleep, mean and share of any.
+    fn delays(sleep_us: u64, seed: u64) -> (f64, f64) {
+        let noise = Noise {
+            every: Span::from_us(10),
+            mean: Span::from_us(10),
+        };
+        let mut core = Core::new(noise, Stream::new(seed, "noise"));
+        let (mut sum, mut some, mut now) = (0.0, 0.0, Time::ZERO);
+        let count = 20_000;
+        for _ in 0..count {
+            now += Span::from_us(sleep_us);
+            let free = core.free_at(now);
+            sum += free.since(now).us();
+            some += f64::from(u8::from(free > now));
+            now = free;
+        }
+        (sum / f64::from(count), some / f64::from(count))
+    }
+
+    /// One sleep is drawn noise by noise, the other is not; both find the core taken half of the time, for a mean length more.
+    #[test]
+    fn noise_after_a_long_sleep_is_that_after_a_short_one() {
+        let threshold_us = 10 * LONG_SLEEP;
+        for (sleep_us, seed) in [(threshold_us / 4, 1), (threshold_us * 1_000, 2)] {
+            let (mean_us, share) = delays(sleep_us, seed);
+            assert!((share - 0.5).abs() < 0.015, "{sleep_us}: {share}");
+            // Noise may come again right behind the first: twice a mean length where it is taken.
+            assert!((mean_us - 5.0).abs() < 0.3, "{sleep_us}: {mean_us}");
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Which drive to take: `drivelab choose`.
 
 use serde_json::{Value, json};
-use study::decide::choose::{Answer, Best, Candidate, Likeness, Measure, NAMED, Request};
-use text::digits::{count, digits, microseconds};
+use study::decide::choose::{Answer, Best, Candidate, Measure, NAMED, Request};
+use study::decide::likeness::Likeness;
+use text::digits::{count, digits, duration, microseconds};
 use text::terminal::{Width, folded, paragraph, plain, right};
 
 use super::{document, model, range, reading, reading_within, seeds};
@@ -12,7 +13,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
     let meet = answer.candidates.iter().filter(|one| one.meets).count();
     let all = answer.candidates.len() + answer.unfit.len();
     let within = match (request.slo.limits.is_empty(), meet) {
-        (true, _) => format!("the best of the {all} that ran"),
+        (true, _) => format!("the best of the {} that ran", answer.candidates.len()),
         (false, 1) => format!("the only one (of {all}) within {}", limits(request)),
         (false, _) => format!(
             "the best of the {meet} (of {all}) within {}",
@@ -48,6 +49,7 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
         true => String::new(),
         false => format!(" Otherwise {}.", others.join("; ")),
     };
+    let others = format!("{others}{}", buffers(answer));
     match answer.best_by(by) {
         Some(best) if !best.ties.is_empty() => {
             let mut shown = vec![spread(&best.drive, by, best.value, best.by_seed)];
@@ -75,6 +77,20 @@ pub fn answer(request: &Request, answer: &Answer, by: Measure) -> String {
                     " (too few reads, writes or syncs; a limit on one direction, such as read.p99<1ms, has its own column)",
                 _ => "",
             }
+        ),
+    }
+}
+
+/// What is not told of write buffers that the runs did not fill.
+fn buffers(answer: &Answer) -> String {
+    let full = answer.candidates.iter();
+    let full = full.filter_map(|one| Some((&one.drive, one.buffer_full_seconds?)));
+    match full.min_by(|a, b| a.1.total_cmp(&b.1)) {
+        None => String::new(),
+        Some((drive, seconds)) => format!(
+            " All this holds as long as write buffers have room: at this load that of {drive} is full after {} if nothing is \
+             destaged (--runtime runs longer, `drivelab size vsan-cache` says from when on writes are held back).",
+            duration(seconds)
         ),
     }
 }
@@ -289,7 +305,7 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
         Some(_) => " A drive without a price in your file has no cost.",
     };
     let how = format!(
-        "{} on {}, drives {} at the start, {}{cut}. \"room\" is what is left to the nearest limit; years are to the rated \
+        "{} on {}, drives {} at the start, {}{cut}. \"room\" is what is left to the nearest limit, which each seed is to keep; years are to the rated \
          endurance at this load, of a pool's weakest member.{usd}",
         facts.source,
         conditions.host.id,
@@ -297,6 +313,13 @@ pub fn method(request: &Request, answer: &Answer, command: &str, width: Width) -
         seeds(conditions.seed, conditions.seeds),
     );
     lines.push(paragraph("", &how, width));
+    // Where none is within the limits the answer says it.
+    if answer.candidates.iter().any(|one| one.meets) {
+        let unknown = unknown(answer);
+        if !unknown.is_empty() {
+            lines.push(paragraph("", unknown.trim(), width));
+        }
+    }
     lines.extend(
         answer
             .named()

@@ -29,7 +29,7 @@ pub fn answer(answer: &Answer) -> String {
         return format!(
             "{name}: written at {}; nobody has published what it is rated for, so its life is not known.{}",
             megabytes_a_second(rate),
-            slower(answer)
+            slower(answer, rate)
         );
     };
     let of = match answer.parts.len() {
@@ -50,7 +50,7 @@ pub fn answer(answer: &Answer) -> String {
     );
     let range = match written.and_then(|written| written.years_to_rating_by_seed) {
         Some([least, most]) if years_of(least) != years_of(most) => {
-            format!(" (seeds {} to {})", digits(least), digits(most))
+            format!(" (seeds {} to {})", years_of(least), years_of(most))
         }
         _ => String::new(),
     };
@@ -62,7 +62,7 @@ pub fn answer(answer: &Answer) -> String {
     });
     format!(
         "{name}{of} {verdict} at this load: {rated}{range}{worn}.{}",
-        slower(answer)
+        slower(answer, rate)
     )
 }
 
@@ -70,19 +70,14 @@ pub fn answer(answer: &Answer) -> String {
 const SLOWER: f64 = 0.95;
 
 /// Where less was written than was asked for.
-fn slower(answer: &Answer) -> String {
+fn slower(answer: &Answer, rate: f64) -> String {
     let asked = answer.load.as_ref().and_then(|load| load.asked_mb_s);
-    let written = answer.parts.first().and_then(|part| part.written.as_ref());
-    match (asked, written) {
-        (Some(asked), Some(written))
-            if answer.parts.len() == 1 && written.mb_s[0] < SLOWER * asked =>
-        {
-            format!(
-                " It takes only {} of the {} that were to be written.",
-                megabytes_a_second(written.mb_s[0]),
-                megabytes_a_second(asked)
-            )
-        }
+    match asked {
+        Some(asked) if answer.parts.len() == 1 && rate < SLOWER * asked => format!(
+            " It takes only {} of the {} that were to be written.",
+            megabytes_a_second(rate),
+            megabytes_a_second(asked)
+        ),
         _ => String::new(),
     }
 }

@@ -15,11 +15,14 @@ pub fn answer(request: &Request, answer: &Answer) -> String {
     let Some(open) = &answer.open.at else {
         let lowest = answer.open.beyond.as_ref();
         let at = lowest.map_or(0.0, |point| point.iops);
+        let broke = match answer.open.broke.as_deref() {
+            Some("keeps up") => String::from("are already more than it keeps up with"),
+            broke => format!("already break {}", broke.unwrap_or("it")),
+        };
         return format!(
-            "{}: no load stays within {slo}: {} arrivals a second already break {}.",
+            "{}: no load stays within {slo}: {} arrivals a second {broke}.",
             answer.drive,
             count(at),
-            answer.open.broke.as_deref().unwrap_or("it"),
         );
     };
     let range = match answer.open.interval {
@@ -103,7 +106,7 @@ pub fn gives_way(highest: &Highest) -> String {
 pub(super) fn placed(place: &str) -> &'static str {
     match place {
         "host" => "the host's cores",
-        "limit" => "the power or heat limit",
+        "limit" => "the limit of its power, or a volume's of its rate",
         "link" => "the link or data path",
         "controller" => "the controller",
         "pool" => "the pool's own work",

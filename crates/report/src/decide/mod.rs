@@ -23,6 +23,7 @@ fn with_unit(value: f64, unit: &str) -> String {
         "us" => microseconds(value),
         "IOPS" => count(value),
         "MB/s" => megabytes_a_second(value),
+        "" => digits(value),
         unit => format!("{} {unit}", digits(value)),
     }
 }

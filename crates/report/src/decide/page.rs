@@ -179,7 +179,7 @@ pub fn choose(slo: &Slo, answer: &choose::Answer, words: &Words) -> String {
     };
     page(
         words,
-        "Each point is a drive; to the right and below is better. The dashed line is the limit. Of many drives each has a number, from the top down; it stands at the point where there is room.",
+        "Each point is a drive; to the right and below is better. The dashed line is the limit. Of many drives each has a number, from the top down; it stands at the point where there is room. A drive whose figure is not known has no point.",
         &plot,
     )
 }

@@ -7,7 +7,7 @@
 
 use catalogue::DriveSheet;
 use lab::act::{ActTest, LIMITS, Tested};
-use lab::{Lab, Machine, Outcome, Scenario, Work};
+use lab::{GoOn, Lab, Machine, Outcome, Scenario, Work, in_parallel};
 use model::Span;
 use serde::Serialize;
 use text::problem::Problems;
@@ -166,7 +166,7 @@ impl Check {
         })
     }
 
-    /// Runs it on a drive with every seed.
+    /// Runs it on a drive with every seed; `go_on` is told the share that is done.
     ///
     /// # Errors
     /// The load does not fit the drive, or the host does not have what it takes.
@@ -175,15 +175,16 @@ impl Check {
         drive: &DriveSheet,
         conditions: &Conditions,
         lab: &Lab,
+        go_on: GoOn<'_>,
     ) -> Result<Answer, Problems> {
         let (minimum, figures) = match &self.run {
             Run::Job(load) => {
-                let outcomes = load.run(drive, conditions, lab)?;
+                let outcomes = load.run(drive, conditions, lab, go_on)?;
                 let limits =
                     |limits: &[Limit]| limits.iter().map(|one| by_seed(one, &outcomes)).collect();
                 (limits(&self.minimum.limits), limits(&self.figures))
             }
-            Run::Act(times) => (act(*times, drive, conditions, lab)?, Vec::new()),
+            Run::Act(times) => (act(*times, drive, conditions, lab, go_on)?, Vec::new()),
         };
         let passes = |all: &Vec<BySeed>| all.iter().all(|one| one.reading.met == Some(true));
         let known = support::statement(drive);
@@ -239,9 +240,9 @@ fn act(
     drive: &DriveSheet,
     conditions: &Conditions,
     lab: &Lab,
+    go_on: GoOn<'_>,
 ) -> Result<Vec<BySeed>, Problems> {
-    let mut all: Vec<Tested> = Vec::new();
-    for seed in conditions.seed..conditions.seed + u64::from(conditions.seeds) {
+    let scenario = |seed| {
         let host = &conditions.host;
         let generation = Generation::version_6(host.config.cores);
         let test = ActTest {
@@ -254,8 +255,12 @@ fn act(
         let work = Work::Act(test);
         let mut scenario = Scenario::new(machine, conditions.state, work, seed);
         scenario.warm_seed = Some(conditions.seed);
-        all.push(lab::act::tested(lab, &scenario)?);
-    }
+        scenario
+    };
+    let seeds = conditions.seed..conditions.seed + u64::from(conditions.seeds);
+    let scenarios: Vec<Scenario> = seeds.map(scenario).collect();
+    let tested = in_parallel(&scenarios, go_on, |one, _| lab::act::tested(lab, one));
+    let all = tested.into_iter().collect::<Result<Vec<Tested>, _>>()?;
     let share = |(power, limit): (usize, f64)| {
         let shares: Vec<f64> = all.iter().map(|one| rounded(one.worst()[power])).collect();
         let by_seed = ends(&shares);

@@ -4,10 +4,12 @@
 //! left is told, not only yes or no. Measures: least cost, most I/Os for a watt, most I/Os, the least slow percentile, most years to
 //! the rated endurance. What is not known (a price that was not given, a rating nobody published, power without a model) wins nothing.
 //!
-//! [`like`] puts candidates in the order of how near they come to a drive, by the mean ratio of rates and latencies at the same load.
+//! `super::likeness` puts candidates in the order of how near they come to a drive, by the mean ratio of rates and latencies at the same load.
 
 use catalogue::DriveSheet;
-use lab::{Lab, Outcome};
+use lab::{GoOn, Lab, Outcome};
+use model::Time;
+use model::tier::{Kind, TierConfig};
 use serde::Serialize;
 use text::problem::Problems;
 
@@ -150,6 +152,9 @@ pub struct Candidate {
     pub usd: Option<f64>,
     /// With their power and place over the years, where these have a price.
     pub usd_in_all: Option<f64>,
+    /// Of a pool with one write buffer: seconds of this load until it is full, if nothing were destaged, where no seed ran for so
+    /// long: what comes then is in no figure.
+    pub buffer_full_seconds: Option<f64>,
     /// Of a pool: what it promises and what loses it.
     pub promise: Option<String>,
     /// Wear, by part.
@@ -254,12 +259,17 @@ fn p99() -> Limit {
     }
 }
 
-/// Runs the load on one candidate.
+/// Runs the load on one candidate; `go_on` is told the share that is done.
 ///
 /// # Errors
 /// The load does not fit it.
-pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Candidate, Problems> {
-    let outcomes = request.load.run(drive, &request.conditions, lab)?;
+pub fn candidate(
+    request: &Request,
+    drive: &DriveSheet,
+    lab: &Lab,
+    go_on: GoOn<'_>,
+) -> Result<Candidate, Problems> {
+    let outcomes = request.load.run(drive, &request.conditions, lab, go_on)?;
     let all: Vec<_> = outcomes.iter().collect();
     let tally = Tally::of(&all);
     let life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
@@ -268,8 +278,13 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
         .iter()
         .filter_map(|part| part.written.as_ref()?.years_to_rating);
     let years = rated.min_by(f64::total_cmp);
+    let each: Vec<Tally> = outcomes.iter().map(|one| Tally::of(&[one])).collect();
     let limits = request.slo.limits.iter();
-    let readings: Vec<Reading> = limits.map(|limit| tally.reading(limit, years)).collect();
+    let reading = |limit| {
+        let seeds = each.iter().map(|seed| seed.reading(limit, years));
+        of_all_seeds(tally.reading(limit, years), seeds)
+    };
+    let readings: Vec<Reading> = limits.map(reading).collect();
     let rates = outcomes.iter().map(super::rate_of);
     let (least, most) = rates.fold((f64::INFINITY, 0.0), |(least, most), rate| {
         (f64::min(least, rate), f64::max(most, rate))
@@ -305,10 +320,44 @@ pub fn candidate(request: &Request, drive: &DriveSheet, lab: &Lab) -> Result<Can
         usd_in_all: usd
             .zip(keeping)
             .map(|(usd, keeping)| rounded(usd + keeping)),
+        buffer_full_seconds: buffer_full(drive, tally.written_bytes_a_second(), &outcomes),
         promise: drive.pool_config().map(|it| it.words()),
         parts: life.parts,
         measurement: tally.measurement,
     })
+}
+
+/// When a pool's write buffer is full at so many bytes a second, if that is not within the runs. Pools of several buffers spread writes
+/// over them, some of them twice: of those nothing is told.
+fn buffer_full(drive: &DriveSheet, bytes_a_second: f64, outcomes: &[Outcome]) -> Option<f64> {
+    let pool = drive.pool_config()?;
+    let buffer = |(tier, it): (usize, &TierConfig)| match &it.kind {
+        Kind::WriteBack(config) => {
+            let has = pool.child_bytes(tier).first().copied()?;
+            Some(has.min(config.buffer_limit) as f64 * (1.0 - config.start))
+        }
+        _ => None,
+    };
+    let buffers: Vec<f64> = pool.tiers.iter().enumerate().filter_map(buffer).collect();
+    let [bytes] = buffers[..] else { return None };
+    let seconds = bytes / bytes_a_second;
+    let counted = outcomes
+        .iter()
+        .map(|one| one.end.since(Time::ZERO).seconds());
+    let longest = counted.fold(0.0, f64::max);
+    (seconds.is_finite() && seconds > longest).then(|| rounded(seconds))
+}
+
+/// The figure of all seeds together, or, if that is within the limit and some seed is not, that of the seed which is furthest outside:
+/// a drive is within its limits if it is with every seed. A seed that has too few I/Os by itself says nothing.
+fn of_all_seeds(together: Reading, seeds: impl Iterator<Item = Reading>) -> Reading {
+    if together.met != Some(true) {
+        return together;
+    }
+    let outside = seeds.filter(|seed| seed.met == Some(false));
+    let room = |seed: &Reading| seed.room.unwrap_or(0.0);
+    let furthest = outside.min_by(|a, b| room(a).total_cmp(&room(b)));
+    furthest.unwrap_or(together)
 }
 
 /// The least and the greatest 99th percentile of the slowest direction with each seed.
@@ -390,108 +439,17 @@ pub fn answer(mut candidates: Vec<Candidate>, unfit: Vec<Unfit>, by: Measure) ->
     }
 }
 
-/// How a candidate compares with a drive that it is to stand for: its figures over that one's.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Likeness {
-    /// The candidate.
-    pub drive: String,
-    /// The mean factor between them, 1 for the same: of rates and latencies, whichever way they differ.
-    pub factor: f64,
-    /// I/Os a second over the other's.
-    pub iops: f64,
-    /// 99th percentile over the other's.
-    pub p99: Option<f64>,
-    /// Mean latency of the slower direction over the other's.
-    pub mean: Option<f64>,
-    /// Watts over the other's.
-    pub watts: Option<f64>,
-    /// Rated bytes over the other's.
-    pub endurance: Option<f64>,
-    /// Capacity over the other's.
-    pub capacity: Option<f64>,
-    /// What is lost, in words: figures that are worse by a fifth or more.
-    pub lost: Vec<String>,
-}
-
-/// By how much a figure must be worse to be called lost.
-const LOST: f64 = 1.2;
-
-/// How near candidates come to a drive, the nearest first.
-pub fn like(wanted: &Candidate, others: &[Candidate]) -> Vec<Likeness> {
-    let mean = |one: &Candidate| {
-        let both = [&one.measurement.read, &one.measurement.write];
-        let means = both
-            .into_iter()
-            .flatten()
-            .map(|figures| figures.latency.mean_us);
-        means.max_by(f64::total_cmp)
-    };
-    // Of a pool the least of its members' ratings, and all of their room.
-    let rated = |one: &Candidate| {
-        let ratings = one.parts.iter().map(|part| Some(part.rating.as_ref()?.tbw));
-        let ratings: Option<Vec<f64>> = ratings.collect();
-        ratings?.into_iter().min_by(f64::total_cmp)
-    };
-    let room = |one: &Candidate| {
-        let bytes = one.parts.iter().map(|part| part.capacity_bytes as f64);
-        Some(bytes.sum::<f64>()).filter(|bytes| *bytes > 0.0)
-    };
-    let ratio = |a: Option<f64>, b: Option<f64>| Some(rounded(a? / b.filter(|b| *b > 0.0)?));
-    let mut all: Vec<Likeness> = others
-        .iter()
-        .filter(|other| other.drive != wanted.drive)
-        .map(|other| {
-            let iops = rounded(other.iops / wanted.iops.max(1e-9));
-            let p99 = ratio(other.p99_us, wanted.p99_us);
-            let mean = ratio(mean(other), mean(wanted));
-            let ratios = [Some(iops), p99, mean].into_iter().flatten();
-            let logs: Vec<f64> = ratios
-                .map(|ratio| libm::log(ratio.max(1e-9)).abs())
-                .collect();
-            let factor = libm::exp(logs.iter().sum::<f64>() / logs.len().max(1) as f64);
-            let watts = ratio(other.watts, wanted.watts);
-            let endurance = ratio(rated(other), rated(wanted));
-            let capacity = ratio(room(other), room(wanted));
-            let worse = |name: &str, ratio: Option<f64>, more_is_worse: bool| {
-                let ratio = ratio?;
-                let times = if more_is_worse {
-                    ratio
-                } else {
-                    1.0 / ratio.max(1e-9)
-                };
-                let shown = text::digits::digits(ratio);
-                (times >= LOST).then(|| format!("{name} x {shown}"))
-            };
-            let lost = [
-                worse("IOPS", Some(iops), false),
-                worse("p99", p99, true),
-                worse("mean", mean, true),
-                worse("watts", watts, true),
-                worse("rated endurance", endurance, false),
-                worse("capacity", capacity, false),
-            ];
-            Likeness {
-                drive: other.drive.clone(),
-                factor: rounded(factor),
-                iops,
-                p99,
-                mean,
-                watts,
-                endurance,
-                capacity,
-                lost: lost.into_iter().flatten().collect(),
-            }
-        })
-        .collect();
-    all.sort_by(|a, b| a.factor.total_cmp(&b.factor).then(a.drive.cmp(&b.drive)));
-    all
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn of(drive: &str, meets: bool, iops: f64, p99_us: f64, usd: Option<f64>) -> Candidate {
+    pub(in crate::decide) fn of(
+        drive: &str,
+        meets: bool,
+        iops: f64,
+        p99_us: f64,
+        usd: Option<f64>,
+    ) -> Candidate {
         Candidate {
             drive: drive.into(),
             model: "a guess",
@@ -508,6 +466,7 @@ mod tests {
             years: None,
             usd,
             usd_in_all: usd,
+            buffer_full_seconds: None,
             promise: None,
             parts: Vec::new(),
             measurement: Measurement::default(),
@@ -530,6 +489,35 @@ mod tests {
         assert_eq!((best(Measure::Watt), best(Measure::Years)), (None, None));
         let order: Vec<&str> = answer.candidates.iter().map(|one| &*one.drive).collect();
         assert_eq!(order, ["cheap", "dear", "fast", "misses"]);
+    }
+
+    #[test]
+    fn a_limit_is_to_hold_with_every_seed() {
+        let reading = |value: f64, met| Reading {
+            limit: "iops > 100".into(),
+            unit: "IOPS",
+            value: Some(value),
+            interval: None,
+            met,
+            room: Some(value / 100.0 - 1.0),
+            is_latency: false,
+            slowest: None,
+            too_few: None,
+        };
+        let told = |together: Reading, seeds: &[Reading]| {
+            let found = of_all_seeds(together, seeds.iter().cloned());
+            (found.value, found.met)
+        };
+        let within = |value| reading(value, Some(true));
+        let outside = |value| reading(value, Some(false));
+        let seeds = [within(140.0), outside(98.0), outside(90.0), within(120.0)];
+        assert_eq!(told(within(112.0), &seeds), (Some(90.0), Some(false)));
+        assert_eq!(told(within(130.0), &seeds[..1]), (Some(130.0), Some(true)));
+        assert_eq!(
+            told(within(130.0), &[reading(0.0, None)]),
+            (Some(130.0), Some(true))
+        );
+        assert_eq!(told(outside(99.0), &seeds), (Some(99.0), Some(false)));
     }
 
     #[test]
@@ -572,20 +560,5 @@ mod tests {
             answer.named().count()
         };
         assert_eq!((named(3), named(12)), (3, 1));
-    }
-
-    #[test]
-    fn the_nearest_stands_first_and_says_what_is_lost() {
-        let wanted = of("gone", true, 1_000.0, 100.0, None);
-        let others = [
-            of("far", true, 200.0, 900.0, None),
-            of("near", true, 900.0, 130.0, None),
-            wanted.clone(),
-        ];
-        let found = like(&wanted, &others);
-        let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
-        assert_eq!(names, ["near", "far"]);
-        assert_eq!(found[0].lost, ["p99 x 1.3"]);
-        assert_eq!(found[1].lost, ["IOPS x 0.2", "p99 x 9"]);
     }
 }

@@ -10,7 +10,7 @@
 //! throttle of 3D XPoint.
 
 use catalogue::{DriveSheet, Kind};
-use lab::{Lab, Outcome};
+use lab::{GoOn, Lab, Outcome};
 use model::Gauge;
 use model::media::{DriveConfig, Medium};
 use serde::Serialize;
@@ -160,7 +160,7 @@ impl Answer {
     }
 }
 
-/// How long a drive lasts.
+/// How long a drive lasts; `go_on` is told the share of the runs that is done.
 ///
 /// # Errors
 /// The load does not fit the drive.
@@ -170,9 +170,10 @@ pub fn life(
     years: f64,
     conditions: &Conditions,
     lab: &Lab,
+    go_on: GoOn<'_>,
 ) -> Result<Answer, Problems> {
     let outcomes = match load {
-        Some(load) => Some(load.run(drive, conditions, lab)?),
+        Some(load) => Some(load.run(drive, conditions, lab, go_on)?),
         None => None,
     };
     Ok(of_outcomes(

@@ -10,6 +10,7 @@ pub mod check;
 pub mod choose;
 pub mod explain;
 pub mod life;
+pub mod likeness;
 pub mod load;
 pub mod max;
 pub mod named;

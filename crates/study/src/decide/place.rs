@@ -4,15 +4,54 @@
 pub const PLACES: [&str; 3] = ["slog", "vsan-cache", "read-cache"];
 
 /// The expression of the pool in which a drive has one of the [`PLACES`], with what is behind it. The drive `none` is an
-/// intent log without a log device, or what is behind without a read cache.
+/// intent log without a log device, or what is behind without a cache; several drives behind a write buffer are then one after the
+/// other, as they are behind it.
 pub fn in_place(place: &str, drive: &str, behind: &str) -> String {
     match (place, drive) {
         ("slog", "none") => format!("intent-log(main={behind})"),
         ("slog", _) => format!("intent-log(main={behind}, log={drive})"),
-        ("vsan-cache", _) => {
+        ("vsan-cache", "none") if is_list(behind) => format!("concat({behind})"),
+        ("vsan-cache", drive) if drive != "none" => {
             format!("write-back-cache(cache={drive}, capacity={behind}; like=vsan)")
         }
         (_, "none") => behind.to_owned(),
         _ => format!("read-cache(cache={drive}, main={behind})"),
+    }
+}
+
+/// Whether an expression is of several drives side by side, such as `3*d7-p5510-3840` or `a, b`, and not of one pool.
+fn is_list(behind: &str) -> bool {
+    let mut depth = 0;
+    let mut is_outside = |letter: char| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    };
+    behind
+        .chars()
+        .any(|letter| is_outside(letter) && matches!(letter, '*' | ','))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_cache_there_is_what_is_behind() {
+        let bare = |behind| in_place("vsan-cache", "none", behind);
+        assert_eq!(bare("3*d7-p5510-3840"), "concat(3*d7-p5510-3840)");
+        assert_eq!(bare("raid0(2*a, 2*b)"), "raid0(2*a, 2*b)");
+        assert_eq!(bare("mirror(2*a), b"), "concat(mirror(2*a), b)");
+        assert_eq!(in_place("read-cache", "none", "a"), "a");
+        for place in PLACES {
+            for drive in ["none", "a", "mirror(2*b)"] {
+                let expression = in_place(place, drive, "raidz(3*exos-x18-16tb; parity=1)");
+                assert!(expression.contains("exos"), "{expression}");
+                assert_eq!(expression.contains(drive), drive != "none", "{expression}");
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! ([`Load::at_most`], longer on slow drives), and answers say so. Traces run whole, since what they ask for changes as they go.
 
 use catalogue::{DriveSheet, HostSheet};
-use lab::{Lab, Machine, Outcome, Scenario, TraceReplay, Work, to_the_end};
+use lab::{GoOn, Lab, Machine, Outcome, Scenario, TraceReplay, Work};
 use model::Span;
 use model::media::Precondition;
 use serde::Serialize;
@@ -118,6 +118,17 @@ impl Load {
         self
     }
 
+    /// The same with every job counted for so long, if that is longer than it says.
+    #[must_use]
+    pub fn counted_longer(mut self, runtime: Span) -> Load {
+        if let Workload::Jobs(jobs) = &mut self.yours.workload {
+            for job in jobs {
+                job.runtime = job.runtime.map(|its| its.max(runtime));
+            }
+        }
+        self
+    }
+
     /// The same, which is to write so many 10^6 bytes a second.
     #[must_use]
     pub fn writing(mut self, mb_s: f64) -> Load {
@@ -159,7 +170,8 @@ impl Load {
         }
     }
 
-    /// Outcomes with every seed on a drive.
+    /// Outcomes with every seed on a drive. `go_on` is told the share that is done, as if a job that may run again does; it must not
+    /// stop what is to be judged.
     ///
     /// # Errors
     /// The load does not fit the drive.
@@ -168,14 +180,19 @@ impl Load {
         drive: &DriveSheet,
         conditions: &Conditions,
         lab: &Lab,
+        go_on: GoOn<'_>,
     ) -> Result<Vec<Outcome>, Problems> {
-        let outcomes = self.run_for(self.cut, drive, conditions, lab)?;
-        match self.cut {
-            Some(most) if is_short(&outcomes) => {
-                self.run_for(Some(most * LONGER), drive, conditions, lab)
-            }
-            _ => Ok(outcomes),
+        let Some(most) = self.cut else {
+            return self.run_for(None, drive, conditions, lab, go_on);
+        };
+        // It may run again, and then most of the work is still to come.
+        let first = |share| go_on(share / (1 + LONGER) as f64);
+        let outcomes = self.run_for(Some(most), drive, conditions, lab, &first)?;
+        if !is_short(&outcomes) {
+            return Ok(outcomes);
         }
+        let again = |share| go_on((1.0 + share * LONGER as f64) / (1 + LONGER) as f64);
+        self.run_for(Some(most * LONGER), drive, conditions, lab, &again)
     }
 
     fn run_for(
@@ -184,6 +201,7 @@ impl Load {
         drive: &DriveSheet,
         conditions: &Conditions,
         lab: &Lab,
+        go_on: GoOn<'_>,
     ) -> Result<Vec<Outcome>, Problems> {
         let machine = Machine::new(drive, &conditions.host);
         let scenario = |seed: u64| {
@@ -194,6 +212,6 @@ impl Load {
         };
         let seeds = conditions.seed..conditions.seed + u64::from(conditions.seeds);
         let scenarios: Vec<Scenario> = seeds.map(scenario).collect();
-        lab.run_all(&scenarios, &to_the_end).into_iter().collect()
+        lab.run_all(&scenarios, go_on).into_iter().collect()
     }
 }

@@ -142,8 +142,18 @@ fn taken(from: &mut Value, key: &str) -> Value {
 pub(crate) fn entries(origin: &str, text: &str) -> Result<Entries, Problems> {
     // fio prints notes before the JSON when its output goes to one file.
     let json = &text[text.find('{').unwrap_or(0)..];
-    let root: Value = serde_json::from_str(json)
-        .map_err(|error| refused(origin, format!("not fio's JSON: {error}")))?;
+    let mut all = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+    let root = match all.next() {
+        None => Err(String::from("it is empty")),
+        Some(root) => root.map_err(|error| error.to_string()),
+    };
+    let root = root.map_err(|error| refused(origin, format!("not fio's JSON: {error}")))?;
+    // Behind it stands fio's text, if that was asked for too (--output-format=normal,json), but never a second result.
+    let behind = json[all.byte_offset()..].trim();
+    if behind.contains('{') || !(behind.is_empty() || root.is_object()) {
+        let what = "not fio's JSON: something stands behind it, as when fio wrote into a file that was there";
+        return Err(refused(origin, String::from(what)));
+    }
     if !measure::is_ours(&root) {
         return of_fio(origin, root, &[]);
     }
@@ -479,6 +489,17 @@ mod tests {
             let refused = read("results.json", text).expect_err("no results");
             assert!(refused.to_string().contains("jobs"), "{text}: {refused}");
         }
+    }
+
+    #[test]
+    fn text_around_the_json_is_fios_own_and_a_second_result_is_refused() {
+        let one = json(r#""rw": "randread", "bs": "4k""#);
+        let alone = read("results.json", &one).expect("a result");
+        let around = format!("note: both\n{one}\na: (groupid=0, jobs=1): err= 0: pid=7\n");
+        assert_eq!(read("results.json", &around).expect("a result"), alone);
+        let twice = format!("{one}\n{one}");
+        let refused = read("results.json", &twice).expect_err("two results");
+        assert!(refused.to_string().contains("stands behind"), "{refused}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub use buffer::{BufferRule, Busy, write_buffer};
 use std::collections::BTreeMap;
 
 use catalogue::DriveSheet;
-use lab::{Lab, Outcome};
+use lab::{Lab, Outcome, to_the_end};
 use model::media::DriveConfig;
 use model::tier::{IntentLogConfig, Kind, PoolConfig, ReadCacheConfig, Target, Writes};
 use model::{Gauge, Op};
@@ -311,7 +311,9 @@ fn run(
             Problems::whole(&pool.id, format!("{what}: name a drive or a mirror"))
         })?;
     }
-    request.load.run(&smaller, &request.conditions, lab)
+    request
+        .load
+        .run(&smaller, &request.conditions, lab, &to_the_end)
 }
 
 /// Leaves a child of a tier so many bytes.

@@ -1,0 +1,37 @@
+//! The same question of many drives: on all cores, with a line that says how far it is and how long it still takes.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lab::{GoOn, in_parallel};
+
+use crate::progress::Progress;
+
+/// The answer of each drive, in the order of `drives`.
+pub(crate) fn of_each<T: Sync, R: Send>(
+    drives: &[T],
+    name: impl Fn(&T) -> &str + Sync,
+    answer: impl Fn(&T, GoOn<'_>) -> R + Sync,
+) -> Vec<R> {
+    let bar = Progress::new("{elapsed_precise} [{bar:16}] {percent} %, {left}  {wide_msg}");
+    let done = AtomicUsize::new(0);
+    let share = |share: f64| {
+        bar.share(share);
+        ControlFlow::Continue(())
+    };
+    let answers = in_parallel(drives, &share, |drive, go_on| {
+        let tell = |done: usize| {
+            bar.name(format!(
+                "{done} of {} drives done, {}",
+                drives.len(),
+                name(drive)
+            ));
+        };
+        tell(done.load(Ordering::Relaxed));
+        let answer = answer(drive, go_on);
+        tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+        answer
+    });
+    bar.finish();
+    answers
+}

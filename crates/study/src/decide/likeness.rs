@@ -1,0 +1,125 @@
+//! Which drive comes nearest to one that cannot be bought any more, and what is lost: candidates in the order of the mean ratio of
+//! rates and latencies at the same load. Left out: what the load does not ask for.
+
+use serde::Serialize;
+
+use super::choose::Candidate;
+use crate::review::results::rounded;
+
+/// How a candidate compares with a drive that it is to stand for: its figures over that one's.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Likeness {
+    /// The candidate.
+    pub drive: String,
+    /// The mean factor between them, 1 for the same: of rates and latencies, whichever way they differ.
+    pub factor: f64,
+    /// I/Os a second over the other's.
+    pub iops: f64,
+    /// 99th percentile over the other's.
+    pub p99: Option<f64>,
+    /// Mean latency of the slower direction over the other's.
+    pub mean: Option<f64>,
+    /// Watts over the other's.
+    pub watts: Option<f64>,
+    /// Rated bytes over the other's.
+    pub endurance: Option<f64>,
+    /// Capacity over the other's.
+    pub capacity: Option<f64>,
+    /// What is lost, in words: figures that are worse by a fifth or more.
+    pub lost: Vec<String>,
+}
+
+/// By how much a figure must be worse to be called lost.
+const LOST: f64 = 1.2;
+
+/// How near candidates come to a drive, the nearest first.
+pub fn like(wanted: &Candidate, others: &[Candidate]) -> Vec<Likeness> {
+    let mean = |one: &Candidate| {
+        let both = [&one.measurement.read, &one.measurement.write];
+        let means = both
+            .into_iter()
+            .flatten()
+            .map(|figures| figures.latency.mean_us);
+        means.max_by(f64::total_cmp)
+    };
+    // Of a pool the least of its members' ratings, and all of their room.
+    let rated = |one: &Candidate| {
+        let ratings = one.parts.iter().map(|part| Some(part.rating.as_ref()?.tbw));
+        let ratings: Option<Vec<f64>> = ratings.collect();
+        ratings?.into_iter().min_by(f64::total_cmp)
+    };
+    let room = |one: &Candidate| {
+        let bytes = one.parts.iter().map(|part| part.capacity_bytes as f64);
+        Some(bytes.sum::<f64>()).filter(|bytes| *bytes > 0.0)
+    };
+    let ratio = |a: Option<f64>, b: Option<f64>| Some(rounded(a? / b.filter(|b| *b > 0.0)?));
+    let mut all: Vec<Likeness> = others
+        .iter()
+        .filter(|other| other.drive != wanted.drive)
+        .map(|other| {
+            let iops = rounded(other.iops / wanted.iops.max(1e-9));
+            let p99 = ratio(other.p99_us, wanted.p99_us);
+            let mean = ratio(mean(other), mean(wanted));
+            let ratios = [Some(iops), p99, mean].into_iter().flatten();
+            let logs: Vec<f64> = ratios
+                .map(|ratio| libm::log(ratio.max(1e-9)).abs())
+                .collect();
+            let factor = libm::exp(logs.iter().sum::<f64>() / logs.len().max(1) as f64);
+            let watts = ratio(other.watts, wanted.watts);
+            let endurance = ratio(rated(other), rated(wanted));
+            let capacity = ratio(room(other), room(wanted));
+            let worse = |name: &str, ratio: Option<f64>, more_is_worse: bool| {
+                let ratio = ratio?;
+                let times = if more_is_worse {
+                    ratio
+                } else {
+                    1.0 / ratio.max(1e-9)
+                };
+                let shown = text::digits::digits(ratio);
+                (times >= LOST).then(|| format!("{name} x {shown}"))
+            };
+            let lost = [
+                worse("IOPS", Some(iops), false),
+                worse("p99", p99, true),
+                worse("mean", mean, true),
+                worse("watts", watts, true),
+                worse("rated endurance", endurance, false),
+                worse("capacity", capacity, false),
+            ];
+            Likeness {
+                drive: other.drive.clone(),
+                factor: rounded(factor),
+                iops,
+                p99,
+                mean,
+                watts,
+                endurance,
+                capacity,
+                lost: lost.into_iter().flatten().collect(),
+            }
+        })
+        .collect();
+    all.sort_by(|a, b| a.factor.total_cmp(&b.factor).then(a.drive.cmp(&b.drive)));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::choose::tests::of;
+    use super::*;
+
+    #[test]
+    fn the_nearest_stands_first_and_says_what_is_lost() {
+        let wanted = of("gone", true, 1_000.0, 100.0, None);
+        let others = [
+            of("far", true, 200.0, 900.0, None),
+            of("near", true, 900.0, 130.0, None),
+            wanted.clone(),
+        ];
+        let found = like(&wanted, &others);
+        let names: Vec<&str> = found.iter().map(|one| &*one.drive).collect();
+        assert_eq!(names, ["near", "far"]);
+        assert_eq!(found[0].lost, ["p99 x 1.3"]);
+        assert_eq!(found[1].lost, ["IOPS x 0.2", "p99 x 9"]);
+    }
+}

@@ -67,6 +67,12 @@ fn che(theta: f64) -> f64 {
         .sum()
 }
 
+/// The share of reads that go to as many lines as the cache holds, of the most popular ones.
+fn most_popular(theta: f64) -> f64 {
+    let weight = |lines: u64| -> f64 { (1..=lines).map(|rank| (rank as f64).powf(-theta)).sum() };
+    weight(SLOTS) / weight(LINES)
+}
+
 #[test]
 fn zipf_reads_hit_as_often_as_theory_says() {
     for theta in [0.8, 0.99] {
@@ -85,8 +91,9 @@ fn zipf_reads_hit_as_often_as_theory_says() {
             assert!((lru - 0.765).abs() < 0.005 && (lru - 0.761).abs() < 0.005);
             assert!((clock - 0.772).abs() < 0.005);
         }
-        // It keeps what is read again, as CLOCK does, and more of it.
-        assert!(arc > clock && arc < clock + 0.03);
+        // It keeps what is read again, as CLOCK does, and more of it; of independent reads no cache has more hits than one
+        // that holds the most popular lines for ever.
+        assert!(arc > clock && arc < most_popular(theta));
         assert!((lru - expected).abs() < 0.005);
         assert!((-0.005..0.02).contains(&(clock - expected)));
     }

@@ -270,7 +270,7 @@ impl ReadCache {
         let most = (memory.law.most / self.line).max(1) as usize;
         let mut chosen = core::mem::take(&mut memory.chosen);
         let looked_at = most * memory.law.headroom as usize;
-        memory.slots.from_the_end(looked_at, |slot, line| {
+        memory.slots.oldest_first(looked_at, |slot, line| {
             if chosen.len() < most && memory.fresh[slot as usize] && !self.slots.knows(line) {
                 chosen.push(slot);
             }

@@ -91,8 +91,8 @@ impl Slots {
     }
 
     /// Slots that may be read, and their lines, from the one that is given up first; at most so many are looked at.
-    pub(super) fn from_the_end(&self, most: usize, mut each: impl FnMut(u32, u64)) {
-        self.order.from_the_end(most, |slot| {
+    pub(super) fn oldest_first(&self, most: usize, mut each: impl FnMut(u32, u64)) {
+        self.order.oldest_first(most, |slot| {
             if self.state[slot as usize] == Slot::Valid {
                 each(slot, self.line(slot));
             }

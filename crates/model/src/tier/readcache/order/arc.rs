@@ -65,7 +65,7 @@ impl Arc {
     }
 
     fn unknow_oldest(&mut self, list: u32) {
-        let oldest = self.links.from_the_end(list).next();
+        let oldest = self.links.oldest_first(list).next();
         if let Some(place) = oldest {
             self.unknow(place);
         }
@@ -161,9 +161,9 @@ impl Ordering for Arc {
     }
 
     /// Those used again first, as ZFS's feeder looks through its lists.
-    fn from_the_end(&self, most: usize, mut each: impl FnMut(u32)) {
+    fn oldest_first(&self, most: usize, mut each: impl FnMut(u32)) {
         for list in [FREQUENT, RECENT] {
-            self.links.from_the_end(list).take(most).for_each(&mut each);
+            self.links.oldest_first(list).take(most).for_each(&mut each);
         }
     }
 }

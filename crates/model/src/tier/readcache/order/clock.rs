@@ -51,7 +51,7 @@ impl Ordering for Clock {
         self.marked[slot as usize] = false;
     }
 
-    fn from_the_end(&self, most: usize, each: impl FnMut(u32)) {
+    fn oldest_first(&self, most: usize, each: impl FnMut(u32)) {
         let slots = self.marked.len() as u32;
         let all = (self.hand..slots).chain(0..self.hand);
         all.take(most).for_each(each);

@@ -61,13 +61,13 @@ impl Links {
 
     /// The oldest place of a list for which this holds, of the first few hundred.
     pub(super) fn oldest(&self, list: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
-        self.from_the_end(list)
+        self.oldest_first(list)
             .take(LOOKED_AT)
             .find(|&it| holds(it))
     }
 
     /// The places of a list, the oldest first.
-    pub(super) fn from_the_end(&self, list: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn oldest_first(&self, list: u32) -> impl Iterator<Item = u32> + '_ {
         let end = self.end(list);
         let mut at = end;
         core::iter::from_fn(move || {

@@ -32,8 +32,8 @@ impl Ordering for Lru {
         self.0.unlink(slot);
     }
 
-    fn from_the_end(&self, most: usize, each: impl FnMut(u32)) {
-        self.0.from_the_end(0).take(most).for_each(each);
+    fn oldest_first(&self, most: usize, each: impl FnMut(u32)) {
+        self.0.oldest_first(0).take(most).for_each(each);
     }
 }
 

@@ -44,7 +44,7 @@ trait Ordering {
     const IN_TURN: bool = false;
 
     /// Slots from the one that is given up first, of one list after the other, at most so many of each.
-    fn from_the_end(&self, most: usize, each: impl FnMut(u32));
+    fn oldest_first(&self, most: usize, each: impl FnMut(u32));
 }
 
 /// Makes the enums of all policies, and passes on what is asked of them.
@@ -98,8 +98,8 @@ macro_rules! policies {
             pub(super) fn is_in_turn(&self) -> bool {
                 match self { $(Order::$name(_) => $name::IN_TURN,)* }
             }
-            pub(super) fn from_the_end(&self, most: usize, each: impl FnMut(u32)) {
-                match self { $(Order::$name(it) => it.from_the_end(most, each),)* }
+            pub(super) fn oldest_first(&self, most: usize, each: impl FnMut(u32)) {
+                match self { $(Order::$name(it) => it.oldest_first(most, each),)* }
             }
         }
     };

@@ -38,7 +38,7 @@ impl Ordering for Ring {
 
     fn forget(&mut self, _slot: u32) {}
 
-    fn from_the_end(&self, most: usize, each: impl FnMut(u32)) {
+    fn oldest_first(&self, most: usize, each: impl FnMut(u32)) {
         let all = (self.hand..self.slots).chain(0..self.hand);
         all.take(most).for_each(each);
     }

@@ -10,7 +10,7 @@
 //! Of a pool each member is in this condition, by its own capacity and rating. Left out: data spread over the whole drive
 //! with holes between them, which a share from the beginning stands for, since the map is all there is to it.
 
-use model::media::Medium;
+use model::media::{Medium, Precondition};
 use text::problem::{Place, Problem, Problems};
 use text::quantity::{Quantity, Rate, Share, quantity};
 
@@ -20,6 +20,10 @@ use super::{Change, DriveSheet, Settings};
 const OVERPROVISION: &str = "overprovision";
 const FILL: &str = "fill";
 const AGE: &str = "age";
+
+fn is_condition(key: &str) -> bool {
+    [OVERPROVISION, FILL, AGE].contains(&key)
+}
 
 const SECONDS_A_YEAR: f64 = 365.0 * 86_400.0;
 
@@ -87,9 +91,10 @@ impl Settings {
     /// # Errors
     /// What of it is no such value, or said twice.
     pub(super) fn settled(&self) -> Result<Settings, Problems> {
-        let mut settled = self.clone();
-        let is_condition = |key: &str| [OVERPROVISION, FILL, AGE].contains(&key);
-        settled.figures.retain(|(key, _)| !is_condition(key));
+        let mut settled = Settings {
+            figures: self.figures_alone(),
+            ..self.clone()
+        };
         let mut problems = Vec::new();
         for (key, value) in self.figures.iter().filter(|(key, _)| is_condition(key)) {
             let words = value.trim_matches('"');
@@ -114,6 +119,26 @@ impl Settings {
             });
         }
         Problems(problems).or(settled)
+    }
+
+    /// Why a drive that begins so cannot hold what is said: one on which nothing was written holds nothing, whatever share
+    /// of it is said to.
+    pub fn problem_from(&self, state: Precondition) -> Option<Problem> {
+        let holds = self.fill.is_some() || self.figures.iter().any(|(key, _)| key == FILL);
+        (state == Precondition::Fresh && holds).then(|| Problem {
+            origin: String::from("--fill"),
+            place: Place::Whole,
+            what: String::from(
+                "with --state fresh, on which nothing has been written, no share holds data",
+            ),
+            help: Some(String::from("leave one of them out")),
+        })
+    }
+
+    /// The figures that are changed, without what is said of its condition among them.
+    pub fn figures_alone(&self) -> Vec<Change> {
+        let figures = self.figures.iter().filter(|(key, _)| !is_condition(key));
+        figures.cloned().collect()
     }
 
     /// For a member of a pool of which something of its own is said: that counts, and of the pool what it leaves open.

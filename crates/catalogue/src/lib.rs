@@ -14,6 +14,7 @@ mod hdd;
 mod host;
 mod locate;
 mod nand;
+pub mod option;
 mod pool;
 mod raid0;
 mod ram;
@@ -229,7 +230,19 @@ pub fn drive_from_text_with(
         figures: changes.to_vec(),
         ..Settings::default()
     };
-    any_in(in_text(origin, text), &settings)
+    drive_from_text_as(origin, text, &settings)
+}
+
+/// The drive or pool in this text with all settings that are given, as [`drive_as`].
+///
+/// # Errors
+/// As [`drive_from_text_with`] and [`DriveSheet::set`].
+pub fn drive_from_text_as(
+    origin: &str,
+    text: &str,
+    settings: &Settings,
+) -> Result<DriveSheet, Problems> {
+    setting::set_on(settings, |settings| any_in(in_text(origin, text), settings))
 }
 
 /// The host in this text; `origin` names the text in messages.

@@ -77,8 +77,16 @@ impl Settings {
 /// # Errors
 /// As [`super::drive_with`] and [`DriveSheet::set`].
 pub fn drive_as(name_or_path: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
+    set_on(settings, |settings| drive_in(name_or_path, settings))
+}
+
+/// What is read with these settings, and then set.
+pub(super) fn set_on(
+    settings: &Settings,
+    read: impl FnOnce(&Settings) -> Result<DriveSheet, Problems>,
+) -> Result<DriveSheet, Problems> {
     let settings = settings.settled()?;
-    let mut sheet = drive_in(name_or_path, &settings)?;
+    let mut sheet = read(&settings)?;
     sheet.set(&settings)?;
     Ok(sheet)
 }

@@ -5,8 +5,6 @@ use clap::ValueEnum;
 use model::media::Precondition;
 use text::problem::Problems;
 
-use crate::failure::on_command_line;
-
 /// The drive's state at the start.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum State {
@@ -19,14 +17,9 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// A drive on which nothing was written holds nothing, whatever share of it is said to.
+    /// Notes why a drive with these settings cannot begin so.
     pub(crate) fn check(self, settings: &Settings, problems: &mut Problems) {
-        if self == State::Fresh && settings.fill.is_some() {
-            problems.0.push(on_command_line(
-                "--fill with --state fresh, on which nothing has been written",
-                "leave one of them out",
-            ));
-        }
+        problems.0.extend(settings.problem_from(self.into()));
     }
 }
 

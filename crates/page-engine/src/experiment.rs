@@ -2,10 +2,10 @@
 //! told: the drive's facts, figures to the 99.999th percentile, where the time went in each band, and all that it takes to
 //! repeat the run by `drivelab run`.
 //!
-//! A NAND drive is run smaller than it is (`DriveSheet::smaller`) unless the whole one is asked for. Left out: figures
-//! set by hand, faults, traces, and what job files include.
+//! A NAND drive is run smaller than it is (`DriveSheet::smaller`) unless the whole one is asked for. Left out: faults,
+//! traces, and what job files include.
 
-use catalogue::{Change, DriveSheet, HostSheet, change, drive_from_text_with, drive_with};
+use catalogue::{Change, DriveSheet, HostSheet, Settings, change, drive_as, drive_from_text_as};
 use lab::{Lab, Machine, Measured, Outcome, Scenario, ThreadOutcome};
 use model::Gauge;
 use model::media::Medium;
@@ -31,6 +31,8 @@ pub struct Experiment {
     pub drive: String,
     /// The TOML of a drive or pool that is not of the catalogue.
     pub toml: Option<String>,
+    /// What is set on it: options of the command line and their values, as (`overprovision`, `20%`).
+    pub settings: Vec<(String, String)>,
     /// Whether a NAND drive is run in its full size, which takes more memory.
     pub whole: bool,
     /// The job file.
@@ -69,7 +71,7 @@ pub struct Results {
 pub struct About {
     /// Full name.
     pub name: String,
-    /// Bytes a host can address on the whole drive.
+    /// Bytes a host can address on the whole drive, as it is set.
     pub capacity_bytes: u64,
     /// Rated endurance in bytes written, if published.
     pub endurance_bytes: Option<u64>,
@@ -79,8 +81,10 @@ pub struct About {
     pub price_usd: Option<f64>,
     /// When that was the price.
     pub price_date: Option<String>,
-    /// Changed figures that make the drive that ran: what `--set` takes.
+    /// Changed figures that make the drive that ran of the one that was asked for: what `--set` takes.
     pub set: Vec<Change>,
+    /// What of the settings changes nothing on it.
+    pub note: Option<String>,
     /// How many times smaller than the whole drive that one is; 1 if it is not.
     pub smaller: f64,
     /// The drive's or pool's file.
@@ -129,9 +133,18 @@ impl Experiment {
     fn read(&self) -> Result<Read, Problems> {
         let mut problems = Problems::default();
         let mut wrong = |more: Problems| problems.0.extend(more.0);
-        let drive = self.drive_to_run().map_err(&mut wrong).ok();
+        let options = self.settings.iter();
+        let settings = Settings::read(options.map(|(option, value)| (&**option, &**value)));
+        let settings = settings.map_err(&mut wrong).unwrap_or_default();
+        let drive = self.drive_to_run(&settings).map_err(&mut wrong).ok();
         let host = catalogue::host(&self.host).map_err(&mut wrong).ok();
         let state = state_named(&self.state).map_err(&mut wrong).ok();
+        wrong(Problems(
+            state
+                .and_then(|it| settings.problem_from(it))
+                .into_iter()
+                .collect(),
+        ));
         let processors = host.as_ref().map_or(1, |host| host.config.cores.into());
         let surroundings = without_files(processors);
         let set = read_text(JOB_FILE, &self.job, &surroundings);
@@ -145,8 +158,8 @@ impl Experiment {
     }
 
     /// The drive that runs, and the facts of the whole one.
-    fn drive_to_run(&self) -> Result<(DriveSheet, About), Problems> {
-        let whole = self.drive_with(&[])?;
+    fn drive_to_run(&self, settings: &Settings) -> Result<(DriveSheet, About), Problems> {
+        let whole = self.drive_as(settings)?;
         let mut about = About {
             name: whole.name.clone(),
             capacity_bytes: whole.capacity,
@@ -155,28 +168,46 @@ impl Experiment {
             price_usd: whole.price_usd,
             price_date: whole.price_date.clone(),
             set: Vec::new(),
+            note: whole.note_on(settings),
             smaller: 1.0,
             toml: self.text()?,
         };
-        let smaller = whole.smaller().filter(|_| !self.whole);
-        let Some((config, set)) = smaller.filter(|(_, set)| !set.is_empty()) else {
+        let Some((small, set)) = self.smaller(settings)?.filter(|_| !self.whole) else {
             return Ok((whole, about));
         };
-        // What the file's figures cannot say is no drive of the command line: the whole one runs.
-        match self.drive_with(&set) {
-            Ok(small) if small.config == config => {
-                about.smaller = whole.capacity as f64 / small.config.capacity_bytes() as f64;
-                about.set = set;
-                Ok((small, about))
-            }
-            _ => Ok((whole, about)),
+        about.smaller = whole.capacity as f64 / small.config.capacity_bytes() as f64;
+        about.set = set;
+        Ok((small, about))
+    }
+
+    /// The smaller drive, in the condition that is set, and what makes it of the whole one: of that with its figures
+    /// changed and in no condition, since spare area, data and wear are shares of whatever drive it is. `None` where
+    /// there is none, or the file's figures cannot say it: it would be no drive of the command line.
+    fn smaller(&self, settings: &Settings) -> Result<Option<(DriveSheet, Vec<Change>)>, Problems> {
+        let rested = Settings {
+            figures: settings.figures_alone(),
+            ..Settings::default()
+        };
+        let smaller = self.drive_as(&rested)?.smaller();
+        let Some((config, set)) = smaller.filter(|(_, set)| !set.is_empty()) else {
+            return Ok(None);
+        };
+        // Of two values for a figure the last counts, as on the command line.
+        let with = |settings: &Settings| {
+            let mut with = settings.clone();
+            with.figures.extend(set.iter().cloned());
+            self.drive_as(&with)
+        };
+        match with(&rested) {
+            Ok(small) if small.config == config => Ok(Some((with(settings)?, set))),
+            _ => Ok(None),
         }
     }
 
-    fn drive_with(&self, set: &[Change]) -> Result<DriveSheet, Problems> {
+    fn drive_as(&self, settings: &Settings) -> Result<DriveSheet, Problems> {
         match &self.toml {
-            Some(text) => drive_from_text_with(&self.drive, text, set),
-            None => drive_with(&self.drive, set),
+            Some(text) => drive_from_text_as(&self.drive, text, settings),
+            None => drive_as(&self.drive, settings),
         }
     }
 

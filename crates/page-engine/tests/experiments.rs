@@ -9,6 +9,7 @@ fn experiment(drive: &str) -> Experiment {
     Experiment {
         drive: drive.into(),
         toml: None,
+        settings: Vec::new(),
         whole: false,
         job: JOB.into(),
         host: catalogue::TYPICAL_HOST.into(),
@@ -77,6 +78,86 @@ fn a_flash_drive_runs_smaller_unless_the_whole_is_asked_for() {
     let whole = Engine::default().experiment(&whole).expect("it runs").about;
     assert_eq!((whole.smaller, whole.set.len()), (1.0, 0));
     assert_eq!(whole.capacity_bytes, small.capacity_bytes);
+}
+
+/// With these options set.
+fn set(drive: &str, options: &[(&str, &str)]) -> Experiment {
+    let options = options.iter();
+    Experiment {
+        settings: options
+            .map(|&(it, value)| (it.into(), value.into()))
+            .collect(),
+        ..experiment(drive)
+    }
+}
+
+#[test]
+fn what_is_set_holds_on_the_smaller_drive_and_on_the_whole() {
+    let run = |asked: &Experiment| Engine::default().experiment(asked).expect("it runs");
+    let amplification = |options: &[(&str, &str)]| {
+        let told = run(&Experiment {
+            job: JOB
+                .replace("randrw", "randwrite")
+                .replace("=3000", "=60000"),
+            ..set("p3700-800", options)
+        });
+        (told.about, told.write_amplification.expect("writes"))
+    };
+    let (sold, plain) = amplification(&[]);
+    let (kept, spare) = amplification(&[("overprovision", "30%")]);
+    let (_, half) = amplification(&[("fill", "50%")]);
+    assert!(
+        spare < plain && half < plain,
+        "{spare} and {half} of {plain}"
+    );
+    assert_eq!(kept.set, sold.set, "the same smaller drive, in a condition");
+    assert!((kept.smaller / sold.smaller - 1.0).abs() < 0.01, "{kept:?}");
+    let share = kept.capacity_bytes as f64 / sold.capacity_bytes as f64;
+    assert!((share - 0.7).abs() < 0.001, "{share}");
+    // Figures of a user's come with those of the smaller drive, and a format of its list.
+    let slow = set(
+        "p3700-800",
+        &[("set", "nand.medium.read=200us"), ("lba-format", "4096")],
+    );
+    let slow = run(&slow);
+    let mean = |told: &page_engine::Results| told.read.as_ref().map(|it| it.direction.mean_us);
+    assert!(mean(&slow) > mean(&run(&experiment("p3700-800"))));
+    // Of a pool its members.
+    let pool = set("mirror(2*p3700-800)", &[("overprovision", "30%")]);
+    let pool = run(&Experiment {
+        whole: true,
+        ..pool
+    });
+    let of_pool = pool.about.capacity_bytes as f64 / kept.capacity_bytes as f64;
+    assert!((of_pool - 1.0).abs() < 1e-4, "{of_pool}");
+}
+
+#[test]
+fn what_cannot_be_set_is_told_as_the_option_that_says_it() {
+    let wrong = |drive: &str, options: &[(&str, &str)], words: &[&str]| {
+        let answer = asked(&set(drive, options));
+        assert!(answer.starts_with(r#"{"problems":["#), "{answer}");
+        for word in words {
+            assert!(answer.contains(word), "{word}: {answer}");
+        }
+    };
+    let two = [("fill", "much"), ("colour", "red")];
+    wrong("p4800x-375", &two, &["--fill=much", "--colour=red"]);
+    wrong("p4800x-375", &[("lba-format", "4097+3")], &["--lba-format"]);
+    wrong(
+        "exos-x18-16tb",
+        &[("age", "3y"), ("percentage-used", "3")],
+        &["--age"],
+    );
+    let fresh = Experiment {
+        state: "fresh".into(),
+        ..set("p3700-800", &[("fill", "50%")])
+    };
+    assert!(
+        asked(&fresh).contains("nothing has been written"),
+        "{}",
+        asked(&fresh)
+    );
 }
 
 #[test]

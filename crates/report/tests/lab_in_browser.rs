@@ -71,6 +71,7 @@ fn the_page_answers_what_this_machine_answers_and_exports_what_it_ran() {
         let asked = Experiment {
             drive: flash.drive.clone(),
             toml: None,
+            settings: Vec::new(),
             whole: false,
             job: flash.job.clone(),
             host: catalogue::TYPICAL_HOST.into(),

@@ -67,10 +67,24 @@ fn a_build_without_the_engine_says_what_to_build_and_another_writes_the_page() {
 #[test]
 fn the_files_and_the_command_that_a_page_keeps_give_its_figures() {
     let job = "[mix]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\niodepth=8\nnorandommap=1\nnumber_ios=5000\n";
-    for drive in ["p3700-800", "mirror(2*p4801x-100)"] {
+    let plain: &[(&str, &str)] = &[];
+    let worn: &[(&str, &str)] = &[
+        ("overprovision", "20%"),
+        ("fill", "80%"),
+        ("percentage-used", "40"),
+    ];
+    for (drive, settings) in [
+        ("p3700-800", plain),
+        ("p3700-800", worn),
+        ("mirror(2*p4801x-100)", worn),
+    ] {
         let experiment = Experiment {
             drive: drive.into(),
             toml: None,
+            settings: settings
+                .iter()
+                .map(|&(it, value)| (it.into(), value.into()))
+                .collect(),
             whole: false,
             job: job.into(),
             host: "linux".into(),
@@ -82,10 +96,10 @@ fn the_files_and_the_command_that_a_page_keeps_give_its_figures() {
         fs::write(folder.path().join("job.fio"), job).expect("a folder of our own");
         fs::write(folder.path().join("kept.toml"), &shown.about.toml).expect("the same");
         for named in [drive, "./kept.toml"] {
-            let set = shown.about.set.iter();
-            let set: Vec<String> = set
-                .map(|(key, value)| format!("--set={key}={value}"))
-                .collect();
+            let given = settings.iter().map(|(it, value)| format!("--{it}={value}"));
+            let made = shown.about.set.iter();
+            let made = made.map(|(key, value)| format!("--set={key}={value}"));
+            let set: Vec<String> = given.chain(made).collect();
             let mut words = vec![
                 "run",
                 "job.fio",

@@ -71,6 +71,40 @@ test("figures, tails and anatomy follow the job", async () => {
   await close();
 });
 
+test("what is set on the drives is what they run with, in the command and in a link", async () => {
+  const { page, complaints, close } = await opened();
+  const before = await rows(page);
+  await page.getByText("What is set on the drives").click();
+  await page.getByLabel("Over-provisioning").fill("30%");
+  await page.keyboard.press("Control+Enter");
+  await settled(page);
+  const after = await rows(page);
+  assert.equal(after.length, before.length, "all run");
+  assert.notDeepEqual(after.find(([name]) => name === "p3700-800, writes"), before.find(([name]) => name === "p3700-800, writes"));
+  const notes = await page.locator("#problems .note").allTextContents();
+  assert.ok(notes.some((one) => /p4800x-375: written in place.*--overprovision/.test(one)), notes.join("\n"));
+  assert.equal(await text(page, "Command"), "drivelab run job.fio p4800x-375 --overprovision=30% --host=linux --state=steady --seed=1");
+  const hash = await page.evaluate("location.hash");
+  const second = await opened({}, hash);
+  assert.deepEqual(await rows(second.page), after);
+  assert.equal(await second.page.getByLabel("Over-provisioning").inputValue(), "30%");
+  await second.close();
+  await page.getByLabel("Changed figures").fill("xpoint.power.limit = 12W\n\n");
+  await page.keyboard.press("Control+Enter");
+  await settled(page);
+  assert.equal(await text(page, "Command"), "drivelab run job.fio p4800x-375 '--set=xpoint.power.limit = 12W' --overprovision=30% --host=linux --state=steady --seed=1");
+  assert.deepEqual((await rows(page)).map(([name]) => name), ["p4800x-375, reads", "p4800x-375, writes"], "no other drive has the figure");
+  await page.getByLabel("LBA format").fill("4097");
+  await page.getByLabel("Age", { exact: true }).fill("old");
+  await page.keyboard.press("Control+Enter");
+  await settled(page);
+  const wrong = (await page.locator(".wrong").allTextContents()).join("\n");
+  assert.match(wrong, /--lba-format=4097/);
+  assert.match(wrong, /--age=old/);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
 test("of several jobs it says that they are shown together, and a long name ends in dots", async () => {
   const { page, close } = await opened();
   await page.locator("#drive").fill("intent-log(main=stripe(2*p4801x-375), log=mirror(2*p4801x-100))");

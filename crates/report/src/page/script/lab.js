@@ -18,15 +18,20 @@
   const COLUMNS = [["IOPS", "iops", format.count], ["MB/s", "mb_s", format.megabytes], ["Mean", "mean_us", format.microseconds],
     ["Median", "p50_us", format.microseconds], ["99th", "p99_us", format.microseconds], ["99.9th", "p99_9_us", format.microseconds],
     ["99.99th", "p99_99_us", format.microseconds], ["99.999th", "p99_999_us", format.microseconds], ["Longest", "max_us", format.microseconds]];
+  // What is set on the drives: option of the command line, its label, an example.
+  const SETTINGS = [["overprovision", "Over-provisioning", "20%"], ["fill", "Filled", "80%"], ["age", "Age", "3y or 3y@20MB/s"],
+    ["lba-format", "LBA format", "4096"], ["power-limit", "Power limit", "12W"], ["percentage-used", "Percentage Used", "104"],
+    ["uptime", "Time since power-on", "10min"]];
   const SIZES = [[1e12, "TB"], [1e9, "GB"], [0, "B"]];
 
   const first = {
     benches: known.benches.length ? known.benches : [{ drive: "p4800x-375", toml: null }, { drive: "p3700-1600", toml: null }],
     job: known.job ?? known.jobs[0][1], host: known.host, state: "steady", seed: "1", whole: "no",
+    set: "", ...Object.fromEntries(SETTINGS.map(([option]) => [option, ""])),
   };
   const setup = structuredClone(first);
   const look = { way: "read", length: "share", kept: 0, preset: "" };
-  const CHOICES = ["host", "state", "seed", "whole"];
+  const CHOICES = ["host", "state", "seed", "whole", "set", ...SETTINGS.map(([option]) => option)];
 
   const byId = (id) => document.getElementById(id);
   const bytes = (value) => {
@@ -41,8 +46,13 @@
   let drawn = null;
   let pending = 0;
 
+  // Options and values, in the order in which a command has them.
+  const settings = () => [
+    ...setup.set.split("\n").map((line) => ["set", line.trim()]), ...SETTINGS.map(([option]) => [option, setup[option].trim()]),
+  ].filter(([, value]) => value);
+
   const question = ({ drive, toml }) => ({
-    experiment: { drive, toml, whole: setup.whole === "yes", job: setup.job, host: setup.host, state: setup.state, seed: +setup.seed },
+    experiment: { drive, toml, settings: settings(), whole: setup.whole === "yes", job: setup.job, host: setup.host, state: setup.state, seed: +setup.seed },
   });
   const answer = (at) => asked[at] && engine.answer(asked[at]);
   const results = (at) => answer(at)?.results ?? null;
@@ -85,9 +95,10 @@
       host: (it) => known.hosts.some(([id]) => id === it), state: (it) => STATES.some(([name]) => name === it),
       seed: (it) => /^\d{1,15}$/.test(it), whole: (it) => ["yes", "no"].includes(it),
     };
+    const written = () => true;
     for (const name of CHOICES) {
       const value = address.get(name);
-      if (value !== undefined && can[name](value)) setup[name] = value;
+      if (value !== undefined && (can[name] ?? written)(value)) setup[name] = value;
     }
     return benches !== null;
   }
@@ -178,10 +189,19 @@
       parts.seed.setAttribute("aria-invalid", String(!right));
       if (right) { setup.seed = String(+parts.seed.value); stale(); }
     });
+    const setting = (name, made, more) => {
+      parts.settings[name] = element(made, { id: `set-${name}`, autocomplete: "off", spellcheck: "false", ...more });
+      parts.settings[name].addEventListener("input", () => { setup[name] = parts.settings[name].value; stale(); });
+      return parts.settings[name];
+    };
+    parts.settings = {};
+    parts.set = element("details", { class: "data" }, element("summary", {}, "What is set on the drives"),
+      element("div", { class: "choices" }, ...SETTINGS.map(([option, label, example]) => field(label, setting(option, "input", { type: "text", size: "11", placeholder: example })))),
+      field("Changed figures, KEY=VALUE, one a line", setting("set", "textarea", { rows: "2", placeholder: "xpoint.power.limit=12W" })));
     parts.run = button("Run", run, { title: "Ctrl+Enter" });
     parts.stop = button("Stop", stop);
     place.append(element("div", { class: "choices" }, preset.made, host.made, start.made, whole.made, field("Seed", parts.seed)),
-      field("fio job file", parts.job), element("div", { class: "choices" }, parts.run, parts.stop));
+      parts.set, field("fio job file", parts.job), element("div", { class: "choices" }, parts.run, parts.stop));
     parts.preset = preset;
     parts.syncs = [host, start, whole];
     addEventListener("keydown", (event) => {
@@ -201,6 +221,8 @@
     showPreset();
     parts.seed.value = setup.seed;
     parts.syncs.forEach((one) => one.sync());
+    for (const [name, input] of Object.entries(parts.settings)) input.value = setup[name];
+    if (settings().length) parts.set.open = true;
     listBenches();
   }
 
@@ -282,7 +304,8 @@
       const { problems, results: one } = answer(at) ?? {};
       const smaller = one && one.about.smaller > 1.05
         ? [["note", `${drive}: run at 1/${format.digits(one.about.smaller, 2)} of its capacity, so that its steady state is there at once. Rates of random writes may be some percent off the whole drive's.`]] : [];
-      return [...(problems ?? []).map((text) => ["wrong", text]), ...smaller, ...(one?.warnings ?? []).map((text) => ["note", `${drive}: ${text}`])];
+      const unmoved = one?.about.note ? [["note", one.about.note]] : [];
+      return [...(problems ?? []).map((text) => ["wrong", text]), ...smaller, ...unmoved, ...(one?.warnings ?? []).map((text) => ["note", `${drive}: ${text}`])];
     });
     const seen = new Set();
     const once = told.filter(([, text]) => !seen.has(text) && seen.add(text));
@@ -331,8 +354,9 @@
   const quoted = (word) => (/^[\w./=:,+%-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
   function commandOf(at) {
-    const { drive, toml, host, state, seed } = asked[at].experiment;
-    return ["drivelab", "run", "job.fio", toml === null ? drive : `./${drive}`, ...(results(at)?.about.set ?? []).map(([key, value]) => `--set=${key}=${value}`),
+    const { drive, toml, settings: set, host, state, seed } = asked[at].experiment;
+    return ["drivelab", "run", "job.fio", toml === null ? drive : `./${drive}`, ...set.map(([option, value]) => `--${option}=${value}`),
+      ...(results(at)?.about.set ?? []).map(([key, value]) => `--set=${key}=${value}`),
       `--host=${host}`, `--state=${state}`, `--seed=${seed}`].map(quoted).join(" ");
   }
 

@@ -1,0 +1,148 @@
+//! What is set on a drive, in a user's words: the options that every verb takes, and pages too.
+//!
+//! Left out: `--volume`, which names a part of a pool and is for verbs that attach it.
+
+use model::Span;
+use model::management::LbaFormat;
+use text::problem::{Place, Problem, Problems};
+use text::quantity::{Share, Watts, quantity};
+
+use super::administration;
+use super::{Age, Change, Settings};
+
+/// A changed figure, written `KEY=VALUE`.
+///
+/// # Errors
+/// What would be right.
+pub fn change(text: &str) -> Result<Change, String> {
+    let parts = text.split_once('=');
+    let (key, value) = parts.ok_or("write KEY=VALUE, such as xpoint.power.limit=12W")?;
+    match (key.trim(), value.trim()) {
+        ("", _) => Err(String::from("there is no key before the `=`")),
+        (_, "") => Err(String::from("there is no value behind the `=`")),
+        (key, value) => Ok((key.to_owned(), value.to_owned())),
+    }
+}
+
+/// Watts, such as `12W`.
+///
+/// # Errors
+/// What would be right.
+pub fn watts(text: &str) -> Result<f64, String> {
+    quantity::<Watts>(text).map(|watts| watts.0)
+}
+
+/// A share, such as `20%`; 1 is the whole.
+///
+/// # Errors
+/// What would be right.
+pub fn share(text: &str) -> Result<f64, String> {
+    quantity::<Share>(text).map(|share| share.0)
+}
+
+/// An LBA format, such as `4096+8`.
+///
+/// # Errors
+/// What would be right.
+pub fn lba_format(text: &str) -> Result<LbaFormat, String> {
+    administration::lba_format(text).ok_or_else(|| {
+        String::from("not an LBA format: write 512, 4096, or with bytes of metadata such as 4096+8")
+    })
+}
+
+/// Percent that may lie beyond 100, such as `104` or `104%`.
+///
+/// # Errors
+/// What would be right.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    number
+        .parse()
+        .map_err(|_| String::from("not a number of percent, such as 104"))
+}
+
+impl Settings {
+    /// Settings from options and their values, as (`overprovision`, `20%`); `set` may come several times.
+    ///
+    /// # Errors
+    /// Each option that there is not, has no such value, or is given twice.
+    pub fn read<'a>(
+        options: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Settings, Problems> {
+        let mut settings = Settings::default();
+        let mut problems = Vec::new();
+        for (option, value) in options {
+            if let Err(what) = settings.give(option, value) {
+                problems.push(Problem {
+                    origin: format!("--{option}={value}"),
+                    place: Place::Whole,
+                    what,
+                    help: None,
+                });
+            }
+        }
+        Problems(problems).or(settings)
+    }
+
+    fn give(&mut self, option: &str, value: &str) -> Result<(), String> {
+        fn once<T>(place: &mut Option<T>, value: T) -> Result<(), String> {
+            match place.replace(value) {
+                None => Ok(()),
+                Some(_) => Err(String::from("it is given twice")),
+            }
+        }
+        match option {
+            "set" => {
+                self.figures.push(change(value)?);
+                Ok(())
+            }
+            "power-limit" => once(&mut self.power_limit, watts(value)?),
+            "lba-format" => once(&mut self.lba_format, lba_format(value)?),
+            "percentage-used" => once(&mut self.percentage_used, percent(value)?),
+            "uptime" => once(&mut self.uptime, quantity::<Span>(value)?),
+            "overprovision" => once(&mut self.overprovision, share(value)?),
+            "fill" => once(&mut self.fill, share(value)?),
+            "age" => once(&mut self.age, Age::read(value)?),
+            _ => Err(String::from("there is no such option of a drive")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_settings_and_all_that_is_wrong_is_told_at_once() {
+        let all = [
+            ("set", "capacity = 10 GB"),
+            ("set", "xpoint.power.idle=4W"),
+            ("power-limit", "12W"),
+            ("lba-format", "4096+8"),
+            ("percentage-used", "104%"),
+            ("uptime", "10min"),
+            ("overprovision", "20%"),
+            ("fill", "80 %"),
+            ("age", "3y@20MB/s"),
+        ];
+        let settings = Settings::read(all).expect("all are right");
+        assert_eq!(settings.words().len(), all.len(), "{:?}", settings.words());
+        assert_eq!(
+            settings.figures[0],
+            ("capacity".into(), String::from("10 GB"))
+        );
+        let wrong = [
+            ("set", "capacity"),
+            ("fill", "much"),
+            ("age", "3y"),
+            ("age", "4y"),
+            ("colour", "red"),
+        ];
+        let told = Settings::read(wrong).expect_err("four are wrong");
+        let origins: Vec<&str> = told.0.iter().map(|problem| &*problem.origin).collect();
+        assert_eq!(
+            origins,
+            ["--set=capacity", "--fill=much", "--age=4y", "--colour=red"]
+        );
+    }
+}

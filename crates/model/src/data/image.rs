@@ -41,12 +41,16 @@ fn pages(at: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize, usiz
 }
 
 impl Image {
-    fn page(&mut self, index: usize) -> &mut Page {
+    fn place(&mut self, index: usize) -> &mut Option<Arc<Page>> {
         if self.pages.len() <= index {
             self.pages.resize(index + 1, None);
         }
-        let page = self.pages[index].get_or_insert_with(|| Arc::new([0; PAGE as usize]));
-        Arc::make_mut(page)
+        &mut self.pages[index]
+    }
+
+    fn page(&mut self, index: usize) -> &mut Page {
+        let page = self.place(index);
+        Arc::make_mut(page.get_or_insert_with(|| Arc::new([0; PAGE as usize])))
     }
 
     fn readable_again(&mut self, at: u64, bytes: u64) {
@@ -57,20 +61,23 @@ impl Image {
         }
     }
 
-    /// Whether the two differ anywhere in a range (unreadable sectors count as what is beneath).
+    /// Whether the two read the same all over a range (unreadable sectors count as what is beneath).
     pub fn same(&self, other: &Image, at: u64, bytes: u64) -> bool {
-        let page = |image: &Image, index: usize| image.pages.get(index).cloned().flatten();
         pages(at, bytes).all(|(index, first, _, length)| {
-            match (page(self, index), page(other, index)) {
+            fn of(page: &Page, first: usize, length: usize) -> &[u8] {
+                &page[first..first + length]
+            }
+            let part = |page| of(page, first, length);
+            match (self.shared(index), other.shared(index)) {
                 (None, None) => true,
-                (Some(one), Some(two)) if Arc::ptr_eq(&one, &two) => true,
-                (one, two) => {
-                    let zeroes = Arc::new([0; PAGE as usize]);
-                    let (one, two) = (one.unwrap_or_else(|| zeroes.clone()), two.unwrap_or(zeroes));
-                    one[first..first + length] == two[first..first + length]
-                }
+                (Some(one), Some(two)) => Arc::ptr_eq(one, two) || part(one) == part(two),
+                (Some(page), None) | (None, Some(page)) => part(page).iter().all(|&byte| byte == 0),
             }
         })
+    }
+
+    fn shared(&self, index: usize) -> Option<&Arc<Page>> {
+        self.pages.get(index)?.as_ref()
     }
 }
 
@@ -94,7 +101,12 @@ impl Contents for Image {
     fn write(&mut self, at: u64, data: &[u8]) -> Result<(), Unwritable> {
         self.readable_again(at, data.len() as u64);
         for (index, first, from, length) in pages(at, data.len() as u64) {
-            self.page(index)[first..first + length].copy_from_slice(&data[from..from + length]);
+            let data = &data[from..from + length];
+            match Page::try_from(data) {
+                // What was there is neither copied nor zeroed first.
+                Ok(whole) => *self.place(index) = Some(Arc::new(whole)),
+                Err(_) => self.page(index)[first..first + length].copy_from_slice(data),
+            }
         }
         Ok(())
     }

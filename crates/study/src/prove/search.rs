@@ -392,10 +392,12 @@ impl<'a> Search<'a> {
         told: bool,
     ) -> Result<(), Fail> {
         let (mut lost, mut first) = (0, None);
+        let longest = runs.iter().map(|run| run.1).max().unwrap_or_default();
+        let mut data = vec![0; longest as usize * SECTOR];
         for &(from, count) in runs {
             let at = from * SECTOR as u64;
-            let mut data = vec![0; count as usize * SECTOR];
-            let whole = self.world.read(tiers, disks, at, &mut data).is_ok();
+            let data = &mut data[..count as usize * SECTOR];
+            let whole = self.world.read(tiers, disks, at, data).is_ok();
             for (sector, data) in (from..).zip(data.chunks_exact_mut(SECTOR)) {
                 let fail = if !whole
                     && self

@@ -215,8 +215,8 @@ pub struct Effort {
     pub seeds: u32,
     /// More rates of arrival, and as many I/Os in the rarer direction of a mix as elsewhere.
     pub fine: bool,
-    /// Where it is not zero, a point in other blocks than 4 KiB counts only until its median and its 99th percentile are
-    /// known to this share of them.
+    /// Where it is not zero, a point in other blocks than 4 KiB, or one that is between others, counts only until its
+    /// median and its 99th percentile are known to this share of them.
     pub known: f64,
 }
 
@@ -282,6 +282,8 @@ pub(crate) struct PointSpec {
     pub(crate) keep: Keep,
     /// Whether its whole distribution is shown: it counts as many I/Os as five nines need.
     pub(crate) is_deep: bool,
+    /// Whether it is there for the course of a line, between points of which five nines are wanted.
+    pub(crate) is_between: bool,
     /// Fewest I/Os of a seed, where the page shows its tail.
     pub(crate) fewest: u64,
     /// Whether it begins elsewhere on the drive with each seed, because what the run before it has touched may still lie
@@ -306,6 +308,7 @@ impl Default for PointSpec {
             course: Course::UntilKnown,
             keep: Keep { bands: true },
             is_deep: false,
+            is_between: false,
             fewest: 0,
             begins_elsewhere: false,
         }
@@ -367,7 +370,8 @@ impl PointSpec {
 
     /// Whether it ends as soon as its percentiles are known: nobody asks for five nines of it.
     pub(crate) fn stops_when_known(&self, effort: Effort) -> bool {
-        effort.known > 0.0 && self.settings.block_bytes.is_some_and(|bytes| bytes != 4096)
+        let is_large = self.settings.block_bytes.is_some_and(|bytes| bytes != 4096);
+        effort.known > 0.0 && (is_large || self.is_between)
     }
 
     /// Run before counting begins, of a run that counts for this long.

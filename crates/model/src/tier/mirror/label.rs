@@ -88,6 +88,12 @@ impl Label {
         into[SUM..].copy_from_slice(&sum.to_le_bytes());
     }
 
+    /// What a label counts as its own age, right or not: its epoch, its sequence.
+    pub(super) fn claimed(from: &[u8; BYTES]) -> (u64, u64) {
+        let number = |at| u64::from_le_bytes(take(from, at));
+        (number(48), number(32))
+    }
+
     /// From bytes, if they are a label of so many regions; any others are none, and none counts as far as [`COUNTS`].
     pub(super) fn decode(from: &[u8; BYTES], regions: usize) -> Option<Label> {
         let whole = crc32c(&from[..SUM]) == u32::from_le_bytes(take(from, SUM));

@@ -51,14 +51,18 @@ fn write_label(
 /// The newest of the two labels of a leg that is there.
 fn newest_of(mirror: &Mirror, leg: Child, below: &mut dyn Below) -> Option<Label> {
     let regions = mirror.labels.regions(0, mirror.bytes).end;
-    let mut labels = [0, 1].map(|place| {
-        let mut bytes = [0; label::BYTES];
+    let mut labels = [[0; label::BYTES]; 2];
+    for (place, bytes) in (0..).zip(&mut labels) {
         let at = mirror.bytes + place * label::BYTES as u64;
-        below.read(leg, at, &mut bytes).ok()?;
-        Label::decode(&bytes, regions)
-    });
-    labels.sort_by_key(|label| label.as_ref().map(|it| (it.state.epoch, it.sequence)));
-    labels.into_iter().next_back().flatten()
+        if below.read(leg, at, bytes).is_err() {
+            // Which no label is.
+            bytes.fill(0);
+        }
+    }
+    // The older one is looked at where the newer one is none.
+    labels.sort_by_key(Label::claimed);
+    let mut newest_first = labels.iter().rev();
+    newest_first.find_map(|bytes| Label::decode(bytes, regions))
 }
 
 /// The labels of all legs, if they are this mirror's.

@@ -135,6 +135,7 @@ fn point(read_percent: u32) -> PointSpec {
         ],
         threads: vec![(16, 1)],
         is_deep: read_percent == 70,
+        is_between: !matches!(read_percent, 0 | 50 | 70 | 100),
         ..PointSpec::default()
     }
 }

@@ -182,6 +182,7 @@ fn point(
         threads: vec![(THREADS, DEPTH)],
         rate_iops: Some(rate),
         only: Some(drive),
+        is_between: share.is_none(),
         ..PointSpec::default()
     }
 }

@@ -145,6 +145,7 @@ fn point(direction: &'static str, depth: u32) -> PointSpec {
         options: vec![("rw", format!("rand{direction}")), ("bs", "4k".into())],
         threads: spread(depth, 4),
         is_deep: matches!(depth, 1 | 16 | 64),
+        is_between: !depth.is_power_of_two(),
         fewest: if depth == 16 { DEEP_TAIL } else { TAIL },
         ..PointSpec::default()
     }

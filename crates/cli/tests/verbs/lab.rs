@@ -64,6 +64,22 @@ fn a_build_without_the_engine_says_what_to_build_and_another_writes_the_page() {
     assert_ne!(fs::read_to_string(&page).expect("it is written"), written);
 }
 
+fn experiment(drive: &str, settings: &[(&str, &str)], job: &str) -> Experiment {
+    let settings = settings.iter();
+    Experiment {
+        drive: drive.into(),
+        toml: None,
+        settings: settings
+            .map(|&(it, value)| (it.into(), value.into()))
+            .collect(),
+        whole: false,
+        job: job.into(),
+        host: "linux".into(),
+        state: "steady".into(),
+        seed: 7,
+    }
+}
+
 #[test]
 fn the_files_and_the_command_that_a_page_keeps_give_its_figures() {
     let job = "[mix]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\niodepth=8\nnorandommap=1\nnumber_ios=5000\n";
@@ -78,20 +94,9 @@ fn the_files_and_the_command_that_a_page_keeps_give_its_figures() {
         ("p3700-800", worn),
         ("mirror(2*p4801x-100)", worn),
     ] {
-        let experiment = Experiment {
-            drive: drive.into(),
-            toml: None,
-            settings: settings
-                .iter()
-                .map(|&(it, value)| (it.into(), value.into()))
-                .collect(),
-            whole: false,
-            job: job.into(),
-            host: "linux".into(),
-            state: "steady".into(),
-            seed: 7,
-        };
-        let shown = Engine::default().experiment(&experiment).expect("it runs");
+        let shown = Engine::default()
+            .experiment(&experiment(drive, settings, job))
+            .expect("it runs");
         let folder = tempdir().expect("a temporary folder");
         fs::write(folder.path().join("job.fio"), job).expect("a folder of our own");
         fs::write(folder.path().join("kept.toml"), &shown.about.toml).expect("the same");

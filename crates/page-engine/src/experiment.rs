@@ -172,7 +172,11 @@ impl Experiment {
             smaller: 1.0,
             toml: self.text()?,
         };
-        let Some((small, set)) = self.smaller(settings)?.filter(|_| !self.whole) else {
+        let smaller = match self.whole {
+            true => None,
+            false => self.smaller(settings)?,
+        };
+        let Some((small, set)) = smaller else {
             return Ok((whole, about));
         };
         about.smaller = whole.capacity as f64 / small.config.capacity_bytes() as f64;

@@ -141,6 +141,8 @@ pub enum Gauge {
     MissBytes,
     /// Cumulative: bytes of log blocks that a tier has written, wherever they went.
     LogBytesWritten,
+    /// Cumulative: how often a log block found no room on a log that there is.
+    LogFullBlocks,
     /// Cumulative: bytes that a write-back cache has moved to its capacity tier, so that they are clean.
     DestagedBytes,
     /// Cumulative: bytes in a write-back cache that were overwritten or trimmed before they were moved.
@@ -174,6 +176,8 @@ pub enum Gauge {
     BufferedBytes,
     /// Level: bytes that a tier has acknowledged and not yet moved to where they stay.
     DirtyBytes,
+    /// Level: the most bytes of log blocks that a log has held at once since it was made; of several logs, each one's most.
+    MostLogBytesHeld,
     /// Level, mean: by how much a tier holds writes back, 0 (not at all) to 255.
     Congestion,
     /// Level, mean: share of physical pages that are erased and ready, 0 to 1.
@@ -191,6 +195,7 @@ impl Gauge {
             Gauge::HitBytes => "hit_bytes",
             Gauge::MissBytes => "miss_bytes",
             Gauge::LogBytesWritten => "log_bytes_written",
+            Gauge::LogFullBlocks => "log_full_blocks",
             Gauge::DestagedBytes => "destaged_bytes",
             Gauge::AbsorbedBytes => "absorbed_bytes",
             Gauge::PassedBytes => "passed_bytes",
@@ -207,6 +212,7 @@ impl Gauge {
             Gauge::PercentageUsed => "percentage_used",
             Gauge::BufferedBytes => "buffered_bytes",
             Gauge::DirtyBytes => "dirty_bytes",
+            Gauge::MostLogBytesHeld => "most_log_bytes_held",
             Gauge::Congestion => "congestion",
             Gauge::FreeShare => "free_share",
         }
@@ -220,6 +226,7 @@ impl Gauge {
                 | Gauge::PercentageUsed
                 | Gauge::BufferedBytes
                 | Gauge::DirtyBytes
+                | Gauge::MostLogBytesHeld
                 | Gauge::Congestion
                 | Gauge::FreeShare
         )

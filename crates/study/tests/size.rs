@@ -117,4 +117,13 @@ fn a_log_is_never_full_from_what_the_rule_asks_for_on() {
         "{enough} for {needed}"
     );
     assert!((answer.rule.expect("a rule").bytes - 1.25e9).abs() < 1.0);
+    // It is never full just where it has room for what it holds at most, and for a block that does not fit at its end.
+    let [held, ..] = answer.most_held_bytes.expect("a log");
+    for row in &answer.rows {
+        let enough = row.bytes as f64 >= held + f64::from(2 << 20);
+        let full = (row.bytes as f64) < held;
+        let never = row.never_full.expect("a log");
+        assert!(never || !enough, "{held}: {row:?}");
+        assert!(!never || !full, "{held}: {row:?}");
+    }
 }

@@ -20,6 +20,8 @@ fn a_log_is_sized_and_a_limit_that_no_size_is_within_is_told() {
     let full = |row: &Value| row["never_full"] == false;
     assert!(rows.is_sorted_by_key(|row| !full(row)), "{json}");
     assert!(full(&rows[0]) && !full(&rows[rows.len() - 1]), "{json}");
+    let held = json["answers"][0]["most_held_bytes"][0].as_f64();
+    assert!(held > rows[0]["bytes"].as_f64(), "{json}");
 }
 
 #[test]

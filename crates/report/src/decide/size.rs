@@ -84,6 +84,13 @@ fn pressed(row: &Row) -> String {
     }
 }
 
+/// How much of a log is in use at most.
+fn held(answer: &Answer) -> String {
+    answer.most_held_bytes.map_or_else(String::new, |held| {
+        format!("holds at most {} and ", range(held, bytes_decimal))
+    })
+}
+
 /// The answer, in a sentence or two.
 pub fn answer(request: &Request, answer: &Answer) -> String {
     let mut said = Vec::new();
@@ -102,7 +109,8 @@ pub fn answer(request: &Request, answer: &Answer) -> String {
     said.push(match (is_log, answer.enough_bytes, answer.rows.last()) {
         _ if answer.buffer_rule.is_some() => pressure(request, answer),
         (true, Some(bytes), _) => format!(
-            "at {load} the log is never full from {} on (simulated, {})",
+            "at {load} the log {}is never full from {} on (simulated, {})",
+            held(answer),
             bytes_binary(bytes as f64),
             seeds(request.conditions.seed, request.conditions.seeds)
         ),
@@ -198,9 +206,9 @@ pub fn method(request: &Request, answers: &[Answer], command: &str, width: Width
     for answer in answers {
         if let Some(rate) = answer.logged_mb_s {
             let text = format!(
-                "{}: {} logs {}. A log is never full if the run is the same to the last figure as with the largest. IOPS do \
-                 not tell: the disks of main set the pace, differently in each group and with each seed, and a log \
-                 that is full now and then holds writers back for them.",
+                "{}: {} logs {}. A log is never full if each block finds room on it. IOPS do not \
+                 tell: the disks of main set the pace, differently in each group and with each seed, and a log that is \
+                 full now and then holds writers back for them.",
                 answer.drive,
                 answer.load.source,
                 megabytes_a_second(rate)

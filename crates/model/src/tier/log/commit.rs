@@ -326,6 +326,8 @@ impl IntentLog {
                     break;
                 }
             }
+            let full = place.is_none() && !self.rings.is_empty();
+            self.full_blocks += u64::from(full);
         }
         let bulk = self.issuer.blocks[block].bulk && place.is_some();
         let on_main = |this: &mut IntentLog| {

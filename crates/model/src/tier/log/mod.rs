@@ -193,6 +193,8 @@ pub struct IntentLog {
     /// Main did not take a write of a group, or something durable is missing: nothing is acknowledged any more.
     suspended: bool,
     log_bytes: u64,
+    /// Blocks that found no room on a log.
+    full_blocks: u64,
     hit: u64,
     missed: u64,
     cpu: Span,
@@ -239,6 +241,7 @@ impl IntentLog {
             groups: Groups::default(),
             suspended: false,
             log_bytes: 0,
+            full_blocks: 0,
             hit: 0,
             missed: 0,
             cpu: Span::ZERO,
@@ -462,6 +465,10 @@ impl Tier for IntentLog {
         gauges.gauge(Gauge::BufferedBytes, at_risk as f64);
         gauges.gauge(Gauge::DirtyBytes, self.dirty as f64);
         gauges.gauge(Gauge::LogBytesWritten, self.log_bytes as f64);
+        gauges.gauge(Gauge::LogFullBlocks, self.full_blocks as f64);
+        for ring in &self.rings {
+            gauges.gauge(Gauge::MostLogBytesHeld, ring.most_held() as f64);
+        }
         gauges.gauge(Gauge::HitBytes, self.hit as f64);
         gauges.gauge(Gauge::MissBytes, self.missed as f64);
         gauges.gauge(Gauge::HostCpuSeconds, self.cpu.seconds());

@@ -266,6 +266,9 @@ pub(super) struct Ring {
     /// Bytes of the open group, and of the one that is being written.
     open: u64,
     syncing: u64,
+    /// Bytes of blocks in it, without what is skipped at its end, and the most of them at once so far.
+    held: [u64; 2],
+    most_held: u64,
     /// It did not take a block: no more are sent to it until it returns.
     pub(super) broken: bool,
 }
@@ -278,6 +281,8 @@ impl Ring {
             head: 0,
             open: 0,
             syncing: 0,
+            held: [0; 2],
+            most_held: 0,
             broken: false,
         }
     }
@@ -293,6 +298,8 @@ impl Ring {
         }
         let at = (self.head + skipped) % self.bytes;
         self.open += skipped + bytes;
+        self.held[0] += bytes;
+        self.most_held = self.most_held.max(self.held[0] + self.held[1]);
         self.head = (at + bytes) % self.bytes;
         Some(at)
     }
@@ -300,11 +307,18 @@ impl Ring {
     /// The open group is being written.
     pub(super) fn close(&mut self) {
         self.syncing += core::mem::take(&mut self.open);
+        self.held[1] += core::mem::take(&mut self.held[0]);
     }
 
     /// That group is on main.
     pub(super) fn release(&mut self) {
         self.syncing = 0;
+        self.held[1] = 0;
+    }
+
+    /// The most bytes of blocks that it has held at once.
+    pub(super) fn most_held(&self) -> u64 {
+        self.most_held
     }
 
     /// Where the next block goes, or the beginning if there is no room behind it: in units of 4 KiB.
@@ -320,6 +334,7 @@ impl Ring {
     /// All it has is on main.
     pub(super) fn clear(&mut self) {
         (self.open, self.syncing) = (0, 0);
+        self.held = [0; 2];
     }
 }
 
@@ -376,9 +391,11 @@ mod tests {
         assert_eq!(ring.take(4 * 4096), Some(4 * 4096));
         assert_eq!(ring.take(4 * 4096), None);
         ring.release();
-        // Two units at the end are skipped.
+        assert_eq!(ring.most_held(), 8 * 4096);
+        // Two units at the end are skipped: they are no block's.
         assert_eq!(ring.take(4 * 4096), Some(0));
         assert_eq!(ring.take(4096), None);
+        assert_eq!(ring.most_held(), 8 * 4096);
         ring.broken = true;
         ring.clear();
         assert_eq!(ring.take(4096), None);

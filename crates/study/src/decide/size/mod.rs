@@ -1,9 +1,8 @@
 //! How large a log, a write buffer ([`buffer`]) or a read cache should be: by a rule, and by what simulations of several sizes say.
 //!
 //! *Log.* ZFS keeps in its log what is not in a transaction group on main yet: `min(rate x 2 groups, 2 x what may be dirty)`
-//! ([`IntentLogConfig::log_needed`]; S2-097 has 4 GB at 10 GbE). Simulated: a log is large enough for a load if the run is the
-//! same, to the last figure, as with the largest log; from its first block that finds no room on it is another. That grows with
-//! the size by itself. I/Os a second do not: in a closed loop the disks of main set the pace, which differs between groups and
+//! ([`IntentLogConfig::log_needed`]; S2-097 has 4 GB at 10 GbE). Simulated: a log is large enough for a load if each
+//! block finds room on it. That grows with the size by itself. I/Os a second do not: in a closed loop the disks of main set the pace, which differs between groups and
 //! seeds by more than the log changes, and a full log holds writers back as a throttle does. So nothing is concluded from them.
 //!
 //! *Read cache.* The share of bytes read that are in the cache, over a trace: simulated as recorded, and by arithmetic, one
@@ -97,6 +96,8 @@ pub struct Answer {
     pub buffer_rule: Option<BufferRule>,
     /// What the load logs, 10^6 bytes a second, of a log.
     pub logged_mb_s: Option<f64>,
+    /// The most bytes that the largest log held at once: mean, least and greatest of the seeds; of a log.
+    pub most_held_bytes: Option<[f64; 3]>,
     /// By size.
     pub rows: Vec<Row>,
     /// The smallest size from which on all that were tried are enough: never full, writes never held back, or no larger one hits much
@@ -148,26 +149,39 @@ pub fn log(
     let mut bytes = SMALLEST_LOG;
     while bytes < most {
         let outcomes = run(pool, tier, 1, bytes, request, lab)?;
-        let same = outcomes == largest;
-        rows.push(row(bytes, &outcomes, &request.slo, Some(same)));
+        let never = never_full(&outcomes);
+        rows.push(row(bytes, &outcomes, &request.slo, Some(never)));
         bytes *= 2;
         // A log that is never full is not fuller when it is larger.
-        if same {
+        if never {
             break;
         }
     }
-    rows.push(row(most, &largest, &request.slo, Some(true)));
+    rows.push(row(
+        most,
+        &largest,
+        &request.slo,
+        Some(never_full(&largest)),
+    ));
     let logged = |outcome: &Outcome| {
         Some(outcome.gauge(Gauge::LogBytesWritten)? / outcome.counted.seconds().max(1e-9))
     };
     let logged: Option<Vec<f64>> = largest.iter().map(logged).collect();
     let logged = logged.map(|all| all.iter().sum::<f64>() / all.len().max(1) as f64);
+    let held = |outcome: &Outcome| outcome.gauge(Gauge::MostLogBytesHeld).unwrap_or(0.0);
     let enough = since(&rows, |row| row.never_full == Some(true));
     Ok(Answer {
+        most_held_bytes: Some(spread(largest.iter().map(held))),
         rule: request.inbound.map(|inbound| rule(&config, inbound)),
         logged_mb_s: logged.map(|rate| rounded(rate * 1e-6)),
         ..answer(drive, pool, request, rows, enough)
     })
+}
+
+/// Whether with no seed a block found no room on the log.
+fn never_full(outcomes: &[Outcome]) -> bool {
+    let mut full = outcomes.iter().map(|it| it.gauge(Gauge::LogFullBlocks));
+    full.all(|it| it == Some(0.0))
 }
 
 /// The rule for a log.
@@ -242,6 +256,7 @@ fn answer(
         rule: None,
         buffer_rule: None,
         logged_mb_s: None,
+        most_held_bytes: None,
         enough_bytes: enough,
         meets_bytes: limited.then(|| since(&rows, |row| row.meets)).flatten(),
         rows,

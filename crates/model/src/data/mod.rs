@@ -29,14 +29,27 @@ pub use trouble::{READY, Trouble};
 pub use unflushed::{Undecided, Unflushed};
 
 use crate::command::Payload;
-use crc::{CRC_32_ISCSI, Crc, Table};
 
-/// CRC-32C (Castagnoli), as NVMe, iSCSI and ext4 have it.
-static CASTAGNOLI: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
-
-/// The CRC-32C of some bytes.
+/// The CRC-32C (Castagnoli) of some bytes, as NVMe, iSCSI and ext4 have it.
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    CASTAGNOLI.checksum(bytes)
+    checksum(bytes)
+}
+
+#[cfg(feature = "hardware-crc")]
+use ::crc32c::crc32c as checksum;
+#[cfg(not(feature = "hardware-crc"))]
+use table::checksum;
+
+/// The same by a table, without the standard library.
+#[cfg(any(test, not(feature = "hardware-crc")))]
+mod table {
+    use crc::{CRC_32_ISCSI, Crc, Table};
+
+    static CASTAGNOLI: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
+
+    pub(super) fn checksum(bytes: &[u8]) -> u32 {
+        CASTAGNOLI.checksum(bytes)
+    }
 }
 
 /// A sum of some bytes, of which there are a multiple of four: Fletcher's with four terms over words of 32 bits, as ZFS has

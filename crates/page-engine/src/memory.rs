@@ -3,6 +3,9 @@
 //! The standard allocator clears what it is asked to clear, although WebAssembly's memory begins empty. The tables of a
 //! NAND drive are some gigabytes of which a run meets a few pages here and there: cleared, all of that would be real
 //! memory of the reader's machine; left alone, only what is met becomes so. What is given back is kept for later tables.
+//!
+//! The standard allocator asks for 64 KiB at a time, and each time costs the browser more than what is then done with them:
+//! so it is made to ask for as much as it has, before it runs out.
 
 // An allocator is made of addresses.
 #![allow(unsafe_code)]
@@ -21,9 +24,14 @@ const KEPT: usize = 64;
 /// A block that was given back: its address and its pages. An address of 0 is none.
 type Block = (usize, usize);
 
+/// The standard allocator's first share.
+const SHARE: usize = 4 << 20;
+
 /// The allocator of the page.
 pub(crate) struct Pages {
     free: UnsafeCell<[Block; KEPT]>,
+    /// Bytes of the standard allocator that are in use, and that it has been given.
+    small: UnsafeCell<(usize, usize)>,
 }
 
 // SAFETY: there is one thread.
@@ -32,6 +40,7 @@ unsafe impl Sync for Pages {}
 #[global_allocator]
 static MEMORY: Pages = Pages {
     free: UnsafeCell::new([(0, 0); KEPT]),
+    small: UnsafeCell::new((0, 0)),
 };
 
 impl Pages {
@@ -54,6 +63,30 @@ impl Pages {
         }
     }
 
+    /// So many bytes more of the standard allocator are in use, or fewer; it is given more in good time. A block of that size
+    /// that it has had stays its own.
+    fn uses(&self, bytes: usize, more: bool) {
+        // SAFETY: as above.
+        let (used, has) = unsafe { &mut *self.small.get() };
+        *used = match more {
+            true => *used + bytes,
+            false => *used - bytes,
+        };
+        if *used + *used / 4 > *has {
+            let share = (*has).max(SHARE);
+            *has += share;
+            if let Ok(layout) = Layout::from_size_align(share, 16) {
+                // SAFETY: it has a size, and goes back as it came.
+                unsafe {
+                    let block = System.alloc(layout);
+                    if !block.is_null() {
+                        System.dealloc(block, layout);
+                    }
+                }
+            }
+        }
+    }
+
     fn give_back(&self, address: usize, bytes: usize) {
         // SAFETY: as above.
         let free = unsafe { &mut *self.free.get() };
@@ -72,13 +105,17 @@ unsafe impl GlobalAlloc for Pages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match is_large(layout) {
             true => self.take(layout.size()).0 as *mut u8,
-            // SAFETY: as this function's.
-            false => unsafe { System.alloc(layout) },
+            false => {
+                self.uses(layout.size(), true);
+                // SAFETY: as this function's.
+                unsafe { System.alloc(layout) }
+            }
         }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !is_large(layout) {
+            self.uses(layout.size(), true);
             // SAFETY: as this function's.
             return unsafe { System.alloc_zeroed(layout) };
         }
@@ -94,8 +131,11 @@ unsafe impl GlobalAlloc for Pages {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match is_large(layout) {
             true => self.give_back(block as usize, layout.size()),
-            // SAFETY: as this function's.
-            false => unsafe { System.dealloc(block, layout) },
+            false => {
+                self.uses(layout.size(), false);
+                // SAFETY: as this function's.
+                unsafe { System.dealloc(block, layout) }
+            }
         }
     }
 }

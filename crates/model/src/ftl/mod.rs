@@ -18,6 +18,7 @@ mod numbers;
 mod permutation;
 mod replay;
 mod reset;
+mod reverse;
 
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub use account::Traffic;
 use changed::Changed;
 use map::{INITIAL, Map, Stale};
 use reset::Tables;
+use reverse::Reverse;
 
 /// A page that is nowhere: never written, or deallocated.
 const UNMAPPED: u32 = u32::MAX;
@@ -114,9 +116,8 @@ pub struct Ftl {
     /// `None` if nothing was written at the start.
     layout: Option<Layout>,
     map: Map,
-    /// By slot: zero (as in the layout), [`PADDING`], or one more than the page programmed there. Handed out by the
-    /// operating system as it is touched, block by block.
-    reverse: Vec<u32>,
+    /// By slot: zero (as in the layout), [`PADDING`], or one more than the page programmed there.
+    reverse: Reverse,
     /// Slots that were programmed and are not valid any more. Means nothing for erased slots.
     stale: Stale,
     /// By block: something may have been programmed there since the start, so `reverse` may have entries of it.
@@ -284,7 +285,7 @@ impl Ftl {
 
     #[inline]
     fn buffer_base(&self) -> u32 {
-        self.reverse.len() as u32 + 1
+        self.reverse.slots() + 1
     }
 
     #[inline]
@@ -357,7 +358,7 @@ impl Ftl {
         if self.stale.is(slot) {
             return None;
         }
-        match self.reverse[slot.index()] {
+        match self.reverse.get(slot) {
             PADDING => None,
             0 => self.layout.as_ref()?.page_of(slot),
             page => Some(Page(page - 1)),
@@ -368,7 +369,7 @@ impl Ftl {
     #[inline]
     fn programmed(&mut self, slot: Slot, page: Page, newest: bool) {
         let block = self.shape.block_of(slot).index();
-        self.reverse[slot.index()] = page.0 + 1;
+        self.reverse.set(slot, page.0 + 1);
         self.changed.mark(block);
         if newest {
             self.stale.remove(slot);
@@ -439,7 +440,7 @@ impl Ftl {
         } else {
             self.account.charge();
         }
-        self.reverse[slot.index()] = PADDING;
+        self.reverse.set(slot, PADDING);
         self.changed.mark(self.shape.block_of(slot).index());
     }
 

@@ -180,7 +180,7 @@ impl<'a> Replay<'a> {
     /// Completes the page at `base` from `slot` on with padding (which is not counted as traffic).
     fn pad(&mut self, base: Slot, slot: Slot) {
         for padded in slot.0..base.0 + self.ftl.shape.page_slots {
-            self.ftl.reverse[padded as usize] = PADDING;
+            self.ftl.reverse.set(Slot(padded), PADDING);
         }
         self.ftl.page_programmed(base);
     }

@@ -6,19 +6,19 @@
 //! back is only what may have been touched. Changes no result: tests compare with tables that are new.
 
 use alloc::collections::VecDeque;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use super::account::Account;
 use super::changed::Changed;
 use super::map::{Map, SavedMap, Stale};
+use super::reverse::Reverse;
 use super::{Block, Ftl, Layout, OpenBlock, Shape, SlcPool, Traffic, Watermark};
 
 /// The large tables of a translation layer.
 #[derive(Debug)]
 pub(super) struct Tables {
     pub(super) map: Map,
-    pub(super) reverse: Vec<u32>,
+    pub(super) reverse: Reverse,
     pub(super) stale: Stale,
 }
 
@@ -27,14 +27,14 @@ impl Tables {
     pub(super) fn new(shape: &Shape) -> Tables {
         Tables {
             map: Map::new(shape.logical),
-            reverse: vec![0; shape.slots() as usize],
+            reverse: Reverse::of(shape.slots()),
             stale: Stale::none(shape.slots()),
         }
     }
 
     /// Whether they are as large as this shape's.
     fn fit(&self, shape: &Shape) -> bool {
-        self.reverse.len() == shape.slots() as usize && self.map.is_of(shape.logical)
+        self.reverse.slots() == shape.slots() && self.map.is_of(shape.logical)
     }
 }
 
@@ -112,7 +112,7 @@ impl Ftl {
             return Ftl::new(shape, watermark, layout);
         }
         for slots in slots_of(&self.opened, &self.shape) {
-            tables.reverse[slots].fill(0);
+            tables.reverse.clear(slots);
         }
         // Nothing falls stale that the map does not say is elsewhere.
         if tables.map.clear() {
@@ -126,7 +126,7 @@ impl Ftl {
         self.catch_up();
         let mut reverse = Vec::new();
         for slots in slots_of(&self.opened, &self.shape) {
-            reverse.extend_from_slice(&self.reverse[slots]);
+            self.reverse.copy_to(slots, &mut reverse);
         }
         let mut opened = 0;
         let count = |&is: &bool| {
@@ -151,7 +151,7 @@ impl Ftl {
     fn started(&self) -> Ftl {
         let tables = Tables {
             map: Map::new(0),
-            reverse: Vec::new(),
+            reverse: Reverse::of(0),
             stale: Stale::none(0),
         };
         let start = Ftl::with_tables(self.shape, self.watermark, self.layout.clone(), tables);
@@ -176,7 +176,7 @@ impl Ftl {
         let mut from = 0;
         for slots in slots_of(&saved.rest.opened, &self.shape) {
             let until = from + slots.len();
-            self.reverse[slots].copy_from_slice(&saved.reverse[from..until]);
+            self.reverse.copy_from(slots, &saved.reverse[from..until]);
             from = until;
         }
         saved.rest.give(self);
@@ -194,9 +194,9 @@ impl Ftl {
             if saved.rest.opened.get(block) == Some(&true) {
                 let from = saved.before[block] as usize * block_slots;
                 let entries = &saved.reverse[from..from + block_slots];
-                reverse[slots].copy_from_slice(entries);
-            } else if slots.end <= reverse.len() {
-                reverse[slots].fill(0);
+                reverse.copy_from(slots, entries);
+            } else if slots.end <= reverse.slots() as usize {
+                reverse.clear(slots);
             }
         });
         saved.start.give(&mut self);

@@ -10,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// Numbers that share a leaf.
-const LEAF: u64 = 1024;
+pub(super) const LEAF: u64 = 1024;
 const WORDS: usize = LEAF as usize / 64;
 /// More are set than this, and each has its place.
 const MOST_PACKED: u16 = 768;
@@ -72,6 +72,30 @@ impl Leaf {
         self.count(at, 1);
     }
 
+    /// With these values at the numbers that are set.
+    fn fill(&mut self, values: &[u32]) {
+        let mut before = 0;
+        for (bits, count) in self.bits.iter().zip(&mut self.before) {
+            *count = before;
+            before += bits.count_ones() as u16;
+        }
+        self.used = before;
+        self.values = match self.used > MOST_PACKED {
+            true => vec![0; LEAF as usize],
+            false => Vec::with_capacity(values.len() + values.len() / 8 + 8),
+        };
+        if self.is_flat() {
+            let mut values = values.iter();
+            for at in 0..LEAF as usize {
+                if self.has(at) {
+                    self.values[at] = *values.next().expect("a value for each that is set");
+                }
+            }
+        } else {
+            self.values.extend_from_slice(values);
+        }
+    }
+
     fn remove(&mut self, at: usize) {
         if !self.is_flat() {
             let place = self.place(at);
@@ -131,6 +155,35 @@ impl Packed {
             leaves: Vec::new(),
             free: Vec::new(),
         }
+    }
+
+    /// Sets these of the numbers that share a leaf, none of which is set: in ascending order, each from the leaf's first on.
+    pub(super) fn set_leaf(&mut self, number: u64, ascending: impl Iterator<Item = (u64, u32)>) {
+        debug_assert_eq!(self.root[number as usize], 0, "something is set");
+        let mut leaf = Leaf {
+            number: number as u32,
+            ..Leaf::default()
+        };
+        let (mut values, mut count) = ([0; LEAF as usize], 0);
+        for (at, value) in ascending {
+            leaf.bits[at as usize / 64] |= 1 << (at % 64);
+            values[count] = value;
+            count += 1;
+        }
+        if count == 0 {
+            return;
+        }
+        leaf.fill(&values[..count]);
+        self.root[number as usize] = match self.free.pop() {
+            Some(index) => {
+                self.leaves[index as usize] = leaf;
+                index + 1
+            }
+            None => {
+                self.leaves.push(leaf);
+                self.leaves.len() as u32
+            }
+        };
     }
 
     /// What is set.
@@ -222,11 +275,19 @@ mod tests {
         fn is_what_an_ordered_map_is(
             steps in prop::collection::vec((0u64..6000, any::<u32>(), 0u8..20), 1..300),
             full in 0u64..4000,
+            at_once: bool,
         ) {
             let (mut table, mut shadow) = (Packed::new(6000), BTreeMap::new());
             for number in (0..full).filter(|it| it % 7 != 3) {
                 table.set(number, number as u32 * 3);
                 shadow.insert(number, number as u32 * 3);
+            }
+            if at_once {
+                table = Packed::new(6000);
+                for leaf in 0..6 {
+                    let all = shadow.range(leaf * LEAF..(leaf + 1) * LEAF);
+                    table.set_leaf(leaf, all.map(|(&number, &value)| (number % LEAF, value)));
+                }
             }
             for (number, value, what) in steps {
                 match what {

@@ -30,7 +30,7 @@ test("the settings of a pool move its figures, stand in its command and in the a
   const plain = await rows(page);
   await choose(page, "tank: sync", "always");
   await slide(page, "tank: txg", 2);
-  await choose(page, "write-back-cache: like", "bcache");
+  await choose(page, "group: like", "bcache");
   await settled(page);
   const turned = await rows(page);
   assert.deepEqual(turned[0][1].split(/[=+−]/)[0], plain[0][1], "a drive beside pools stays as it is");
@@ -39,7 +39,7 @@ test("the settings of a pool move its figures, stand in its command and in the a
   const shown = await commands(page);
   assert.match(shown[1], /--set=tier\.tank\.sync=always/);
   assert.match(shown[1], /--set=tier\.tank\.txg=/);
-  assert.match(shown[2], /--set=tier\.write-back-cache\.like=bcache/);
+  assert.match(shown[2], /--set=tier\.group\.like=bcache/);
   assert.doesNotMatch(shown[0], /tier/);
   writeFileSync(join(dirname(file), "said.json"), JSON.stringify([await page.evaluate("engine.said()"), shown]));
   const hash = await page.evaluate("location.hash");

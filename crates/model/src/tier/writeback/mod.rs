@@ -43,9 +43,9 @@ use self::read::Piece;
 use self::recover::Life;
 use self::request::Request;
 use self::ring::{Ring, UNIT};
+use self::start::Map;
 use self::table::TableCommits;
 use super::offline::Below;
-use super::packed::Packed;
 use super::record::Superblock;
 use super::streams::Streams;
 use super::striping::Striping;
@@ -173,7 +173,7 @@ pub struct WriteBack {
     config: WriteBackConfig,
     /// The capacity tier: its first drive is child 1.
     striping: Striping,
-    map: Packed,
+    map: Map,
     /// How many units it addresses.
     units: u64,
     ring: Ring,
@@ -238,7 +238,7 @@ impl WriteBack {
                 count: drives as u64,
                 chunk,
             },
-            map: Packed::new(units.into()),
+            map: Map::new(units.into()),
             units: units.into(),
             ring,
             requests: Slab::default(),

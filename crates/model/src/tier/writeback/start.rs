@@ -1,11 +1,15 @@
 //! A buffer that is in use at the start: filled by units that are scattered over four times their size, in the order in which
 //! a step near the golden ratio meets them.
 //!
-//! The ring is put together record by record; the map is filled in the order of its units, since that is many times as
-//! fast: which of the units in a ring is a given one is arithmetic.
+//! Which of the units in the ring is a given one is arithmetic, and so is what the map says of it: the map holds nothing of a
+//! leaf until one of its units is written, moved or trimmed. So a full buffer of any size costs next to no time and memory.
+
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::WriteBack;
 use super::ring::UNIT;
+use crate::tier::packed::{LEAF, Packed};
 use crate::time::Time;
 
 impl WriteBack {
@@ -18,30 +22,168 @@ impl WriteBack {
         let mut count = 0;
         while self.ring.head() < until && count < over {
             let room = self.ring.room().min(record);
+            let segment = self.ring.segment(self.ring.head_slot());
             self.ring.begin(0, 0);
             let data = u64::from(room.saturating_sub(1)).min(over - count);
             self.ring.put(data as u32);
             self.ring.apply(self.ring.head());
+            self.ring.segments[segment as usize].live += data as u32;
             count += data;
         }
         if count > 0 {
-            let (back, filled) = (
-                inverse(step(over), over),
-                Filled::new(self.ring.per, record),
-            );
-            let mut index = 0;
-            for unit in 0..over {
-                if index < count {
-                    self.map(unit as u32, filled.slot(index));
-                }
-                index += back;
-                index -= if index >= over { over } else { 0 };
-            }
+            let filled = Filled::new(self.ring.per, record);
+            self.map.start = Some(Start::new(over, count, filled));
+            self.dirty = count * u64::from(UNIT);
         }
         self.counts = super::Counts::default();
         self.flushed = self.applied();
         let at = self.next_round(Time::ZERO);
         self.destaging.begin_at(at);
+    }
+}
+
+/// Which slot has the newest data of a unit.
+#[derive(Clone, Debug)]
+pub(super) struct Map {
+    packed: Packed,
+    /// What it says of leaves that nothing has changed.
+    start: Option<Start>,
+}
+
+impl Map {
+    /// Of so many units, none of which is in the buffer.
+    pub(super) fn new(units: u64) -> Map {
+        Map {
+            packed: Packed::new(units),
+            start: None,
+        }
+    }
+
+    /// What it says of a unit.
+    #[inline]
+    pub(super) fn get(&self, unit: u64) -> Option<u32> {
+        match &self.start {
+            Some(start) if start.holds(unit) => start.slot(unit),
+            _ => self.packed.get(unit),
+        }
+    }
+
+    /// A unit is in this slot now; where it was before.
+    #[inline]
+    pub(super) fn set(&mut self, unit: u64, slot: u32) -> Option<u32> {
+        self.change(unit);
+        self.packed.set(unit, slot)
+    }
+
+    /// A unit is in no slot.
+    #[inline]
+    pub(super) fn clear(&mut self, unit: u64) {
+        self.change(unit);
+        self.packed.clear(unit);
+    }
+
+    /// Something of a unit's leaf is about to change.
+    #[inline]
+    fn change(&mut self, unit: u64) {
+        if let Some(start) = &mut self.start
+            && start.holds(unit)
+        {
+            start.give(unit / LEAF, &mut self.packed);
+            if start.left == 0 {
+                self.start = None;
+            }
+        }
+    }
+
+    /// As [`Packed::skip`].
+    pub(super) fn skip(&self, unit: u64) -> u64 {
+        match &self.start {
+            Some(start) if start.holds(unit) => unit + 1,
+            _ => self.packed.skip(unit),
+        }
+    }
+
+    /// All units that are in the buffer, with their slots, in no order.
+    pub(super) fn each(&self, mut what: impl FnMut(u32, u32)) {
+        if let Some(start) = &self.start {
+            start.each(&mut what);
+        }
+        self.packed.each(what);
+    }
+}
+
+/// What a map says at the start, of the leaves of which it still does.
+#[derive(Clone, Debug)]
+struct Start {
+    /// Units are scattered over so many; so many are in the buffer.
+    over: u64,
+    count: u64,
+    /// From one unit in the ring to the next; and from the number in the ring of one unit to that of the unit after it.
+    step: u64,
+    back: u64,
+    filled: Filled,
+    /// A bit for each leaf that it holds; how many there are.
+    held: Vec<u64>,
+    left: u64,
+}
+
+impl Start {
+    fn new(over: u64, count: u64, filled: Filled) -> Start {
+        let leaves = over.div_ceil(LEAF);
+        let mut held = vec![u64::MAX; leaves.div_ceil(64) as usize];
+        if let (Some(last), 1..) = (held.last_mut(), leaves % 64) {
+            *last = (1 << (leaves % 64)) - 1;
+        }
+        Start {
+            over,
+            count,
+            step: step(over),
+            back: inverse(step(over), over),
+            filled,
+            held,
+            left: leaves,
+        }
+    }
+
+    /// Whether a unit's leaf is as it was.
+    #[inline]
+    fn holds(&self, unit: u64) -> bool {
+        let leaf = unit / LEAF;
+        let word = self.held.get((leaf / 64) as usize);
+        word.is_some_and(|word| word >> (leaf % 64) & 1 != 0)
+    }
+
+    /// The slot of a unit at the start. Numbers are below 2^32.
+    #[inline]
+    fn slot(&self, unit: u64) -> Option<u32> {
+        if unit >= self.over {
+            return None;
+        }
+        let index = unit * self.back % self.over;
+        (index < self.count).then(|| self.filled.slot(index))
+    }
+
+    /// The map has a leaf from now on.
+    fn give(&mut self, leaf: u64, packed: &mut Packed) {
+        self.held[(leaf / 64) as usize] &= !(1 << (leaf % 64));
+        self.left -= 1;
+        let units = leaf * LEAF..((leaf + 1) * LEAF).min(self.over);
+        packed.set_leaf(
+            leaf,
+            units.filter_map(|unit| Some((unit % LEAF, self.slot(unit)?))),
+        );
+    }
+
+    /// All units that it holds, with their slots.
+    fn each(&self, what: &mut impl FnMut(u32, u32)) {
+        let mut unit = 0;
+        for index in 0..self.count {
+            if self.holds(unit) {
+                what(unit as u32, self.filled.slot(index));
+            }
+            unit += self.step;
+            unit -= if unit >= self.over { self.over } else { 0 };
+        }
     }
 }
 
@@ -72,6 +214,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// A ring of full records.
+#[derive(Clone, Debug)]
 struct Filled {
     /// Slots and units of a segment, and slots of a record.
     per: u64,
@@ -145,6 +288,31 @@ mod tests {
             for (unit, slot) in map.iter().enumerate() {
                 assert_eq!(tier.map.get(unit as u64), *slot, "unit {unit} of {over}");
             }
+            let live: Vec<u32> = tier.ring.segments.iter().map(|it| it.live).collect();
+            let mut found = vec![0; live.len()];
+            let in_use = map.iter().flatten();
+            in_use.for_each(|&slot| found[tier.ring.segment(slot) as usize] += 1);
+            assert_eq!(live, found);
+            // Leaf by leaf it is changed, and says the same of all others.
+            let mut tier = tier;
+            for unit in (0..over).step_by(700).chain([over - 1]) {
+                let all = |tier: &WriteBack| {
+                    let mut all = Vec::new();
+                    tier.map.each(|unit, slot| all.push((unit, slot)));
+                    all.sort_unstable();
+                    all
+                };
+                let mut shadow = all(&tier);
+                shadow.retain(|it| it.0 != unit as u32);
+                tier.map.clear(unit);
+                assert_eq!(all(&tier), shadow);
+                assert_eq!(tier.map.set(unit, 7), None);
+                map[unit as usize] = Some(7);
+                for (unit, slot) in map.iter().enumerate() {
+                    assert_eq!(tier.map.get(unit as u64), *slot, "unit {unit} of {over}");
+                }
+            }
+            assert!(tier.map.start.is_none());
             assert_eq!(tier.dirty, count * 4096);
         }
     }

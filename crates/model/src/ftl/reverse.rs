@@ -1,0 +1,178 @@
+//! The reverse map: 4 bytes a slot, what was programmed there.
+//!
+//! Where addresses have 64 bits it is one table, which the operating system hands out as it is touched. Where they have 32 (a
+//! page's WebAssembly) a table of a drive of 2 TB and more is longer than any vector may be: there it is in pieces, which are
+//! made when something is written to them. Both say the same (a test).
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::numbers::Slot;
+
+#[cfg(target_pointer_width = "64")]
+pub(super) type Reverse = Whole;
+#[cfg(not(target_pointer_width = "64"))]
+pub(super) type Reverse = Pieces;
+
+/// One table.
+#[cfg(any(test, target_pointer_width = "64"))]
+#[derive(Clone, Debug)]
+pub(super) struct Whole(Vec<u32>);
+
+#[cfg(any(test, target_pointer_width = "64"))]
+impl Whole {
+    /// Of so many slots, all zero.
+    pub(super) fn of(slots: u32) -> Whole {
+        Whole(vec![0; slots as usize])
+    }
+
+    /// How many slots it is of.
+    #[inline]
+    pub(super) fn slots(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// The entry of a slot.
+    #[inline]
+    pub(super) fn get(&self, slot: Slot) -> u32 {
+        self.0[slot.index()]
+    }
+
+    /// Sets it.
+    #[inline]
+    pub(super) fn set(&mut self, slot: Slot, entry: u32) {
+        self.0[slot.index()] = entry;
+    }
+
+    /// Sets the entries of these slots to zero.
+    pub(super) fn clear(&mut self, slots: Range<usize>) {
+        self.0[slots].fill(0);
+    }
+
+    /// Appends the entries of these slots.
+    pub(super) fn copy_to(&self, slots: Range<usize>, entries: &mut Vec<u32>) {
+        entries.extend_from_slice(&self.0[slots]);
+    }
+
+    /// Sets the entries of these slots.
+    pub(super) fn copy_from(&mut self, slots: Range<usize>, entries: &[u32]) {
+        self.0[slots].copy_from_slice(entries);
+    }
+}
+
+/// Slots of a piece: 256 KiB.
+#[cfg(any(test, not(target_pointer_width = "64")))]
+const PIECE: usize = 1 << 16;
+
+/// A table in pieces; an empty one is all zero.
+#[cfg(any(test, not(target_pointer_width = "64")))]
+#[derive(Clone, Debug)]
+pub(super) struct Pieces {
+    pieces: Vec<Vec<u32>>,
+    slots: u32,
+}
+
+#[cfg(any(test, not(target_pointer_width = "64")))]
+impl Pieces {
+    /// As [`Whole::of`].
+    pub(super) fn of(slots: u32) -> Pieces {
+        Pieces {
+            pieces: vec![Vec::new(); (slots as usize).div_ceil(PIECE)],
+            slots,
+        }
+    }
+
+    /// As [`Whole::slots`].
+    #[inline]
+    pub(super) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// As [`Whole::get`].
+    #[inline]
+    pub(super) fn get(&self, slot: Slot) -> u32 {
+        self.at(slot.index())
+    }
+
+    fn at(&self, slot: usize) -> u32 {
+        let piece = &self.pieces[slot / PIECE];
+        piece.get(slot % PIECE).copied().unwrap_or(0)
+    }
+
+    /// As [`Whole::set`].
+    #[inline]
+    pub(super) fn set(&mut self, slot: Slot, entry: u32) {
+        self.put(slot.index(), entry);
+    }
+
+    fn put(&mut self, slot: usize, entry: u32) {
+        let piece = &mut self.pieces[slot / PIECE];
+        if piece.is_empty() {
+            if entry == 0 {
+                return;
+            }
+            *piece = vec![0; PIECE];
+        }
+        piece[slot % PIECE] = entry;
+    }
+
+    /// As [`Whole::clear`].
+    pub(super) fn clear(&mut self, slots: Range<usize>) {
+        slots.for_each(|slot| self.put(slot, 0));
+    }
+
+    /// As [`Whole::copy_to`].
+    pub(super) fn copy_to(&self, slots: Range<usize>, entries: &mut Vec<u32>) {
+        entries.extend(slots.map(|slot| self.at(slot)));
+    }
+
+    /// As [`Whole::copy_from`].
+    pub(super) fn copy_from(&mut self, slots: Range<usize>, entries: &[u32]) {
+        slots
+            .zip(entries)
+            .for_each(|(slot, &entry)| self.put(slot, entry));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    #[test]
+    fn pieces_say_what_one_table_says() {
+        let slots = 3 * PIECE as u32 + 17;
+        let (mut whole, mut pieces) = (Whole::of(slots), Pieces::of(slots));
+        assert_eq!((whole.slots(), pieces.slots()), (slots, slots));
+        let mut random = Stream::new(3, "reverse map");
+        for _ in 0..2000 {
+            let slot = random.below(u64::from(slots)) as usize;
+            let range = slot..(slot + 100).min(slots as usize);
+            match random.below(4) {
+                0 => {
+                    whole.clear(range.clone());
+                    pieces.clear(range.clone());
+                }
+                1 => {
+                    let entries: Vec<u32> = range.clone().map(|it| it as u32 % 7).collect();
+                    whole.copy_from(range.clone(), &entries);
+                    pieces.copy_from(range.clone(), &entries);
+                }
+                _ => {
+                    let entry = random.below(1 << 32) as u32;
+                    whole.set(Slot(slot as u32), entry);
+                    pieces.set(Slot(slot as u32), entry);
+                }
+            }
+            let (mut one, mut other) = (Vec::new(), Vec::new());
+            whole.copy_to(range.clone(), &mut one);
+            pieces.copy_to(range, &mut other);
+            assert_eq!(one, other);
+        }
+        for slot in (0..slots).map(Slot) {
+            assert_eq!(whole.get(slot), pieces.get(slot));
+        }
+        assert!(Pieces::of(slots).pieces.iter().all(Vec::is_empty));
+    }
+}

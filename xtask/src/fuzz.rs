@@ -6,8 +6,11 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
 
-use crate::shell::{cargo, output, program, root, run};
+use crate::shell::{cargo, output, program, root, run, run_apart};
 
 /// Counters on every edge, a table of their places, and the operands of comparisons: what libFuzzer steers by.
 const FLAGS: &[&str] = &[
@@ -75,7 +78,7 @@ pub(crate) fn fuzz(chosen: &[&str], seconds: u32, seed: Option<u32>) -> Result<(
             // No target reads what a page simulates with, and it takes a minute to make.
             .env("DRIVELAB_PAGE_ENGINE", "0"),
     )?;
-    let mut found = Vec::new();
+    let mut commands = Vec::new();
     for target in &all {
         if !chosen.is_empty() && !chosen.contains(&target.as_str()) {
             continue;
@@ -104,15 +107,35 @@ pub(crate) fn fuzz(chosen: &[&str], seconds: u32, seed: Option<u32>) -> Result<(
             ])
             .arg(&corpus)
             .args(seeds(target));
-        if let Err(error) = run(&mut command) {
-            found.push(error);
-        }
+        commands.push(command);
     }
+    let found = match &mut *commands {
+        [one] => Vec::from_iter(run(one).err()),
+        _ => run_all(commands),
+    };
     if found.is_empty() {
         Ok(())
     } else {
         Err(found.join("; "))
     }
+}
+
+/// As many at a time as there are processors, each with its output in one piece; what went wrong.
+fn run_all(commands: Vec<Command>) -> Vec<String> {
+    let (left, found) = (Mutex::new(commands.into_iter()), Mutex::new(Vec::new()));
+    let next = || left.lock().ok()?.next();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(mut command) = next() {
+                    if let (Err(error), Ok(mut found)) = (run_apart(&mut command), found.lock()) {
+                        found.push(error);
+                    }
+                }
+            });
+        }
+    });
+    found.into_inner().unwrap_or_default()
 }
 
 /// `cargo xtask fuzz [TARGET]... [--seconds N] [--seed N]`.

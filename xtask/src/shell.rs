@@ -46,6 +46,22 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     }
 }
 
+/// As [`run`], with all it says in one piece once it has ended: others run beside it.
+pub(crate) fn run_apart(command: &mut Command) -> Result<(), String> {
+    let shown = shown(command);
+    let ended = command.output();
+    let said = ended.as_ref().map_or_else(
+        |_| String::new(),
+        |it| String::from_utf8_lossy(&[&*it.stdout, &*it.stderr].concat()).into_owned(),
+    );
+    println!("$ {shown}\n{said}");
+    match ended {
+        Ok(ended) if ended.status.success() => Ok(()),
+        Ok(ended) => Err(format!("`{shown}` ended with {}", ended.status)),
+        Err(error) => Err(format!("`{shown}` could not be started: {error}")),
+    }
+}
+
 /// Runs it and gives its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let shown = shown(command);

@@ -112,7 +112,7 @@ fn a_drive_that_loses_its_power_alone_loses_what_it_had_not_flushed() {
 fn the_sum_is_castagnolis() {
     // The check value of CRC-32C in RFC 3720, B.4 and in catalogues of CRCs.
     assert_eq!(crc32c(b"123456789"), 0xe306_9283);
-    let bytes: Vec<u8> = (0..5000_u32).map(|it| (it * it >> 5) as u8).collect();
+    let bytes: Vec<u8> = (0..5000_u32).map(|it| ((it * it) >> 5) as u8).collect();
     for length in [0, 1, 7, 8, 63, 64, 511, 4096, 5000] {
         assert_eq!(crc32c(&bytes[..length]), table::checksum(&bytes[..length]));
     }

@@ -100,6 +100,21 @@ fn point(chapter: &'static str, plan: &'static str, step: &Step) -> PointSpec {
     }
 }
 
+/// What a point that runs the same has, apart from how many are in flight.
+fn shown(shape: &Shape) -> Option<Settings> {
+    let reads = match shape.mix {
+        Mix::Read => 100,
+        Mix::Write => 0,
+        _ => shape.read_percent,
+    };
+    let (_, profile) = MIXES.iter().find(|(known, _)| *known == reads)?;
+    Some(Settings {
+        read_percent: Some(reads),
+        profile: Some(profile),
+        ..shape.settings()?
+    })
+}
+
 fn result<'a>(review: &'a Review, drive: usize, name: &str) -> Option<&'a Measurement> {
     let chapter = name.split('/').next()?;
     let point: &Point = review.find(chapter, |point| point.name == name)?;
@@ -205,19 +220,8 @@ impl Chapter for Iops {
     }
 
     fn shows(&self, shape: &Shape) -> Option<Settings> {
-        let reads = match shape.mix {
-            Mix::Read => 100,
-            Mix::Write => 0,
-            _ => shape.read_percent,
-        };
-        let (_, profile) = MIXES.iter().find(|(known, _)| *known == reads)?;
         let is_here = shape.random && (shape.threads, shape.depth) == (4, 128);
-        let settings = shape.settings().filter(|_| is_here)?;
-        Some(Settings {
-            read_percent: Some(reads),
-            profile: Some(profile),
-            ..settings
-        })
+        shown(shape).filter(|_| is_here)
     }
 
     fn sentences(&self, seeds: &Seeds<'_>) -> Vec<String> {
@@ -362,6 +366,11 @@ impl Chapter for Throughput {
             .collect()
     }
 
+    fn shows(&self, shape: &Shape) -> Option<Settings> {
+        let is_here = !shape.random && (shape.threads, shape.depth) == (1, 32);
+        shown(shape).filter(|_| is_here)
+    }
+
     fn rows(&self) -> &'static [Row] {
         const {
             &[
@@ -420,6 +429,11 @@ impl Chapter for LatencyTest {
             Suite::Snia => steps(LATENCY, TESTS[3].0, |_| true),
             _ => Vec::new(),
         }
+    }
+
+    fn shows(&self, shape: &Shape) -> Option<Settings> {
+        let is_here = shape.random && shape.depth == 1;
+        shown(shape).filter(|_| is_here)
     }
 
     fn rows(&self) -> &'static [Row] {
@@ -549,12 +563,20 @@ mod tests {
 
     #[test]
     fn a_measured_step_stands_at_the_point_that_runs_it() {
-        for point in Iops.points(Suite::Snia, Suite::Snia.effort()) {
-            let text = point.text(7, Span::ZERO, Span::from_ms(5));
-            let jobs = crate::review::run::jobs("step", &text).expect("a job");
-            let shape = Shape::of(&jobs).expect("one workload");
-            let shown = Iops.shows(&shape).expect("on the chart");
-            assert_eq!(shown, point.settings, "{}", point.name);
+        let chapters: [(&dyn Chapter, usize); 3] =
+            [(&Iops, 56), (&Throughput, 4), (&LatencyTest, 9)];
+        for (chapter, count) in chapters {
+            let points = chapter.points(Suite::Snia, Suite::Snia.effort());
+            assert_eq!(points.len(), count, "{}", chapter.id());
+            for point in points {
+                let text = point.text(7, Span::ZERO, Span::from_ms(5));
+                let jobs = crate::review::run::jobs("step", &text).expect("a job");
+                let shape = Shape::of(&jobs).expect("one workload");
+                let shown = |of: &dyn Chapter| of.shows(&shape);
+                assert_eq!(shown(chapter), Some(point.settings), "{}", point.name);
+                let others = chapters.iter().filter(|(of, _)| shown(*of).is_some());
+                assert_eq!(others.count(), 1, "{}", point.name);
+            }
         }
     }
 }

@@ -93,6 +93,15 @@ test("published figures stand on their charts, with their source", async () => {
   assert.equal(rows[0][0], like.row);
   assert.equal(rows[0][6], like.source);
   assert.equal(rows[1][5], beyond.differs.join(", "), "what was otherwise is said");
+  // Of a load of one direction that is all of it, where a chart counts both together; of a mix it is not.
+  const whole = (figures) => page.evaluate((settings) => {
+    const [one] = data.review.published;
+    Object.assign(one.settings, settings);
+    return published.points(one.chapter, {}, "total", one.metric, "queue_depth").map((it) => it.one.row);
+  }, figures);
+  assert.ok((await whole({ direction: like.of })).includes(like.row));
+  assert.ok(!(await whole({ direction: "mix" })).includes(like.row));
+  await whole({ direction: like.of });
   // No published figure is about writes.
   await choose(page, like.chapter, "Write");
   await details.locator("tbody tr").first().waitFor({ state: "detached" });

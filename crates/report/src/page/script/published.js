@@ -11,7 +11,9 @@ const published = (() => {
   // Those of a chapter whose settings have these values, at `setting`:
   // { drive, x, y, lies, ends: [least, most], name, like, one }. Of a range or bound `lies` at y (or x) is its end or middle.
   function points(chapter, wanted, of, metric, setting) {
-    return all.filter((one) => one.chapter === chapter && one.of === of && one.metric === metric
+    // Of a load of one direction that direction is all of it.
+    const has = (one) => one.of === of || (of === "total" && one.of === one.settings.direction);
+    return all.filter((one) => one.chapter === chapter && has(one) && one.metric === metric
       && !data.hidden.has(one.drive)
       && Object.entries(wanted).every(([key, value]) => one.settings[key] === value)
       && (one.form === "ratio" || (one.settings[setting] === undefined) === (one.form in lines)))

@@ -143,5 +143,6 @@ impl<D: Device> HostPath<D> {
             ..outstanding.command
         };
         self.device.submit(now, command);
+        self.device_next = self.device.next_event();
     }
 }

@@ -86,6 +86,8 @@ pub struct HostPath<D> {
     below: Vec<Completion>,
     /// The earliest of what the drive, the cores and the timers will do.
     next: Time,
+    /// What the drive will do next, asked whenever it may have changed.
+    device_next: Time,
 }
 
 /// How many commands the helpers of each thread may take; 0: it has none.
@@ -149,9 +151,11 @@ impl<D: Device> HostPath<D> {
             answers: Vec::new(),
             below: Vec::new(),
             next: Time::NEVER,
+            device_next: Time::NEVER,
             threads,
             config,
         };
+        host.device_next = host.device.next_event();
         host.next = host.earliest();
         host
     }
@@ -173,8 +177,7 @@ impl<D: Device> HostPath<D> {
 
     #[inline]
     fn earliest(&self) -> Time {
-        self.device
-            .next_event()
+        self.device_next
             .min(self.cores.soonest())
             .min(self.timers.next())
     }
@@ -408,11 +411,12 @@ impl<D: Device> Device for HostPath<D> {
 
     fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         loop {
-            if self.device.next_event() == now {
+            if self.device_next == now {
                 let mut below = core::mem::take(&mut self.below);
                 // What the host does next may be a submission.
                 let until = horizon.min(self.cores.soonest()).min(self.timers.next());
                 now = self.device.advance(now, until, &mut below);
+                self.device_next = self.device.next_event();
                 for completion in &below {
                     if self.config.bridge.is_some() {
                         self.cross_up(now, completion);
@@ -450,6 +454,7 @@ impl<D: Device> Device for HostPath<D> {
     /// Of the whole machine: whatever the host does is gone too.
     fn power_cut(&mut self, now: Time, lost: &mut Vec<Range>) -> Time {
         let back = self.device.power_cut(now, lost);
+        self.device_next = self.device.next_event();
         self.cores.clear(now, back);
         self.queues.clear(now);
         self.helpers.clear(helpers_of(&self.threads, &self.config));

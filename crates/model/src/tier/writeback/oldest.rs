@@ -73,7 +73,12 @@ impl WriteBack {
         found.resize(sum as usize, (0, 0));
         let (first, slots) = (self.ring.slot(tail), self.ring.slots() as u32);
         let (span, per) = ((oldest.until - tail) as u32, self.ring.per);
-        self.map.each(|unit, slot| {
+        // Of what the start put there only these; beyond the ring's end from its beginning.
+        let near = match first.checked_add(span) {
+            Some(end) if end <= slots => first..end,
+            _ => 0..slots,
+        };
+        self.map.each_near(near, |unit, slot| {
             let into = match slot < first {
                 true => slot + (slots - first),
                 false => slot - first,

@@ -6,6 +6,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::WriteBack;
 use super::ring::UNIT;
@@ -104,9 +105,14 @@ impl Map {
     }
 
     /// All units that are in the buffer, with their slots, in no order.
-    pub(super) fn each(&self, mut what: impl FnMut(u32, u32)) {
+    pub(super) fn each(&self, what: impl FnMut(u32, u32)) {
+        self.each_near(0..u32::MAX, what);
+    }
+
+    /// At least those whose slot is one of these: what the start put elsewhere is passed over, and that is most of it.
+    pub(super) fn each_near(&self, slots: Range<u32>, mut what: impl FnMut(u32, u32)) {
         if let Some(start) = &self.start {
-            start.each(&mut what);
+            start.each_near(slots, &mut what);
         }
         self.packed.each(what);
     }
@@ -174,10 +180,12 @@ impl Start {
         );
     }
 
-    /// All units that it holds, with their slots.
-    fn each(&self, what: &mut impl FnMut(u32, u32)) {
-        let mut unit = 0;
-        for index in 0..self.count {
+    /// The units that it holds in the segments of these slots, with their slots.
+    fn each_near(&self, slots: Range<u32>, what: &mut impl FnMut(u32, u32)) {
+        let from = u64::from(slots.start) / self.filled.per * self.filled.units;
+        let until = u64::from(slots.end).div_ceil(self.filled.per) * self.filled.units;
+        let mut unit = from % self.over * self.step % self.over;
+        for index in from..until.min(self.count) {
             if self.holds(unit) {
                 what(unit as u32, self.filled.slot(index));
             }
@@ -293,6 +301,22 @@ mod tests {
             let in_use = map.iter().flatten();
             in_use.for_each(|&slot| found[tier.ring.segment(slot) as usize] += 1);
             assert_eq!(live, found);
+            // Asked for some slots, it tells all that are there.
+            for slots in [0..1, 17..300, 40..41, 500..9000] {
+                let (mut near, mut told) = (Vec::new(), 0);
+                tier.map.each_near(slots.clone(), |unit, slot| {
+                    told += 1;
+                    if slots.contains(&slot) {
+                        near.push((unit, slot));
+                    }
+                });
+                near.sort_unstable();
+                let all = map.iter().enumerate();
+                let all = all.filter_map(|(unit, slot)| Some((unit as u32, (*slot)?)));
+                let there: Vec<(u32, u32)> = all.filter(|it| slots.contains(&it.1)).collect();
+                assert_eq!(near, there, "{slots:?}");
+                assert!(slots.end > 300 || told < count, "{slots:?}: {told}");
+            }
             // Leaf by leaf it is changed, and says the same of all others.
             let mut tier = tier;
             for unit in (0..over).step_by(700).chain([over - 1]) {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// The root of the project.
 pub(crate) fn root() -> PathBuf {
@@ -39,7 +39,12 @@ pub(crate) fn cargo(words: &str) -> Command {
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let shown = shown(command);
     println!("$ {shown}");
-    match command.status() {
+    passed(&shown, command.status())
+}
+
+/// Whether it was started and ended well; the error says what was run and how it ended.
+fn passed(shown: &str, ended: std::io::Result<ExitStatus>) -> Result<(), String> {
+    match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`{shown}` ended with {status}")),
         Err(error) => Err(format!("`{shown}` could not be started: {error}")),
@@ -55,11 +60,7 @@ pub(crate) fn run_apart(command: &mut Command) -> Result<(), String> {
         |it| String::from_utf8_lossy(&[&*it.stdout, &*it.stderr].concat()).into_owned(),
     );
     println!("$ {shown}\n{said}");
-    match ended {
-        Ok(ended) if ended.status.success() => Ok(()),
-        Ok(ended) => Err(format!("`{shown}` ended with {}", ended.status)),
-        Err(error) => Err(format!("`{shown}` could not be started: {error}")),
-    }
+    passed(&shown, ended.map(|it| it.status))
 }
 
 /// Runs it and gives its standard output.

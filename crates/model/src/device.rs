@@ -141,7 +141,7 @@ pub enum Gauge {
     MissBytes,
     /// Cumulative: bytes of log blocks that a tier has written, wherever they went.
     LogBytesWritten,
-    /// Cumulative: how often a log block found no room on a log that there is.
+    /// Cumulative: how often a log block found no room on the logs that a tier has, full or dead; once more for each try.
     LogFullBlocks,
     /// Cumulative: bytes that a write-back cache has moved to its capacity tier, so that they are clean.
     DestagedBytes,

@@ -63,15 +63,18 @@ impl Pages {
         }
     }
 
-    /// So many bytes more of the standard allocator are in use, or fewer; it is given more in good time. A block of that size
-    /// that it has had stays its own.
-    fn uses(&self, bytes: usize, more: bool) {
+    /// So many bytes of the standard allocator are no longer in use.
+    fn small_is_given_back(&self, bytes: usize) {
+        // SAFETY: as above.
+        unsafe { (*self.small.get()).0 -= bytes };
+    }
+
+    /// So many bytes more of the standard allocator are in use; it is given more in good time. A block that it has had stays
+    /// its own.
+    fn small_is_taken(&self, bytes: usize) {
         // SAFETY: as above.
         let (used, has) = unsafe { &mut *self.small.get() };
-        *used = match more {
-            true => *used + bytes,
-            false => *used - bytes,
-        };
+        *used += bytes;
         if *used + *used / 4 > *has {
             let share = (*has).max(SHARE);
             *has += share;
@@ -106,7 +109,7 @@ unsafe impl GlobalAlloc for Pages {
         match is_large(layout) {
             true => self.take(layout.size()).0 as *mut u8,
             false => {
-                self.uses(layout.size(), true);
+                self.small_is_taken(layout.size());
                 // SAFETY: as this function's.
                 unsafe { System.alloc(layout) }
             }
@@ -115,7 +118,7 @@ unsafe impl GlobalAlloc for Pages {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !is_large(layout) {
-            self.uses(layout.size(), true);
+            self.small_is_taken(layout.size());
             // SAFETY: as this function's.
             return unsafe { System.alloc_zeroed(layout) };
         }
@@ -132,7 +135,7 @@ unsafe impl GlobalAlloc for Pages {
         match is_large(layout) {
             true => self.give_back(block as usize, layout.size()),
             false => {
-                self.uses(layout.size(), false);
+                self.small_is_given_back(layout.size());
                 // SAFETY: as this function's.
                 unsafe { System.dealloc(block, layout) }
             }

@@ -54,9 +54,7 @@ impl Leaf {
 
     fn insert(&mut self, at: usize, value: u32) {
         if self.used == MOST_PACKED && !self.is_flat() {
-            let mut flat = vec![0; LEAF as usize];
-            self.each(|at, value| flat[at] = value);
-            self.values = flat;
+            self.flatten();
         }
         let place = self.place(at);
         if self.is_flat() {
@@ -72,27 +70,29 @@ impl Leaf {
         self.count(at, 1);
     }
 
-    /// With these values at the numbers that are set.
-    fn fill(&mut self, values: &[u32]) {
-        let mut before = 0;
-        for (bits, count) in self.bits.iter().zip(&mut self.before) {
-            *count = before;
-            before += bits.count_ones() as u16;
+    /// Each number has its place from now on.
+    fn flatten(&mut self) {
+        let mut flat = vec![0; LEAF as usize];
+        self.each(|at, value| flat[at] = value);
+        self.values = flat;
+    }
+
+    /// Of one that is empty: sets these numbers, in ascending order.
+    fn fill(&mut self, ascending: impl Iterator<Item = (u64, u32)>) {
+        self.values = Vec::with_capacity(LEAF as usize);
+        for (at, value) in ascending {
+            self.bits[at as usize / 64] |= 1 << (at % 64);
+            self.values.push(value);
         }
-        self.used = before;
-        self.values = match self.used > MOST_PACKED {
-            true => vec![0; LEAF as usize],
-            false => Vec::with_capacity(values.len() + values.len() / 8 + 8),
-        };
-        if self.is_flat() {
-            let mut values = values.iter();
-            for at in 0..LEAF as usize {
-                if self.has(at) {
-                    self.values[at] = *values.next().expect("a value for each that is set");
-                }
-            }
-        } else {
-            self.values.extend_from_slice(values);
+        for (bits, before) in self.bits.iter().zip(&mut self.before) {
+            *before = self.used;
+            self.used += bits.count_ones() as u16;
+        }
+        match self.used > MOST_PACKED {
+            true => self.flatten(),
+            false => self
+                .values
+                .shrink_to(self.values.len() + self.values.len() / 8 + 8),
         }
     }
 
@@ -160,30 +160,25 @@ impl Packed {
     /// Sets these of the numbers that share a leaf, none of which is set: in ascending order, each from the leaf's first on.
     pub(super) fn set_leaf(&mut self, number: u64, ascending: impl Iterator<Item = (u64, u32)>) {
         debug_assert_eq!(self.root[number as usize], 0, "something is set");
-        let mut leaf = Leaf {
-            number: number as u32,
-            ..Leaf::default()
-        };
-        let (mut values, mut count) = ([0; LEAF as usize], 0);
-        for (at, value) in ascending {
-            leaf.bits[at as usize / 64] |= 1 << (at % 64);
-            values[count] = value;
-            count += 1;
+        let mut ascending = ascending.peekable();
+        if ascending.peek().is_some() {
+            self.leaf(number).fill(ascending);
         }
-        if count == 0 {
-            return;
+    }
+
+    /// A leaf, which is made if it is not there.
+    #[inline]
+    fn leaf(&mut self, number: u64) -> &mut Leaf {
+        let root = &mut self.root[number as usize];
+        if *root == 0 {
+            let leaf = self.free.pop().unwrap_or_else(|| {
+                self.leaves.push(Leaf::default());
+                (self.leaves.len() - 1) as u32
+            });
+            self.leaves[leaf as usize].number = number as u32;
+            *root = leaf + 1;
         }
-        leaf.fill(&values[..count]);
-        self.root[number as usize] = match self.free.pop() {
-            Some(index) => {
-                self.leaves[index as usize] = leaf;
-                index + 1
-            }
-            None => {
-                self.leaves.push(leaf);
-                self.leaves.len() as u32
-            }
-        };
+        &mut self.leaves[*root as usize - 1]
     }
 
     /// What is set.
@@ -198,16 +193,7 @@ impl Packed {
     /// Sets it; what was set before.
     #[inline]
     pub(super) fn set(&mut self, number: u64, value: u32) -> Option<u32> {
-        let root = &mut self.root[(number / LEAF) as usize];
-        if *root == 0 {
-            let leaf = self.free.pop().unwrap_or_else(|| {
-                self.leaves.push(Leaf::default());
-                (self.leaves.len() - 1) as u32
-            });
-            self.leaves[leaf as usize].number = (number / LEAF) as u32;
-            *root = leaf + 1;
-        }
-        let leaf = &mut self.leaves[*root as usize - 1];
+        let leaf = self.leaf(number / LEAF);
         let at = (number % LEAF) as usize;
         if leaf.has(at) {
             let place = leaf.place(at);

@@ -1,9 +1,10 @@
 //! How large a log, a write buffer ([`buffer`]) or a read cache should be: by a rule, and by what simulations of several sizes say.
 //!
 //! *Log.* ZFS keeps in its log what is not in a transaction group on main yet: `min(rate x 2 groups, 2 x what may be dirty)`
-//! ([`IntentLogConfig::log_needed`]; S2-097 has 4 GB at 10 GbE). Simulated: a log is large enough for a load if each
-//! block finds room on it. That grows with the size by itself. I/Os a second do not: in a closed loop the disks of main set the pace, which differs between groups and
-//! seeds by more than the log changes, and a full log holds writers back as a throttle does. So nothing is concluded from them.
+//! ([`IntentLogConfig::log_needed`]; S2-097 has 4 GB at 10 GbE). Simulated: a log is large enough for a load if each block
+//! finds room on it. That grows with the size by itself. I/Os a second do not: in a closed loop the disks of main set the pace,
+//! which differs between groups and seeds by more than the log changes, and a full log holds writers back as a throttle does. So
+//! nothing is concluded from them.
 //!
 //! *Read cache.* The share of bytes read that are in the cache, over a trace: simulated as recorded, and by arithmetic, one
 //! request after the other with an exact LRU and this tier's rules: lines are taken in by reads, and by writes of whole lines

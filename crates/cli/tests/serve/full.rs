@@ -2,13 +2,12 @@
 //! process on the size of its files stands for a full disk: the kernel refuses in the same place.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{ChildStderr, Command, Stdio};
 
 use live::nbd::wire::{self, can, command, error, option};
 
-use crate::rig::{BLOCK, BLOCKS, Client, Server, end, figure, serve, stamped};
+use crate::rig::{BLOCK, BLOCKS, Client, Server, connected, end, figure, serve, stamped};
 
 /// Serves the store in the folder again, with files of so many bytes at most; and what it says.
 fn serve_limited(folder: &Path, drive: &str, bytes: u32) -> (Server, ChildStderr) {
@@ -54,7 +53,7 @@ fn ends_with(client: &mut Client, command: u16, block: u64) -> u32 {
 
 /// Flags of the export.
 fn flags(server: &Server) -> u16 {
-    let mut stream = UnixStream::connect(&server.socket).expect("it listens");
+    let mut stream = connected(server);
     stream.read_exact(&mut [0; 18]).expect("a greeting");
     let hello = [
         &3u32.to_be_bytes()[..],

@@ -68,19 +68,24 @@ fn serve_with(folder: &Path, drive: &str, more: &[&str], stderr: Stdio) -> Serve
     Server { child, socket }
 }
 
+/// A connection to a server that starts. Between having a name and being listened on, a socket refuses.
+pub(crate) fn connected(server: &Server) -> UnixStream {
+    let start = Instant::now();
+    loop {
+        match UnixStream::connect(&server.socket) {
+            Ok(stream) => break stream,
+            Err(error) if start.elapsed() > Duration::from_secs(10) => panic!("{error}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
 /// Enough of an NBD client: simple replies, one or several commands at a time.
 pub(crate) struct Client(pub(crate) UnixStream);
 
 impl Client {
     pub(crate) fn connect(server: &Server) -> Client {
-        let start = Instant::now();
-        let mut stream = loop {
-            match UnixStream::connect(&server.socket) {
-                Ok(stream) => break stream,
-                Err(error) if start.elapsed() > Duration::from_secs(10) => panic!("{error}"),
-                Err(_) => std::thread::sleep(Duration::from_millis(10)),
-            }
-        };
+        let mut stream = connected(server);
         let mut greeting = [0; 18];
         stream.read_exact(&mut greeting).expect("a greeting");
         stream.write_all(&3u32.to_be_bytes()).expect("flags");

@@ -1,13 +1,12 @@
 //! Nothing that one client does stops the server for all, fills its log, or keeps it from ending in order.
 
 use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use live::nbd::wire::command;
 
-use crate::rig::{BLOCK, Client, Server, drivelab, end, serve};
+use crate::rig::{BLOCK, Client, Server, connected, drivelab, end, serve};
 
 /// CPU time of a server so far, in ticks of 10 ms.
 fn cpu_ticks(server: &Server) -> u64 {
@@ -59,7 +58,7 @@ fn clients_that_make_no_sense_fill_no_log() {
     let mut server = started(folder.path(), "p4800x-375");
     let mut said = server.child.stderr.take().expect("piped");
     for _ in 0..200 {
-        let mut stream = UnixStream::connect(&server.socket).expect("it listens");
+        let mut stream = connected(&server);
         stream.read_exact(&mut [0; 18]).expect("a greeting");
         stream.write_all(&[0xff; 4]).expect("sent");
         // Until it is cut off.

@@ -19,6 +19,7 @@ mod permutation;
 mod replay;
 mod reset;
 mod reverse;
+mod slc;
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,7 @@ use changed::Changed;
 use map::{INITIAL, Map, Stale};
 use reset::Tables;
 use reverse::Reverse;
+use slc::SlcPool;
 
 /// A page that is nowhere: never written, or deallocated.
 const UNMAPPED: u32 = u32::MAX;
@@ -93,19 +95,6 @@ impl Watermark {
     pub fn spare_blocks(self) -> u32 {
         self.low + 2
     }
-}
-
-/// Blocks written with one bit a cell.
-#[derive(Clone, Debug)]
-struct SlcPool {
-    /// Most of a die at a time.
-    most: u32,
-    /// Slots such a block holds.
-    slots: u32,
-    /// By die: how many there are.
-    used: Vec<u32>,
-    /// By block.
-    is: Vec<bool>,
 }
 
 /// The translation layer of one drive.
@@ -211,25 +200,21 @@ impl Ftl {
 
     /// As [`Ftl::with_slc`], with so many slots in such a block.
     fn with_slc_of(mut self, most: u32, slots: u32) -> Ftl {
-        self.slc = Some(SlcPool {
-            most,
-            slots,
-            used: vec![0; self.shape.dies as usize],
-            is: vec![false; self.valid.len()],
-        });
+        let blocks = self.valid.len();
+        self.slc = Some(SlcPool::new(most, slots, self.shape.dies, blocks));
         self
     }
 
     /// Blocks of a die that hold one bit a cell.
     pub fn slc_blocks(&self, die: Die) -> u32 {
-        self.slc.as_ref().map_or(0, |slc| slc.used[die.index()])
+        self.slc.as_ref().map_or(0, |slc| slc.used(die))
     }
 
     /// Whether a slot is in a block of one bit a cell.
     #[inline]
     pub fn is_slc(&self, slot: Slot) -> bool {
         let block = self.shape.block_of(slot).index();
-        self.slc.as_ref().is_some_and(|slc| slc.is[block])
+        self.slc.as_ref().is_some_and(|slc| slc.is(block))
     }
 
     /// Makes a block of the layout the one that collection goes on writing.
@@ -459,8 +444,7 @@ impl Ftl {
             self.opened[block.index()] = true;
             *open = OpenBlock { block, next: 0 };
             if let (Writer::Slc, Some(slc)) = (writer, &mut self.slc) {
-                slc.used[die.index()] += 1;
-                slc.is[block.index()] = true;
+                slc.opened(die, block);
             }
         }
         let slot = shape.first_slot(open.block).plus(open.next);
@@ -489,9 +473,7 @@ impl Ftl {
             (Writer::Host, _) => free > COLLECTION_RESERVE,
             (Writer::Collection, _) => free > 0,
             // Only from blocks that nobody will miss soon.
-            (Writer::Slc, Some(slc)) => {
-                free > self.watermark.low as usize + 1 && slc.used[die.index()] < slc.most
-            }
+            (Writer::Slc, Some(slc)) => free > self.watermark.low as usize + 1 && slc.may_open(die),
             (Writer::Slc, None) => return false,
         };
         may_open || self.open[die.index()][writer as usize].next < self.block_limit(writer)
@@ -502,7 +484,7 @@ impl Ftl {
     pub fn page_programmed(&mut self, slot: Slot) {
         let block = self.shape.block_of(slot);
         let limit = match &self.slc {
-            Some(slc) if slc.is[block.index()] => slc.slots,
+            Some(slc) if slc.is(block.index()) => slc.slots,
             _ => self.shape.block_slots,
         };
         if slot.0 % self.shape.block_slots + self.shape.page_slots == limit {
@@ -539,7 +521,7 @@ impl Ftl {
         let slc = self.slc.as_ref()?;
         let blocks = self.shape.blocks_of(die);
         let block = blocks
-            .filter(|&block| slc.is[block] && self.valid[block] & BUSY == 0)
+            .filter(|&block| slc.is(block) && self.valid[block] & BUSY == 0)
             .min_by_key(|&block| self.valid[block])?;
         let valid = u32::from(self.valid[block]);
         self.valid[block] |= BUSY;
@@ -563,13 +545,11 @@ impl Ftl {
         self.account.erased(self.shape.block_slots);
         // Nothing put off may come true after the block's slots have been programmed again.
         self.stale.catch_up();
-        let die = self.shape.die_of_block(block).index();
-        if let Some(slc) = &mut self.slc
-            && core::mem::take(&mut slc.is[block.index()])
-        {
-            slc.used[die] -= 1;
+        let die = self.shape.die_of_block(block);
+        if let Some(slc) = &mut self.slc {
+            slc.erased(die, block);
         }
-        self.free[die].push_back(block);
+        self.free[die.index()].push_back(block);
         self.free_blocks += 1;
     }
 

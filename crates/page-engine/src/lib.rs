@@ -36,6 +36,7 @@ pub struct Engine {
 enum Answer {
     Figures(Box<Figures>),
     Results(Box<Results>),
+    Prepared(()),
     Problems(Vec<String>),
 }
 
@@ -58,6 +59,16 @@ impl Engine {
         Ok(Figures::of(&outcome))
     }
 
+    /// Computes what the drive of a question would compute at its first write, so that questions to it, or to a pool of the same
+    /// members, are answered sooner. Changes no answer.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the question.
+    pub fn prepare(&self, question: &Question) -> Result<(), Problems> {
+        self.lab.prepare(&question.scenario()?);
+        Ok(())
+    }
+
     /// Runs a job file.
     ///
     /// # Errors
@@ -67,7 +78,8 @@ impl Engine {
     }
 
     /// The answer to what is asked, both JSON. To a [`Question`]: `{"figures": {...}}` or `{"problems": ["...", ...]}`; to
-    /// `{"experiment": {...}}`, an [`Experiment`]: `{"results": {...}}`, or problems as a terminal shows them.
+    /// `{"experiment": {...}}`, an [`Experiment`]: `{"results": {...}}`, or problems as a terminal shows them; to
+    /// `{"prepare": {...}}`, a [`Question`] that will be asked: `{"prepared": null}`, or problems.
     pub fn answer(&self, asked: &[u8]) -> String {
         // Writing plain data into memory does not fail.
         serde_json::to_string(&self.answered(asked)).unwrap_or_default()
@@ -87,6 +99,10 @@ impl Engine {
                 |problems| Answer::Problems(experiment::told(&problems)),
                 |results| Answer::Results(Box::new(results)),
             );
+        }
+        if let Some(asked) = asked.get_mut("prepare").map(Value::take) {
+            let prepared = as_asked(asked).and_then(|asked| self.prepare(&asked));
+            return prepared.map_or_else(plainly, Answer::Prepared);
         }
         let figures = as_asked(asked).and_then(|asked| self.run(&asked));
         figures.map_or_else(plainly, |figures| Answer::Figures(Box::new(figures)))

@@ -52,6 +52,25 @@ fn an_answer_does_not_depend_on_the_one_before() {
 }
 
 #[test]
+fn what_is_prepared_answers_the_same() {
+    let engine = Engine::default();
+    let mut writes = question("group", &["--rw=randwrite", "--iodepth=4"]);
+    let prepare = serde_json::json!({ "prepare": &writes }).to_string();
+    assert_eq!(engine.answer(prepare.as_bytes()), r#"{"prepared":null}"#);
+    // With another setting of the pool as well.
+    for buffer in ["30 %", "95 %"] {
+        writes.set = vec![("tier.group.start.buffer".into(), buffer.into())];
+        let answer = asked(&engine, &writes);
+        assert!(answer.starts_with(r#"{"figures":{"#), "{answer}");
+        assert_eq!(answer, asked(&Engine::default(), &writes));
+    }
+    writes.drive = "no-such-drive".into();
+    let prepare = serde_json::json!({ "prepare": &writes }).to_string();
+    let answer = engine.answer(prepare.as_bytes());
+    assert!(answer.starts_with(r#"{"problems":["#), "{answer}");
+}
+
+#[test]
 fn figures_add_up() {
     let engine = Engine::default();
     let threads = question(

@@ -19,7 +19,9 @@ mod permutation;
 mod replay;
 mod reset;
 mod reverse;
+mod scattered;
 mod slc;
+mod stale;
 
 #[cfg(test)]
 mod tests;
@@ -39,10 +41,11 @@ use alloc::vec::Vec;
 use account::Account;
 pub use account::Traffic;
 use changed::Changed;
-use map::{INITIAL, Map, Stale};
+use map::{INITIAL, Map};
 use reset::Tables;
 use reverse::Reverse;
 use slc::SlcPool;
+use stale::Stale;
 
 /// A page that is nowhere: never written, or deallocated.
 const UNMAPPED: u32 = u32::MAX;

@@ -10,8 +10,9 @@ use alloc::vec::Vec;
 
 use super::account::Account;
 use super::changed::Changed;
-use super::map::{Map, SavedMap, Stale};
+use super::map::{Map, SavedMap};
 use super::reverse::Reverse;
+use super::stale::Stale;
 use super::{Block, Ftl, Layout, OpenBlock, Shape, SlcPool, Traffic, Watermark};
 
 /// The large tables of a translation layer.

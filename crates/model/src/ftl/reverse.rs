@@ -61,9 +61,9 @@ impl Whole {
     }
 }
 
-/// Slots of a piece: 256 KiB.
+/// Slots of a piece: 16 KiB.
 #[cfg(any(test, not(target_pointer_width = "64")))]
-const PIECE: usize = 1 << 16;
+const PIECE: usize = 1 << 12;
 
 /// A table in pieces; an empty one is all zero.
 #[cfg(any(test, not(target_pointer_width = "64")))]
@@ -123,8 +123,17 @@ impl Pieces {
     }
 
     /// As [`Whole::copy_to`].
-    pub(super) fn copy_to(&self, slots: Range<usize>, entries: &mut Vec<u32>) {
-        entries.extend(slots.map(|slot| self.at(slot)));
+    pub(super) fn copy_to(&self, mut slots: Range<usize>, entries: &mut Vec<u32>) {
+        entries.reserve(slots.len());
+        while !slots.is_empty() {
+            let (piece, from) = (slots.start / PIECE, slots.start % PIECE);
+            let until = (from + slots.len()).min(PIECE);
+            match self.pieces[piece].get(from..until) {
+                Some(held) => entries.extend_from_slice(held),
+                None => entries.resize(entries.len() + until - from, 0),
+            }
+            slots.start += until - from;
+        }
     }
 
     /// As [`Whole::copy_from`].

@@ -11,9 +11,9 @@ use super::numbers::{Block, Die};
 #[derive(Clone, Debug)]
 pub(super) struct SlcPool {
     /// Most of a die at a time.
-    pub most: u32,
+    pub(super) most: u32,
     /// Slots such a block holds.
-    pub slots: u32,
+    pub(super) slots: u32,
     /// By die: how many there are.
     used: Vec<u32>,
     /// By block.
@@ -22,7 +22,7 @@ pub(super) struct SlcPool {
 
 impl SlcPool {
     /// None yet; at most `most` of each die, of `slots` each.
-    pub fn new(most: u32, slots: u32, dies: u32, blocks: usize) -> SlcPool {
+    pub(super) fn new(most: u32, slots: u32, dies: u32, blocks: usize) -> SlcPool {
         SlcPool {
             most,
             slots,
@@ -32,30 +32,30 @@ impl SlcPool {
     }
 
     /// How many a die has.
-    pub fn used(&self, die: Die) -> u32 {
+    pub(super) fn used(&self, die: Die) -> u32 {
         self.used[die.index()]
     }
 
     /// Whether a die may have another.
     #[inline]
-    pub fn may_open(&self, die: Die) -> bool {
+    pub(super) fn may_open(&self, die: Die) -> bool {
         self.used(die) < self.most
     }
 
     /// Whether a block is one.
     #[inline]
-    pub fn is(&self, block: usize) -> bool {
+    pub(super) fn is(&self, block: usize) -> bool {
         self.is[block]
     }
 
     /// Takes note that a block of a die becomes one.
-    pub fn opened(&mut self, die: Die, block: Block) {
+    pub(super) fn opened(&mut self, die: Die, block: Block) {
         self.used[die.index()] += 1;
         self.is[block.index()] = true;
     }
 
     /// Takes note that a block of a die was erased, be it one or not.
-    pub fn erased(&mut self, die: Die, block: Block) {
+    pub(super) fn erased(&mut self, die: Die, block: Block) {
         if core::mem::take(&mut self.is[block.index()]) {
             self.used[die.index()] -= 1;
         }

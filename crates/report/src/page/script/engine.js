@@ -3,7 +3,8 @@
 // page-engine. What was answered once is kept.
 const engine = (() => {
   const KEPT = 4000;
-  // A worker that is busy with what nobody waits for any more gets so long, if its successor is on another machine.
+  // A worker that is busy with what nobody waits for any more gets so long, if its successor is on another machine: or as long
+  // as its first answer took, if the other has the same members, which a new worker would have to bring into their state.
   const PATIENCE_MS = 150;
   const answers = new Map();
   let module = null;
@@ -23,6 +24,8 @@ const engine = (() => {
   // What a run begins with, besides its work: the same means that the worker is ready sooner.
   // An experiment may take minutes, so that the next does not wait for it.
   const machineOf = ({ experiment, drive, set, power_limit_watts: watts, seed }) => JSON.stringify(experiment ?? [drive, set, watts, seed]);
+  const membersOf = (question) => machineOf(question.set ? { ...question, set: question.set.filter(([key]) => !key.startsWith("tier.")) } : question);
+  const asked = (question, text = question) => ({ text: JSON.stringify(text), machine: machineOf(question), members: membersOf(question) });
 
   // Answers for one drive: `told` is called when there is another.
   function seat(told) {
@@ -30,6 +33,10 @@ const engine = (() => {
     let busy = null;
     let queue = [];
     let patience = 0;
+    // How long the first answer of this worker took, and what it has been told to prepare.
+    let begun = 0;
+    let first = null;
+    let prepared = null;
 
     function keep(text, answer) {
       if (answers.size >= KEPT) answers.delete(answers.keys().next().value);
@@ -39,48 +46,65 @@ const engine = (() => {
 
     function stop() {
       running?.terminate();
-      running = busy = null;
+      running = busy = first = prepared = null;
       clearTimeout(patience);
+    }
+
+    function answered({ question, answer, failed }) {
+      clearTimeout(patience);
+      const { silent, members } = busy;
+      busy = null;
+      first ??= performance.now() - begun;
+      if (failed !== undefined) {
+        // Its memory may be in any state.
+        stop();
+        // Once is enough: whoever needs it is told.
+        if (silent) prepared = members;
+      }
+      if (!silent) keep(question, answer ?? JSON.stringify({ problems: [`The simulation broke off, perhaps for want of memory (${failed}).`] }));
+      next();
     }
 
     async function next() {
       if (busy || queue.length === 0) return;
       busy = queue.shift();
-      const { text } = busy;
+      const { text, silent, members } = busy;
       try {
         const compiled = await load();
         if (!running) {
-          running = new Worker(worker);
-          running.onmessage = ({ data: { question, answer, failed } }) => {
-            clearTimeout(patience);
-            busy = null;
-            if (failed === undefined) {
-              keep(question, answer);
-            } else {
-              // Its memory may be in any state.
-              stop();
-              keep(question, JSON.stringify({ problems: [`The simulation broke off, perhaps for want of memory (${failed}).`] }));
-            }
-            next();
-          };
-          running.postMessage({ module: compiled });
+          const made = new Worker(worker);
+          running = made;
+          made.onmessage = ({ data }) => { if (made === running) answered(data); };
+          made.postMessage({ module: compiled });
         }
+        begun = performance.now();
         running.postMessage({ question: text });
       } catch (error) {
         busy = null;
-        keep(text, JSON.stringify({ problems: [`This browser cannot run the model: ${error}`] }));
+        if (silent) prepared = members;
+        else keep(text, JSON.stringify({ problems: [`This browser cannot run the model: ${error}`] }));
         next();
       }
     }
 
     // From now on these questions only, the first first.
     function want(questions) {
-      const texts = questions.map((one) => ({ text: JSON.stringify(one), machine: machineOf(one) }));
+      const texts = questions.map((one) => asked(one));
       queue = texts.filter(({ text }) => !answers.has(text) && text !== busy?.text);
       clearTimeout(patience);
       if (busy && queue.length && !texts.some(({ machine }) => machine === busy.machine)) {
-        patience = setTimeout(() => { stop(); next(); }, PATIENCE_MS);
+        const kin = texts.some(({ members }) => members === busy.members);
+        if (!kin || first !== null) patience = setTimeout(() => { stop(); next(); }, Math.max(PATIENCE_MS, kin ? first : 0));
       }
+      next();
+    }
+
+    // Makes ready for this question and others of the same members, once, if there is nothing else to do.
+    function prepare(question) {
+      const one = { ...asked(question, { prepare: question }), silent: true };
+      if (busy || queue.length || prepared === one.members) return;
+      prepared = one.members;
+      queue = [one];
       next();
     }
 
@@ -90,7 +114,7 @@ const engine = (() => {
       stop();
     }
 
-    return { want, end };
+    return { want, prepare, end };
   }
 
   return {

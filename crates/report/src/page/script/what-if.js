@@ -94,7 +94,10 @@ const whatIf = (() => {
   }
 
   const sectionOf = () => document.getElementById(NAME);
-  const seats = drives.map((one) => one && engine.seat(() => soon()));
+  // Reads have a worker of their own, so that they are answered while the other brings a pool's flash into its steady state,
+  // which the first write needs.
+  const readers = drives.map((one) => one && engine.seat(() => soon()));
+  const writers = drives.map((one) => one && engine.seat(() => soon()));
   let started = false;
   let since = 0;
   let pending = 0;
@@ -111,12 +114,19 @@ const whatIf = (() => {
     since = performance.now();
     for (const mark of ["coarse", "figures", "done"]) delete parts.box.dataset[mark];
     for (const { at } of shown().filter(there)) {
-      seats[at].want([coarse(state, at, +state.depth), ...DEPTHS.map((depth) => coarse(state, at, depth)),
-        question(at, state), question(at, base), ...DEPTHS.map((depth) => question(at, state, depth)),
-        ...(same() ? [] : DEPTHS.map((depth) => question(at, base, depth)))]);
+      const all = [[state, coarse(state, at, +state.depth)], ...DEPTHS.map((depth) => [state, coarse(state, at, depth)]),
+        [state, question(at, state)], [base, question(at, base)], ...DEPTHS.map((depth) => [state, question(at, state, depth)]),
+        ...(same() ? [] : DEPTHS.map((depth) => [base, question(at, base, depth)]))];
+      const of = (writing) => all.filter(([from]) => writes(from) === writing).map(([, one]) => one);
+      readers[at].want(of(false));
+      writers[at].want(of(true));
     }
     soon();
   }
+
+  // What a reader who looks at reads may ask next of a pool.
+  const makeReady = (all) => all.filter(({ at }) => drives[at].dials?.length)
+    .forEach(({ at }) => writers[at].prepare(question(at, { ...state, rw: "randwrite" })));
 
   // A value in words.
   const worded = ({ name, options: choices, steps, write }, of) => (choices ? choices.find(([value]) => value === of[name])[1]
@@ -136,6 +146,7 @@ const whatIf = (() => {
 
   function soon() { pending ||= requestAnimationFrame(() => { pending = 0; draw(); }); }
 
+  const writes = ({ rw }) => !["randread", "read"].includes(rw);
   const waysOf = (of) => ({ randrw: ["read", "write"], randread: ["read"], read: ["read"] })[of.rw] ?? ["write"];
   const whole = (at, of, depth) => engine.answer(question(at, of, depth));
   const first = (at, of, depth) => whole(at, of, depth) ?? engine.answer(coarse(of, at, depth ?? +of.depth));
@@ -214,7 +225,9 @@ const whatIf = (() => {
     if (parts.commands.textContent !== commands.join("\n")) parts.commands.textContent = commands.join("\n");
     // How long the reader waited, for tests and for the curious.
     const took = String(Math.round(performance.now() - since));
-    if (known.every(({ at }) => first(at, state)) && all(first)) parts.box.dataset.coarse ??= took;
+    const moved = known.every(({ at }) => first(at, state)) && all(first);
+    if (moved) parts.box.dataset.coarse ??= took;
+    if (moved && !writes(state)) makeReady(known);
     if (known.every(({ at }) => whole(at, state))) parts.box.dataset.figures ??= took;
     if (settled) parts.box.dataset.done ??= took;
   }

@@ -1,0 +1,77 @@
+//! The page map: 4 bytes an entry, logical to physical. An entry of zero means "where the initial layout put it".
+//!
+//! Where addresses have 64 bits it is in lines, which are fastest; where they have 32 (a page's WebAssembly) it is of the
+//! entries that were set, in little memory. Both say the same (a test).
+
+#[cfg(any(test, target_pointer_width = "64"))]
+mod lines;
+#[cfg(any(test, not(target_pointer_width = "64")))]
+mod sparse;
+
+#[cfg(target_pointer_width = "64")]
+pub(super) use lines::{Lines as Map, Saved as SavedMap};
+#[cfg(not(target_pointer_width = "64"))]
+pub(super) use sparse::{Saved as SavedMap, Sparse as Map};
+
+/// The value of an entry that nobody has set.
+pub(super) const INITIAL: u32 = 0;
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::lines::Lines;
+    use super::sparse::Sparse;
+    use crate::ftl::numbers::Page;
+    use crate::random::Stream;
+
+    const PAGES: u32 = 70_000;
+
+    /// Sets some entries of both to the same.
+    fn change(lines: &mut Lines, sparse: &mut Sparse, random: &mut Stream, changes: u32) {
+        for _ in 0..changes {
+            let (page, value) = (random.below(PAGES.into()), 1 + random.below(1 << 30));
+            for entry in [
+                lines.entry(Page(page as u32)),
+                sparse.entry(Page(page as u32)),
+            ] {
+                *entry = value as u32;
+            }
+        }
+    }
+
+    fn all(get: impl Fn(Page) -> u32) -> Vec<u32> {
+        (0..PAGES).map(|page| get(Page(page))).collect()
+    }
+
+    #[test]
+    fn few_entries_say_what_lines_say() {
+        let (mut lines, mut sparse) = (Lines::new(PAGES), Sparse::new(PAGES));
+        assert!(lines.is_of(PAGES) && sparse.is_of(PAGES) && !sparse.is_of(PAGES + 1));
+        assert!(!lines.clear() && !sparse.clear());
+        let mut random = Stream::new(3, "maps");
+        for begins in [100, 20_000, 1] {
+            change(&mut lines, &mut sparse, &mut random, begins);
+            let saved = (lines.save(), sparse.save());
+            lines.watch();
+            sparse.watch();
+            let then = all(|page| lines.get(page));
+            assert_eq!(then, all(|page| sparse.get(page)));
+            for further in [1, 0, 5000, 60_000] {
+                change(&mut lines, &mut sparse, &mut random, further);
+                let now = all(|page| lines.get(page));
+                assert_eq!(now, all(|page| sparse.get(page)));
+                lines.put_back(&saved.0);
+                sparse.put_back(&saved.1);
+                assert_eq!(then, all(|page| lines.get(page)));
+                assert_eq!(then, all(|page| sparse.get(page)));
+            }
+            assert!(lines.clear() && sparse.clear());
+            assert_eq!(all(|page| lines.get(page)), all(|page| sparse.get(page)));
+            lines.restore(&saved.0);
+            sparse.restore(&saved.1);
+            assert_eq!(then, all(|page| lines.get(page)));
+            assert_eq!(then, all(|page| sparse.get(page)));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! A table that is met here and there: the entries of a map, the bits of stale slots.
+//!
+//! Where addresses have 64 bits it is one vector, which the operating system hands out as it is touched. Where they have 32 (a
+//! page's WebAssembly) that is too dear: a drive of 4 TB that is written at random for a moment touches every page of its
+//! tables, which is 400 MB of the reader's machine, and some such drives are more than there is. There only what is not zero
+//! is held. Both say the same (a test).
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+#[cfg(target_pointer_width = "64")]
+pub(super) type Scattered<V> = Whole<V>;
+#[cfg(not(target_pointer_width = "64"))]
+pub(super) type Scattered<V> = Few<V>;
+
+/// What a value may be: something with a zero.
+pub(super) trait Value: Copy + Default + PartialEq {}
+impl Value for u32 {}
+impl Value for u64 {}
+
+/// One vector.
+#[cfg(any(test, target_pointer_width = "64"))]
+#[derive(Clone, Debug)]
+pub(super) struct Whole<V>(Vec<V>);
+
+#[cfg(any(test, target_pointer_width = "64"))]
+impl<V: Value> Whole<V> {
+    /// Of so many values, all zero.
+    pub(super) fn of(values: u32) -> Whole<V> {
+        Whole(vec![V::default(); values as usize])
+    }
+
+    /// How many values there are.
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// The value at a place.
+    #[inline]
+    pub(super) fn get(&self, at: u32) -> V {
+        self.0[at as usize]
+    }
+
+    /// Sets it.
+    #[inline]
+    pub(super) fn set(&mut self, at: u32, value: V) {
+        self.0[at as usize] = value;
+    }
+
+    /// Changes it.
+    #[inline]
+    pub(super) fn change(&mut self, at: u32, change: impl FnOnce(V) -> V) {
+        let value = &mut self.0[at as usize];
+        *value = change(*value);
+    }
+
+    /// Sets the values in a range to zero.
+    pub(super) fn clear(&mut self, range: Range<u32>) {
+        self.0[range.start as usize..range.end as usize].fill(V::default());
+    }
+
+    /// Tells the places and values that are not zero.
+    pub(super) fn each(&self, mut tell: impl FnMut(u32, V)) {
+        for (at, &value) in self.0.iter().enumerate() {
+            if value != V::default() {
+                tell(at as u32, value);
+            }
+        }
+    }
+
+    /// Where it is in memory; it stays there.
+    pub(super) fn memory(&self) -> Range<*const u8> {
+        let Range { start, end } = self.0.as_ptr_range();
+        start.cast()..end.cast()
+    }
+}
+
+/// What is not zero: a table of places, found by multiplying (with 2^32 over the golden ratio) and looking on from there.
+#[cfg(any(test, not(target_pointer_width = "64")))]
+#[derive(Clone, Debug)]
+pub(super) struct Few<V> {
+    /// One more than the place; 0 where nothing is. A power of two of them, a quarter of which at least are 0.
+    places: Vec<u32>,
+    held: Vec<V>,
+    used: usize,
+    values: u32,
+}
+
+#[cfg(any(test, not(target_pointer_width = "64")))]
+impl<V: Value> Few<V> {
+    /// As [`Whole::of`].
+    pub(super) fn of(values: u32) -> Few<V> {
+        Few::with_room(values, 16)
+    }
+
+    fn with_room(values: u32, room: usize) -> Few<V> {
+        Few {
+            places: vec![0; room],
+            held: vec![V::default(); room],
+            used: 0,
+            values,
+        }
+    }
+
+    /// As [`Whole::len`].
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
+        self.values
+    }
+
+    /// Where the value of a place is held, or would be.
+    #[inline]
+    fn find(&self, at: u32) -> usize {
+        let last = self.places.len() - 1;
+        let spread = at.wrapping_mul(0x9e37_79b1);
+        let mut index = (spread >> (32 - last.count_ones())) as usize;
+        while self.places[index] != 0 && self.places[index] != at + 1 {
+            index = (index + 1) & last;
+        }
+        index
+    }
+
+    /// As [`Whole::get`].
+    #[inline]
+    pub(super) fn get(&self, at: u32) -> V {
+        self.held[self.find(at)]
+    }
+
+    /// The value at a place, to be read and changed.
+    #[inline]
+    pub(super) fn entry(&mut self, at: u32) -> &mut V {
+        let mut index = self.find(at);
+        if self.places[index] == 0 {
+            if self.used * 4 >= self.places.len() * 3 {
+                self.grow();
+                index = self.find(at);
+            }
+            self.places[index] = at + 1;
+            self.used += 1;
+        }
+        &mut self.held[index]
+    }
+
+    /// Twice the room, and only for what is not zero.
+    fn grow(&mut self) {
+        let mut wider = Few::with_room(self.values, self.places.len() * 2);
+        self.each(|at, value| wider.set(at, value));
+        *self = wider;
+    }
+
+    /// As [`Whole::set`].
+    #[inline]
+    pub(super) fn set(&mut self, at: u32, value: V) {
+        *self.entry(at) = value;
+    }
+
+    /// As [`Whole::change`].
+    #[inline]
+    pub(super) fn change(&mut self, at: u32, change: impl FnOnce(V) -> V) {
+        let value = self.entry(at);
+        *value = change(*value);
+    }
+
+    /// As [`Whole::clear`].
+    pub(super) fn clear(&mut self, range: Range<u32>) {
+        if range == (0..self.values) {
+            *self = Few::of(self.values);
+            return;
+        }
+        for at in range {
+            let index = self.find(at);
+            self.held[index] = V::default();
+        }
+    }
+
+    /// As [`Whole::each`], in no order.
+    pub(super) fn each(&self, mut tell: impl FnMut(u32, V)) {
+        for (&place, &value) in self.places.iter().zip(&self.held) {
+            if value != V::default() {
+                tell(place - 1, value);
+            }
+        }
+    }
+
+    /// Nowhere in particular.
+    #[cfg(not(target_pointer_width = "64"))]
+    pub(super) fn memory(&self) -> Range<*const u8> {
+        core::ptr::null()..core::ptr::null()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    #[test]
+    fn few_say_what_the_whole_says() {
+        let values = 100_000;
+        let (mut whole, mut few) = (Whole::<u64>::of(values), Few::<u64>::of(values));
+        assert_eq!((whole.len(), few.len()), (values, values));
+        let mut random = Stream::new(3, "scattered");
+        for round in 0..40_000 {
+            let at = random.below(u64::from(values)) as u32;
+            let value = random.below(4) << 40;
+            match random.below(100) {
+                0 if round % 20 < 2 => {
+                    let range = at..(at + 300).min(values);
+                    whole.clear(range.clone());
+                    few.clear(range);
+                }
+                1..50 => {
+                    whole.change(at, |before| before ^ value);
+                    few.change(at, |before| before ^ value);
+                }
+                _ => {
+                    whole.set(at, value);
+                    few.set(at, value);
+                }
+            }
+            assert_eq!(whole.get(at), few.get(at));
+        }
+        let (mut one, mut other) = (Vec::new(), Vec::new());
+        whole.each(|at, value| one.push((at, value)));
+        few.each(|at, value| other.push((at, value)));
+        other.sort_unstable();
+        assert!(one.len() > 10_000);
+        assert_eq!(one, other);
+        whole.clear(0..values);
+        few.clear(0..values);
+        few.each(|at, _| panic!("something is left at {at}"));
+        assert!((0..values).all(|at| whole.get(at) == 0 && few.get(at) == 0));
+    }
+}

@@ -1,0 +1,133 @@
+//! Which slots are stale: one bit for each whose data have been overwritten, moved or forgotten since it was programmed.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::changed::Changed;
+use super::numbers::Slot;
+use super::scattered::Scattered;
+
+/// Slots that fell stale and whose bits are not set yet.
+const LATER: usize = 32;
+
+/// One bit for each slot: its data have been overwritten, moved or forgotten since it was programmed. So collection
+/// reads a victim's bits in order instead of looking each of its pages up in the map.
+///
+/// The slots that host writes make stale are anywhere, and each bit costs a miss of the caches. They are set some at a
+/// time, so that the misses run beside each other.
+#[derive(Clone, Debug)]
+pub(super) struct Stale {
+    words: Scattered<u64>,
+    later: [Slot; LATER],
+    count: usize,
+    /// Pieces that may have changed since a state was saved.
+    changed: Changed,
+}
+
+/// Words to a piece of [`Stale::changed`].
+const WORDS: u32 = 64;
+
+impl Stale {
+    pub(super) fn none(slots: u32) -> Stale {
+        Stale {
+            words: Scattered::of(slots.div_ceil(64)),
+            later: [Slot(0); LATER],
+            count: 0,
+            changed: Changed::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn is(&self, slot: Slot) -> bool {
+        self.words.get(slot.0 / 64) >> (slot.0 % 64) & 1 != 0
+            || self.later[..self.count].contains(&slot)
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, slot: Slot) {
+        let word = slot.0 / 64;
+        self.words.change(word, |bits| bits | 1 << (slot.0 % 64));
+        self.changed.mark((word / WORDS) as usize);
+    }
+
+    /// As [`Stale::insert`], when there are more.
+    #[inline]
+    pub(super) fn insert_later(&mut self, slot: Slot) {
+        if self.count == LATER {
+            self.catch_up();
+        }
+        self.later[self.count] = slot;
+        self.count += 1;
+    }
+
+    #[inline]
+    pub(super) fn catch_up(&mut self) {
+        for slot in &self.later[..self.count] {
+            let word = slot.0 / 64;
+            self.words.change(word, |bits| bits | 1 << (slot.0 % 64));
+            self.changed.mark((word / WORDS) as usize);
+        }
+        self.count = 0;
+    }
+
+    /// The slot, whose block was erased, is being programmed again.
+    #[inline]
+    pub(super) fn remove(&mut self, slot: Slot) {
+        let word = slot.0 / 64;
+        self.words.change(word, |bits| bits & !(1 << (slot.0 % 64)));
+        self.changed.mark((word / WORDS) as usize);
+    }
+
+    /// Forgets all of them, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.words.clear(0..self.words.len());
+        self.count = 0;
+        self.changed = Changed::default();
+    }
+
+    /// Where the bits are in memory.
+    pub(super) fn table(&self) -> Range<*const u8> {
+        self.words.memory()
+    }
+
+    /// The words that are not zero, and their places, in order.
+    pub(super) fn save(&self) -> Vec<(u32, u64)> {
+        debug_assert_eq!(self.count, 0, "something was put off");
+        let mut set = Vec::new();
+        self.words.each(|at, word| set.push((at, word)));
+        set.sort_unstable_by_key(|&(at, _)| at);
+        set
+    }
+
+    /// Sets what was saved; nothing may be set yet.
+    pub(super) fn restore(&mut self, saved: &[(u32, u64)]) {
+        for &(at, word) in saved {
+            self.words.set(at, word);
+        }
+    }
+
+    /// From now on takes note of what changes, for [`Stale::put_back`]: the bits are those of a saved state.
+    pub(super) fn watch(&mut self) {
+        self.changed = Changed::none_of(self.words.len().div_ceil(WORDS) as usize);
+    }
+
+    /// Sets what was saved again, and nothing else; it has been since [`Stale::watch`].
+    pub(super) fn put_back(&mut self, saved: &[(u32, u64)]) {
+        self.count = 0;
+        let words = &mut self.words;
+        self.changed.drain(|piece| {
+            let piece = piece as u32 * WORDS..((piece as u32 + 1) * WORDS).min(words.len());
+            if piece.is_empty() {
+                return;
+            }
+            words.clear(piece.clone());
+            let first = saved.partition_point(|&(at, _)| at < piece.start);
+            for &(at, word) in &saved[first..] {
+                if at >= piece.end {
+                    break;
+                }
+                words.set(at, word);
+            }
+        });
+    }
+}

@@ -117,30 +117,50 @@ impl Pieces {
         piece[slot % PIECE] = entry;
     }
 
-    /// As [`Whole::clear`].
-    pub(super) fn clear(&mut self, slots: Range<usize>) {
-        slots.for_each(|slot| self.put(slot, 0));
-    }
-
-    /// As [`Whole::copy_to`].
-    pub(super) fn copy_to(&self, mut slots: Range<usize>, entries: &mut Vec<u32>) {
-        entries.reserve(slots.len());
-        while !slots.is_empty() {
-            let (piece, from) = (slots.start / PIECE, slots.start % PIECE);
-            let until = (from + slots.len()).min(PIECE);
-            match self.pieces[piece].get(from..until) {
-                Some(held) => entries.extend_from_slice(held),
-                None => entries.resize(entries.len() + until - from, 0),
-            }
-            slots.start += until - from;
+    /// Tells the pieces of these slots, each with the slots within it.
+    fn parts(slots: Range<usize>, mut tell: impl FnMut(usize, Range<usize>)) {
+        let mut at = slots.start;
+        while at < slots.end {
+            let from = at % PIECE;
+            let until = (from + slots.end - at).min(PIECE);
+            tell(at / PIECE, from..until);
+            at += until - from;
         }
     }
 
+    /// As [`Whole::clear`].
+    pub(super) fn clear(&mut self, slots: Range<usize>) {
+        Pieces::parts(slots, |piece, within| {
+            if let Some(held) = self.pieces[piece].get_mut(within) {
+                held.fill(0);
+            }
+        });
+    }
+
+    /// As [`Whole::copy_to`].
+    pub(super) fn copy_to(&self, slots: Range<usize>, entries: &mut Vec<u32>) {
+        entries.reserve(slots.len());
+        Pieces::parts(slots, |piece, within| {
+            match self.pieces[piece].get(within.clone()) {
+                Some(held) => entries.extend_from_slice(held),
+                None => entries.resize(entries.len() + within.len(), 0),
+            }
+        });
+    }
+
     /// As [`Whole::copy_from`].
-    pub(super) fn copy_from(&mut self, slots: Range<usize>, entries: &[u32]) {
-        slots
-            .zip(entries)
-            .for_each(|(slot, &entry)| self.put(slot, entry));
+    pub(super) fn copy_from(&mut self, slots: Range<usize>, mut entries: &[u32]) {
+        Pieces::parts(slots, |piece, within| {
+            let (these, others) = entries.split_at(within.len());
+            entries = others;
+            let held = &mut self.pieces[piece];
+            if held.is_empty() && these.iter().any(|&entry| entry != 0) {
+                *held = vec![0; PIECE];
+            }
+            if let Some(held) = held.get_mut(within) {
+                held.copy_from_slice(these);
+            }
+        });
     }
 }
 

@@ -24,8 +24,12 @@ pub(super) struct Stale {
     changed: Changed,
 }
 
-/// Words to a piece of [`Stale::changed`].
-const WORDS: u32 = 64;
+/// Words to a piece of [`Stale::changed`]: where each has to be found, no more than those that changed are put back.
+const WORDS: u32 = if cfg!(target_pointer_width = "64") {
+    64
+} else {
+    1
+};
 
 impl Stale {
     pub(super) fn none(slots: u32) -> Stale {

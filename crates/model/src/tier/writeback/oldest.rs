@@ -3,8 +3,9 @@
 //! The map says where a unit is, and nothing says what is in a slot: that would take as much memory again. So the map is gone
 //! through for the oldest sixteenth of what is dirty at a time, and what is found is kept by segment until destaging has come
 //! there: half a byte for each that is dirty. All of it is looked at some sixteen times while it is dirty, a nanosecond or
-//! two each. What has been overwritten since it was found
-//! is known by asking the map. Nothing comes to these segments meanwhile: records are put at the head.
+//! two each. Of what the start put there only what is asked for is looked at, so while most is, little is looked up at a
+//! time. What has been overwritten since it was found is known by asking the map. Nothing comes to these segments meanwhile:
+//! records are put at the head.
 
 use alloc::vec::Vec;
 
@@ -13,6 +14,8 @@ use super::ring::UNIT;
 
 /// Parts of what is dirty of which one is looked up at a time.
 const PARTS: u64 = 16;
+/// As many are looked up at least.
+const LEAST: u32 = 1 << 14;
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +54,8 @@ impl WriteBack {
         if tail >= oldest.from && until <= oldest.until {
             return oldest.go_on_from(tail);
         }
-        let part = (self.dirty / u64::from(UNIT) / PARTS) as u32;
+        let dirty = (self.dirty / u64::from(UNIT) / PARTS) as f64;
+        let part = ((dirty * self.map.kept()) as u32).max(LEAST);
         let complete = tail + u64::from(self.ring.complete()) * per;
         (oldest.from, oldest.until, oldest.per) = (tail, tail, per);
         // Each segment knows how much is live in it.

@@ -184,6 +184,27 @@ impl Ring {
         self.advance(count);
     }
 
+    /// Whether the next record begins a segment.
+    pub(super) fn is_at_border(&self) -> bool {
+        self.left == self.per
+    }
+
+    /// Fills up to so many segments as one that is full, from the head on, which is at a border, and applies them; fewer if
+    /// the log may not take more. How many.
+    pub(super) fn repeat(&mut self, full: u32, most: u64) -> u64 {
+        let full = self.segments[full as usize];
+        let log = self.log_limit.saturating_sub(self.log);
+        let times = most.min(log / u64::from(full.log.max(1)));
+        let first = self.segment(self.head_slot) as usize;
+        if times > 0 {
+            self.segments[first..first + times as usize].fill(full);
+        }
+        self.log += times * u64::from(full.log);
+        self.go_to(self.head + times * u64::from(self.per));
+        self.apply(self.head);
+        times
+    }
+
     /// An entry of the record that ends at the head, without data.
     pub(super) fn note(&mut self) {
         let slot = self.slot(self.head - 1);

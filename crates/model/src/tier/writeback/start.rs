@@ -28,8 +28,16 @@ impl WriteBack {
             let data = u64::from(room.saturating_sub(1)).min(over - count);
             self.ring.put(data as u32);
             self.ring.apply(self.ring.head());
-            self.ring.segments[segment as usize].live += data as u32;
+            let full = &mut self.ring.segments[segment as usize];
+            full.live += data as u32;
+            let units = u64::from(full.live);
             count += data;
+            // Segments that are full are all alike.
+            if self.ring.is_at_border() {
+                let left = (until - self.ring.head()) / u64::from(self.ring.per);
+                let more = left.min((over - count) / units.max(1));
+                count += units * self.ring.repeat(segment, more);
+            }
         }
         if count > 0 {
             let filled = Filled::new(self.ring.per, record);
@@ -102,6 +110,14 @@ impl Map {
             Some(start) if start.holds(unit) => unit + 1,
             _ => self.packed.skip(unit),
         }
+    }
+
+    /// The share of its leaves that are kept, 0 to 1: of the others it is known what the start put there.
+    pub(super) fn kept(&self) -> f64 {
+        let Some(start) = &self.start else {
+            return 1.0;
+        };
+        1.0 - start.left as f64 / start.over.div_ceil(LEAF) as f64
     }
 
     /// All units that are in the buffer, with their slots, in no order.

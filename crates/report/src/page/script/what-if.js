@@ -112,7 +112,7 @@ const whatIf = (() => {
   function ask() {
     if (!started) return;
     since = performance.now();
-    for (const mark of ["coarse", "figures", "done"]) delete parts.box.dataset[mark];
+    for (const mark of ["moved", "coarse", "figures", "done"]) delete parts.box.dataset[mark];
     for (const { at } of shown().filter(there)) {
       const all = [[state, coarse(state, at, +state.depth)], ...DEPTHS.map((depth) => [state, coarse(state, at, depth)]),
         [state, question(at, state)], [base, question(at, base)], ...DEPTHS.map((depth) => [state, question(at, state, depth)]),
@@ -225,8 +225,9 @@ const whatIf = (() => {
     if (parts.commands.textContent !== commands.join("\n")) parts.commands.textContent = commands.join("\n");
     // How long the reader waited, for tests and for the curious.
     const took = String(Math.round(performance.now() - since));
-    const moved = known.every(({ at }) => first(at, state)) && all(first);
-    if (moved) parts.box.dataset.coarse ??= took;
+    const moved = known.every(({ at }) => first(at, state));
+    if (moved) parts.box.dataset.moved ??= took;
+    if (moved && all(first)) parts.box.dataset.coarse ??= took;
     if (moved && !writes(state)) makeReady(known);
     if (known.every(({ at }) => whole(at, state))) parts.box.dataset.figures ??= took;
     if (settled) parts.box.dataset.done ??= took;

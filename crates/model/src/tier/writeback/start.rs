@@ -189,11 +189,16 @@ impl Start {
     fn give(&mut self, leaf: u64, packed: &mut Packed) {
         self.held[(leaf / 64) as usize] &= !(1 << (leaf % 64));
         self.left -= 1;
-        let units = leaf * LEAF..((leaf + 1) * LEAF).min(self.over);
-        packed.set_leaf(
-            leaf,
-            units.filter_map(|unit| Some((unit % LEAF, self.slot(unit)?))),
-        );
+        let units = (leaf * LEAF).min(self.over)..((leaf + 1) * LEAF).min(self.over);
+        // As `slot` has it, from one unit to the next.
+        let mut index = units.start * self.back % self.over;
+        let slots = units.filter_map(|unit| {
+            let is = index;
+            index += self.back;
+            index -= if index >= self.over { self.over } else { 0 };
+            (is < self.count).then(|| (unit % LEAF, self.filled.slot(is)))
+        });
+        packed.set_leaf(leaf, slots);
     }
 
     /// The units that it holds in the segments of these slots, with their slots.
@@ -264,9 +269,10 @@ impl Filled {
     /// The slot of the unit of this number.
     #[inline]
     fn slot(&self, index: u64) -> u32 {
-        let (segment, within) = (index / self.units, index % self.units);
-        let (record, unit) = (within / (self.record - 1), within % (self.record - 1));
-        (segment * self.per + record * self.record + 1 + unit) as u32
+        let (index, units, data) = (index as u32, self.units as u32, self.record as u32 - 1);
+        let (segment, within) = (index / units, index % units);
+        let (record, unit) = (within / data, within % data);
+        segment * self.per as u32 + record * (data + 1) + 1 + unit
     }
 }
 

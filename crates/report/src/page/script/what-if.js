@@ -10,6 +10,8 @@ const whatIf = (() => {
   // I/Os of the first answer.
   const COARSE = 500;
   const DEPTHS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+  // A reader who changes something waits for the run under way: at QD1 as many I/Os take the longest virtual time.
+  const LONGEST_LAST = [...DEPTHS].reverse();
   const THREADS = 8;
 
   const there = ({ at }) => drives[at] !== null;
@@ -94,8 +96,8 @@ const whatIf = (() => {
   }
 
   const sectionOf = () => document.getElementById(NAME);
-  // Reads have a worker of their own, so that they are answered while the other brings a pool's flash into its steady state,
-  // which the first write needs.
+  // Reads have a worker of their own, so that they are answered while the other brings flash into its steady state, which the
+  // first write needs.
   const readers = drives.map((one) => one && engine.seat(() => soon()));
   const writers = drives.map((one) => one && engine.seat(() => soon()));
   let started = false;
@@ -115,8 +117,8 @@ const whatIf = (() => {
     for (const mark of ["moved", "coarse", "figures", "done"]) delete parts.box.dataset[mark];
     for (const { at } of shown().filter(there)) {
       const all = [[state, coarse(state, at, +state.depth)], ...DEPTHS.map((depth) => [state, coarse(state, at, depth)]),
-        [state, question(at, state)], [base, question(at, base)], ...DEPTHS.map((depth) => [state, question(at, state, depth)]),
-        ...(same() ? [] : DEPTHS.map((depth) => [base, question(at, base, depth)]))];
+        [state, question(at, state)], [base, question(at, base)], ...LONGEST_LAST.map((depth) => [state, question(at, state, depth)]),
+        ...(same() ? [] : LONGEST_LAST.map((depth) => [base, question(at, base, depth)]))];
       const of = (writing) => all.filter(([from]) => writes(from) === writing).map(([, one]) => one);
       readers[at].want(of(false));
       writers[at].want(of(true));
@@ -124,9 +126,8 @@ const whatIf = (() => {
     soon();
   }
 
-  // What a reader who looks at reads may ask next of a pool.
-  const makeReady = (all) => all.filter(({ at }) => drives[at].dials?.length)
-    .forEach(({ at }) => writers[at].prepare(question(at, { ...state, rw: "randwrite" })));
+  // What a reader who looks at reads may ask next.
+  const makeReady = (all) => all.forEach(({ at }) => writers[at].prepare(question(at, { ...state, rw: "randwrite" })));
 
   // A value in words.
   const worded = ({ name, options: choices, steps, write }, of) => (choices ? choices.find(([value]) => value === of[name])[1]

@@ -330,22 +330,30 @@ impl<M: Medium> PoolConfig<M> {
 
     /// What must not be changed in place has a tier above it that keeps to that, directly or through others.
     fn check_whole_blocks(&self, problems: &mut Vec<String>) {
-        let mut needs = vec![false; self.tiers.len()];
+        // Of each tier the one at or below it that is not to be changed in place.
+        let mut needs = vec![None; self.tiers.len()];
         for (index, tier) in self.tiers.iter().enumerate() {
             let below = |target: &Target| match *target {
-                Target::Slice { .. } => false,
-                Target::Tier(child) => needs.get(usize::from(child)).copied().unwrap_or(false),
+                Target::Slice { .. } => None,
+                Target::Tier(child) => needs.get(usize::from(child)).copied().flatten(),
             };
-            let passed_on = tier.children.iter().any(below) && !tier.kind.writes_whole_blocks();
-            needs[index] = tier.kind.needs_whole_blocks() || passed_on;
+            let passed_on = match tier.kind.writes_whole_blocks() {
+                true => None,
+                false => tier.children.iter().find_map(below),
+            };
+            needs[index] = match tier.kind.needs_whole_blocks() {
+                true => Some(index),
+                false => passed_on,
+            };
         }
         for &volume in &self.volumes {
-            if needs.get(usize::from(volume)) == Some(&true) {
-                problems.push(format!(
-                    "{}: its blocks may not be changed in place, so that it serves as main of an intent-log only",
-                    self.tiers[usize::from(volume)].name
-                ));
-            }
+            let Some(Some(needs)) = needs.get(usize::from(volume)) else {
+                continue;
+            };
+            problems.push(format!(
+                "{}: its blocks may not be changed in place, so that it serves below an intent-log only, as its main",
+                self.tiers[*needs].name
+            ));
         }
     }
 

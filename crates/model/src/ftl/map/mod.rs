@@ -49,6 +49,7 @@ mod tests {
         let (mut lines, mut sparse) = (Lines::new(PAGES), Sparse::new(PAGES));
         assert!(lines.is_of(PAGES) && sparse.is_of(PAGES) && !sparse.is_of(PAGES + 1));
         assert!(!lines.clear() && !sparse.clear());
+        sparse.touch((0..9).map(Page));
         let mut random = Stream::new(3, "maps");
         for begins in [100, 20_000, 1] {
             change(&mut lines, &mut sparse, &mut random, begins);

@@ -2,6 +2,7 @@
 //! notes of what was there before.
 
 use alloc::vec::Vec;
+#[cfg(not(target_pointer_width = "64"))]
 use core::ops::Range;
 
 use super::INITIAL;

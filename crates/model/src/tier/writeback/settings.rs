@@ -450,8 +450,9 @@ impl TierSettings for WriteBackConfig {
             ));
         }
         if capacity / u64::from(UNIT) >= u64::from(u32::MAX) {
+            let tib = capacity as f64 / f64::from(1 << 20) / f64::from(1 << 20);
             problems.push(format!(
-                "it addresses {capacity} bytes, 16 TiB are the most"
+                "{tib:.1} TiB are behind it, less than 16 are the most: slices of the drives make it less"
             ));
         }
         problems

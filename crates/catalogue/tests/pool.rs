@@ -537,6 +537,9 @@ fn what_makes_no_intent_log_is_told_with_its_place() {
     assert!(full.contains("leaves too little"), "{full}");
     let alone = wrong("raidz(4*p4801x-100)");
     assert!(alone.contains("main of an intent-log"), "{alone}");
+    // The one that it is, not the one above that lets it through.
+    let below = wrong("read-cache(cache=p4801x-100, main=raidz(4*p4801x-100))");
+    assert!(below.contains("main: its blocks may not"), "{below}");
     let few = wrong("intent-log(main=raidz(3*p4801x-100; parity=2))");
     assert!(few.contains("at least 4"), "{few}");
 }

@@ -351,7 +351,7 @@ impl<M: Medium> PoolConfig<M> {
                 continue;
             };
             problems.push(format!(
-                "{}: its blocks may not be changed in place, so that it serves below an intent-log only, as its main",
+                "{}: its blocks may not be changed in place, so that it serves as main of an intent-log only",
                 self.tiers[*needs].name
             ));
         }

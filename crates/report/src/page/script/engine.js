@@ -61,7 +61,9 @@ const engine = (() => {
         // Once is enough: whoever needs it is told.
         if (silent) prepared = members;
       }
-      if (!silent) keep(question, answer ?? JSON.stringify({ problems: [`The simulation broke off, perhaps for want of memory (${failed}).`] }));
+      // What was prepared may not be what is shown by now.
+      if (silent) told();
+      else keep(question, answer ?? JSON.stringify({ problems: [`The simulation broke off, perhaps for want of memory (${failed}).`] }));
       next();
     }
 

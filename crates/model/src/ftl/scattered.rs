@@ -134,7 +134,7 @@ impl<V: Value> Few<V> {
         let mut index = self.find(at);
         if self.places[index] == 0 {
             if self.used * 4 >= self.places.len() * 3 {
-                self.grow();
+                self.make_room();
                 index = self.find(at);
             }
             self.places[index] = at + 1;
@@ -143,11 +143,15 @@ impl<V: Value> Few<V> {
         &mut self.held[index]
     }
 
-    /// Twice the room, and only for what is not zero.
-    fn grow(&mut self) {
-        let mut wider = Few::with_room(self.values, self.places.len() * 2);
-        self.each(|at, value| wider.set(at, value));
-        *self = wider;
+    /// Room for more: what has become zero gives up its place, and there is twice the room where that was not half of it.
+    fn make_room(&mut self) {
+        let mut left = 0;
+        self.each(|_, _| left += 1);
+        let room = self.places.len();
+        let room = if left * 2 > room { room * 2 } else { room };
+        let mut fresh = Few::with_room(self.values, room);
+        self.each(|at, value| fresh.set(at, value));
+        *self = fresh;
     }
 
     /// As [`Whole::set`].
@@ -228,6 +232,17 @@ mod tests {
         other.sort_unstable();
         assert!(one.len() > 10_000);
         assert_eq!(one, other);
+        // What comes and goes leaves no room behind.
+        let room = few.places.len();
+        for at in (0..values)
+            .cycle()
+            .take(1_000_000)
+            .filter(|&at| whole.get(at) == 0)
+        {
+            few.set(at, 1);
+            few.set(at, 0);
+        }
+        assert!(few.places.len() <= room * 2, "{room}: {}", few.places.len());
         whole.clear(0..values);
         few.clear(0..values);
         few.each(|at, _| panic!("something is left at {at}"));

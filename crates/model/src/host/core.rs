@@ -100,7 +100,6 @@ impl Core {
     /// Noise that began long before `now` and is over changes nothing, and of one draw after the other a sleep of hours makes
     /// millions: after so long it is drawn from shortly before `now` on. Gaps and lengths are exponential, so that a core has
     /// forgotten by `now` that it was free then (to one part in e^64).
-    #[inline]
     fn sleep_through_noise(&mut self, now: Time) {
         let past = now.since(self.noise_at.min(now));
         let forgotten = self.noise.mean.max(self.noise_length) * FORGOTTEN;
@@ -117,6 +116,13 @@ impl Core {
     /// When a thread that wakes up at `now` gets the core: noise that has begun keeps it.
     #[inline]
     pub(super) fn free_at(&mut self, now: Time) -> Time {
+        if self.noise_at >= now {
+            return now;
+        }
+        self.free_of_noise(now)
+    }
+
+    fn free_of_noise(&mut self, now: Time) -> Time {
         self.sleep_through_noise(now);
         let mut free = now;
         while self.noise_at < free {
@@ -130,8 +136,16 @@ impl Core {
     /// When work of this length ends if it begins at `now`: noise that has begun or comes meanwhile delays it.
     #[inline]
     pub(super) fn end_of(&mut self, now: Time, service: Span) -> Time {
+        let end = now + service;
+        // Almost always: noise is rare.
+        if self.noise_at >= end {
+            return end;
+        }
+        self.end_with_noise(now, end)
+    }
+
+    fn end_with_noise(&mut self, now: Time, mut end: Time) -> Time {
         self.sleep_through_noise(now);
-        let mut end = now + service;
         while self.noise_at < end {
             let over = self.noise_at + self.noise_length;
             if over > now {

@@ -11,9 +11,11 @@ use crate::time::{Span, Time};
 #[derive(Clone, Debug)]
 pub(super) struct Cores {
     cores: Vec<Core>,
-    /// When each one's work ends, and the first of those.
+    /// When each one's work ends.
     due: Vec<Time>,
+    /// The first of those, and the core that has it; of several the lowest.
     soonest: Time,
+    first: usize,
 }
 
 impl Cores {
@@ -22,11 +24,8 @@ impl Cores {
             due: vec![Time::NEVER; cores.len()],
             cores,
             soonest: Time::NEVER,
+            first: 0,
         }
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.cores.len()
     }
 
     /// The monitor's thread, where there is one.
@@ -38,6 +37,12 @@ impl Cores {
     #[inline]
     pub(super) fn soonest(&self) -> Time {
         self.soonest
+    }
+
+    /// The core whose work ends at [`Cores::soonest`]; of several the lowest.
+    #[inline]
+    pub(super) fn first(&self) -> usize {
+        self.first
     }
 
     /// When the work of a core ends.
@@ -57,17 +62,28 @@ impl Cores {
             };
             core.clear(back, rest);
         }
-        self.soonest = Time::NEVER;
+        (self.soonest, self.first) = (Time::NEVER, 0);
     }
 
     #[inline]
     fn set_due(&mut self, core: usize, at: Time) {
-        let before = self.due[core];
         self.due[core] = at;
-        if at <= self.soonest {
+        if self.due.len() == 1 {
             self.soonest = at;
-        } else if before == self.soonest {
-            self.soonest = self.due.iter().copied().min().unwrap_or(Time::NEVER);
+        } else if at < self.soonest || (at == self.soonest && core < self.first) {
+            (self.soonest, self.first) = (at, core);
+        } else if core == self.first {
+            self.find_first();
+        }
+    }
+
+    /// The soonest of all, after that which was has become later.
+    fn find_first(&mut self) {
+        (self.soonest, self.first) = (Time::NEVER, 0);
+        for (core, &due) in self.due.iter().enumerate() {
+            if due < self.soonest {
+                (self.soonest, self.first) = (due, core);
+            }
         }
     }
 
@@ -151,11 +167,15 @@ mod tests {
             assert!(!cores.begin(core, Time::ZERO, Work::Sleep, Span::from_us(us)));
         }
         let at = |us| Time::ZERO + Span::from_us(us);
-        assert_eq!(cores.soonest(), at(10));
+        assert_eq!((cores.soonest(), cores.first()), (at(10), 1));
         cores.rest(1, at(10));
-        assert_eq!(cores.soonest(), at(20));
+        assert_eq!((cores.soonest(), cores.first()), (at(20), 2));
         cores.rest(0, at(15));
-        assert_eq!(cores.soonest(), at(20));
+        // Of two that end at once the lower comes first.
+        cores.begin(0, at(15), Work::Sleep, Span::from_us(5));
+        assert_eq!((cores.soonest(), cores.first()), (at(20), 0));
+        cores.rest(0, at(20));
+        assert_eq!((cores.soonest(), cores.first()), (at(20), 2));
         cores.rest(2, at(20));
         assert_eq!(cores.soonest(), Time::NEVER);
         // Work that takes no time is no event.

@@ -1,6 +1,6 @@
 //! The way down: from a core that has done its part of a submission to the drive.
 
-use super::{HostPath, Timer, pages};
+use super::{HostPath, Timer, Way, pages};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Device;
@@ -12,30 +12,32 @@ impl<D: Device> HostPath<D> {
     /// A core has done its part of a submission; returns whether it has begun more of it: to wait for the queue's lock,
     /// or to carry the command through the monitor.
     pub(super) fn submitted(&mut self, core: usize, now: Time, id: CommandId) -> bool {
-        let outstanding = &self.outstanding[id as usize];
-        let (thread, command) = (outstanding.thread, outstanding.command);
-        if self.config.write_through && command.op == Op::Flush {
+        let outstanding = &mut self.outstanding[id as usize];
+        let thread = outstanding.thread;
+        if self.config.write_through && outstanding.command.op == Op::Flush {
             self.end_flush(core, now, id);
             return false;
         }
-        if self.kernel_threads.has(thread) {
-            self.leave_in_ring(now, id);
-        } else if self.helpers.all_taken(thread) {
-            self.outstanding[id as usize].below = now;
-            self.helpers.wait(thread, id);
-        } else if self.costs(thread).has_helpers() {
-            self.hand_down(now, id);
-        } else if let Some(leaves) = self.queues.lock(core, now) {
-            let spun = leaves.since(now);
-            self.outstanding[id as usize].queued += spun;
-            self.charge(thread, 1, spun);
-            if spun != Span::ZERO {
+        match self.threads[usize::from(thread)].way {
+            Way::KernelThread => self.leave_in_ring(now, id),
+            Way::Helpers if self.helpers.all_taken(thread) => {
+                outstanding.below = now;
+                self.helpers.wait(thread, id);
+            }
+            Way::Helpers => self.hand_down(now, id),
+            Way::Direct => {
+                let Some(leaves) = self.queues.lock(core, now) else {
+                    return self.pass_down(core, now, id);
+                };
+                let spun = leaves.since(now);
+                outstanding.queued += spun;
+                self.charge(thread, 1, spun);
+                if spun == Span::ZERO {
+                    return self.submitted_here(core, now, id);
+                }
                 self.cores.spin(core, now, Work::Lock(id), leaves);
                 return true;
             }
-            return self.submitted_here(core, now, id);
-        } else {
-            return self.pass_down(core, now, id);
         }
         false
     }
@@ -44,7 +46,7 @@ impl<D: Device> HostPath<D> {
     pub(super) fn submitted_here(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         self.reach_drive(now, id);
         let thread = self.outstanding[id as usize].thread;
-        let after = self.costs(thread).after;
+        let after = self.thread(thread).costs.after;
         if after == Span::ZERO {
             return false;
         }
@@ -98,7 +100,7 @@ impl<D: Device> HostPath<D> {
     pub(super) fn hand_down(&mut self, now: Time, id: CommandId) {
         let thread = self.outstanding[id as usize].thread;
         self.helpers.take(thread);
-        let mut takes = self.costs(thread).hand_off;
+        let mut takes = self.thread(thread).costs.hand_off;
         if let Some(hypervisor) = &self.config.hypervisor {
             takes += hypervisor.kick + self.carry_down(&self.outstanding[id as usize].command);
         }
@@ -110,8 +112,9 @@ impl<D: Device> HostPath<D> {
     fn leave_in_ring(&mut self, now: Time, id: CommandId) {
         let outstanding = &self.outstanding[id as usize];
         let (thread, command) = (outstanding.thread, outstanding.command);
-        let find = self.sq_poll(thread).map_or(Span::ZERO, |costs| costs.find);
-        let mut takes = self.costs(thread).submit + self.config.per_page * pages(&command);
+        let issuer = self.thread(thread);
+        let find = issuer.sq_poll.find;
+        let mut takes = issuer.costs.submit + self.config.per_page * pages(&command);
         if let Some(hypervisor) = &self.config.hypervisor {
             takes += hypervisor.kick + self.carry_down(&command);
         }

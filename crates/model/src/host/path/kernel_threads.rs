@@ -41,12 +41,6 @@ impl KernelThreads {
         }
     }
 
-    /// Whether a job thread has one.
-    #[inline]
-    pub(super) fn has(&self, thread: u16) -> bool {
-        self.of[usize::from(thread)].is_some()
-    }
-
     /// The kernel thread of a job thread works for so long, after what it has to do already; when that ends.
     pub(super) fn work(&mut self, now: Time, thread: u16, service: Span) -> Time {
         match self.of[usize::from(thread)] {
@@ -83,7 +77,6 @@ mod tests {
     #[test]
     fn a_kernel_thread_does_one_thing_after_the_other_for_its_own_thread() {
         let mut threads = KernelThreads::new([true, false, true].into_iter());
-        assert!(threads.has(0) && !threads.has(1) && threads.has(2));
         let us = Span::from_us;
         let at = |micros| Time::ZERO + us(micros);
         assert_eq!(threads.work(at(0), 0, us(3)), at(3));

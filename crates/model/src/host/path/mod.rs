@@ -1,7 +1,7 @@
 //! A host around a device: what its cores do for the commands of its threads, down to the device (`down`) and up again
 //! (`up`).
 //!
-//! What has a state of its own is a part: the cores in use (`cores`), the queues that they share (`queues`), helper
+//! What has a state of its own is a part: job threads (`thread`), the cores in use (`cores`), the queues that they share (`queues`), helper
 //! threads (`helpers`), kernel threads that poll submission queues (`kernel_threads`), a guest and its monitor (`guest`), what hybrid polling has learnt (`polling`), the timers that no
 //! core brings about (`timer`), and a bridge (`super::bridge`). None of them knows another.
 
@@ -12,6 +12,7 @@ mod helpers;
 mod kernel_threads;
 mod polling;
 mod queues;
+mod thread;
 mod timer;
 mod up;
 
@@ -23,28 +24,17 @@ use self::helpers::Helpers;
 use self::kernel_threads::KernelThreads;
 use self::polling::Learnt;
 use self::queues::Queues;
+use self::thread::{Thread, Way};
 use self::timer::{Timer, Timers};
 use super::bridge::Crossings;
 use super::coalescing::Coalescing;
-use super::config::{CompletionMode, EngineCosts, HostConfig, SqPoll, ThreadConfig, exit_latency};
+use super::config::{CompletionMode, HostConfig, ThreadConfig, exit_latency};
 use super::core::{Core, NOBODY, Work};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::random::Stream;
 use crate::time::{Span, Time};
-
-/// A job thread.
-#[derive(Clone, Debug)]
-struct Thread {
-    config: ThreadConfig,
-    /// Index among the cores in use.
-    core: u16,
-    /// CPU time in user and system mode.
-    cpu: [Span; 2],
-    /// Whether it sleeps when it has nothing to do but wait.
-    sleeps: bool,
-}
 
 /// What is known of an outstanding command.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +81,8 @@ pub struct HostPath<D> {
 }
 
 /// How many commands the helpers of each thread may take; 0: it has none.
-fn helpers_of(threads: &[Thread], config: &HostConfig) -> impl Iterator<Item = u16> {
-    let engines = threads.iter().map(|thread| thread.config.engine as usize);
-    engines.map(|engine| config.engines[engine].helpers)
+fn helpers_of(threads: &[Thread]) -> impl Iterator<Item = u16> {
+    threads.iter().map(|thread| thread.costs.helpers)
 }
 
 impl<D: Device> HostPath<D> {
@@ -113,15 +102,7 @@ impl<D: Device> HostPath<D> {
         let index_of = |core: u16| used.partition_point(|&other| other < core) as u16;
         let threads: Vec<Thread> = threads
             .iter()
-            .map(|thread| {
-                let mode = config.mode(thread, thread.high_priority);
-                Thread {
-                    config: *thread,
-                    core: index_of(core_of(thread)),
-                    cpu: [Span::ZERO; 2],
-                    sleeps: mode == CompletionMode::Interrupt,
-                }
-            })
+            .map(|thread| Thread::new(thread, index_of(core_of(thread)), &config))
             .collect();
         let new_core = |&core: &u16| {
             let stream = Stream::numbered(seed, "host noise", u64::from(core));
@@ -137,11 +118,9 @@ impl<D: Device> HostPath<D> {
             device,
             cores: Cores::new(cores),
             queues: Queues::new(&used, &config),
-            helpers: Helpers::new(helpers_of(&threads, &config)),
+            helpers: Helpers::new(helpers_of(&threads)),
             kernel_threads: KernelThreads::new(
-                threads
-                    .iter()
-                    .map(|thread| thread.config.sq_poll && config.sq_poll.is_some()),
+                threads.iter().map(|thread| thread.way == Way::KernelThread),
             ),
             guest: Guest::new(coalescing),
             learnt: Learnt::new(threads.len()),
@@ -206,32 +185,35 @@ impl<D: Device> HostPath<D> {
         self.answers.resize(id as usize + 1, answer);
     }
 
-    /// What the engine of a thread costs.
     #[inline]
-    fn costs(&self, thread: u16) -> &EngineCosts {
-        let engine = self.threads[usize::from(thread)].config.engine;
-        &self.config.engines[engine as usize]
+    fn thread(&self, thread: u16) -> &Thread {
+        &self.threads[usize::from(thread)]
     }
 
-    /// What polling of its submission queue costs, where a kernel thread does that for a thread.
     #[inline]
-    fn sq_poll(&self, thread: u16) -> Option<SqPoll> {
-        let costs = self.config.sq_poll?;
-        self.kernel_threads.has(thread).then_some(costs)
-    }
-
     fn charge(&mut self, thread: u16, mode: usize, span: Span) {
         self.threads[usize::from(thread)].cpu[mode] += span;
     }
 
-    /// Gives an idle core its next piece of work, and the next while they take no time.
+    /// Gives an idle core its next piece of work.
+    #[inline]
     fn dispatch(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
+        self.turn(core, now, false, done);
+    }
+
+    /// A core goes on: ends the piece of work that it has if that has `ended`, and begins the next; the same again while
+    /// they take no time.
+    fn turn(&mut self, core: usize, now: Time, mut ended: bool, done: &mut Vec<Completion>) {
         loop {
-            let ended = if let Some(id) = self.cores[core].announced.front().copied() {
+            if ended && self.finish(core, now, done) {
+                return;
+            }
+            let state = &mut self.cores[core];
+            ended = if let Some(id) = state.announced.front().copied() {
                 self.begin_announced(core, now, id)
-            } else if let Some(id) = self.cores[core].to_submit.pop_front() {
+            } else if let Some(id) = state.to_submit.pop_front() {
                 self.begin_submit(core, now, id)
-            } else if let Some(id) = self.cores[core].to_reap.pop_front() {
+            } else if let Some(id) = state.to_reap.pop_front() {
                 self.begin_reap(core, now, id, Span::ZERO)
             } else if self.goes_to_sleep(core) {
                 self.cores[core].thread = NOBODY;
@@ -241,9 +223,6 @@ impl<D: Device> HostPath<D> {
                 return;
             };
             if !ended {
-                return;
-            }
-            if self.finish(core, now, done) {
                 return;
             }
         }
@@ -257,11 +236,13 @@ impl<D: Device> HostPath<D> {
     }
 
     fn begin_submit(&mut self, core: usize, now: Time, id: CommandId) -> bool {
-        if self.is_monitor(core) {
-            let down = self.carry_down(&self.outstanding[id as usize].command);
+        let outstanding = &mut self.outstanding[id as usize];
+        if self.config.hypervisor.is_some() && core == self.cores.last() {
+            let command = outstanding.command;
+            let down = self.carry_down(&command);
             return self.cores.begin(core, now, Work::Down(id), down);
         }
-        let thread = self.outstanding[id as usize].thread;
+        let thread = outstanding.thread;
         let state = &mut self.cores[core];
         let switch = if state.thread == thread || state.thread == NOBODY {
             Span::ZERO
@@ -271,26 +252,13 @@ impl<D: Device> HostPath<D> {
         state.thread = thread;
         // What holds the thread up before it issues is no part of fio's latencies.
         let before = state.free_at(now).since(now) + switch;
-        let service = self.submission(&self.outstanding[id as usize]);
-        self.charge(thread, 1, service + switch);
-        self.outstanding[id as usize].issued = now + before;
+        outstanding.issued = now + before;
+        let command = &outstanding.command;
+        let thread = &mut self.threads[usize::from(thread)];
+        let service = thread.submission(pages(command), command.batched);
+        thread.cpu[1] += service + switch;
         let work = Work::Submit(id);
         self.cores.begin(core, now, work, before + service)
-    }
-
-    /// CPU time of a submission.
-    #[inline]
-    fn submission(&self, outstanding: &Outstanding) -> Span {
-        if let Some(costs) = self.sq_poll(outstanding.thread) {
-            return costs.leave;
-        }
-        let costs = self.costs(outstanding.thread);
-        let pages = pages(&outstanding.command);
-        let mut service = costs.submit + self.config.per_page * pages;
-        if !outstanding.command.batched {
-            service += costs.system_call;
-        }
-        service
     }
 
     /// The monitor's CPU time for a command on the way down.
@@ -323,7 +291,27 @@ impl<D: Device> HostPath<D> {
         self.config.hypervisor.is_some() && core == self.cores.last()
     }
 
+    /// The drive goes on from `now`, until something of the host's is due or commands complete; returns when that is.
+    fn device_acts(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
+        let mut below = core::mem::take(&mut self.below);
+        // What the host does next may be a submission.
+        let until = horizon.min(self.cores.soonest()).min(self.timers.next());
+        let now = self.device.advance(now, until, &mut below);
+        self.device_next = self.device.next_event();
+        for completion in &below {
+            if self.config.bridge.is_some() {
+                self.cross_up(now, completion);
+            } else {
+                self.answered(now, completion, done);
+            }
+        }
+        below.clear();
+        self.below = below;
+        now
+    }
+
     /// A piece of work has ended; returns whether the core has begun another.
+    #[inline]
     fn finish(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) -> bool {
         match self.cores[core].work {
             Work::Idle | Work::Sleep | Work::Return | Work::Application(_) => {}
@@ -333,7 +321,9 @@ impl<D: Device> HostPath<D> {
             Work::Interrupt(count) => {
                 let state = &mut self.cores[core];
                 for _ in 0..count {
-                    state.to_reap.extend(state.announced.pop_front());
+                    if let Some(id) = state.announced.pop_front() {
+                        state.to_reap.push_back(id);
+                    }
                 }
             }
             Work::Reap(id) => return self.reaped(core, now, id, done),
@@ -367,14 +357,15 @@ impl<D: Device> Device for HostPath<D> {
     fn submit(&mut self, now: Time, command: Command) {
         let id = command.id;
         let thread = command.queue.min(self.threads.len() as u16 - 1);
-        let config = self.threads[usize::from(thread)].config;
         if self.outstanding.len() <= id as usize {
             self.grow(id);
         }
+        let issuer = self.thread(thread);
+        let (core, mode) = (usize::from(issuer.core), issuer.mode(command.high_priority));
         self.outstanding[id as usize] = Outstanding {
             command,
             thread,
-            mode: self.config.mode(&config, command.high_priority),
+            mode,
             submitted: now,
             issued: now,
             queued: Span::ZERO,
@@ -382,7 +373,6 @@ impl<D: Device> Device for HostPath<D> {
             below: now,
             poll_from: now,
         };
-        let core = usize::from(self.threads[usize::from(thread)].core);
         let state = &self.cores[core];
         if state.work == Work::Application(thread)
             && state.to_submit.is_empty()
@@ -412,27 +402,10 @@ impl<D: Device> Device for HostPath<D> {
     fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         loop {
             if self.device_next == now {
-                let mut below = core::mem::take(&mut self.below);
-                // What the host does next may be a submission.
-                let until = horizon.min(self.cores.soonest()).min(self.timers.next());
-                now = self.device.advance(now, until, &mut below);
-                self.device_next = self.device.next_event();
-                for completion in &below {
-                    if self.config.bridge.is_some() {
-                        self.cross_up(now, completion);
-                    } else {
-                        self.answered(now, completion, done);
-                    }
-                }
-                below.clear();
-                self.below = below;
+                now = self.device_acts(now, horizon, done);
             }
             while self.cores.soonest() == now {
-                for core in 0..self.cores.count() {
-                    if self.cores.due(core) == now && !self.finish(core, now, done) {
-                        self.dispatch(core, now, done);
-                    }
-                }
+                self.turn(self.cores.first(), now, true, done);
             }
             while let Some((timer, id)) = self.timers.pop_due(now) {
                 self.timer(now, timer, id, done);
@@ -457,7 +430,7 @@ impl<D: Device> Device for HostPath<D> {
         self.device_next = self.device.next_event();
         self.cores.clear(now, back);
         self.queues.clear(now);
-        self.helpers.clear(helpers_of(&self.threads, &self.config));
+        self.helpers.clear(helpers_of(&self.threads));
         self.kernel_threads.clear(now);
         self.guest.clear();
         self.timers = Timers::default();

@@ -2,11 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::{HostPath, Timer};
+use super::{HostPath, Timer, Way};
 use crate::anatomy::Part;
 use crate::command::{CommandId, Completion};
 use crate::device::Device;
-use crate::host::Engine;
 use crate::host::config::CompletionMode;
 use crate::host::core::{NOBODY, Work};
 use crate::time::{Span, Time};
@@ -53,41 +52,38 @@ impl<D: Device> HostPath<D> {
         self.tell(now, id, done);
     }
 
-    /// To the helper that waits for it, or to the thread's core.
+    /// To who waits for it: the thread's core, if nobody else does.
     fn tell(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        if self.tell_kernel_thread(now, id) {
-            return;
+        let issuer = self.thread(self.outstanding[id as usize].thread);
+        if issuer.way == Way::Direct {
+            let core = usize::from(issuer.core);
+            return self.announce(core, now, id, done);
         }
-        if !self.tell_helper(now, id) {
-            self.announce(self.core_of(id), now, id, done);
-        }
+        self.tell_other(now, id);
     }
 
-    /// Whether a kernel thread puts it into the ring of results; that takes its interrupt, or its turn to poll.
-    fn tell_kernel_thread(&mut self, now: Time, id: CommandId) -> bool {
+    /// To the helper that waits for it, which takes its time to tell the job's thread; or a kernel thread puts it into the
+    /// ring of results, which takes its interrupt, or its turn to poll. Says whether one of them does.
+    fn tell_other(&mut self, now: Time, id: CommandId) -> bool {
         let outstanding = &self.outstanding[id as usize];
         let (thread, polled) = (outstanding.thread, outstanding.command.high_priority);
-        if !self.kernel_threads.has(thread) {
-            return false;
-        }
-        let takes = match self.config.polls(polled) {
-            true => self.config.poll,
-            false => self.config.interrupt + self.config.interrupt_each,
+        let issuer = self.thread(thread);
+        let told = match issuer.way {
+            Way::Direct => return false,
+            Way::Helpers => {
+                let hand_off = issuer.costs.hand_off;
+                self.helpers.charge(hand_off);
+                now + hand_off
+            }
+            Way::KernelThread => {
+                let takes = match self.config.polls(polled) {
+                    true => self.config.poll,
+                    false => self.config.interrupt + self.config.interrupt_each,
+                };
+                self.kernel_threads.work(now, thread, takes)
+            }
         };
-        let told = self.kernel_threads.work(now, thread, takes);
         self.timers.push(told, Timer::HandedUp, id);
-        true
-    }
-
-    /// Whether a helper waits for it; that takes its time to tell the job's thread.
-    fn tell_helper(&mut self, now: Time, id: CommandId) -> bool {
-        let costs = self.costs(self.outstanding[id as usize].thread);
-        if !costs.has_helpers() {
-            return false;
-        }
-        let hand_off = costs.hand_off;
-        self.helpers.charge(hand_off);
-        self.timers.push(now + hand_off, Timer::HandedUp, id);
         true
     }
 
@@ -98,7 +94,7 @@ impl<D: Device> HostPath<D> {
         };
         // All are there before a core looks, so that one interrupt finds them.
         for &id in &told {
-            if self.tell_kernel_thread(now, id) || self.tell_helper(now, id) {
+            if self.tell_other(now, id) {
                 continue;
             }
             let core = self.core_of(id);
@@ -223,34 +219,28 @@ impl<D: Device> HostPath<D> {
         before: Span,
     ) -> bool {
         let outstanding = &self.outstanding[id as usize];
-        let (thread, mode) = (outstanding.thread, outstanding.mode);
-        // Behind a kernel thread a job's thread looks from the moment on at which it has left its command.
-        let poll_from = match self.kernel_threads.has(thread) {
-            true => Time::ZERO,
-            false => outstanding.poll_from,
-        };
-        let mut service = match self.sq_poll(thread) {
-            Some(costs) => costs.reap,
-            None => self.costs(thread).reap,
-        };
-        let polls = mode != CompletionMode::Interrupt;
+        let thread = outstanding.thread;
+        let reaper = &mut self.threads[usize::from(thread)];
+        let mut service = reaper.reap;
         let state = &mut self.cores[core];
-        if polls {
+        if outstanding.mode != CompletionMode::Interrupt {
             service += self.config.poll;
+            if state.thread == NOBODY {
+                // The core has polled since it had nothing else to do. Behind a kernel thread a job's thread looks from
+                // the moment on at which it has left its command.
+                let poll_from = match reaper.way {
+                    Way::KernelThread => Time::ZERO,
+                    Way::Direct | Way::Helpers => outstanding.poll_from,
+                };
+                let waited = now.since(state.idle_since.max(poll_from));
+                state.busy += waited;
+                reaper.cpu[reaper.reap_mode] += waited;
+            }
         } else if state.thread != thread {
             service += self.config.switch;
         }
-        let waited = if polls && state.thread == NOBODY {
-            // The core has polled since it had nothing else to do.
-            now.since(state.idle_since.max(poll_from))
-        } else {
-            Span::ZERO
-        };
-        state.busy += waited;
         state.thread = thread;
-        let user = self.threads[usize::from(thread)].config.engine == Engine::UserSpace
-            || self.kernel_threads.has(thread);
-        self.charge(thread, usize::from(!user), service + waited);
+        reaper.cpu[reaper.reap_mode] += service;
         let work = Work::Reap(id);
         self.cores.begin(core, now, work, before + service)
     }
@@ -279,7 +269,7 @@ impl<D: Device> HostPath<D> {
             anatomy.add(Part::HostCompletion, now.since(answer.at));
             answer.at = now;
         }
-        let application = self.costs(thread).application;
+        let application = self.thread(thread).costs.application;
         if application == Span::ZERO {
             return false;
         }

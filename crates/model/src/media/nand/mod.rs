@@ -208,6 +208,20 @@ impl Nand {
         }
     }
 
+    /// What comes to the end of the front's ways goes on: to the reader, to the buffer, to the host.
+    fn pass_on(&mut self, now: Time, done: &mut Vec<Completion>) {
+        while let Some(segment) = self.shared.front.pop_read(now) {
+            self.reader.segment_arrives(now, &segment, &mut self.shared);
+        }
+        while let Some(segment) = self.shared.front.pop_write(now) {
+            let shared = &mut self.shared;
+            if self.buffer.segment_arrives(now, segment, shared) {
+                self.dispatch_pages(now);
+            }
+        }
+        self.shared.front.answer(now, done);
+    }
+
     /// The work of a die may have ended.
     fn die_done(&mut self, now: Time, die: Die) {
         let shared = &mut self.shared;
@@ -391,16 +405,9 @@ impl Device for Nand {
             while let Some(event) = self.shared.events.pop_due(now) {
                 self.event(now, event);
             }
-            while let Some(segment) = self.shared.front.pop_read(now) {
-                self.reader.segment_arrives(now, &segment, &mut self.shared);
+            if self.shared.front.next() == now {
+                self.pass_on(now, done);
             }
-            while let Some(segment) = self.shared.front.pop_write(now) {
-                let shared = &mut self.shared;
-                if self.buffer.segment_arrives(now, segment, shared) {
-                    self.dispatch_pages(now);
-                }
-            }
-            self.shared.front.answer(now, done);
             let next = self.next_event();
             debug_assert!(next >= now);
             if next > now {

@@ -54,6 +54,8 @@ pub(super) struct Front {
     writes: VecDeque<Segment>,
     read_done: VecDeque<(Time, CommandId)>,
     write_done: VecDeque<(Time, CommandId)>,
+    /// The first time in these four.
+    next: Time,
     commands: InFlight,
     last_command: Time,
     bytes: HostBytes,
@@ -77,6 +79,7 @@ impl Front {
             writes: VecDeque::with_capacity(256),
             read_done: VecDeque::with_capacity(256),
             write_done: VecDeque::with_capacity(256),
+            next: Time::NEVER,
             commands: InFlight::default(),
             last_command: Time::ZERO,
             bytes: HostBytes::default(),
@@ -144,6 +147,7 @@ impl Front {
                 segment.at = came.max(dispatched + taken_in);
                 self.push_write(segment);
             } else {
+                self.next = self.next.min(segment.at);
                 self.reads.push_back(segment);
             }
             offset += bytes;
@@ -171,6 +175,7 @@ impl Front {
 
     /// Keeps the writes in order of time: a small one may pass a large one that is still being taken in.
     fn push_write(&mut self, segment: Segment) {
+        self.next = self.next.min(segment.at);
         let after = self
             .writes
             .iter()
@@ -181,6 +186,11 @@ impl Front {
     /// When a segment arrives or a command is answered next.
     #[inline]
     pub(super) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Looks for the first time again, where what had it may have gone.
+    fn find_next(&mut self) {
         let mut next = Time::NEVER;
         for segments in [&self.reads, &self.writes] {
             if let Some(segment) = segments.front() {
@@ -192,19 +202,22 @@ impl Front {
                 next = next.min(at);
             }
         }
-        next
+        self.next = next;
     }
 
     /// The next read segment that arrives at `now`.
     #[inline]
     pub(super) fn pop_read(&mut self, now: Time) -> Option<Segment> {
-        self.reads.pop_front_if(|segment| segment.at == now)
+        let segment = self.reads.pop_front_if(|segment| segment.at == now)?;
+        self.find_next();
+        Some(segment)
     }
 
     /// The next write segment, or command without data, that arrives at `now`.
     #[inline]
     pub(super) fn pop_write(&mut self, now: Time) -> Option<Segment> {
         let segment = self.writes.pop_front_if(|segment| segment.at == now)?;
+        self.find_next();
         let rate = self.config.link_ps_per_byte;
         self.taken_in += Span::per_bytes(rate, u64::from(segment.bytes));
         Some(segment)
@@ -219,6 +232,7 @@ impl Front {
         while let Some((_, id)) = self.write_done.pop_front_if(|&mut (at, _)| at == now) {
             self.complete(now, id, done);
         }
+        self.find_next();
     }
 
     fn complete(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
@@ -316,6 +330,7 @@ impl Front {
         }
         times.explain(anatomy, at);
         anatomy.add(Part::Controller, latency);
+        self.next = self.next.min(at + latency);
         self.read_done.push_back((at + latency, id));
     }
 
@@ -323,6 +338,7 @@ impl Front {
     pub(super) fn finish_write(&mut self, now: Time, id: CommandId) {
         let latency = self.config.write_latency;
         self.explain(id, Part::Controller, latency);
+        self.next = self.next.min(now + latency);
         self.write_done.push_back((now + latency, id));
     }
 
@@ -398,6 +414,7 @@ impl Front {
         // A large one that has left may now come before small ones that would have passed it.
         let writes = self.writes.make_contiguous();
         writes.sort_by_key(|segment| segment.at);
+        self.find_next();
     }
 
     /// Commands in flight.

@@ -293,11 +293,14 @@ impl<D: Device> HostPath<D> {
 
     /// The drive goes on from `now`, until something of the host's is due or commands complete; returns when that is.
     fn device_acts(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
-        let mut below = core::mem::take(&mut self.below);
         // What the host does next may be a submission.
         let until = horizon.min(self.cores.soonest()).min(self.timers.next());
-        let now = self.device.advance(now, until, &mut below);
+        let now = self.device.advance(now, until, &mut self.below);
         self.device_next = self.device.next_event();
+        if self.below.is_empty() {
+            return now;
+        }
+        let mut below = core::mem::take(&mut self.below);
         for completion in &below {
             if self.config.bridge.is_some() {
                 self.cross_up(now, completion);

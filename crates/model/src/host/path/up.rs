@@ -259,8 +259,9 @@ impl<D: Device> HostPath<D> {
         let (queued, bridged) = (outstanding.queued, outstanding.bridged);
         let submitted = outstanding.submitted;
         self.guest.end();
-        // Copied before it is changed: a wide load right behind narrow stores stalls.
-        done.push(self.answers[id as usize]);
+        // Copied before it is changed: a wide load right behind narrow stores stalls. And at once to where it belongs:
+        // pushed, it would be copied twice.
+        done.extend_from_slice(core::slice::from_ref(&self.answers[id as usize]));
         if let Some(answer) = done.last_mut() {
             let anatomy = &mut answer.anatomy;
             anatomy.add(Part::ThreadBusy, issued.since(submitted));

@@ -288,15 +288,18 @@ impl Nand {
         }
     }
 
-    fn die_to_program(&self) -> Option<Die> {
-        let shared = &self.shared;
+    fn die_to_program(&mut self) -> Option<Die> {
+        let shared = &mut self.shared;
         let mut from = self.next_die;
         let mut wrapped = false;
         loop {
             match shared.array.next_idle(from) {
                 Some(die) if wrapped && die >= self.next_die => return None,
                 Some(die) if self.collector.may_program(die, &shared.ftl) => return Some(die),
-                Some(die) => from = Die(die.0 + 1),
+                Some(die) => {
+                    shared.array.pass_over(die);
+                    from = Die(die.0 + 1);
+                }
                 None if wrapped => return None,
                 None => {
                     wrapped = true;

@@ -216,8 +216,14 @@ struct FirmwareBound {
 impl Nand {
     /// Settles the computed steady state, once, before the first change to the map.
     pub(super) fn warm(&mut self) {
+        if self.start.cold.is_none() {
+            return;
+        }
         self.start
             .warm(&mut self.shared.ftl, &mut self.collector, &self.config);
+        for die in self.shape.every_die() {
+            self.shared.array.ask_again(die);
+        }
     }
 
     /// Lets dies and buffer be as random writes that stopped at time zero have left them, once.

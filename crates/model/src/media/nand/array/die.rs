@@ -216,6 +216,11 @@ impl DieSet {
         self.words[die.index() / 64] &= !(1 << (die.0 % 64));
     }
 
+    #[inline]
+    pub(crate) fn contains(&self, die: Die) -> bool {
+        self.words[die.index() / 64] >> (die.0 % 64) & 1 == 1
+    }
+
     /// The first member at or after `from`, without wrapping.
     #[inline]
     pub(crate) fn next(&self, from: Die) -> Option<Die> {
@@ -281,7 +286,9 @@ mod tests {
         for die in [0, 63, 64, 129] {
             set.insert(Die(die));
         }
+        assert!(set.contains(Die(63)) && !set.contains(Die(62)));
         set.remove(Die(63));
+        assert!(!set.contains(Die(63)));
         assert_eq!(set.next(Die(0)), Some(Die(0)));
         assert_eq!(set.next(Die(1)), Some(Die(64)));
         assert_eq!(set.next(Die(65)), Some(Die(129)));

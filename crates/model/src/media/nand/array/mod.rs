@@ -54,8 +54,12 @@ pub(super) struct Array {
     map_read: Span,
     channels: Vec<Channel>,
     dies: Vec<DieState>,
-    /// Dies that have reads waiting, work or a suspended operation are not idle.
+    /// Dies that have nothing to do, but for those passed over. Dies that have reads waiting, work or a suspended operation
+    /// are not idle.
     idle: DieSet,
+    /// Those that had nothing to do and could take no page of host data: nothing changes that but their own work. Where
+    /// the firmware bounds collection they are most of a drive's, and each page would ask them all.
+    passed_over: DieSet,
     senses: Senses,
     random: Stream,
     counts: ArrayCounts,
@@ -99,6 +103,7 @@ impl Array {
             channels: vec![channel; shape.channels as usize],
             dies: refreshes.iter().map(|&at| DieState::new(at)).collect(),
             idle: DieSet::full(shape.dies),
+            passed_over: DieSet::empty(shape.dies),
             senses: Senses::default(),
             random,
             counts: ArrayCounts::default(),
@@ -117,7 +122,7 @@ impl Array {
         events: &mut Events,
     ) {
         self.dies[die.index()].start(now, work, cause, until);
-        self.idle.remove(die);
+        self.take(die);
         events.push(until, Event::DieDone(die));
     }
 
@@ -125,7 +130,7 @@ impl Array {
     #[inline]
     fn hold(&mut self, now: Time, die: Die, work: Work, cause: Cause) {
         self.dies[die.index()].start(now, work, cause, Time::NEVER);
-        self.idle.remove(die);
+        self.take(die);
     }
 
     /// Whether a die neither works nor is about to.
@@ -134,7 +139,7 @@ impl Array {
         self.dies[die.index()].vacant()
     }
 
-    /// The first die from `from` on that has nothing to do.
+    /// The first die from `from` on that has nothing to do and has not been passed over.
     #[inline]
     pub(super) fn next_idle(&self, from: Die) -> Option<Die> {
         self.idle.next(from)
@@ -144,6 +149,28 @@ impl Array {
     #[inline]
     pub(super) fn rest(&mut self, die: Die) {
         self.idle.insert(die);
+        self.passed_over.remove(die);
+    }
+
+    /// A die that has nothing to do can take no page of host data, until its own work changes that.
+    #[inline]
+    pub(super) fn pass_over(&mut self, die: Die) {
+        self.idle.remove(die);
+        self.passed_over.insert(die);
+    }
+
+    /// A die may be able to take a page although it has done no work; nothing, if it has not been passed over.
+    pub(super) fn ask_again(&mut self, die: Die) {
+        if self.passed_over.contains(die) {
+            self.rest(die);
+        }
+    }
+
+    /// A die that has nothing to do is given work.
+    #[inline]
+    fn take(&mut self, die: Die) {
+        self.idle.remove(die);
+        self.passed_over.remove(die);
     }
 
     // Pages on their way in and out.
@@ -162,7 +189,7 @@ impl Array {
         debug_assert!(state.vacant());
         state.loading = Some(loading);
         self.counts.programs += 1;
-        self.idle.remove(die);
+        self.take(die);
         if self.one_register() {
             self.hold(now, die, Work::Load, loading.cause);
         }

@@ -255,6 +255,8 @@ impl Collector {
             // It collects now or has nothing to do, as before.
             if shared.array.vacant(die) {
                 self.collect(now, die, shared);
+                // What it has given up to earn it may use.
+                shared.array.ask_again(die);
             }
         }
     }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
 use crate::anatomy::Anatomy;
-use crate::command::{Command, CommandId};
+use crate::command::{Command, CommandId, Completion, Status};
 use crate::time::Time;
 
 /// A command in flight.
@@ -16,7 +16,8 @@ pub(super) struct Entry {
     pub(super) admitted: Time,
     /// Pieces that have not finished.
     pub(super) left: u32,
-    pub(super) anatomy: Anatomy,
+    /// What will be answered: all but its time.
+    pub(super) answer: Completion,
 }
 
 /// Commands by id. An index that is not in flight panics.
@@ -40,7 +41,12 @@ impl InFlight {
             submitted: now,
             admitted: now,
             left: 1,
-            anatomy: Anatomy::ZERO,
+            answer: Completion {
+                id: command.id,
+                at: now,
+                status: Status::Success,
+                anatomy: Anatomy::ZERO,
+            },
         });
         self.depth += 1;
     }

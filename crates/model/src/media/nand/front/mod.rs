@@ -238,22 +238,20 @@ impl Front {
     fn complete(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let entry = &self.commands[id];
         debug_assert_eq!(
-            entry.anatomy.total(),
+            entry.answer.anatomy.total(),
             now.since(entry.submitted),
             "parts of {:?}: {:?}",
             entry.command,
-            entry.anatomy
+            entry.answer.anatomy
         );
-        done.push(Completion {
-            id,
-            at: now,
-            status: if self.refuses(&entry.command) {
-                Status::LbaOutOfRange
-            } else {
-                Status::Success
-            },
-            anatomy: entry.anatomy,
-        });
+        // At once to where it belongs, and changed there: pushed, it would be copied twice.
+        done.extend_from_slice(core::slice::from_ref(&entry.answer));
+        if let Some(answer) = done.last_mut() {
+            answer.at = now;
+            if self.refuses(&entry.command) {
+                answer.status = Status::LbaOutOfRange;
+            }
+        }
         self.commands.remove(id);
     }
 
@@ -294,7 +292,7 @@ impl Front {
     /// Explains a part of a command's time.
     #[inline]
     pub(super) fn explain(&mut self, id: CommandId, part: Part, lasted: Span) {
-        self.commands[id].anatomy.add(part, lasted);
+        self.commands[id].answer.anatomy.add(part, lasted);
     }
 
     /// Explains what a command spent before its data arrived at the dies or the buffer.
@@ -302,7 +300,7 @@ impl Front {
     pub(super) fn explain_way_down(&mut self, id: CommandId, dispatched: Time, arrived: Time) {
         let link = self.config.link_latency;
         let command = &mut self.commands[id];
-        let anatomy = &mut command.anatomy;
+        let anatomy = &mut command.answer.anatomy;
         anatomy.add(Part::Link, link);
         let since_submission = dispatched.since(command.submitted);
         anatomy.add(Part::Controller, since_submission - link);
@@ -321,7 +319,7 @@ impl Front {
     pub(super) fn delivered(&mut self, at: Time, id: CommandId, times: &Timeline) {
         self.explain_way_down(id, times.dispatched, times.dispatched);
         let latency = self.config.read_latency;
-        let anatomy = &mut self.commands[id].anatomy;
+        let anatomy = &mut self.commands[id].answer.anatomy;
         if times.looked_up > Span::ZERO {
             // That the map came from the medium is the medium's time.
             let way_down = anatomy.take(Part::Controller);
@@ -359,7 +357,7 @@ impl Front {
     pub(super) fn wait_for_medium(&mut self, now: Time, segment: &Segment) {
         let command = &mut self.commands[segment.id];
         command.admitted = now;
-        command.anatomy = crate::anatomy::Anatomy::ZERO;
+        command.answer.anatomy = crate::anatomy::Anatomy::ZERO;
         self.explain_admission(now, segment);
     }
 
@@ -384,7 +382,7 @@ impl Front {
         self.explain_way_down(id, times.dispatched, times.entered);
         let for_room = times.arrived.since(times.entered);
         self.explain(id, Part::BufferFull, for_room);
-        times.explain(&mut self.commands[id].anatomy, now);
+        times.explain(&mut self.commands[id].answer.anatomy, now);
         self.finish_write(now, id);
     }
 

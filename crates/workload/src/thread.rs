@@ -35,6 +35,8 @@ pub(crate) enum Stage {
     /// An earlier phase runs, or `startdelay` has not passed.
     Waiting,
     Running,
+    /// The range has been covered and will be again, when all I/Os in flight have been reaped.
+    BetweenPasses,
     /// No new I/O; those in flight are awaited.
     Draining,
     /// The last fsync is in flight.
@@ -80,6 +82,8 @@ pub(crate) struct Thread {
     reaped: u32,
     /// Completions of a batch that is not full.
     pub(crate) held: Vec<Completion>,
+    /// The range has been covered: the I/Os in flight are reaped together, when the last of them has completed.
+    reaps_all: bool,
     refilling: bool,
     /// I/Os and bytes issued, in all and in this pass.
     issued: u64,
@@ -156,6 +160,7 @@ impl Thread {
             },
             reaped: 0,
             held: Vec::new(),
+            reaps_all: false,
             refilling: true,
             issued: 0,
             pass_bytes: 0,
@@ -201,11 +206,15 @@ impl Thread {
 
     #[inline]
     pub(crate) fn reaps_batches(&self) -> bool {
-        self.complete_min > 1
+        self.complete_min > 1 || self.reaps_all
     }
 
-    /// Whether the thread looks at the completions held: it waits for a batch only while its queue is full.
+    /// Whether the thread looks at the completions held: it waits for a batch only while its queue is full, or at the end
+    /// of a pass for all.
     pub(crate) fn batch_is_full(&self) -> bool {
+        if self.reaps_all {
+            return self.held.len() as u32 >= self.in_flight;
+        }
         self.refilling
             || self.stage != Stage::Running
             || self.held.len() as u32 >= self.complete_min.min(self.in_flight)
@@ -218,7 +227,8 @@ impl Thread {
 
     /// Shows a completion to what looks on.
     pub(crate) fn watch(&mut self, now: Time, slot: &InFlight, latency: Span) {
-        if self.stage != Stage::Running || now < self.count_from {
+        let runs = matches!(self.stage, Stage::Running | Stage::BetweenPasses);
+        if !runs || now < self.count_from {
             return;
         }
         let search = self.search.as_mut();
@@ -304,10 +314,18 @@ impl Thread {
         let mut in_batch = 0;
         loop {
             if self.stage != Stage::Running {
-                return self.drain(now, job, slots, submit);
+                if self.stage != Stage::BetweenPasses || self.in_flight > 0 || self.sync_in_flight {
+                    return self.drain(now, job, slots, submit);
+                }
+                self.stage = Stage::Running;
+                (self.reaps_all, self.refilling) = (false, true);
+                self.begin_pass(settings);
             }
             if self.ends(now, settings, job) {
                 self.stage = Stage::Draining;
+                continue;
+            }
+            if self.stage == Stage::BetweenPasses {
                 continue;
             }
             if self.sync_in_flight || !self.refilling {
@@ -356,17 +374,26 @@ impl Thread {
         if self.pass_bytes < settings.io_size || self.trimmed.is_some() {
             return false;
         }
-        if !job.time_based {
-            self.passes_left -= 1;
-            if self.passes_left == 0 {
-                return true;
-            }
+        if job.time_based {
+            self.begin_pass(settings);
+            return false;
         }
+        // fio waits for all I/Os in flight and counts them together, before it goes over the range again and at the end.
+        self.reaps_all = self.in_flight > 0;
+        self.passes_left -= 1;
+        if self.passes_left == 0 {
+            return true;
+        }
+        self.stage = Stage::BetweenPasses;
+        false
+    }
+
+    /// Goes over the range from its beginning.
+    fn begin_pass(&mut self, settings: &JobCopy) {
         self.pass_bytes = 0;
         if settings.io_size >= settings.len {
             self.offsets.rewind(settings.smallest.map(u64::from));
         }
-        false
     }
 
     /// After the last I/O: waits, syncs if asked, ends.
@@ -390,7 +417,9 @@ impl Thread {
                 self.stage = Stage::Finished;
                 Next::Finished
             }
-            Stage::Waiting | Stage::Running | Stage::Finished => Next::Completion,
+            Stage::Waiting | Stage::Running | Stage::BetweenPasses | Stage::Finished => {
+                Next::Completion
+            }
         }
     }
 

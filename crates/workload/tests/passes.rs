@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use model::engine::Workload;
 use model::{Anatomy, Capacity, Command, Completion, Part, Span, Status, Time};
-use workload::job::{Extent, Job};
 use workload::Jobs;
+use workload::job::{Extent, Job};
 
 const SERVICE: Span = Span::from_us(10);
 

@@ -232,10 +232,10 @@ impl Packed {
     }
 
     /// All that are set, with their values, in no order.
-    pub(super) fn each(&self, mut what: impl FnMut(u32, u32)) {
+    pub(super) fn each(&self, mut what: impl FnMut(u64, u32)) {
         for leaf in self.leaves.iter().filter(|it| it.used > 0) {
-            let first = leaf.number * LEAF as u32;
-            leaf.each(|at, value| what(first + at as u32, value));
+            let first = u64::from(leaf.number) * LEAF;
+            leaf.each(|at, value| what(first + at as u64, value));
         }
     }
 

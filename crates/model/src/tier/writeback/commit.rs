@@ -297,8 +297,8 @@ impl WriteBack {
             self.ring.note();
             if W::Buffers::REAL {
                 header.entries.push(Entry {
-                    unit: first.into(),
-                    units: whole.end - first,
+                    unit: first,
+                    units: (whole.end - first) as u32,
                     content: match op {
                         Op::Write => Content::Passed,
                         Op::Deallocate => Content::Trimmed,
@@ -310,13 +310,13 @@ impl WriteBack {
             return Some(0);
         }
         let count = match whole.contains(&first) {
-            true => (whole.end - first).min(left),
+            true => (whole.end - first).min(left.into()) as u32,
             false => left.min(1),
         };
         if count == 0 {
             return None;
         }
-        own.next += count;
+        own.next += u64::from(count);
         if W::Buffers::REAL {
             let to = payload.skip((self.ring.head() - at) as u32 * UNIT);
             let bytes = count * UNIT;
@@ -328,7 +328,7 @@ impl WriteBack {
                 }
             }
             header.entries.push(Entry {
-                unit: first.into(),
+                unit: first,
                 units: count,
                 content: Content::Data,
                 sum: way.buffers().sum(to, bytes),
@@ -394,7 +394,7 @@ impl WriteBack {
             let mut slot = first + 1;
             for index in 0..runs as usize {
                 let (unit, count) = self.runs[index];
-                for unit in unit..unit + count {
+                for unit in unit..unit + u64::from(count) {
                     self.map(unit, slot);
                     slot += 1;
                 }
@@ -488,7 +488,7 @@ impl WriteBack {
 fn data_units(request: &Request) -> u32 {
     let units = request.units();
     match request.is_bare() {
-        false => units.end - units.start,
+        false => (units.end - units.start) as u32,
         _ => request.parts().iter().flatten().count() as u32,
     }
 }

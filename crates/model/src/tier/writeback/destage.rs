@@ -10,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::cleaning::Cleaning;
-use super::layout;
+use super::layout::{self, UNIT_BITS};
 use super::ring::UNIT;
 use super::{CACHE, Durability, Flushed, For, WriteBack};
 use crate::command::{Command, Completion, Payload, Status};
@@ -41,7 +41,7 @@ struct Run {
     /// The drive, from 0.
     drive: u16,
     /// The first unit on it, and how many.
-    first: u32,
+    first: u64,
     units: u32,
     /// Reads under way.
     left: u32,
@@ -65,7 +65,7 @@ struct Lane {
 pub(super) struct Destaging {
     stage: Stage,
     /// The round's units by drive and address there, each with its slot and its number.
-    units: Vec<(u64, u32, u32)>,
+    units: Vec<(u64, u32, u64)>,
     lanes: Vec<Lane>,
     runs: Slab<Run>,
     /// Those of `runs` that are under way.
@@ -82,12 +82,12 @@ pub(super) struct Destaging {
 }
 
 /// A place on the capacity tier as one number: by drive, then by unit.
-fn key(drive: u16, unit: u32) -> u64 {
-    u64::from(drive) << 32 | u64::from(unit)
+fn key(drive: u16, unit: u64) -> u64 {
+    u64::from(drive) << UNIT_BITS | unit
 }
 
 fn drive_of(key: u64) -> u16 {
-    (key >> 32) as u16
+    (key >> UNIT_BITS) as u16
 }
 
 impl Destaging {
@@ -156,7 +156,7 @@ impl Destaging {
     pub(super) fn writes(&self, drive: usize, offset: u64, bytes: u64) -> bool {
         self.under_way.iter().any(|&index| {
             let run = &self.runs[index];
-            let at = u64::from(run.first) * u64::from(UNIT);
+            let at = run.first * u64::from(UNIT);
             let end = at + u64::from(run.units) * u64::from(UNIT);
             usize::from(run.drive) == drive && at < offset + bytes && offset < end
         })
@@ -192,11 +192,10 @@ impl WriteBack {
         let mut units = core::mem::take(&mut self.destaging.units);
         units.clear();
         self.look_up_oldest(until);
-        for &(slot, unit) in self.oldest.until(until) {
-            if self.map.get(unit.into()) == Some(slot) {
-                let (child, offset) = self.home(u64::from(unit) * u64::from(UNIT));
-                let at = (offset / u64::from(UNIT)) as u32;
-                units.push((key(child - 1, at), slot, unit));
+        for (slot, unit) in self.oldest.until(until, self.ring.slots()) {
+            if self.map.get(unit) == Some(slot) {
+                let (child, offset) = self.home(unit * u64::from(UNIT));
+                units.push((key(child - 1, offset / u64::from(UNIT)), slot, unit));
             }
         }
         units.sort_unstable();
@@ -241,8 +240,8 @@ impl WriteBack {
     }
 
     /// Whether a unit of the round has not been overwritten since the round began.
-    fn is_live(&self, slot: u32, unit: u32) -> bool {
-        self.map.get(unit.into()) == Some(slot)
+    fn is_live(&self, slot: u32, unit: u64) -> bool {
+        self.map.get(unit) == Some(slot)
     }
 
     /// Reads the next run for a drive; false if there is none, or it has to wait.
@@ -266,8 +265,8 @@ impl WriteBack {
             }
             to += 1;
         }
-        let (unit, units) = (first as u32, (to - from) as u32);
-        let offset = u64::from(unit) * u64::from(UNIT);
+        let (unit, units) = (first & ((1 << UNIT_BITS) - 1), (to - from) as u32);
+        let offset = unit * u64::from(UNIT);
         let bytes = u64::from(units * UNIT);
         if units > 0
             && (self.is_zeroed(drive, offset, bytes)
@@ -340,7 +339,7 @@ impl WriteBack {
             return self.zero_waiting(now, way);
         }
         self.destaging.touch(drive.into());
-        let offset = u64::from(first) * u64::from(UNIT);
+        let offset = first * u64::from(UNIT);
         let command = Command {
             payload,
             ..Command::write(0, offset, units * UNIT)
@@ -414,7 +413,7 @@ impl WriteBack {
         for index in 0..self.destaging.units.len() {
             let (_, slot, unit) = self.destaging.units[index];
             if planted::has(Bug::ForgetsOverwritten)
-                && let Some(newest) = self.map.get(unit.into())
+                && let Some(newest) = self.map.get(unit)
             {
                 self.unmap(unit, newest);
             } else if self.is_live(slot, unit) {

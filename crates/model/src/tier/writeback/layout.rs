@@ -2,6 +2,9 @@
 
 use super::ring::UNIT;
 
+/// Bits of a unit's number, of which an entry of a record has as many: 4 PiB.
+pub(super) const UNIT_BITS: u32 = 40;
+
 /// Superblocks at the beginning of the cache, written by turns.
 pub(super) const SUPERBLOCK_COPIES: u64 = 4;
 /// Their bytes.

@@ -197,7 +197,7 @@ pub struct WriteBack {
     /// Under way, in order, and the number of the first.
     records: VecDeque<Record>,
     /// The units of those, in order: the first of each run, and how many.
-    runs: VecDeque<(u32, u32)>,
+    runs: VecDeque<(u64, u32)>,
     first_record: u64,
     /// The checksum of the last record.
     previous: u32,
@@ -222,7 +222,7 @@ pub struct WriteBack {
 impl WriteBack {
     fn new(config: &WriteBackConfig, children: &[u64]) -> WriteBack {
         let cache = children.first().copied().unwrap_or(0);
-        let units = (config.capacity(children) / u64::from(UNIT)) as u32;
+        let units = config.capacity(children) / u64::from(UNIT);
         let drives = children.len().saturating_sub(1).max(1);
         let chunk = match drives {
             1 => u64::from(UNIT),
@@ -238,8 +238,8 @@ impl WriteBack {
                 count: drives as u64,
                 chunk,
             },
-            map: Map::new(units.into()),
-            units: units.into(),
+            map: Map::new(units),
+            units,
             ring,
             requests: Slab::default(),
             held: VecDeque::new(),
@@ -276,9 +276,9 @@ impl WriteBack {
 
     /// A unit's newest data are in this slot.
     #[inline]
-    fn map(&mut self, unit: u32, slot: u32) {
+    fn map(&mut self, unit: u64, slot: u32) {
         *self.ring.live(slot) += 1;
-        match self.map.set(unit.into(), slot) {
+        match self.map.set(unit, slot) {
             Some(old) => {
                 *self.ring.live(old) -= 1;
                 self.counts.absorbed += u64::from(UNIT);
@@ -288,8 +288,8 @@ impl WriteBack {
     }
 
     /// A unit that is mapped to this slot is so no more.
-    fn unmap(&mut self, unit: u32, slot: u32) {
-        self.map.clear(unit.into());
+    fn unmap(&mut self, unit: u64, slot: u32) {
+        self.map.clear(unit);
         *self.ring.live(slot) -= 1;
         self.dirty -= u64::from(UNIT);
     }
@@ -529,7 +529,7 @@ impl Tier for WriteBack {
         });
         units.sort_unstable();
         ranges.extend(units.iter().map(|&(_, unit)| Range {
-            offset: u64::from(unit) * u64::from(UNIT),
+            offset: unit * u64::from(UNIT),
             bytes: UNIT.into(),
         }));
     }

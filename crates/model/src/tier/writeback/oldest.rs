@@ -10,6 +10,7 @@
 use alloc::vec::Vec;
 
 use super::WriteBack;
+use super::layout::UNIT_BITS;
 use super::ring::UNIT;
 
 /// Parts of what is dirty of which one is looked up at a time.
@@ -23,8 +24,8 @@ pub(super) struct Oldest {
     /// The positions that it is of: whole segments.
     from: u64,
     until: u64,
-    /// By slot and unit, segment by segment.
-    found: Vec<(u32, u32)>,
+    /// Segment by segment, each by its slot in that and its unit, packed into one number.
+    found: Vec<u64>,
     /// Where each segment begins in it, and where the last ends.
     begins: Vec<u32>,
     /// Slots of a segment.
@@ -32,10 +33,16 @@ pub(super) struct Oldest {
 }
 
 impl Oldest {
-    /// What was found in the segments from the tail that was asked for last up to this position.
-    pub(super) fn until(&self, until: u64) -> &[(u32, u32)] {
-        let end = ((until - self.from) / self.per) as usize;
-        &self.found[self.begins[0] as usize..self.begins[end] as usize]
+    /// What was found in the segments from the tail that was asked for last up to this position, in a ring of so many
+    /// slots: slots and units.
+    pub(super) fn until(&self, until: u64, slots: u64) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let segments = (until - self.from) / self.per;
+        (0..segments).flat_map(move |segment| {
+            let base = ((self.from + segment * self.per) % slots) as u32;
+            let of = &self.begins[segment as usize..];
+            let found = &self.found[of[0] as usize..of[1] as usize];
+            found.iter().map(move |&found| unpacked(base, found))
+        })
     }
 
     /// The tail has moved on.
@@ -44,6 +51,19 @@ impl Oldest {
         self.begins.drain(..passed);
         self.from = tail;
     }
+}
+
+/// A slot of a segment, of which there are less than 2^20, and a unit as one number.
+#[inline]
+fn packed(slot: u32, unit: u64) -> u64 {
+    u64::from(slot) << UNIT_BITS | unit
+}
+
+/// The slot in the ring of a segment that begins at `base`, and the unit.
+#[inline]
+fn unpacked(base: u32, packed: u64) -> (u32, u64) {
+    let slot = (packed >> UNIT_BITS) as u32;
+    (base + slot, packed & ((1 << UNIT_BITS) - 1))
 }
 
 impl WriteBack {
@@ -74,7 +94,7 @@ impl WriteBack {
         begins.push(sum);
         let mut found = core::mem::take(&mut oldest.found);
         found.clear();
-        found.resize(sum as usize, (0, 0));
+        found.resize(sum as usize, 0);
         let (first, slots) = (self.ring.slot(tail), self.ring.slots() as u32);
         let (span, per) = ((oldest.until - tail) as u32, self.ring.per);
         // Of what the start put there only these; beyond the ring's end from its beginning.
@@ -89,7 +109,7 @@ impl WriteBack {
             };
             if into < span {
                 let next = &mut begins[(into / per) as usize];
-                found[*next as usize] = (slot, unit);
+                found[*next as usize] = packed(into % per, unit);
                 *next += 1;
             }
         });

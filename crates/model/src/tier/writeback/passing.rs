@@ -134,7 +134,7 @@ impl WriteBack {
         let (status, units) = (own.status, own.units());
         if status == Status::Success {
             self.counts.passed += at(units.end) - at(units.start);
-            self.forget_before(units.start.into()..units.end.into(), u64::MAX);
+            self.forget_before(units, u64::MAX);
             if planted::has(Bug::PassesUnrecorded) {
                 self.leave_passing(now, request, way);
                 self.settle(now, request, way);
@@ -185,6 +185,6 @@ impl WriteBack {
 }
 
 /// The first byte of a unit.
-fn at(unit: u32) -> u64 {
-    u64::from(unit) * u64::from(UNIT)
+fn at(unit: u64) -> u64 {
+    unit * u64::from(UNIT)
 }

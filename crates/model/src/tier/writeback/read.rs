@@ -123,14 +123,14 @@ impl WriteBack {
     pub(super) fn read_unit<W: Way>(
         &mut self,
         request: u32,
-        unit: u32,
+        unit: u64,
         into: Payload,
         way: &mut W,
     ) {
-        let slot = self.map.get(unit.into());
+        let slot = self.map.get(unit);
         let command = Command {
             payload: into,
-            ..Command::read(0, u64::from(unit) * u64::from(UNIT), UNIT)
+            ..Command::read(0, unit * u64::from(UNIT), UNIT)
         };
         self.send_piece(For::Merge, request, slot, command, way);
     }

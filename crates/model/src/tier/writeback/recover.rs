@@ -324,7 +324,7 @@ fn replay(tier: &mut WriteBack, next: Next, header: &Header, trims: &mut Vec<(u6
             let slot = tier.ring.head_slot();
             tier.ring.put(entry.units);
             for index in 0..entry.units {
-                tier.map(first as u32 + index, slot + index);
+                tier.map(first + u64::from(index), slot + index);
             }
         } else {
             tier.ring.note();

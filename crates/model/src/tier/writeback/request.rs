@@ -30,7 +30,7 @@ pub(super) struct Request {
     /// What the clock of the tier said when it came to wait for a record.
     pub(super) stalls: Span,
     /// The next unit to be put into a record.
-    pub(super) next: u32,
+    pub(super) next: u64,
     /// Where in the ring its entry without data stands, once it does.
     pub(super) mark: Option<u64>,
     /// Up to where its flush makes the ring durable: what was applied when that left.
@@ -52,7 +52,7 @@ impl Request {
             since: now,
             anatomy: Anatomy::ZERO,
             stalls: Span::ZERO,
-            next: (command.offset / u64::from(UNIT)) as u32,
+            next: command.offset / u64::from(UNIT),
             mark: None,
             flushes: Flushed::default(),
             rest: [Payload::default(); 2],
@@ -63,27 +63,27 @@ impl Request {
     }
 
     /// Units that it touches.
-    pub(super) fn units(&self) -> core::ops::Range<u32> {
+    pub(super) fn units(&self) -> core::ops::Range<u64> {
         let unit = u64::from(UNIT);
         let (first, end) = (
             self.command.offset / unit,
             self.command.end().div_ceil(unit),
         );
-        first as u32..end as u32
+        first..end
     }
 
     /// Units that it covers as a whole.
-    pub(super) fn whole(&self) -> core::ops::Range<u32> {
+    pub(super) fn whole(&self) -> core::ops::Range<u64> {
         let unit = u64::from(UNIT);
         let (first, end) = (
             self.command.offset.div_ceil(unit),
             self.command.end() / unit,
         );
-        first as u32..end as u32
+        first..end
     }
 
     /// Units that it covers in part: the first, and the last if that is another.
-    pub(super) fn parts(&self) -> [Option<u32>; 2] {
+    pub(super) fn parts(&self) -> [Option<u64>; 2] {
         let (units, whole) = (self.units(), self.whole());
         let first = (whole.start > units.start).then_some(units.start);
         let last = (units.end > whole.end).then_some(units.end - 1);
@@ -97,7 +97,7 @@ impl Request {
             let Some(unit) = unit else {
                 continue;
             };
-            let begin = u64::from(unit) * unit_bytes;
+            let begin = unit * unit_bytes;
             let from = self.command.offset.max(begin);
             let bytes = (self.command.end().min(begin + unit_bytes) - from) as u32;
             let to = rest.skip((from - begin) as u32);
@@ -112,7 +112,7 @@ impl Request {
     }
 
     /// Where its data for a unit are, and whether that is a buffer of a unit that it covers in part.
-    pub(super) fn source(&self, unit: u32) -> (Payload, bool) {
+    pub(super) fn source(&self, unit: u64) -> (Payload, bool) {
         let [first, last] = self.parts();
         if first == Some(unit) {
             return (self.rest[0], true);
@@ -120,7 +120,7 @@ impl Request {
         if last == Some(unit) {
             return (self.rest[1], true);
         }
-        let into = u64::from(unit) * u64::from(UNIT) - self.command.offset;
+        let into = unit * u64::from(UNIT) - self.command.offset;
         (self.command.payload.skip(into as u32), false)
     }
 

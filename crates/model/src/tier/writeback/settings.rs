@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::cleaning::{Cleaning, Idle, Rate};
-use super::layout::{SUPERBLOCKS, TABLE_ENTRY, label_at, table_bytes};
+use super::layout::{SUPERBLOCKS, TABLE_ENTRY, UNIT_BITS, label_at, table_bytes};
 use super::passing::Passing;
 use super::ring::UNIT;
 use super::{WriteBack, recover};
@@ -449,10 +449,10 @@ impl TierSettings for WriteBackConfig {
                 "its chunk is larger than what is behind the cache",
             ));
         }
-        if capacity / u64::from(UNIT) >= u64::from(u32::MAX) {
-            let tib = capacity as f64 / f64::from(1 << 20) / f64::from(1 << 20);
+        if capacity / u64::from(UNIT) >= 1 << UNIT_BITS {
+            let pib = capacity as f64 / (1_u64 << 50) as f64;
             problems.push(format!(
-                "{tib:.1} TiB are behind it, less than 16 are the most: slices of the drives make it less"
+                "{pib:.1} PiB are behind it, less than 4 are the most: slices of the drives make it less"
             ));
         }
         problems

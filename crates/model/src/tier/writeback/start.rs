@@ -13,12 +13,15 @@ use super::ring::UNIT;
 use crate::tier::packed::{LEAF, Packed};
 use crate::time::Time;
 
+/// Units are scattered over so many at most, 16 TiB: products of two numbers below it fit.
+const MOST_UNITS: u64 = u32::MAX as u64;
+
 impl WriteBack {
     /// The buffer as it is at the start.
-    pub(super) fn start(&mut self, units: u32) {
+    pub(super) fn start(&mut self, units: u64) {
         let segments = libm::floor(self.config.start * self.ring.segments.len() as f64) as u64;
         let until = segments * u64::from(self.ring.per);
-        let over = (4 * until).min(units.into()).max(1);
+        let over = (4 * until).min(units).clamp(1, MOST_UNITS);
         let record = self.config.record / UNIT;
         let mut count = 0;
         while self.ring.head() < until && count < over {
@@ -121,12 +124,12 @@ impl Map {
     }
 
     /// All units that are in the buffer, with their slots, in no order.
-    pub(super) fn each(&self, what: impl FnMut(u32, u32)) {
+    pub(super) fn each(&self, what: impl FnMut(u64, u32)) {
         self.each_near(0..u32::MAX, what);
     }
 
     /// At least those whose slot is one of these: what the start put elsewhere is passed over, and that is most of it.
-    pub(super) fn each_near(&self, slots: Range<u32>, mut what: impl FnMut(u32, u32)) {
+    pub(super) fn each_near(&self, slots: Range<u32>, mut what: impl FnMut(u64, u32)) {
         if let Some(start) = &self.start {
             start.each_near(slots, &mut what);
         }
@@ -202,13 +205,13 @@ impl Start {
     }
 
     /// The units that it holds in the segments of these slots, with their slots.
-    fn each_near(&self, slots: Range<u32>, what: &mut impl FnMut(u32, u32)) {
+    fn each_near(&self, slots: Range<u32>, what: &mut impl FnMut(u64, u32)) {
         let from = u64::from(slots.start) / self.filled.per * self.filled.units;
         let until = u64::from(slots.end).div_ceil(self.filled.per) * self.filled.units;
         let mut unit = from % self.over * self.step % self.over;
         for index in from..until.min(self.count) {
             if self.holds(unit) {
-                what(unit as u32, self.filled.slot(index));
+                what(unit, self.filled.slot(index));
             }
             unit += self.step;
             unit -= if unit >= self.over { self.over } else { 0 };
@@ -299,7 +302,7 @@ mod tests {
             let tier = config.build(&[8 << 20, behind << 20]);
             let (per, most) = (u64::from(segment) / 4, u64::from(record) / 4);
             let segments = (0.4 * tier.ring.segments.len() as f64) as u64;
-            let over = (4 * segments * per).min(u64::from(tier.units as u32));
+            let over = (4 * segments * per).min(tier.units);
             let mut map: Vec<Option<u32>> = vec![None; over as usize];
             let (mut slot, mut unit, mut count) = (0, 0, 0);
             while slot < segments * per && count < over {
@@ -334,8 +337,8 @@ mod tests {
                 });
                 near.sort_unstable();
                 let all = map.iter().enumerate();
-                let all = all.filter_map(|(unit, slot)| Some((unit as u32, (*slot)?)));
-                let there: Vec<(u32, u32)> = all.filter(|it| slots.contains(&it.1)).collect();
+                let all = all.filter_map(|(unit, slot)| Some((unit as u64, (*slot)?)));
+                let there: Vec<(u64, u32)> = all.filter(|it| slots.contains(&it.1)).collect();
                 assert_eq!(near, there, "{slots:?}");
                 assert!(slots.end > 300 || told < count, "{slots:?}: {told}");
             }
@@ -349,7 +352,7 @@ mod tests {
                     all
                 };
                 let mut shadow = all(&tier);
-                shadow.retain(|it| it.0 != unit as u32);
+                shadow.retain(|it| it.0 != unit);
                 tier.map.clear(unit);
                 assert_eq!(all(&tier), shadow);
                 assert_eq!(tier.map.set(unit, 7), None);

@@ -82,9 +82,9 @@ impl TableCommits {
 
 impl WriteBack {
     /// Units are about to be put at the head: those that the cache has not get entries.
-    pub(super) fn note_entries(&mut self, first: u32, count: u32) {
+    pub(super) fn note_entries(&mut self, first: u64, count: u32) {
         for index in 0..count {
-            if self.map.get((first + index).into()).is_none() {
+            if self.map.get(first + u64::from(index)).is_none() {
                 let slot = self.ring.head_slot() + index;
                 self.table.change(slot, self.config.table);
             }

@@ -25,7 +25,7 @@ impl WriteBack {
     fn forget_zeroed(&mut self, request: u32) {
         let own = &self.requests[request];
         let (units, position) = (own.whole(), own.mark.unwrap_or(0));
-        self.forget_before(u64::from(units.start)..u64::from(units.end), position);
+        self.forget_before(units, position);
     }
 
     /// What the buffer has of these units from before a position is forgotten.
@@ -37,7 +37,7 @@ impl WriteBack {
                 continue;
             };
             if self.ring.position(slot) < position {
-                self.unmap(unit as u32, slot);
+                self.unmap(unit, slot);
                 self.counts.absorbed += u64::from(UNIT);
             }
             unit += 1;
@@ -94,7 +94,7 @@ impl WriteBack {
     fn zeroed_bytes(&self, request: u32) -> (u64, u64) {
         let units = self.requests[request].whole();
         let unit = u64::from(UNIT);
-        (u64::from(units.start) * unit, u64::from(units.end) * unit)
+        (units.start * unit, units.end * unit)
     }
 
     /// Whether a range of a drive of the capacity tier is to be zeroed.

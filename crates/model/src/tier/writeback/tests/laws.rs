@@ -1,6 +1,8 @@
 //! The laws of all devices, and what a cache may not lose.
 
+use super::client::client;
 use super::*;
+use crate::command::{Command, Op, Status};
 use crate::media::{nand, xpoint};
 use crate::tier::laws::{gives_what_was_written, holds_the_laws};
 
@@ -152,5 +154,49 @@ fn a_read_gives_what_was_written_last() {
             let config = group(config, &[ram(cache), ram(2 * MIB), ram(3 * MIB)]);
             gives_what_was_written(&config);
         }
+    }
+}
+
+/// More is behind a cache than numbers of 32 bits name units of: four disks of 16 TB and one of 20 TiB.
+#[test]
+fn units_that_are_16_tib_apart_are_two() {
+    const TIB: u64 = 1 << 40;
+    for disks in [&[20 * TIB][..], &[16_000_900_661_248; 4]] {
+        let config = WriteBackConfig {
+            durability: Durability::Flush,
+            ..small()
+        };
+        let mut drives = Vec::from([ram(MIB)]);
+        drives.extend(disks.iter().map(|&bytes| ram(bytes)));
+        let mut client = client(config, &drives);
+        let far = client.pool.capacity().bytes - u64::from(UNIT);
+        let places = [0, UNIT.into(), 16 * TIB, 16 * TIB + u64::from(UNIT), far];
+        for at in places {
+            let done = client.alone(Command::write(0, at, UNIT));
+            assert_eq!(done.status, Status::Success);
+        }
+        let all = places.len() as f64 * f64::from(UNIT);
+        assert_eq!(client.gauge(Gauge::DirtyBytes), all);
+        // One that is trimmed takes no other with it.
+        client.alone(Command::new(0, Op::Deallocate, 16 * TIB, UNIT));
+        assert_eq!(client.gauge(Gauge::DirtyBytes), all - f64::from(UNIT));
+        // Of these only the first is in the buffer.
+        for at in [0, 16 * TIB, 16 * TIB + 2 * u64::from(UNIT), far - 16 * TIB] {
+            client.alone(Command::read(0, at, UNIT));
+        }
+        assert_eq!(client.gauge(Gauge::HitBytes), f64::from(UNIT));
+        // What fills the ring has them destaged, and takes the place of none.
+        client.run(4, 600, |_, at| {
+            Command::write(0, 8 * TIB + u64::from(at) * u64::from(UNIT), UNIT)
+        });
+        assert_eq!(client.gauge(Gauge::AbsorbedBytes), f64::from(UNIT));
+        for at in [0, far] {
+            client.alone(Command::read(0, at, UNIT));
+        }
+        assert_eq!(client.gauge(Gauge::HitBytes), f64::from(UNIT));
+        client.settle();
+        let moved = (places.len() - 1 + 600) as f64 * f64::from(UNIT);
+        let there = client.gauge(Gauge::DestagedBytes) + client.gauge(Gauge::DirtyBytes);
+        assert_eq!(there, moved);
     }
 }

@@ -14,7 +14,7 @@ fn everything_that_is_wrong_is_told() {
     assert_eq!(found(&plain, &[64 * MIB]), 1);
     assert_eq!(found(&plain, &[15 * MIB, 64 * MIB]), 1);
     assert_eq!(found(&plain, &[64 * MIB, MIB, MIB / 2]), 1);
-    assert_eq!(found(&plain, &[64 * MIB, (1 << 44) + 8192]), 1);
+    assert_eq!(found(&plain, &[64 * MIB, (1 << 52) + 8192]), 1);
     let wrong = WriteBackConfig {
         segment: 5000,
         record: 256 << 10,

@@ -321,15 +321,16 @@ fn rest(job: &Job, len: u64) -> u64 {
     }
 }
 
+/// The smallest block that a job uses.
+pub(crate) fn smallest_block(job: &Job) -> Option<u32> {
+    let sizes = |direction: &Direction| limits(&job.block_sizes[*direction as usize]).0;
+    directions(job.mix).iter().map(sizes).min()
+}
+
 /// Percentages are rounded down to multiples of the smallest block in use.
 fn unit_of(job: &Job, capacity: Capacity) -> u64 {
-    directions(job.mix)
-        .iter()
-        .map(|&direction| limits(&job.block_sizes[direction as usize]).0)
-        .min()
-        .map_or(u64::from(capacity.block), |bytes| {
-            u64::from(bytes.max(capacity.block))
-        })
+    let smallest = smallest_block(job).unwrap_or(capacity.block);
+    u64::from(smallest.max(capacity.block))
 }
 
 /// First byte and length of the range of one copy.

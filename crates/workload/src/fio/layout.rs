@@ -6,6 +6,7 @@
 //! Left out: the file system's own I/O, fragmentation, several files to one job.
 
 use crate::job::{Extent, Job};
+use crate::settings::smallest_block;
 
 use super::files::is_device;
 use super::settings::Settings;
@@ -56,9 +57,10 @@ pub(super) fn lay_out(jobs: &mut [(Settings, Job)]) -> Vec<String> {
             continue;
         }
         limit_by_file(job);
-        job.offset = Extent::Bytes(start.saturating_add(bytes_of(job.offset, length)));
+        let offset = place_of(job, job.offset, length);
+        job.offset = Extent::Bytes(start.saturating_add(offset));
         if job.numjobs > 1 {
-            let increment = bytes_of(job.offset_increment, length);
+            let increment = place_of(job, job.offset_increment, length);
             job.offset_increment = Extent::Bytes(step.saturating_add(increment));
         }
     }
@@ -113,6 +115,15 @@ fn length_of(settings: &Settings, job: &Job) -> Option<u64> {
     let length = size.saturating_add(offset).saturating_add(increments);
     let length = job.filesize.unwrap_or(0).max(length);
     length.checked_next_multiple_of(ALIGN)
+}
+
+/// Where a part of a file begins: a percentage at the next multiple of the job's smallest block, as in fio.
+fn place_of(job: &Job, extent: Extent, length: u64) -> u64 {
+    let at = bytes_of(extent, length);
+    match (extent, smallest_block(job)) {
+        (Extent::Percent(_), Some(block)) => at.next_multiple_of(u64::from(block.max(1))),
+        _ => at,
+    }
 }
 
 fn bytes_of(extent: Extent, length: u64) -> u64 {

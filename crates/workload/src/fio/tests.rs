@@ -384,6 +384,18 @@ fn files_of_jobs_do_not_overlap() {
 }
 
 #[test]
+fn a_share_of_a_file_begins_at_a_block() {
+    let set = read_ok(
+        "[a]\ndirect=1\nbs=128k\nsize=4g\nnumjobs=4\noffset=33%\noffset_increment=10%\nfilesize=8g\n",
+    );
+    let block = 128 << 10;
+    let up = |share: u64| (share * (8 << 30) / 100).next_multiple_of(block);
+    let job = &set.jobs[0];
+    assert_eq!(job.offset, Extent::Bytes(up(33)));
+    assert_eq!(job.offset_increment, Extent::Bytes((8 << 30) + up(10)));
+}
+
+#[test]
 fn what_a_model_cannot_do_is_said_once() {
     let set = read_ok(
         "[global]\nruntime=5\nioengine=libaio\ncpus_allowed=0-3\nverify_pattern=0xdeadbeef\nnrfiles=1\n[a]\ncpus_allowed=1\nverify=crc32c\n\

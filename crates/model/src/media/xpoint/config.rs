@@ -62,7 +62,7 @@ pub struct Timing {
     pub further_block: Span,
     /// Shortest time from one command to the next.
     pub controller_interval: Span,
-    /// Commands the controller works on at once; more wait before it, in order.
+    /// Units of 4 KiB that the controller works on at once; commands that have more wait before it, in order.
     pub controller_slots: u32,
     /// Buffers for units of writes that have left the table: as many are on the data path or at their dies at once.
     pub write_buffers: u32,

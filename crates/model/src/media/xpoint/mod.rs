@@ -1,7 +1,7 @@
 //! 3D XPoint drives: data written in place, no erase, no garbage collection, no volatile cache.
 //!
-//! A command crosses the link and the controller, which takes it apart into 4 KiB units. Each unit is striped over a
-//! group of dies, one in each channel: a group is one server (group.rs), and there are as many groups as dies in a
+//! A command crosses the link and the controller, which takes it apart into 4 KiB units and works on a number of units at a
+//! time: commands that find no room for theirs wait in order. Each unit is striped over a group of dies, one in each channel: a group is one server (group.rs), and there are as many groups as dies in a
 //! channel. All units of reads and writes share the controller's data path (path.rs, table.rs), which bounds IOPS and MB/s on
 //! drives with three groups or more: capacity then does not change speed. Two commands on one unit exclude each other
 //! if one of them writes (locks.rs).
@@ -68,7 +68,9 @@ pub struct XPoint {
     dispatching: [Ring; 2],
     /// Pieces past the controller's front that are being worked on, in no order.
     working: Vec<u32>,
-    /// Those that wait for a slot of the controller, in order.
+    /// Their units.
+    units_working: u32,
+    /// Those that wait for slots of the controller, in order.
     waiting: VecDeque<u32>,
     /// Write data on its way from the host.
     incoming: Station,
@@ -128,6 +130,7 @@ impl XPoint {
             controllers: [Station::default(), Station::default()],
             dispatching: [64, 0].map(Ring::with_capacity),
             working: Vec::with_capacity(64),
+            units_working: 0,
             waiting: VecDeque::with_capacity(64),
             incoming: Station::default(),
             fetching: Ring::with_capacity(64),
@@ -196,20 +199,29 @@ impl XPoint {
         piece.dispatched = now;
         if piece.work == Work::Answer {
             self.complete(now, slot, &Waits::default(), done);
-        } else if self.working.len() == self.config.timing.controller_slots as usize {
-            self.waiting.push_back(slot);
-        } else {
+        } else if self.waiting.is_empty() && self.has_room(slot) {
             self.work_on(now, slot);
+        } else {
+            self.waiting.push_back(slot);
         }
     }
 
-    /// A piece has got one of the controller's slots.
+    /// Whether the controller can work on a piece beside those that it works on: each unit takes one of its slots. One that
+    /// takes more than there are is worked on alone.
+    #[inline]
+    fn has_room(&self, slot: u32) -> bool {
+        let units = self.units_working + self.pieces[slot].units;
+        units <= self.config.timing.controller_slots || self.working.is_empty()
+    }
+
+    /// A piece has got as many of the controller's slots as it has units.
     fn work_on(&mut self, now: Time, slot: u32) {
         self.sequence += 1;
         let piece = &mut self.pieces[slot];
         piece.dispatched = now;
         piece.sequence = self.sequence;
         piece.position = self.working.len() as u32;
+        self.units_working += piece.units;
         self.working.push(slot);
         let piece = &self.pieces[slot];
         let conflict = self.locks.may_conflict(piece) && self.conflicts(piece);
@@ -365,6 +377,7 @@ impl XPoint {
             self.paths[0].complete_read(now);
         }
         let position = piece.position;
+        self.units_working -= piece.units;
         self.working.swap_remove(position as usize);
         if let Some(&moved) = self.working.get(position as usize) {
             self.pieces[moved].position = position;
@@ -373,7 +386,10 @@ impl XPoint {
         if !self.blocked.is_empty() {
             self.unblock(now);
         }
-        if let Some(slot) = self.waiting.pop_front() {
+        while let Some(&slot) = self.waiting.front()
+            && self.has_room(slot)
+        {
+            self.waiting.pop_front();
             self.work_on(now, slot);
         }
     }
@@ -530,6 +546,7 @@ impl Device for XPoint {
             self.paths[side].clear(now);
         }
         self.working.clear();
+        self.units_working = 0;
         self.waiting.clear();
         self.incoming.clear(now);
         self.fetching.clear();

@@ -126,6 +126,37 @@ fn keeps_the_laws_when_nothing_takes_time() {
     });
 }
 
+/// When four reads of 128 KiB that come at once complete, with so many slots.
+fn completions(slots: u32) -> Vec<u64> {
+    let mut config = config();
+    config.timing.controller_slots = slots;
+    config.recovery.reads_per_recovery = 0;
+    let mut drive = XPoint::new(config, 1);
+    for id in 0..4 {
+        let read = Command::read(id, u64::from(id) << 20, 128 << 10);
+        drive.submit(Time::ZERO, read);
+    }
+    let (mut at, mut done) = (Vec::new(), Vec::new());
+    while drive.next_event() != Time::NEVER {
+        let now = drive.next_event();
+        drive.advance(now, now, &mut done);
+        at.extend(done.drain(..).map(|it| it.at.ns()));
+    }
+    at
+}
+
+#[test]
+fn each_unit_takes_a_slot_and_commands_that_find_none_wait_in_order() {
+    let (one, all) = (completions(32), completions(128));
+    // One after the other, or nearly all of them at the end.
+    assert!(one[1] * 3 < one[3] * 2, "{one:?}");
+    assert!(all[1] * 5 > all[3] * 4, "{all:?}");
+    // The path has enough to do either way.
+    assert!(one[3] < all[3] + all[3] / 4, "{one:?} {all:?}");
+    // A command that is larger than all slots together is worked on alone.
+    assert_eq!(completions(3).len(), 4);
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
 

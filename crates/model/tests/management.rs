@@ -27,7 +27,7 @@ fn xpoint() -> XPointConfig {
             controller: Span::from_ns(2_000),
             further_block: Span::from_ns(8),
             controller_interval: Span::from_ns(500),
-            controller_slots: 32,
+            controller_slots: 128,
             write_buffers: 32,
             table_places: 16,
             read_path_ps_per_byte: 384,

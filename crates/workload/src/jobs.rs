@@ -11,9 +11,10 @@
 use model::engine::{Events, Workload};
 use model::{Capacity, Command, Completion, Part, Span, Stream, Time};
 
+use super::in_flight::{Counted, InFlight};
 use super::job::Job;
 use super::settings::{JobCopy, resolve};
-use super::thread::{Counted, InFlight, Next, Stage, Thread};
+use super::thread::{Next, Stage, Thread};
 use statistics::{Measured, ThreadOutcome};
 use text::problem::Problems;
 

@@ -5,30 +5,13 @@
 use model::{Command, CommandId, Completion, Op, Payload, Span, Stream, Time};
 
 use super::blocks::Blocks;
+use super::in_flight::{Counted, InFlight};
 use super::job::{Direction, Job, Mix, SyncMode, whole_pages};
 use super::offsets::Offsets;
 use super::pacing::Pacer;
+use super::passes::Passes;
 use super::settings::JobCopy;
 use super::watch::{Advice, DepthSearch, SteadyWatch};
-
-/// What an outstanding command is, by its id.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct InFlight {
-    pub(crate) thread: u32,
-    pub(crate) bytes: u32,
-    pub(crate) kind: Counted,
-    pub(crate) submitted: Time,
-}
-
-/// What a command is counted as.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Counted {
-    #[default]
-    Read,
-    Write,
-    Trim,
-    Sync,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stage {
@@ -82,13 +65,10 @@ pub(crate) struct Thread {
     reaped: u32,
     /// Completions of a batch that is not full.
     pub(crate) held: Vec<Completion>,
-    /// The range has been covered: the I/Os in flight are reaped together, when the last of them has completed.
-    reaps_all: bool,
     refilling: bool,
-    /// I/Os and bytes issued, in all and in this pass.
+    /// I/Os issued.
     issued: u64,
-    pass_bytes: u64,
-    passes_left: u32,
+    passes: Passes,
     limit: u64,
     /// Syncs.
     writes_since_sync: [u32; 2],
@@ -160,11 +140,9 @@ impl Thread {
             },
             reaped: 0,
             held: Vec::new(),
-            reaps_all: false,
             refilling: true,
             issued: 0,
-            pass_bytes: 0,
-            passes_left: job.loops,
+            passes: Passes::new(job.loops),
             limit: job.number_ios.unwrap_or(u64::MAX),
             writes_since_sync: [0; 2],
             sync_in_flight: false,
@@ -206,13 +184,13 @@ impl Thread {
 
     #[inline]
     pub(crate) fn reaps_batches(&self) -> bool {
-        self.complete_min > 1 || self.reaps_all
+        self.complete_min > 1 || self.passes.reaps_all()
     }
 
     /// Whether the thread looks at the completions held: it waits for a batch only while its queue is full, or at the end
     /// of a pass for all.
     pub(crate) fn batch_is_full(&self) -> bool {
-        if self.reaps_all {
+        if self.passes.reaps_all() {
             return self.held.len() as u32 >= self.in_flight;
         }
         self.refilling
@@ -262,9 +240,7 @@ impl Thread {
                 let by_time = job.runtime.map_or(0.0, |_| {
                     now.since(self.started).seconds() / self.until.since(self.started).seconds()
                 });
-                let passes = f64::from(job.loops - self.passes_left.min(job.loops));
-                let by_bytes = (passes + self.pass_bytes as f64 / settings.io_size as f64)
-                    / f64::from(job.loops);
+                let by_bytes = self.passes.share(settings.io_size, job.loops);
                 let by_count = self.issued as f64 / self.limit as f64;
                 let by_record = job
                     .records
@@ -318,7 +294,7 @@ impl Thread {
                     return self.drain(now, job, slots, submit);
                 }
                 self.stage = Stage::Running;
-                (self.reaps_all, self.refilling) = (false, true);
+                self.refilling = true;
                 self.begin_pass(settings);
             }
             if self.ends(now, settings, job) {
@@ -371,17 +347,14 @@ impl Thread {
         if let Some(records) = &job.records {
             return self.record >= records.len();
         }
-        if self.pass_bytes < settings.io_size || self.trimmed.is_some() {
+        if !self.passes.is_over(settings.io_size) || self.trimmed.is_some() {
             return false;
         }
         if job.time_based {
             self.begin_pass(settings);
             return false;
         }
-        // fio waits for all I/Os in flight and counts them together, before it goes over the range again and at the end.
-        self.reaps_all = self.in_flight > 0;
-        self.passes_left -= 1;
-        if self.passes_left == 0 {
+        if self.passes.end(self.in_flight) {
             return true;
         }
         self.stage = Stage::BetweenPasses;
@@ -390,7 +363,7 @@ impl Thread {
 
     /// Goes over the range from its beginning.
     fn begin_pass(&mut self, settings: &JobCopy) {
-        self.pass_bytes = 0;
+        self.passes.begin();
         if settings.io_size >= settings.len {
             self.offsets.rewind(settings.smallest.map(u64::from));
         }
@@ -580,7 +553,7 @@ impl Thread {
             Op::Deallocate | Op::WriteZeroes => Counted::Trim,
         };
         self.issued += 1;
-        self.pass_bytes += u64::from(bytes);
+        self.passes.issue(bytes);
         if op == Op::Flush {
             self.sync_in_flight = true;
         } else {

@@ -385,7 +385,7 @@ fn no_part_of_a_pool_is_busier_than_all_the_time() {
             "max",
             drive,
             "--slo",
-            "p99<1ms",
+            "p99<500us",
             "--rw=randread",
             "--ios",
             "4000",

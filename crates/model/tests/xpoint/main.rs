@@ -26,7 +26,7 @@ fn quiet() -> XPointConfig {
             controller: Span::from_ns(2_000),
             further_block: Span::ZERO,
             controller_interval: Span::from_ns(500),
-            controller_slots: 32,
+            controller_slots: 128,
             write_buffers: 32,
             table_places: 16,
             read_path_ps_per_byte: 375,

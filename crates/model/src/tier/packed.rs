@@ -300,7 +300,7 @@ mod tests {
                 }
             }
             let mut each = Vec::new();
-            table.each(|number, value| each.push((u64::from(number), value)));
+            table.each(|number, value| each.push((number, value)));
             each.sort_unstable();
             prop_assert_eq!(&each, &found);
             prop_assert_eq!(found, shadow.into_iter().collect::<Vec<_>>());

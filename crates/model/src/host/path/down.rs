@@ -113,7 +113,7 @@ impl<D: Device> HostPath<D> {
         let outstanding = &self.outstanding[id as usize];
         let (thread, command) = (outstanding.thread, outstanding.command);
         let issuer = self.thread(thread);
-        let find = issuer.sq_poll.find;
+        let find = issuer.find;
         let mut takes = issuer.costs.submit + self.config.per_page * pages(&command);
         if let Some(hypervisor) = &self.config.hypervisor {
             takes += hypervisor.kick + self.carry_down(&command);

@@ -236,12 +236,11 @@ impl<D: Device> HostPath<D> {
     }
 
     fn begin_submit(&mut self, core: usize, now: Time, id: CommandId) -> bool {
-        let outstanding = &mut self.outstanding[id as usize];
-        if self.config.hypervisor.is_some() && core == self.cores.last() {
-            let command = outstanding.command;
-            let down = self.carry_down(&command);
+        if self.is_monitor(core) {
+            let down = self.carry_down(&self.outstanding[id as usize].command);
             return self.cores.begin(core, now, Work::Down(id), down);
         }
+        let outstanding = &mut self.outstanding[id as usize];
         let thread = outstanding.thread;
         let state = &mut self.cores[core];
         let switch = if state.thread == thread || state.thread == NOBODY {

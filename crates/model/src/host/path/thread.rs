@@ -2,7 +2,7 @@
 //! configuration; here it is together, so that no step has to look for it.
 
 use crate::host::Engine;
-use crate::host::config::{CompletionMode, EngineCosts, HostConfig, SqPoll, ThreadConfig};
+use crate::host::config::{CompletionMode, EngineCosts, HostConfig, ThreadConfig};
 use crate::time::Span;
 
 /// Who hands a thread's commands to the system.
@@ -28,8 +28,8 @@ pub(super) struct Thread {
     modes: [CompletionMode; 2],
     /// What its interface costs.
     pub(super) costs: EngineCosts,
-    /// What polling of its submission queue costs, where a kernel thread does that.
-    pub(super) sq_poll: SqPoll,
+    /// How long a kernel thread that polls its submission queue takes to find a command.
+    pub(super) find: Span,
     /// The thread's own time for a submission, for each page of it, and for one that is not in a batch.
     submit: Span,
     per_page: Span,
@@ -52,14 +52,13 @@ impl Thread {
             None => Way::Direct,
         };
         let user = config.engine == Engine::UserSpace || way == Way::KernelThread;
-        let sq_poll = polled.unwrap_or_default();
         let thread = Thread {
             core,
             way,
             sleeps: host.mode(config, config.high_priority) == CompletionMode::Interrupt,
             modes: [false, true].map(|high_priority| host.mode(config, high_priority)),
             costs,
-            sq_poll,
+            find: Span::ZERO,
             submit: costs.submit,
             per_page: host.per_page,
             system_call: costs.system_call,
@@ -67,14 +66,15 @@ impl Thread {
             reap_mode: usize::from(!user),
             cpu: [Span::ZERO; 2],
         };
-        if way != Way::KernelThread {
+        let Some(polled) = polled else {
             return thread;
-        }
+        };
         Thread {
-            submit: sq_poll.leave,
+            find: polled.find,
+            submit: polled.leave,
             per_page: Span::ZERO,
             system_call: Span::ZERO,
-            reap: sq_poll.reap,
+            reap: polled.reap,
             ..thread
         }
     }

@@ -10,7 +10,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::cleaning::Cleaning;
-use super::layout::{self, UNIT_BITS};
+use super::layout::{self, packed, unpacked};
 use super::ring::UNIT;
 use super::{CACHE, Durability, Flushed, For, WriteBack};
 use crate::command::{Command, Completion, Payload, Status};
@@ -64,7 +64,7 @@ struct Lane {
 #[derive(Clone, Debug)]
 pub(super) struct Destaging {
     stage: Stage,
-    /// The round's units by drive and address there, each with its slot and its number.
+    /// The round's units by drive and address there, packed into one number, each with its slot and its number.
     units: Vec<(u64, u32, u64)>,
     lanes: Vec<Lane>,
     runs: Slab<Run>,
@@ -79,15 +79,6 @@ pub(super) struct Destaging {
     /// The number of the last superblock, and its bytes.
     pub(super) superblocks: u64,
     superblock: Payload,
-}
-
-/// A place on the capacity tier as one number: by drive, then by unit.
-fn key(drive: u16, unit: u64) -> u64 {
-    u64::from(drive) << UNIT_BITS | unit
-}
-
-fn drive_of(key: u64) -> u16 {
-    (key >> UNIT_BITS) as u16
 }
 
 impl Destaging {
@@ -195,7 +186,8 @@ impl WriteBack {
         for (slot, unit) in self.oldest.until(until, self.ring.slots()) {
             if self.map.get(unit) == Some(slot) {
                 let (child, offset) = self.home(unit * u64::from(UNIT));
-                units.push((key(child - 1, offset / u64::from(UNIT)), slot, unit));
+                let at = packed(u32::from(child) - 1, offset / u64::from(UNIT));
+                units.push((at, slot, unit));
             }
         }
         units.sort_unstable();
@@ -208,7 +200,7 @@ impl WriteBack {
         let mut next = 0;
         for (drive, lane) in self.destaging.lanes.iter_mut().enumerate() {
             lane.next = next;
-            next += units[next..].partition_point(|&(key, ..)| usize::from(drive_of(key)) == drive);
+            next += units[next..].partition_point(|&(at, ..)| unpacked(at).0 as usize == drive);
             lane.end = next;
         }
         self.destaging.units = units;
@@ -265,7 +257,7 @@ impl WriteBack {
             }
             to += 1;
         }
-        let (unit, units) = (first & ((1 << UNIT_BITS) - 1), (to - from) as u32);
+        let (unit, units) = (unpacked(first).1, (to - from) as u32);
         let offset = unit * u64::from(UNIT);
         let bytes = u64::from(units * UNIT);
         if units > 0

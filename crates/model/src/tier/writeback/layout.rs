@@ -5,6 +5,19 @@ use super::ring::UNIT;
 /// Bits of a unit's number, of which an entry of a record has as many: 4 PiB.
 pub(super) const UNIT_BITS: u32 = 40;
 
+/// A number below 2^24 and a unit as one number, in the order of the first, then of the second.
+#[inline]
+pub(super) fn packed(number: u32, unit: u64) -> u64 {
+    u64::from(number) << UNIT_BITS | unit
+}
+
+/// The two again.
+#[inline]
+pub(super) fn unpacked(packed: u64) -> (u32, u64) {
+    let unit = packed & ((1 << UNIT_BITS) - 1);
+    ((packed >> UNIT_BITS) as u32, unit)
+}
+
 /// Superblocks at the beginning of the cache, written by turns.
 pub(super) const SUPERBLOCK_COPIES: u64 = 4;
 /// Their bytes.

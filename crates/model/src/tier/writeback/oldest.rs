@@ -10,7 +10,7 @@
 use alloc::vec::Vec;
 
 use super::WriteBack;
-use super::layout::UNIT_BITS;
+use super::layout::{packed, unpacked};
 use super::ring::UNIT;
 
 /// Parts of what is dirty of which one is looked up at a time.
@@ -24,7 +24,7 @@ pub(super) struct Oldest {
     /// The positions that it is of: whole segments.
     from: u64,
     until: u64,
-    /// Segment by segment, each by its slot in that and its unit, packed into one number.
+    /// Segment by segment, each by its slot in that (of less than 2^20) and its unit, packed into one number.
     found: Vec<u64>,
     /// Where each segment begins in it, and where the last ends.
     begins: Vec<u32>,
@@ -41,7 +41,10 @@ impl Oldest {
             let base = ((self.from + segment * self.per) % slots) as u32;
             let of = &self.begins[segment as usize..];
             let found = &self.found[of[0] as usize..of[1] as usize];
-            found.iter().map(move |&found| unpacked(base, found))
+            found.iter().map(move |&found| {
+                let (slot, unit) = unpacked(found);
+                (base + slot, unit)
+            })
         })
     }
 
@@ -51,19 +54,6 @@ impl Oldest {
         self.begins.drain(..passed);
         self.from = tail;
     }
-}
-
-/// A slot of a segment, of which there are less than 2^20, and a unit as one number.
-#[inline]
-fn packed(slot: u32, unit: u64) -> u64 {
-    u64::from(slot) << UNIT_BITS | unit
-}
-
-/// The slot in the ring of a segment that begins at `base`, and the unit.
-#[inline]
-fn unpacked(base: u32, packed: u64) -> (u32, u64) {
-    let slot = (packed >> UNIT_BITS) as u32;
-    (base + slot, packed & ((1 << UNIT_BITS) - 1))
 }
 
 impl WriteBack {

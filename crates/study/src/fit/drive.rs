@@ -176,8 +176,8 @@ pub(super) fn bounded(run: &MeasuredRun, part: u64) -> Vec<workload::job::Job> {
     let mut jobs = run.jobs.clone();
     for job in &mut jobs {
         job.number_ios = Some((ios * depth(job)).div_ceil(all.max(1)).max(1));
-        // Their range ends neither the run nor a pass of it, at which fio waits for all I/Os in flight.
-        job.time_based = true;
+        // What ended by time is not ended by its range, nor is a pass of it, at which fio waits for all I/Os in flight.
+        job.time_based = job.runtime.is_some();
     }
     jobs
 }

@@ -455,15 +455,18 @@ fn a_write_back_cache_takes_the_policies_of_known_ones_by_their_keys() {
         own.passing.map(|it| (it.from, it.fua_from)),
         Some((0.5, 1.0))
     );
+    let often = of(&format!("{drives}; like=open-cas, fill_at_miss=3)"));
+    let often = often.passing.map(|it| (it.fill_at_miss, it.fill_from));
+    assert_eq!(often, Some((3, 0.8)));
     // Keys of a cleaner that there is not, and a cleaner that nobody knows.
     let wrong = messages(catalogue::drive(
         "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; like=open-cas, clean_target=20%)",
     ));
     assert!(wrong.contains("clean_target"), "{wrong}");
     let wrong = messages(catalogue::drive(
-        "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; clean=lru, pass_from=150%)",
+        "write-back-cache(cache=p5800x-400, capacity=d7-p5510-3840; clean=lru, pass_from=150%, fill_at_miss=0)",
     ));
-    for key in ["alru", "pass_from"] {
+    for key in ["alru", "pass_from", "fill_at_miss"] {
         assert!(wrong.contains(key), "{key}: {wrong}");
     }
     let marks = of(&format!(

@@ -146,6 +146,11 @@ fn a_cache_that_much_goes_past_keeps_its_promise() {
     );
 }
 
+#[test]
+fn a_cache_that_takes_in_what_comes_again_keeps_its_promise() {
+    keeps_its_promise("like=open-cas, fill_at_miss=2, fill_from=0%");
+}
+
 /// Each fault by its words, and how it ended.
 fn verdict(report: &Report, fault: &str) -> Verdict {
     let row = report.rows.iter().find(|row| row.fault == fault);

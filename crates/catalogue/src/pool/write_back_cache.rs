@@ -295,12 +295,7 @@ fn cleaning(keys: &mut Keys<'_>, base: Cleaning) -> Cleaning {
 
 /// Which writes go past the buffer: none, if no limit says so.
 fn passing(keys: &mut Keys<'_>, base: Option<Passing>) -> Option<Passing> {
-    let base = base.unwrap_or(Passing {
-        sequential: u64::MAX,
-        sequential_from: 0.0,
-        from: 1.0,
-        fua_from: 1.0,
-    });
+    let base = base.unwrap_or(Passing::NONE);
     let sequential = match base.sequential {
         u64::MAX => 0,
         bytes => bytes,
@@ -315,9 +310,10 @@ fn passing(keys: &mut Keys<'_>, base: Option<Passing>) -> Option<Passing> {
         sequential_from: keys.share("pass_sequential_from", 0.0..=1.0, base.sequential_from),
         from: keys.share("pass_from", 0.0..=1.0, base.from),
         fua_from: keys.share("pass_fua_from", 0.0..=1.0, base.fua_from),
+        fill_at_miss: keys.count("fill_at_miss", 1..=100, base.fill_at_miss.into()) as u8,
+        fill_from: keys.share("fill_from", 0.0..=1.0, base.fill_from),
     };
-    let passes = sequential < u64::MAX || law.from < 1.0 || law.fua_from < 1.0;
-    passes.then_some(law)
+    (!law.is_none()).then_some(law)
 }
 
 fn congestion(keys: &mut Keys<'_>, base: [Fallback; 3]) -> Congestion {

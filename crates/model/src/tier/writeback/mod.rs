@@ -15,6 +15,7 @@ mod commit;
 mod committing;
 mod destage;
 mod layout;
+mod misses;
 mod oldest;
 mod passing;
 mod pressure;
@@ -38,6 +39,7 @@ use self::cleaning::Cleaner;
 use self::commit::Record;
 use self::committing::Commits;
 use self::destage::Destaging;
+use self::misses::Misses;
 use self::oldest::Oldest;
 use self::read::Piece;
 use self::recover::Life;
@@ -194,6 +196,7 @@ pub struct WriteBack {
     /// Go past the buffer.
     passing: Vec<u32>,
     streams: Streams,
+    misses: Misses,
     /// Under way, in order, and the number of the first.
     records: VecDeque<Record>,
     /// The units of those, in order: the first of each run, and how many.
@@ -233,6 +236,10 @@ impl WriteBack {
             config.slots_of_segment(),
             config.log_limit,
         );
+        let misses = match config.passing {
+            Some(law) if law.fill_at_miss > 1 => Misses::new(units, ring.slots()),
+            _ => Misses::default(),
+        };
         let mut tier = WriteBack {
             striping: Striping {
                 count: drives as u64,
@@ -251,6 +258,7 @@ impl WriteBack {
             zeroing: Vec::new(),
             passing: Vec::new(),
             streams: Streams::default(),
+            misses,
             records: VecDeque::new(),
             runs: VecDeque::new(),
             first_record: 0,
@@ -546,6 +554,7 @@ impl Tier for WriteBack {
         self.zeroing.clear();
         self.passing.clear();
         self.streams = Streams::default();
+        self.misses.power_cut();
         self.first_record += self.records.len() as u64;
         self.records.clear();
         self.runs.clear();

@@ -1,8 +1,8 @@
 //! Past the cache: some writes go to the capacity tier instead of into the buffer.
 //!
 //! Those that go on where others ended, beyond some bytes in order; and all while too much of the buffer is dirty, unless they ask
-//! for force unit access, for which there is a limit of its own. As bcache's `sequential_cutoff` and its two cutoffs of
-//! writing back, and Open CAS's sequential cutoff.
+//! for force unit access, for which there is a limit of its own; and what the buffer does not hold, until it has been missed
+//! some times. As bcache's `sequential_cutoff` and its two cutoffs of writing back, and Open CAS's sequential cutoff and nhit.
 //!
 //! What the ring has of their units must never come back. So the order is: wait until nobody is at these addresses, in the
 //! buffer's queues or on the way to the capacity tier, and keep others from them; write there, durably; forget what the
@@ -37,6 +37,31 @@ pub struct Passing {
     pub from: f64,
     /// While more than this is dirty these, too.
     pub fua_from: f64,
+    /// All go past it of which it holds nothing, until each of their units is missed this often; at 1 none do.
+    pub fill_at_miss: u8,
+    /// But only while this share of the buffer is in use.
+    pub fill_from: f64,
+}
+
+impl Passing {
+    /// None go past it.
+    pub const NONE: Passing = Passing {
+        sequential: u64::MAX,
+        sequential_from: 0.0,
+        from: 1.0,
+        fua_from: 1.0,
+        fill_at_miss: 1,
+        fill_from: 0.0,
+    };
+
+    /// Whether none go past it.
+    pub fn is_none(&self) -> bool {
+        let never = |share: f64| share >= 1.0;
+        self.sequential == u64::MAX
+            && never(self.from)
+            && never(self.fua_from)
+            && self.fill_at_miss <= 1
+    }
 }
 
 impl WriteBack {
@@ -60,7 +85,29 @@ impl WriteBack {
                 false => law.from,
             };
         let stream = in_order > law.sequential && self.ring.fill() >= law.sequential_from;
-        whole && (full || stream)
+        whole && (self.is_to_be_missed(law, command) || full || stream)
+    }
+
+    /// Whether nothing of a write is in the buffer and one of its units has not been missed often enough; counts the miss.
+    fn is_to_be_missed(&mut self, law: Passing, command: &Command) -> bool {
+        if law.fill_at_miss <= 1 || self.ring.fill() < law.fill_from {
+            return false;
+        }
+        let unit = u64::from(UNIT);
+        let units = command.offset / unit..command.end() / unit;
+        let held = |unit: &u64| self.map.get(*unit).is_some();
+        let holds = units.clone().filter(held).count() as u64;
+        if holds == units.end - units.start {
+            return false;
+        }
+        let mut rare = false;
+        for unit in units.clone() {
+            rare |= self.misses.count(unit) < u32::from(law.fill_at_miss);
+        }
+        if holds > 0 || !rare {
+            units.for_each(|unit| self.misses.taken_in(unit));
+        }
+        rare && holds == 0
     }
 
     /// Nobody else is at its addresses but, perhaps, destaging.

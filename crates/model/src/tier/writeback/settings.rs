@@ -211,6 +211,7 @@ impl WriteBackConfig {
             sequential_from: 0.0,
             from: 0.4,
             fua_from: 0.7,
+            ..Passing::NONE
         }),
         commit: Some(Commit {
             slots: 1 << 40,
@@ -238,8 +239,9 @@ impl WriteBackConfig {
         passing: Some(Passing {
             sequential: 1 << 20,
             sequential_from: 0.9,
-            from: 1.0,
-            fua_from: 1.0,
+            // nhit's share, should it be chosen; by default each is taken in.
+            fill_from: 0.8,
+            ..Passing::NONE
         }),
         destage: Destage {
             cleaning: Cleaning::Idle(Idle {
@@ -340,6 +342,7 @@ impl WriteBackConfig {
                 law.fua_from,
                 0.0,
             );
+            share("the share that misses count from", law.fill_from, 0.0);
         }
         self.other_problems(problems);
     }
@@ -368,6 +371,14 @@ impl WriteBackConfig {
             problems.push(String::from("a commit without a slot or a time never ends"));
         }
         problems.extend(self.destage.cleaning.problem().map(String::from));
+        if self
+            .passing
+            .is_some_and(|law| !(1..=100).contains(&law.fill_at_miss))
+        {
+            problems.push(String::from(
+                "what it takes in at a miss should be at one from the first to the 100th",
+            ));
+        }
         if self.log_limit == 0 {
             problems.push(String::from("there is no log without an entry"));
         }

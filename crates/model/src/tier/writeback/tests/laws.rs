@@ -70,7 +70,7 @@ fn quick(known: Cleaning) -> Cleaning {
 }
 
 /// What others have built, on a small ring, with short times.
-fn presets() -> [WriteBackConfig; 5] {
+fn presets() -> [WriteBackConfig; 6] {
     let mut acp = WriteBackConfig::OPEN_CAS;
     acp.destage.cleaning = WriteBackConfig::ACP;
     // So much that many pass it in a short run.
@@ -81,11 +81,21 @@ fn presets() -> [WriteBackConfig; 5] {
             sequential_from: 0.0,
             from: 0.05,
             fua_from: 0.1,
+            ..Passing::NONE
         }),
         ..WriteBackConfig::BCACHE
     };
+    let promotes = WriteBackConfig {
+        passing: Some(Passing {
+            fill_at_miss: 3,
+            fill_from: 0.2,
+            ..Passing::NONE
+        }),
+        ..WriteBackConfig::OPEN_CAS
+    };
     [
         past,
+        promotes,
         WriteBackConfig::DM_WRITECACHE,
         WriteBackConfig::BCACHE,
         WriteBackConfig::OPEN_CAS,

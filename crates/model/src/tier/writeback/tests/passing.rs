@@ -11,12 +11,7 @@ fn passing(law: Passing) -> WriteBackConfig {
     }
 }
 
-const NEVER: Passing = Passing {
-    sequential: u64::MAX,
-    sequential_from: 0.0,
-    from: 1.0,
-    fua_from: 1.0,
-};
+const NEVER: Passing = Passing::NONE;
 
 /// A write of 64 KiB to the drive behind (100 us, 10 GB/s), and then a record of a header alone.
 #[test]
@@ -99,4 +94,55 @@ fn what_is_written_has_passed_or_is_dirty_or_was_destaged_or_absorbed() {
     ];
     let sum: f64 = parts.iter().map(|&part| client.gauge(part)).sum();
     assert_eq!(sum + passed, written);
+}
+
+/// Open CAS's nhit with 3: the third write of a unit is taken in, and so is all that it holds in part.
+#[test]
+fn what_is_missed_passes_until_it_has_come_often_enough() {
+    let law = Passing {
+        fill_at_miss: 3,
+        ..NEVER
+    };
+    let mut client = client(passing(law), &[ram(16 * MIB), slow(64 * MIB, 100)]);
+    let mut passes = |offset: u64, bytes: u32| {
+        let before = client.gauge(Gauge::PassedBytes);
+        client.alone(Command::write(0, offset, bytes));
+        client.gauge(Gauge::PassedBytes) > before
+    };
+    for (time, expected) in [true, true, false, false].into_iter().enumerate() {
+        assert_eq!(passes(MIB, UNIT), expected, "time {time}");
+    }
+    // One of its units is held, so it is not refused; the other is then, too.
+    assert!(!passes(MIB, 2 * UNIT));
+    assert!(!passes(MIB + u64::from(UNIT), UNIT));
+    // Each unit must have come three times.
+    assert!(passes(2 * MIB, UNIT));
+    assert!(passes(2 * MIB, 2 * UNIT));
+    assert!(passes(2 * MIB, 2 * UNIT));
+    assert!(!passes(2 * MIB, 2 * UNIT));
+    // Parts of units do not pass.
+    assert!(!passes(3 * MIB, 512));
+}
+
+/// Below its share of the buffer each is taken in at once.
+#[test]
+fn misses_count_from_some_fill_on() {
+    let law = Passing {
+        fill_at_miss: 2,
+        fill_from: 0.5,
+        ..NEVER
+    };
+    let mut config = passing(law);
+    config.destage.from = 0.95;
+    config.destage.hurry = 1.0;
+    let mut client = client(config, &[ram(4 * MIB), slow(64 * MIB, 20)]);
+    client.run(1, 150, |_, index| {
+        Command::write(0, u64::from(index * 7 * UNIT), 7 * UNIT)
+    });
+    // Seven units behind each header; those that pass take a header.
+    let dirty = client.gauge(Gauge::DirtyBytes) / (4 * MIB) as f64;
+    assert!((0.4..0.5).contains(&dirty), "{dirty}");
+    let all = 150.0 * 7.0 * f64::from(UNIT);
+    let passed = client.gauge(Gauge::PassedBytes);
+    assert_eq!(passed + client.gauge(Gauge::DirtyBytes), all);
 }

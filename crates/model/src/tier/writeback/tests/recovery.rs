@@ -265,10 +265,8 @@ fn what_went_past_the_ring_is_found_again() {
         panic!("it is one");
     };
     cache.passing = Some(Passing {
-        sequential: u64::MAX,
-        sequential_from: 0.0,
-        from: 1.0,
         fua_from: 0.0,
+        ..Passing::NONE
     });
     let (mut rig, _) = Rig::on(&config, &mut made(&config));
     for unit in 0..8 {

@@ -126,7 +126,7 @@ fn main() {
         if name.contains(&filter)
             && let Some(bytes) = memory(full, behind)
         {
-            println!("{name:<44} {bytes:>10.1} B   6");
+            println!("{name:<44} {bytes:>10.2} B   6");
         }
     }
     for load in LOADS {
@@ -158,7 +158,12 @@ fn memory(full: f64, behind: u64) -> Option<f64> {
         ..WriteBackConfig::PLAIN
     };
     let before = resident()?;
-    let mut drive = pool(Kind::WriteBack(config), &[128 * GIB, behind]);
+    // Drives that take no time would destage all of it at once.
+    let mut drive = pool(
+        Kind::WriteBack(config),
+        &[128 * GIB, behind],
+        Span::from_us(1),
+    );
     let mut done = Vec::new();
     let at_first = dirty(&drive);
     // A few rounds: what is oldest has been looked up. What is dirty is counted before much of it has moved.
@@ -198,15 +203,15 @@ fn resident() -> Option<f64> {
 }
 
 fn drive(load: &Load) -> Drive {
-    pool((load.kind)(), load.drives)
+    pool((load.kind)(), load.drives, Span::ZERO)
 }
 
-/// A tier on drives of so many bytes that take no time.
-fn pool(kind: Kind, drives: &[u64]) -> Drive {
+/// A tier on drives of so many bytes that take so long for a command.
+fn pool(kind: Kind, drives: &[u64], per_command: Span) -> Drive {
     let ram = |bytes| {
         DriveConfig::Ram(RamConfig {
             bytes,
-            per_command: Span::ZERO,
+            per_command,
             picoseconds_per_byte: 0,
         })
     };

@@ -79,20 +79,22 @@ impl Leaf {
 
     /// Of one that is empty: sets these numbers, in ascending order.
     fn fill(&mut self, ascending: impl Iterator<Item = (u64, u32)>) {
-        self.values = Vec::with_capacity(LEAF as usize);
+        // Put together elsewhere: of a place for all of them that shrinks, the rest would be too small for the next leaf's.
+        let mut values = [0; LEAF as usize];
+        let mut count = 0;
         for (at, value) in ascending {
             self.bits[at as usize / 64] |= 1 << (at % 64);
-            self.values.push(value);
+            values[count] = value;
+            count += 1;
         }
         for (bits, before) in self.bits.iter().zip(&mut self.before) {
             *before = self.used;
             self.used += bits.count_ones() as u16;
         }
-        match self.used > MOST_PACKED {
-            true => self.flatten(),
-            false => self
-                .values
-                .shrink_to(self.values.len() + self.values.len() / 8 + 8),
+        self.values = Vec::with_capacity(count + count / 16 + 4);
+        self.values.extend_from_slice(&values[..count]);
+        if self.used > MOST_PACKED {
+            self.flatten();
         }
     }
 

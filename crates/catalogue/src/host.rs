@@ -81,6 +81,7 @@ fn read_files(section: &mut Section<'_>) -> FileCosts {
         sync: step(section, "sync"),
         wake: step(section, "wake"),
         convert: section.maybe("convert", step).unwrap_or(Span::ZERO),
+        convert_spread: section.maybe("convert_spread", step).unwrap_or(Span::ZERO),
     }
 }
 

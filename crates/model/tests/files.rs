@@ -63,6 +63,7 @@ const COSTS: FileCosts = FileCosts {
     sync: Span::from_us(2),
     wake: WAKE,
     convert: Span::from_us(20),
+    convert_spread: Span::ZERO,
 };
 
 fn appended(filesystem: Filesystem) -> FileConfig {
@@ -92,6 +93,15 @@ fn files(threads: &[Option<FileConfig>], write_through: bool) -> (Files<Listenin
 }
 
 fn on<D: Device>(config: &HostConfig, threads: &[Option<FileConfig>], drive: D) -> Files<D> {
+    with(COSTS, config, threads, drive)
+}
+
+fn with<D: Device>(
+    costs: FileCosts,
+    config: &HostConfig,
+    threads: &[Option<FileConfig>],
+    drive: D,
+) -> Files<D> {
     let all: Vec<ThreadConfig> = (0..=threads.len() as u16)
         .map(|core| ThreadConfig {
             core,
@@ -101,7 +111,7 @@ fn on<D: Device>(config: &HostConfig, threads: &[Option<FileConfig>], drive: D) 
         })
         .collect();
     let host = HostPath::new(config.clone(), &all, 1, drive);
-    Files::new(COSTS, threads, 64, host)
+    Files::new(costs, threads, 64, 1, host)
 }
 
 /// Submits at `now` and lets all of it complete.
@@ -293,6 +303,39 @@ fn a_direct_write_to_blocks_that_were_never_written_waits_until_their_extent_is_
     let (mut files, _) = files(&[Some(direct(Some(Span::ZERO)))], false);
     let (_, read) = latency(&mut files, Time::ZERO, Command::read(0, 0, 4096));
     assert_eq!(read, plain);
+}
+
+/// At the least `convert`, and on average `convert_spread` more, which is also how far it spreads.
+#[test]
+fn marking_an_extent_takes_an_exponential_time_longer() {
+    let costs = FileCosts {
+        convert_spread: Span::from_us(8),
+        ..COSTS
+    };
+    let direct = FileConfig {
+        buffered: false,
+        appends: false,
+        converts_every: Some(Span::ZERO),
+        ..appended(Filesystem::Ext4)
+    };
+    let config = HostConfig {
+        cores: 2,
+        ..HostConfig::default()
+    };
+    let mut files = with(costs, &config, &[Some(direct)], ram());
+    let (mut now, mut more) = (Time::ZERO, Vec::new());
+    for _ in 0..20_000 {
+        let (at, write) = latency(&mut files, now, Command::write(0, 0, 4096));
+        now = at;
+        let least = costs.direct + SERVICE + costs.convert;
+        assert!(write >= least, "{write:?}");
+        more.push(write.saturating_sub(least).us());
+    }
+    let count = more.len() as f64;
+    let mean = more.iter().sum::<f64>() / count;
+    let variance = more.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / count;
+    assert!((mean - 8.0).abs() < 0.25, "{mean}");
+    assert!((variance.sqrt() - 8.0).abs() < 0.4, "{variance}");
 }
 
 #[test]

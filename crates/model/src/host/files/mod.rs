@@ -27,6 +27,7 @@ use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
 use crate::engine::Events;
+use crate::random::Stream;
 use crate::time::{Span, Time};
 
 /// CPU time of a file system and its page cache.
@@ -47,6 +48,9 @@ pub struct FileCosts {
     /// transaction of the journal.
     #[cfg_attr(feature = "serde", serde(default))]
     pub convert: Span,
+    /// What that takes longer on average (exponential): it waits for the journal, and for others at the file's map.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub convert_spread: Span,
 }
 
 /// What a sync has to make durable.
@@ -154,6 +158,8 @@ const JOURNAL: u32 = u32::MAX;
 pub struct Files<D> {
     host: HostPath<D>,
     costs: FileCosts,
+    /// What extents take longer to be marked.
+    waits: Stream,
     /// By thread.
     files: Vec<Option<File>>,
     /// By the submitter's id.
@@ -175,6 +181,7 @@ impl<D: Device> Files<D> {
         costs: FileCosts,
         files: &[Option<FileConfig>],
         ids: CommandId,
+        seed: u64,
         host: HostPath<D>,
     ) -> Files<D> {
         let file = |config: &FileConfig| File {
@@ -194,6 +201,7 @@ impl<D: Device> Files<D> {
             journal: Journal::new(filesystem, files.len() as u16, host.capacity().bytes),
             host,
             costs,
+            waits: Stream::new(seed, "marked extents"),
             files: files.iter().map(|one| one.as_ref().map(file)).collect(),
             tasks: alloc::vec![None; ids as usize],
             first: ids,

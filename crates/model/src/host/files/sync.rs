@@ -162,7 +162,7 @@ impl<D: Device> Files<D> {
 
     /// A thread of the system marks the extent of a direct write.
     fn convert(&mut self, now: Time, id: CommandId) {
-        let takes = self.costs.convert;
+        let takes = self.costs.convert + self.waits.exponential(self.costs.convert_spread);
         let Some(task) = &mut self.tasks[id as usize] else {
             return;
         };

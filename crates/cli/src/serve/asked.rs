@@ -158,16 +158,7 @@ fn setups(args: &Args, problems: &mut Problems) -> Vec<Setup> {
 fn with_settings(name: &str, args: &Args) -> Result<(DriveSheet, Option<usize>), Problems> {
     let settings = args.drives.settings();
     // Whether the drive has the format is found out on another one.
-    let whole = load(name, &settings)?;
-    if whole.pool_config().is_some_and(|it| !it.holds_data()) {
-        return Err(Problems(vec![on_command_line(
-            format!(
-                "{}: a raidz tells times and holds no data, so that a pool with one cannot be served",
-                whole.id
-            ),
-            "serve a pool of other tiers, such as an intent-log over a mirror, or one of its drives",
-        )]));
-    }
+    load(name, &settings)?;
     let wanted = settings.lba_format;
     let wanted_first = Settings {
         lba_format: None,

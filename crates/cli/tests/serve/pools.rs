@@ -221,15 +221,26 @@ fn a_pool_is_not_started_without_its_log_unless_the_loss_is_accepted() {
     check(&mut client, 3);
 }
 
+/// Its data are those of one drive: what was flushed outlives a power cut and a kill, and nobody in it can fail alone.
 #[test]
-fn a_pool_with_a_raidz_is_refused() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let nbd = format!("unix:{}", folder.path().join("sock").display());
-    let output = drivelab(&["s2-slog", "--nbd", &nbd]).output();
-    let output = output.expect("drivelab starts");
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{message}");
-    assert!(message.contains("a raidz tells times"), "{message}");
+fn a_pool_with_a_raidz_is_served_as_one_drive() {
+    let rig = Rig::new();
+    let (server, mut client) = rig.serve("s2-slog");
+    let said = "its data are kept as one drive's";
+    assert!(rig.log().contains(said), "{}", rig.log());
+    write(&mut client, 1);
+    flush(&mut client);
+    rig.ok("power-cut");
+    // Its connections ended with its power.
+    let mut client = Client::connect(&server);
+    check(&mut client, 1);
+    let refused = tell(&rig.control, "nda.0: dies");
+    assert!(refused.starts_with("error"), "{refused}");
+    write(&mut client, 2);
+    flush(&mut client);
+    kill(server);
+    let (_server, mut client) = rig.serve("s2-slog");
+    check(&mut client, 2);
 }
 
 /// A returned leg is copied to while nobody asks for anything: then it is enough alone.

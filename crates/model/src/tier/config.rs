@@ -198,11 +198,6 @@ impl<M: Medium> PoolConfig<M> {
         self.promise().durable > super::Durable::Acknowledged
     }
 
-    /// Whether its tiers move the data that clients give it; without that it tells times, and can serve nobody.
-    pub fn holds_data(&self) -> bool {
-        self.tiers.iter().all(|tier| tier.kind.holds_data())
-    }
-
     /// Whether its tiers can be found again on its members after a crash, so that data may be kept by member.
     pub fn recovers(&self) -> bool {
         self.tiers.iter().all(|tier| tier.kind.recovers()) && !self.labels_on_a_log()

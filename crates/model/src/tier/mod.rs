@@ -238,11 +238,6 @@ pub trait TierSettings {
         false
     }
 
-    /// Whether it moves the data that a client gives it, or only says how long that takes.
-    fn holds_data(&self) -> bool {
-        true
-    }
-
     /// Whether it is still itself on a smaller scale: seconds and the turns of a disk do not shrink with bytes.
     fn shrinks(&self) -> bool {
         true
@@ -326,9 +321,6 @@ macro_rules! tiers {
             }
             fn writes_whole_blocks(&self) -> bool {
                 match self { $(Kind::$name(config) => config.writes_whole_blocks(),)* }
-            }
-            fn holds_data(&self) -> bool {
-                match self { $(Kind::$name(config) => config.holds_data(),)* }
             }
             fn shrinks(&self) -> bool {
                 match self { $(Kind::$name(config) => config.shrinks(),)* }

@@ -13,7 +13,7 @@
 //! data is read with as many columns of parity in its place; what was on its way when it went is asked for again. With more
 //! children out than there is parity, what needs them fails.
 //!
-//! For timing: leaves out bytes, what parity costs to compute, resilvering (a child that is back stays out), and single
+//! For timing: leaves out bytes (a pool with one is served with its data as those of one drive), what parity costs to compute, resilvering (a child that is back stays out), and single
 //! sectors that cannot be read. Source: the layout that OpenZFS describes in `module/zfs/vdev_raidz.c` (the figures of its
 //! heading, not its code).
 
@@ -159,10 +159,6 @@ impl TierSettings for RaidzConfig {
 
     fn needs_whole_blocks(&self) -> bool {
         true
-    }
-
-    fn holds_data(&self) -> bool {
-        false
     }
 }
 
@@ -532,7 +528,6 @@ mod tests {
         let problems = config.problems();
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].contains("changed in place"), "{problems:?}");
-        assert!(!config.holds_data());
         assert_eq!(RaidzConfig { parity: 2 }.problems(&[MIB; 3]).len(), 1);
         assert_eq!(RaidzConfig { parity: 4 }.problems(&[MIB; 9]).len(), 1);
     }

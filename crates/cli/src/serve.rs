@@ -190,7 +190,7 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
         }
         if drive.sheet().pool.is_some() && !drive.is_by_member() {
             eprintln!(
-                "{}: its data are kept as one drive's, for a read cache or a raidz is in it: its members cannot fail alone",
+                "{}: its data are kept as one drive's, for not all of its tiers can be found again on its members: these cannot fail alone",
                 drive.name()
             );
         }

@@ -85,7 +85,7 @@ impl WriteBack {
                 false => law.from,
             };
         let stream = in_order > law.sequential && self.ring.fill() >= law.sequential_from;
-        whole && (self.is_to_be_missed(law, command) || full || stream)
+        whole && (full || stream || self.is_to_be_missed(law, command))
     }
 
     /// Whether nothing of a write is in the buffer and one of its units has not been missed often enough; counts the miss.

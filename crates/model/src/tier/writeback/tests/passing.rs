@@ -1,6 +1,6 @@
 //! What goes past the buffer, and what that takes.
 
-use super::client::{client, random_write};
+use super::client::{Client, client, random_write};
 use super::*;
 use crate::command::{Command, Op};
 
@@ -11,14 +11,20 @@ fn passing(law: Passing) -> WriteBackConfig {
     }
 }
 
-const NEVER: Passing = Passing::NONE;
+/// On a small cache that destages late.
+fn filling(law: Passing) -> Client {
+    let mut config = passing(law);
+    config.destage.from = 0.95;
+    config.destage.hurry = 1.0;
+    client(config, &[ram(4 * MIB), slow(64 * MIB, 20)])
+}
 
 /// A write of 64 KiB to the drive behind (100 us, 10 GB/s), and then a record of a header alone.
 #[test]
 fn what_is_in_order_passes_beyond_its_limit_and_takes_two_writes() {
     let law = Passing {
         sequential: MIB,
-        ..NEVER
+        ..Passing::NONE
     };
     let mut client = client(passing(law), &[ram(16 * MIB), slow(64 * MIB, 100)]);
     client.alone(Command::write(0, 2 * MIB, UNIT));
@@ -53,12 +59,9 @@ fn all_pass_while_too_much_is_dirty() {
         let law = Passing {
             from: 0.4,
             fua_from: 0.7,
-            ..NEVER
+            ..Passing::NONE
         };
-        let mut config = passing(law);
-        config.destage.from = 0.95;
-        config.destage.hurry = 1.0;
-        let mut client = client(config, &[ram(4 * MIB), slow(64 * MIB, 20)]);
+        let mut client = filling(law);
         // Seven units behind each header.
         client.run(1, 160, |stream, _| Command {
             fua,
@@ -77,7 +80,10 @@ fn all_pass_while_too_much_is_dirty() {
 
 #[test]
 fn what_is_written_has_passed_or_is_dirty_or_was_destaged_or_absorbed() {
-    let law = Passing { from: 0.1, ..NEVER };
+    let law = Passing {
+        from: 0.1,
+        ..Passing::NONE
+    };
     let mut client = client(passing(law), &[ram(2 * MIB), slow(64 * MIB, 20)]);
     client.run(16, 20_000, |stream, index| match index % 50 {
         0 => Command::new(0, Op::Deallocate, stream.below(512) * 4096, 65536),
@@ -101,7 +107,7 @@ fn what_is_written_has_passed_or_is_dirty_or_was_destaged_or_absorbed() {
 fn what_is_missed_passes_until_it_has_come_often_enough() {
     let law = Passing {
         fill_at_miss: 3,
-        ..NEVER
+        ..Passing::NONE
     };
     let mut client = client(passing(law), &[ram(16 * MIB), slow(64 * MIB, 100)]);
     let mut passes = |offset: u64, bytes: u32| {
@@ -130,12 +136,9 @@ fn misses_count_from_some_fill_on() {
     let law = Passing {
         fill_at_miss: 2,
         fill_from: 0.5,
-        ..NEVER
+        ..Passing::NONE
     };
-    let mut config = passing(law);
-    config.destage.from = 0.95;
-    config.destage.hurry = 1.0;
-    let mut client = client(config, &[ram(4 * MIB), slow(64 * MIB, 20)]);
+    let mut client = filling(law);
     client.run(1, 150, |_, index| {
         Command::write(0, u64::from(index * 7 * UNIT), 7 * UNIT)
     });
@@ -145,4 +148,29 @@ fn misses_count_from_some_fill_on() {
     let all = 150.0 * 7.0 * f64::from(UNIT);
     let passed = client.gauge(Gauge::PassedBytes);
     assert_eq!(passed + client.gauge(Gauge::DirtyBytes), all);
+}
+
+/// A stream that passes is not missed: its units begin with their first write outside of it.
+#[test]
+fn what_passes_in_order_is_no_miss() {
+    let law = Passing {
+        sequential: MIB,
+        fill_at_miss: 2,
+        ..Passing::NONE
+    };
+    let mut client = client(passing(law), &[ram(16 * MIB), slow(64 * MIB, 100)]);
+    for index in 0..32 {
+        client.alone(Command::write(0, index * 65536, 65536));
+    }
+    assert_eq!(client.gauge(Gauge::PassedBytes), (2 * MIB) as f64);
+    // Out of order, one that the stream wrote beyond its limit and one before it.
+    for (offset, passes) in [(3 * MIB / 2, true), (3 * MIB / 2, false), (MIB / 2, false)] {
+        let before = client.gauge(Gauge::PassedBytes);
+        client.alone(Command::write(0, offset, UNIT));
+        assert_eq!(
+            client.gauge(Gauge::PassedBytes) > before,
+            passes,
+            "{offset}"
+        );
+    }
 }

@@ -3,6 +3,7 @@
 mod address;
 mod asked;
 mod listen;
+mod memory;
 mod promise;
 mod sockets;
 mod watch;
@@ -187,6 +188,9 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
         }
         for line in drive.findings() {
             eprintln!("{}: {line}", drive.name());
+        }
+        for line in memory::warnings(&drive) {
+            eprintln!("{line}");
         }
         if drive.sheet().pool.is_some() && !drive.is_by_member() {
             eprintln!(

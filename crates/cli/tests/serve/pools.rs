@@ -2,7 +2,9 @@
 //! promise covers is there; folders that do not fit are refused, and nothing is changed then.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 use live::nbd::wire::{self, command};
@@ -471,4 +473,29 @@ fn legs_that_went_on_without_each_other_are_refused() {
         hide(1 - alone, false);
     }
     refused(MIRROR, &store, "went on without each other");
+}
+
+/// The default is a machine with 64 GiB, which the one that serves it need not have.
+#[test]
+fn who_serves_a_log_that_may_take_more_memory_than_there_is_hears_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let socket = format!("unix:{}", folder.path().join("nbd").display());
+    let said = |ram: &str| {
+        let pool = format!("intent-log(main=d7-p5510-3840, log=p4801x-100; ram={ram})");
+        let mut child = drivelab(&[&pool, "--speed", "0", "--nbd", &socket])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("drivelab starts");
+        let mut first = String::new();
+        let out = child.stdout.as_mut().expect("piped");
+        BufReader::new(out).read_line(&mut first).expect("a line");
+        child.kill().expect("it runs");
+        let output = child.wait_with_output().expect("its output");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    let warning = said("16TiB");
+    assert!(warning.starts_with("warning: "), "{warning}");
+    assert!(warning.contains("--set tier.intent-log.ram="), "{warning}");
+    assert_eq!(said("64MiB"), "");
 }

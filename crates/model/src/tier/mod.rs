@@ -252,6 +252,11 @@ pub trait TierSettings {
     fn idle_watts(&self) -> f64 {
         0.0
     }
+
+    /// Most bytes of data that it keeps in the memory of the machine it runs on, where there are data.
+    fn data_in_memory(&self) -> u64 {
+        0
+    }
 }
 
 /// Makes the enums of all tiers, and passes on what is asked of them to whichever it is.
@@ -315,6 +320,9 @@ macro_rules! tiers {
             }
             fn problems(&self, children: &[u64]) -> Vec<alloc::string::String> {
                 match self { $(Kind::$name(config) => config.problems(children),)* }
+            }
+            fn data_in_memory(&self) -> u64 {
+                match self { $(Kind::$name(config) => config.data_in_memory(),)* }
             }
             fn needs_whole_blocks(&self) -> bool {
                 match self { $(Kind::$name(config) => config.needs_whole_blocks(),)* }

@@ -229,4 +229,9 @@ impl TierSettings for IntentLogConfig {
     fn recovers(&self) -> bool {
         true
     }
+
+    /// Records that are kept, and those of two groups, of which one is copied to be written.
+    fn data_in_memory(&self) -> u64 {
+        (self.ram / 2).min(self.size) + 2 * self.dirty_max()
+    }
 }

@@ -4,6 +4,7 @@
 
 use live::Served;
 use model::tier::{TierConfig, TierSettings};
+use text::digits::bytes_decimal;
 
 /// Bytes of memory that programs can have now; nothing where Linux does not tell.
 fn available() -> Option<u64> {
@@ -23,17 +24,16 @@ pub(super) fn warnings(drive: &Served) -> Vec<String> {
     if !drive.is_by_member() {
         return Vec::new();
     }
-    let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     // Each block at most as it is, and as it is being written.
     let wanted = |tier: &TierConfig| tier.kind.data_in_memory().min(2 * drive.bytes());
     let wanting = pool.tiers.iter().filter(|tier| wanted(tier) > available);
     let line = |tier: &TierConfig| {
         format!(
-            "warning: {}: `{tier}` may keep {:.1} GiB of data in memory, and this machine has {:.1} GiB left: it ends if that \
-             is used up; ask for less, such as --set tier.{tier}.ram=8GiB",
+            "warning: {}: `{tier}` may keep {} of data in memory, and this machine has {} left: it ends if that is used up; \
+             ask for less, such as --set tier.{tier}.ram=8GiB",
             drive.name(),
-            gib(wanted(tier)),
-            gib(available),
+            bytes_decimal(wanted(tier) as f64),
+            bytes_decimal(available as f64),
             tier = tier.name
         )
     };

@@ -1,12 +1,12 @@
 //! Figures that are shown: the dashboard's, and what is subtracted for the transport.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 use live::nbd::wire::command;
 
-use crate::rig::{BLOCK, Client, SIZE, Server, drivelab, end, figure, serve, tell};
+use crate::rig::{BLOCK, Client, SIZE, Server, drivelab, end, figure, first_line, serve, tell};
 
 /// Every figure that the dashboard shows is one that the server gives, and all that a user must see are shown.
 #[test]
@@ -71,10 +71,7 @@ fn percentiles_of_the_model_and_the_longest_lateness_are_told() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("drivelab starts");
-    let out = child.stdout.as_mut().expect("piped");
-    BufReader::new(out)
-        .read_line(&mut String::new())
-        .expect("a line");
+    first_line(&mut child);
     let mut said = child.stderr.take().expect("piped");
     let server = Server { child, socket };
     let mut client = Client::connect(&server);
@@ -138,10 +135,7 @@ fn compensation_subtracts_what_was_measured() {
             .stderr(std::fs::File::create(&said).expect("a file"))
             .spawn()
             .expect("drivelab starts");
-        let out = child.stdout.as_mut().expect("piped");
-        BufReader::new(out)
-            .read_line(&mut String::new())
-            .expect("a line");
+        first_line(&mut child);
         let server = Server {
             child,
             socket: socket.clone(),

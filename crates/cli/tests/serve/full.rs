@@ -7,7 +7,9 @@ use std::process::{ChildStderr, Command, Stdio};
 
 use live::nbd::wire::{self, can, command, error, option};
 
-use crate::rig::{BLOCK, BLOCKS, Client, Server, connected, end, figure, serve, stamped};
+use crate::rig::{
+    BLOCK, BLOCKS, Client, Server, connected, end, figure, first_line, serve, stamped,
+};
 
 /// Serves the store in the folder again, with files of so many bytes at most; and what it says.
 fn serve_limited(folder: &Path, drive: &str, bytes: u32) -> (Server, ChildStderr) {
@@ -31,9 +33,7 @@ fn serve_limited(folder: &Path, drive: &str, bytes: u32) -> (Server, ChildStderr
         .stderr(Stdio::piped())
         .spawn()
         .expect("prlimit of util-linux");
-    let mut first = String::new();
-    let out = child.stdout.as_mut().expect("piped");
-    BufReader::new(out).read_line(&mut first).expect("a line");
+    let first = first_line(&mut child);
     let said = child.stderr.take().expect("piped");
     assert!(first.starts_with(drive), "{first}");
     (Server { child, socket }, said)

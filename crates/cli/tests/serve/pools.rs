@@ -2,14 +2,15 @@
 //! promise covers is there; folders that do not fit are refused, and nothing is changed then.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use live::nbd::wire::{self, command};
 
-use crate::rig::{BLOCKS, Client, SIZE, Server, drivelab, end, serve_logged, stamped, tell};
+use crate::rig::{
+    BLOCKS, Client, SIZE, Server, drivelab, end, first_line, serve_logged, stamped, tell,
+};
 
 const MIRROR: &str = "mirror(2*p4801x-100)";
 
@@ -487,9 +488,7 @@ fn who_serves_a_log_that_may_take_more_memory_than_there_is_hears_of_it() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("drivelab starts");
-        let mut first = String::new();
-        let out = child.stdout.as_mut().expect("piped");
-        BufReader::new(out).read_line(&mut first).expect("a line");
+        first_line(&mut child);
         child.kill().expect("it runs");
         let output = child.wait_with_output().expect("its output");
         String::from_utf8(output.stderr).expect("text")

@@ -61,11 +61,17 @@ fn serve_with(folder: &Path, drive: &str, more: &[&str], stderr: Stdio) -> Serve
         .stderr(stderr)
         .spawn()
         .expect("drivelab starts");
+    let first = first_line(&mut child);
+    assert!(first.starts_with(drive), "{first}");
+    Server { child, socket }
+}
+
+/// The first line on its output, which must be piped: it listens then.
+pub(crate) fn first_line(child: &mut Child) -> String {
     let mut first = String::new();
     let out = child.stdout.as_mut().expect("piped");
     BufReader::new(out).read_line(&mut first).expect("a line");
-    assert!(first.starts_with(drive), "{first}");
-    Server { child, socket }
+    first
 }
 
 /// A connection to a server that starts. Between having a name and being listened on, a socket refuses.

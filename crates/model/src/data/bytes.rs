@@ -67,13 +67,7 @@ impl Buffers for Bytes {
             arena.buffers.push(Vec::new());
             (arena.buffers.len() - 1) as u32
         });
-        let memory = &mut arena.buffers[buffer as usize];
-        if memory.capacity() < bytes as usize {
-            // Not made longer: nobody needs what was in it, and new zeroes come from the kernel, when they are touched.
-            *memory = alloc::vec![0; bytes as usize];
-        } else {
-            memory.resize(bytes as usize, 0);
-        }
+        arena.buffers[buffer as usize].resize(bytes as usize, 0);
         Payload { buffer, at: 0 }
     }
 

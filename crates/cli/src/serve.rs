@@ -189,9 +189,6 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
         for line in drive.findings() {
             eprintln!("{}: {line}", drive.name());
         }
-        for line in memory::warnings(&drive) {
-            eprintln!("{line}");
-        }
         if drive.sheet().pool.is_some() && !drive.is_by_member() {
             eprintln!(
                 "{}: its data are kept as one drive's, for not all of its tiers can be found again on its members: these cannot fail alone",
@@ -209,6 +206,9 @@ fn opened(args: &Args, asked: &Asked) -> Result<Vec<Served>, Problems> {
             accepts.map_err(|problem| Problems(vec![problem]))?;
         }
         drives.push(drive);
+    }
+    for line in memory::warnings(&drives) {
+        eprintln!("{line}");
     }
     Ok(drives)
 }

@@ -351,6 +351,8 @@ test("the address keeps the view", async () => {
   await page.keyboard.press("ArrowRight");
   await page.mouse.move(0, 0);
   await page.locator('.contents a[href="#mix"]').click();
+  // The page hears of the link's address after the click, and adds what was chosen then.
+  await page.waitForFunction(() => location.hash.startsWith("#mix&"));
   const hash = await page.evaluate(() => location.hash);
   assert.match(hash, /^#mix&/);
   assert.match(hash, /queue-depth\.direction=write/);

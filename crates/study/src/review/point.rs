@@ -7,15 +7,18 @@
 //! is not known then is shown and said not to be.
 //!
 //! A point that ends when its percentiles are known begins with few I/Os and may go on for more rounds
-//! (`docs/decisions/0055-full-until-known.md`). Left out: what changes more slowly than the longest of these runs.
+//! (`docs/decisions/0055-full-until-known.md`). What would not be known after the last round either is not run on for: an
+//! interval narrows with the root of the I/Os (`docs/decisions/0112-not-run-for-what-stays-unknown.md`). Left out: what
+//! changes more slowly than the longest of these runs.
 
 use super::measure::measurement;
 use super::results::Measurement;
 use super::run::{Runner, Task, rate_of, time_for};
-use super::seeds::{is_known, of_seeds, percentiles_known, tell_convergence};
-use super::suite::PointSpec;
+use super::seeds::{
+    Certainty, is_known, mean_certainty, of_seeds, percentiles_certainty, tell_convergence,
+};
 use lab::{Bench, Outcome};
-use model::Span;
+use model::{Span, Time};
 use text::problem::Problems;
 
 /// Most rounds: the last leaves four times the wanted number of I/Os.
@@ -32,7 +35,10 @@ impl Runner<'_> {
         task: &Task<'_>,
     ) -> Result<Measurement, Problems> {
         let spec = task.spec;
-        let mut iops = self.first_rate(bench, task)?;
+        let mut pace = Pace {
+            iops: self.first_rate(bench, task)?,
+            ran: Span::ZERO,
+        };
         let mut of_seed: Vec<Vec<Outcome>> = Vec::new();
         of_seed.resize_with(self.effort.seeds.max(1) as usize, Vec::new);
         let mut job = None;
@@ -47,15 +53,22 @@ impl Runner<'_> {
                     (0, 1) => spec.name.clone(),
                     _ => format!("{}/seed {}/round {round}", spec.name, seed + 1),
                 };
-                let run = self.counted(bench, task, &name, ios, &mut iops)?;
+                let run = self.counted(bench, task, &name, ios, &mut pace)?;
                 job.get_or_insert(run.job);
                 in_full &= run.in_full;
                 outcomes.push(run.outcome);
             }
             let all: Vec<&Outcome> = of_seed.iter().flatten().collect();
             let so_far = measurement(&all, keep);
-            let enough = !until_known || percentiles_known(&so_far, self.effort.known);
-            if (self.is_known(spec, &so_far) && enough) || in_full {
+            // As many times the I/Os of now as there are after the last round.
+            let more = f64::from(1 << (rounds - round));
+            let mean = mean_certainty(&so_far, spec.settling(self.effort), more);
+            let percentiles = match until_known {
+                true => percentiles_certainty(&so_far, self.effort.known, more),
+                false => Certainty::Known,
+            };
+            let goes_on = [mean, percentiles].contains(&Certainty::Open);
+            if !goes_on || in_full {
                 break;
             }
             if round > 1 {
@@ -64,14 +77,9 @@ impl Runner<'_> {
         }
         let mut result = of_seeds(&of_seed, keep, spec.is_deep);
         result.job = job.unwrap_or_default();
-        let known = self.is_known(spec, &result);
+        let known = is_known(&result, spec.settling(self.effort));
         tell_convergence(known, &mut result);
         Ok(result)
-    }
-
-    /// Whether the mean is known.
-    fn is_known(&self, spec: &PointSpec, result: &Measurement) -> bool {
-        is_known(result, spec.settling(self.effort))
     }
 
     /// I/Os a second, from a pilot where nobody sets them.
@@ -91,7 +99,7 @@ impl Runner<'_> {
         task: &Task<'_>,
         name: &str,
         ios: u64,
-        iops: &mut f64,
+        pace: &mut Pace,
     ) -> Result<Counted, Problems> {
         let spec = task.spec;
         let mut again = 0;
@@ -100,10 +108,10 @@ impl Runner<'_> {
                 0 => self.seed(name),
                 again => self.seed(&format!("{name}/{again}")),
             };
-            let runtime = time_for(ios, *iops, spec.longest);
+            let runtime = time_for(ios, pace.iops, spec.longest);
             let in_full = spec.longest == Some(runtime);
-            let ramp = spec.ramp(self.effort, runtime);
-            let during_ramp = (*iops * ramp.seconds() * 1.1) as u64;
+            let ramp = spec.ramp_after(self.effort, runtime, pace.ran);
+            let during_ramp = (pace.iops * ramp.seconds() * 1.1) as u64;
             let (job, outcome) = self.once(bench, task, seed, |seed| {
                 if spec.is_counted() && !in_full {
                     spec.fixed_text(seed, ramp, ios + during_ramp)
@@ -115,7 +123,8 @@ impl Runner<'_> {
             let counted: u64 = threads
                 .map(|thread| thread.read.ios + thread.write.ios)
                 .sum();
-            *iops = rate_of(&outcome);
+            pace.iops = rate_of(&outcome);
+            pace.ran += outcome.end.since(Time::ZERO);
             again += 1;
             if in_full || again == 3 || counted as f64 >= 0.97 * ios as f64 {
                 return Ok(Counted {
@@ -126,6 +135,14 @@ impl Runner<'_> {
             }
         }
     }
+}
+
+/// What a point's runs so far say of the next.
+struct Pace {
+    /// I/Os a second of the last, or of the pilot.
+    iops: f64,
+    /// How long they took together.
+    ran: Span,
 }
 
 /// A run that counted as many I/Os as were wanted.

@@ -14,27 +14,63 @@ use super::suite::Effort;
 /// The mean is known when half its 95 % interval is at most this share of it.
 const KNOWN: f64 = 0.05;
 
-/// Whether the mean is known, of a drive that may take so long to settle.
-pub(super) fn is_known(result: &Measurement, settling: Span) -> bool {
-    let sure = result.mean_error.is_some_and(|error| error <= KNOWN);
-    sure && result.seconds >= settling.seconds()
+/// How sure a figure is, of a point that may run on: of several the last decides.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Certainty {
+    /// As wanted.
+    Known,
+    /// It may become known.
+    Open,
+    /// It will not be, however long the point may run.
+    OutOfReach,
 }
 
-/// Whether half the intervals of the median and of the 99th percentile are at most this share of them, in each direction.
-pub(super) fn percentiles_known(result: &Measurement, share: f64) -> bool {
-    let known = |figures: &Figures| {
+/// By how much an interval is taken for too wide, because one of few slices is itself only known to a fifth.
+const DOUBT: f64 = 1.25;
+
+impl Certainty {
+    /// Of a relative error after a share `1 / more` of all I/Os that there can be: it shrinks with their root.
+    fn of(error: f64, wanted: f64, more: f64) -> Certainty {
+        match () {
+            () if error <= wanted => Certainty::Known,
+            () if error > wanted * DOUBT * more.sqrt() => Certainty::OutOfReach,
+            () => Certainty::Open,
+        }
+    }
+}
+
+/// Whether the mean is known, of a drive that may take so long to settle.
+pub(super) fn is_known(result: &Measurement, settling: Span) -> bool {
+    mean_certainty(result, settling, 1.0) == Certainty::Known
+}
+
+/// How sure the mean is, of a drive that may take so long to settle: before that nothing can be said.
+pub(super) fn mean_certainty(result: &Measurement, settling: Span, more: f64) -> Certainty {
+    match result.mean_error {
+        Some(error) if result.seconds >= settling.seconds() => Certainty::of(error, KNOWN, more),
+        _ => Certainty::Open,
+    }
+}
+
+/// How sure the median and the 99th percentile are in each direction, if half their intervals shall be at most this share of
+/// them.
+pub(super) fn percentiles_certainty(result: &Measurement, share: f64, more: f64) -> Certainty {
+    let of = |figures: &Figures| {
         let latency = &figures.latency;
         let ends = [
             (latency.p50_us, latency.intervals_us[0]),
             (latency.p99_us, latency.intervals_us[1]),
         ];
-        ends.into_iter().all(|percentile| match percentile {
-            (Some(value), Some([low, high])) => high - low <= 2.0 * share * value,
-            _ => false,
+        ends.map(|percentile| match percentile {
+            (Some(value), Some([low, high])) => {
+                Certainty::of((high - low) / (2.0 * value), share, more)
+            }
+            _ => Certainty::Open,
         })
     };
     let directions = [&result.read, &result.write];
-    directions.into_iter().flatten().all(known)
+    let each = directions.into_iter().flatten().flat_map(of);
+    each.max().unwrap_or(Certainty::Known)
 }
 
 /// Says whether the mean of a user's own job is known, which runs as long as it says: drives settle sooner if they only
@@ -143,6 +179,28 @@ mod tests {
     use statistics::Histogram;
 
     #[test]
+    fn what_the_root_of_all_ios_cannot_reach_is_given_up() {
+        // A quarter of all I/Os: the error is halved at the end.
+        assert_eq!(Certainty::of(0.05, 0.05, 4.0), Certainty::Known);
+        assert_eq!(Certainty::of(0.12, 0.05, 4.0), Certainty::Open);
+        assert_eq!(Certainty::of(0.13, 0.05, 4.0), Certainty::OutOfReach);
+        let short = Measurement {
+            mean_error: Some(0.9),
+            seconds: 0.1,
+            ..Measurement::default()
+        };
+        assert_eq!(
+            mean_certainty(&short, Span::from_ms(500), 4.0),
+            Certainty::Open,
+            "it has not settled"
+        );
+        assert_eq!(
+            mean_certainty(&short, Span::from_ms(50), 4.0),
+            Certainty::OutOfReach
+        );
+    }
+
+    #[test]
     fn percentiles_are_known_when_median_and_99th_are() {
         let of = |samples: u64, spread: u64| {
             let mut histogram = Histogram::default();
@@ -163,11 +221,14 @@ mod tests {
             }
         };
         // All within 1 %, and evenly between 100 us and 1.1 ms.
-        assert!(percentiles_known(&of(2_000, 1), 0.02));
-        assert!(!percentiles_known(&of(2_000, 1_000), 0.02));
-        assert!(percentiles_known(&of(35_000, 1_000), 0.02));
-        assert!(
-            !percentiles_known(&of(900, 1), 0.02),
+        let certainty =
+            |samples, spread, more| percentiles_certainty(&of(samples, spread), 0.02, more);
+        assert_eq!(certainty(2_000, 1, 1.0), Certainty::Known);
+        assert_eq!(certainty(2_000, 1_000, 8.0), Certainty::Open);
+        assert_eq!(certainty(35_000, 1_000, 1.0), Certainty::Known);
+        assert_eq!(
+            certainty(900, 1, 8.0),
+            Certainty::Open,
             "nine beyond the 99th"
         );
     }

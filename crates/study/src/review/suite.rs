@@ -119,7 +119,7 @@ impl Suite {
                 ramp: Span::from_ms(500),
                 write_ramp: Span::from_ms(500),
                 dropped: 0.0,
-                sustained_writes: 20_000_000,
+                sustained_writes: 12_000_000,
                 seeds: SEEDS,
                 fine: true,
                 known: 0.02,
@@ -186,6 +186,9 @@ const fn snia() -> Effort {
 
 /// Seeds of each point: as many as a sentence of the verdict needs.
 pub(crate) const SEEDS: u32 = 3;
+
+/// Until queues that a run before has left empty are as full as they stay.
+const QUEUES: Span = Span::from_ms(20);
 
 /// I/Os, all seeds together, after which it is first asked whether percentiles are known: 350 beyond the 99th. But no more
 /// than so many bytes: of 1 MiB 5,120.
@@ -270,6 +273,8 @@ pub(crate) struct PointSpec {
     pub(crate) more: String,
     /// Whether only what reports in the first group is shown and counted: what is beside it is load.
     pub(crate) shows_first_group: bool,
+    /// Whether the page shows the reads of its mix only: five nines are wanted of them.
+    pub(crate) shows_reads: bool,
     /// I/Os a second over all threads, if it is paced.
     pub(crate) rate_iops: Option<u64>,
     /// The longest it runs, as its source says.
@@ -302,6 +307,7 @@ impl Default for PointSpec {
             threads: Vec::new(),
             more: String::new(),
             shows_first_group: false,
+            shows_reads: false,
             rate_iops: None,
             longest: None,
             only: None,
@@ -350,6 +356,7 @@ impl PointSpec {
             effort.ios
         };
         let rarer = match self.settings.read_percent {
+            Some(percent @ 1..=99) if effort.fine && self.shows_reads => percent,
             Some(percent @ 1..=99) if effort.fine => percent.min(100 - percent),
             _ => 100,
         };
@@ -380,6 +387,16 @@ impl PointSpec {
             return Span::from_ms((runtime.ns() as f64 * effort.dropped / 1e6).ceil() as u64);
         }
         self.settling(effort).min(Span::from_ns(runtime.ns() / 4))
+    }
+
+    /// The same behind other runs of this point on the same drive, which took so long: what they settled need not settle
+    /// again, but for the queues.
+    pub(crate) fn ramp_after(&self, effort: Effort, runtime: Span, ran: Span) -> Span {
+        let whole = self.ramp(effort, runtime);
+        if effort.dropped > 0.0 {
+            return whole;
+        }
+        whole.min(self.settling(effort).saturating_sub(ran).max(QUEUES))
     }
 
     /// How long a drive may take until it is at its steady rate.

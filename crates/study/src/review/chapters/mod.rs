@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_full_suite_has_ten_samples_beyond_five_nines_of_4_kib_in_each_direction() {
+    fn the_full_suite_has_ten_samples_beyond_five_nines_of_4_kib_in_each_direction_shown() {
         let effort = Suite::Full.effort();
         let (stops, counts): (Vec<_>, Vec<_>) = all(Suite::Full)
             .into_iter()
@@ -174,6 +174,7 @@ mod tests {
         }
         for spec in counts {
             let rarer = match spec.settings.read_percent {
+                Some(percent @ 1..=99) if spec.shows_reads => percent,
                 Some(percent @ 1..=99) => percent.min(100 - percent),
                 _ => 100,
             };
@@ -203,6 +204,22 @@ mod tests {
         };
         let spec = &all(Suite::Quick)[0];
         assert_eq!(spec.ramp(dropped, Span::from_ms(300)), Span::from_ms(100));
+        let all = all(Suite::Quick);
+        let mut writing = all
+            .iter()
+            .filter(|one| one.settings.direction == Some("write"));
+        let spec = writing.next().expect("quick writes");
+        let after =
+            |effort, ms, ran| spec.ramp_after(effort, Span::from_ms(ms), Span::from_ms(ran));
+        assert_eq!(after(effort, 500, 0), Span::from_ms(100));
+        assert_eq!(after(effort, 500, 60), Span::from_ms(40), "the rest of it");
+        assert_eq!(after(effort, 500, 900), Span::from_ms(20), "queues fill");
+        assert_eq!(after(effort, 40, 900), Span::from_ms(10));
+        assert_eq!(
+            after(dropped, 300, 900),
+            Span::from_ms(100),
+            "as its source"
+        );
     }
 
     #[test]

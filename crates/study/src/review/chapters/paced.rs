@@ -180,6 +180,7 @@ fn point(
         },
         options,
         threads: vec![(THREADS, DEPTH)],
+        shows_reads: true,
         rate_iops: Some(rate),
         only: Some(drive),
         is_between: share.is_none(),

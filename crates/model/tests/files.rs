@@ -272,6 +272,32 @@ fn a_durable_write_waits_for_all_of_it_and_direct_io_pays_its_lookup() {
     assert_eq!(read, COSTS.direct + SERVICE);
 }
 
+/// The look into a file's extents is work of the thread's core, beside all else that it has: with many in flight it bounds.
+#[test]
+fn lookups_of_a_file_take_their_thread_s_core() {
+    let direct = FileConfig {
+        buffered: false,
+        appends: false,
+        ..appended(Filesystem::Xfs)
+    };
+    let mut config = HostConfig {
+        cores: 2,
+        ..HostConfig::default()
+    };
+    // Longer than the drive takes.
+    let submit = SERVICE * 2;
+    config.engines[Engine::Sync as usize].submit = submit;
+    let mut files = on(&config, &[Some(direct)], ram());
+    let commands: Vec<Command> = (0..8)
+        .map(|id| Command::write(id, u64::from(id) * 4096, 4096))
+        .collect();
+    let done = all_done(&mut files, Time::ZERO, &commands);
+    let last = done.iter().map(|one| one.at).max();
+    let each = submit + COSTS.direct;
+    assert_eq!(last, Some(Time::ZERO + each * 8 + SERVICE));
+    assert_eq!(files.cpu(0)[1], each * 8);
+}
+
 /// fio allocates a file and does not write it: the first write to each block is one to an extent that was never written.
 #[test]
 fn a_direct_write_to_blocks_that_were_never_written_waits_until_their_extent_is_marked() {

@@ -7,9 +7,9 @@
 //! is not known then is shown and said not to be.
 //!
 //! A point that ends when its percentiles are known begins with few I/Os and may go on for more rounds
-//! (`docs/decisions/0055-full-until-known.md`). What would not be known after the last round either is not run on for: an
-//! interval narrows with the root of the I/Os (`docs/decisions/0112-not-run-for-what-stays-unknown.md`). Left out: what
-//! changes more slowly than the longest of these runs.
+//! (`docs/decisions/0055-full-until-known.md`). In a suite that has such points none runs on for what would not be known after
+//! the last round either: an interval narrows with the root of the I/Os
+//! (`docs/decisions/0112-not-run-for-what-stays-unknown.md`). Left out: what changes more slowly than the longest of these runs.
 
 use super::measure::measurement;
 use super::results::Measurement;
@@ -60,8 +60,11 @@ impl Runner<'_> {
             }
             let all: Vec<&Outcome> = of_seed.iter().flatten().collect();
             let so_far = measurement(&all, keep);
-            // As many times the I/Os of now as there are after the last round.
-            let more = f64::from(1 << (rounds - round));
+            // As many times the I/Os of now as there are after the last round; where all rounds are wanted, no end of them.
+            let more = match self.effort.known > 0.0 {
+                true => f64::from(1 << (rounds - round)),
+                false => f64::INFINITY,
+            };
             let mean = mean_certainty(&so_far, spec.settling(self.effort), more);
             let percentiles = match until_known {
                 true => percentiles_certainty(&so_far, self.effort.known, more),

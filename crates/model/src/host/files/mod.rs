@@ -110,7 +110,7 @@ struct File {
 /// What an outstanding command of a file does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// The copy, or the look into the file's extents.
+    /// The copy.
     Enter,
     /// A direct I/O is with the drive.
     Direct,
@@ -182,8 +182,13 @@ impl<D: Device> Files<D> {
         files: &[Option<FileConfig>],
         ids: CommandId,
         seed: u64,
-        host: HostPath<D>,
+        mut host: HostPath<D>,
     ) -> Files<D> {
+        for (thread, file) in files.iter().enumerate() {
+            if file.is_some_and(|file| !file.buffered) {
+                host.opens_file(thread, costs.direct);
+            }
+        }
         let file = |config: &FileConfig| File {
             config: *config,
             dirty: Vec::new(),
@@ -245,37 +250,50 @@ impl<D: Device> Files<D> {
             (Op::Flush, _) | (_, None) => file.config.sync,
             (_, Some(each)) => each,
         };
-        let (stage, takes) = match command.op {
-            Op::Flush => (Stage::Sync, costs.sync),
+        let entering = match command.op {
+            Op::Flush => Some((Stage::Sync, costs.sync)),
             Op::Write if file.config.buffered => {
                 let copied =
                     Span::per_bytes(costs.copy_picoseconds_per_byte, u64::from(command.bytes));
-                (Stage::Enter, costs.cached + copied)
+                Some((Stage::Enter, costs.cached + copied))
             }
-            _ => (Stage::Enter, costs.direct),
+            // The host path has what the file takes.
+            _ => None,
         };
-        file.cpu += takes;
-        let starts = now.max(file.busy_until);
-        file.busy_until = starts + takes;
+        let mut starts = now;
+        if let Some((_, takes)) = entering {
+            file.cpu += takes;
+            starts = now.max(file.busy_until);
+            file.busy_until = starts + takes;
+        }
         let mut converts = false;
         if command.op == Op::Write {
             file.write(now, &command);
             converts = file.converts(now);
         }
-        let mut anatomy = Anatomy::ZERO;
-        anatomy.add(Part::ThreadBusy, starts.since(now));
-        anatomy.add(Part::HostSubmission, takes);
-        self.tasks[command.id as usize] = Some(Task {
+        let mut task = Task {
             command,
-            stage,
+            stage: Stage::Direct,
             began: now,
             joined: now,
-            left: 0,
+            left: 1,
             durable,
             converts,
             status: Status::Success,
-            anatomy,
-        });
+            anatomy: Anatomy::ZERO,
+        };
+        let Some((stage, takes)) = entering else {
+            // What must be committed besides is made durable with it.
+            let commits = file.needs_commit(durable);
+            self.tasks[command.id as usize] = Some(task);
+            let fua = command.fua && !commits;
+            return self.host.submit(now, Command { fua, ..command });
+        };
+        task.stage = stage;
+        task.left = 0;
+        task.anatomy.add(Part::ThreadBusy, starts.since(now));
+        task.anatomy.add(Part::HostSubmission, takes);
+        self.tasks[command.id as usize] = Some(task);
         self.timers.push(starts + takes, command.id);
     }
 

@@ -35,19 +35,10 @@ impl<D: Device> Files<D> {
         }
     }
 
-    /// A write has been copied, or a direct I/O knows where its blocks are.
+    /// A write has been copied.
     fn entered(&mut self, now: Time, id: CommandId, task: Task, done: &mut Vec<Completion>) {
         let file = self.file(task.command.queue);
-        let config = file.map(|file| file.config);
-        let buffered = config.is_some_and(|config| config.buffered);
-        if !(buffered && task.command.op == Op::Write) {
-            let mut command = task.command;
-            // What must be committed besides is made durable with it.
-            command.fua &= !self.commits(task.command.queue, task.durable);
-            self.stage(id, Stage::Direct, 1);
-            return self.host.submit(now, command);
-        }
-        match config.and_then(|config| config.each) {
+        match file.and_then(|file| file.config.each) {
             Some(_) => self.write_out(now, id, done),
             None => self.complete(now, id, done),
         }
@@ -143,7 +134,10 @@ impl<D: Device> Files<D> {
             return;
         }
         // All of a stage were sent at one time: the last has the time of the stage.
-        task.anatomy.append(&seen(&completion.anatomy));
+        task.anatomy.append(&match task.stage {
+            Stage::Direct => completion.anatomy,
+            _ => seen(&completion.anatomy),
+        });
         let (stage, command, durable) = (task.stage, task.command, task.durable);
         let converts = task.converts;
         match stage {

@@ -139,6 +139,11 @@ impl<D: Device> HostPath<D> {
         host
     }
 
+    /// Direct I/O of a thread is to a file: its map of extents is looked up within each submission, in this time.
+    pub(in crate::host) fn opens_file(&mut self, thread: usize, takes: Span) {
+        self.threads[thread].opens_file(takes);
+    }
+
     /// CPU time of a thread in user and system mode.
     pub fn cpu(&self, thread: usize) -> [Span; 2] {
         self.threads[thread].cpu

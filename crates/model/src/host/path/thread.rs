@@ -34,6 +34,8 @@ pub(super) struct Thread {
     submit: Span,
     per_page: Span,
     system_call: Span,
+    /// The same for an I/O to a file.
+    file: Span,
     /// Its own time for a result, and whether that is the system's: 0 no, 1 yes.
     pub(super) reap: Span,
     pub(super) reap_mode: usize,
@@ -62,6 +64,7 @@ impl Thread {
             submit: costs.submit,
             per_page: host.per_page,
             system_call: costs.system_call,
+            file: Span::ZERO,
             reap: costs.reap,
             reap_mode: usize::from(!user),
             cpu: [Span::ZERO; 2],
@@ -79,6 +82,14 @@ impl Thread {
         }
     }
 
+    /// Its I/Os are to a file, which takes whoever submits them so long.
+    pub(super) fn opens_file(&mut self, takes: Span) {
+        match self.way {
+            Way::KernelThread => self.costs.submit += takes,
+            Way::Direct | Way::Helpers => self.file = takes,
+        }
+    }
+
     /// How a command of it is noticed.
     #[inline]
     pub(super) fn mode(&self, high_priority: bool) -> CompletionMode {
@@ -93,6 +104,7 @@ impl Thread {
         } else {
             self.system_call
         };
-        self.submit + self.per_page * pages + call
+        // A flush has no pages and asks for none.
+        self.submit + self.per_page * pages + self.file * pages.min(1) + call
     }
 }

@@ -74,6 +74,9 @@ pub fn drive(fitted: &Fitted, width: Width) -> String {
         percent(false),
         percent(true)
     );
+    for one in &fitted.local_optima {
+        text.push_str(&format!("\n{one}"));
+    }
     for one in &fitted.left_out {
         text.push_str(&format!("\nNot fitted: {one}."));
     }

@@ -12,7 +12,7 @@ use catalogue::DriveSheet;
 use model::media::DriveConfig;
 use text::problem::Problems;
 
-use super::drive::{Fitted, Request, drive, loss_as_it_is, median_error};
+use super::drive::{Fitted, Request, drive, drive_from, loss_as_it_is, median_error};
 
 /// Bases that are fitted, at most.
 const FITTED: usize = 4;
@@ -83,7 +83,7 @@ pub fn from_any(
     let mut tried = Vec::new();
     for (_, base) in &ranked {
         let request = of(base);
-        match drive(&request, &|evaluations| progress(&base.id, evaluations)) {
+        match drive_from(1, &request, &|evaluations| progress(&base.id, evaluations)) {
             Ok(fitted) => tried.push(Tried {
                 base: base.id.clone(),
                 kind: kind(base),
@@ -94,8 +94,17 @@ pub fn from_any(
         }
     }
     tried.sort_by(|one, other| one.error().total_cmp(&other.error()));
-    match tried.is_empty() {
-        true => Err(refused.unwrap_or_default()),
-        false => Ok(tried),
-    }
+    let Some(best) = tried.first_mut() else {
+        return Err(refused.unwrap_or_default());
+    };
+    // One start each is enough to choose by; the one taken is looked for from all.
+    let request = Request {
+        base: best.base.clone(),
+        host: best.host.clone(),
+        ..request.clone()
+    };
+    best.fitted = drive(&request, &|evaluations| {
+        progress(&request.base, evaluations)
+    })?;
+    Ok(tried)
 }

@@ -4,7 +4,9 @@ use model::media::{DriveConfig, Precondition};
 use toml_edit::DocumentMut;
 
 use super::parameter::changes;
-use super::{FURTHEST, MeasuredRun, Parameter, Quantity, Target, loss_of, minimise};
+use super::{
+    FURTHEST, MeasuredRun, Parameter, Quantity, STARTS, Target, loss_of, minimise, starts_in_words,
+};
 use crate::ledger::figure::RunFigure;
 use catalogue::change::Stated;
 use catalogue::{DriveSheet, Settings, change};
@@ -43,6 +45,8 @@ pub struct Fitted {
     pub parameters: Vec<Freed>,
     /// Parameters that would be free by default and cannot be on this base, each with the reason.
     pub left_out: Vec<String>,
+    /// What a reader should know of the search, in words: that its starts ended in different places.
+    pub local_optima: Vec<String>,
     /// Every measured figure.
     pub residuals: Vec<Residual>,
     /// The catalogue file.
@@ -226,6 +230,18 @@ fn is_held(request: &Request, run: usize) -> bool {
 /// # Errors
 /// The base drive, host or a parameter does not exist; the measured jobs do not fit the drive; the search fails.
 pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitted, Problems> {
+    drive_from(STARTS, request, progress)
+}
+
+/// The same with so many starts of the search: with one it may end in a local optimum, and does not know.
+///
+/// # Errors
+/// As [`drive()`].
+pub(super) fn drive_from(
+    starts: usize,
+    request: &Request,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Fitted, Problems> {
     let base = catalogue::drive_as(&request.base, &request.settings)?;
     let all: Vec<usize> = (0..request.measured.len()).collect();
     let fitted = fitted_runs(request)?;
@@ -251,8 +267,9 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
         progress(evaluations.get());
         bench.loss(at, &fitted)
     };
-    let best = minimise(bench.parameters.len(), request.iterations, &loss)
+    let found = minimise(bench.parameters.len(), starts, request.iterations, &loss)
         .map_err(|what| Problems::whole("fit", what))?;
+    let best = found.best;
     let after = bench.figures(&best, &all)?;
     let mut residuals = Vec::new();
     for (index, run) in request.measured.iter().enumerate() {
@@ -288,6 +305,7 @@ pub fn drive(request: &Request, progress: &(dyn Fn(u64) + Sync)) -> Result<Fitte
         toml: toml(asked, &base, &parameters, &residuals)?,
         parameters,
         left_out,
+        local_optima: starts_in_words(&found.ends).into_iter().collect(),
         residuals,
     })
 }

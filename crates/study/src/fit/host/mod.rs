@@ -21,7 +21,8 @@ use toml_edit::DocumentMut;
 
 use super::drive::{AT_BOUND, bounded, intervals};
 use super::{
-    FURTHEST, Fitted, Freed, Parameter, Residual, Target, loss_of, median_error, minimise,
+    FURTHEST, Fitted, Freed, Parameter, Residual, STARTS, Target, loss_of, median_error, minimise,
+    starts_in_words,
 };
 use crate::ledger::figure::RunFigure;
 use crate::ledger::largest_block;
@@ -244,6 +245,7 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
     }
     let tried = Cell::new(0);
     let mut parameters: Vec<Freed> = Vec::new();
+    let mut local_optima = Vec::new();
     for stage in &stages {
         let begun = catalogue::host_with(&request.base, &fixed)?;
         let mut free: Vec<Parameter> = Vec::new();
@@ -258,8 +260,10 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
             progress(tried.get());
             loss(&lab, request, stage, &fixed, &free, at)
         };
-        let best = minimise(free.len(), request.iterations, &loss)
+        let found = minimise(free.len(), STARTS, request.iterations, &loss)
             .map_err(|what| Problems::whole("fit", what))?;
+        local_optima.extend(starts_in_words(&found.ends));
+        let best = found.best;
         let figures = stage.runs.iter();
         let figures = figures.map(|&run| request.measured[run].run.targets.len());
         let ends = intervals(&best, figures.sum(), &loss);
@@ -280,6 +284,7 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
         toml: toml(request, &base, polling, &parameters, &residuals, &left_out)?,
         parameters,
         left_out,
+        local_optima,
         residuals,
     })
 }

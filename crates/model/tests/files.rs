@@ -298,6 +298,34 @@ fn lookups_of_a_file_take_their_thread_s_core() {
     assert_eq!(files.cpu(0)[1], each * 8);
 }
 
+/// With glibc's POSIX AIO the helper looks, and nobody else is with the file meanwhile.
+#[test]
+fn lookups_of_a_file_take_the_helper_that_submits() {
+    let direct = FileConfig {
+        buffered: false,
+        appends: false,
+        ..appended(Filesystem::Xfs)
+    };
+    let mut config = HostConfig {
+        cores: 2,
+        ..HostConfig::default()
+    };
+    let hand_off = Span::from_us(2);
+    for costs in &mut config.engines {
+        (costs.hand_off, costs.helpers) = (hand_off, 1);
+    }
+    let last = |file: Option<FileConfig>| {
+        let mut files = on(&config, &[file], ram());
+        let commands: Vec<Command> = (0..8)
+            .map(|id| Command::write(id, u64::from(id) * 4096, 4096))
+            .collect();
+        let done = all_done(&mut files, Time::ZERO, &commands);
+        done.iter().map(|one| one.at).max().expect("eight")
+    };
+    let (plain, of_file) = (last(None), last(Some(direct)));
+    assert_eq!(of_file.since(plain), COSTS.direct * 8);
+}
+
 /// fio allocates a file and does not write it: the first write to each block is one to an extent that was never written.
 #[test]
 fn a_direct_write_to_blocks_that_were_never_written_waits_until_their_extent_is_marked() {

@@ -100,7 +100,7 @@ impl<D: Device> HostPath<D> {
     pub(super) fn hand_down(&mut self, now: Time, id: CommandId) {
         let thread = self.outstanding[id as usize].thread;
         self.helpers.take(thread);
-        let mut takes = self.thread(thread).costs.hand_off;
+        let mut takes = self.thread(thread).hand_down;
         if let Some(hypervisor) = &self.config.hypervisor {
             takes += hypervisor.kick + self.carry_down(&self.outstanding[id as usize].command);
         }

@@ -28,6 +28,8 @@ pub(super) struct Thread {
     modes: [CompletionMode; 2],
     /// What its interface costs.
     pub(super) costs: EngineCosts,
+    /// How long a helper takes to be told of a command and to submit it.
+    pub(super) hand_down: Span,
     /// How long a kernel thread that polls its submission queue takes to find a command.
     pub(super) find: Span,
     /// The thread's own time for a submission, for each page of it, and for one that is not in a batch.
@@ -60,6 +62,7 @@ impl Thread {
             sleeps: host.mode(config, config.high_priority) == CompletionMode::Interrupt,
             modes: [false, true].map(|high_priority| host.mode(config, high_priority)),
             costs,
+            hand_down: costs.hand_off,
             find: Span::ZERO,
             submit: costs.submit,
             per_page: host.per_page,
@@ -86,7 +89,8 @@ impl Thread {
     pub(super) fn opens_file(&mut self, takes: Span) {
         match self.way {
             Way::KernelThread => self.costs.submit += takes,
-            Way::Direct | Way::Helpers => self.file = takes,
+            Way::Helpers => self.hand_down += takes,
+            Way::Direct => self.file = takes,
         }
     }
 

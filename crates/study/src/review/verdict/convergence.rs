@@ -6,12 +6,12 @@ use text::words::listed;
 /// The chapter of the user's own jobs and traces, which run as they are.
 const YOURS: &str = "yours";
 
-/// A sentence where the means of some points are not known, and one of the user's own jobs and traces.
+/// A sentence where the means of some points are not known (the full suite foretells that, the others have run), and one of the user's own jobs and traces.
 pub(crate) fn unknown_means(review: &Review) -> Vec<String> {
     let suite = clauses(review, |chapter| chapter != YOURS);
     let yours = clauses(review, |chapter| chapter == YOURS);
     let suite = (!suite.is_empty()).then(|| {
-        format!("Means that are not known to 5 %, after four times the usual I/Os: {suite}.")
+        format!("Means that are not known to 5 %, and would not be with four times the usual I/Os: {suite}.")
     });
     let yours = (!yours.is_empty()).then(|| {
         format!("Your jobs and traces are too short for their means to be known to 5 %: {yours}.")

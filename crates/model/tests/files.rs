@@ -77,6 +77,26 @@ fn appended(filesystem: Filesystem) -> FileConfig {
     }
 }
 
+/// A file that is there and written, past the page cache.
+fn direct(filesystem: Filesystem) -> FileConfig {
+    FileConfig {
+        buffered: false,
+        appends: false,
+        ..appended(filesystem)
+    }
+}
+
+/// Eight writes of one thread at once, with its file if it has one: when the last completes, and the thread's system time.
+fn eight_writes(config: &HostConfig, file: Option<FileConfig>) -> (Time, Span) {
+    let mut files = on(config, &[file], ram());
+    let commands: Vec<Command> = (0..8)
+        .map(|id| Command::write(id, u64::from(id) * 4096, 4096))
+        .collect();
+    let done = all_done(&mut files, Time::ZERO, &commands);
+    let last = done.iter().map(|one| one.at).max();
+    (last.expect("eight"), files.cpu(0)[1])
+}
+
 /// Files on a host of no cost, so that only files and drive take time, with a drive that flushes unless it is write-through.
 fn files(threads: &[Option<FileConfig>], write_through: bool) -> (Files<Listening>, Asked) {
     let asked = Asked::default();
@@ -262,12 +282,7 @@ fn a_durable_write_waits_for_all_of_it_and_direct_io_pays_its_lookup() {
     let (mut durable, _) = files(&[Some(each)], false);
     let (_, write) = latency(&mut durable, Time::ZERO, Command::write(0, 0, 4096));
     assert_eq!(write, COSTS.cached + SERVICE * 2);
-    let direct = FileConfig {
-        buffered: false,
-        appends: false,
-        ..appended(Filesystem::Ext4)
-    };
-    let (mut direct, _) = files(&[Some(direct)], false);
+    let (mut direct, _) = files(&[Some(direct(Filesystem::Ext4))], false);
     let (_, read) = latency(&mut direct, Time::ZERO, Command::read(0, 0, 4096));
     assert_eq!(read, COSTS.direct + SERVICE);
 }
@@ -275,11 +290,6 @@ fn a_durable_write_waits_for_all_of_it_and_direct_io_pays_its_lookup() {
 /// The look into a file's extents is work of the thread's core, beside all else that it has: with many in flight it bounds.
 #[test]
 fn lookups_of_a_file_take_their_thread_s_core() {
-    let direct = FileConfig {
-        buffered: false,
-        appends: false,
-        ..appended(Filesystem::Xfs)
-    };
     let mut config = HostConfig {
         cores: 2,
         ..HostConfig::default()
@@ -287,25 +297,15 @@ fn lookups_of_a_file_take_their_thread_s_core() {
     // Longer than the drive takes.
     let submit = SERVICE * 2;
     config.engines[Engine::Sync as usize].submit = submit;
-    let mut files = on(&config, &[Some(direct)], ram());
-    let commands: Vec<Command> = (0..8)
-        .map(|id| Command::write(id, u64::from(id) * 4096, 4096))
-        .collect();
-    let done = all_done(&mut files, Time::ZERO, &commands);
-    let last = done.iter().map(|one| one.at).max();
+    let (last, cpu) = eight_writes(&config, Some(direct(Filesystem::Xfs)));
     let each = submit + COSTS.direct;
-    assert_eq!(last, Some(Time::ZERO + each * 8 + SERVICE));
-    assert_eq!(files.cpu(0)[1], each * 8);
+    assert_eq!(last, Time::ZERO + each * 8 + SERVICE);
+    assert_eq!(cpu, each * 8);
 }
 
 /// With glibc's POSIX AIO the helper looks, and nobody else is with the file meanwhile.
 #[test]
 fn lookups_of_a_file_take_the_helper_that_submits() {
-    let direct = FileConfig {
-        buffered: false,
-        appends: false,
-        ..appended(Filesystem::Xfs)
-    };
     let mut config = HostConfig {
         cores: 2,
         ..HostConfig::default()
@@ -314,15 +314,8 @@ fn lookups_of_a_file_take_the_helper_that_submits() {
     for costs in &mut config.engines {
         (costs.hand_off, costs.helpers) = (hand_off, 1);
     }
-    let last = |file: Option<FileConfig>| {
-        let mut files = on(&config, &[file], ram());
-        let commands: Vec<Command> = (0..8)
-            .map(|id| Command::write(id, u64::from(id) * 4096, 4096))
-            .collect();
-        let done = all_done(&mut files, Time::ZERO, &commands);
-        done.iter().map(|one| one.at).max().expect("eight")
-    };
-    let (plain, of_file) = (last(None), last(Some(direct)));
+    let (plain, _) = eight_writes(&config, None);
+    let (of_file, _) = eight_writes(&config, Some(direct(Filesystem::Xfs)));
     assert_eq!(of_file.since(plain), COSTS.direct * 8);
 }
 
@@ -330,10 +323,8 @@ fn lookups_of_a_file_take_the_helper_that_submits() {
 #[test]
 fn a_direct_write_to_blocks_that_were_never_written_waits_until_their_extent_is_marked() {
     let direct = |converts_every| FileConfig {
-        buffered: false,
-        appends: false,
         converts_every,
-        ..appended(Filesystem::Ext4)
+        ..direct(Filesystem::Ext4)
     };
     let plain = COSTS.direct + SERVICE;
     let takes = |converts_every| {
@@ -367,10 +358,8 @@ fn marking_an_extent_takes_an_exponential_time_longer() {
         ..COSTS
     };
     let direct = FileConfig {
-        buffered: false,
-        appends: false,
         converts_every: Some(Span::ZERO),
-        ..appended(Filesystem::Ext4)
+        ..direct(Filesystem::Ext4)
     };
     let config = HostConfig {
         cores: 2,

@@ -260,41 +260,40 @@ impl<D: Device> Files<D> {
             // The host path has what the file takes.
             _ => None,
         };
-        let mut starts = now;
-        if let Some((_, takes)) = entering {
-            file.cpu += takes;
-            starts = now.max(file.busy_until);
-            file.busy_until = starts + takes;
-        }
+        let (stage, starts, takes) = match entering {
+            None => (Stage::Direct, now, Span::ZERO),
+            Some((stage, takes)) => {
+                let starts = now.max(file.busy_until);
+                file.cpu += takes;
+                file.busy_until = starts + takes;
+                (stage, starts, takes)
+            }
+        };
         let mut converts = false;
         if command.op == Op::Write {
             file.write(now, &command);
             converts = file.converts(now);
         }
-        let mut task = Task {
+        // What must be committed besides is made durable with it.
+        let fua = command.fua && !file.needs_commit(durable);
+        let mut anatomy = Anatomy::ZERO;
+        anatomy.add(Part::ThreadBusy, starts.since(now));
+        anatomy.add(Part::HostSubmission, takes);
+        self.tasks[command.id as usize] = Some(Task {
             command,
-            stage: Stage::Direct,
+            stage,
             began: now,
             joined: now,
-            left: 1,
+            left: u32::from(stage == Stage::Direct),
             durable,
             converts,
             status: Status::Success,
-            anatomy: Anatomy::ZERO,
-        };
-        let Some((stage, takes)) = entering else {
-            // What must be committed besides is made durable with it.
-            let commits = file.needs_commit(durable);
-            self.tasks[command.id as usize] = Some(task);
-            let fua = command.fua && !commits;
-            return self.host.submit(now, Command { fua, ..command });
-        };
-        task.stage = stage;
-        task.left = 0;
-        task.anatomy.add(Part::ThreadBusy, starts.since(now));
-        task.anatomy.add(Part::HostSubmission, takes);
-        self.tasks[command.id as usize] = Some(task);
-        self.timers.push(starts + takes, command.id);
+            anatomy,
+        });
+        match stage {
+            Stage::Direct => self.host.submit(now, Command { fua, ..command }),
+            _ => self.timers.push(starts + takes, command.id),
+        }
     }
 
     /// A command has completed below.

@@ -10,10 +10,8 @@ use std::io;
 
 use model::Range;
 
-use super::Store;
+use super::{PAGE, Store, pages};
 
-/// Bytes of a page.
-const PAGE: u64 = 4096;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
@@ -55,22 +53,6 @@ struct Page {
     /// The first write since the store had all of it.
     since: Mark,
     data: Box<[u8; PAGE as usize]>,
-}
-
-/// A page that a range touches: its number, the range within it, and where that is in the range.
-fn pages(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, u64, u64, usize)> {
-    let end = offset + bytes;
-    let mut at = offset;
-    std::iter::from_fn(move || {
-        if at >= end {
-            return None;
-        }
-        let page = at / PAGE;
-        let stop = end.min((page + 1) * PAGE);
-        let item = (page, at % PAGE, stop - at, (at - offset) as usize);
-        at = stop;
-        Some(item)
-    })
 }
 
 /// The bits of the sectors in a part of a page.

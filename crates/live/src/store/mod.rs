@@ -5,6 +5,7 @@
 mod cache;
 mod file;
 mod memory;
+mod pages;
 mod pool;
 mod state;
 
@@ -15,6 +16,9 @@ pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use pool::{PoolState, pool_state_path};
 pub use state::{Share, State, save, state_path};
+
+/// Bytes of a page, in which caches and memory keep data.
+const PAGE: u64 = 4096;
 
 /// Where the data is.
 #[derive(Debug)]
@@ -98,4 +102,20 @@ pub(crate) fn no_room(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
     )
+}
+
+/// A page that a range touches: its number, the range within it, and where that is in the range.
+fn pages(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, u64, u64, usize)> {
+    let end = offset + bytes;
+    let mut at = offset;
+    std::iter::from_fn(move || {
+        if at >= end {
+            return None;
+        }
+        let page = at / PAGE;
+        let stop = end.min((page + 1) * PAGE);
+        let item = (page, at % PAGE, stop - at, (at - offset) as usize);
+        at = stop;
+        Some(item)
+    })
 }

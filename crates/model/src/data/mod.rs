@@ -28,6 +28,8 @@ pub use nothing::Nothing;
 pub use trouble::{READY, Trouble};
 pub use unflushed::{Undecided, Unflushed};
 
+use core::num::Wrapping;
+
 use crate::command::Payload;
 
 /// The CRC-32C (Castagnoli) of some bytes, as NVMe, iSCSI and ext4 have it.
@@ -59,7 +61,34 @@ mod table {
 /// same one, so that half of an old block and half of a new one look like either.
 pub fn sum(bytes: &[u8]) -> u32 {
     let mut terms = [0_u64; 4];
-    for word in bytes.chunks_exact(4) {
+    for piece in bytes.chunks(4 * ZEROES as usize) {
+        // Most of a record that is written for the first time is zeroes.
+        let zeroes = piece.len() == 4 * ZEROES as usize && is_zero(piece);
+        match zeroes {
+            true => after_zeroes(&mut terms),
+            false => after(&mut terms, piece),
+        }
+    }
+    let mut block = [0; 32];
+    for (into, term) in block.chunks_exact_mut(8).zip(terms) {
+        into.copy_from_slice(&term.to_le_bytes());
+    }
+    crc32c(&block)
+}
+
+/// Words of a piece that is looked at whole for zeroes.
+const ZEROES: u64 = 64;
+
+/// Whether all of them are zeroes.
+pub fn is_zero(bytes: &[u8]) -> bool {
+    // By pieces, so that the first byte that is not ends it and the compiler has something to take at once.
+    let mut pieces = bytes.chunks(256);
+    pieces.all(|piece| piece.iter().fold(0, |all, byte| all | byte) == 0)
+}
+
+/// The terms after these words.
+fn after(terms: &mut [u64; 4], words: &[u8]) {
+    for word in words.chunks_exact(4) {
         let mut four = [0; 4];
         four.copy_from_slice(word);
         terms[0] = terms[0].wrapping_add(u32::from_le_bytes(four).into());
@@ -67,11 +96,21 @@ pub fn sum(bytes: &[u8]) -> u32 {
         terms[2] = terms[2].wrapping_add(terms[1]);
         terms[3] = terms[3].wrapping_add(terms[2]);
     }
-    let mut block = [0; 32];
-    for (into, term) in block.chunks_exact_mut(8).zip(terms) {
-        into.copy_from_slice(&term.to_le_bytes());
-    }
-    crc32c(&block)
+}
+
+/// The terms after [`ZEROES`] words that are zero: each has grown by those before it, as often as there are ways to it.
+fn after_zeroes(terms: &mut [u64; 4]) {
+    const ONE: Wrapping<u64> = Wrapping(ZEROES);
+    const TWO: Wrapping<u64> = Wrapping(ONE.0 * (ZEROES + 1) / 2);
+    const THREE: Wrapping<u64> = Wrapping(TWO.0 * (ZEROES + 2) / 3);
+    let [a, b, c, d] = terms.map(Wrapping);
+    let after = [
+        a,
+        b + ONE * a,
+        c + ONE * b + TWO * a,
+        d + ONE * c + TWO * b + THREE * a,
+    ];
+    *terms = after.map(|term| term.0);
 }
 
 /// Buffers for data on their way, by the small numbers of a [`Payload`].

@@ -524,3 +524,25 @@ fn sums_see_what_a_crc_of_data_with_crcs_does_not() {
     let swapped = [sector(2), sector(1)].concat();
     assert_ne!(sum(&one), sum(&swapped));
 }
+
+proptest! {
+    /// Runs of zeroes are counted at once, wherever they begin.
+    #[test]
+    fn the_sum_is_that_of_each_word(pieces in prop::collection::vec((any::<bool>(), 1_usize..200, any::<u8>()), 1..12)) {
+        let words = pieces.iter().flat_map(|&(zero, words, with)| {
+            let byte = move |index: usize| if zero { 0 } else { with.wrapping_mul(index as u8 | 1) };
+            (0..4 * words).map(byte)
+        });
+        let bytes: Vec<u8> = words.collect();
+        let mut terms = [0_u64; 4];
+        for word in bytes.chunks_exact(4) {
+            let mut more = u64::from(u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+            for term in &mut terms {
+                *term = term.wrapping_add(more);
+                more = *term;
+            }
+        }
+        let block: Vec<u8> = terms.iter().flat_map(|term| term.to_le_bytes()).collect();
+        prop_assert_eq!(sum(&bytes), crc32c(&block));
+    }
+}

@@ -15,7 +15,7 @@ use super::records::NONE;
 use super::room::{Ring, Room};
 use super::tables::{LEVEL, LEVELS};
 use super::{Due, IntentLog, MAIN, Way, What};
-use crate::command::Command;
+use crate::command::{Command, Payload};
 use crate::data::Buffers;
 use crate::tier::planted::{self, Bug};
 use crate::time::Time;
@@ -236,13 +236,10 @@ impl IntentLog {
         let Some((first, slot, count)) = run else {
             return;
         };
-        let payload = way.buffers().take(count * self.config.record);
-        for index in 0..count {
-            let (handle, _) = self.groups.writing[(first + index) as usize];
-            let data = self.records.get(handle).data;
-            let to = payload.skip(index * self.config.record);
-            way.buffers().copy(data, to, self.config.record);
-        }
+        let payload = match count {
+            1 => self.records.lend(self.groups.writing[first as usize].0),
+            _ => self.together(first, count, way),
+        };
         let at = u64::from(slot) * self.record;
         let command = Command {
             payload,
@@ -250,11 +247,23 @@ impl IntentLog {
         };
         self.groups.left += 1;
         self.send(
-            (MAIN, What::Run { count }),
+            (MAIN, What::Run { first, count }),
             Some(Urgency::Bulk),
             command,
             way,
         );
+    }
+
+    /// The data of so many records of the group, in a buffer one after the other.
+    fn together<W: Way>(&self, first: u32, count: u32, way: &mut W) -> Payload {
+        let payload = way.buffers().take(count * self.config.record);
+        for index in 0..count {
+            let (handle, _) = self.groups.writing[(first + index) as usize];
+            let data = self.records.get(handle).data;
+            let to = payload.skip(index * self.config.record);
+            way.buffers().copy(data, to, self.config.record);
+        }
+        payload
     }
 
     /// Writes each node of the tables that has changed, together.
@@ -353,7 +362,19 @@ impl IntentLog {
     }
 
     /// Records of the group are on main.
-    pub(super) fn run_written<W: Way>(&mut self, count: u32, good: bool, way: &mut W) {
+    pub(super) fn run_written<W: Way>(
+        &mut self,
+        (first, count): (u32, u32),
+        (good, payload): (bool, Payload),
+        way: &mut W,
+    ) {
+        match count {
+            1 => {
+                let handle = self.groups.writing[first as usize].0;
+                self.records.returned(handle, payload, way.buffers());
+            }
+            _ => way.buffers().give_back(payload),
+        }
         if good {
             self.dirty -= u64::from(count) * self.record;
             self.pump_all(way);

@@ -126,8 +126,9 @@ enum What {
     BlockFlush {
         block: u32,
     },
-    /// So many records of the group that is being written.
+    /// So many records of the group that is being written, from this one on.
     Run {
+        first: u32,
         count: u32,
     },
     /// What the group has beside records: its tables, flushes and the root.
@@ -372,9 +373,8 @@ impl Tier for IntentLog {
                 self.has_sent(now, since, good, way);
             }
             What::BlockFlush { block } => self.block_flushed(now, (block, child), done, way),
-            What::Run { count } => {
-                way.buffers().give_back(payload);
-                self.run_written(count, good, way);
+            What::Run { first, count } => {
+                self.run_written((first, count), (good, payload), way);
                 self.group_goes_on(now, good, way);
             }
             What::Group => {

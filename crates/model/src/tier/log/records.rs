@@ -35,6 +35,8 @@ pub(super) struct Record {
     pub(super) early_sum: u32,
     /// Its data.
     pub(super) data: Payload,
+    /// They are on their way to main from where they are: what changes them gets a copy first.
+    lent: bool,
     /// The first of those that wait for it to be read.
     pub(super) waiters: u32,
 }
@@ -97,6 +99,7 @@ impl Records {
             early: NONE,
             early_sum: 0,
             data: Payload::default(),
+            lent: false,
             waiters: NONE,
         });
         self.of.set(number, handle);
@@ -136,10 +139,50 @@ impl Records {
         }
     }
 
+    /// Its data, to be written to main as they are now, until [`Records::returned`].
+    pub(super) fn lend(&mut self, handle: u32) -> Payload {
+        let record = &mut self.records[handle];
+        record.lent = true;
+        record.data
+    }
+
+    /// What was lent has been written: the record's still, or nobody's if it has changed meanwhile.
+    pub(super) fn returned(&mut self, handle: u32, data: Payload, buffers: &mut impl Buffers) {
+        if !core::mem::take(&mut self.records[handle].lent) {
+            buffers.give_back(data);
+        }
+    }
+
+    /// The buffer of its data, that `part` bytes of it can be written into: all of the others are what they were.
+    pub(super) fn to_change(
+        &mut self,
+        handle: u32,
+        part: u32,
+        whole: u32,
+        buffers: &mut impl Buffers,
+    ) -> Payload {
+        let record = &mut self.records[handle];
+        if core::mem::take(&mut record.lent) || record.data.buffer == 0 {
+            let before = core::mem::replace(&mut record.data, buffers.take(whole));
+            if part < whole {
+                buffers.copy(before, record.data, whole);
+            }
+        }
+        record.data
+    }
+
+    /// It has no data any more.
+    pub(super) fn empty(&mut self, handle: u32, buffers: &mut impl Buffers) {
+        let record = &mut self.records[handle];
+        let data = core::mem::take(&mut record.data);
+        if !core::mem::take(&mut record.lent) {
+            buffers.give_back(data);
+        }
+    }
+
     /// It is not in memory any more.
     pub(super) fn forget(&mut self, handle: u32, buffers: &mut impl Buffers) {
-        let data = core::mem::take(&mut self.records[handle].data);
-        buffers.give_back(data);
+        self.empty(handle, buffers);
         let number = u64::from(self.records[handle].number);
         self.of.clear(number);
         self.records.release(handle);
@@ -149,7 +192,11 @@ impl Records {
     /// What their data are in is not needed any more.
     pub(super) fn give_back(&mut self, buffers: &mut impl Buffers) {
         for record in self.records.all_mut() {
-            buffers.give_back(core::mem::take(&mut record.data));
+            let data = core::mem::take(&mut record.data);
+            // What is lent gives back who has it.
+            if !core::mem::take(&mut record.lent) {
+                buffers.give_back(data);
+            }
         }
     }
 

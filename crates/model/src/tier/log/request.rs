@@ -444,17 +444,13 @@ impl IntentLog {
             // Log blocks name it until the group is on main.
             self.groups.slots.push(early);
         }
-        if record.data.buffer == 0 {
-            record.data = way.buffers().take(self.config.record);
-            if u64::from(bytes) < self.record {
-                way.buffers().zero(record.data, self.config.record);
-            }
-        }
+        let whole = self.config.record;
+        let data = self.records.to_change(handle, bytes, whole, way.buffers());
         let from = match command.op {
             Op::Write => command.payload.skip(into),
             _ => Payload::default(),
         };
-        way.buffers().copy(from, record.data.skip(within), bytes);
+        way.buffers().copy(from, data.skip(within), bytes);
     }
 
     /// A record has no data any more.
@@ -480,7 +476,7 @@ impl IntentLog {
         if early != NONE {
             self.groups.slots.push(early);
         }
-        way.buffers().give_back(core::mem::take(&mut record.data));
+        self.records.empty(handle, way.buffers());
     }
 
     /// What a commit has to log of a command.

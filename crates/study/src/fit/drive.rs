@@ -269,7 +269,7 @@ pub(super) fn drive_from(
     };
     let found = minimise(bench.parameters.len(), starts, request.iterations, &loss)
         .map_err(|what| Problems::whole("fit", what))?;
-    let best = found.best;
+    let best = found.best.clone();
     let after = bench.figures(&best, &all)?;
     let mut residuals = Vec::new();
     for (index, run) in request.measured.iter().enumerate() {
@@ -305,7 +305,7 @@ pub(super) fn drive_from(
         toml: toml(asked, &base, &parameters, &residuals)?,
         parameters,
         left_out,
-        local_optima: starts_in_words(&found.ends).into_iter().collect(),
+        local_optima: starts_in_words(&found).into_iter().collect(),
         residuals,
     })
 }

@@ -262,8 +262,8 @@ pub fn host(request: &HostRequest, progress: &(dyn Fn(u64) + Sync)) -> Result<Fi
         };
         let found = minimise(free.len(), STARTS, request.iterations, &loss)
             .map_err(|what| Problems::whole("fit", what))?;
-        local_optima.extend(starts_in_words(&found.ends));
-        let best = found.best;
+        local_optima.extend(starts_in_words(&found));
+        let best = found.best.clone();
         let figures = stage.runs.iter();
         let figures = figures.map(|&run| request.measured[run].run.targets.len());
         let ends = intervals(&best, figures.sum(), &loss);

@@ -110,6 +110,11 @@ fn geometry(array: &mut Section<'_>, context: &Context<'_>) -> Geometry {
                 array.bytes(key, 4096..=1 << 20) as u32
             })
             .unwrap_or(4096),
+        stripe: array
+            .maybe("stripe", |array, key| {
+                array.bytes(key, 4096..=1 << 24) as u32
+            })
+            .unwrap_or(0),
     }
 }
 

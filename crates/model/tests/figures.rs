@@ -18,6 +18,7 @@ fn geometry() -> Geometry {
         reserved: 0.25,
         capacity: 1 << 30,
         indirection: 4096,
+        stripe: 0,
     }
 }
 

@@ -37,6 +37,10 @@ pub struct Geometry {
     /// whole.
     #[cfg_attr(feature = "serde", serde(default = "unit"))]
     pub indirection: u32,
+    /// Bytes of what is first written in order that lie together on one die before the next die follows: a part of a multi-plane
+    /// page, or all of it. 0 for all of it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub stripe: u32,
 }
 
 /// The indirection unit of drives that say none.
@@ -79,6 +83,8 @@ pub struct Shape {
     pub written: u32,
     /// Pages of 4 KiB that are written together, at a multiple of so many: the indirection unit.
     pub together: u32,
+    /// Slots of a first fill in order that lie together on a die before the next die follows.
+    pub stripe: u32,
 }
 
 impl Geometry {
@@ -126,6 +132,13 @@ impl Geometry {
                 self.indirection
             ));
         }
+        let stripe = u64::from(self.stripe);
+        let whole = u64::from(self.indirection);
+        if stripe % whole != 0 || (stripe > 0 && page_slots * u64::from(UNIT) % stripe != 0) {
+            return fail(format!(
+                "stripe is {stripe} bytes: it must be whole indirection units, and a multi-plane page whole stripes"
+            ));
+        }
         let blocks = (f64::from(self.blocks_per_plane) * (1.0 - self.reserved)) as u64;
         let dies = u64::from(self.channels) * u64::from(self.dies_per_channel);
         let slots = dies * blocks * block_slots;
@@ -156,6 +169,10 @@ impl Geometry {
             logical: logical as u32,
             written: logical as u32,
             together: self.indirection / UNIT,
+            stripe: match self.stripe {
+                0 => page_slots as u32,
+                stripe => stripe / UNIT,
+            },
         })
     }
 

@@ -1,6 +1,7 @@
 //! Where the pages of a preconditioned drive are, as arithmetic instead of a table.
 //!
-//! *Filled*: logical pages in order, striped a multi-plane page at a time over the dies. *Steady*: the state that
+//! *Filled*: logical pages in order, striped over the dies: a multi-plane page at a time, or a part of one, so that what is
+//! read together is on several dies. *Steady*: the state that
 //! uniformly random overwriting with greedy collection tends to. Between two collections a block only loses valid
 //! pages, each at the same rate, so in the steady state the flow of blocks through every valid count is the same and the
 //! number of blocks with `i` valid pages is proportional to `1/i`, from a full block down to the victim's count (Van
@@ -156,9 +157,9 @@ impl Layout {
             Some(random) => together(page.0, shape, |unit| random.pages.forward(unit, 0)),
             None => page.0,
         };
-        let (stripe, within) = (place / shape.page_slots, place % shape.page_slots);
+        let (stripe, within) = (place / shape.stripe, place % shape.stripe);
         let die = stripe % shape.dies;
-        let j = stripe / shape.dies * shape.page_slots + within;
+        let j = stripe / shape.dies * shape.stripe + within;
         let mut block = self.coarse[(j >> COARSE) as usize];
         while self.first[block as usize + 1] <= j {
             block += 1;
@@ -198,9 +199,8 @@ impl Layout {
         if j >= self.first[block as usize + 1] {
             return None;
         }
-        let stripe = j / shape.page_slots * shape.dies + die;
-        let place =
-            u64::from(stripe) * u64::from(shape.page_slots) + u64::from(j % shape.page_slots);
+        let stripe = j / shape.stripe * shape.dies + die;
+        let place = u64::from(stripe) * u64::from(shape.stripe) + u64::from(j % shape.stripe);
         if place >= u64::from(shape.written) {
             return None;
         }
@@ -216,12 +216,11 @@ impl Layout {
         let (from, to) = (self.first[nth as usize], self.first[nth as usize + 1]);
         // Only the last stripe can be short, and only in its last dies.
         let data = self.first[shape.blocks as usize];
-        let last_stripe = data - shape.page_slots.min(data);
+        let last_stripe = data - shape.stripe.min(data);
         let missing = (from.max(last_stripe)..to)
             .filter(|&j| {
-                let stripe =
-                    u64::from(j / shape.page_slots) * u64::from(shape.dies) + u64::from(die.0);
-                stripe * u64::from(shape.page_slots) + u64::from(j % shape.page_slots)
+                let stripe = u64::from(j / shape.stripe) * u64::from(shape.dies) + u64::from(die.0);
+                stripe * u64::from(shape.stripe) + u64::from(j % shape.stripe)
                     >= u64::from(shape.written)
             })
             .count() as u32;
@@ -243,13 +242,9 @@ fn tweak(die: u32, block: u32) -> u32 {
     die.wrapping_mul(0x9e37_79b9) ^ block.wrapping_mul(0x85eb_ca6b)
 }
 
-/// Data slots of the fullest die: logical pages are dealt out a multi-plane page at a time.
+/// Data slots of the fullest die: logical pages are dealt out a stripe at a time.
 fn data_slots(shape: Shape) -> u32 {
-    shape
-        .written
-        .div_ceil(shape.page_slots)
-        .div_ceil(shape.dies)
-        * shape.page_slots
+    shape.written.div_ceil(shape.stripe).div_ceil(shape.dies) * shape.stripe
 }
 
 /// Valid counts of `blocks` blocks, newest first, that sum to `data`.
@@ -300,6 +295,7 @@ mod tests {
             reserved: 0.0,
             capacity: logical / u64::from(together) * u64::from(together) * 4096,
             indirection: together * 4096,
+            stripe: 0,
         }
         .shape(4)
         .expect("a possible geometry")
@@ -337,12 +333,32 @@ mod tests {
             let slots = u64::from(channels) * 2 * 24 * 16 * 8;
             for together in [1, 2, 4] {
                 let shape = shape(channels, (slots as f64 * size) as u64, together);
-                for shape in [shape, shape.filled_to(filled)] {
+                // An indirection unit at least, a page at most.
+                let finer = Shape { stripe: 4, ..shape };
+                let fine = Shape { stripe: together, ..shape };
+                for shape in [shape, shape.filled_to(filled), finer, fine, fine.filled_to(filled)] {
                     check(shape, &Layout::filled(shape));
                     check(shape, &Layout::steady(shape, 3, seed));
                 }
             }
         }
+    }
+
+    /// Neighbours are on neighbouring dies, and a page has every so many-th of them.
+    #[test]
+    fn a_first_fill_is_dealt_out_by_stripes() {
+        let shape = Shape {
+            stripe: 2,
+            ..shape(2, 4000, 1)
+        };
+        let layout = Layout::filled(shape);
+        let slot = |page| layout.slot_of(Page(page)).expect("written");
+        for page in 0..32 {
+            assert_eq!(shape.die_of(slot(page)).0, page / 2 % shape.dies);
+        }
+        assert_eq!(slot(1), slot(0).plus(1));
+        assert_eq!(slot(2 * shape.dies), slot(0).plus(2));
+        assert_eq!(shape.page_at(slot(2 * shape.dies)), shape.page_at(slot(0)));
     }
 
     #[test]

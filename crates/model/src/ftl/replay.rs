@@ -328,6 +328,7 @@ mod tests {
             reserved: 0.0,
             capacity: 4096,
             indirection: 4096,
+            stripe: 0,
         };
         let raw = geometry.raw_bytes() as f64;
         geometry.capacity = (raw / (1.0 + over_provisioning) / 4096.0) as u64 * 4096;

@@ -237,6 +237,7 @@ mod tests {
             reserved: 0.0,
             capacity: 4096,
             indirection: 4096,
+            stripe: 0,
         };
         geometry.capacity = (geometry.raw_bytes() as f64 * fill) as u64 / 4096 * 4096;
         geometry.shape(LOW.spare_blocks()).expect("possible")

@@ -19,6 +19,7 @@ fn shape() -> Shape {
         reserved: 0.0,
         capacity: 80 * 4096,
         indirection: 4096,
+        stripe: 0,
     }
     .shape(LOW.spare_blocks())
     .expect("valid")

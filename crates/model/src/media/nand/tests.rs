@@ -38,6 +38,7 @@ pub(crate) fn small() -> NandConfig {
             reserved: 0.0,
             capacity: 4096,
             indirection: 4096,
+            stripe: 0,
         },
         block: 512,
         timing: Timing {

@@ -95,18 +95,8 @@ impl Geometry {
     /// little spare area for garbage collection to work (`spare_blocks` free and open blocks a die, and some more).
     pub fn shape(&self, spare_blocks: u32) -> Result<Shape, GeometryError> {
         let fail = |what: String| Err(GeometryError(what));
-        let counts = [
-            ("channels", self.channels),
-            ("dies_per_channel", self.dies_per_channel),
-            ("planes", self.planes),
-            ("blocks_per_plane", self.blocks_per_plane),
-            ("pages_per_block", self.pages_per_block),
-            ("page_bytes", self.page_bytes),
-        ];
-        for (name, value) in counts {
-            if value == 0 {
-                return fail(format!("{name} is zero"));
-            }
+        if let Some(name) = self.first_zero() {
+            return fail(format!("{name} is zero"));
         }
         if self.page_bytes % UNIT != 0 {
             return fail(format!(
@@ -132,11 +122,10 @@ impl Geometry {
                 self.indirection
             ));
         }
-        let stripe = u64::from(self.stripe);
-        let whole = u64::from(self.indirection);
-        if stripe % whole != 0 || (stripe > 0 && page_slots * u64::from(UNIT) % stripe != 0) {
+        if !self.holds_whole_stripes(page_slots) {
             return fail(format!(
-                "stripe is {stripe} bytes: it must be whole indirection units, and a multi-plane page whole stripes"
+                "stripe is {} bytes: it must be whole indirection units, and a multi-plane page whole stripes",
+                self.stripe
             ));
         }
         let blocks = (f64::from(self.blocks_per_plane) * (1.0 - self.reserved)) as u64;
@@ -169,11 +158,22 @@ impl Geometry {
             logical: logical as u32,
             written: logical as u32,
             together: self.indirection / UNIT,
-            stripe: match self.stripe {
-                0 => page_slots as u32,
-                stripe => stripe / UNIT,
-            },
+            stripe: self.stripe_bytes(page_slots) as u32 / UNIT,
         })
+    }
+
+    /// The name of a count that is zero.
+    fn first_zero(&self) -> Option<&'static str> {
+        let counts = [
+            ("channels", self.channels),
+            ("dies_per_channel", self.dies_per_channel),
+            ("planes", self.planes),
+            ("blocks_per_plane", self.blocks_per_plane),
+            ("pages_per_block", self.pages_per_block),
+            ("page_bytes", self.page_bytes),
+        ];
+        let zero = counts.into_iter().find(|(_, value)| *value == 0);
+        zero.map(|(name, _)| name)
     }
 
     fn holds_whole_indirection_units(&self, page_slots: u64) -> bool {
@@ -182,6 +182,19 @@ impl Geometry {
             && whole % unit == 0
             && page_slots * unit % whole == 0
             && self.capacity % whole == 0
+    }
+
+    fn stripe_bytes(&self, page_slots: u64) -> u64 {
+        match self.stripe {
+            0 => page_slots * u64::from(UNIT),
+            stripe => stripe.into(),
+        }
+    }
+
+    fn holds_whole_stripes(&self, page_slots: u64) -> bool {
+        let stripe = self.stripe_bytes(page_slots);
+        let page = page_slots * u64::from(UNIT);
+        stripe % u64::from(self.indirection) == 0 && page % stripe == 0
     }
 
     /// Bytes of the whole array, reserved blocks included.

@@ -154,7 +154,7 @@ impl Records {
     }
 
     /// The buffer of its data, that `part` bytes of it can be written into: all of the others are what they were.
-    pub(super) fn to_change(
+    pub(super) fn writable(
         &mut self,
         handle: u32,
         part: u32,

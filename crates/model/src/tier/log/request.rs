@@ -445,7 +445,7 @@ impl IntentLog {
             self.groups.slots.push(early);
         }
         let whole = self.config.record;
-        let data = self.records.to_change(handle, bytes, whole, way.buffers());
+        let data = self.records.writable(handle, bytes, whole, way.buffers());
         let from = match command.op {
             Op::Write => command.payload.skip(into),
             _ => Payload::default(),

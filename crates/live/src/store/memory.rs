@@ -31,7 +31,7 @@ impl MemoryStore {
     /// `bytes` of zeroes.
     ///
     /// # Errors
-    /// When the address space does not suffice.
+    /// When its table is longer than the address space.
     pub fn new(bytes: u64) -> io::Result<MemoryStore> {
         let leaves = usize::try_from(bytes.div_ceil(LEAF_BYTES)).map_err(io::Error::other)?;
         Ok(MemoryStore {

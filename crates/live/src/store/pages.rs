@@ -119,10 +119,9 @@ impl Pages {
         }
         // The first is all that most stores need.
         let more = if self.blocks.is_empty() { 0 } else { SPARE };
-        for _ in 0..more {
-            self.spare.push(in_small_pages()?);
-        }
-        in_small_pages()
+        let mapped = (0..more).map_while(|_| in_small_pages().ok());
+        self.spare.extend(mapped);
+        self.spare.pop().map_or_else(in_small_pages, Ok)
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Geometry {
     /// whole.
     #[cfg_attr(feature = "serde", serde(default = "unit"))]
     pub indirection: u32,
-    /// Bytes of what is first written in order that lie together on one die before the next die follows: a part of a multi-plane
+    /// Bytes of the computed state of a drive filled in order that lie together on one die before the next die follows: a part of a multi-plane
     /// page, or all of it. 0 for all of it.
     #[cfg_attr(feature = "serde", serde(default))]
     pub stripe: u32,

@@ -83,7 +83,8 @@ impl Layout {
     pub fn steady(shape: Shape, free: u32, seed: u64) -> Layout {
         let data = data_slots(shape);
         let half_page = shape.block_slots / 2 / shape.page_slots * shape.page_slots;
-        let half = half_page.min(data);
+        // Whole pages: the next one is written behind them.
+        let half = half_page.min(data / shape.page_slots * shape.page_slots);
         let closed = shape.blocks - free - 1;
         // What is written together lies together.
         let whole = shape.together;
@@ -338,7 +339,10 @@ mod tests {
                 let fine = Shape { stripe: together, ..shape };
                 for shape in [shape, shape.filled_to(filled), finer, fine, fine.filled_to(filled)] {
                     check(shape, &Layout::filled(shape));
-                    check(shape, &Layout::steady(shape, 3, seed));
+                    let steady = Layout::steady(shape, 3, seed);
+                    let (_, written) = steady.open_block().expect("collection is writing");
+                    assert_eq!(written % shape.page_slots, 0);
+                    check(shape, &steady);
                 }
             }
         }

@@ -77,7 +77,7 @@ struct Found {
     best: Vec<f64>,
     /// How far off figures are typically where each start ended, as the logarithm of a ratio.
     ends: Vec<f64>,
-    /// How many starts had not come to rest when their evaluations were spent.
+    /// How many starts had not come to rest when their iterations were spent.
     unfinished: usize,
 }
 
@@ -110,7 +110,7 @@ fn minimise(
     let descents: Vec<Descent> = (0..starts)
         .map(|number| descend(&start(dimensions, number), evaluations, loss))
         .collect::<Result<_, _>>()?;
-    let ends = descents.iter().map(|it| it.least.max(0.0).sqrt()).collect();
+    let ends = descents.iter().map(|it| off_of(it.least)).collect();
     let unfinished = descents.iter().filter(|it| !it.at_rest).count();
     let lower = |one: Descent, other: Descent| if other.least < one.least { other } else { one };
     let best = descents.into_iter().reduce(lower);
@@ -193,6 +193,12 @@ fn loss_of(model: f64, wanted: f64) -> f64 {
     2.0 * CLEARLY_OFF * CLEARLY_OFF * (libm::sqrt(1.0 + scaled * scaled) - 1.0)
 }
 
+/// How far off, as a logarithm, a figure is of which the loss is this.
+fn off_of(loss: f64) -> f64 {
+    let root = 1.0 + loss.max(0.0) / (2.0 * CLEARLY_OFF * CLEARLY_OFF);
+    CLEARLY_OFF * libm::sqrt(root * root - 1.0)
+}
+
 /// A figure that is further off than this, as a logarithm, is off for another reason than that a parameter is not quite right.
 const CLEARLY_OFF: f64 = 0.1;
 
@@ -242,7 +248,11 @@ mod tests {
         let loss = |at: &[f64]| (0.04 + to(at, [0.0, 0.0])).min(to(at, [0.5, -0.5]));
         let found = minimise(2, STARTS, 100, &loss).expect("it converges");
         assert!((found.best[0] - 0.5).abs() < 0.01, "{:?}", found.best);
-        assert!((found.ends[0] - 0.2).abs() < 0.01, "{:?}", found.ends);
+        assert!(
+            (found.ends[0] - off_of(0.04)).abs() < 0.01,
+            "{:?}",
+            found.ends
+        );
         let elsewhere = Found {
             ends: vec![0.2, 0.1, 0.101],
             ..found
@@ -261,6 +271,7 @@ mod tests {
         assert_eq!(loss_of(f64::NAN, 1.0), loss_of(1e9, 1.0));
         // Twice as far costs four times as much where it is near, and twice as much where it is far.
         let far = |off: f64| loss_of(libm::exp(off), 1.0);
+        assert!((off_of(far(0.7)) - 0.7).abs() < 1e-9);
         assert!((far(0.02) / far(0.01) - 4.0).abs() < 0.05);
         assert!((far(2.0) / far(1.0) - 2.0).abs() < 0.15);
     }

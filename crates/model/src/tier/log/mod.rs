@@ -141,7 +141,7 @@ struct Asked {
     what: What,
     child: Child,
     urgency: Option<Urgency>,
-    /// What its data are in, unless that belongs to a log block.
+    /// What its data are in, unless that belongs to a log block; of one record's, what the record has lent.
     payload: Payload,
     /// Of a log block or a record that it names, the group that was open; of a read, the room's turn.
     since: u64,

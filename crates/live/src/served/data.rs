@@ -70,7 +70,7 @@ impl Data {
         Ok(())
     }
 
-    /// Whether the range is known to read as zeroes because it was never written.
+    /// Whether the range is known to read as zeroes because nothing else was written.
     #[inline]
     pub(super) fn is_hole(&self, offset: u64, bytes: u64) -> bool {
         self.store.is_hole(offset, bytes) && self.cache.as_ref().is_none_or(WriteCache::is_empty)

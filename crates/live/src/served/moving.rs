@@ -90,7 +90,7 @@ impl Served {
         Err(Outcome::UnrecoveredRead)
     }
 
-    /// Whether a range that may be read is known to be zeroes because it was never written. A file is not asked.
+    /// Whether a range that may be read is known to be zeroes because nothing else was written. A file is not asked.
     #[inline]
     pub fn is_hole(&self, offset: u64, bytes: u64) -> bool {
         match &self.machine {

@@ -81,7 +81,8 @@ impl Store {
         each!(self, store => store.sync())
     }
 
-    /// Whether the range was never written, as far as that is known without asking the kernel: it reads as zeroes.
+    /// Whether the range was never written, or only with zeroes, as far as that is known without asking the kernel: it reads
+    /// as zeroes.
     #[inline]
     pub fn is_hole(&self, offset: u64, bytes: u64) -> bool {
         match self {

@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::contents::{Contents, Unreadable, Unwritable};
+use super::is_zero;
 
 /// Bytes that are shared or copied at a time.
 const PAGE: u64 = 4096;
@@ -71,7 +72,7 @@ impl Image {
             match (self.shared(index), other.shared(index)) {
                 (None, None) => true,
                 (Some(one), Some(two)) => Arc::ptr_eq(one, two) || part(one) == part(two),
-                (Some(page), None) | (None, Some(page)) => part(page).iter().all(|&byte| byte == 0),
+                (Some(page), None) | (None, Some(page)) => is_zero(part(page)),
             }
         })
     }

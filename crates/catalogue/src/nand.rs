@@ -6,7 +6,7 @@ use model::Span;
 use model::ftl::{Geometry, Watermark};
 use model::media::DriveConfig;
 use model::media::nand::{
-    Collection, Controller, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh,
+    Collection, Controller, Cores, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh,
     SlcCache, Suspend, Timing, WriteBuffer,
 };
 
@@ -25,6 +25,7 @@ pub(super) const SECTION: MediumSection = MediumSection {
         "nand.medium.read",
         "nand.medium.program",
         "nand.controller.read_interval",
+        "nand.cores.read",
         "nand.controller.write_interval",
         "nand.controller.read_delay",
         "nand.link.rate",
@@ -186,6 +187,10 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
             link.rate("rate", RATES).picoseconds_per_byte(),
         )
     };
+    let cores = part(section, "cores", |part| Cores {
+        count: part.count("count", 1..=64u32),
+        per_read: part.span("read", up_to_ms(1)),
+    });
     let mut controller = section.section("controller");
     let controller = Controller {
         per_read: controller.span("read_interval", up_to_ms(1)),
@@ -193,8 +198,14 @@ fn controller(section: &mut Section<'_>) -> (Controller, WriteBuffer) {
         per_write_unit: controller.span("write_unit_interval", up_to_ms(1)),
         issue_interval: controller.span("issue_interval", up_to_ms(1)),
         write_issue_interval: controller.span("write_issue_interval", up_to_ms(1)),
+        cores,
         read_latency: controller.span("read_delay", up_to_ms(1)),
         write_latency: controller.span("write_delay", up_to_ms(1)),
+        write_spread: controller
+            .maybe("write_delay_spread", |controller, key| {
+                controller.span(key, up_to_ms(1))
+            })
+            .unwrap_or(Span::ZERO),
         link_latency,
         link_ps_per_byte,
         max_transfer: controller.bytes("max_transfer", 4096..=1 << 30) as u32,

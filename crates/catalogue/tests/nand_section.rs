@@ -39,6 +39,25 @@ fn more_data_than_the_array_holds_is_refused() {
 }
 
 #[test]
+fn cores_are_counted_and_say_what_a_read_takes_of_one() {
+    let with = |cores: &str| sheet("800 GB", "4", "4") + "[nand.cores]\n" + cores;
+    let figure = |key: &str, value: &str| {
+        format!("{key} = {{ value = {value}, kind = \"assumed\", source = \"a test\" }}\n")
+    };
+    let whole = with(&(figure("count", "9") + &figure("read", "\"20 us\"")));
+    drive_from_text("mine", &whole).expect("valid");
+    for (cores, wrong) in [
+        (figure("count", "0") + &figure("read", "\"20 us\""), "count"),
+        (figure("count", "9"), "read"),
+    ] {
+        let problems =
+            drive_from_text("mine", &with(&cores)).expect_err("cores that are not there");
+        let text = problems.to_string();
+        assert!(text.contains(wrong), "{text}");
+    }
+}
+
+#[test]
 fn figures_out_of_range_are_all_named() {
     let problems =
         drive_from_text("mine", &sheet("800 GB", "0", "1")).expect_err("two figures are wrong");

@@ -417,7 +417,9 @@ fn parameters(
     unseen: &[&str],
 ) -> Result<(Vec<Parameter>, Vec<String>), Problems> {
     let by_default = request.free.is_empty();
-    let default = base.free.iter().map(|key| (*key).to_owned());
+    // What a drive of the medium may have, and this one does not, is none of its parameters.
+    let has = |key: &&&str| base.figures.iter().any(|figure| figure.key == **key);
+    let default = base.free.iter().filter(has).map(|key| (*key).to_owned());
     let keys: Vec<String> = match by_default {
         true => default.collect(),
         false => request.free.clone(),
@@ -431,7 +433,7 @@ fn parameters(
         }
         match Parameter::named(key, &base.figures, host) {
             Ok(parameter) => parameters.push(parameter),
-            // The base has nothing there: 0, or no such figure.
+            // The base has 0 there.
             Err(problem) if by_default => left_out.push(problem.what),
             Err(problem) => problems.push(problem),
         }

@@ -95,6 +95,16 @@ pub struct Suspend {
     pub most: u32,
 }
 
+/// Processors that share by address what a drive does to read from its medium.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Cores {
+    /// How many: 1 to 64.
+    pub count: u32,
+    /// What a read command takes of one.
+    pub per_read: Span,
+}
+
 /// Controller and link.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -112,10 +122,17 @@ pub struct Controller {
     /// Least time between two 4 KiB units of one write command: a command's data are taken in one after the other, but
     /// several commands at a time.
     pub write_issue_interval: Span,
+    /// Before its first sense a read command goes to one of these, each with a queue of its own, where there are any: the
+    /// address of its first 4 KiB unit says to which. What is in memory already does not.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub cores: Option<Cores>,
     /// Fixed latency of a read besides (firmware, error correction, completion).
     pub read_latency: Span,
     /// Fixed latency of a write, flush or deallocation besides.
     pub write_latency: Span,
+    /// What that takes longer, on average (exponential).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub write_spread: Span,
     /// Doorbell, command fetch and completion over the link.
     pub link_latency: Span,
     /// Picoseconds a byte takes over the link, each direction.
@@ -291,6 +308,12 @@ impl NandConfig {
             self.controller.max_transfer >= UNIT && self.controller.max_transfer % UNIT == 0,
             "the largest transfer is a multiple of 4096 bytes",
         );
+        if let Some(cores) = &self.controller.cores {
+            need(
+                (1..=64).contains(&cores.count),
+                "the controller has 1 to 64 cores for reads",
+            );
+        }
         self.timing.check(&mut need);
         need(
             (0.0..=4.0).contains(&self.buffer.tables_per_write),

@@ -35,7 +35,7 @@ mod timeline;
 pub(crate) mod tests;
 
 pub use config::{
-    Collection, Controller, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh,
+    Collection, Controller, Cores, Housekeeping, MapConfig, NandConfig, Power, ReadAhead, Refresh,
     SlcCache, Suspend, Timing, WriteBuffer,
 };
 
@@ -166,7 +166,7 @@ impl Nand {
             shape,
             shared: Shared {
                 ftl,
-                front: Front::new(&config),
+                front: Front::new(&config, seed),
                 array: Array::new(&config, &shape, &refreshes, random),
                 events: Events::with_capacity(4 * shape.dies as usize),
                 map,

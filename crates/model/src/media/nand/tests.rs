@@ -60,8 +60,10 @@ pub(crate) fn small() -> NandConfig {
             per_write_unit: Span::from_ns(300),
             issue_interval: Span::ZERO,
             write_issue_interval: Span::ZERO,
+            cores: None,
             read_latency: Span::from_us(8),
             write_latency: Span::from_us(6),
+            write_spread: Span::ZERO,
             link_latency: Span::from_us(1),
             link_ps_per_byte: 300,
             max_transfer: 131_072,
@@ -281,6 +283,15 @@ fn it_keeps_the_laws() {
             Nand::new(config, state, seed)
         });
     }
+    crate::conformance::check_drive(|seed| {
+        let mut config = everything(false);
+        config.controller.cores = Some(Cores {
+            count: 3,
+            per_read: Span::from_us(15),
+        });
+        config.controller.write_spread = Span::from_us(5);
+        Nand::new(config, Precondition::Steady, seed)
+    });
     crate::conformance::check_drive(|seed| {
         let mut config = everything(true);
         config.filled = 0.4;

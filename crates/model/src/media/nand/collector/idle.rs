@@ -85,7 +85,7 @@ mod tests {
     fn idleness_is_noticed_once_after_each_command_and_only_where_it_is_of_use() {
         let mut config = small();
         let after = config.collection.idle_after;
-        let front = Front::new(&config);
+        let front = Front::new(&config, 1);
         let mut idle = Idle::new(&config);
         assert_eq!(idle.arm(Time::ZERO, false, &front), None);
         config.collection.background_free = 4;
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_drive_with_a_command_in_flight_is_not_idle() {
-        let mut front = Front::new(&small());
+        let mut front = Front::new(&small(), 1);
         let mut idle = Idle::new(&small());
         let at = idle.arm(Time::ZERO, true, &front).expect("set");
         front.accept(Time::ZERO, &Command::read(0, 0, 4096));

@@ -7,6 +7,7 @@
 //! Stations are booked when something arrives at them. The link inwards is booked from the controller: its only feed is
 //! that first-in-first-out server, so order is kept. Leaves out: doorbells and fetches one by one, which are a constant.
 
+mod cores;
 mod in_flight;
 pub(super) mod segment;
 
@@ -20,8 +21,10 @@ use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Capacity;
 use crate::engine::Station;
 use crate::ftl::UNIT;
+use crate::random::Stream;
 use crate::time::{Span, Time};
 
+use cores::ReadCores;
 use in_flight::InFlight;
 pub(super) use segment::Segment;
 
@@ -45,6 +48,8 @@ pub(super) struct Front {
     config: Controller,
     capacity: Capacity,
     controller: Station,
+    /// Its cores, if it parts reads among several.
+    cores: Option<ReadCores>,
     /// The firmware's part in what is no read; it falls behind the controller by the firmware's pauses.
     intake: Station,
     link_in: Station,
@@ -54,6 +59,8 @@ pub(super) struct Front {
     writes: VecDeque<Segment>,
     read_done: VecDeque<(Time, CommandId)>,
     write_done: VecDeque<(Time, CommandId)>,
+    /// How much longer than its least the fixed part of a write takes.
+    spread: Stream,
     /// The first time in these four.
     next: Time,
     commands: InFlight,
@@ -64,7 +71,7 @@ pub(super) struct Front {
 }
 
 impl Front {
-    pub(super) fn new(config: &NandConfig) -> Front {
+    pub(super) fn new(config: &NandConfig, seed: u64) -> Front {
         Front {
             config: config.controller.clone(),
             capacity: Capacity {
@@ -72,6 +79,7 @@ impl Front {
                 block: config.block,
             },
             controller: Station::default(),
+            cores: config.controller.cores.map(ReadCores::new),
             intake: Station::default(),
             link_in: Station::default(),
             link_out: Station::default(),
@@ -79,6 +87,7 @@ impl Front {
             writes: VecDeque::with_capacity(256),
             read_done: VecDeque::with_capacity(256),
             write_done: VecDeque::with_capacity(256),
+            spread: Stream::new(seed, "write delay"),
             next: Time::NEVER,
             commands: InFlight::default(),
             last_command: Time::ZERO,
@@ -334,10 +343,19 @@ impl Front {
 
     /// A command that is no read has nothing more to wait for.
     pub(super) fn finish_write(&mut self, now: Time, id: CommandId) {
-        let latency = self.config.write_latency;
+        let mut latency = self.config.write_latency;
+        if self.config.write_spread != Span::ZERO {
+            latency += self.spread.exponential(self.config.write_spread);
+        }
         self.explain(id, Part::Controller, latency);
-        self.next = self.next.min(now + latency);
-        self.write_done.push_back((now + latency, id));
+        let at = now + latency;
+        self.next = self.next.min(at);
+        let after = self
+            .write_done
+            .iter()
+            .rposition(|&(before, _)| before <= at);
+        self.write_done
+            .insert(after.map_or(0, |last| last + 1), (at, id));
     }
 
     /// Explains the time of a command up to `now`, when its last segment has been let into the buffer.
@@ -392,6 +410,17 @@ impl Front {
         self.controller.book(now, self.config.per_read).1
     }
 
+    /// The first sense of a command, from this segment, is wanted; returns when its core has done what it does for it.
+    #[inline]
+    pub(super) fn book_core(&mut self, now: Time, segment: &Segment) -> Time {
+        match &mut self.cores {
+            Some(cores) if self.commands[segment.id].command.offset == segment.offset => {
+                cores.book(now, segment.offset)
+            }
+            _ => now,
+        }
+    }
+
     /// When the controller has nothing to do any more.
     #[inline]
     pub(super) fn controller_free_at(&self) -> Time {
@@ -431,8 +460,11 @@ impl Front {
         self.bytes
     }
 
+    /// Busy time of the controller, or of the busiest of its cores if that is more.
     pub(super) fn controller_busy(&self, now: Time) -> Span {
-        self.controller.busy(now)
+        let cores = self.cores.as_ref();
+        let busiest = cores.map_or(Span::ZERO, |cores| cores.busiest(now));
+        self.controller.busy(now).max(busiest)
     }
 
     /// Busy time of the direction of the link that was busier.
@@ -448,7 +480,7 @@ mod tests {
     use crate::media::nand::tests::small;
 
     fn front() -> Front {
-        Front::new(&small())
+        Front::new(&small(), 1)
     }
 
     /// All write segments that are under way, by command and when they arrive.
@@ -504,6 +536,39 @@ mod tests {
             _ => (id, at + pause.ns()),
         });
         assert_eq!(run(true), expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_spread_of_writes_is_beyond_their_least_delay_and_lets_them_pass_each_other() {
+        let mut config = small();
+        config.controller.write_spread = Span::from_us(3);
+        let mut front = Front::new(&config, 1);
+        let (mut done, mut answered) = (Vec::new(), Vec::new());
+        let count = 4000;
+        for id in 0..count {
+            let command = Command::write(id, 0, 4096);
+            front.accept(Time::ZERO, &command);
+            front.explain_way_down(
+                id,
+                Time::ZERO + config.controller.link_latency,
+                Time::ZERO + config.controller.link_latency,
+            );
+            front.finish_write(Time::ZERO + config.controller.link_latency, id);
+        }
+        while front.next() != Time::NEVER {
+            front.answer(front.next(), &mut done);
+            answered.append(&mut done);
+        }
+        assert!(answered.is_sorted_by_key(|completion| completion.at));
+        assert!(!answered.is_sorted_by_key(|completion| completion.id));
+        let least = Time::ZERO + config.controller.link_latency + config.controller.write_latency;
+        let beyond: Vec<f64> = answered
+            .iter()
+            .map(|completion| completion.at.since(least).us())
+            .collect();
+        let mean = beyond.iter().sum::<f64>() / f64::from(count);
+        assert!((mean - 3.0).abs() < 0.15, "{mean}");
+        assert!(beyond.iter().all(|us| *us >= 0.0));
     }
 
     #[test]

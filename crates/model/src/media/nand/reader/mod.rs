@@ -269,10 +269,11 @@ impl Reader {
             }
         } else {
             shared.front.add_piece(segment.id);
-            if self.issued > 0 {
-                let leaves = shared.front.book_sense(now);
-                delay = delay.max(leaves.since(now));
-            }
+            let leaves = match self.issued {
+                0 => shared.front.book_core(now, segment),
+                _ => shared.front.book_sense(now),
+            };
+            delay = delay.max(leaves.since(now));
         }
         self.issued += 1;
         if delay == Span::ZERO {

@@ -51,6 +51,41 @@ fn a_die_without_cache_read_is_taken_until_its_data_have_crossed() {
 }
 
 #[test]
+fn cores_bound_reads_of_the_medium_and_nothing_else() {
+    let work = Span::from_us(40);
+    let parted = |count: Option<u32>| {
+        let mut config = small();
+        config.controller.per_read = Span::from_ns(100);
+        config.controller.cores = count.map(|count| Cores {
+            count,
+            per_read: work,
+        });
+        config
+    };
+    // One at a time takes that much longer.
+    let one = |count| 1e6 / read_speed(parted(count), 1);
+    assert!((one(Some(4)) - one(None) - work.us()).abs() < 0.5);
+    // At great depth they are never idle.
+    for count in [1, 3] {
+        let (speed, most) = (
+            read_speed(parted(Some(count)), 512),
+            f64::from(count) / 40e-6,
+        );
+        assert!(
+            (0.97..=1.001).contains(&(speed / most)),
+            "{count}: {speed} of {most}"
+        );
+    }
+    // What nobody has written is nowhere to be read from.
+    let of_nothing = |count| {
+        let mut drive = Nand::new(parted(count), Precondition::Fresh, 1);
+        let mut load = Closed::new(16, 1_000, random_4k(Op::Read, 1_000, 5));
+        run(&mut drive, &mut load, Time::ZERO, Time::NEVER)
+    };
+    assert_eq!(of_nothing(Some(1)), of_nothing(None));
+}
+
+#[test]
 fn lower_and_upper_pages_take_their_own_times() {
     // Without capacitors a flush ends with the program; pages of the first die come one after the other.
     let program = |spread: f64| {

@@ -126,8 +126,13 @@ pub(super) fn read_act(section: &mut Section<'_>) -> ProgramCosts {
 }
 
 fn read_noise(section: &mut Section<'_>) -> Noise {
+    let every = section.span("every", Span::from_us(10)..=Span::from_ms(1_000_000));
+    let least = section.maybe("least", |section, key| {
+        section.span(key, Span::ZERO..=LONGEST.min(every))
+    });
     Noise {
-        every: section.span("every", Span::from_us(10)..=Span::from_ms(1_000_000)),
+        every,
+        least: least.unwrap_or(Span::ZERO),
         mean: section.span("mean", Span::ZERO..=LONGEST),
     }
 }

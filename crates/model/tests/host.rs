@@ -140,16 +140,22 @@ fn cpu_seconds<D: Device>(host: &HostPath<D>, now: Time) -> f64 {
     cpu.0
 }
 
+/// A core is taken away so often, for so long at least and so much more on average.
+fn noise(every_us: u64, least_us: u64, mean_us: u64) -> Noise {
+    Noise {
+        every: Span::from_us(every_us),
+        least: Span::from_us(least_us),
+        mean: Span::from_us(mean_us),
+    }
+}
+
 #[test]
 fn every_kind_of_host_keeps_the_laws() {
     let suite = Suite {
         queues: 6,
         ..Suite::default()
     };
-    let noise = Noise {
-        every: Span::from_us(500),
-        mean: Span::from_us(3),
-    };
+    let noise = noise(500, 2, 3);
     let plain = HostConfig { noise, ..config() };
     let mut helpers = plain.clone();
     for costs in &mut helpers.engines {
@@ -458,10 +464,7 @@ fn a_core_that_slept_wakes_late() {
 #[test]
 fn noise_is_seeded_and_delays_few() {
     let noisy = HostConfig {
-        noise: Noise {
-            every: Span::from_ms(1),
-            mean: Span::from_us(2),
-        },
+        noise: noise(1000, 0, 2),
         ..config()
     };
     let log = |seed| {
@@ -569,10 +572,7 @@ fn paced(config: &HostConfig) -> [f64; 3] {
 
 #[test]
 fn what_keeps_a_thread_from_issuing_is_in_no_latency_of_its_io() {
-    let noise = Noise {
-        every: Span::from_us(200),
-        mean: Span::from_us(20),
-    };
+    let noise = noise(200, 0, 20);
     // A pause is under way for a tenth of the time, and a submission of 1.4 us meets a new one in a hundred.
     let [before, down, up] = paced(&HostConfig { noise, ..config() });
     assert!((0.07..0.12).contains(&before), "{before}");

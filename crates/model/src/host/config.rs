@@ -125,7 +125,10 @@ pub struct IdleState {
 pub struct Noise {
     /// Mean time between two on one core (exponential); zero for none.
     pub every: Span,
-    /// Mean length (exponential).
+    /// What each takes at least: no longer than `every`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub least: Span,
+    /// Mean length beyond that (exponential).
     pub mean: Span,
 }
 

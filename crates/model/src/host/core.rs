@@ -98,11 +98,12 @@ impl Core {
     }
 
     /// Noise that began long before `now` and is over changes nothing, and of one draw after the other a sleep of hours makes
-    /// millions: after so long it is drawn from shortly before `now` on. Gaps and lengths are exponential, so that a core has
-    /// forgotten by `now` that it was free then (to one part in e^64).
+    /// millions: after so long it is drawn from shortly before `now` on. Gaps are exponential, and lengths beyond a part that is
+    /// shorter than a gap, so that a core has forgotten by `now` that it was free then.
     fn sleep_through_noise(&mut self, now: Time) {
         let past = now.since(self.noise_at.min(now));
-        let forgotten = self.noise.mean.max(self.noise_length) * FORGOTTEN;
+        let length = self.noise.least + self.noise.mean;
+        let forgotten = length.max(self.noise_length) * FORGOTTEN;
         if past > (self.noise.every * LONG_SLEEP).max(forgotten) {
             self.draw_noise(self.noise_at + (past - forgotten));
         }
@@ -110,7 +111,7 @@ impl Core {
 
     fn draw_noise(&mut self, from: Time) {
         self.noise_at = from + self.stream.exponential(self.noise.every);
-        self.noise_length = self.stream.exponential(self.noise.mean);
+        self.noise_length = self.noise.least + self.stream.exponential(self.noise.mean);
     }
 
     /// When a thread that wakes up at `now` gets the core: noise that has begun keeps it.
@@ -162,11 +163,13 @@ mod tests {
     use super::*;
     use crate::random::Stream;
 
-    /// Noise that keeps the core half of the time: the delays of threads that wake up after a sleep, mean and share of any.
-    fn delays(sleep_us: u64, seed: u64) -> (f64, f64) {
+    /// The delays of threads that wake up after a sleep, mean and share of any, where noise of this length, fixed and
+    /// exponential, comes 10 us after the last.
+    fn delays(sleep_us: u64, seed: u64, [least, mean]: [u64; 2]) -> (f64, f64) {
         let noise = Noise {
             every: Span::from_us(10),
-            mean: Span::from_us(10),
+            least: Span::from_us(least),
+            mean: Span::from_us(mean),
         };
         let mut core = Core::new(noise, Stream::new(seed, "noise"));
         let (mut sum, mut some, mut now) = (0.0, 0.0, Time::ZERO);
@@ -181,15 +184,18 @@ mod tests {
         (sum / f64::from(count), some / f64::from(count))
     }
 
-    /// One sleep is drawn noise by noise, the other is not; both find the core taken half of the time, for a mean length more.
+    /// One sleep is drawn noise by noise, the other is not; both find the core taken half of the time: for a mean length more
+    /// if lengths are exponential, for half of it if they are all the same.
     #[test]
     fn noise_after_a_long_sleep_is_that_after_a_short_one() {
         let threshold_us = 10 * LONG_SLEEP;
-        for (sleep_us, seed) in [(threshold_us / 4, 1), (threshold_us * 1_000, 2)] {
-            let (mean_us, share) = delays(sleep_us, seed);
-            assert!((share - 0.5).abs() < 0.015, "{sleep_us}: {share}");
-            // Noise may come again right behind the first: twice a mean length where it is taken.
-            assert!((mean_us - 5.0).abs() < 0.3, "{sleep_us}: {mean_us}");
+        for (length, rest_us) in [([0, 10], 10.0), ([10, 0], 5.0), ([5, 5], 6.25)] {
+            for (sleep_us, seed) in [(threshold_us / 4, 1), (threshold_us * 1_000, 2)] {
+                let (mean_us, share) = delays(sleep_us, seed, length);
+                assert!((share - 0.5).abs() < 0.015, "{sleep_us}: {share}");
+                let wanted_us = rest_us / 2.0;
+                assert!((mean_us - wanted_us).abs() < 0.3, "{sleep_us}: {mean_us}");
+            }
         }
     }
 }

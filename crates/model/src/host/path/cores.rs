@@ -159,6 +159,7 @@ mod tests {
     fn the_soonest_end_is_known_whichever_core_rests() {
         let quiet = Noise {
             every: Span::ZERO,
+            least: Span::ZERO,
             mean: Span::ZERO,
         };
         let core = |seed| Core::new(quiet, Stream::new(seed, "test"));

@@ -350,12 +350,13 @@ impl Front {
         self.explain(id, Part::Controller, latency);
         let at = now + latency;
         self.next = self.next.min(at);
-        let after = self
-            .write_done
-            .iter()
-            .rposition(|&(before, _)| before <= at);
-        self.write_done
-            .insert(after.map_or(0, |last| last + 1), (at, id));
+        let done = &mut self.write_done;
+        let later = done.iter().rev().take_while(|(other, _)| *other > at);
+        match later.count() {
+            // Always, where nothing spreads.
+            0 => done.push_back((at, id)),
+            later => done.insert(done.len() - later, (at, id)),
+        }
     }
 
     /// Explains the time of a command up to `now`, when its last segment has been let into the buffer.

@@ -9,7 +9,6 @@ use model::{Capacity, Command, Completion, Device, Drive, Gauges, Range, Span, T
 use text::problem::Problems;
 
 use crate::lab::Lab;
-use crate::large_pages;
 use crate::machine::Machine;
 use crate::outcome::Outcome;
 use crate::progress::to_the_end;
@@ -65,8 +64,7 @@ impl<'a> Bench<'a> {
     fn simulate(&mut self, scenario: &Scenario) -> Result<Outcome, Problems> {
         let config = self.machine.drive();
         let drive = self.drive.get_or_insert_with(|| {
-            let mut drive = Drive::new(config, self.state, self.seed);
-            large_pages::ask_for(&mut drive);
+            let drive = self.lab.lend(config, self.state, self.seed.into(), false);
             Box::new(drive)
         });
         let shifted = Shifted {
@@ -76,6 +74,14 @@ impl<'a> Bench<'a> {
         let outcome = run_on(shifted, scenario, &to_the_end)?;
         self.now += outcome.end.since(Time::ZERO);
         Ok(outcome)
+    }
+}
+
+impl Drop for Bench<'_> {
+    fn drop(&mut self) {
+        if let Some(drive) = self.drive.take() {
+            self.lab.put_back(self.machine.drive(), *drive);
+        }
     }
 }
 
@@ -157,6 +163,40 @@ mod tests {
         };
         let machine = Machine::of("ram", drive, HostConfig::default());
         Scenario::jobs(machine, Precondition::Fresh, vec![job], seed)
+    }
+
+    /// One bench after the other, on one drive; each does what it would do on a drive of its own.
+    #[test]
+    fn a_bench_does_not_depend_on_the_one_before() {
+        let drive = catalogue::drive("950pro-256").expect("built in").config;
+        let machine = Machine::of("", drive, HostConfig::default());
+        let work = |mix| {
+            let job = Job {
+                mix,
+                random: true,
+                norandommap: true,
+                iodepth: 4,
+                number_ios: Some(300),
+                ..Job::default()
+            };
+            Work::Jobs(vec![job])
+        };
+        let runs = |lab: &Lab, state, seed| {
+            let mut bench = Bench::new(lab, &machine, state, seed);
+            [Mix::Write, Mix::Read, Mix::Write]
+                .map(|mix| bench.run(work(mix), seed, Span::ZERO).expect("it runs"))
+        };
+        let lab = Lab::with_drives(1);
+        for (state, seed) in [
+            (Precondition::Steady, 1),
+            (Precondition::Steady, 2),
+            (Precondition::Fresh, 1),
+            (Precondition::Steady, 1),
+        ] {
+            let (one, other) = (runs(&lab, state, seed), runs(&Lab::new(), state, seed));
+            assert!(one == other, "{state:?} {seed}");
+            assert_eq!(lab.kept(), 1);
+        }
     }
 
     #[test]

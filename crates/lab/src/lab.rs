@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::Drive;
 use model::media::nand::WarmState;
-use model::media::{DriveConfig, MediumDrive};
+use model::media::{DriveConfig, MediumDrive, Precondition, Seeds};
 use text::problem::Problems;
 
 use crate::faults::suffering;
@@ -201,18 +201,30 @@ impl Lab {
         again: bool,
         work: impl FnOnce(&mut Drive) -> R,
     ) -> R {
-        let (config, seeds) = (scenario.machine.drive(), scenario.seeds());
-        let mut drive = match self.take(config) {
-            Some(used) => used.reset(config, scenario.state, seeds),
-            None => Drive::new(config, scenario.state, seeds),
-        };
-        let known = self.warm().clone();
-        drive.know(&known, again);
-        large_pages::ask_for(&mut drive);
+        let config = scenario.machine.drive();
+        let mut drive = self.lend(config, scenario.state, scenario.seeds(), again);
         let result = work(&mut drive);
         drive.warm_states(&mut |state| self.keep(state));
         self.put_back(config, drive);
         result
+    }
+
+    /// A drive that is as [`Drive::new`] makes it, for [`Lab::put_back`]; `again` if others begin in the same state.
+    pub(crate) fn lend(
+        &self,
+        config: &DriveConfig,
+        state: Precondition,
+        seeds: Seeds,
+        again: bool,
+    ) -> Drive {
+        let mut drive = match self.take(config) {
+            Some(used) => used.reset(config, state, seeds),
+            None => Drive::new(config, state, seeds),
+        };
+        let known = self.warm().clone();
+        drive.know(&known, again);
+        large_pages::ask_for(&mut drive);
+        drive
     }
 
     /// Keeps a state for other drives.
@@ -241,7 +253,8 @@ impl Lab {
         Some(pool.kept.remove(at).1)
     }
 
-    fn put_back(&self, config: &DriveConfig, drive: Drive) {
+    /// A drive of this make is not needed any more.
+    pub(crate) fn put_back(&self, config: &DriveConfig, drive: Drive) {
         let mut pool = self.pool();
         pool.in_use -= 1;
         if pool.kept.len() + pool.in_use < self.most {
@@ -260,7 +273,6 @@ mod tests {
     use super::*;
     use crate::machine::Machine;
     use model::host::HostConfig;
-    use model::media::Precondition;
     use workload::job::{Job, Mix};
 
     /// Scenarios after each other in a laboratory of one drive, which is made of the last one, and each in one of its own.

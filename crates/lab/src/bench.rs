@@ -63,10 +63,9 @@ impl<'a> Bench<'a> {
 
     fn simulate(&mut self, scenario: &Scenario) -> Result<Outcome, Problems> {
         let config = self.machine.drive();
-        let drive = self.drive.get_or_insert_with(|| {
-            let drive = self.lab.lend(config, self.state, self.seed.into(), false);
-            Box::new(drive)
-        });
+        let (lab, state, seeds) = (self.lab, self.state, self.seed.into());
+        let lent = || Box::new(lab.lend(config, state, seeds, false));
+        let drive = self.drive.get_or_insert_with(lent);
         let shifted = Shifted {
             device: &mut **drive,
             by: self.now,
@@ -142,10 +141,11 @@ impl<D: Device> Device for Shifted<'_, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::tests::at_random;
     use model::host::HostConfig;
     use model::media::DriveConfig;
     use model::media::ram::RamConfig;
-    use workload::job::{Job, Mix};
+    use workload::job::Mix;
 
     fn scenario(seed: u64) -> Scenario {
         let drive = DriveConfig::Ram(RamConfig {
@@ -153,14 +153,7 @@ mod tests {
             per_command: Span::from_us(3),
             picoseconds_per_byte: 300,
         });
-        let job = Job {
-            mix: Mix::ReadWrite,
-            random: true,
-            norandommap: true,
-            iodepth: 4,
-            number_ios: Some(2_000),
-            ..Job::default()
-        };
+        let job = at_random(Mix::ReadWrite, 2_000);
         let machine = Machine::of("ram", drive, HostConfig::default());
         Scenario::jobs(machine, Precondition::Fresh, vec![job], seed)
     }
@@ -171,14 +164,7 @@ mod tests {
         let drive = catalogue::drive("950pro-256").expect("built in").config;
         let machine = Machine::of("", drive, HostConfig::default());
         let work = |mix| {
-            let job = Job {
-                mix,
-                random: true,
-                norandommap: true,
-                iodepth: 4,
-                number_ios: Some(300),
-                ..Job::default()
-            };
+            let job = at_random(mix, 300);
             Work::Jobs(vec![job])
         };
         let runs = |lab: &Lab, state, seed| {

@@ -272,22 +272,16 @@ impl Lab {
 mod tests {
     use super::*;
     use crate::machine::Machine;
+    use crate::scenario::tests::at_random;
     use model::host::HostConfig;
-    use workload::job::{Job, Mix};
+    use workload::job::Mix;
 
     /// Scenarios after each other in a laboratory of one drive, which is made of the last one, and each in one of its own.
     #[test]
     fn a_run_does_not_depend_on_the_one_before() {
         let plan = |drive: &str, mix, state, seed| {
             let drive = catalogue::drive(drive).expect("built in").config;
-            let job = Job {
-                mix,
-                random: true,
-                norandommap: true,
-                iodepth: 4,
-                number_ios: Some(300),
-                ..Job::default()
-            };
+            let job = at_random(mix, 300);
             let machine = Machine::of("", drive, HostConfig::default());
             Scenario::jobs(machine, state, vec![job], seed)
         };
@@ -315,14 +309,7 @@ mod tests {
     fn a_state_that_several_begin_in_changes_no_outcome() {
         let scenario = |seed, mix| {
             let drive = catalogue::drive("950pro-256").expect("built in").config;
-            let job = Job {
-                mix,
-                random: true,
-                norandommap: true,
-                iodepth: 4,
-                number_ios: Some(300),
-                ..Job::default()
-            };
+            let job = at_random(mix, 300);
             let machine = Machine::of("", drive, HostConfig::default());
             let mut scenario = Scenario::jobs(machine, Precondition::Steady, vec![job], seed);
             scenario.warm_seed = Some(77);

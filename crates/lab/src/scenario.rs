@@ -136,10 +136,22 @@ impl Hash for Scenario {
 pub struct Key(String);
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use model::host::HostConfig;
     use workload::job::Mix;
+
+    /// So many I/Os anywhere, four in flight.
+    pub(crate) fn at_random(mix: Mix, ios: u64) -> Job {
+        Job {
+            mix,
+            random: true,
+            norandommap: true,
+            iodepth: 4,
+            number_ios: Some(ios),
+            ..Job::default()
+        }
+    }
 
     fn scenario(drive: &str) -> Scenario {
         let drive = catalogue::drive(drive).expect("built in");

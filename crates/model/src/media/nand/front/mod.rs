@@ -35,6 +35,17 @@ fn units_touched(offset: u64, bytes: u64) -> u32 {
     ((offset + bytes).div_ceil(unit) - offset / unit) as u32
 }
 
+/// Puts an item into a queue that is in order of time, behind those of its own time. Nearly always that is the end.
+#[inline]
+fn insert_by_time<T>(queue: &mut VecDeque<T>, item: T, time_of: impl Fn(&T) -> Time) {
+    let at = time_of(&item);
+    let later = queue.iter().rev().take_while(|other| time_of(other) > at);
+    match later.count() {
+        0 => queue.push_back(item),
+        later => queue.insert(queue.len() - later, item),
+    }
+}
+
 /// Bytes of the host's commands, for gauges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HostBytes {
@@ -185,11 +196,7 @@ impl Front {
     /// Keeps the writes in order of time: a small one may pass a large one that is still being taken in.
     fn push_write(&mut self, segment: Segment) {
         self.next = self.next.min(segment.at);
-        let after = self
-            .writes
-            .iter()
-            .rposition(|before| before.at <= segment.at);
-        self.writes.insert(after.map_or(0, |at| at + 1), segment);
+        insert_by_time(&mut self.writes, segment, |segment| segment.at);
     }
 
     /// When a segment arrives or a command is answered next.
@@ -350,13 +357,7 @@ impl Front {
         self.explain(id, Part::Controller, latency);
         let at = now + latency;
         self.next = self.next.min(at);
-        let done = &mut self.write_done;
-        let later = done.iter().rev().take_while(|(other, _)| *other > at);
-        match later.count() {
-            // Always, where nothing spreads.
-            0 => done.push_back((at, id)),
-            later => done.insert(done.len() - later, (at, id)),
-        }
+        insert_by_time(&mut self.write_done, (at, id), |&(at, _)| at);
     }
 
     /// Explains the time of a command up to `now`, when its last segment has been let into the buffer.
@@ -544,25 +545,21 @@ mod tests {
         let mut config = small();
         config.controller.write_spread = Span::from_us(3);
         let mut front = Front::new(&config, 1);
-        let (mut done, mut answered) = (Vec::new(), Vec::new());
+        let arrived = Time::ZERO + config.controller.link_latency;
+        let mut answered = Vec::new();
         let count = 4000;
         for id in 0..count {
             let command = Command::write(id, 0, 4096);
             front.accept(Time::ZERO, &command);
-            front.explain_way_down(
-                id,
-                Time::ZERO + config.controller.link_latency,
-                Time::ZERO + config.controller.link_latency,
-            );
-            front.finish_write(Time::ZERO + config.controller.link_latency, id);
+            front.explain_way_down(id, arrived, arrived);
+            front.finish_write(arrived, id);
         }
         while front.next() != Time::NEVER {
-            front.answer(front.next(), &mut done);
-            answered.append(&mut done);
+            front.answer(front.next(), &mut answered);
         }
         assert!(answered.is_sorted_by_key(|completion| completion.at));
         assert!(!answered.is_sorted_by_key(|completion| completion.id));
-        let least = Time::ZERO + config.controller.link_latency + config.controller.write_latency;
+        let least = arrived + config.controller.write_latency;
         let beyond: Vec<f64> = answered
             .iter()
             .map(|completion| completion.at.since(least).us())

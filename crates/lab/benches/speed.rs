@@ -136,6 +136,8 @@ fn plan(load: &Load, depth: u32, ios: u64) -> Option<Scenario> {
             read_percent: load.read_percent,
             iodepth: depth,
             number_ios: Some(ios),
+            // A RAM disk has fewer blocks than that.
+            loops: 1_000,
             ..Job::default()
         }],
         1,

@@ -101,6 +101,15 @@ impl Sampler {
     pub(crate) fn draw(&self, blocks: u64, map: &mut Permutation, stream: &mut Stream) -> u64 {
         match self {
             Sampler::Map => map.next(stream),
+            other => other.draw_one(blocks, stream),
+        }
+    }
+
+    /// A block, whatever came before.
+    #[inline(never)]
+    fn draw_one(&self, blocks: u64, stream: &mut Stream) -> u64 {
+        match self {
+            Sampler::Map => 0,
             Sampler::Uniform => stream.below(blocks),
             Sampler::Zipf(zipf, placement) => placement.place(zipf.draw(stream) - 1, blocks),
             Sampler::Pareto {

@@ -165,6 +165,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
+    #[inline]
     fn call(&mut self, index: u32, now: Time, submit: &mut impl FnMut(Command)) {
         let thread = &mut self.threads[index as usize];
         let one = &self.settings[index as usize];
@@ -191,7 +192,7 @@ impl<'a> Jobs<'a> {
     }
 
     /// The thread has reaped a completion.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, now: Time, completion: &Completion, slot: InFlight) {
         let index = slot.thread as usize;
         let thread = &mut self.threads[index];
@@ -251,7 +252,7 @@ impl<'a> Jobs<'a> {
                     trim,
                     sync,
                     depths: thread.depths,
-                    cpu: [thread.spun, Span::ZERO],
+                    cpu: [thread.pauses.spun, Span::ZERO],
                     latency_depth: thread.latency_depth(),
                     steady_at: thread.steady_at,
                 }
@@ -272,23 +273,25 @@ impl Workload for Jobs<'_> {
 
     #[inline]
     fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
-        while let Some(index) = self.timers.pop_due(now) {
-            if self.armed[index as usize] == now {
-                self.armed[index as usize] = Time::NEVER;
-                self.make_ready(index, now);
+        loop {
+            while let Some(index) = self.timers.pop_due(now) {
+                if self.armed[index as usize] == now {
+                    self.armed[index as usize] = Time::NEVER;
+                    self.make_ready(index, now);
+                }
             }
-        }
-        let mut next = 0;
-        while next < self.ready.len() {
-            let index = self.ready[next];
-            next += 1;
-            self.is_ready[index as usize] = false;
-            self.call(index, now, submit);
-        }
-        self.ready.clear();
-        // A stonewall may have let the next phase start at this very moment.
-        if self.timers.next() == now {
-            self.arrive(now, submit);
+            let mut next = 0;
+            while next < self.ready.len() {
+                let index = self.ready[next];
+                next += 1;
+                self.is_ready[index as usize] = false;
+                self.call(index, now, submit);
+            }
+            self.ready.clear();
+            // A stonewall may have let the next phase start at this very moment.
+            if self.timers.next() != now {
+                return;
+            }
         }
     }
 

@@ -11,6 +11,7 @@ mod jobs;
 mod offsets;
 mod pacing;
 mod passes;
+mod pauses;
 mod permutation;
 pub mod replay;
 mod settings;

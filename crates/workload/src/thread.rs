@@ -6,10 +6,11 @@ use model::{Command, CommandId, Completion, Op, Payload, Span, Stream, Time};
 
 use super::blocks::Blocks;
 use super::in_flight::{Counted, InFlight};
-use super::job::{Direction, Job, Mix, SyncMode, whole_pages};
+use super::job::{Direction, Job, Mix, SyncMode, ThinkTime, whole_pages};
 use super::offsets::Offsets;
 use super::pacing::Pacer;
 use super::passes::Passes;
+use super::pauses::{Pause, Pauses};
 use super::settings::JobCopy;
 use super::watch::{Advice, DepthSearch, SteadyWatch};
 
@@ -35,6 +36,16 @@ pub(crate) enum Next {
     At(Time),
     /// It has ended.
     Finished,
+}
+
+/// What it does next.
+enum Step {
+    /// Issues an I/O.
+    Issue(Command),
+    /// Issues a sync, and waits for it.
+    Sync(Command),
+    /// Issues nothing.
+    Wait(Next),
 }
 
 /// One copy of a job at work.
@@ -73,19 +84,14 @@ pub(crate) struct Thread {
     /// Syncs.
     writes_since_sync: [u32; 2],
     sync_in_flight: bool,
-    /// Think time: blocks since the last pause, and the pause under way.
-    thought_at: u64,
     completed: u64,
-    quiescing: bool,
-    paused_until: Time,
+    pub(crate) pauses: Pauses,
     /// The second half of a trim and write.
     trimmed: Option<(u64, u32)>,
     /// Next of the recorded I/Os.
     record: usize,
     /// Depth classes of fio.
     pub(crate) depths: [u64; 7],
-    /// Time burnt by `thinktime_spin`.
-    pub(crate) spun: Span,
     /// What looks on, if anything does.
     search: Option<Box<DepthSearch>>,
     steady: Option<Box<SteadyWatch>>,
@@ -146,14 +152,11 @@ impl Thread {
             limit: job.number_ios.unwrap_or(u64::MAX),
             writes_since_sync: [0; 2],
             sync_in_flight: false,
-            thought_at: 0,
             completed: 0,
-            quiescing: false,
-            paused_until: Time::ZERO,
+            pauses: Pauses::default(),
             trimmed: None,
             record: 0,
             depths: [0; 7],
-            spun: Span::ZERO,
             search: None,
             steady: None,
             steady_at: None,
@@ -289,9 +292,32 @@ impl Thread {
     ) -> Next {
         let mut in_batch = 0;
         loop {
+            // One place from which commands go: what takes them is made part of this loop.
+            match self.step(now, settings, job, slots, &mut in_batch) {
+                Step::Issue(command) => submit(command),
+                Step::Sync(flush) => {
+                    submit(flush);
+                    return Next::Completion;
+                }
+                Step::Wait(next) => return next,
+            }
+        }
+    }
+
+    /// What it issues next, or what it waits for.
+    #[inline(always)]
+    fn step(
+        &mut self,
+        now: Time,
+        settings: &JobCopy,
+        job: &Job,
+        slots: &mut [InFlight],
+        in_batch: &mut u32,
+    ) -> Step {
+        loop {
             if self.stage != Stage::Running {
                 if self.stage != Stage::BetweenPasses || self.in_flight > 0 || self.sync_in_flight {
-                    return self.drain(now, job, slots, submit);
+                    return self.drain(now, job, slots);
                 }
                 self.stage = Stage::Running;
                 self.refilling = true;
@@ -305,36 +331,38 @@ impl Thread {
                 continue;
             }
             if self.sync_in_flight || !self.refilling {
-                return Next::Completion;
+                return Step::Wait(Next::Completion);
             }
             if self.in_flight >= self.depth {
                 self.refilling = false;
                 self.reaped = 0;
-                return Next::Completion;
+                return Step::Wait(Next::Completion);
             }
             // As every I/O of fio's it needs a place in the depth: at depth 1 the write has completed.
             if self.sync_due(job) {
-                self.submit_sync(now, slots, submit);
-                return Next::Completion;
+                return self.sync(now, slots);
             }
-            if job.think.is_some()
-                && let Some(next) = self.think(now, job)
+            if let Some(think) = &job.think
+                && let Some(next) = self.think(now, think)
             {
-                return next;
+                return Step::Wait(next);
             }
-            let command = if job.records.is_some() {
+            let next = if job.records.is_some() {
                 self.recorded(now, job)
             } else {
                 self.generated(now)
             };
-            match command {
-                Ok((op, offset, bytes)) => {
-                    let batched = in_batch > 0;
-                    in_batch = (in_batch + 1) % self.batch;
-                    self.submit(now, (op, offset, bytes), batched, job, slots, submit);
+            return match next {
+                Ok(next) => {
+                    let batched = *in_batch > 0;
+                    *in_batch += 1;
+                    if *in_batch == self.batch {
+                        *in_batch = 0;
+                    }
+                    self.command(now, next, batched, job, slots)
                 }
-                Err(due) => return Next::At(due),
-            }
+                Err(due) => Step::Wait(Next::At(due)),
+            };
         }
     }
 
@@ -370,28 +398,21 @@ impl Thread {
     }
 
     /// After the last I/O: waits, syncs if asked, ends.
-    fn drain(
-        &mut self,
-        now: Time,
-        job: &Job,
-        slots: &mut [InFlight],
-        submit: &mut impl FnMut(Command),
-    ) -> Next {
+    fn drain(&mut self, now: Time, job: &Job, slots: &mut [InFlight]) -> Step {
         if self.in_flight > 0 || self.sync_in_flight {
-            return Next::Completion;
+            return Step::Wait(Next::Completion);
         }
         match self.stage {
             Stage::Draining if job.end_fsync => {
                 self.stage = Stage::LastSync;
-                self.submit_sync(now, slots, submit);
-                Next::Completion
+                self.sync(now, slots)
             }
             Stage::Draining | Stage::LastSync => {
                 self.stage = Stage::Finished;
-                Next::Finished
+                Step::Wait(Next::Finished)
             }
             Stage::Waiting | Stage::Running | Stage::BetweenPasses | Stage::Finished => {
-                Next::Completion
+                Step::Wait(Next::Completion)
             }
         }
     }
@@ -402,8 +423,10 @@ impl Thread {
             || (job.fdatasync > 0 && self.writes_since_sync[1] >= job.fdatasync)
     }
 
-    fn submit_sync(&mut self, now: Time, slots: &mut [InFlight], submit: &mut impl FnMut(Command)) {
-        let Some(id) = self.free.pop() else { return };
+    fn sync(&mut self, now: Time, slots: &mut [InFlight]) -> Step {
+        let Some(id) = self.free.pop() else {
+            return Step::Wait(Next::Completion);
+        };
         self.writes_since_sync = [0; 2];
         self.sync_in_flight = true;
         slots[id as usize] = InFlight {
@@ -414,40 +437,23 @@ impl Thread {
         };
         let mut command = Command::flush(id);
         command.queue = self.index as u16;
-        submit(command);
+        Step::Sync(command)
     }
 
     /// Pauses when it is time to; `None` if the thread may go on.
-    fn think(&mut self, now: Time, job: &Job) -> Option<Next> {
-        let think = job.think?;
-        if now < self.paused_until {
-            return Some(Next::At(self.paused_until));
-        }
-        let blocks = if think.by_issue {
-            self.issued
-        } else {
-            self.completed
+    fn think(&mut self, now: Time, think: &ThinkTime) -> Option<Next> {
+        let blocks = match think.by_issue {
+            true => self.issued,
+            false => self.completed,
         };
-        if !self.quiescing && blocks - self.thought_at >= u64::from(think.blocks.max(1)) {
-            self.quiescing = true;
-        }
-        if !self.quiescing {
-            return None;
-        }
-        // fio reaps everything before it pauses.
-        if self.in_flight > 0 {
-            self.refilling = true;
-            return Some(Next::Completion);
-        }
-        self.quiescing = false;
-        self.thought_at = if think.by_issue {
-            self.issued
-        } else {
-            self.completed
-        };
-        self.spun += think.spin;
-        self.paused_until = now + Span::from_ns(think.pause.ns().max(think.spin.ns()));
-        Some(Next::At(self.paused_until))
+        let pause = self.pauses.pause(now, think, blocks, self.in_flight)?;
+        Some(match pause {
+            Pause::Until(at) => Next::At(at),
+            Pause::Quiesce => {
+                self.refilling = true;
+                Next::Completion
+            }
+        })
     }
 
     /// The next recorded I/O, or when it is due.
@@ -535,17 +541,18 @@ impl Thread {
         }
     }
 
-    #[inline]
-    fn submit(
+    #[inline(always)]
+    fn command(
         &mut self,
         now: Time,
         (op, offset, bytes): (Op, u64, u32),
         batched: bool,
         job: &Job,
         slots: &mut [InFlight],
-        submit: &mut impl FnMut(Command),
-    ) {
-        let Some(id) = self.free.pop() else { return };
+    ) -> Step {
+        let Some(id) = self.free.pop() else {
+            return Step::Wait(Next::Completion);
+        };
         let kind = match op {
             Op::Read => Counted::Read,
             Op::Write => Counted::Write,
@@ -576,7 +583,7 @@ impl Thread {
         } else {
             (offset, bytes)
         };
-        submit(Command {
+        Step::Issue(Command {
             id,
             op,
             fua: op == Op::Write && job.sync != SyncMode::None,
@@ -586,6 +593,6 @@ impl Thread {
             offset,
             bytes,
             payload: Payload::default(),
-        });
+        })
     }
 }

@@ -1,0 +1,92 @@
+//! fio's think time: after so many blocks a thread waits for all it has in flight, and then pauses.
+//!
+//! Left out: `thinktime_iotime`, pauses after a time instead of blocks.
+
+use model::{Span, Time};
+
+use super::job::ThinkTime;
+
+/// The pauses of a thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pauses {
+    /// Blocks at the last one.
+    at: u64,
+    /// One is due, and I/Os in flight are awaited.
+    quiesces: bool,
+    /// End of the one under way.
+    until: Time,
+    /// CPU time burnt in them.
+    pub(crate) spun: Span,
+}
+
+/// What a thread that thinks does instead of issuing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pause {
+    /// It awaits its I/Os in flight.
+    Quiesce,
+    /// It pauses.
+    Until(Time),
+}
+
+impl Pauses {
+    /// Whether a thread that has gone through so many blocks pauses at `now`, and has I/Os in flight.
+    pub(crate) fn pause(
+        &mut self,
+        now: Time,
+        think: &ThinkTime,
+        blocks: u64,
+        in_flight: u32,
+    ) -> Option<Pause> {
+        if now < self.until {
+            return Some(Pause::Until(self.until));
+        }
+        if blocks - self.at >= u64::from(think.blocks.max(1)) {
+            self.quiesces = true;
+        }
+        if !self.quiesces {
+            return None;
+        }
+        // fio reaps everything before it pauses.
+        if in_flight > 0 {
+            return Some(Pause::Quiesce);
+        }
+        self.quiesces = false;
+        self.at = blocks;
+        self.spun += think.spin;
+        self.until = now + think.pause.max(think.spin);
+        Some(Pause::Until(self.until))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_begins_when_nothing_is_in_flight() {
+        let think = ThinkTime {
+            pause: Span::from_us(10),
+            spin: Span::from_us(3),
+            blocks: 2,
+            by_issue: false,
+        };
+        let mut pauses = Pauses::default();
+        let at = |us| Time::ZERO + Span::from_us(us);
+        assert_eq!(pauses.pause(at(1), &think, 1, 1), None);
+        assert_eq!(pauses.pause(at(2), &think, 2, 1), Some(Pause::Quiesce));
+        assert_eq!(
+            pauses.pause(at(3), &think, 3, 0),
+            Some(Pause::Until(at(13)))
+        );
+        assert_eq!(
+            pauses.pause(at(5), &think, 3, 0),
+            Some(Pause::Until(at(13)))
+        );
+        assert_eq!(pauses.pause(at(13), &think, 3, 0), None);
+        assert_eq!(
+            pauses.pause(at(14), &think, 5, 0),
+            Some(Pause::Until(at(24)))
+        );
+        assert_eq!(pauses.spun, Span::from_us(6));
+    }
+}

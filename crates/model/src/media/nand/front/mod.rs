@@ -121,11 +121,11 @@ impl Front {
     /// Whether a command is out of range or not in whole blocks.
     #[inline]
     pub(super) fn refuses(&self, command: &Command) -> bool {
-        let block = u64::from(self.capacity.block);
+        // A power of two.
+        let within_block = u64::from(self.capacity.block) - 1;
         command.op != Op::Flush
             && (command.end() > self.capacity.bytes
-                || command.offset % block != 0
-                || u64::from(command.bytes) % block != 0)
+                || (command.offset | u64::from(command.bytes)) & within_block != 0)
     }
 
     /// Books the controller for a command whose data will move, and sends its segments on.
@@ -151,24 +151,23 @@ impl Front {
             if write {
                 leaves = self.intake.book(now + waits, service).1;
             }
-            let mut segment = Segment {
-                at: leaves + link,
+            let dispatched = leaves + link;
+            let segment = |at| Segment {
+                at,
                 id: command.id,
                 offset,
                 bytes: bytes as u32,
-                dispatched: leaves + link,
+                dispatched,
                 looked_up: Span::ZERO,
             };
             if write {
                 let transfer = Span::per_bytes(self.config.link_ps_per_byte, bytes);
                 let taken_in = self.config.write_issue_interval * u64::from(units - 1);
-                let dispatched = segment.at;
                 let came = self.link_in.book(dispatched, transfer).1;
-                segment.at = came.max(dispatched + taken_in);
-                self.push_write(segment);
+                self.push_write(segment(came.max(dispatched + taken_in)));
             } else {
-                self.next = self.next.min(segment.at);
-                self.reads.push_back(segment);
+                self.next = self.next.min(dispatched);
+                self.reads.push_back(segment(dispatched));
             }
             offset += bytes;
             pieces += 1;

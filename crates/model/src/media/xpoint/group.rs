@@ -29,6 +29,7 @@ pub(super) fn share(whole: Span, bytes: u16) -> Span {
     Span::from_ns(whole.ns() * u64::from(bytes) / u64::from(UNIT))
 }
 
+#[inline]
 fn short(span: Span) -> u32 {
     u32::try_from(span.ns()).unwrap_or(u32::MAX)
 }
@@ -358,7 +359,7 @@ impl Group {
     /// A unit, but for so many bytes of it if it is read, arrives for service at `now`; its transit leaves when it is
     /// done.
     #[inline]
-    fn book(&mut self, now: Time, mut transit: Transit, spared: u16) -> Time {
+    fn book(&mut self, now: Time, transit: Transit, spared: u16) -> Time {
         self.catch_up(now);
         let write = transit.role == Role::Write;
         let mut service = if write {
@@ -377,12 +378,6 @@ impl Group {
         let own = if write { done } else { done + self.decode };
         let leaves = own.max(self.leaves);
         let waits = self.attribute(now, start);
-        transit.waits = Waits {
-            medium: short(own.since(start)),
-            read: waits.read + short(leaves.since(own)),
-            ..waits
-        };
-        transit.at = leaves;
         self.leaves = leaves;
         self.free_at = done;
         self.busy += service;
@@ -390,7 +385,15 @@ impl Group {
             self.program_until = done;
             self.level();
         }
-        self.ring.push_back(transit);
+        self.ring.push_back(Transit {
+            at: leaves,
+            waits: Waits {
+                medium: short(own.since(start)),
+                read: waits.read + short(leaves.since(own)),
+                ..waits
+            },
+            ..transit
+        });
         leaves
     }
 

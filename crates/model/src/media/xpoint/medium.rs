@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Refreshing, XPoint, XPointConfig};
+use super::{XPoint, XPointConfig};
 use crate::management::LbaFormat;
 use crate::management::refusal::{Refusal, percentage, provisioned};
 use crate::media::{Medium, MediumDrive, Precondition, Seeds};
@@ -119,11 +119,7 @@ impl MediumDrive for XPoint {
     /// The refresh after power-on begins again.
     fn power_on(&mut self, now: Time) {
         let pass = self.config.refresh.after_power_on;
-        self.refreshing = Refreshing {
-            units: self.refreshed_units(now),
-            since: now,
-            hurry: pass,
-        };
+        self.refreshed.power_on(now, &self.config);
         self.medium.power_on(now, pass);
     }
 }

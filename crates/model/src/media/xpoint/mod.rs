@@ -27,6 +27,7 @@ mod locks;
 mod medium;
 mod path;
 mod piece;
+mod refreshed;
 mod ring;
 mod table;
 
@@ -52,6 +53,7 @@ use limits::{Endurance, Governor};
 use locks::Locks;
 use path::Path;
 use piece::{Piece, Request, Work, work_of};
+use refreshed::Refreshed;
 use ring::Ring;
 
 /// An XPoint drive.
@@ -85,23 +87,12 @@ pub struct XPoint {
     sequence: u64,
     governor: Governor,
     endurance: Endurance,
-    refreshing: Refreshing,
+    refreshed: Refreshed,
     /// A command's bytes shifted right by this are its blocks.
     block_shift: u32,
     /// The first of all rings.
     next: Time,
     counts: Counts,
-}
-
-/// How much has been refreshed, on average.
-#[derive(Clone, Copy, Debug)]
-struct Refreshing {
-    /// Units until `since`.
-    units: f64,
-    /// The start of the run, or the last power-on in it.
-    since: Time,
-    /// From `since` on, the pass after power-on lasts this long.
-    hurry: Span,
 }
 
 /// What the gauges are made of.
@@ -141,14 +132,7 @@ impl XPoint {
             sequence: 0,
             governor: Governor::new(&config),
             endurance: Endurance::new(&config),
-            refreshing: Refreshing {
-                units: 0.0,
-                since: Time::ZERO,
-                hurry: config
-                    .refresh
-                    .after_power_on
-                    .saturating_sub(config.refresh.uptime_at_start),
-            },
+            refreshed: Refreshed::new(&config),
             block_shift: config.block.trailing_zeros(),
             next: Time::NEVER,
             counts: Counts::default(),
@@ -157,6 +141,8 @@ impl XPoint {
     }
 
     /// A piece comes to the drive's door: write protection first.
+    // Always, and so below: a piece that is put down for a call and copied right then stalls.
+    #[inline(always)]
     fn arrive(&mut self, now: Time, piece: Piece) {
         let mut enter_at = now;
         if piece.writes() {
@@ -464,22 +450,6 @@ impl XPoint {
         let others = self.fetching.next().min(self.held.next());
         stations.min(controllers).min(others)
     }
-
-    /// Units refreshed until `now`, on average.
-    fn refreshed_units(&self, now: Time) -> f64 {
-        let refresh = &self.config.refresh;
-        if refresh.batch_units == 0 {
-            return 0.0;
-        }
-        let units = (self.config.group_units() * u64::from(self.config.groups())) as f64;
-        let elapsed = now.since(self.refreshing.since);
-        let hurried = elapsed.min(self.refreshing.hurry);
-        let rest = elapsed - hurried;
-        self.refreshing.units
-            + units
-                * (hurried.seconds() / refresh.after_power_on.seconds()
-                    + rest.seconds() / refresh.period.seconds())
-    }
 }
 
 impl Device for XPoint {
@@ -495,6 +465,7 @@ impl Device for XPoint {
         let max = self.config.max_transfer;
         let pieces = match work {
             Work::Answer => 1,
+            _ if command.bytes <= max => 1,
             _ => command.bytes.div_ceil(max),
         };
         match work {
@@ -508,6 +479,11 @@ impl Device for XPoint {
             left: pieces,
             status,
         });
+        if pieces == 1 {
+            let bytes = command.bytes.min(max);
+            let piece = Piece::new(request, work, command.offset, bytes, now);
+            return self.arrive(now, piece);
+        }
         for index in 0..pieces {
             let skip = index * max;
             let bytes = (command.bytes - skip).min(max);
@@ -562,7 +538,7 @@ impl Device for XPoint {
         let counts = &self.counts;
         let power = &self.config.power;
         let unit = f64::from(UNIT);
-        let background = self.medium.moved_units() as f64 + self.refreshed_units(now);
+        let background = self.medium.moved_units() as f64 + self.refreshed.units(now, &self.config);
         let read = counts.bytes_read as f64 + background * unit;
         let written = (counts.units_written as f64 + background) * unit;
         gauges.gauge(Gauge::HostBytesRead, counts.host_read as f64);

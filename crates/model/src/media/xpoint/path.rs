@@ -139,7 +139,7 @@ impl Path {
     }
 
     #[inline]
-    fn serve(&mut self, now: Time, mut transit: Transit, unwanted: u16) {
+    fn serve(&mut self, now: Time, transit: Transit, unwanted: u16) {
         let write = transit.role == Role::Write;
         let mut service = if write {
             self.buffers -= 1;
@@ -164,9 +164,11 @@ impl Path {
             let stays = Span::per_bytes(self.link_ps_per_byte, u64::from(unwanted - spared));
             service = service.saturating_sub(stays);
         }
-        transit.at = start + service;
-        self.next = transit.at;
-        self.serving = transit;
+        self.next = start + service;
+        self.serving = Transit {
+            at: self.next,
+            ..transit
+        };
     }
 
     /// Takes the unit that has arrived at `now`, which must be [`Path::next`], and begins with another.

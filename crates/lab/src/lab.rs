@@ -20,7 +20,7 @@ use crate::large_pages;
 use crate::outcome::Outcome;
 use crate::progress::{GoOn, cores, in_parallel, to_the_end};
 use crate::scenario::Scenario;
-use crate::work::run_on;
+use crate::work::{run_on, run_on_drive};
 
 /// What stands in for the simulation: is told the scenario, on which bench if it is on one, and how to simulate it.
 pub type StandIn = dyn Fn(
@@ -149,12 +149,14 @@ impl Lab {
     ) -> Result<Outcome, Problems> {
         self.stood_in(scenario, None, || {
             if scenario.faults.is_empty() {
-                return self.with_drive(scenario, again, |drive| run_on(drive, scenario, go_on));
+                return self.with_drive(scenario, again, |drive| {
+                    run_on_drive(drive, scenario, go_on)
+                });
             }
             // A drive to which something happens is not one that can be kept for others.
             let (config, seeds) = (scenario.machine.drive(), scenario.seeds());
-            let device = suffering(config, scenario.state, seeds, &scenario.faults);
-            run_on(device, scenario, go_on)
+            let mut device = suffering(config, scenario.state, seeds, &scenario.faults);
+            run_on(&mut *device, scenario, go_on)
         })
     }
 

@@ -76,12 +76,15 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn capacity(&self) -> Capacity {
         (**self).capacity()
     }
+    #[inline]
     fn submit(&mut self, now: Time, command: Command) {
         (**self).submit(now, command);
     }
+    #[inline]
     fn next_event(&self) -> Time {
         (**self).next_event()
     }
+    #[inline]
     fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         (**self).advance(now, horizon, done)
     }
@@ -100,12 +103,15 @@ impl<D: Device + ?Sized> Device for &mut D {
     fn capacity(&self) -> Capacity {
         (**self).capacity()
     }
+    #[inline]
     fn submit(&mut self, now: Time, command: Command) {
         (**self).submit(now, command);
     }
+    #[inline]
     fn next_event(&self) -> Time {
         (**self).next_event()
     }
+    #[inline]
     fn advance(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         (**self).advance(now, horizon, done)
     }

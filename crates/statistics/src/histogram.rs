@@ -55,7 +55,9 @@ impl Histogram {
         self.counts[bucket] += 1;
         self.count += 1;
         self.sum += u128::from(ns);
-        self.sum_of_squares += ns as f64 * ns as f64;
+        // As signed, which no latency is too long for: to convert that takes one instruction.
+        let exact = ns as i64 as f64;
+        self.sum_of_squares += exact * exact;
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
     }

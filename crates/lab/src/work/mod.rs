@@ -4,7 +4,7 @@ mod act;
 mod jobs;
 mod trace;
 
-use model::Device;
+use model::{Device, Drive};
 use text::problem::Problems;
 
 use crate::outcome::Outcome;
@@ -12,6 +12,23 @@ use crate::progress::GoOn;
 use crate::scenario::{Scenario, Work};
 
 pub use trace::SPEEDS;
+
+/// Runs the work of a scenario on a drive. Flash and XPoint, which are asked for more than all others, have the whole way from
+/// workload to medium compiled for them; the others share one (docs/decisions/0120).
+///
+/// # Errors
+/// All of the work that does not fit it.
+pub(crate) fn run_on_drive(
+    drive: &mut Drive,
+    scenario: &Scenario,
+    go_on: GoOn<'_>,
+) -> Result<Outcome, Problems> {
+    match drive {
+        Drive::XPoint(drive) => run_on(&mut **drive, scenario, go_on),
+        Drive::Nand(drive) => run_on(&mut **drive, scenario, go_on),
+        other => run_on(other as &mut dyn Device, scenario, go_on),
+    }
+}
 
 /// Runs the work of a scenario on a device that is at hand, whose clock begins at zero.
 ///

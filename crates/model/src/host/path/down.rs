@@ -59,7 +59,7 @@ impl<D: Device> HostPath<D> {
         let outstanding = &mut self.outstanding[id as usize];
         outstanding.below = now;
         outstanding.poll_from = now;
-        self.answers[id as usize] = Completion {
+        outstanding.answer = Completion {
             id,
             at: now,
             status: Status::Success,

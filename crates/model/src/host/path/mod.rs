@@ -52,6 +52,8 @@ struct Outstanding {
     /// When the drive got it; then, when polling begins.
     below: Time,
     poll_from: Time,
+    /// What the drive said.
+    answer: Completion,
 }
 
 /// A host in front of a device. `Command::queue` names the thread that issues it; ids pass through.
@@ -70,8 +72,6 @@ pub struct HostPath<D> {
     crossings: Crossings,
     /// By id.
     outstanding: Vec<Outstanding>,
-    /// By id: what the drive said.
-    answers: Vec<Completion>,
     /// What the drive completes at one time; kept for its memory.
     below: Vec<Completion>,
     /// The earliest of what the drive, the cores and the timers will do.
@@ -127,7 +127,6 @@ impl<D: Device> HostPath<D> {
             timers: Timers::default(),
             crossings: Crossings::default(),
             outstanding: Vec::new(),
-            answers: Vec::new(),
             below: Vec::new(),
             next: Time::NEVER,
             device_next: Time::NEVER,
@@ -179,15 +178,14 @@ impl<D: Device> HostPath<D> {
             bridged: Span::ZERO,
             below: Time::ZERO,
             poll_from: Time::ZERO,
-        };
-        let answer = Completion {
-            id: 0,
-            at: Time::ZERO,
-            status: Status::Success,
-            anatomy: Anatomy::ZERO,
+            answer: Completion {
+                id: 0,
+                at: Time::ZERO,
+                status: Status::Success,
+                anatomy: Anatomy::ZERO,
+            },
         };
         self.outstanding.resize(id as usize + 1, unused);
-        self.answers.resize(id as usize + 1, answer);
     }
 
     #[inline]
@@ -200,36 +198,44 @@ impl<D: Device> HostPath<D> {
         self.threads[usize::from(thread)].cpu[mode] += span;
     }
 
-    /// Gives an idle core its next piece of work.
-    #[inline]
-    fn dispatch(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
-        self.turn(core, now, false, done);
+    /// A core's piece of work has ended: what it was done for comes about, and the core goes on.
+    #[inline(always)]
+    fn work_ended(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
+        if !self.finish(core, now, done) && self.begin_next(core, now) {
+            self.go_on_at_once(core, now, done);
+        }
     }
 
-    /// A core goes on: ends the piece of work that it has if that has `ended`, and begins the next; the same again while
-    /// they take no time.
-    fn turn(&mut self, core: usize, now: Time, mut ended: bool, done: &mut Vec<Completion>) {
-        loop {
-            if ended && self.finish(core, now, done) {
-                return;
-            }
-            let state = &mut self.cores[core];
-            ended = if let Some(id) = state.announced.front().copied() {
-                self.begin_announced(core, now, id)
-            } else if let Some(id) = state.to_submit.pop_front() {
-                self.begin_submit(core, now, id)
-            } else if let Some(id) = state.to_reap.pop_front() {
-                self.begin_reap(core, now, id, Span::ZERO)
-            } else if self.goes_to_sleep(core) {
-                self.cores[core].thread = NOBODY;
-                self.cores.begin(core, now, Work::Sleep, self.config.switch)
-            } else {
-                self.cores.rest(core, now);
-                return;
-            };
-            if !ended {
-                return;
-            }
+    /// A core that does nothing begins its next piece of work, and the next again while they take no time.
+    #[inline(never)]
+    fn go_on(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
+        if self.begin_next(core, now) {
+            self.go_on_at_once(core, now, done);
+        }
+    }
+
+    /// The same after a piece of work that took no time.
+    #[inline(never)]
+    fn go_on_at_once(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
+        while !self.finish(core, now, done) && self.begin_next(core, now) {}
+    }
+
+    /// Begins the next piece of work of a core; returns whether it has ended already.
+    #[inline(always)]
+    fn begin_next(&mut self, core: usize, now: Time) -> bool {
+        let state = &mut self.cores[core];
+        if let Some(id) = state.announced.front().copied() {
+            self.begin_announced(core, now, id)
+        } else if let Some(id) = state.to_submit.pop_front() {
+            self.begin_submit(core, now, id)
+        } else if let Some(id) = state.to_reap.pop_front() {
+            self.begin_reap(core, now, id, Span::ZERO)
+        } else if self.goes_to_sleep(core) {
+            self.cores[core].thread = NOBODY;
+            self.cores.begin(core, now, Work::Sleep, self.config.switch)
+        } else {
+            self.cores.rest(core, now);
+            false
         }
     }
 
@@ -240,6 +246,7 @@ impl<D: Device> HostPath<D> {
         thread != NOBODY && self.threads[usize::from(thread)].sleeps
     }
 
+    #[inline]
     fn begin_submit(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         if self.is_monitor(core) {
             let down = self.carry_down(&self.outstanding[id as usize].command);
@@ -295,6 +302,31 @@ impl<D: Device> HostPath<D> {
         self.config.hypervisor.is_some() && core == self.cores.last()
     }
 
+    /// A thread has a command to issue: at once if its core goes straight on with it or has nothing else to do.
+    #[inline(never)]
+    fn take(&mut self, now: Time, thread: u16, id: CommandId) {
+        let core = usize::from(self.thread(thread).core);
+        let state = &mut self.cores[core];
+        if state.work == Work::Application(thread)
+            && state.to_submit.is_empty()
+            && state.announced.is_empty()
+        {
+            // The thread goes straight on: one event for both. A submission that costs nothing ends when this does.
+            let issues = self.cores.due(core);
+            self.begin_submit(core, issues, id);
+            self.next = self.earliest();
+            return;
+        }
+        state.to_submit.push_back(id);
+        if state.work == Work::Idle {
+            // Nothing can complete here: only the drive brings completions about, when it is advanced.
+            let mut done = Vec::new();
+            self.go_on(core, now, &mut done);
+            debug_assert!(done.is_empty());
+            self.next = self.earliest();
+        }
+    }
+
     /// The drive goes on from `now`, until something of the host's is due or commands complete; returns when that is.
     fn device_acts(&mut self, now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         // What the host does next may be a submission.
@@ -304,21 +336,22 @@ impl<D: Device> HostPath<D> {
         if self.below.is_empty() {
             return now;
         }
-        let mut below = core::mem::take(&mut self.below);
-        for completion in &below {
+        for index in 0..self.below.len() {
+            let answer = &self.below[index];
+            let id = answer.id;
+            self.outstanding[id as usize].answer = *answer;
             if self.config.bridge.is_some() {
-                self.cross_up(now, completion);
+                self.cross_up(now, id);
             } else {
-                self.answered(now, completion, done);
+                self.answered(now, id, done);
             }
         }
-        below.clear();
-        self.below = below;
+        self.below.clear();
         now
     }
 
     /// A piece of work has ended; returns whether the core has begun another.
-    #[inline]
+    #[inline(always)]
     fn finish(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) -> bool {
         match self.cores[core].work {
             Work::Idle | Work::Sleep | Work::Return | Work::Application(_) => {}
@@ -360,6 +393,8 @@ impl<D: Device> Device for HostPath<D> {
         self.device.capacity()
     }
 
+    // What is called for each command is short, so that it becomes part of who calls: a command that is put down for a call
+    // and copied right then stalls, as its fields are narrower than the copy.
     #[inline]
     fn submit(&mut self, now: Time, command: Command) {
         let id = command.id;
@@ -367,9 +402,9 @@ impl<D: Device> Device for HostPath<D> {
         if self.outstanding.len() <= id as usize {
             self.grow(id);
         }
-        let issuer = self.thread(thread);
-        let (core, mode) = (usize::from(issuer.core), issuer.mode(command.high_priority));
-        self.outstanding[id as usize] = Outstanding {
+        let mode = self.thread(thread).mode(command.high_priority);
+        let outstanding = &mut self.outstanding[id as usize];
+        *outstanding = Outstanding {
             command,
             thread,
             mode,
@@ -379,26 +414,9 @@ impl<D: Device> Device for HostPath<D> {
             bridged: Span::ZERO,
             below: now,
             poll_from: now,
+            ..*outstanding
         };
-        let state = &self.cores[core];
-        if state.work == Work::Application(thread)
-            && state.to_submit.is_empty()
-            && state.announced.is_empty()
-        {
-            // The thread goes straight on: one event for both. A submission that costs nothing ends when this does.
-            let issues = self.cores.due(core);
-            self.begin_submit(core, issues, id);
-            self.next = self.earliest();
-            return;
-        }
-        self.cores[core].to_submit.push_back(id);
-        if self.cores[core].work == Work::Idle {
-            // Nothing can complete here: only the drive brings completions about, when it is advanced.
-            let mut done = Vec::new();
-            self.dispatch(core, now, &mut done);
-            debug_assert!(done.is_empty());
-            self.next = self.earliest();
-        }
+        self.take(now, thread, id);
     }
 
     #[inline]
@@ -412,7 +430,7 @@ impl<D: Device> Device for HostPath<D> {
                 now = self.device_acts(now, horizon, done);
             }
             while self.cores.soonest() == now {
-                self.turn(self.cores.first(), now, true, done);
+                self.work_ended(self.cores.first(), now, done);
             }
             while let Some((timer, id)) = self.timers.pop_due(now) {
                 self.timer(now, timer, id, done);

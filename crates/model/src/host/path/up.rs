@@ -12,31 +12,24 @@ use crate::time::{Span, Time};
 
 impl<D: Device> HostPath<D> {
     /// The drive has completed a command behind a bridge.
-    pub(super) fn cross_up(&mut self, now: Time, completion: &Completion) {
-        let outstanding = &self.outstanding[completion.id as usize];
+    pub(super) fn cross_up(&mut self, now: Time, id: CommandId) {
+        let outstanding = &mut self.outstanding[id as usize];
         let Some(bridge) = &self.config.bridge else {
             return;
         };
         let at = self.crossings.up(now, bridge, &outstanding.command);
-        let mut answer = *completion;
+        let answer = &mut outstanding.answer;
         answer
             .anatomy
             .add(Part::Link, outstanding.bridged + at.since(now));
         answer.at = at;
-        self.answers[completion.id as usize] = answer;
-        self.timers.push(at, Timer::BridgedUp, completion.id);
+        self.timers.push(at, Timer::BridgedUp, id);
     }
 
     /// The host sees that the drive has completed a command.
-    pub(super) fn answered(
-        &mut self,
-        now: Time,
-        completion: &Completion,
-        done: &mut Vec<Completion>,
-    ) {
-        self.answers[completion.id as usize] = *completion;
-        let outstanding = &self.outstanding[completion.id as usize];
-        let id = completion.id;
+    #[inline]
+    pub(super) fn answered(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        let outstanding = &self.outstanding[id as usize];
         if outstanding.mode == CompletionMode::HybridPolling {
             let took = now.since(outstanding.below);
             self.learnt
@@ -111,7 +104,7 @@ impl<D: Device> HostPath<D> {
             let state = &self.cores[core];
             let has_work = !(state.announced.is_empty() && state.to_reap.is_empty());
             if has_work && state.work == Work::Idle {
-                self.dispatch(core, now, done);
+                self.go_on(core, now, done);
             }
         }
         self.guest.reuse(told);
@@ -134,7 +127,7 @@ impl<D: Device> HostPath<D> {
             state.to_reap.push_back(id);
         }
         if state.work == Work::Idle {
-            self.dispatch(core, now, done);
+            self.go_on(core, now, done);
         }
     }
 
@@ -148,10 +141,7 @@ impl<D: Device> HostPath<D> {
     ) {
         match timer {
             Timer::BridgedDown => self.give_to_drive(now, id),
-            Timer::BridgedUp => {
-                let answer = self.answers[id as usize];
-                self.answered(now, &answer, done);
-            }
+            Timer::BridgedUp => self.answered(now, id, done),
             Timer::HandedDown => {
                 if self.config.hypervisor.is_some() {
                     self.guest.begin();
@@ -172,7 +162,7 @@ impl<D: Device> HostPath<D> {
         let state = &mut self.cores[core];
         state.to_reap.push_back(id);
         if state.work == Work::Idle {
-            self.dispatch(core, now, done);
+            self.go_on(core, now, done);
         }
     }
 
@@ -261,7 +251,7 @@ impl<D: Device> HostPath<D> {
         self.guest.end();
         // Copied before it is changed: a wide load right behind narrow stores stalls. And at once to where it belongs:
         // pushed, it would be copied twice.
-        done.extend_from_slice(core::slice::from_ref(&self.answers[id as usize]));
+        done.extend_from_slice(core::slice::from_ref(&outstanding.answer));
         if let Some(answer) = done.last_mut() {
             let anatomy = &mut answer.anatomy;
             anatomy.add(Part::ThreadBusy, issued.since(submitted));

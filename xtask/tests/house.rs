@@ -164,6 +164,7 @@ fn the_model_depends_on_arithmetic_only() {
         "rand_core",
         "rand_xoshiro",
         "serde",
+        "strength_reduce",
     ];
     assert_eq!(used, allowed);
     // What is simulated does not need `serde`: it is for those who write configurations down. CRCs are for data on

@@ -136,7 +136,7 @@ fn plan(load: &Load, depth: u32, ios: u64) -> Option<Scenario> {
             read_percent: load.read_percent,
             iodepth: depth,
             number_ios: Some(ios),
-            // A RAM disk has fewer blocks than that.
+            // A RAM disk has fewer blocks than `ios`: it is read again.
             loops: 1_000,
             ..Job::default()
         }],

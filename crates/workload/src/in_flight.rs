@@ -1,6 +1,6 @@
 //! What is known of a command while it is outstanding: whose it is, and as what it will be counted.
 
-use model::Time;
+use model::{Op, Time};
 
 /// What an outstanding command is, by its id.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,4 +19,17 @@ pub(crate) enum Counted {
     Write,
     Trim,
     Sync,
+}
+
+impl Counted {
+    /// What a command that does this is counted as.
+    #[inline]
+    pub(crate) fn of(op: Op) -> Counted {
+        match op {
+            Op::Read => Counted::Read,
+            Op::Write => Counted::Write,
+            Op::Flush => Counted::Sync,
+            Op::Deallocate | Op::WriteZeroes => Counted::Trim,
+        }
+    }
 }

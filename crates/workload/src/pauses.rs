@@ -1,6 +1,6 @@
 //! fio's think time: after so many blocks a thread waits for all it has in flight, and then pauses.
 //!
-//! Left out: `thinktime_iotime`, pauses after a time instead of blocks.
+//! Left out: `thinktime_iotime`, pauses after a time instead of blocks. Source: fio's HOWTO, `thinktime`.
 
 use model::{Span, Time};
 
@@ -9,7 +9,7 @@ use super::job::ThinkTime;
 /// The pauses of a thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pauses {
-    /// Blocks at the last one.
+    /// Blocks gone through when the last one began.
     at: u64,
     /// One is due, and I/Os in flight are awaited.
     quiesces: bool,
@@ -29,7 +29,7 @@ pub(crate) enum Pause {
 }
 
 impl Pauses {
-    /// Whether a thread that has gone through so many blocks pauses at `now`, and has I/Os in flight.
+    /// What a thread does at `now` that has gone through `blocks` and has `in_flight` I/Os; `None`: it goes on.
     pub(crate) fn pause(
         &mut self,
         now: Time,
@@ -88,5 +88,26 @@ mod tests {
             Some(Pause::Until(at(24)))
         );
         assert_eq!(pauses.spun, Span::from_us(6));
+    }
+
+    #[test]
+    fn it_lasts_as_long_as_it_spins_and_comes_after_each_block_at_the_most() {
+        let think = ThinkTime {
+            pause: Span::ZERO,
+            spin: Span::from_us(3),
+            blocks: 0,
+            by_issue: true,
+        };
+        let mut pauses = Pauses::default();
+        let at = |us| Time::ZERO + Span::from_us(us);
+        assert_eq!(pauses.pause(at(1), &think, 0, 0), None);
+        assert_eq!(pauses.pause(at(1), &think, 1, 0), Some(Pause::Until(at(4))));
+        assert_eq!(pauses.pause(at(4), &think, 1, 0), None);
+        let none = ThinkTime {
+            spin: Span::ZERO,
+            ..think
+        };
+        assert_eq!(pauses.pause(at(5), &none, 2, 0), Some(Pause::Until(at(5))));
+        assert_eq!(pauses.pause(at(5), &none, 2, 0), None);
     }
 }

@@ -38,7 +38,7 @@ pub(crate) enum Next {
     Finished,
 }
 
-/// What it does next.
+/// What a thread does in one round of its loop.
 enum Step {
     /// Issues an I/O.
     Issue(Command),
@@ -84,6 +84,7 @@ pub(crate) struct Thread {
     /// Syncs.
     writes_since_sync: [u32; 2],
     sync_in_flight: bool,
+    /// I/Os completed.
     completed: u64,
     pub(crate) pauses: Pauses,
     /// The second half of a trim and write.
@@ -292,7 +293,7 @@ impl Thread {
     ) -> Next {
         let mut in_batch = 0;
         loop {
-            // One place from which commands go: what takes them is made part of this loop.
+            // Inlined here, as nowhere else is it called: a command stored for a call and loaded at once stalls (decision 0120).
             match self.step(now, settings, job, slots, &mut in_batch) {
                 Step::Issue(command) => submit(command),
                 Step::Sync(flush) => {
@@ -304,7 +305,7 @@ impl Thread {
         }
     }
 
-    /// What it issues next, or what it waits for.
+    /// Decides on what it issues next, or waits for.
     #[inline(always)]
     fn step(
         &mut self,
@@ -347,19 +348,19 @@ impl Thread {
             {
                 return Step::Wait(next);
             }
-            let next = if job.records.is_some() {
+            let io = if job.records.is_some() {
                 self.recorded(now, job)
             } else {
                 self.generated(now)
             };
-            return match next {
-                Ok(next) => {
+            return match io {
+                Ok(io) => {
                     let batched = *in_batch > 0;
                     *in_batch += 1;
                     if *in_batch == self.batch {
                         *in_batch = 0;
                     }
-                    self.command(now, next, batched, job, slots)
+                    self.command(now, io, batched, job, slots)
                 }
                 Err(due) => Step::Wait(Next::At(due)),
             };
@@ -423,6 +424,7 @@ impl Thread {
             || (job.fdatasync > 0 && self.writes_since_sync[1] >= job.fdatasync)
     }
 
+    /// Counts a sync as in flight, and makes its command.
     fn sync(&mut self, now: Time, slots: &mut [InFlight]) -> Step {
         let Some(id) = self.free.pop() else {
             return Step::Wait(Next::Completion);
@@ -541,6 +543,7 @@ impl Thread {
         }
     }
 
+    /// Counts an I/O as in flight, and makes its command.
     #[inline(always)]
     fn command(
         &mut self,
@@ -552,12 +555,6 @@ impl Thread {
     ) -> Step {
         let Some(id) = self.free.pop() else {
             return Step::Wait(Next::Completion);
-        };
-        let kind = match op {
-            Op::Read => Counted::Read,
-            Op::Write => Counted::Write,
-            Op::Flush => Counted::Sync,
-            Op::Deallocate | Op::WriteZeroes => Counted::Trim,
         };
         self.issued += 1;
         self.passes.issue(bytes);
@@ -575,7 +572,7 @@ impl Thread {
         slots[id as usize] = InFlight {
             thread: self.index,
             bytes,
-            kind,
+            kind: Counted::of(op),
             submitted: now,
         };
         let (offset, bytes) = if job.whole_pages {

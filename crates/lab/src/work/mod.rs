@@ -14,7 +14,7 @@ use crate::scenario::{Scenario, Work};
 pub use trace::SPEEDS;
 
 /// Runs the work of a scenario on a drive. Flash and XPoint, which are asked for more than all others, have the whole way from
-/// workload to medium compiled for them; the others share one (docs/decisions/0120).
+/// workload to medium compiled for them; other drives, and a [`crate::Bench`]'s, share one (docs/decisions/0120).
 ///
 /// # Errors
 /// All of the work that does not fit it.
@@ -26,7 +26,7 @@ pub(crate) fn run_on_drive(
     match drive {
         Drive::XPoint(drive) => run_on(&mut **drive, scenario, go_on),
         Drive::Nand(drive) => run_on(&mut **drive, scenario, go_on),
-        other => run_on(other as &mut dyn Device, scenario, go_on),
+        other => run_on(other.as_device(), scenario, go_on),
     }
 }
 

@@ -36,8 +36,8 @@ pub struct Layout {
     coarse: Vec<u32>,
 }
 
-/// What addresses are divided by, as multiplications: a page is looked up five times for a write in the steady state, and a
-/// slot eleven times, and division would take a fortieth of its time.
+/// What addresses are divided by, as multiplications: a write in the steady state looks up a page five times and a slot eleven
+/// times, and division would be a fortieth of its time.
 #[derive(Clone, Copy, Debug)]
 struct Divisors {
     stripe: Divisor,
@@ -311,10 +311,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn shape(channels: u32, logical: u64, together: u32) -> Shape {
+        of_planes(2, channels, logical, together)
+    }
+
+    fn of_planes(planes: u32, channels: u32, logical: u64, together: u32) -> Shape {
         Geometry {
             channels,
             dies_per_channel: 2,
-            planes: 2,
+            planes,
             blocks_per_plane: 24,
             pages_per_block: 16,
             page_bytes: 16384,
@@ -370,6 +374,10 @@ mod tests {
                     check(shape, &steady);
                 }
             }
+            // Nothing is a power of two.
+            let odd = of_planes(3, channels, (slots as f64 * 1.5 * size) as u64, 1);
+            check(odd, &Layout::filled(odd));
+            check(odd, &Layout::steady(odd, 3, seed));
         }
     }
 

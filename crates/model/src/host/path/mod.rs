@@ -52,7 +52,7 @@ struct Outstanding {
     /// When the drive got it; then, when polling begins.
     below: Time,
     poll_from: Time,
-    /// What the drive said.
+    /// The answer: the drive's, or the system's for a flush that ends there.
     answer: Completion,
 }
 
@@ -198,6 +198,8 @@ impl<D: Device> HostPath<D> {
         self.threads[usize::from(thread)].cpu[mode] += span;
     }
 
+    // The way of nearly all events is compiled into `advance`, without calls; what is rarer is called (decision 0120).
+
     /// A core's piece of work has ended: what it was done for comes about, and the core goes on.
     #[inline(always)]
     fn work_ended(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
@@ -214,7 +216,7 @@ impl<D: Device> HostPath<D> {
         }
     }
 
-    /// The same after a piece of work that took no time.
+    /// Ends a piece of work that took no time, and goes on until one takes time or there is none.
     #[inline(never)]
     fn go_on_at_once(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
         while !self.finish(core, now, done) && self.begin_next(core, now) {}
@@ -393,8 +395,7 @@ impl<D: Device> Device for HostPath<D> {
         self.device.capacity()
     }
 
-    // What is called for each command is short, so that it becomes part of who calls: a command that is put down for a call
-    // and copied right then stalls, as its fields are narrower than the copy.
+    // Short, so that it is inlined: a command stored field by field for a call and loaded at once stalls (decision 0120).
     #[inline]
     fn submit(&mut self, now: Time, command: Command) {
         let id = command.id;

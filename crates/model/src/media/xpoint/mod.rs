@@ -141,7 +141,7 @@ impl XPoint {
     }
 
     /// A piece comes to the drive's door: write protection first.
-    // Always, and so below: a piece that is put down for a call and copied right then stalls.
+    // Inlined: a piece stored field by field for a call and loaded at once stalls (decision 0120).
     #[inline(always)]
     fn arrive(&mut self, now: Time, piece: Piece) {
         let mut enter_at = now;
@@ -479,6 +479,7 @@ impl Device for XPoint {
             left: pieces,
             status,
         });
+        // Nearly all commands: the piece is built where it stays.
         if pieces == 1 {
             let bytes = command.bytes.min(max);
             let piece = Piece::new(request, work, command.offset, bytes, now);

@@ -1,5 +1,5 @@
-//! How much of a drive has been refreshed, on average: what gauges and energy are told. When its groups are busy with it is
-//! theirs (group.rs).
+//! How many units a drive has refreshed, on average, as its gauges of bytes on the medium tell it. The time that refreshing takes
+//! of each group is in group.rs. Left out: the energy of refreshing. Source: periods as in the configuration (assumed).
 
 use super::config::XPointConfig;
 use crate::time::{Span, Time};
@@ -51,5 +51,26 @@ impl Refreshed {
             + units
                 * (hurried.seconds() / refresh.after_power_on.seconds()
                     + rest.seconds() / refresh.period.seconds())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::config;
+    use super::*;
+
+    #[test]
+    fn the_pass_after_power_on_goes_fast_and_what_follows_slowly() {
+        // On for 50 of the 100 ms of the fast pass at the start; a slow pass takes 20 s.
+        let config = config();
+        let all = (config.group_units() * u64::from(config.groups())) as f64;
+        let mut refreshed = Refreshed::new(&config);
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        let share = |refreshed: &Refreshed, ms| refreshed.units(at(ms), &config) / all;
+        assert!((share(&refreshed, 25) - 0.25).abs() < 1e-9);
+        assert!((share(&refreshed, 50 + 2_000) - 0.6).abs() < 1e-9);
+        refreshed.power_on(at(50 + 2_000), &config);
+        assert!((share(&refreshed, 50 + 2_000) - 0.6).abs() < 1e-9);
+        assert!((share(&refreshed, 50 + 2_000 + 100) - 1.6).abs() < 1e-9);
     }
 }

@@ -121,7 +121,7 @@ impl Front {
     /// Whether a command is out of range or not in whole blocks.
     #[inline]
     pub(super) fn refuses(&self, command: &Command) -> bool {
-        // A power of two.
+        // 512 or 4096 (`NandConfig`).
         let within_block = u64::from(self.capacity.block) - 1;
         command.op != Op::Flush
             && (command.end() > self.capacity.bytes
@@ -493,6 +493,24 @@ mod tests {
             all.push((segment.id, next.ns()));
         }
         all
+    }
+
+    #[test]
+    fn what_is_not_in_whole_blocks_is_refused() {
+        let mut config = small();
+        config.block = 4096;
+        let front = Front::new(&config, 1);
+        for (offset, bytes, refused) in [
+            (0, 4096, false),
+            (4096, 8192, false),
+            (512, 4096, true),
+            (4096, 512, true),
+            (front.capacity().bytes, 4096, true),
+        ] {
+            let read = Command::read(0, offset, bytes);
+            assert_eq!(front.refuses(&read), refused, "{bytes} from {offset}");
+        }
+        assert!(!front.refuses(&Command::flush(0)));
     }
 
     #[test]

@@ -56,8 +56,8 @@ impl Histogram {
         self.count += 1;
         self.sum += u128::from(ns);
         // Below 2^63 ns (292 years) a signed number is the same, and converted by one instruction.
-        let exact = ns as i64 as f64;
-        self.sum_of_squares += exact * exact;
+        let signed = ns as i64 as f64;
+        self.sum_of_squares += signed * signed;
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
     }

@@ -11,8 +11,6 @@ use super::job::ThinkTime;
 pub(crate) struct Pauses {
     /// Blocks gone through when the last one began.
     at: u64,
-    /// One is due, and I/Os in flight are awaited.
-    quiesces: bool,
     /// End of the one under way.
     until: Time,
     /// CPU time burnt in them.
@@ -40,17 +38,13 @@ impl Pauses {
         if now < self.until {
             return Some(Pause::Until(self.until));
         }
-        if blocks - self.at >= u64::from(think.blocks.max(1)) {
-            self.quiesces = true;
-        }
-        if !self.quiesces {
+        if blocks - self.at < u64::from(think.blocks.max(1)) {
             return None;
         }
         // fio reaps everything before it pauses.
         if in_flight > 0 {
             return Some(Pause::Quiesce);
         }
-        self.quiesces = false;
         self.at = blocks;
         self.spun += think.spin;
         self.until = now + think.pause.max(think.spin);
@@ -62,6 +56,10 @@ impl Pauses {
 mod tests {
     use super::*;
 
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
     #[test]
     fn a_pause_begins_when_nothing_is_in_flight() {
         let think = ThinkTime {
@@ -71,7 +69,6 @@ mod tests {
             by_issue: false,
         };
         let mut pauses = Pauses::default();
-        let at = |us| Time::ZERO + Span::from_us(us);
         assert_eq!(pauses.pause(at(1), &think, 1, 1), None);
         assert_eq!(pauses.pause(at(2), &think, 2, 1), Some(Pause::Quiesce));
         assert_eq!(
@@ -99,7 +96,6 @@ mod tests {
             by_issue: true,
         };
         let mut pauses = Pauses::default();
-        let at = |us| Time::ZERO + Span::from_us(us);
         assert_eq!(pauses.pause(at(1), &think, 0, 0), None);
         assert_eq!(pauses.pause(at(1), &think, 1, 0), Some(Pause::Until(at(4))));
         assert_eq!(pauses.pause(at(4), &think, 1, 0), None);

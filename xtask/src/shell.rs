@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The root of the project.
 pub(crate) fn root() -> PathBuf {
@@ -27,11 +28,23 @@ pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// Whether each cargo compiles once and for all.
+static ONCE: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is kept that would make compiling a changed crate faster: it takes more room than what is compiled, and a
+/// machine that runs all the tests from nothing may have little.
+pub(crate) fn compile_once() {
+    ONCE.store(true, Ordering::Relaxed);
+}
+
 /// The cargo that runs this task, with these words as arguments.
 pub(crate) fn cargo(words: &str) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = program(cargo);
     command.args(words.split_whitespace());
+    if ONCE.load(Ordering::Relaxed) && std::env::var_os("CARGO_INCREMENTAL").is_none() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
 }
 

@@ -8,7 +8,7 @@ use crate::guest;
 use crate::interop;
 use crate::portable;
 use crate::python;
-use crate::shell::{cargo, run as execute};
+use crate::shell::{cargo, compile_once, run as execute};
 use crate::tools::{self, Tool};
 use crate::wasm;
 
@@ -231,6 +231,9 @@ pub(crate) fn run(args: &[&str]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if names.is_empty() {
+        compile_once();
+    }
     let wants_tools = chosen.iter().any(|step| !QUICK.contains(&step.name));
     let install = wants_tools && !args.contains(&"--no-install");
     let start = Instant::now();

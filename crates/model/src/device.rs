@@ -103,7 +103,7 @@ impl<D: Device + ?Sized> Device for &mut D {
     fn capacity(&self) -> Capacity {
         (**self).capacity()
     }
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, now: Time, command: Command) {
         (**self).submit(now, command);
     }

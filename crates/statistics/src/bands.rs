@@ -43,7 +43,7 @@ pub struct Band {
 
 impl AnatomyBands {
     /// Counts one I/O; `latency` chooses the bucket.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, latency: Span, anatomy: &Anatomy) {
         let bucket = Coarse::of(latency.ns());
         self.counts[bucket] += 1;

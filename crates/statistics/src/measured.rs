@@ -1,5 +1,7 @@
 //! What a run gives for each thread and direction: counts, latencies, anatomy, series.
 
+use core::hint::cold_path;
+
 use model::{Completion, Part, Span, Status, Time};
 
 use crate::{AnatomyBands, Histogram};
@@ -85,7 +87,7 @@ impl Interval {
 impl Measured {
     /// Counts a completed I/O. `submission` is the part of `latency` before it reached the drive, where it is told
     /// apart; `series_every` is the interval of the series, zero for none.
-    #[inline]
+    #[inline(always)]
     pub fn count(
         &mut self,
         completion: &Completion,
@@ -95,6 +97,7 @@ impl Measured {
         series_every: Span,
     ) {
         if completion.status != Status::Success {
+            cold_path();
             self.errors += 1;
             return;
         }
@@ -108,6 +111,7 @@ impl Measured {
         self.ios += 1;
         self.bytes += u64::from(bytes);
         if series_every != Span::ZERO {
+            cold_path();
             self.count_interval(completion.at, series_every, bytes, latency);
         }
     }

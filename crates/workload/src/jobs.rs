@@ -8,6 +8,8 @@
 //! then opens its files and has its buffers made. Threads that started at the same nanosecond would issue paced I/Os at
 //! the same nanoseconds for ever (`docs/decisions/0049-threads-start-apart.md`).
 
+use core::hint::cold_path;
+
 use model::engine::{Events, Workload};
 use model::{Capacity, Command, Completion, Part, Span, Stream, Time};
 
@@ -171,6 +173,7 @@ impl<'a> Jobs<'a> {
         let one = &self.settings[index as usize];
         let job = &self.jobs[one.job];
         if thread.stage == Stage::Waiting {
+            cold_path();
             thread.start(now, job);
         }
         match thread.issue(now, one, job, &mut self.slots, submit) {
@@ -213,6 +216,7 @@ impl<'a> Jobs<'a> {
             );
         }
         if thread.is_watched() && slot.kind != Counted::Sync {
+            cold_path();
             thread.watch(now, &slot, latency);
         }
         if thread.complete(now, completion.id, slot.kind) {
@@ -295,7 +299,7 @@ impl Workload for Jobs<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, now: Time, completion: &Completion) {
         let slot = self.slots[completion.id as usize];
         let thread = &mut self.threads[slot.thread as usize];
@@ -303,6 +307,7 @@ impl Workload for Jobs<'_> {
             self.take(now, completion, slot);
             return;
         }
+        cold_path();
         // The thread sleeps until the batch is full, and then sees all of it at once.
         thread.held.push(*completion);
         if thread.batch_is_full() {

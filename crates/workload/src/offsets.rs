@@ -3,6 +3,8 @@
 //! With several block sizes fio's random map marks every block covered; here one draw uses one block of the smallest
 //! size.
 
+use core::hint::cold_path;
+
 use model::Stream;
 
 use super::distributions::Sampler;
@@ -90,7 +92,7 @@ impl Offsets {
     }
 
     /// The offset of the next I/O, and its length: `bytes`, or less where it would leave the range.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&mut self, direction: Direction, bytes: u32) -> (u64, u32) {
         let d = direction as usize;
         let relative = if self.random && self.draws(d) {
@@ -107,6 +109,7 @@ impl Offsets {
         };
         let fits = (self.len - relative).min(u64::from(bytes));
         let fits = if fits < u64::from(bytes) {
+            cold_path();
             (fits & !511).max(512)
         } else {
             fits

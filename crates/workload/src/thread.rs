@@ -2,6 +2,8 @@
 //!
 //! The order of decisions is fio's: end of the run, due sync, depth, think time, direction, pace, size, offset.
 
+use core::hint::cold_path;
+
 use model::{Command, CommandId, Completion, Op, Payload, Span, Stream, Time};
 
 use super::blocks::Blocks;
@@ -293,14 +295,15 @@ impl Thread {
     ) -> Next {
         let mut in_batch = 0;
         loop {
-            // Inlined here, as nowhere else is it called: a command stored for a call and loaded at once stalls (decision 0120).
-            match self.step(now, settings, job, slots, &mut in_batch) {
-                Step::Issue(command) => submit(command),
-                Step::Sync(flush) => {
-                    submit(flush);
-                    return Next::Completion;
-                }
+            // Both inlined here, and nowhere else: a command stored for a call and loaded at once stalls (decision 0120).
+            let (command, goes_on) = match self.step(now, settings, job, slots, &mut in_batch) {
+                Step::Issue(command) => (command, true),
+                Step::Sync(flush) => (flush, false),
                 Step::Wait(next) => return next,
+            };
+            submit(command);
+            if !goes_on {
+                return Next::Completion;
             }
         }
     }
@@ -317,6 +320,7 @@ impl Thread {
     ) -> Step {
         loop {
             if self.stage != Stage::Running {
+                cold_path();
                 if self.stage != Stage::BetweenPasses || self.in_flight > 0 || self.sync_in_flight {
                     return self.drain(now, job, slots);
                 }
@@ -325,6 +329,7 @@ impl Thread {
                 self.begin_pass(settings);
             }
             if self.ends(now, settings, job) {
+                cold_path();
                 self.stage = Stage::Draining;
                 continue;
             }
@@ -341,6 +346,7 @@ impl Thread {
             }
             // As every I/O of fio's it needs a place in the depth: at depth 1 the write has completed.
             if self.sync_due(job) {
+                cold_path();
                 return self.sync(now, slots);
             }
             if let Some(think) = &job.think
@@ -484,9 +490,10 @@ impl Thread {
     }
 
     /// The next I/O of the job's own making, or when it is due.
-    #[inline]
+    #[inline(always)]
     fn generated(&mut self, now: Time) -> Result<(Op, u64, u32), Time> {
         if let Some((offset, bytes)) = self.trimmed {
+            cold_path();
             // Pace applies to the pair.
             self.trimmed = None;
             return Ok((Op::Write, offset, bytes));
@@ -506,12 +513,14 @@ impl Thread {
         if let Some(pace) = &self.pace[direction as usize]
             && pace.due() > now
         {
+            cold_path();
             direction = self.instead(direction, now)?;
         }
         let d = direction as usize;
         let asked = self.blocks[d].draw(&mut self.stream);
         let (offset, bytes) = self.offsets.next(direction, asked);
         if let Some(pace) = &mut self.pace[d] {
+            cold_path();
             pace.issue(bytes, &mut self.stream);
         }
         let op = match direction {

@@ -123,6 +123,7 @@ impl Core {
         self.free_of_noise(now)
     }
 
+    #[cold]
     fn free_of_noise(&mut self, now: Time) -> Time {
         self.sleep_through_noise(now);
         let mut free = now;
@@ -145,6 +146,7 @@ impl Core {
         self.end_with_noise(now, end)
     }
 
+    #[cold]
     fn end_with_noise(&mut self, now: Time, mut end: Time) -> Time {
         self.sleep_through_noise(now);
         while self.noise_at < end {

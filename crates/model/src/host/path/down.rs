@@ -1,5 +1,7 @@
 //! The way down: from a core that has done its part of a submission to the drive.
 
+use core::hint::cold_path;
+
 use super::{HostPath, Timer, Way, pages};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Op, Status};
@@ -11,10 +13,12 @@ use crate::time::{Span, Time};
 impl<D: Device> HostPath<D> {
     /// A core has done its part of a submission; returns whether it has begun more of it: to wait for the queue's lock,
     /// or to carry the command through the monitor.
+    #[inline(always)]
     pub(super) fn submitted(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let outstanding = &mut self.outstanding[id as usize];
         let thread = outstanding.thread;
         if self.config.write_through && outstanding.command.op == Op::Flush {
+            cold_path();
             self.end_flush(core, now, id);
             return false;
         }
@@ -27,7 +31,13 @@ impl<D: Device> HostPath<D> {
             Way::Helpers => self.hand_down(now, id),
             Way::Direct => {
                 let Some(leaves) = self.queues.lock(core, now) else {
-                    return self.pass_down(core, now, id);
+                    return match self.config.hypervisor {
+                        None => self.submitted_here(core, now, id),
+                        Some(_) => {
+                            cold_path();
+                            self.pass_down(core, now, id)
+                        }
+                    };
                 };
                 let spun = leaves.since(now);
                 outstanding.queued += spun;
@@ -43,6 +53,7 @@ impl<D: Device> HostPath<D> {
     }
 
     /// The core has rung the doorbell itself; returns whether it has begun what follows.
+    #[inline(always)]
     pub(super) fn submitted_here(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         self.reach_drive(now, id);
         let thread = self.outstanding[id as usize].thread;
@@ -55,6 +66,7 @@ impl<D: Device> HostPath<D> {
     }
 
     /// The system finds nothing to flush; the thread goes on with the result in hand.
+    #[inline(never)]
     fn end_flush(&mut self, core: usize, now: Time, id: CommandId) {
         let outstanding = &mut self.outstanding[id as usize];
         outstanding.below = now;
@@ -77,6 +89,7 @@ impl<D: Device> HostPath<D> {
 
     /// To the drive; in a virtual machine through the monitor, by a trap of the guest's core or, where many are in
     /// flight, by the ring in which the monitor's thread will find it.
+    #[inline(never)]
     fn pass_down(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let Some(hypervisor) = &self.config.hypervisor else {
             return self.submitted_here(core, now, id);
@@ -90,13 +103,14 @@ impl<D: Device> HostPath<D> {
         let service = hypervisor.kick + self.carry_down(&outstanding.command);
         self.charge(outstanding.thread, 1, service);
         if self.cores.begin(core, now, Work::Down(id), service) {
-            self.reach_drive(now, id);
+            self.leave_monitor(now, id);
             return false;
         }
         true
     }
 
     /// A helper takes a command, and the time to be told.
+    #[inline(never)]
     pub(super) fn hand_down(&mut self, now: Time, id: CommandId) {
         let thread = self.outstanding[id as usize].thread;
         self.helpers.take(thread);
@@ -109,6 +123,7 @@ impl<D: Device> HostPath<D> {
     }
 
     /// The kernel thread will find the command, and submits it.
+    #[inline(never)]
     fn leave_in_ring(&mut self, now: Time, id: CommandId) {
         let outstanding = &self.outstanding[id as usize];
         let (thread, command) = (outstanding.thread, outstanding.command);
@@ -122,8 +137,10 @@ impl<D: Device> HostPath<D> {
         self.timers.push(leaves, Timer::HandedDown, id);
     }
 
-    pub(super) fn reach_drive(&mut self, now: Time, id: CommandId) {
+    #[inline(always)]
+    fn reach_drive(&mut self, now: Time, id: CommandId) {
         if let Some(bridge) = &self.config.bridge {
+            cold_path();
             let outstanding = &mut self.outstanding[id as usize];
             let at = self.crossings.down(now, bridge, &outstanding.command);
             outstanding.bridged = at.since(now);
@@ -132,11 +149,25 @@ impl<D: Device> HostPath<D> {
         self.give_to_drive(now, id);
     }
 
-    pub(super) fn give_to_drive(&mut self, now: Time, id: CommandId) {
+    /// Somebody else than the core that submitted it has it ready.
+    #[inline(never)]
+    pub(super) fn leave_monitor(&mut self, now: Time, id: CommandId) {
+        self.reach_drive(now, id);
+    }
+
+    /// The drive gets a command from the bridge.
+    #[inline(never)]
+    pub(super) fn leave_bridge(&mut self, now: Time, id: CommandId) {
+        self.give_to_drive(now, id);
+    }
+
+    #[inline(always)]
+    fn give_to_drive(&mut self, now: Time, id: CommandId) {
         let outstanding = &mut self.outstanding[id as usize];
         outstanding.below = now;
         outstanding.poll_from = now;
         if outstanding.mode == CompletionMode::HybridPolling {
+            cold_path();
             outstanding.poll_from =
                 now + self.learnt.sleep(outstanding.thread, &outstanding.command);
         }

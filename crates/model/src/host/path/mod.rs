@@ -17,6 +17,7 @@ mod timer;
 mod up;
 
 use alloc::vec::Vec;
+use core::hint::cold_path;
 
 use self::cores::Cores;
 use self::guest::Guest;
@@ -198,28 +199,30 @@ impl<D: Device> HostPath<D> {
         self.threads[usize::from(thread)].cpu[mode] += span;
     }
 
-    // The way of nearly all events is compiled into `advance`, without calls; what is rarer is called (decision 0120).
+    // The way of nearly all events is compiled into `advance`, without calls; what is rarer is called (decisions 0120, 0121).
 
     /// A core's piece of work has ended: what it was done for comes about, and the core goes on.
     #[inline(always)]
     fn work_ended(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
         if !self.finish(core, now, done) && self.begin_next(core, now) {
-            self.go_on_at_once(core, now, done);
+            cold_path();
+            self.go_on(core, now, done, true);
         }
     }
 
-    /// A core that does nothing begins its next piece of work, and the next again while they take no time.
+    /// A core that does nothing (or whose piece of work has `ended`, taking no time) begins its next, until one takes time or
+    /// there is none.
     #[inline(never)]
-    fn go_on(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
-        if self.begin_next(core, now) {
-            self.go_on_at_once(core, now, done);
+    fn go_on(&mut self, core: usize, now: Time, done: &mut Vec<Completion>, mut ended: bool) {
+        loop {
+            if ended && self.finish(core, now, done) {
+                return;
+            }
+            if !self.begin_next(core, now) {
+                return;
+            }
+            ended = true;
         }
-    }
-
-    /// Ends a piece of work that took no time, and goes on until one takes time or there is none.
-    #[inline(never)]
-    fn go_on_at_once(&mut self, core: usize, now: Time, done: &mut Vec<Completion>) {
-        while !self.finish(core, now, done) && self.begin_next(core, now) {}
     }
 
     /// Begins the next piece of work of a core; returns whether it has ended already.
@@ -248,9 +251,10 @@ impl<D: Device> HostPath<D> {
         thread != NOBODY && self.threads[usize::from(thread)].sleeps
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin_submit(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         if self.is_monitor(core) {
+            cold_path();
             let down = self.carry_down(&self.outstanding[id as usize].command);
             return self.cores.begin(core, now, Work::Down(id), down);
         }
@@ -323,7 +327,7 @@ impl<D: Device> HostPath<D> {
         if state.work == Work::Idle {
             // Nothing can complete here: only the drive brings completions about, when it is advanced.
             let mut done = Vec::new();
-            self.go_on(core, now, &mut done);
+            self.go_on(core, now, &mut done, false);
             debug_assert!(done.is_empty());
             self.next = self.earliest();
         }
@@ -343,6 +347,7 @@ impl<D: Device> HostPath<D> {
             let id = answer.id;
             self.outstanding[id as usize].answer = *answer;
             if self.config.bridge.is_some() {
+                cold_path();
                 self.cross_up(now, id);
             } else {
                 self.answered(now, id, done);
@@ -359,7 +364,7 @@ impl<D: Device> HostPath<D> {
             Work::Idle | Work::Sleep | Work::Return | Work::Application(_) => {}
             Work::Submit(id) => return self.submitted(core, now, id),
             Work::Lock(id) => return self.submitted_here(core, now, id),
-            Work::Down(id) => self.reach_drive(now, id),
+            Work::Down(id) => self.leave_monitor(now, id),
             Work::Interrupt(count) => {
                 let state = &mut self.cores[core];
                 for _ in 0..count {
@@ -396,11 +401,12 @@ impl<D: Device> Device for HostPath<D> {
     }
 
     // Short, so that it is inlined: a command stored field by field for a call and loaded at once stalls (decision 0120).
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, now: Time, command: Command) {
         let id = command.id;
         let thread = command.queue.min(self.threads.len() as u16 - 1);
         if self.outstanding.len() <= id as usize {
+            cold_path();
             self.grow(id);
         }
         let mode = self.thread(thread).mode(command.high_priority);
@@ -434,6 +440,7 @@ impl<D: Device> Device for HostPath<D> {
                 self.work_ended(self.cores.first(), now, done);
             }
             while let Some((timer, id)) = self.timers.pop_due(now) {
+                cold_path();
                 self.timer(now, timer, id, done);
             }
             self.next = self.earliest();

@@ -1,6 +1,7 @@
 //! The way up: a drive's answer is announced, handled, and reaped by its thread.
 
 use alloc::vec::Vec;
+use core::hint::cold_path;
 
 use super::{HostPath, Timer, Way};
 use crate::anatomy::Part;
@@ -12,6 +13,7 @@ use crate::time::{Span, Time};
 
 impl<D: Device> HostPath<D> {
     /// The drive has completed a command behind a bridge.
+    #[inline(never)]
     pub(super) fn cross_up(&mut self, now: Time, id: CommandId) {
         let outstanding = &mut self.outstanding[id as usize];
         let Some(bridge) = &self.config.bridge else {
@@ -27,10 +29,11 @@ impl<D: Device> HostPath<D> {
     }
 
     /// The host sees that the drive has completed a command.
-    #[inline]
+    #[inline(always)]
     pub(super) fn answered(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let outstanding = &self.outstanding[id as usize];
         if outstanding.mode == CompletionMode::HybridPolling {
+            cold_path();
             let took = now.since(outstanding.below);
             self.learnt
                 .learn(outstanding.thread, &outstanding.command, took);
@@ -40,18 +43,27 @@ impl<D: Device> HostPath<D> {
             }
         }
         if self.config.hypervisor.is_some() {
-            return self.announce(self.cores.last(), now, id, done);
+            cold_path();
+            return self.announce_to_monitor(now, id, done);
         }
         self.tell(now, id, done);
     }
 
+    /// The monitor finds the completion.
+    #[inline(never)]
+    fn announce_to_monitor(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        self.announce(self.cores.last(), now, id, done);
+    }
+
     /// To who waits for it: the thread's core, if nobody else does.
+    #[inline(always)]
     fn tell(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let issuer = self.thread(self.outstanding[id as usize].thread);
         if issuer.way == Way::Direct {
             let core = usize::from(issuer.core);
             return self.announce(core, now, id, done);
         }
+        cold_path();
         self.tell_other(now, id);
     }
 
@@ -81,6 +93,7 @@ impl<D: Device> HostPath<D> {
     }
 
     /// The monitor has a completion ready: an interrupt into the guest tells it and all that wait, or it waits itself.
+    #[inline(never)]
     pub(super) fn tell_guest(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let Some(told) = self.guest.complete(id) else {
             return;
@@ -104,13 +117,14 @@ impl<D: Device> HostPath<D> {
             let state = &self.cores[core];
             let has_work = !(state.announced.is_empty() && state.to_reap.is_empty());
             if has_work && state.work == Work::Idle {
-                self.go_on(core, now, done);
+                self.go_on(core, now, done, false);
             }
         }
         self.guest.reuse(told);
     }
 
     /// Puts a completion where the core will find it, and wakes the core.
+    #[inline(always)]
     pub(super) fn announce(
         &mut self,
         core: usize,
@@ -127,11 +141,12 @@ impl<D: Device> HostPath<D> {
             state.to_reap.push_back(id);
         }
         if state.work == Work::Idle {
-            self.go_on(core, now, done);
+            self.go_on(core, now, done, false);
         }
     }
 
     /// What a timer was set for comes about.
+    #[inline(never)]
     pub(super) fn timer(
         &mut self,
         now: Time,
@@ -140,13 +155,13 @@ impl<D: Device> HostPath<D> {
         done: &mut Vec<Completion>,
     ) {
         match timer {
-            Timer::BridgedDown => self.give_to_drive(now, id),
+            Timer::BridgedDown => self.leave_bridge(now, id),
             Timer::BridgedUp => self.answered(now, id, done),
             Timer::HandedDown => {
                 if self.config.hypervisor.is_some() {
                     self.guest.begin();
                 }
-                self.reach_drive(now, id);
+                self.leave_monitor(now, id);
             }
             Timer::HandedUp => {
                 self.release_helper(now, id);
@@ -162,7 +177,7 @@ impl<D: Device> HostPath<D> {
         let state = &mut self.cores[core];
         state.to_reap.push_back(id);
         if state.work == Work::Idle {
-            self.go_on(core, now, done);
+            self.go_on(core, now, done, false);
         }
     }
 
@@ -177,9 +192,11 @@ impl<D: Device> HostPath<D> {
     }
 
     /// An interrupt, or the monitor's way up.
+    #[inline(always)]
     pub(super) fn begin_announced(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let wake = self.wake(core, now);
         if self.is_monitor(core) {
+            cold_path();
             self.cores[core].announced.pop_front();
             let up = self
                 .config
@@ -201,6 +218,7 @@ impl<D: Device> HostPath<D> {
     }
 
     /// A thread takes a completion, after `before` on the same core.
+    #[inline(always)]
     pub(super) fn begin_reap(
         &mut self,
         core: usize,
@@ -236,6 +254,7 @@ impl<D: Device> HostPath<D> {
     }
 
     /// The thread has the result; returns whether the core goes on with the thread's own work.
+    #[inline(always)]
     pub(super) fn reaped(
         &mut self,
         core: usize,

@@ -8,6 +8,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::hint::cold_path;
 
 use super::config::{UNIT, XPointConfig};
 use crate::random::Stream;
@@ -180,7 +181,7 @@ impl Medium {
     }
 
     /// A unit arrives for service at its group; so many bytes of it are not read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn book(&mut self, now: Time, transit: Transit, spared: u16) {
         let index = usize::from(transit.group);
         let done = self.groups[index].book(now, transit, spared);
@@ -358,7 +359,7 @@ impl Group {
 
     /// A unit, but for so many bytes of it if it is read, arrives for service at `now`; its transit leaves when it is
     /// done.
-    #[inline]
+    #[inline(always)]
     fn book(&mut self, now: Time, transit: Transit, spared: u16) -> Time {
         self.catch_up(now);
         let write = transit.role == Role::Write;
@@ -370,6 +371,7 @@ impl Group {
             self.unit_read
         };
         if spared > 0 {
+            cold_path();
             service = service - share(self.unit_read, spared);
         }
         let start = self.free_at.max(now);

@@ -37,6 +37,7 @@ pub(crate) mod tests;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::hint::cold_path;
 
 pub use config::{
     Levelling, MAX_GROUPS, MAX_TABLE_PLACES, Power, Recovery, Refresh, Timing, UNIT, Wear,
@@ -150,6 +151,7 @@ impl XPoint {
         }
         let slot = self.pieces.insert(piece);
         if enter_at > now {
+            cold_path();
             self.held.push(enter_at, slot);
             self.next = self.next.min(enter_at);
         } else {
@@ -157,8 +159,21 @@ impl XPoint {
         }
     }
 
+    /// A command that is longer than the largest comes to the drive's door.
+    #[inline(never)]
+    fn arrive_in_pieces(&mut self, now: Time, command: &Command, request: u32, work: Work) {
+        let max = self.config.max_transfer;
+        for index in 0..command.bytes.div_ceil(max) {
+            let skip = index * max;
+            let bytes = (command.bytes - skip).min(max);
+            let offset = command.offset.saturating_add(u64::from(skip));
+            self.arrive(now, Piece::new(request, work, offset, bytes, now));
+        }
+    }
+
     /// Through the governor and over the link into the controller's queue. The constant way there keeps the order,
     /// so the station is booked in the order of arrival.
+    #[inline(always)]
     fn enter(&mut self, now: Time, slot: u32) {
         let piece = &mut self.pieces[slot];
         let unread = piece.unread(&self.config);
@@ -177,6 +192,7 @@ impl XPoint {
     }
 
     /// The controller has decoded a piece.
+    #[inline(always)]
     fn dispatch(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
         let piece = &mut self.pieces[slot];
         let side = usize::from(self.config.timing.duplex && piece.writes());
@@ -184,12 +200,19 @@ impl XPoint {
         self.counts.last_dispatch[side] = now;
         piece.dispatched = now;
         if piece.work == Work::Answer {
-            self.complete(now, slot, &Waits::default(), done);
+            cold_path();
+            self.answer(now, slot, done);
         } else if self.waiting.is_empty() && self.has_room(slot) {
             self.work_on(now, slot);
         } else {
             self.waiting.push_back(slot);
         }
+    }
+
+    /// The controller answers a piece by itself.
+    #[inline(never)]
+    fn answer(&mut self, now: Time, slot: u32, done: &mut Vec<Completion>) {
+        self.complete(now, slot, &Waits::default(), done);
     }
 
     /// Whether the controller can work on a piece beside those that it works on: each unit takes one of its slots. One that
@@ -201,6 +224,7 @@ impl XPoint {
     }
 
     /// A piece has got as many of the controller's slots as it has units.
+    #[inline(always)]
     fn work_on(&mut self, now: Time, slot: u32) {
         self.sequence += 1;
         let piece = &mut self.pieces[slot];
@@ -213,6 +237,7 @@ impl XPoint {
         let conflict = self.locks.may_conflict(piece) && self.conflicts(piece);
         self.locks.add(piece);
         if conflict {
+            cold_path();
             self.blocked.push(slot);
         } else {
             self.start(now, slot);
@@ -228,6 +253,7 @@ impl XPoint {
     }
 
     /// The units of a piece are its own now.
+    #[inline(always)]
     fn start(&mut self, now: Time, slot: u32) {
         let piece = &mut self.pieces[slot];
         piece.started = now;
@@ -247,8 +273,16 @@ impl XPoint {
                 };
                 self.send_to_medium(now, slot, first + unit, role, unread);
             }
-            return;
+        } else {
+            self.start_write(now, slot);
         }
+    }
+
+    /// A write gets its data, and what it must merge with that.
+    #[inline(never)]
+    fn start_write(&mut self, now: Time, slot: u32) {
+        let piece = &mut self.pieces[slot];
+        let work = piece.work;
         let merges = piece.merges();
         piece.awaited = merges + u32::from(work == Work::Write);
         let piece = *piece;
@@ -277,6 +311,7 @@ impl XPoint {
     }
 
     /// Data or a merged unit has come; writing can begin when nothing more is awaited.
+    #[inline(never)]
     fn got(&mut self, now: Time, slot: u32, merge: Waits) {
         let piece = &mut self.pieces[slot];
         piece.awaited -= 1;
@@ -326,32 +361,42 @@ impl XPoint {
     }
 
     /// A group of dies has finished a unit.
+    #[inline(always)]
     fn medium_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
-        match transit.role {
-            Role::Read => self.paths[0].arrive(now, transit, 0),
-            Role::ReadFirst | Role::ReadLast => {
-                let edge = usize::from(transit.role == Role::ReadLast);
-                let uncovered = self.pieces[transit.piece].uncovered[edge];
-                self.paths[0].arrive(now, transit, uncovered);
-            }
+        let unwanted = match transit.role {
+            Role::Read => 0,
+            Role::ReadFirst => self.pieces[transit.piece].uncovered[0],
+            Role::ReadLast => self.pieces[transit.piece].uncovered[1],
             // What is merged stays in the group's buffer.
-            Role::Merge => self.got(now, transit.piece, transit.waits),
-            Role::Write => {
-                self.paths[self.side_of_writes()].written(now);
-                self.unit_done(now, &transit, done);
-            }
-        }
+            Role::Merge => return self.got(now, transit.piece, transit.waits),
+            Role::Write => return self.unit_written(now, &transit, done),
+        };
+        self.paths[0].arrive(now, transit, unwanted);
+    }
+
+    /// A group of dies has written a unit.
+    #[inline(never)]
+    fn unit_written(&mut self, now: Time, transit: &Transit, done: &mut Vec<Completion>) {
+        self.paths[self.side_of_writes()].written(now);
+        self.unit_done(now, transit, done);
     }
 
     /// The data path has moved a unit.
+    #[inline(always)]
     fn path_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
         match transit.role {
             Role::Read | Role::ReadFirst | Role::ReadLast => self.unit_done(now, &transit, done),
             Role::Merge => debug_assert!(false, "nothing is merged on the data path"),
-            Role::Write => self.medium.book(now, transit, 0),
+            Role::Write => self.write_to_medium(now, transit),
         }
     }
 
+    #[inline(never)]
+    fn write_to_medium(&mut self, now: Time, transit: Transit) {
+        self.medium.book(now, transit, 0);
+    }
+
+    #[inline(always)]
     fn unit_done(&mut self, now: Time, transit: &Transit, done: &mut Vec<Completion>) {
         let piece = &mut self.pieces[transit.piece];
         piece.remaining -= 1;
@@ -370,8 +415,17 @@ impl XPoint {
         }
         self.complete(now, transit.piece, &transit.waits, done);
         if !self.blocked.is_empty() {
+            cold_path();
             self.unblock(now);
         }
+        if !self.waiting.is_empty() {
+            self.go_on_with_waiting(now);
+        }
+    }
+
+    /// Slots of the controller have become free.
+    #[inline(never)]
+    fn go_on_with_waiting(&mut self, now: Time) {
         while let Some(&slot) = self.waiting.front()
             && self.has_room(slot)
         {
@@ -381,6 +435,7 @@ impl XPoint {
     }
 
     /// Starts the blocked pieces whose units have become free.
+    #[inline(never)]
     fn unblock(&mut self, now: Time) {
         let mut index = 0;
         while index < self.blocked.len() {
@@ -394,6 +449,7 @@ impl XPoint {
         }
     }
 
+    #[inline(always)]
     fn complete(&mut self, now: Time, slot: u32, last: &Waits, done: &mut Vec<Completion>) {
         self.pieces.release(slot);
         let piece = &self.pieces[slot];
@@ -416,13 +472,13 @@ impl XPoint {
         }
     }
 
-    /// Lets happen one round of what is due at `now`.
+    /// Lets happen one round of what is due at `now`. The front and the path that every drive has, through which reads go, are
+    /// compiled into it; what is rarer is called (decision 0121).
+    #[inline(always)]
     fn round(&mut self, now: Time, done: &mut Vec<Completion>) {
-        for side in 0..2 {
-            while self.paths[side].next() == now {
-                let transit = self.paths[side].take(now);
-                self.path_done(now, transit, done);
-            }
+        self.moved(0, now, done);
+        if self.paths[1].next() == now {
+            self.moved_beside(now, done);
         }
         while self.medium.next() == now {
             let transit = self.medium.take(now);
@@ -431,14 +487,49 @@ impl XPoint {
         while let Some(slot) = self.fetching.pop_due(now) {
             self.got(now, slot, Waits::default());
         }
-        for side in 0..2 {
-            while let Some(slot) = self.dispatching[side].pop_due(now) {
-                self.dispatch(now, slot, done);
-            }
+        self.decoded(0, now, done);
+        if self.dispatching[1].next() == now {
+            self.decoded_beside(now, done);
         }
         while let Some(slot) = self.held.pop_due(now) {
-            self.enter(now, slot);
+            cold_path();
+            self.enter_held(now, slot);
         }
+    }
+
+    /// A data path has moved what it has moved by `now`.
+    #[inline(always)]
+    fn moved(&mut self, side: usize, now: Time, done: &mut Vec<Completion>) {
+        while self.paths[side].next() == now {
+            let transit = self.paths[side].take(now);
+            self.path_done(now, transit, done);
+        }
+    }
+
+    /// The same of the second path of a duplex drive.
+    #[inline(never)]
+    fn moved_beside(&mut self, now: Time, done: &mut Vec<Completion>) {
+        self.moved(1, now, done);
+    }
+
+    /// A front has decoded what it has decoded by `now`.
+    #[inline(always)]
+    fn decoded(&mut self, side: usize, now: Time, done: &mut Vec<Completion>) {
+        while let Some(slot) = self.dispatching[side].pop_due(now) {
+            self.dispatch(now, slot, done);
+        }
+    }
+
+    /// The same of the second front of a duplex drive.
+    #[inline(never)]
+    fn decoded_beside(&mut self, now: Time, done: &mut Vec<Completion>) {
+        self.decoded(1, now, done);
+    }
+
+    /// Write protection lets a piece go.
+    #[inline(never)]
+    fn enter_held(&mut self, now: Time, slot: u32) {
+        self.enter(now, slot);
     }
 
     #[inline]
@@ -460,6 +551,7 @@ impl Device for XPoint {
         }
     }
 
+    #[inline(always)]
     fn submit(&mut self, now: Time, command: Command) {
         let (work, status) = work_of(command.op, command.fits(self.config.bytes), command.bytes);
         let max = self.config.max_transfer;
@@ -485,12 +577,7 @@ impl Device for XPoint {
             let piece = Piece::new(request, work, command.offset, bytes, now);
             return self.arrive(now, piece);
         }
-        for index in 0..pieces {
-            let skip = index * max;
-            let bytes = (command.bytes - skip).min(max);
-            let offset = command.offset.saturating_add(u64::from(skip));
-            self.arrive(now, Piece::new(request, work, offset, bytes, now));
-        }
+        self.arrive_in_pieces(now, &command, request, work);
     }
 
     #[inline]

@@ -17,6 +17,8 @@
 //!
 //! The completion of a read goes out behind its data: a path as fast as the link loses some time to each command.
 
+use core::hint::cold_path;
+
 use super::config::{Parts, UNIT, XPointConfig};
 use super::group::{Role, Transit, share};
 use super::table::{Buffers, Table};
@@ -95,7 +97,7 @@ impl Path {
     }
 
     /// A unit wants to be moved, but for so many bytes of it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrive(&mut self, now: Time, transit: Transit, unwanted: u16) {
         let place = ((u64::from(transit.hash) * u64::from(self.places)) >> 16) as u32;
         let write = transit.role == Role::Write;
@@ -112,12 +114,19 @@ impl Path {
         };
         self.table.put(place, transit, unwanted);
         if idle {
-            self.serve_next(now);
+            cold_path();
+            self.begin(now);
         }
     }
 
+    /// A path that stood still begins with the next unit in turn.
+    #[inline(never)]
+    fn begin(&mut self, now: Time) {
+        self.serve_next(now);
+    }
+
     /// Begins with the next unit in turn; a write needs a buffer.
-    #[inline]
+    #[inline(always)]
     fn serve_next(&mut self, now: Time) {
         let buffers = match self.buffers {
             0 => Buffers::None,
@@ -151,6 +160,7 @@ impl Path {
         };
         let spared = self.parts.spared(unwanted);
         if spared > 0 {
+            cold_path();
             service = service - share(service, spared);
         }
         if write != self.last_was_write {
@@ -161,6 +171,7 @@ impl Path {
         let start = self.free_at.max(now);
         self.free_at = start + service;
         if unwanted > spared {
+            cold_path();
             let stays = Span::per_bytes(self.link_ps_per_byte, u64::from(unwanted - spared));
             service = service.saturating_sub(stays);
         }

@@ -135,7 +135,7 @@ impl Table {
     }
 
     /// The next unit in turn, if one may go.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, buffers: Buffers) -> Option<(Transit, u16)> {
         let write = self.turn(buffers)?;
         let place = self.next_place(write);

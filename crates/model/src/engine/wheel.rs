@@ -5,7 +5,7 @@
 //! microseconds. A heap of 256 takes 40 ns for each; here one goes into its slot and out again, 10 ns, whatever their
 //! number. Order is that of [`Events`]: by time, then by insertion.
 
-use alloc::vec;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::Events;
@@ -31,7 +31,7 @@ struct Node {
 #[derive(Clone, Debug)]
 pub struct Wheel {
     /// By slot: the first of its events, in order.
-    heads: Vec<u32>,
+    heads: Box<[u32; SLOTS]>,
     /// Slots that are not empty, and words of those that are not zero.
     used: [u64; WORDS],
     words: u32,
@@ -51,7 +51,7 @@ impl Wheel {
     /// An empty queue with room for `capacity` events.
     pub fn with_capacity(capacity: usize) -> Wheel {
         Wheel {
-            heads: vec![NONE; SLOTS],
+            heads: Box::new([NONE; SLOTS]),
             used: [0; WORDS],
             words: 0,
             nodes: Vec::with_capacity(capacity),

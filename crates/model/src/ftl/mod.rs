@@ -408,10 +408,15 @@ impl Ftl {
         self.traffic.moved += 1;
         self.account.copied();
         self.stale.catch_up();
-        // Where all of its block was overwritten since it was read, that may hold other pages by now.
-        let newest = self.valid_page(from) == Some(page);
+        debug_assert!(!self.asleep);
+        let entry = self.map.entry(page);
+        // A page that has not been written since the start was read from where the layout put it.
+        let newest = *entry == INITIAL || *entry == from.0 + 1;
         if newest {
-            *self.map.entry(page) = to.0 + 1;
+            *entry = to.0 + 1;
+        }
+        debug_assert_eq!(newest, self.valid_page(from) == Some(page));
+        if newest {
             self.stale.insert(from);
             self.valid[self.shape.block_of(from).index()] -= 1;
         }

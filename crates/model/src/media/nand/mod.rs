@@ -189,11 +189,27 @@ impl Nand {
         &self.shared.ftl
     }
 
+    /// An event comes about. Those of reads are compiled into [`Nand::advance`]; the others are called (decision 0121).
+    #[inline(always)]
     fn event(&mut self, now: Time, event: Event) {
-        let shared = &mut self.shared;
         match event {
             Event::DieDone(die) => self.die_done(now, die),
-            Event::Transferred(id) => self.reader.sense_done(now, id, shared),
+            Event::Transferred(id) => self.transferred(now, id),
+            other => self.other_event(now, other),
+        }
+    }
+
+    /// The data of a sense have crossed the channel.
+    #[inline(never)]
+    fn transferred(&mut self, now: Time, id: SenseId) {
+        self.reader.sense_done(now, id, &mut self.shared);
+    }
+
+    #[inline(never)]
+    fn other_event(&mut self, now: Time, event: Event) {
+        let shared = &mut self.shared;
+        match event {
+            Event::DieDone(_) | Event::Transferred(_) => debug_assert!(false, "not another"),
             Event::Issue(id) => self.reader.issue(now, id, shared),
             Event::ReadAhead => self.reader.take_turn(now, shared),
             Event::Channel(channel) => {
@@ -209,6 +225,7 @@ impl Nand {
     }
 
     /// What comes to the end of the front's ways goes on: to the reader, to the buffer, to the host.
+    #[inline(always)]
     fn pass_on(&mut self, now: Time, done: &mut Vec<Completion>) {
         while let Some(segment) = self.shared.front.pop_read(now) {
             self.reader.segment_arrives(now, &segment, &mut self.shared);
@@ -223,15 +240,27 @@ impl Nand {
     }
 
     /// The work of a die may have ended.
+    #[inline(always)]
     fn die_done(&mut self, now: Time, die: Die) {
         let shared = &mut self.shared;
         let Some(work) = shared.array.die_done(now, die, &mut shared.events) else {
             return;
         };
+        match work {
+            Work::Sense(_) => {}
+            Work::Transfer(id) => self.reader.sense_done(now, id, shared),
+            _ => return self.written(now, die, work),
+        }
+        self.next_work(now, die);
+    }
+
+    /// The same, where it was no read's.
+    #[inline(never)]
+    fn written(&mut self, now: Time, die: Die, work: Work) {
+        let shared = &mut self.shared;
         // Whether dies may take pages of host data now that could not before.
         let mut dispatch = false;
         match work {
-            Work::Transfer(id) => self.reader.sense_done(now, id, shared),
             Work::Program(slot) => {
                 self.buffer.programmed(now, die, slot, shared);
                 dispatch = true;
@@ -246,6 +275,7 @@ impl Nand {
                 dispatch = true;
             }
             Work::Sense(_)
+            | Work::Transfer(_)
             | Work::Load
             | Work::CollectTransfer
             | Work::Begun
@@ -259,8 +289,17 @@ impl Nand {
         }
     }
 
-    /// Gives a die that may have nothing to do its next work: reads, then the host's page, then collection.
+    /// Gives a die that may have nothing to do its next work.
+    #[inline(always)]
     fn next_work(&mut self, now: Time, die: Die) {
+        if !self.shared.array.works(die) {
+            self.begin_next_work(now, die);
+        }
+    }
+
+    /// Gives a die that does nothing its next work: reads, then the host's page, then collection.
+    #[inline(never)]
+    fn begin_next_work(&mut self, now: Time, die: Die) {
         let (reader, shared) = (&self.reader, &mut self.shared);
         let wanted = |id, sense: &_| reader.wants(id, sense);
         let (array, events) = (&mut shared.array, &mut shared.events);
@@ -335,7 +374,7 @@ impl Nand {
         array.load(now, die, loading, units, events);
     }
 
-    #[inline]
+    #[inline(never)]
     fn arm_timer(&mut self, now: Time) {
         // A volatile buffer is emptied when there is time.
         let buffered = !self.buffer.protected() && self.buffer.used() > 0;
@@ -414,7 +453,9 @@ impl Device for Nand {
             let next = self.next_event();
             debug_assert!(next >= now);
             if next > now {
-                self.arm_timer(now);
+                if self.shared.front.depth() == 0 {
+                    self.arm_timer(now);
+                }
                 let next = self.next_event();
                 if next >= horizon || !done.is_empty() {
                     return now;

@@ -15,6 +15,7 @@ pub(super) mod senses;
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::hint::cold_path;
 
 use channel::ChannelId;
 pub(super) use channel::Way;
@@ -111,7 +112,7 @@ impl Array {
     }
 
     /// Puts an idle die to work until `until`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(
         &mut self,
         now: Time,
@@ -131,6 +132,12 @@ impl Array {
     fn hold(&mut self, now: Time, die: Die, work: Work, cause: Cause) {
         self.dies[die.index()].start(now, work, cause, Time::NEVER);
         self.take(die);
+    }
+
+    /// Whether a die works.
+    #[inline]
+    pub(super) fn works(&self, die: Die) -> bool {
+        !self.dies[die.index()].idle()
     }
 
     /// Whether a die neither works nor is about to.
@@ -356,16 +363,31 @@ impl Array {
 
     /// A sense has come to its die: starts it if the die is idle, suspends what stands in its way if it can. What is
     /// read ahead for nobody waits for time to spare.
-    #[inline]
+    #[inline(always)]
     pub(super) fn queue(&mut self, now: Time, id: SenseId, ftl: &Ftl, events: &mut Events) {
         let die = self.senses[id].die;
         let state = &mut self.dies[die.index()];
         let alone = state.reads.is_empty();
-        if alone && state.idle() && state.suspended.is_none() {
-            if state.next_refresh > now {
-                self.start_sense(now, id, die, ftl, events);
-                return;
-            }
+        let rests = alone && state.idle() && state.suspended.is_none();
+        if rests && state.next_refresh > now {
+            self.start_sense(now, id, die, ftl, events);
+        } else {
+            self.wait_for_die(now, id, rests, ftl, events);
+        }
+    }
+
+    /// A sense has come to its die, which works, or rests and may have a refresh to do first.
+    #[inline(never)]
+    fn wait_for_die(
+        &mut self,
+        now: Time,
+        id: SenseId,
+        rests: bool,
+        ftl: &Ftl,
+        events: &mut Events,
+    ) {
+        let die = self.senses[id].die;
+        if rests {
             self.refresh_if_due(now, die, events);
         }
         let state = &mut self.dies[die.index()];
@@ -374,6 +396,7 @@ impl Array {
             self.start_sense(now, id, die, ftl, events);
             return;
         }
+        let alone = state.reads.is_empty();
         let sense = &mut self.senses[id];
         if sense.for_nobody() {
             self.senses.put_off(id, Spare::Die, &mut state.ahead);
@@ -387,6 +410,7 @@ impl Array {
     }
 
     /// Runs the refresh that fell due while the die was idle, or has not ended yet.
+    #[inline(never)]
     fn refresh_if_due(&mut self, now: Time, die: Die, events: &mut Events) {
         let Some(refresh) = &self.refresh else {
             return;
@@ -403,6 +427,7 @@ impl Array {
         }
     }
 
+    #[inline(never)]
     fn try_suspend(&mut self, now: Time, die: Die, events: &mut Events) {
         let Some(suspend) = &self.timing.suspend else {
             return;
@@ -433,6 +458,7 @@ impl Array {
             time = Span::from_ns((time.ns() as f64 * factor) as u64);
         }
         if timing.retry_probability > 0.0 {
+            cold_path();
             while self.random.chance(timing.retry_probability) {
                 time += mean;
             }
@@ -441,7 +467,7 @@ impl Array {
     }
 
     /// Starts a sense on an idle die; what is in the die's register already need not be sensed.
-    #[inline]
+    #[inline(always)]
     fn start_sense(&mut self, now: Time, id: SenseId, die: Die, ftl: &Ftl, events: &mut Events) {
         let sense = &mut self.senses[id];
         sense.times.started = now;
@@ -450,8 +476,8 @@ impl Array {
         let page = (!of_map).then(|| self.shape.page_at(slot));
         let register = &mut self.dies[die.index()].register;
         if *register == page && !of_map {
-            self.sensed(now, id, die, events);
-            return;
+            cold_path();
+            return self.sensed_already(now, id, die, events);
         }
         *register = page;
         self.counts.senses += 1;
@@ -463,8 +489,14 @@ impl Array {
         self.begin(now, die, Work::Sense(id), Cause::Read, until, events);
     }
 
+    /// What a sense wants is in the die's register.
+    #[inline(never)]
+    fn sensed_already(&mut self, now: Time, id: SenseId, die: Die, events: &mut Events) {
+        self.sensed(now, id, die, events);
+    }
+
     /// A sense has ended: its data join the queue for the channel.
-    #[inline]
+    #[inline(always)]
     fn sensed(&mut self, now: Time, id: SenseId, die: Die, events: &mut Events) {
         let channel = self.channel_of(die);
         let sense = &mut self.senses[id];
@@ -485,7 +517,7 @@ impl Array {
     }
 
     /// The event at the end of a die's work: what that was, unless it has been interrupted.
-    #[inline]
+    #[inline(always)]
     pub(super) fn die_done(&mut self, now: Time, die: Die, events: &mut Events) -> Option<Work> {
         let work = self.dies[die.index()].end(now)?;
         if let Work::Sense(id) = work {
@@ -494,8 +526,7 @@ impl Array {
         Some(work)
     }
 
-    /// Gives a die that may have nothing to do the reads that wait for it, or lets it go on with what they have
-    /// interrupted; false if it has time for something else. `wanted` tells of a sense ahead whether it still is.
+    /// Gives a die that does nothing the reads that wait for it, or lets it go on with what they have interrupted; false if it has time for something else. `wanted` tells of a sense ahead whether it still is.
     #[inline]
     pub(super) fn go_on(
         &mut self,
@@ -505,9 +536,6 @@ impl Array {
         ftl: &Ftl,
         events: &mut Events,
     ) -> bool {
-        if !self.dies[die.index()].idle() {
-            return true;
-        }
         while let Some(id) = self.next_read(now, die, &wanted) {
             self.start_sense(now, id, die, ftl, events);
             if !self.dies[die.index()].idle() {

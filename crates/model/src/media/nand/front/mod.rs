@@ -220,26 +220,23 @@ impl Front {
         self.next = next;
     }
 
-    /// The next read segment that arrives at `now`.
+    /// The next read segment that arrives at `now`; [`Front::next`] knows after [`Front::answer`].
     #[inline]
     pub(super) fn pop_read(&mut self, now: Time) -> Option<Segment> {
-        let segment = self.reads.pop_front_if(|segment| segment.at == now)?;
-        self.find_next();
-        Some(segment)
+        self.reads.pop_front_if(|segment| segment.at == now)
     }
 
-    /// The next write segment, or command without data, that arrives at `now`.
+    /// The next write segment, or command without data, that arrives at `now`; likewise.
     #[inline]
     pub(super) fn pop_write(&mut self, now: Time) -> Option<Segment> {
         let segment = self.writes.pop_front_if(|segment| segment.at == now)?;
-        self.find_next();
         let rate = self.config.link_ps_per_byte;
         self.taken_in += Span::per_bytes(rate, u64::from(segment.bytes));
         Some(segment)
     }
 
     /// Answers what is done at `now`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn answer(&mut self, now: Time, done: &mut Vec<Completion>) {
         while let Some((_, id)) = self.read_done.pop_front_if(|&mut (at, _)| at == now) {
             self.complete(now, id, done);
@@ -250,6 +247,7 @@ impl Front {
         self.find_next();
     }
 
+    #[inline(always)]
     fn complete(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let entry = &self.commands[id];
         debug_assert_eq!(
@@ -331,6 +329,7 @@ impl Front {
     }
 
     /// All data of a read are with the host at `at`; the piece that ended last explains the command's time.
+    #[inline(always)]
     pub(super) fn delivered(&mut self, at: Time, id: CommandId, times: &Timeline) {
         self.explain_way_down(id, times.dispatched, times.dispatched);
         let latency = self.config.read_latency;
@@ -490,6 +489,7 @@ mod tests {
         while front.next() != Time::NEVER {
             let next = front.next();
             let segment = front.pop_write(next).expect("nothing else is under way");
+            front.answer(next, &mut Vec::new());
             all.push((segment.id, next.ns()));
         }
         all
@@ -521,7 +521,9 @@ mod tests {
         front.dispatch(Time::ZERO, &command);
         let mut cut = Vec::new();
         while front.next() != Time::NEVER {
-            let segment = front.pop_read(front.next()).expect("a read");
+            let next = front.next();
+            let segment = front.pop_read(next).expect("a read");
+            front.answer(next, &mut Vec::new());
             cut.push((segment.offset, segment.bytes));
         }
         let whole = 128 << 10;

@@ -39,6 +39,8 @@ pub(super) struct ReadCache {
     set_bits: u32,
     /// Where each stream would go on, in bytes.
     next: [u64; STREAMS],
+    /// The lower halves of these, in which a stream is looked for first: so many are compared at once.
+    next_low: [u32; STREAMS],
     streams: [ReadStream; STREAMS],
     /// The streams, that which was read last first.
     order: [u8; STREAMS],
@@ -112,6 +114,7 @@ impl ReadCache {
             sets: vec![Set::EMPTY; sets as usize],
             set_bits: sets.trailing_zeros(),
             next: [u64::MAX; STREAMS],
+            next_low: [u32::MAX; STREAMS],
             streams: [ReadStream::begun_by(None); STREAMS],
             order: core::array::from_fn(|at| (STREAMS - 1 - at) as u8),
             booked: 0,
@@ -188,12 +191,12 @@ impl ReadCache {
             let oldest = self.order[STREAMS - 1];
             self.order.copy_within(..STREAMS - 1, 1);
             self.order[0] = oldest;
-            self.next[oldest as usize] = end;
+            self.goes_on(oldest as usize, end);
             self.streams[oldest as usize] = ReadStream::begun_by(Some((segment.id, submitted)));
             return None;
         };
         self.read_last(at);
-        self.next[at] = end;
+        self.goes_on(at, end);
         let stream = &mut self.streams[at];
         if stream.hits < self.after {
             if stream.evidence.is_some_and(|(id, at)| !answered(id, at)) {
@@ -219,11 +222,19 @@ impl ReadCache {
     /// The stream that would go on there. All are looked at, as that takes less than to stop at the first.
     #[inline]
     fn stream_at(&self, offset: u64) -> Option<usize> {
-        let mut found = 0_u32;
-        for (at, &next) in self.next.iter().enumerate() {
-            found |= u32::from(next == offset) << at;
+        let low = self.next_low.iter();
+        let maybe = low.fold(false, |found, &low| found | (low == offset as u32));
+        if !maybe {
+            return None;
         }
-        (found != 0).then(|| found.trailing_zeros() as usize)
+        self.next.iter().position(|&next| next == offset)
+    }
+
+    /// A stream would go on there.
+    #[inline]
+    fn goes_on(&mut self, stream: usize, offset: u64) {
+        self.next[stream] = offset;
+        self.next_low[stream] = offset as u32;
     }
 
     fn read_last(&mut self, stream: usize) {

@@ -16,6 +16,7 @@
 mod cache;
 
 use alloc::vec::Vec;
+use core::hint::cold_path;
 
 use super::Shared;
 use super::array::{Purpose, Sense, SenseId, SenseQueue, Spare};
@@ -60,6 +61,17 @@ struct Run {
     host_bytes: u32,
 }
 
+/// What a segment wants, as far as it has been looked up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wanted {
+    /// To be sensed.
+    run: Option<Run>,
+    /// Bytes that are at hand.
+    ready: u32,
+    /// Whether any of it has been read ahead.
+    cached: bool,
+}
+
 /// What reads, and reads ahead.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
@@ -99,46 +111,21 @@ impl Reader {
     }
 
     /// A read segment reaches the translation layer.
+    #[inline(always)]
     pub(super) fn segment_arrives(&mut self, now: Time, segment: &Segment, shared: &mut Shared) {
-        if self.waits_for_map(now, segment, shared) {
+        if shared.map.is_some() && self.waits_for_map(now, segment, shared) {
             return;
         }
-        let unit = u64::from(UNIT);
         let (first, last) = segment.pages();
-        let purpose = Purpose::Read(segment.id);
         self.issued = 0;
-        let mut run: Option<Run> = None;
-        let (mut ready, mut cached) = (0, false);
-        // All at once, so that one lookup need not wait for the other.
-        let mut places = core::mem::take(&mut self.places);
-        let pages = last.0 - first.0 + 1;
-        shared.ftl.locate_each(first, pages, &mut places);
-        for (page, place) in (first.0..=last.0).map(Page).zip(&places) {
-            let begins = u64::from(page.0) * unit;
-            let from = segment.offset.max(begins);
-            let host_bytes = (segment.end().min(begins + unit) - from) as u32;
-            let Place::Flash(slot) = *place else {
-                ready += host_bytes;
-                continue;
-            };
-            if let Some(cache) = &self.cache {
-                match cache.find(page, slot) {
-                    Found::Ready => {
-                        ready += host_bytes;
-                        cached = true;
-                        continue;
-                    }
-                    Found::Coming(sense) => {
-                        cached = true;
-                        self.await_ahead(now, sense, segment, host_bytes, shared);
-                        continue;
-                    }
-                    Found::Nothing => {}
-                }
-            }
-            run = Some(self.extend_run(now, segment, run, (slot, host_bytes), purpose, shared));
+        let mut wanted = Wanted::default();
+        if first == last {
+            let place = shared.ftl.locate(first);
+            self.look_up(now, segment, (first, place), &mut wanted, shared);
+        } else {
+            self.look_up_each(now, segment, first, last, &mut wanted, shared);
         }
-        self.places = places;
+        let Wanted { run, ready, cached } = wanted;
         if let Some(run) = run {
             self.sense_run(now, segment, &run, shared);
         }
@@ -163,11 +150,70 @@ impl Reader {
         let window = cache.follow(segment, submitted, self.page_slots, answered);
         let lags = shared.array.senses().units_put_off() >= cache.most_units();
         if let (Some((from, to)), false) = (window, lags) {
+            cold_path();
             self.read_ahead(now, segment, from.0..to.0.min(self.logical), shared);
         }
     }
 
+    /// Looks the pages of a segment up, all at once, so that one lookup need not wait for the other.
+    #[inline(never)]
+    fn look_up_each(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        first: Page,
+        last: Page,
+        wanted: &mut Wanted,
+        shared: &mut Shared,
+    ) {
+        let mut places = core::mem::take(&mut self.places);
+        let pages = last.0 - first.0 + 1;
+        shared.ftl.locate_each(first, pages, &mut places);
+        for (page, place) in (first.0..=last.0).map(Page).zip(&places) {
+            self.look_up(now, segment, (page, *place), wanted, shared);
+        }
+        self.places = places;
+    }
+
+    /// What a segment wants of a page that is there.
+    #[inline(always)]
+    fn look_up(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        (page, place): (Page, Place),
+        wanted: &mut Wanted,
+        shared: &mut Shared,
+    ) {
+        let unit = u64::from(UNIT);
+        let begins = u64::from(page.0) * unit;
+        let from = segment.offset.max(begins);
+        let host_bytes = (segment.end().min(begins + unit) - from) as u32;
+        let Place::Flash(slot) = place else {
+            wanted.ready += host_bytes;
+            return;
+        };
+        if let Some(cache) = &self.cache {
+            match cache.find(page, slot) {
+                Found::Ready => {
+                    wanted.ready += host_bytes;
+                    wanted.cached = true;
+                    return;
+                }
+                Found::Coming(sense) => {
+                    wanted.cached = true;
+                    return self.await_ahead(now, sense, segment, host_bytes, shared);
+                }
+                Found::Nothing => {}
+            }
+        }
+        let purpose = Purpose::Read(segment.id);
+        let slot = (slot, host_bytes);
+        wanted.run = Some(self.extend_run(now, segment, wanted.run, slot, purpose, shared));
+    }
+
     /// Whether a segment has to wait for its part of the map; it comes again when the first that it lacks is there.
+    #[inline(never)]
     fn waits_for_map(&mut self, now: Time, segment: &Segment, shared: &mut Shared) -> bool {
         let Some(map) = &mut shared.map else {
             return false;
@@ -206,6 +252,7 @@ impl Reader {
     }
 
     /// A page of the map is there: what has waited for it goes on.
+    #[inline(never)]
     fn map_came(&mut self, now: Time, page: MapPage, first: Option<u32>, shared: &mut Shared) {
         if let Some(map) = &mut shared.map {
             map.came(page);
@@ -225,7 +272,7 @@ impl Reader {
     }
 
     /// Adds a slot to the run if it continues it within one page; otherwise senses the run and begins another.
-    #[inline]
+    #[inline(always)]
     fn extend_run(
         &mut self,
         now: Time,
@@ -241,7 +288,7 @@ impl Reader {
                 run.host_bytes += host_bytes;
                 return run;
             }
-            self.sense_run(now, segment, &run, shared);
+            self.sense_another(now, segment, &run, shared);
         }
         Run {
             purpose,
@@ -252,7 +299,7 @@ impl Reader {
     }
 
     /// Makes a sense of a run and sends it on its way.
-    #[inline]
+    #[inline(always)]
     fn sense_run(&mut self, now: Time, segment: &Segment, run: &Run, shared: &mut Shared) {
         let times = Timeline::of(segment, now);
         let sense = Sense::new(run.purpose, run.first, run.units, run.host_bytes, times);
@@ -261,6 +308,7 @@ impl Reader {
         // with one that found what it wanted read ahead.
         let mut delay = self.issue_interval * u64::from(self.issued);
         if let Purpose::Ahead(first) = run.purpose {
+            cold_path();
             if let Some(cache) = &mut self.cache {
                 for unit in 0..run.units {
                     cache.expect(first.plus(unit), run.first.plus(unit), id);
@@ -284,13 +332,21 @@ impl Reader {
         }
     }
 
+    /// The same for one of several.
+    #[inline(never)]
+    fn sense_another(&mut self, now: Time, segment: &Segment, run: &Run, shared: &mut Shared) {
+        self.sense_run(now, segment, run, shared);
+    }
+
     /// A sense goes to its die; one ahead that has no share of the controller yet, to the controller.
-    #[inline]
+    #[inline(always)]
     pub(super) fn issue(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
         let sense = &shared.array.senses()[id];
         if sense.booked {
-            shared.queue_sense(now, id);
-        } else if sense.for_nobody() {
+            return shared.queue_sense(now, id);
+        }
+        cold_path();
+        if sense.for_nobody() {
             self.wait_for_controller(now, id, shared);
         } else {
             self.pass_controller(now, id, shared);
@@ -299,6 +355,7 @@ impl Reader {
 
     /// A command wants a unit that is being read ahead. If that waits for time to spare, it waits with the other reads
     /// from now on.
+    #[inline(never)]
     fn await_ahead(
         &mut self,
         now: Time,
@@ -328,6 +385,7 @@ impl Reader {
         shared.front.add_piece(segment.id);
     }
 
+    #[inline(never)]
     fn read_ahead(
         &mut self,
         now: Time,
@@ -344,7 +402,7 @@ impl Reader {
             let known = cache.map(|cache| cache.find(page, slot));
             if !matches!(known, Some(Found::Nothing)) {
                 if let Some(run) = run.take() {
-                    self.sense_run(now, segment, &run, shared);
+                    self.sense_another(now, segment, &run, shared);
                 }
                 continue;
             }
@@ -352,11 +410,12 @@ impl Reader {
             run = Some(self.extend_run(now, segment, run, (slot, 0), purpose, shared));
         }
         if let Some(run) = run {
-            self.sense_run(now, segment, &run, shared);
+            self.sense_another(now, segment, &run, shared);
         }
     }
 
     /// A sense ahead takes its turn when nothing else wants the controller.
+    #[inline(never)]
     fn wait_for_controller(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
         let senses = shared.array.senses();
         senses.put_off(id, Spare::Controller, &mut self.put_off);
@@ -386,6 +445,7 @@ impl Reader {
     }
 
     /// Books the controller for a sense ahead, which then goes to its die.
+    #[inline(never)]
     fn pass_controller(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
         let leaves = shared.front.book_sense(now);
         let sense = &mut shared.array.senses()[id];
@@ -408,7 +468,7 @@ impl Reader {
     }
 
     /// Data of a sense are in the controller: on to the host, or they are what a write or a stream wanted.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sense_done(&mut self, now: Time, id: SenseId, shared: &mut Shared) {
         let sense = shared.array.end_sense(id);
         match sense.purpose {

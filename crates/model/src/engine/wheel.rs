@@ -42,6 +42,8 @@ pub struct Wheel {
     base: u64,
     near: usize,
     far: Events,
+    /// When the first event of all is due.
+    next: Time,
     /// The first event of the wheel: time, and its number of insertion.
     first_near: (u64, u32),
     sequence: u32,
@@ -59,6 +61,7 @@ impl Wheel {
             base: 0,
             near: 0,
             far: Events::with_capacity(capacity),
+            next: Time::NEVER,
             first_near: (u64::MAX, 0),
             sequence: 0,
         }
@@ -67,7 +70,7 @@ impl Wheel {
     /// When the first event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
-        Time::from_ns(self.first_near.0).min(self.far.next())
+        self.next
     }
 
     /// Adds an event.
@@ -84,6 +87,7 @@ impl Wheel {
             self.push_near(at.ns(), slot as usize % SLOTS, payload);
         }
         self.sequence = self.sequence.wrapping_add(1);
+        self.next = self.next.min(at);
     }
 
     #[inline]
@@ -127,15 +131,18 @@ impl Wheel {
     /// Takes the first event if it is due at `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<u32> {
-        let far = self.far.next() == now;
-        let near = self.first_near.0 == now.ns() && self.near > 0;
-        if !near && !far {
+        // At NEVER there is none.
+        if self.next != now || now == Time::NEVER {
             return None;
         }
+        let far = self.far.next() == now;
+        let near = self.first_near.0 == now.ns();
         // Nothing is earlier than this any more.
         self.base = self.base.max(now.ns() >> WIDTH_BITS);
         if far && (!near || self.far.next_number() < self.first_near.1) {
-            return self.far.pop_due(now);
+            let payload = self.far.pop_due(now);
+            self.find_next();
+            return payload;
         }
         let slot = (now.ns() >> WIDTH_BITS) as usize % SLOTS;
         let index = self.heads[slot];
@@ -157,7 +164,13 @@ impl Wheel {
             Some(next) => (next.at, next.sequence),
             None => (u64::MAX, 0),
         };
+        self.find_next();
         Some(node.payload)
+    }
+
+    #[inline]
+    fn find_next(&mut self) {
+        self.next = Time::from_ns(self.first_near.0).min(self.far.next());
     }
 
     /// The first event of the first slot in use from `slot` on, going round once.

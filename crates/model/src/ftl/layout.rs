@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 
 use strength_reduce::StrengthReducedU32 as Divisor;
 
+use super::divisors::Divisors;
 use super::geometry::Shape;
 use super::numbers::{Die, Page, Slot};
 use super::permutation::Permutation;
@@ -34,27 +35,6 @@ pub struct Layout {
     first: Vec<u32>,
     /// The block in which to start looking for data slot `j`, at `j >> COARSE`.
     coarse: Vec<u32>,
-}
-
-/// What addresses are divided by, as multiplications: a write in the steady state looks up a page five times and a slot eleven
-/// times, and division would be a fortieth of its time.
-#[derive(Clone, Copy, Debug)]
-struct Divisors {
-    stripe: Divisor,
-    dies: Divisor,
-    die_slots: Divisor,
-    block_slots: Divisor,
-}
-
-impl Divisors {
-    fn of(shape: &Shape) -> Divisors {
-        Divisors {
-            stripe: Divisor::new(shape.stripe),
-            dies: Divisor::new(shape.dies),
-            die_slots: Divisor::new(shape.die_slots),
-            block_slots: Divisor::new(shape.block_slots),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@
 mod account;
 mod changed;
 mod collecting;
+mod divisors;
 mod geometry;
 mod layout;
 mod map;
@@ -27,6 +28,7 @@ mod stale;
 mod tests;
 
 pub use collecting::{AHEAD_PAGES, Collecting, page_price};
+pub use divisors::Divisors;
 pub use geometry::{Geometry, GeometryError, Shape, UNIT};
 pub use layout::{Layout, closed_form_write_amplification, victim_share};
 pub use numbers::{Block, BufferSlot, Die, Page, Slot};
@@ -104,6 +106,7 @@ impl Watermark {
 #[derive(Clone, Debug)]
 pub struct Ftl {
     shape: Shape,
+    by: Divisors,
     watermark: Watermark,
     /// `None` if nothing was written at the start.
     layout: Option<Layout>,
@@ -148,6 +151,7 @@ impl Ftl {
             next: shape.block_slots,
         };
         let mut ftl = Ftl {
+            by: Divisors::of(&shape),
             shape,
             watermark,
             map: tables.map,
@@ -216,7 +220,7 @@ impl Ftl {
     /// Whether a slot is in a block of one bit a cell.
     #[inline]
     pub fn is_slc(&self, slot: Slot) -> bool {
-        let block = self.shape.block_of(slot).index();
+        let block = self.by.block_of(slot).index();
         self.slc.as_ref().is_some_and(|slc| slc.is(block))
     }
 
@@ -356,7 +360,7 @@ impl Ftl {
     /// Takes note of what was programmed into `slot`, and whether it is still the page's newest version.
     #[inline]
     fn programmed(&mut self, slot: Slot, page: Page, newest: bool) {
-        let block = self.shape.block_of(slot).index();
+        let block = self.by.block_of(slot).index();
         self.reverse.set(slot, page.0 + 1);
         self.changed.mark(block);
         if newest {
@@ -371,7 +375,7 @@ impl Ftl {
     #[inline]
     fn invalidate(&mut self, slot: Slot) {
         self.stale.insert_later(slot);
-        self.valid[self.shape.block_of(slot).index()] -= 1;
+        self.valid[self.by.block_of(slot).index()] -= 1;
     }
 
     /// To be called before many [`Ftl::valid_page`]s: sets what [`Ftl::stage`] has put off.
@@ -418,7 +422,7 @@ impl Ftl {
         debug_assert_eq!(newest, self.valid_page(from) == Some(page));
         if newest {
             self.stale.insert(from);
-            self.valid[self.shape.block_of(from).index()] -= 1;
+            self.valid[self.by.block_of(from).index()] -= 1;
         }
         self.programmed(to, page, newest);
         newest
@@ -434,7 +438,7 @@ impl Ftl {
             self.account.charge();
         }
         self.reverse.set(slot, PADDING);
-        self.changed.mark(self.shape.block_of(slot).index());
+        self.changed.mark(self.by.block_of(slot).index());
     }
 
     /// The first slot of the next page of a die for this writer, opening a block if need be; `None` if the die has no
@@ -490,7 +494,7 @@ impl Ftl {
     /// To be called when the program of the page at `slot` has ended: a block that is full may be collected from now.
     #[inline]
     pub fn page_programmed(&mut self, slot: Slot) {
-        let block = self.shape.block_of(slot);
+        let block = self.by.block_of(slot);
         let limit = match &self.slc {
             Some(slc) if slc.is(block.index()) => slc.slots,
             _ => self.shape.block_slots,
@@ -570,7 +574,7 @@ impl Ftl {
         for page in (0..self.shape.logical).map(Page) {
             if let Place::Flash(slot) = self.locate(page) {
                 assert_eq!(self.valid_page(slot), Some(page), "{page:?} in {slot:?}");
-                counted[self.shape.block_of(slot).index()] += 1;
+                counted[self.by.block_of(slot).index()] += 1;
             }
         }
         for (block, &count) in self.valid.iter().enumerate() {

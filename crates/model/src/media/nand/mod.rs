@@ -450,13 +450,13 @@ impl Device for Nand {
             if self.shared.front.next() == now {
                 self.pass_on(now, done);
             }
-            let next = self.next_event();
+            let mut next = self.next_event();
             debug_assert!(next >= now);
             if next > now {
                 if self.shared.front.depth() == 0 {
                     self.arm_timer(now);
+                    next = self.next_event();
                 }
-                let next = self.next_event();
                 if next >= horizon || !done.is_empty() {
                     return now;
                 }

@@ -25,7 +25,7 @@ pub(super) use senses::{Purpose, Sense, SenseId, SenseQueue, Senses, Spare};
 use super::config::{NandConfig, Refresh, SlcCache, Timing};
 use super::events::{Event, Events};
 use super::timeline::Cause;
-use crate::ftl::{Block, Die, Ftl, Shape, Slot, UNIT};
+use crate::ftl::{Block, Die, Divisors, Ftl, Shape, Slot, UNIT};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 use channel::{Channel, Due, Rate};
@@ -46,6 +46,7 @@ pub(super) struct ArrayCounts {
 #[derive(Clone, Debug)]
 pub(super) struct Array {
     shape: Shape,
+    by: Divisors,
     timing: Timing,
     slc: Option<SlcCache>,
     refresh: Option<Refresh>,
@@ -95,6 +96,7 @@ impl Array {
         let channel = Channel::new(rate, shape.dies / shape.channels);
         Array {
             shape: *shape,
+            by: Divisors::of(shape),
             timing: timing.clone(),
             slc: config.slc.clone(),
             refresh: config.refresh.clone(),
@@ -232,7 +234,7 @@ impl Array {
 
     #[inline]
     fn channel_of(&self, die: Die) -> ChannelId {
-        ChannelId(die.0 % self.shape.channels)
+        ChannelId(self.by.channel_of(die))
     }
 
     /// The event of a channel: the first of its pages may have moved. Returns a die that has waited for that and has
@@ -344,7 +346,7 @@ impl Array {
     /// A sense will come to its die.
     #[inline]
     pub(super) fn add_sense(&mut self, sense: Sense) -> SenseId {
-        let die = self.shape.die_of(sense.slot);
+        let die = self.by.die_of(sense.slot);
         let id = self.senses.insert(sense);
         self.senses[id].die = die;
         id
@@ -473,7 +475,7 @@ impl Array {
         sense.times.started = now;
         let slot = sense.slot;
         let of_map = matches!(sense.purpose, Purpose::Map(_));
-        let page = (!of_map).then(|| self.shape.page_at(slot));
+        let page = (!of_map).then(|| self.by.page_at(slot));
         let register = &mut self.dies[die.index()].register;
         if *register == page && !of_map {
             cold_path();

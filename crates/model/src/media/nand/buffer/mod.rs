@@ -317,6 +317,9 @@ impl Buffer {
     #[inline]
     fn pages_of(&self, segment: &Segment) -> (Page, Page) {
         let (first, last) = segment.pages();
+        if self.together == 1 {
+            return (first, last);
+        }
         let beyond = last.0 % self.together;
         (
             Page(first.0 - first.0 % self.together),

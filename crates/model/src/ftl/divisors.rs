@@ -1,0 +1,92 @@
+//! What addresses of a drive's array are divided by, as multiplications: a write in the steady state looks up a page five times
+//! and a slot eleven times, and division would be a tenth of its time.
+
+use strength_reduce::StrengthReducedU32 as Divisor;
+
+use super::geometry::Shape;
+use super::numbers::{Block, Die, Slot};
+
+/// Numbers that a [`Shape`] divides by. What they tell is what the shape does.
+#[derive(Clone, Copy, Debug)]
+pub struct Divisors {
+    /// Slots of a stripe.
+    pub(super) stripe: Divisor,
+    pub(super) dies: Divisor,
+    pub(super) die_slots: Divisor,
+    pub(super) block_slots: Divisor,
+    page_slots: Divisor,
+    channels: Divisor,
+}
+
+impl Divisors {
+    /// Those of a shape.
+    pub fn of(shape: &Shape) -> Divisors {
+        Divisors {
+            stripe: Divisor::new(shape.stripe),
+            dies: Divisor::new(shape.dies),
+            die_slots: Divisor::new(shape.die_slots),
+            block_slots: Divisor::new(shape.block_slots),
+            page_slots: Divisor::new(shape.page_slots),
+            channels: Divisor::new(shape.channels),
+        }
+    }
+
+    /// As [`Shape::die_of`].
+    #[inline]
+    pub fn die_of(&self, slot: Slot) -> Die {
+        Die(slot.0 / self.die_slots)
+    }
+
+    /// As [`Shape::block_of`].
+    #[inline]
+    pub fn block_of(&self, slot: Slot) -> Block {
+        Block(slot.0 / self.block_slots)
+    }
+
+    /// As [`Shape::page_at`].
+    #[inline]
+    pub fn page_at(&self, slot: Slot) -> Slot {
+        Slot(slot.0 - slot.0 % self.page_slots)
+    }
+
+    /// The channel that a die is on.
+    #[inline]
+    pub fn channel_of(&self, die: Die) -> u32 {
+        die.0 % self.channels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::Geometry;
+
+    #[test]
+    fn they_tell_what_the_shape_tells() {
+        for planes in [1, 2, 3] {
+            let shape = Geometry {
+                channels: 3,
+                dies_per_channel: 5,
+                planes,
+                blocks_per_plane: 24,
+                pages_per_block: 17,
+                page_bytes: 16384,
+                reserved: 0.0,
+                capacity: 4096 * 1000,
+                indirection: 4096,
+                stripe: 0,
+            }
+            .shape(4)
+            .expect("possible");
+            let by = Divisors::of(&shape);
+            for slot in (0..shape.slots()).map(Slot) {
+                assert_eq!(by.die_of(slot), shape.die_of(slot));
+                assert_eq!(by.block_of(slot), shape.block_of(slot));
+                assert_eq!(by.page_at(slot), shape.page_at(slot));
+            }
+            for die in shape.every_die() {
+                assert_eq!(by.channel_of(die), die.0 % shape.channels);
+            }
+        }
+    }
+}

@@ -117,6 +117,14 @@ impl AddAssign<Span> for Time {
     }
 }
 
+/// Of an instant that is not earlier: anything else is a defect, and found in debug builds. [`Time::since`] gives zero there.
+impl Sub for Time {
+    type Output = Span;
+    fn sub(self, earlier: Time) -> Span {
+        Span(self.0 - earlier.0)
+    }
+}
+
 impl Add for Span {
     type Output = Span;
     fn add(self, other: Span) -> Span {

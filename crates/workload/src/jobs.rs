@@ -200,7 +200,7 @@ impl<'a> Jobs<'a> {
         let index = slot.thread as usize;
         let thread = &mut self.threads[index];
         let anatomy = &completion.anatomy;
-        let latency = now.since(slot.submitted) - anatomy.get(Part::ThreadBusy);
+        let latency = now - slot.submitted - anatomy.get(Part::ThreadBusy);
         debug_assert_eq!(anatomy.total(), now.since(slot.submitted));
         if now >= thread.count_from {
             let measured = &mut self.measured[index][slot.kind as usize];

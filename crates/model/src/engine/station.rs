@@ -26,7 +26,7 @@ impl Station {
         let start = self.free_at.max(now);
         self.free_at = start + service;
         self.busy += service;
-        (start.since(now), self.free_at)
+        (start - now, self.free_at)
     }
 
     /// It stands still from `now` on, for `length`: whoever joins comes behind that. Those in its queue leave as much

@@ -93,7 +93,7 @@ impl Cores {
         let state = &mut self.cores[core];
         let end = state.end_of(now, service);
         state.work = work;
-        state.busy += end.since(now);
+        state.busy += end - now;
         if end == now {
             return true;
         }
@@ -105,7 +105,7 @@ impl Cores {
     pub(super) fn spin(&mut self, core: usize, now: Time, work: Work, until: Time) {
         let state = &mut self.cores[core];
         state.work = work;
-        state.busy += until.since(now);
+        state.busy += until - now;
         self.set_due(core, until);
     }
 

@@ -268,7 +268,7 @@ impl<D: Device> HostPath<D> {
         };
         state.thread = thread;
         // What holds the thread up before it issues is no part of fio's latencies.
-        let before = state.free_at(now).since(now) + switch;
+        let before = state.free_at(now) - now + switch;
         outstanding.issued = now + before;
         let command = &outstanding.command;
         let thread = &mut self.threads[usize::from(thread)];

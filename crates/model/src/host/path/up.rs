@@ -273,10 +273,10 @@ impl<D: Device> HostPath<D> {
         done.extend_from_slice(core::slice::from_ref(&outstanding.answer));
         if let Some(answer) = done.last_mut() {
             let anatomy = &mut answer.anatomy;
-            anatomy.add(Part::ThreadBusy, issued.since(submitted));
-            anatomy.add(Part::HostSubmission, below.since(issued) - queued - bridged);
+            anatomy.add(Part::ThreadBusy, issued - submitted);
+            anatomy.add(Part::HostSubmission, below - issued - queued - bridged);
             anatomy.add(Part::QueueSlot, queued);
-            anatomy.add(Part::HostCompletion, now.since(answer.at));
+            anatomy.add(Part::HostCompletion, now - answer.at);
             answer.at = now;
         }
         let application = self.thread(thread).costs.application;

@@ -120,7 +120,7 @@ impl Timeline {
                 anatomy.add(*part, Span::from_ns(ns));
             }
         }
-        anatomy.add(Part::Medium, self.sensed.since(self.started));
-        anatomy.add(Part::Transfer, at.since(self.sensed));
+        anatomy.add(Part::Medium, self.sensed - self.started);
+        anatomy.add(Part::Transfer, at - self.sensed);
     }
 }

@@ -390,8 +390,8 @@ impl Group {
         self.ring.push_back(Transit {
             at: leaves,
             waits: Waits {
-                medium: short(own.since(start)),
-                read: waits.read + short(leaves.since(own)),
+                medium: short(own - start),
+                read: waits.read + short(leaves - own),
                 ..waits
             },
             ..transit
@@ -405,9 +405,9 @@ impl Group {
         let background = self.background_until.max(now).min(start);
         let program = self.program_until.max(background).min(start);
         Waits {
-            refresh: short(background.since(now)),
-            program: short(program.since(background)),
-            read: short(start.since(program)),
+            refresh: short(background - now),
+            program: short(program - background),
+            read: short(start - program),
             medium: 0,
         }
     }

@@ -178,7 +178,7 @@ impl XPoint {
         let piece = &mut self.pieces[slot];
         let unread = piece.unread(&self.config);
         let governed = self.governor.admit(now, piece, unread);
-        piece.throttled = now.since(piece.submitted) + governed;
+        piece.throttled = now - piece.submitted + governed;
         let timing = &self.config.timing;
         let arrival = now + governed + timing.link;
         let blocks = (piece.bytes >> self.block_shift).max(1);

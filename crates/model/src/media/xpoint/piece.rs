@@ -119,6 +119,7 @@ impl Piece {
     }
 
     /// Adds where the time from submission to `at` went, if `last` was the unit that came last.
+    #[inline(always)]
     pub(super) fn explain(
         &self,
         config: &XPointConfig,
@@ -129,15 +130,15 @@ impl Piece {
         let link = config.timing.link;
         anatomy.add(Part::Throttle, self.throttled);
         anatomy.add(Part::Link, link);
-        let controller = self.dispatched.since(self.submitted) - self.throttled - link;
+        let controller = self.dispatched - self.submitted - self.throttled - link;
         anatomy.add(Part::Controller, controller);
         if self.work == Work::Answer {
             return;
         }
-        anatomy.add(Part::Collision, self.started.since(self.dispatched));
+        anatomy.add(Part::Collision, self.started - self.dispatched);
         let phases = [
-            (self.streamed.since(self.started), &self.merge),
-            (at.since(self.streamed), last),
+            (self.streamed - self.started, &self.merge),
+            (at - self.streamed, last),
         ];
         for (length, waits) in phases {
             if length == Span::ZERO {

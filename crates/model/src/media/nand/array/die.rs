@@ -126,7 +126,7 @@ impl DieState {
     pub(super) fn causes(&self, now: Time) -> Causes {
         let mut causes = self.busy;
         if self.work != Work::Idle {
-            causes[self.cause as usize] += now.since(self.since).ns();
+            causes[self.cause as usize] += (now - self.since).ns();
         }
         causes
     }
@@ -148,7 +148,7 @@ impl DieState {
     /// It stops what it does, which has its place in the accounts.
     #[inline]
     pub(super) fn stop(&mut self, now: Time) {
-        self.busy[self.cause as usize] += now.since(self.since).ns();
+        self.busy[self.cause as usize] += (now - self.since).ns();
         self.work = Work::Idle;
     }
 

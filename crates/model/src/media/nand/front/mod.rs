@@ -315,9 +315,9 @@ impl Front {
         let command = &mut self.commands[id];
         let anatomy = &mut command.answer.anatomy;
         anatomy.add(Part::Link, link);
-        let since_submission = dispatched.since(command.submitted);
+        let since_submission = dispatched - command.submitted;
         anatomy.add(Part::Controller, since_submission - link);
-        anatomy.add(Part::Transfer, arrived.since(dispatched));
+        anatomy.add(Part::Transfer, arrived - dispatched);
     }
 
     /// Sends data of a read, a piece of the command, to the host; returns when the last of the command's data are there.

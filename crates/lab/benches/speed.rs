@@ -40,7 +40,7 @@ const LOADS: &[Load] = &[
         state: Precondition::Fresh,
         mix: Mix::Read,
         read_percent: 100,
-        aim: "4.0 M at QD16",
+        aim: "5.0 M at QD16",
     },
     Load {
         name: "p3700 random read",
@@ -48,7 +48,7 @@ const LOADS: &[Load] = &[
         state: Precondition::Steady,
         mix: Mix::Read,
         read_percent: 100,
-        aim: "2.0 M",
+        aim: "3.5 M at QD16",
     },
     Load {
         name: "p3700 steady random write",
@@ -56,7 +56,7 @@ const LOADS: &[Load] = &[
         state: Precondition::Steady,
         mix: Mix::Write,
         read_percent: 0,
-        aim: "1.0 M",
+        aim: "1.5 M at QD16",
     },
     Load {
         name: "p3700 70/30 mix",

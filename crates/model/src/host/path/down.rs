@@ -31,13 +31,11 @@ impl<D: Device> HostPath<D> {
             Way::Helpers => self.hand_down(now, id),
             Way::Direct => {
                 let Some(leaves) = self.queues.lock(core, now) else {
-                    return match self.config.hypervisor {
-                        None => self.submitted_here(core, now, id),
-                        Some(_) => {
-                            cold_path();
-                            self.pass_down(core, now, id)
-                        }
-                    };
+                    if self.config.hypervisor.is_some() {
+                        cold_path();
+                        return self.pass_down(core, now, id);
+                    }
+                    return self.submitted_here(core, now, id);
                 };
                 let spun = leaves.since(now);
                 outstanding.queued += spun;
@@ -87,12 +85,12 @@ impl<D: Device> HostPath<D> {
         self.cores[core].to_reap.push_back(id);
     }
 
-    /// To the drive; in a virtual machine through the monitor, by a trap of the guest's core or, where many are in
+    /// To the drive through the monitor of a virtual machine, by a trap of the guest's core or, where many are in
     /// flight, by the ring in which the monitor's thread will find it.
     #[inline(never)]
     fn pass_down(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let Some(hypervisor) = &self.config.hypervisor else {
-            return self.submitted_here(core, now, id);
+            unreachable!("only a guest's core passes a command to a monitor");
         };
         if !self.guest.begin_in_ring() {
             let monitor = self.cores.last();
@@ -103,7 +101,7 @@ impl<D: Device> HostPath<D> {
         let service = hypervisor.kick + self.carry_down(&outstanding.command);
         self.charge(outstanding.thread, 1, service);
         if self.cores.begin(core, now, Work::Down(id), service) {
-            self.leave_monitor(now, id);
+            self.carried_down(now, id);
             return false;
         }
         true
@@ -149,15 +147,15 @@ impl<D: Device> HostPath<D> {
         self.give_to_drive(now, id);
     }
 
-    /// Somebody else than the core that submitted it has it ready.
+    /// The monitor, a helper or a kernel thread has carried a command down.
     #[inline(never)]
-    pub(super) fn leave_monitor(&mut self, now: Time, id: CommandId) {
+    pub(super) fn carried_down(&mut self, now: Time, id: CommandId) {
         self.reach_drive(now, id);
     }
 
-    /// The drive gets a command from the bridge.
+    /// A command has crossed the bridge.
     #[inline(never)]
-    pub(super) fn leave_bridge(&mut self, now: Time, id: CommandId) {
+    pub(super) fn bridged_down(&mut self, now: Time, id: CommandId) {
         self.give_to_drive(now, id);
     }
 

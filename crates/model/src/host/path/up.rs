@@ -155,13 +155,13 @@ impl<D: Device> HostPath<D> {
         done: &mut Vec<Completion>,
     ) {
         match timer {
-            Timer::BridgedDown => self.leave_bridge(now, id),
+            Timer::BridgedDown => self.bridged_down(now, id),
             Timer::BridgedUp => self.answered(now, id, done),
             Timer::HandedDown => {
                 if self.config.hypervisor.is_some() {
                     self.guest.begin();
                 }
-                self.leave_monitor(now, id);
+                self.carried_down(now, id);
             }
             Timer::HandedUp => {
                 self.release_helper(now, id);

@@ -12,6 +12,7 @@ mod account;
 mod changed;
 mod collecting;
 mod divisors;
+mod free;
 mod geometry;
 mod layout;
 mod map;
@@ -36,13 +37,13 @@ pub use permutation::Permutation;
 pub use replay::{Replay, brute_force, warm_up};
 pub use reset::Saved;
 
-use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use account::Account;
 pub use account::Traffic;
 use changed::Changed;
+use free::FreeBlocks;
 use map::{INITIAL, Map};
 use reset::Tables;
 use reverse::Reverse;
@@ -56,7 +57,7 @@ const PADDING: u32 = u32::MAX;
 /// Bit of a block's count that says it must not be collected: free, open, or being collected.
 const BUSY: u16 = 0x8000;
 /// Free blocks of a die that only collection may open, so that it can always finish.
-const COLLECTION_RESERVE: usize = 1;
+const COLLECTION_RESERVE: u32 = 1;
 
 /// Where a logical page is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,13 +120,11 @@ pub struct Ftl {
     opened: Vec<bool>,
     /// By block: valid slots, and [`BUSY`].
     valid: Vec<u16>,
-    /// By die, oldest first: taking them in turn levels wear.
-    free: Vec<VecDeque<Block>>,
+    free: FreeBlocks,
     open: Vec<[OpenBlock; 3]>,
     slc: Option<SlcPool>,
     traffic: Traffic,
     account: Account,
-    free_blocks: u32,
     /// By block: whether its entries of `reverse` may have changed since a state was saved.
     changed: Changed,
     /// What is in the tables does not hold yet: all pages are where the layout put them.
@@ -159,12 +158,11 @@ impl Ftl {
             stale: tables.stale,
             opened: vec![false; blocks],
             valid: vec![BUSY; blocks],
-            free: vec![VecDeque::with_capacity(shape.blocks as usize); shape.dies as usize],
+            free: FreeBlocks::none_of(shape.dies, shape.blocks),
             open: vec![[closed; 3]; shape.dies as usize],
             slc: None,
             traffic: Traffic::default(),
             account: Account::default(),
-            free_blocks: 0,
             changed: Changed::default(),
             asleep: false,
             layout: None,
@@ -174,8 +172,7 @@ impl Ftl {
                 let valid = layout.as_ref().map_or(0, |layout| layout.valid(die, nth));
                 let block = shape.block(die, nth);
                 if valid == 0 {
-                    ftl.free[die.index()].push_back(block);
-                    ftl.free_blocks += 1;
+                    ftl.free.push(die, block);
                 } else {
                     ftl.valid[block.index()] = valid as u16;
                 }
@@ -195,7 +192,7 @@ impl Ftl {
         let slots = u64::from(self.shape.block_slots);
         let open = self.open.iter().flatten();
         let rest: u64 = open.map(|open| slots - u64::from(open.next)).sum();
-        u64::from(self.free_blocks) * slots + rest
+        u64::from(self.free.all()) * slots + rest
     }
 
     /// Lets up to `most` free blocks of each die be written with one bit a cell, of `bits` otherwise.
@@ -260,7 +257,7 @@ impl Ftl {
 
     /// Erased blocks over all blocks.
     pub fn free_share(&self) -> f64 {
-        f64::from(self.free_blocks) / self.valid.len() as f64
+        f64::from(self.free.all()) / self.valid.len() as f64
     }
 
     /// One more than the physical slot, a buffer slot's number, or [`UNMAPPED`].
@@ -451,8 +448,7 @@ impl Ftl {
         let shape = self.shape;
         let open = &mut self.open[die.index()][writer as usize];
         if open.next >= limit {
-            let block = self.free[die.index()].pop_front()?;
-            self.free_blocks -= 1;
+            let block = self.free.pop(die)?;
             self.opened[block.index()] = true;
             *open = OpenBlock { block, next: 0 };
             if let (Writer::Slc, Some(slc)) = (writer, &mut self.slc) {
@@ -480,12 +476,12 @@ impl Ftl {
     /// Whether [`Ftl::take_page`] would give this writer a page.
     #[inline]
     pub fn has_page(&self, die: Die, writer: Writer) -> bool {
-        let free = self.free[die.index()].len();
+        let free = self.free.of(die);
         let may_open = match (writer, &self.slc) {
             (Writer::Host, _) => free > COLLECTION_RESERVE,
             (Writer::Collection, _) => free > 0,
             // Only from blocks that nobody will miss soon.
-            (Writer::Slc, Some(slc)) => free > self.watermark.low as usize + 1 && slc.may_open(die),
+            (Writer::Slc, Some(slc)) => free > self.watermark.low + 1 && slc.may_open(die),
             (Writer::Slc, None) => return false,
         };
         may_open || self.open[die.index()][writer as usize].next < self.block_limit(writer)
@@ -507,12 +503,12 @@ impl Ftl {
     /// Whether a die is so short of free blocks that it should collect.
     #[inline]
     pub fn wants_collection(&self, die: Die) -> bool {
-        self.free[die.index()].len() <= self.watermark.low as usize
+        self.free.of(die) <= self.watermark.low
     }
 
     /// Free blocks of a die.
     pub fn free_blocks(&self, die: Die) -> u32 {
-        self.free[die.index()].len() as u32
+        self.free.of(die)
     }
 
     /// Takes the closed block of a die with the fewest valid slots, if collecting it frees at least a page; returns
@@ -561,8 +557,7 @@ impl Ftl {
         if let Some(slc) = &mut self.slc {
             slc.erased(die, block);
         }
-        self.free[die.index()].push_back(block);
-        self.free_blocks += 1;
+        self.free.push(die, block);
     }
 
     /// Checks what must always hold; for tests, as it looks at every slot and page.
@@ -584,9 +579,10 @@ impl Ftl {
                 "valid count of block {block}"
             );
         }
-        let free: usize = self.free.iter().map(VecDeque::len).sum();
-        assert_eq!(free, self.free_blocks as usize);
-        for &block in self.free.iter().flatten() {
+        let free: u32 = self.shape.every_die().map(|die| self.free.of(die)).sum();
+        assert_eq!(free, self.free.all());
+        assert_eq!(self.free.each().count(), free as usize);
+        for block in self.free.each() {
             assert_eq!(self.valid[block.index()], BUSY, "free {block:?} holds data");
         }
     }

@@ -5,15 +5,15 @@
 //! costs more than most of what a short run does with them. So a caller that runs one plan after another keeps them. What is put
 //! back is only what may have been touched. Changes no result: tests compare with tables that are new.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::account::Account;
 use super::changed::Changed;
+use super::free::FreeBlocks;
 use super::map::{Map, SavedMap};
 use super::reverse::Reverse;
 use super::stale::Stale;
-use super::{Block, Ftl, Layout, OpenBlock, Shape, SlcPool, Traffic, Watermark};
+use super::{Ftl, Layout, OpenBlock, Shape, SlcPool, Traffic, Watermark};
 
 /// The large tables of a translation layer.
 #[derive(Debug)]
@@ -44,12 +44,11 @@ impl Tables {
 struct Rest {
     opened: Vec<bool>,
     valid: Vec<u16>,
-    free: Vec<VecDeque<Block>>,
+    free: FreeBlocks,
     open: Vec<[OpenBlock; 3]>,
     slc: Option<SlcPool>,
     traffic: Traffic,
     account: Account,
-    free_blocks: u32,
 }
 
 impl Rest {
@@ -62,7 +61,6 @@ impl Rest {
             slc: ftl.slc.clone(),
             traffic: ftl.traffic,
             account: ftl.account,
-            free_blocks: ftl.free_blocks,
         }
     }
 
@@ -70,12 +68,11 @@ impl Rest {
     fn give(&self, ftl: &mut Ftl) {
         ftl.opened.clone_from(&self.opened);
         ftl.valid.clone_from(&self.valid);
-        ftl.free.clone_from(&self.free);
+        ftl.free.copy_from(&self.free);
         ftl.open.clone_from(&self.open);
         ftl.slc.clone_from(&self.slc);
         ftl.traffic = self.traffic;
         ftl.account = self.account;
-        ftl.free_blocks = self.free_blocks;
     }
 }
 
@@ -262,8 +259,8 @@ mod tests {
             .map(|slot| ftl.valid_page(Slot(slot)))
             .collect();
         format!(
-            "{places:?} {pages:?} {:?} {:?} {:?} {:?} {:?} {}",
-            ftl.valid, ftl.free, ftl.open, ftl.traffic, ftl.account, ftl.free_blocks
+            "{places:?} {pages:?} {:?} {:?} {:?} {:?} {:?}",
+            ftl.valid, ftl.free, ftl.open, ftl.traffic, ftl.account
         )
     }
 

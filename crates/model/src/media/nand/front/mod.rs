@@ -28,6 +28,9 @@ use cores::ReadCores;
 use in_flight::InFlight;
 pub(super) use segment::Segment;
 
+/// Room of each queue at first: queues go round in what they have, and what is small stays near the processor.
+const FEW: usize = 16;
+
 /// How many 4 KiB units a range touches.
 #[inline]
 fn units_touched(offset: u64, bytes: u64) -> u32 {
@@ -94,10 +97,10 @@ impl Front {
             intake: Station::default(),
             link_in: Station::default(),
             link_out: Station::default(),
-            reads: VecDeque::with_capacity(256),
-            writes: VecDeque::with_capacity(256),
-            read_done: VecDeque::with_capacity(256),
-            write_done: VecDeque::with_capacity(256),
+            reads: VecDeque::with_capacity(FEW),
+            writes: VecDeque::with_capacity(FEW),
+            read_done: VecDeque::with_capacity(FEW),
+            write_done: VecDeque::with_capacity(FEW),
             spread: Stream::new(seed, "write delay"),
             next: Time::NEVER,
             commands: InFlight::default(),

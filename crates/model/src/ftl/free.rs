@@ -1,0 +1,92 @@
+//! Erased blocks of each die, in the order in which they were erased: taking them in turn levels wear.
+//!
+//! How many each die has is kept by itself: a die that has read is asked for it, and with the queues that would be a line of
+//! memory for each die.
+
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::numbers::{Block, Die};
+
+/// Erased blocks by die.
+#[derive(Clone, Debug)]
+pub(super) struct FreeBlocks {
+    queues: Vec<VecDeque<Block>>,
+    /// By die: the length of its queue.
+    counts: Vec<u32>,
+    all: u32,
+}
+
+impl FreeBlocks {
+    /// None yet, with room for all of so many dies.
+    pub(super) fn none_of(dies: u32, blocks: u32) -> FreeBlocks {
+        FreeBlocks {
+            queues: vec![VecDeque::with_capacity(blocks as usize); dies as usize],
+            counts: vec![0; dies as usize],
+            all: 0,
+        }
+    }
+
+    /// A block of this die has been erased.
+    pub(super) fn push(&mut self, die: Die, block: Block) {
+        self.queues[die.index()].push_back(block);
+        self.counts[die.index()] += 1;
+        self.all += 1;
+    }
+
+    /// Takes the block of a die that was erased first.
+    pub(super) fn pop(&mut self, die: Die) -> Option<Block> {
+        let block = self.queues[die.index()].pop_front()?;
+        self.counts[die.index()] -= 1;
+        self.all -= 1;
+        Some(block)
+    }
+
+    /// How many a die has.
+    #[inline]
+    pub(super) fn of(&self, die: Die) -> u32 {
+        self.counts[die.index()]
+    }
+
+    /// How many all dies have.
+    pub(super) fn all(&self) -> u32 {
+        self.all
+    }
+
+    /// Each of them, for checks.
+    pub(super) fn each(&self) -> impl Iterator<Item = Block> + '_ {
+        self.queues.iter().flatten().copied()
+    }
+
+    /// Becomes a copy of others, in the memory that these have.
+    pub(super) fn copy_from(&mut self, others: &FreeBlocks) {
+        self.queues.clone_from(&others.queues);
+        self.counts.clone_from(&others.counts);
+        self.all = others.all;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_taken_in_turn_and_counted() {
+        let mut free = FreeBlocks::none_of(2, 4);
+        for (die, block) in [(0, 3), (1, 9), (0, 1)] {
+            free.push(Die(die), Block(block));
+        }
+        let counts = |free: &FreeBlocks| (free.of(Die(0)), free.of(Die(1)), free.all());
+        assert_eq!(counts(&free), (2, 1, 3));
+        let before = free.clone();
+        assert_eq!(free.pop(Die(0)), Some(Block(3)));
+        assert_eq!(free.pop(Die(0)), Some(Block(1)));
+        assert_eq!(free.pop(Die(0)), None);
+        assert_eq!(counts(&free), (0, 1, 1));
+        assert!(free.each().eq([Block(9)]));
+        free.copy_from(&before);
+        assert_eq!(counts(&free), (2, 1, 3));
+        assert_eq!(free.pop(Die(0)), Some(Block(3)));
+    }
+}

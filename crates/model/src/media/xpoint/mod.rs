@@ -21,6 +21,7 @@
 //! Sources: S1, S2 and S4 of the published figures; the structure is inferred from them.
 
 mod config;
+mod gauges;
 mod group;
 mod limits;
 mod locks;
@@ -30,6 +31,7 @@ mod piece;
 mod refreshed;
 mod ring;
 mod table;
+mod writes;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -46,9 +48,10 @@ pub use config::{
 
 use crate::anatomy::Anatomy;
 use crate::command::{Command, Completion};
-use crate::device::{Capacity, Device, Gauge, Gauges, Range};
+use crate::device::{Capacity, Device, Gauges, Range};
 use crate::engine::{Slab, Station};
-use crate::time::{Span, Time};
+use crate::time::Time;
+use gauges::Counts;
 use group::{Medium, Role, Transit, Waits, shuffled};
 use limits::{Endurance, Governor};
 use locks::Locks;
@@ -94,20 +97,6 @@ pub struct XPoint {
     /// The first of all rings.
     next: Time,
     counts: Counts,
-}
-
-/// What the gauges are made of.
-#[derive(Clone, Debug, Default)]
-struct Counts {
-    host_read: u64,
-    host_written: u64,
-    /// From the medium.
-    bytes_read: u64,
-    units_written: u64,
-    /// By front of the controller.
-    dispatched: [u64; 2],
-    last_dispatch: [Time; 2],
-    in_flight: u32,
 }
 
 impl XPoint {
@@ -278,68 +267,6 @@ impl XPoint {
         }
     }
 
-    /// A write gets its data, and what it must merge with that.
-    #[inline(never)]
-    fn start_write(&mut self, now: Time, slot: u32) {
-        let piece = &mut self.pieces[slot];
-        let work = piece.work;
-        let merges = piece.merges();
-        piece.awaited = merges + u32::from(work == Work::Write);
-        let piece = *piece;
-        let last = piece.units - 1;
-        for (uncovered, unit) in piece.uncovered.into_iter().zip([0, last]) {
-            if uncovered > 0 {
-                self.counts.bytes_read += u64::from(UNIT);
-                self.send_to_medium(now, slot, piece.first_unit + unit, Role::Merge, 0);
-            }
-        }
-        if work == Work::Write {
-            self.fetch(now, slot, piece.bytes, merges > 0);
-        } else if merges == 0 {
-            self.stream(now, slot);
-        }
-    }
-
-    /// Asks the host for the data of a write. Units stream to the medium as data comes in, except where some must be
-    /// merged: then all of it is collected first.
-    fn fetch(&mut self, now: Time, slot: u32, bytes: u32, collect: bool) {
-        let timing = &self.config.timing;
-        let transfer = Span::per_bytes(timing.link_ps_per_byte, u64::from(bytes));
-        let (waited, all_sent) = self.incoming.book(now, transfer);
-        let ready = if collect { all_sent } else { now + waited };
-        self.fetching.push(ready + timing.data_fetch, slot);
-    }
-
-    /// Data or a merged unit has come; writing can begin when nothing more is awaited.
-    #[inline(never)]
-    fn got(&mut self, now: Time, slot: u32, merge: Waits) {
-        let piece = &mut self.pieces[slot];
-        piece.awaited -= 1;
-        if piece.awaited == 0 {
-            piece.merge = merge;
-            self.stream(now, slot);
-        }
-    }
-
-    /// The units of a write go to the data path.
-    fn stream(&mut self, now: Time, slot: u32) {
-        let piece = &mut self.pieces[slot];
-        piece.streamed = now;
-        let (first, units) = (piece.first_unit, piece.units);
-        self.counts.units_written += u64::from(units);
-        let side = self.side_of_writes();
-        for unit in first..first + units {
-            let transit = self.transit(now, slot, unit, Role::Write);
-            self.paths[side].arrive(now, transit, 0);
-        }
-    }
-
-    /// Which path writes take.
-    #[inline]
-    fn side_of_writes(&self) -> usize {
-        usize::from(self.config.timing.duplex)
-    }
-
     #[inline]
     fn send_to_medium(&mut self, now: Time, slot: u32, unit: u32, role: Role, spared: u16) {
         let transit = self.transit(now, slot, unit, role);
@@ -374,13 +301,6 @@ impl XPoint {
         self.paths[0].arrive(now, transit, unwanted);
     }
 
-    /// A group of dies has written a unit.
-    #[inline(never)]
-    fn unit_written(&mut self, now: Time, transit: &Transit, done: &mut Vec<Completion>) {
-        self.paths[self.side_of_writes()].written(now);
-        self.unit_done(now, transit, done);
-    }
-
     /// The data path has moved a unit.
     #[inline(always)]
     fn path_done(&mut self, now: Time, transit: Transit, done: &mut Vec<Completion>) {
@@ -389,11 +309,6 @@ impl XPoint {
             Role::Merge => debug_assert!(false, "nothing is merged on the data path"),
             Role::Write => self.write_to_medium(now, transit),
         }
-    }
-
-    #[inline(never)]
-    fn write_to_medium(&mut self, now: Time, transit: Transit) {
-        self.medium.book(now, transit, 0);
     }
 
     #[inline(always)]
@@ -623,40 +538,6 @@ impl Device for XPoint {
     }
 
     fn inspect(&self, now: Time, gauges: &mut dyn Gauges) {
-        let counts = &self.counts;
-        let power = &self.config.power;
-        let unit = f64::from(UNIT);
-        let background = self.medium.moved_units() as f64 + self.refreshed.units(now, &self.config);
-        let read = counts.bytes_read as f64 + background * unit;
-        let written = (counts.units_written as f64 + background) * unit;
-        gauges.gauge(Gauge::HostBytesRead, counts.host_read as f64);
-        gauges.gauge(Gauge::HostBytesWritten, counts.host_written as f64);
-        gauges.gauge(Gauge::MediumBytesRead, read);
-        gauges.gauge(Gauge::MediumBytesWritten, written);
-        let caused = counts.units_written as f64 + self.medium.moved_units() as f64;
-        gauges.gauge(Gauge::CausedBytesWritten, caused * unit);
-        let joules = now.seconds() * power.idle_watts
-            + counts.bytes_read as f64 * power.read_joules_per_byte
-            + counts.units_written as f64 * unit * power.write_joules_per_byte;
-        gauges.gauge(Gauge::EnergyJoules, joules);
-        let timing = &self.config.timing;
-        let interval = timing.controller_interval;
-        // Of what is double the mean counts.
-        let sides = if timing.duplex { 2 } else { 1 };
-        let mut busy = [0.0; 2];
-        for side in 0..sides {
-            // A front is still busy with the last command it let go.
-            let rest = interval
-                .saturating_sub(timing.controller)
-                .saturating_sub(now.since(counts.last_dispatch[side]));
-            let front = (interval * counts.dispatched[side]).saturating_sub(rest);
-            busy[0] += front.seconds() / sides as f64;
-            busy[1] += self.paths[side].busy(now).seconds() / sides as f64;
-        }
-        gauges.gauge(Gauge::ControllerBusySeconds, busy[0]);
-        gauges.gauge(Gauge::LinkBusySeconds, busy[1]);
-        gauges.gauge(Gauge::MediumBusySeconds, self.medium.busy_seconds(now));
-        gauges.gauge(Gauge::QueueDepth, f64::from(counts.in_flight));
-        gauges.gauge(Gauge::PercentageUsed, self.endurance.percentage_used());
+        self.report(now, gauges);
     }
 }

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::conformance;
+use crate::time::Span;
 
 /// A P4800X with all its parts, small, and with background work often enough to meet it in a short run.
 pub(crate) fn config() -> XPointConfig {

@@ -1,0 +1,93 @@
+//! Writes: data come from the host, are merged with what units hold already where they cover them only partly, and go unit by
+//! unit over the data path to the medium.
+
+use alloc::vec::Vec;
+
+use super::XPoint;
+use super::config::UNIT;
+use super::group::{Role, Transit, Waits};
+use super::piece::Work;
+use crate::command::Completion;
+use crate::time::{Span, Time};
+
+impl XPoint {
+    /// A write gets its data, and what it must merge with that.
+    #[inline(never)]
+    pub(super) fn start_write(&mut self, now: Time, slot: u32) {
+        let piece = &mut self.pieces[slot];
+        let work = piece.work;
+        let merges = piece.merges();
+        piece.awaited = merges + u32::from(work == Work::Write);
+        let piece = *piece;
+        let last = piece.units - 1;
+        for (uncovered, unit) in piece.uncovered.into_iter().zip([0, last]) {
+            if uncovered > 0 {
+                self.counts.bytes_read += u64::from(UNIT);
+                self.send_to_medium(now, slot, piece.first_unit + unit, Role::Merge, 0);
+            }
+        }
+        if work == Work::Write {
+            self.fetch(now, slot, piece.bytes, merges > 0);
+        } else if merges == 0 {
+            self.stream(now, slot);
+        }
+    }
+
+    /// Asks the host for the data of a write. Units stream to the medium as data comes in, except where some must be
+    /// merged: then all of it is collected first.
+    fn fetch(&mut self, now: Time, slot: u32, bytes: u32, collect: bool) {
+        let timing = &self.config.timing;
+        let transfer = Span::per_bytes(timing.link_ps_per_byte, u64::from(bytes));
+        let (waited, all_sent) = self.incoming.book(now, transfer);
+        let ready = if collect { all_sent } else { now + waited };
+        self.fetching.push(ready + timing.data_fetch, slot);
+    }
+
+    /// Data or a merged unit has come; writing can begin when nothing more is awaited.
+    #[inline(never)]
+    pub(super) fn got(&mut self, now: Time, slot: u32, merge: Waits) {
+        let piece = &mut self.pieces[slot];
+        piece.awaited -= 1;
+        if piece.awaited == 0 {
+            piece.merge = merge;
+            self.stream(now, slot);
+        }
+    }
+
+    /// The units of a write go to the data path.
+    fn stream(&mut self, now: Time, slot: u32) {
+        let piece = &mut self.pieces[slot];
+        piece.streamed = now;
+        let (first, units) = (piece.first_unit, piece.units);
+        self.counts.units_written += u64::from(units);
+        let side = self.side_of_writes();
+        for unit in first..first + units {
+            let transit = self.transit(now, slot, unit, Role::Write);
+            self.paths[side].arrive(now, transit, 0);
+        }
+    }
+
+    /// Which path writes take.
+    #[inline]
+    fn side_of_writes(&self) -> usize {
+        usize::from(self.config.timing.duplex)
+    }
+
+    /// A group of dies has written a unit.
+    #[inline(never)]
+    pub(super) fn unit_written(
+        &mut self,
+        now: Time,
+        transit: &Transit,
+        done: &mut Vec<Completion>,
+    ) {
+        self.paths[self.side_of_writes()].written(now);
+        self.unit_done(now, transit, done);
+    }
+
+    /// A unit has come over the data path.
+    #[inline(never)]
+    pub(super) fn write_to_medium(&mut self, now: Time, transit: Transit) {
+        self.medium.book(now, transit, 0);
+    }
+}

@@ -167,3 +167,25 @@ impl fmt::Debug for Span {
         write!(f, "{} ns", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_earlier_instant_is_no_time_since_a_later_one() {
+        let (early, late) = (Time::from_ns(3), Time::from_ns(10));
+        assert_eq!(
+            (late - early, late.since(early)),
+            (Span::from_ns(7), Span::from_ns(7))
+        );
+        assert_eq!(early.since(late), Span::ZERO);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "overflow")]
+    fn subtracting_a_later_instant_is_a_defect() {
+        let _ = Time::from_ns(3) - Time::from_ns(10);
+    }
+}

@@ -346,7 +346,6 @@ impl Thread {
             }
             // As every I/O of fio's it needs a place in the depth: at depth 1 the write has completed.
             if self.sync_due(job) {
-                cold_path();
                 return self.sync(now, slots);
             }
             if let Some(think) = &job.think
@@ -493,7 +492,6 @@ impl Thread {
     #[inline(always)]
     fn generated(&mut self, now: Time) -> Result<(Op, u64, u32), Time> {
         if let Some((offset, bytes)) = self.trimmed {
-            cold_path();
             // Pace applies to the pair.
             self.trimmed = None;
             return Ok((Op::Write, offset, bytes));
@@ -513,14 +511,12 @@ impl Thread {
         if let Some(pace) = &self.pace[direction as usize]
             && pace.due() > now
         {
-            cold_path();
             direction = self.instead(direction, now)?;
         }
         let d = direction as usize;
         let asked = self.blocks[d].draw(&mut self.stream);
         let (offset, bytes) = self.offsets.next(direction, asked);
         if let Some(pace) = &mut self.pace[d] {
-            cold_path();
             pace.issue(bytes, &mut self.stream);
         }
         let op = match direction {

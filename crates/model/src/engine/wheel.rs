@@ -210,6 +210,27 @@ mod tests {
         popped.map(|payload| (now, payload))
     }
 
+    #[test]
+    fn nothing_is_due_but_at_the_time_of_the_first() {
+        let mut wheel = Wheel::with_capacity(4);
+        let at = Time::from_ns;
+        assert_eq!(wheel.pop_due(Time::NEVER), None);
+        // One near, one far.
+        wheel.push(at(1_000), 1);
+        wheel.push(at(9_000_000), 2);
+        for ns in [0, 999, 1_001, 9_000_000] {
+            assert_eq!(wheel.pop_due(at(ns)), None, "{ns}");
+        }
+        assert_eq!(wheel.pop_due(at(1_000)), Some(1));
+        assert_eq!(wheel.next(), at(9_000_000));
+        assert_eq!(wheel.pop_due(at(8_999_999)), None);
+        assert_eq!(wheel.pop_due(at(9_000_000)), Some(2));
+        assert_eq!(
+            (wheel.next(), wheel.pop_due(Time::NEVER)),
+            (Time::NEVER, None)
+        );
+    }
+
     proptest! {
         #[test]
         fn it_orders_as_the_heap_does(

@@ -1,5 +1,5 @@
-//! What addresses of a drive's array are divided by, as multiplications: a write in the steady state looks up a page five times
-//! and a slot eleven times, and division would be a tenth of its time.
+//! What addresses of a drive's array are divided by, as multiplications: a write in the steady state divides twenty times, a read
+//! eight times.
 
 use strength_reduce::StrengthReducedU32 as Divisor;
 
@@ -8,7 +8,7 @@ use super::numbers::{Block, Die, Slot};
 
 /// Numbers that a [`Shape`] divides by. What they tell is what the shape does.
 #[derive(Clone, Copy, Debug)]
-pub struct Divisors {
+pub(crate) struct Divisors {
     /// Slots of a stripe.
     pub(super) stripe: Divisor,
     pub(super) dies: Divisor,
@@ -20,7 +20,7 @@ pub struct Divisors {
 
 impl Divisors {
     /// Those of a shape.
-    pub fn of(shape: &Shape) -> Divisors {
+    pub(crate) fn of(shape: &Shape) -> Divisors {
         Divisors {
             stripe: Divisor::new(shape.stripe),
             dies: Divisor::new(shape.dies),
@@ -33,25 +33,25 @@ impl Divisors {
 
     /// As [`Shape::die_of`].
     #[inline]
-    pub fn die_of(&self, slot: Slot) -> Die {
+    pub(crate) fn die_of(&self, slot: Slot) -> Die {
         Die(slot.0 / self.die_slots)
     }
 
     /// As [`Shape::block_of`].
     #[inline]
-    pub fn block_of(&self, slot: Slot) -> Block {
+    pub(crate) fn block_of(&self, slot: Slot) -> Block {
         Block(slot.0 / self.block_slots)
     }
 
     /// As [`Shape::page_at`].
     #[inline]
-    pub fn page_at(&self, slot: Slot) -> Slot {
+    pub(crate) fn page_at(&self, slot: Slot) -> Slot {
         Slot(slot.0 - slot.0 % self.page_slots)
     }
 
     /// The channel that a die is on.
     #[inline]
-    pub fn channel_of(&self, die: Die) -> u32 {
+    pub(crate) fn channel_of(&self, die: Die) -> u32 {
         die.0 % self.channels
     }
 }
@@ -63,14 +63,16 @@ mod tests {
 
     #[test]
     fn they_tell_what_the_shape_tells() {
-        for planes in [1, 2, 3] {
+        for (planes, channels, page_bytes) in
+            [(1, 1, 4096), (2, 3, 16384), (3, 4, 4096), (1, 5, 8192)]
+        {
             let shape = Geometry {
-                channels: 3,
+                channels,
                 dies_per_channel: 5,
                 planes,
                 blocks_per_plane: 24,
                 pages_per_block: 17,
-                page_bytes: 16384,
+                page_bytes,
                 reserved: 0.0,
                 capacity: 4096 * 1000,
                 indirection: 4096,

@@ -19,10 +19,10 @@ pub(super) struct FreeBlocks {
 }
 
 impl FreeBlocks {
-    /// None yet, with room for all of so many dies.
-    pub(super) fn none_of(dies: u32, blocks: u32) -> FreeBlocks {
+    /// None yet, of so many dies.
+    pub(super) fn none_of(dies: u32) -> FreeBlocks {
         FreeBlocks {
-            queues: vec![VecDeque::with_capacity(blocks as usize); dies as usize],
+            queues: vec![VecDeque::new(); dies as usize],
             counts: vec![0; dies as usize],
             all: 0,
         }
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn blocks_are_taken_in_turn_and_counted() {
-        let mut free = FreeBlocks::none_of(2, 4);
+        let mut free = FreeBlocks::none_of(2);
         for (die, block) in [(0, 3), (1, 9), (0, 1)] {
             free.push(Die(die), Block(block));
         }

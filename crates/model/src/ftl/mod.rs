@@ -29,7 +29,7 @@ mod stale;
 mod tests;
 
 pub use collecting::{AHEAD_PAGES, Collecting, page_price};
-pub use divisors::Divisors;
+pub(crate) use divisors::Divisors;
 pub use geometry::{Geometry, GeometryError, Shape, UNIT};
 pub use layout::{Layout, closed_form_write_amplification, victim_share};
 pub use numbers::{Block, BufferSlot, Die, Page, Slot};
@@ -158,7 +158,7 @@ impl Ftl {
             stale: tables.stale,
             opened: vec![false; blocks],
             valid: vec![BUSY; blocks],
-            free: FreeBlocks::none_of(shape.dies, shape.blocks),
+            free: FreeBlocks::none_of(shape.dies),
             open: vec![[closed; 3]; shape.dies as usize],
             slc: None,
             traffic: Traffic::default(),
@@ -495,7 +495,8 @@ impl Ftl {
             Some(slc) if slc.is(block.index()) => slc.slots,
             _ => self.shape.block_slots,
         };
-        if slot.0 % self.shape.block_slots + self.shape.page_slots == limit {
+        let within = slot.0 - block.0 * self.shape.block_slots;
+        if within + self.shape.page_slots == limit {
             self.valid[block.index()] &= !BUSY;
         }
     }

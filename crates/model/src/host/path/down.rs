@@ -41,13 +41,19 @@ impl<D: Device> HostPath<D> {
                 outstanding.queued += spun;
                 self.charge(thread, 1, spun);
                 if spun == Span::ZERO {
-                    return self.submitted_here(core, now, id);
+                    return self.submitted_behind_lock(core, now, id);
                 }
                 self.cores.spin(core, now, Work::Lock(id), leaves);
                 return true;
             }
         }
         false
+    }
+
+    /// The same, where cores share a queue and this one has its lock.
+    #[inline(never)]
+    pub(super) fn submitted_behind_lock(&mut self, core: usize, now: Time, id: CommandId) -> bool {
+        self.submitted_here(core, now, id)
     }
 
     /// The core has rung the doorbell itself; returns whether it has begun what follows.

@@ -363,7 +363,7 @@ impl<D: Device> HostPath<D> {
         match self.cores[core].work {
             Work::Idle | Work::Sleep | Work::Return | Work::Application(_) => {}
             Work::Submit(id) => return self.submitted(core, now, id),
-            Work::Lock(id) => return self.submitted_here(core, now, id),
+            Work::Lock(id) => return self.submitted_behind_lock(core, now, id),
             Work::Down(id) => self.carried_down(now, id),
             Work::Interrupt(count) => {
                 let state = &mut self.cores[core];

@@ -249,14 +249,14 @@ impl Nand {
         match work {
             Work::Sense(_) => {}
             Work::Transfer(id) => self.reader.sense_done(now, id, shared),
-            _ => return self.written(now, die, work),
+            _ => return self.other_work_done(now, die, work),
         }
         self.next_work(now, die);
     }
 
-    /// The same, where it was no read's.
+    /// What a die has done has ended, and was none of the host's reads.
     #[inline(never)]
-    fn written(&mut self, now: Time, die: Die, work: Work) {
+    fn other_work_done(&mut self, now: Time, die: Die, work: Work) {
         let shared = &mut self.shared;
         // Whether dies may take pages of host data now that could not before.
         let mut dispatch = false;
@@ -453,6 +453,7 @@ impl Device for Nand {
             let mut next = self.next_event();
             debug_assert!(next >= now);
             if next > now {
+                // Nobody is idle while a command is in flight, which is nearly always.
                 if self.shared.front.depth() == 0 {
                     self.arm_timer(now);
                     next = self.next_event();

@@ -126,7 +126,7 @@ impl DieState {
     pub(super) fn causes(&self, now: Time) -> Causes {
         let mut causes = self.busy;
         if self.work != Work::Idle {
-            causes[self.cause as usize] += (now - self.since).ns();
+            causes[self.cause as usize] += now.since(self.since).ns();
         }
         causes
     }

@@ -378,7 +378,7 @@ impl Array {
         }
     }
 
-    /// A sense has come to its die, which works, or rests and may have a refresh to do first.
+    /// A sense has come to its die, which works, has other reads waiting, or rests and may have a refresh to do first.
     #[inline(never)]
     fn wait_for_die(
         &mut self,
@@ -394,7 +394,7 @@ impl Array {
         }
         let state = &mut self.dies[die.index()];
         if state.idle() {
-            // The refresh that was due ended before now.
+            // A refresh that was due has ended before now.
             self.start_sense(now, id, die, ftl, events);
             return;
         }
@@ -528,7 +528,8 @@ impl Array {
         Some(work)
     }
 
-    /// Gives a die that does nothing the reads that wait for it, or lets it go on with what they have interrupted; false if it has time for something else. `wanted` tells of a sense ahead whether it still is.
+    /// Gives a die that does nothing the reads that wait for it, or lets it go on with what they have interrupted; false if it has
+    /// time for something else. `wanted` tells of a sense ahead whether it still is.
     #[inline]
     pub(super) fn go_on(
         &mut self,

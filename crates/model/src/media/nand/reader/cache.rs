@@ -39,7 +39,7 @@ pub(super) struct ReadCache {
     set_bits: u32,
     /// Where each stream would go on, in bytes.
     next: [u64; STREAMS],
-    /// The lower halves of these, in which a stream is looked for first: so many are compared at once.
+    /// The lower halves of these, in which a stream is looked for first: the processor compares four at a time.
     next_low: [u32; STREAMS],
     streams: [ReadStream; STREAMS],
     /// The streams, that which was read last first.
@@ -219,7 +219,7 @@ impl ReadCache {
         Some((from, to))
     }
 
-    /// The stream that would go on there. All are looked at, as that takes less than to stop at the first.
+    /// The stream that would go on there. All lower halves are looked at, as that takes less than to stop at the first.
     #[inline]
     fn stream_at(&self, offset: u64) -> Option<usize> {
         let low = self.next_low.iter();
@@ -329,6 +329,25 @@ mod tests {
             assert_eq!(followed_after(pieces, true), Some(2), "{pieces} pieces");
             assert_eq!(followed_after(pieces, false), None, "{pieces} pieces");
         }
+    }
+
+    #[test]
+    fn streams_4_gib_apart_are_told_apart() {
+        let config = ReadAhead {
+            bytes: 512 << 10,
+            after: 2,
+        };
+        let mut cache = ReadCache::new(&config, 128 << 10);
+        let far = 1 << 32;
+        for (stream, offset) in [(3, 4096), (5, 4096 + far), (9, 4096 + 2 * far)] {
+            cache.goes_on(stream, offset);
+        }
+        assert_eq!(cache.stream_at(4096 + far), Some(5));
+        assert_eq!(cache.stream_at(4096 + 2 * far), Some(9));
+        assert_eq!(cache.stream_at(4096), Some(3));
+        // As some in its lower half, and none in all.
+        assert_eq!(cache.stream_at(4096 + 3 * far), None);
+        assert_eq!(cache.stream_at(8192), None);
     }
 
     #[test]

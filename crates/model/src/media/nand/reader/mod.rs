@@ -175,7 +175,7 @@ impl Reader {
         self.places = places;
     }
 
-    /// What a segment wants of a page that is there.
+    /// What a segment wants of a page whose place is known.
     #[inline(always)]
     fn look_up(
         &mut self,

@@ -6,7 +6,7 @@ use strength_reduce::StrengthReducedU32 as Divisor;
 use super::geometry::Shape;
 use super::numbers::{Block, Die, Slot};
 
-/// Numbers that a [`Shape`] divides by. What they tell is what the shape does.
+/// The numbers of a [`Shape`] that others are divided by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Divisors {
     /// Slots of a stripe.
@@ -31,19 +31,19 @@ impl Divisors {
         }
     }
 
-    /// As [`Shape::die_of`].
+    /// The die of a physical slot.
     #[inline]
     pub(crate) fn die_of(&self, slot: Slot) -> Die {
         Die(slot.0 / self.die_slots)
     }
 
-    /// As [`Shape::block_of`].
+    /// The block of a slot.
     #[inline]
     pub(crate) fn block_of(&self, slot: Slot) -> Block {
         Block(slot.0 / self.block_slots)
     }
 
-    /// As [`Shape::page_at`].
+    /// The first slot of the multi-plane page that a slot is in: it names the page.
     #[inline]
     pub(crate) fn page_at(&self, slot: Slot) -> Slot {
         Slot(slot.0 - slot.0 % self.page_slots)
@@ -62,7 +62,7 @@ mod tests {
     use crate::ftl::Geometry;
 
     #[test]
-    fn they_tell_what_the_shape_tells() {
+    fn they_tell_what_division_tells() {
         for (planes, channels, page_bytes) in
             [(1, 1, 4096), (2, 3, 16384), (3, 4, 4096), (1, 5, 8192)]
         {
@@ -82,9 +82,12 @@ mod tests {
             .expect("possible");
             let by = Divisors::of(&shape);
             for slot in (0..shape.slots()).map(Slot) {
-                assert_eq!(by.die_of(slot), shape.die_of(slot));
-                assert_eq!(by.block_of(slot), shape.block_of(slot));
-                assert_eq!(by.page_at(slot), shape.page_at(slot));
+                assert_eq!(by.die_of(slot), Die(slot.0 / shape.die_slots));
+                assert_eq!(by.block_of(slot), Block(slot.0 / shape.block_slots));
+                assert_eq!(
+                    by.page_at(slot),
+                    Slot(slot.0 / shape.page_slots * shape.page_slots)
+                );
             }
             for die in shape.every_die() {
                 assert_eq!(by.channel_of(die), die.0 % shape.channels);

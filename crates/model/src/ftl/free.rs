@@ -15,7 +15,6 @@ pub(super) struct FreeBlocks {
     queues: Vec<VecDeque<Block>>,
     /// By die: the length of its queue.
     counts: Vec<u32>,
-    all: u32,
 }
 
 impl FreeBlocks {
@@ -24,7 +23,6 @@ impl FreeBlocks {
         FreeBlocks {
             queues: vec![VecDeque::new(); dies as usize],
             counts: vec![0; dies as usize],
-            all: 0,
         }
     }
 
@@ -32,14 +30,12 @@ impl FreeBlocks {
     pub(super) fn push(&mut self, die: Die, block: Block) {
         self.queues[die.index()].push_back(block);
         self.counts[die.index()] += 1;
-        self.all += 1;
     }
 
     /// Takes the block of a die that was erased first.
     pub(super) fn pop(&mut self, die: Die) -> Option<Block> {
         let block = self.queues[die.index()].pop_front()?;
         self.counts[die.index()] -= 1;
-        self.all -= 1;
         Some(block)
     }
 
@@ -51,7 +47,7 @@ impl FreeBlocks {
 
     /// How many all dies have.
     pub(super) fn all(&self) -> u32 {
-        self.all
+        self.counts.iter().sum()
     }
 
     /// Each of them, for checks.
@@ -63,7 +59,6 @@ impl FreeBlocks {
     pub(super) fn copy_from(&mut self, others: &FreeBlocks) {
         self.queues.clone_from(&others.queues);
         self.counts.clone_from(&others.counts);
-        self.all = others.all;
     }
 }
 

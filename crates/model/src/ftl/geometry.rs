@@ -225,12 +225,6 @@ impl Shape {
         self.dies * self.die_slots
     }
 
-    /// The die of a physical slot.
-    #[inline]
-    pub fn die_of(&self, slot: Slot) -> Die {
-        Die(slot.0 / self.die_slots)
-    }
-
     /// The die of a block.
     #[inline]
     pub fn die_of_block(&self, block: Block) -> Die {
@@ -240,12 +234,6 @@ impl Shape {
     /// All dies.
     pub fn every_die(&self) -> impl Iterator<Item = Die> + Clone + use<> {
         (0..self.dies).map(Die)
-    }
-
-    /// The block of a slot.
-    #[inline]
-    pub fn block_of(&self, slot: Slot) -> Block {
-        Block(slot.0 / self.block_slots)
     }
 
     /// The `nth` block of a die, from 0 on.
@@ -265,11 +253,5 @@ impl Shape {
     #[inline]
     pub fn first_slot(&self, block: Block) -> Slot {
         Slot(block.0 * self.block_slots)
-    }
-
-    /// The first slot of the multi-plane page that a slot is in: it names the page.
-    #[inline]
-    pub fn page_at(&self, slot: Slot) -> Slot {
-        Slot(slot.0 - slot.0 % self.page_slots)
     }
 }

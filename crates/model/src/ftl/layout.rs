@@ -320,7 +320,7 @@ mod tests {
             let slot = layout.slot_of(page).expect("written");
             assert!(slot.0 < shape.slots());
             assert_eq!(layout.page_of(slot), Some(page));
-            valid[shape.block_of(slot).index()] += 1;
+            valid[layout.by.block_of(slot).index()] += 1;
         }
         for die in shape.every_die() {
             for nth in 0..shape.blocks {
@@ -371,11 +371,12 @@ mod tests {
         let layout = Layout::filled(shape);
         let slot = |page| layout.slot_of(Page(page)).expect("written");
         for page in 0..32 {
-            assert_eq!(shape.die_of(slot(page)).0, page / 2 % shape.dies);
+            assert_eq!(layout.by.die_of(slot(page)).0, page / 2 % shape.dies);
         }
         assert_eq!(slot(1), slot(0).plus(1));
         assert_eq!(slot(2 * shape.dies), slot(0).plus(2));
-        assert_eq!(shape.page_at(slot(2 * shape.dies)), shape.page_at(slot(0)));
+        let page_at = |page| layout.by.page_at(slot(page));
+        assert_eq!(page_at(2 * shape.dies), page_at(0));
     }
 
     #[test]

@@ -13,11 +13,19 @@ const ARITY: usize = 4;
 ///
 /// Holds at most 2^32 insertions between two moments at which it is empty of older ones; `push` and `pop` are
 /// O(log n) and allocate only when the queue grows beyond its largest size so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Events {
     /// `time << 64 | sequence << 32 | payload`, smallest first.
     heap: Vec<u128>,
+    /// When the first is due: asked for after each event, whoever's it is.
+    next: Time,
     sequence: u32,
+}
+
+impl Default for Events {
+    fn default() -> Events {
+        Events::with_capacity(0)
+    }
 }
 
 impl Events {
@@ -25,6 +33,7 @@ impl Events {
     pub fn with_capacity(capacity: usize) -> Events {
         Events {
             heap: Vec::with_capacity(capacity),
+            next: Time::NEVER,
             sequence: 0,
         }
     }
@@ -42,10 +51,7 @@ impl Events {
     /// When the first event is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next(&self) -> Time {
-        match self.heap.first() {
-            Some(key) => Time::from_ns((key >> 64) as u64),
-            None => Time::NEVER,
-        }
+        self.next
     }
 
     /// Adds an event.
@@ -53,12 +59,7 @@ impl Events {
     pub fn push(&mut self, at: Time, payload: u32) {
         let sequence = self.sequence;
         self.sequence = self.sequence.wrapping_add(1);
-        self.push_numbered(at, sequence, payload);
-    }
-
-    /// Adds an event whose place among those of the same time a user of several queues counts itself.
-    #[inline]
-    pub(super) fn push_numbered(&mut self, at: Time, sequence: u32, payload: u32) {
+        self.next = self.next.min(at);
         let key = u128::from(at.ns()) << 64 | u128::from(sequence) << 32 | u128::from(payload);
         let mut hole = self.heap.len();
         self.heap.push(key);
@@ -73,20 +74,18 @@ impl Events {
         self.heap[hole] = key;
     }
 
-    /// The number under which the first event was inserted.
-    #[inline]
-    pub(super) fn next_number(&self) -> u32 {
-        self.heap.first().map_or(0, |key| (key >> 32) as u32)
-    }
-
     /// Takes the first event if it is due at `now`.
     #[inline]
     pub fn pop_due(&mut self, now: Time) -> Option<u32> {
-        let first = *self.heap.first()?;
-        if (first >> 64) as u64 != now.ns() {
+        if self.next != now {
             return None;
         }
+        let first = *self.heap.first()?;
         self.remove_first();
+        self.next = match self.heap.first() {
+            Some(key) => Time::from_ns((key >> 64) as u64),
+            None => Time::NEVER,
+        };
         Some(first as u32)
     }
 

@@ -1,10 +1,12 @@
 //! Virtual time: the loop that jumps from event to event, and the parts devices are built from.
 
+mod agenda;
 mod events;
 mod slab;
 mod station;
 mod wheel;
 
+pub use agenda::Agenda;
 pub use events::Events;
 pub use slab::Slab;
 pub use station::Station;

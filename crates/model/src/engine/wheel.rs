@@ -2,32 +2,34 @@
 //! future, a heap for the rest.
 //!
 //! A NAND drive in the middle of a large command has one event for each 4 KiB unit, all within some tens of
-//! microseconds. A heap of 256 takes 40 ns for each; here one goes into its slot and out again, 10 ns, whatever their
-//! number. Order is that of [`Events`]: by time, then by insertion.
+//! microseconds. A heap of 256 takes 40 ns for each; here one goes into its slot and out again, whatever their number. Order is that of [`Events`]: by time, then by insertion.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 
 use super::Events;
 use crate::time::Time;
 
-/// A slot is 64 ns wide.
-const WIDTH_BITS: u32 = 6;
+/// A slot is 128 ns wide.
+const WIDTH_BITS: u32 = 7;
 /// Slots: the near future is 131 us.
-const SLOTS: usize = 2048;
+const SLOTS: usize = 1024;
 const WORDS: usize = SLOTS / 64;
 /// No event.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    at: u64,
+    at: Time,
     payload: u32,
-    sequence: u32,
     next: u32,
 }
 
 /// Events with a payload of 32 bits, as [`Events`].
+///
+/// What is in the heap comes before what is in the wheel and due at the same time: it was inserted when that time was
+/// not near yet, and a time stays near until it has come.
 #[derive(Clone, Debug)]
 pub struct Wheel {
     /// By slot: the first of its events, in order.
@@ -38,15 +40,11 @@ pub struct Wheel {
     nodes: Vec<Node>,
     free: u32,
     /// The number (time / width) of the slot before which nothing in the wheel can be; slots up to [`SLOTS`] later are
-    /// near.
+    /// near. It never becomes less.
     base: u64,
-    near: usize,
     far: Events,
     /// When the first event of all is due.
     next: Time,
-    /// The first event of the wheel: time, and its number of insertion.
-    first_near: (u64, u32),
-    sequence: u32,
 }
 
 impl Wheel {
@@ -59,11 +57,8 @@ impl Wheel {
             nodes: Vec::with_capacity(capacity),
             free: NONE,
             base: 0,
-            near: 0,
             far: Events::with_capacity(capacity),
             next: Time::NEVER,
-            first_near: (u64::MAX, 0),
-            sequence: 0,
         }
     }
 
@@ -77,55 +72,57 @@ impl Wheel {
     #[inline]
     pub fn push(&mut self, at: Time, payload: u32) {
         let slot = at.ns() >> WIDTH_BITS;
-        if self.near == 0 {
+        if self.words == 0 {
             // Room on both sides: what comes next may be earlier.
-            self.base = slot.saturating_sub(SLOTS as u64 / 4);
+            self.base = self.base.max(slot.saturating_sub(SLOTS as u64 / 4));
         }
-        if slot < self.base || slot >= self.base + SLOTS as u64 {
-            self.far.push_numbered(at, self.sequence, payload);
+        // One comparison for both sides: what is before the base is as far away as can be.
+        if slot.wrapping_sub(self.base) < SLOTS as u64 {
+            self.push_near(at, slot as usize % SLOTS, payload);
         } else {
-            self.push_near(at.ns(), slot as usize % SLOTS, payload);
+            self.push_far(at, payload);
         }
-        self.sequence = self.sequence.wrapping_add(1);
         self.next = self.next.min(at);
     }
 
+    #[inline(never)]
+    fn push_far(&mut self, at: Time, payload: u32) {
+        self.far.push(at, payload);
+    }
+
     #[inline]
-    fn push_near(&mut self, at: u64, slot: usize, payload: u32) {
-        let node = Node {
-            at,
-            payload,
-            sequence: self.sequence,
-            next: NONE,
-        };
-        let index = if self.free == NONE {
-            self.nodes.push(node);
-            self.nodes.len() as u32 - 1
-        } else {
-            let index = self.free;
-            self.free = self.nodes[index as usize].next;
-            self.nodes[index as usize] = node;
-            index
-        };
+    fn push_near(&mut self, at: Time, slot: usize, payload: u32) {
         // After those that are earlier or as early: they were inserted before.
         let mut before = NONE;
         let mut after = self.heads[slot];
-        while after != NONE && self.nodes[after as usize].at <= at {
-            before = after;
-            after = self.nodes[after as usize].next;
+        while let Some(other) = self.nodes.get(after as usize)
+            && other.at <= at
+        {
+            (before, after) = (after, other.next);
         }
-        self.nodes[index as usize].next = after;
-        if before == NONE {
-            self.heads[slot] = index;
-        } else {
-            self.nodes[before as usize].next = index;
+        let node = Node {
+            at,
+            payload,
+            next: after,
+        };
+        let index = self.free;
+        let index = match self.nodes.get_mut(index as usize) {
+            Some(free) => {
+                self.free = free.next;
+                *free = node;
+                index
+            }
+            None => {
+                self.nodes.push(node);
+                self.nodes.len() as u32 - 1
+            }
+        };
+        match self.nodes.get_mut(before as usize) {
+            Some(before) => before.next = index,
+            None => self.heads[slot] = index,
         }
         self.used[slot / 64] |= 1 << (slot % 64);
         self.words |= 1 << (slot / 64);
-        self.near += 1;
-        if at < self.first_near.0 {
-            self.first_near = (at, self.sequence);
-        }
     }
 
     /// Takes the first event if it is due at `now`.
@@ -135,63 +132,60 @@ impl Wheel {
         if self.next != now || now == Time::NEVER {
             return None;
         }
-        let far = self.far.next() == now;
-        let near = self.first_near.0 == now.ns();
         // Nothing is earlier than this any more.
-        self.base = self.base.max(now.ns() >> WIDTH_BITS);
-        if far && (!near || self.far.next_number() < self.first_near.1) {
-            let payload = self.far.pop_due(now);
-            self.find_next();
-            return payload;
+        let number = now.ns() >> WIDTH_BITS;
+        self.base = self.base.max(number);
+        if self.far.next() == now {
+            return self.pop_far(now);
         }
-        let slot = (now.ns() >> WIDTH_BITS) as usize % SLOTS;
+        let slot = number as usize % SLOTS;
         let index = self.heads[slot];
-        let node = self.nodes[index as usize];
-        self.heads[slot] = node.next;
-        self.nodes[index as usize].next = self.free;
+        let node = &mut self.nodes[index as usize];
+        let (payload, mut following) = (node.payload, node.next);
+        node.next = self.free;
         self.free = index;
-        self.near -= 1;
-        let following = if node.next == NONE {
-            self.used[slot / 64] &= !(1 << (slot % 64));
-            if self.used[slot / 64] == 0 {
-                self.words &= !(1 << (slot / 64));
-            }
-            self.first_from(slot)
-        } else {
-            node.next
-        };
-        self.first_near = match self.nodes.get(following as usize) {
-            Some(next) => (next.at, next.sequence),
-            None => (u64::MAX, 0),
-        };
-        self.find_next();
-        Some(node.payload)
+        self.heads[slot] = following;
+        if following == NONE {
+            let word = &mut self.used[slot / 64];
+            *word &= !(1 << (slot % 64));
+            let emptied = u32::from(*word == 0);
+            self.words &= !(emptied << (slot / 64));
+            following = self.first_from(slot);
+        }
+        self.next = self.at(following).min(self.far.next());
+        Some(payload)
     }
 
+    #[inline(never)]
+    fn pop_far(&mut self, now: Time) -> Option<u32> {
+        let payload = self.far.pop_due(now);
+        let slot = self.base as usize % SLOTS;
+        self.next = self.at(self.first_from(slot)).min(self.far.next());
+        payload
+    }
+
+    /// When an event of the wheel is due.
     #[inline]
-    fn find_next(&mut self) {
-        self.next = Time::from_ns(self.first_near.0).min(self.far.next());
+    fn at(&self, index: u32) -> Time {
+        self.nodes
+            .get(index as usize)
+            .map_or(Time::NEVER, |node| node.at)
     }
 
-    /// The first event of the first slot in use from `slot` on, going round once.
+    /// The first event of the first slot in use from `slot` on, going round once. Whether that is in the same word cannot
+    /// be foretold: both answers are at hand.
     #[inline]
     fn first_from(&self, slot: usize) -> u32 {
         let word = slot / 64;
-        let mut bits = self.used[word] & (u64::MAX << (slot % 64));
-        let mut at = word;
-        if bits == 0 {
-            // Words after this one come first, then those before it, and this one's lower bits last.
-            let later = self.words & !(u32::MAX >> (31 - word));
-            at = if later != 0 {
-                later.trailing_zeros() as usize
-            } else if self.words != 0 {
-                self.words.trailing_zeros() as usize
-            } else {
-                return NONE;
-            };
-            bits = self.used[at];
-        }
-        self.heads[at * 64 + bits.trailing_zeros() as usize]
+        let same = self.used[word] & (u64::MAX << (slot % 64));
+        // Words after this one come first, then those before it, and this one's lower bits last.
+        let later = self.words & (u32::MAX << word << 1);
+        let words = select_unpredictable(later != 0, later, self.words);
+        let other = words.trailing_zeros() as usize % WORDS;
+        let at = select_unpredictable(same != 0, word, other);
+        let bits = select_unpredictable(same != 0, same, self.used[other]);
+        // Where nothing is in use, neither is the slot that this finds.
+        self.heads[at * 64 + bits.trailing_zeros() as usize % 64]
     }
 }
 

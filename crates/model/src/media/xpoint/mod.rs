@@ -29,7 +29,6 @@ mod medium;
 mod path;
 mod piece;
 mod refreshed;
-mod ring;
 mod table;
 mod writes;
 
@@ -49,7 +48,7 @@ pub use config::{
 use crate::anatomy::Anatomy;
 use crate::command::{Command, Completion};
 use crate::device::{Capacity, Device, Gauges, Range};
-use crate::engine::{Slab, Station};
+use crate::engine::{Agenda, Slab, Station};
 use crate::time::Time;
 use gauges::Counts;
 use group::{Medium, Role, Transit, Waits, shuffled};
@@ -58,7 +57,6 @@ use locks::Locks;
 use path::Path;
 use piece::{Piece, Request, Work, work_of};
 use refreshed::Refreshed;
-use ring::Ring;
 
 /// An XPoint drive.
 #[derive(Clone, Debug)]
@@ -67,11 +65,11 @@ pub struct XPoint {
     requests: Slab<Request>,
     pieces: Slab<Piece>,
     /// Writes held back by write protection.
-    held: Ring,
+    held: Agenda<u32>,
     /// The controller's front: of a duplex drive one for reads and one for writes, else only the first.
     controllers: [Station; 2],
     /// Pieces in each front, in the order in which they leave it.
-    dispatching: [Ring; 2],
+    dispatching: [Agenda<u32>; 2],
     /// Pieces past the controller's front that are being worked on, in no order.
     working: Vec<u32>,
     /// Their units.
@@ -81,7 +79,7 @@ pub struct XPoint {
     /// Write data on its way from the host.
     incoming: Station,
     /// Writes that wait for their data, in the order in which it comes.
-    fetching: Ring,
+    fetching: Agenda<u32>,
     medium: Medium,
     /// Of a duplex drive one for reads and one for writes, else only the first.
     paths: [Path; 2],
@@ -107,14 +105,14 @@ impl XPoint {
         XPoint {
             requests: Slab::default(),
             pieces: Slab::default(),
-            held: Ring::with_capacity(0),
+            held: Agenda::with_capacity(0),
             controllers: [Station::default(), Station::default()],
-            dispatching: [64, 0].map(Ring::with_capacity),
+            dispatching: [64, 0].map(Agenda::with_capacity),
             working: Vec::with_capacity(64),
             units_working: 0,
             waiting: VecDeque::with_capacity(64),
             incoming: Station::default(),
-            fetching: Ring::with_capacity(64),
+            fetching: Agenda::with_capacity(64),
             medium: Medium::new(&config, seed),
             paths: Path::both(&config, seed),
             locks: Locks::new(),

@@ -1,0 +1,134 @@
+//! What is due in order of time and comes nearly always in that order, with the time of its first item at hand,
+//! as that is asked for after each event.
+
+use alloc::collections::VecDeque;
+
+use crate::time::Time;
+
+/// Items in order of time; those of one time, as they came.
+#[derive(Clone, Debug)]
+pub struct Agenda<T> {
+    items: VecDeque<(Time, T)>,
+    /// When the first is due.
+    next: Time,
+}
+
+impl<T> Agenda<T> {
+    /// Empty, with room for so many: it goes round in what it has, and what is small stays near the processor.
+    pub fn with_capacity(capacity: usize) -> Agenda<T> {
+        Agenda {
+            items: VecDeque::with_capacity(capacity),
+            next: Time::NEVER,
+        }
+    }
+
+    /// When the first is due; [`Time::NEVER`] if there is none.
+    #[inline]
+    pub fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Adds an item that none of the others comes after.
+    #[inline]
+    pub fn push(&mut self, at: Time, item: T) {
+        debug_assert!(self.items.back().is_none_or(|last| last.0 <= at));
+        self.next = self.next.min(at);
+        self.items.push_back((at, item));
+    }
+
+    /// Adds an item before those that are due later.
+    #[inline]
+    pub fn insert(&mut self, at: Time, item: T) {
+        self.next = self.next.min(at);
+        let later = self.items.iter().rev();
+        match later.take_while(|other| other.0 > at).count() {
+            0 => self.items.push_back((at, item)),
+            later => self.items.insert(self.items.len() - later, (at, item)),
+        }
+    }
+
+    /// Takes the first if it is due at `now`.
+    #[inline]
+    pub fn pop_due(&mut self, now: Time) -> Option<T> {
+        if self.next != now {
+            return None;
+        }
+        let (_, first) = self.items.pop_front()?;
+        self.find_next();
+        Some(first)
+    }
+
+    /// Changes items, and when they are due.
+    pub fn change(&mut self, mut change: impl FnMut(&mut Time, &mut T)) {
+        let items = self.items.make_contiguous();
+        for (at, item) in items.iter_mut() {
+            change(at, item);
+        }
+        items.sort_by_key(|item| item.0);
+        self.find_next();
+    }
+
+    /// Forgets all items.
+    pub fn clear(&mut self) {
+        self.items.clear();
+        self.find_next();
+    }
+
+    #[inline]
+    fn find_next(&mut self) {
+        self.next = self.items.front().map_or(Time::NEVER, |first| first.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn at(ns: u64) -> Time {
+        Time::from_ns(ns)
+    }
+
+    fn all(mut agenda: Agenda<u32>) -> Vec<(u64, u32)> {
+        let mut all = Vec::new();
+        while agenda.next() != Time::NEVER {
+            let next = agenda.next();
+            assert_eq!(agenda.pop_due(at(next.ns() - 1)), None);
+            all.push((next.ns(), agenda.pop_due(next).expect("it is due")));
+        }
+        assert_eq!(agenda.pop_due(Time::NEVER), None);
+        all
+    }
+
+    #[test]
+    fn what_is_due_at_one_time_comes_as_it_went_in() {
+        let mut agenda = Agenda::with_capacity(2);
+        for (ns, item) in [(5, 0), (9, 1), (5, 2), (7, 3), (5, 4)] {
+            agenda.insert(at(ns), item);
+        }
+        agenda.push(at(9), 5);
+        let order = [(5, 0), (5, 2), (5, 4), (7, 3), (9, 1), (9, 5)];
+        assert_eq!(all(agenda), order);
+    }
+
+    #[test]
+    fn what_has_been_changed_is_in_order_again() {
+        let mut agenda = Agenda::with_capacity(2);
+        for (ns, item) in [(1, 0), (2, 1), (3, 2)] {
+            agenda.push(at(ns), item);
+        }
+        agenda.change(|due, item| *due = if *item == 0 { at(8) } else { *due });
+        assert_eq!(agenda.next(), at(2));
+        assert_eq!(all(agenda), [(2, 1), (3, 2), (8, 0)]);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_not_due() {
+        let mut agenda = Agenda::with_capacity(2);
+        agenda.push(at(9), 90);
+        agenda.clear();
+        assert_eq!((agenda.next(), agenda.pop_due(at(9))), (Time::NEVER, None));
+        agenda.push(at(12), 120);
+        assert_eq!(all(agenda), [(12, 120)]);
+    }
+}

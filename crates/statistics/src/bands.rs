@@ -5,7 +5,7 @@
 
 use model::{Anatomy, Part, Span};
 
-use super::buckets::Buckets;
+use super::buckets::{Buckets, all_of};
 
 type Coarse = Buckets<3>;
 
@@ -15,15 +15,15 @@ pub const BAND_EDGES: [f64; 8] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 10
 /// Counts and sums of parts by bucket of latency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnatomyBands {
-    counts: Box<[u64]>,
-    sums: Box<[[u64; Part::COUNT]]>,
+    counts: Box<[u64; Coarse::COUNT]>,
+    sums: Box<[[u64; Part::COUNT]; Coarse::COUNT]>,
 }
 
 impl Default for AnatomyBands {
     fn default() -> AnatomyBands {
         AnatomyBands {
-            counts: vec![0; Coarse::COUNT].into(),
-            sums: vec![[0; Part::COUNT]; Coarse::COUNT].into(),
+            counts: all_of(0),
+            sums: all_of([0; Part::COUNT]),
         }
     }
 }
@@ -54,10 +54,10 @@ impl AnatomyBands {
 
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &AnatomyBands) {
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts[..]) {
             *mine += theirs;
         }
-        for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {
+        for (mine, theirs) in self.sums.iter_mut().zip(&other.sums[..]) {
             for (sum, other) in mine.iter_mut().zip(theirs) {
                 *sum += other;
             }
@@ -74,7 +74,7 @@ impl AnatomyBands {
             let (from, to) = (rank(pair[0]), rank(pair[1]));
             let (mut samples, mut mean_ns) = (0.0, [0.0; Part::COUNT]);
             let mut below = 0u64;
-            for (&count, sums) in self.counts.iter().zip(&self.sums) {
+            for (&count, sums) in self.counts.iter().zip(&self.sums[..]) {
                 if count == 0 {
                     continue;
                 }

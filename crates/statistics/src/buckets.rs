@@ -34,6 +34,12 @@ impl<const BITS: u32> Buckets<BITS> {
     }
 }
 
+/// The same value for each of so many buckets. That there are so many is known when compiling: an index is not checked.
+pub(super) fn all_of<T: Clone, const COUNT: usize>(value: T) -> Box<[T; COUNT]> {
+    let all: Box<[T]> = vec![value; COUNT].into();
+    all.try_into().unwrap_or_else(|_| unreachable!("so many"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,13 +5,13 @@
 
 use model::{Span, Time};
 
-use super::buckets::Fine;
+use super::buckets::{Fine, all_of};
 use super::slices::{COARSER, Slices};
 
 /// Counts of latencies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
-    counts: Box<[u64]>,
+    counts: Box<[u64; Fine::COUNT]>,
     count: u64,
     sum: u128,
     sum_of_squares: f64,
@@ -24,7 +24,7 @@ pub struct Histogram {
 impl Default for Histogram {
     fn default() -> Histogram {
         Histogram {
-            counts: vec![0; Fine::COUNT].into(),
+            counts: all_of(0),
             count: 0,
             sum: 0,
             sum_of_squares: 0.0,
@@ -75,7 +75,7 @@ impl Histogram {
     }
 
     fn add(&mut self, other: &Histogram) {
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts[..]) {
             *mine += theirs;
         }
         self.count += other.count;

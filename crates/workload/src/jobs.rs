@@ -42,24 +42,32 @@ fn lags(settings: &[JobCopy], seed: u64) -> Vec<Span> {
         .collect()
 }
 
+/// A thread with all that is known of it.
+#[derive(Clone, Debug)]
+struct OneThread<'a> {
+    job: &'a Job,
+    settings: JobCopy,
+    /// When it starts after its phase and its `startdelay`.
+    lag: Span,
+    thread: Thread,
+    /// Reads, writes, trims, syncs.
+    measured: [Measured; 4],
+    /// What submission takes beyond the anatomy's part, where it is told apart (asynchronous engines).
+    submission: Option<Span>,
+    /// It is in the list of those that are due at once.
+    is_ready: bool,
+    /// When its timer is due.
+    armed: Time,
+}
+
 /// The jobs of a plan at work.
 #[derive(Clone, Debug)]
 pub struct Jobs<'a> {
-    jobs: &'a [Job],
-    settings: Vec<JobCopy>,
-    /// By thread: when it starts after its phase and its `startdelay`.
-    lags: Vec<Span>,
-    threads: Vec<Thread>,
-    /// By thread: reads, writes, trims, syncs.
-    measured: Vec<[Measured; 4]>,
-    /// By thread: what submission takes beyond the anatomy's part, where it is told apart (asynchronous engines).
-    submission: Vec<Option<Span>>,
+    threads: Vec<OneThread<'a>>,
     slots: Vec<InFlight>,
     ready: Vec<u32>,
-    is_ready: Vec<bool>,
     ready_at: Time,
     timers: Events,
-    armed: Vec<Time>,
     phase: u32,
     running: u32,
     series_every: Span,
@@ -78,30 +86,32 @@ impl<'a> Jobs<'a> {
         series_every: Span,
     ) -> Result<Jobs<'a>, Problems> {
         let settings = resolve(jobs, capacity)?;
-        let mut threads = Vec::with_capacity(settings.len());
+        let lags = lags(&settings, seed);
+        let count = settings.len();
+        let mut threads = Vec::with_capacity(count);
         let mut next_id = 0;
-        for (index, one) in settings.iter().enumerate() {
-            let job = &jobs[one.job];
-            threads.push(Thread::new(index as u32, one, job, next_id, seed));
-            next_id += one.depth + 1;
+        for (settings, lag) in settings.into_iter().zip(lags) {
+            let job = &jobs[settings.job];
+            let index = threads.len() as u32;
+            let thread = Thread::new(index, &settings, job, next_id, seed);
+            next_id += settings.depth + 1;
+            threads.push(OneThread {
+                job,
+                settings,
+                lag,
+                thread,
+                measured: Default::default(),
+                submission: job.engine.asynchronous().then_some(Span::ZERO),
+                is_ready: false,
+                armed: Time::NEVER,
+            });
         }
-        let count = threads.len();
         let mut all = Jobs {
-            jobs,
-            measured: (0..count).map(|_| Default::default()).collect(),
-            submission: settings
-                .iter()
-                .map(|one| jobs[one.job].engine.asynchronous().then_some(Span::ZERO))
-                .collect(),
             threads,
-            lags: lags(&settings, seed),
-            settings,
             slots: vec![InFlight::default(); next_id as usize],
             ready: Vec::with_capacity(count),
-            is_ready: vec![false; count],
             ready_at: Time::ZERO,
             timers: Events::with_capacity(count * 2),
-            armed: vec![Time::NEVER; count],
             phase: 0,
             running: 0,
             series_every,
@@ -113,9 +123,9 @@ impl<'a> Jobs<'a> {
     /// fio counts in submission latency what the thread of a job does after the doorbell, while the drive works,
     /// and so do [`Measured`] results from here on; without it they end at the doorbell.
     pub fn with_after_doorbell(mut self, after: impl Fn(&Job) -> Span) -> Jobs<'a> {
-        for (one, submission) in self.settings.iter().zip(&mut self.submission) {
-            if let Some(submission) = submission {
-                *submission = after(&self.jobs[one.job]);
+        for one in &mut self.threads {
+            if let Some(submission) = &mut one.submission {
+                *submission = after(one.job);
             }
         }
         self
@@ -123,7 +133,7 @@ impl<'a> Jobs<'a> {
 
     /// The job of each thread.
     pub fn threads(&self) -> impl Iterator<Item = &'a Job> {
-        self.settings.iter().map(|one| &self.jobs[one.job])
+        self.threads.iter().map(|one| one.job)
     }
 
     /// Ids of its commands are below this.
@@ -133,54 +143,45 @@ impl<'a> Jobs<'a> {
 
     /// The moment at which the first thread begins to count.
     pub fn counts_from(&self) -> Time {
-        self.settings
+        self.threads
             .iter()
-            .zip(&self.lags)
-            .filter(|(one, _)| one.phase == 0)
-            .map(|(one, &lag)| {
-                let job = &self.jobs[one.job];
-                Time::ZERO + job.startdelay + lag + job.ramp_time
-            })
+            .filter(|one| one.settings.phase == 0)
+            .map(|one| Time::ZERO + one.job.startdelay + one.lag + one.job.ramp_time)
             .min()
             .unwrap_or(Time::ZERO)
     }
 
     /// Share of the work done, 0 to 1.
     pub fn share(&self, now: Time) -> f64 {
-        let sum: f64 = self
-            .threads
-            .iter()
-            .zip(&self.settings)
-            .map(|(thread, one)| thread.share(now, one, &self.jobs[one.job]))
-            .sum();
+        let share = |one: &OneThread| one.thread.share(now, &one.settings, one.job);
+        let sum: f64 = self.threads.iter().map(share).sum();
         sum / self.threads.len() as f64
     }
 
     fn start_phase(&mut self, now: Time) {
-        for (index, one) in self.settings.iter().enumerate() {
-            if one.phase == self.phase {
-                let at = now + self.jobs[one.job].startdelay + self.lags[index];
+        for (index, one) in (0..).zip(&mut self.threads) {
+            if one.settings.phase == self.phase {
+                one.armed = now + one.job.startdelay + one.lag;
                 self.running += 1;
-                self.armed[index] = at;
-                self.timers.push(at, index as u32);
+                self.timers.push(one.armed, index);
             }
         }
     }
 
     #[inline]
     fn call(&mut self, index: u32, now: Time, submit: &mut impl FnMut(Command)) {
-        let thread = &mut self.threads[index as usize];
-        let one = &self.settings[index as usize];
-        let job = &self.jobs[one.job];
+        let one = &mut self.threads[index as usize];
+        one.is_ready = false;
+        let (thread, settings, job) = (&mut one.thread, &one.settings, one.job);
         if thread.stage == Stage::Waiting {
             cold_path();
             thread.start(now, job);
         }
-        match thread.issue(now, one, job, &mut self.slots, submit) {
+        match thread.issue(now, settings, job, &mut self.slots, submit) {
             Next::Completion => {}
             Next::At(at) => {
-                if self.armed[index as usize] != at {
-                    self.armed[index as usize] = at;
+                if one.armed != at {
+                    one.armed = at;
                     self.timers.push(at, index);
                 }
             }
@@ -197,17 +198,15 @@ impl<'a> Jobs<'a> {
     /// The thread has reaped a completion.
     #[inline(always)]
     fn take(&mut self, now: Time, completion: &Completion, slot: InFlight) {
-        let index = slot.thread as usize;
-        let thread = &mut self.threads[index];
+        let one = &mut self.threads[slot.thread as usize];
+        let thread = &mut one.thread;
         let anatomy = &completion.anatomy;
         let latency = now - slot.submitted - anatomy.get(Part::ThreadBusy);
         debug_assert_eq!(anatomy.total(), now.since(slot.submitted));
         if now >= thread.count_from {
-            let measured = &mut self.measured[index][slot.kind as usize];
-            let submission = self.submission[index];
-            let submission =
-                submission.map(|after| (anatomy.get(Part::HostSubmission) + after).min(latency));
-            measured.count(
+            let before = anatomy.get(Part::HostSubmission);
+            let submission = one.submission.map(|after| (before + after).min(latency));
+            one.measured[slot.kind as usize].count(
                 completion,
                 slot.bytes,
                 latency,
@@ -227,8 +226,9 @@ impl<'a> Jobs<'a> {
     #[inline]
     fn make_ready(&mut self, index: u32, now: Time) {
         self.ready_at = now;
-        if !self.is_ready[index as usize] {
-            self.is_ready[index as usize] = true;
+        let one = &mut self.threads[index as usize];
+        if !one.is_ready {
+            one.is_ready = true;
             self.ready.push(index);
         }
     }
@@ -237,18 +237,17 @@ impl<'a> Jobs<'a> {
     pub fn outcomes(self) -> Vec<ThreadOutcome> {
         self.threads
             .into_iter()
-            .zip(self.settings)
-            .zip(self.measured)
-            .map(|((thread, one), measured)| {
+            .map(|one| {
+                let thread = one.thread;
                 let over = thread.ended.since(thread.count_from);
-                let [read, write, trim, sync] = measured.map(|mut one| {
-                    one.over = over;
-                    one
+                let [read, write, trim, sync] = one.measured.map(|mut measured| {
+                    measured.over = over;
+                    measured
                 });
                 ThreadOutcome {
-                    job: one.job,
-                    copy: one.copy,
-                    group: one.group,
+                    job: one.settings.job,
+                    copy: one.settings.copy,
+                    group: one.settings.group,
                     started: thread.started,
                     ended: thread.ended,
                     read,
@@ -279,8 +278,9 @@ impl Workload for Jobs<'_> {
     fn arrive(&mut self, now: Time, submit: &mut impl FnMut(Command)) {
         loop {
             while let Some(index) = self.timers.pop_due(now) {
-                if self.armed[index as usize] == now {
-                    self.armed[index as usize] = Time::NEVER;
+                let armed = &mut self.threads[index as usize].armed;
+                if *armed == now {
+                    *armed = Time::NEVER;
                     self.make_ready(index, now);
                 }
             }
@@ -288,7 +288,6 @@ impl Workload for Jobs<'_> {
             while next < self.ready.len() {
                 let index = self.ready[next];
                 next += 1;
-                self.is_ready[index as usize] = false;
                 self.call(index, now, submit);
             }
             self.ready.clear();
@@ -302,7 +301,7 @@ impl Workload for Jobs<'_> {
     #[inline(always)]
     fn complete(&mut self, now: Time, completion: &Completion) {
         let slot = self.slots[completion.id as usize];
-        let thread = &mut self.threads[slot.thread as usize];
+        let thread = &mut self.threads[slot.thread as usize].thread;
         if !thread.reaps_batches() || slot.kind == Counted::Sync {
             self.take(now, completion, slot);
             return;
@@ -319,7 +318,7 @@ impl Workload for Jobs<'_> {
                 completion.at = now;
                 self.take(now, &completion, slot);
             }
-            self.threads[slot.thread as usize].held = held;
+            self.threads[slot.thread as usize].thread.held = held;
         }
     }
 

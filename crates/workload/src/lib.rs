@@ -13,6 +13,7 @@ mod pacing;
 mod passes;
 mod pauses;
 mod permutation;
+mod places;
 pub mod replay;
 mod settings;
 mod thread;

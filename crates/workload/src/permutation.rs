@@ -1,6 +1,8 @@
 //! fio's random map (no block comes again before all have come) as a keyed bijection walked in order: no memory, and the
 //! next epoch takes a new key.
 
+use core::hint::select_unpredictable;
+
 use model::Stream;
 
 /// A random order of `0..n`, by three rounds of multiply and xor-shift on the next power of two.
@@ -61,6 +63,22 @@ impl Permutation {
     /// The next of the order; after the last, a new order begins.
     #[inline]
     pub(crate) fn next(&mut self, stream: &mut Stream) -> u64 {
+        while self.counter < self.mask {
+            // Two at a time: which of them is below `n` cannot be foretold, whether one is can, and what the processor has
+            // guessed wrong takes longer than a mix.
+            let (one, two) = (self.mix(self.counter), self.mix(self.counter + 1));
+            let first = one < self.n;
+            let x = select_unpredictable(first, one, two);
+            self.counter += select_unpredictable(first, 1, 2);
+            if x < self.n {
+                return x;
+            }
+        }
+        self.next_near_the_end(stream)
+    }
+
+    #[cold]
+    fn next_near_the_end(&mut self, stream: &mut Stream) -> u64 {
         loop {
             if self.counter > self.mask {
                 self.rekey(stream);

@@ -13,6 +13,7 @@ use super::offsets::Offsets;
 use super::pacing::Pacer;
 use super::passes::Passes;
 use super::pauses::{Pause, Pauses};
+use super::places::Places;
 use super::settings::JobCopy;
 use super::watch::{Advice, DepthSearch, SteadyWatch};
 
@@ -61,8 +62,7 @@ pub(crate) struct Thread {
     pub(crate) ended: Time,
     /// End of `runtime`.
     until: Time,
-    pub(crate) depth: u32,
-    pub(crate) in_flight: u32,
+    places: Places,
     free: Vec<CommandId>,
     mix: Mix,
     read_percent: u32,
@@ -70,15 +70,8 @@ pub(crate) struct Thread {
     offsets: Offsets,
     pace: [Option<Pacer>; 3],
     stream: Stream,
-    /// Batch rules.
-    batch: u32,
-    complete_min: u32,
-    low: u32,
-    /// Completions since the last refill.
-    reaped: u32,
     /// Completions of a batch that is not full.
     pub(crate) held: Vec<Completion>,
-    refilling: bool,
     /// I/Os issued.
     issued: u64,
     passes: Passes,
@@ -125,8 +118,7 @@ impl Thread {
             count_from: Time::ZERO,
             ended: Time::ZERO,
             until: Time::NEVER,
-            depth: settings.depth,
-            in_flight: 0,
+            places: Places::new(job, settings.depth),
             free,
             mix: job.mix,
             read_percent: job.read_percent,
@@ -140,16 +132,7 @@ impl Thread {
             ),
             pace: [None, None, None],
             stream: stream("choices"),
-            batch: job.iodepth_batch.clamp(1, settings.depth),
-            complete_min: job.iodepth_batch_complete_min.clamp(1, settings.depth),
-            low: if job.iodepth_low == 0 {
-                settings.depth
-            } else {
-                job.iodepth_low.min(settings.depth)
-            },
-            reaped: 0,
             held: Vec::new(),
-            refilling: true,
             issued: 0,
             passes: Passes::new(job.loops),
             limit: job.number_ios.unwrap_or(u64::MAX),
@@ -179,8 +162,8 @@ impl Thread {
             *pace = rate.map(|rate| Pacer::new(rate, job.rate_process, now));
         }
         if let Some(target) = job.latency_target {
-            let search = DepthSearch::new(target, self.depth, self.count_from);
-            self.depth = search.depth();
+            let search = DepthSearch::new(target, self.places.depth(), self.count_from);
+            self.places.change_depth(search.depth());
             self.search = Some(Box::new(search));
         }
         self.steady = job
@@ -190,18 +173,17 @@ impl Thread {
 
     #[inline]
     pub(crate) fn reaps_batches(&self) -> bool {
-        self.complete_min > 1 || self.passes.reaps_all()
+        self.places.reaps_batches() || self.passes.reaps_all()
     }
 
     /// Whether the thread looks at the completions held: it waits for a batch only while its queue is full, or at the end
     /// of a pass for all.
     pub(crate) fn batch_is_full(&self) -> bool {
+        let held = self.held.len() as u32;
         if self.passes.reaps_all() {
-            return self.held.len() as u32 >= self.in_flight;
+            return held >= self.places.in_flight();
         }
-        self.refilling
-            || self.stage != Stage::Running
-            || self.held.len() as u32 >= self.complete_min.min(self.in_flight)
+        self.places.refilling() || self.stage != Stage::Running || self.places.is_batch(held)
     }
 
     #[inline]
@@ -222,7 +204,7 @@ impl Thread {
         for advice in [depth, steadiness].into_iter().flatten() {
             match advice {
                 Advice::Nothing => {}
-                Advice::Depth(depth) => self.depth = depth,
+                Advice::Depth(depth) => self.places.change_depth(depth),
                 Advice::Found(_) => self.stage = Stage::Draining,
                 Advice::Steady => {
                     self.steady_at = Some(now);
@@ -271,20 +253,12 @@ impl Thread {
             self.sync_in_flight = false;
             return true;
         }
-        self.in_flight -= 1;
         self.completed += 1;
-        self.reaped += 1;
-        if !self.refilling
-            && self.reaped >= self.complete_min.min(self.in_flight + self.reaped)
-            && self.in_flight <= self.low
-        {
-            self.refilling = true;
-        }
-        self.refilling || self.in_flight == 0
+        self.places.release()
     }
 
-    /// Issues what it may at `now`.
-    #[inline]
+    /// Issues what it may at `now`: nearly always one I/O, after one has completed.
+    #[inline(always)]
     pub(crate) fn issue(
         &mut self,
         now: Time,
@@ -293,17 +267,50 @@ impl Thread {
         slots: &mut [InFlight],
         submit: &mut impl FnMut(Command),
     ) -> Next {
+        // Inlined here: a command stored for a call and loaded at once stalls (decision 0120).
         let mut in_batch = 0;
-        loop {
-            // Both inlined here, and nowhere else: a command stored for a call and loaded at once stalls (decision 0120).
-            let (command, goes_on) = match self.step(now, settings, job, slots, &mut in_batch) {
-                Step::Issue(command) => (command, true),
-                Step::Sync(flush) => (flush, false),
-                Step::Wait(next) => return next,
-            };
-            submit(command);
-            if !goes_on {
+        match self.step(now, settings, job, slots, &mut in_batch) {
+            Step::Issue(command) => submit(command),
+            Step::Sync(flush) => {
+                cold_path();
+                submit(flush);
                 return Next::Completion;
+            }
+            Step::Wait(next) => return next,
+        }
+        if self.fills_up(settings, job) {
+            return Next::Completion;
+        }
+        self.issue_more(now, settings, job, slots, in_batch, submit)
+    }
+
+    /// Whether the I/O just issued took the last place of the depth, and was not the last of a pass or of all: then the
+    /// thread waits for completions.
+    #[inline]
+    fn fills_up(&mut self, settings: &JobCopy, job: &Job) -> bool {
+        let last = self.issued >= self.limit || self.passes.is_over(settings.io_size);
+        !last && job.records.is_none() && self.places.is_full()
+    }
+
+    /// Goes on to issue.
+    #[inline(never)]
+    fn issue_more(
+        &mut self,
+        now: Time,
+        settings: &JobCopy,
+        job: &Job,
+        slots: &mut [InFlight],
+        mut in_batch: u32,
+        submit: &mut impl FnMut(Command),
+    ) -> Next {
+        loop {
+            match self.step(now, settings, job, slots, &mut in_batch) {
+                Step::Issue(command) => submit(command),
+                Step::Sync(flush) => {
+                    submit(flush);
+                    return Next::Completion;
+                }
+                Step::Wait(next) => return next,
             }
         }
     }
@@ -321,11 +328,12 @@ impl Thread {
         loop {
             if self.stage != Stage::Running {
                 cold_path();
-                if self.stage != Stage::BetweenPasses || self.in_flight > 0 || self.sync_in_flight {
+                let waits = self.places.in_flight() > 0 || self.sync_in_flight;
+                if self.stage != Stage::BetweenPasses || waits {
                     return self.drain(now, job, slots);
                 }
                 self.stage = Stage::Running;
-                self.refilling = true;
+                self.places.refill();
                 self.begin_pass(settings);
             }
             if self.ends(now, settings, job) {
@@ -336,12 +344,7 @@ impl Thread {
             if self.stage == Stage::BetweenPasses {
                 continue;
             }
-            if self.sync_in_flight || !self.refilling {
-                return Step::Wait(Next::Completion);
-            }
-            if self.in_flight >= self.depth {
-                self.refilling = false;
-                self.reaped = 0;
+            if self.sync_in_flight || !self.places.refilling() || self.places.is_full() {
                 return Step::Wait(Next::Completion);
             }
             // As every I/O of fio's it needs a place in the depth: at depth 1 the write has completed.
@@ -360,11 +363,7 @@ impl Thread {
             };
             return match io {
                 Ok(io) => {
-                    let batched = *in_batch > 0;
-                    *in_batch += 1;
-                    if *in_batch == self.batch {
-                        *in_batch = 0;
-                    }
+                    let batched = self.places.joins(in_batch);
                     self.command(now, io, batched, job, slots)
                 }
                 Err(due) => Step::Wait(Next::At(due)),
@@ -388,7 +387,7 @@ impl Thread {
             self.begin_pass(settings);
             return false;
         }
-        if self.passes.end(self.in_flight) {
+        if self.passes.end(self.places.in_flight()) {
             return true;
         }
         self.stage = Stage::BetweenPasses;
@@ -405,7 +404,7 @@ impl Thread {
 
     /// After the last I/O: waits, syncs if asked, ends.
     fn drain(&mut self, now: Time, job: &Job, slots: &mut [InFlight]) -> Step {
-        if self.in_flight > 0 || self.sync_in_flight {
+        if self.places.in_flight() > 0 || self.sync_in_flight {
             return Step::Wait(Next::Completion);
         }
         match self.stage {
@@ -453,11 +452,12 @@ impl Thread {
             true => self.issued,
             false => self.completed,
         };
-        let pause = self.pauses.pause(now, think, blocks, self.in_flight)?;
+        let in_flight = self.places.in_flight();
+        let pause = self.pauses.pause(now, think, blocks, in_flight)?;
         Some(match pause {
             Pause::Until(at) => Next::At(at),
             Pause::Quiesce => {
-                self.refilling = true;
+                self.places.refill();
                 Next::Completion
             }
         })
@@ -566,13 +566,13 @@ impl Thread {
         if op == Op::Flush {
             self.sync_in_flight = true;
         } else {
-            self.in_flight += 1;
+            self.places.take();
         }
         if op == Op::Write {
             self.writes_since_sync[0] += 1;
             self.writes_since_sync[1] += 1;
         }
-        let class = (u32::BITS - 1 - self.in_flight.max(1).leading_zeros()).min(6);
+        let class = (u32::BITS - 1 - self.places.in_flight().max(1).leading_zeros()).min(6);
         self.depths[class as usize] += 1;
         slots[id as usize] = InFlight {
             thread: self.index,

@@ -5,6 +5,7 @@
 
 use alloc::collections::VecDeque;
 
+use super::completions::Completions;
 use super::config::Noise;
 use crate::command::CommandId;
 use crate::random::Stream;
@@ -50,10 +51,7 @@ pub(super) struct Core {
     pub(super) work: Work,
     /// Commands to submit, in order of arrival.
     pub(super) to_submit: VecDeque<CommandId>,
-    /// Completions that the drive has announced and nobody has looked at.
-    pub(super) announced: VecDeque<CommandId>,
-    /// Completions that wait for their thread.
-    pub(super) to_reap: VecDeque<CommandId>,
+    pub(super) completions: Completions,
     pub(super) idle_since: Time,
     /// Who ran last without a pause.
     pub(super) thread: u16,
@@ -70,8 +68,7 @@ impl Core {
         let mut core = Core {
             work: Work::Idle,
             to_submit: VecDeque::new(),
-            announced: VecDeque::new(),
-            to_reap: VecDeque::new(),
+            completions: Completions::default(),
             idle_since: Time::ZERO,
             thread: NOBODY,
             busy: Span::ZERO,
@@ -91,8 +88,7 @@ impl Core {
         self.busy = self.busy.saturating_sub(rest);
         self.work = Work::Idle;
         self.to_submit.clear();
-        self.announced.clear();
-        self.to_reap.clear();
+        self.completions.clear();
         self.idle_since = now;
         self.thread = NOBODY;
     }

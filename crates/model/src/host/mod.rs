@@ -13,6 +13,7 @@
 
 mod bridge;
 mod coalescing;
+mod completions;
 mod config;
 mod core;
 mod files;

@@ -35,7 +35,7 @@ impl<D: Device> HostPath<D> {
                         cold_path();
                         return self.pass_down(core, now, id);
                     }
-                    return self.submitted_here(core, now, id);
+                    return self.submitted_here(core, now, id, thread);
                 };
                 let spun = leaves.since(now);
                 outstanding.queued += spun;
@@ -53,19 +53,20 @@ impl<D: Device> HostPath<D> {
     /// The same, where cores share a queue and this one has its lock.
     #[inline(never)]
     pub(super) fn submitted_behind_lock(&mut self, core: usize, now: Time, id: CommandId) -> bool {
-        self.submitted_here(core, now, id)
+        let thread = self.outstanding[id as usize].thread;
+        self.submitted_here(core, now, id, thread)
     }
 
-    /// The core has rung the doorbell itself; returns whether it has begun what follows.
+    /// The core has rung the doorbell itself, for its thread; returns whether it has begun what follows.
     #[inline(always)]
-    pub(super) fn submitted_here(&mut self, core: usize, now: Time, id: CommandId) -> bool {
+    fn submitted_here(&mut self, core: usize, now: Time, id: CommandId, thread: u16) -> bool {
         self.reach_drive(now, id);
-        let thread = self.outstanding[id as usize].thread;
-        let after = self.thread(thread).costs.after;
+        let thread = &mut self.threads[usize::from(thread)];
+        let after = thread.costs.after;
         if after == Span::ZERO {
             return false;
         }
-        self.charge(thread, 1, after);
+        thread.cpu[1] += after;
         !self.cores.begin(core, now, Work::Return, after)
     }
 
@@ -88,7 +89,7 @@ impl<D: Device> HostPath<D> {
             // A host of no cost: it completes when it is advanced, as all do.
             return self.timers.push(now, Timer::PollBegins, id);
         }
-        self.cores[core].to_reap.push_back(id);
+        self.cores[core].completions.find(id);
     }
 
     /// To the drive through the monitor of a virtual machine, by a trap of the guest's core or, where many are in

@@ -229,11 +229,11 @@ impl<D: Device> HostPath<D> {
     #[inline(always)]
     fn begin_next(&mut self, core: usize, now: Time) -> bool {
         let state = &mut self.cores[core];
-        if let Some(id) = state.announced.front().copied() {
+        if let Some(id) = state.completions.first_announced() {
             self.begin_announced(core, now, id)
         } else if let Some(id) = state.to_submit.pop_front() {
             self.begin_submit(core, now, id)
-        } else if let Some(id) = state.to_reap.pop_front() {
+        } else if let Some(id) = state.completions.reap() {
             self.begin_reap(core, now, id, Span::ZERO)
         } else if self.goes_to_sleep(core) {
             self.cores[core].thread = NOBODY;
@@ -315,7 +315,7 @@ impl<D: Device> HostPath<D> {
         let state = &mut self.cores[core];
         if state.work == Work::Application(thread)
             && state.to_submit.is_empty()
-            && state.announced.is_empty()
+            && state.completions.announced() == 0
         {
             // The thread goes straight on: one event for both. A submission that costs nothing ends when this does.
             let issues = self.cores.due(core);
@@ -345,12 +345,14 @@ impl<D: Device> HostPath<D> {
         for index in 0..self.below.len() {
             let answer = &self.below[index];
             let id = answer.id;
-            self.outstanding[id as usize].answer = *answer;
+            let outstanding = &mut self.outstanding[id as usize];
+            let waits = (outstanding.thread, outstanding.mode);
+            outstanding.answer = *answer;
             if self.config.bridge.is_some() {
                 cold_path();
                 self.cross_up(now, id);
             } else {
-                self.answered(now, id, done);
+                self.answered(now, id, waits, done);
             }
         }
         self.below.clear();
@@ -365,14 +367,7 @@ impl<D: Device> HostPath<D> {
             Work::Submit(id) => return self.submitted(core, now, id),
             Work::Lock(id) => return self.submitted_behind_lock(core, now, id),
             Work::Down(id) => self.carried_down(now, id),
-            Work::Interrupt(count) => {
-                let state = &mut self.cores[core];
-                for _ in 0..count {
-                    if let Some(id) = state.announced.pop_front() {
-                        state.to_reap.push_back(id);
-                    }
-                }
-            }
+            Work::Interrupt(count) => self.cores[core].completions.take_up(count as usize),
             Work::Reap(id) => return self.reaped(core, now, id, done),
             Work::Up(id) => self.tell_guest(now, id, done),
         }

@@ -28,15 +28,20 @@ impl<D: Device> HostPath<D> {
         self.timers.push(at, Timer::BridgedUp, id);
     }
 
-    /// The host sees that the drive has completed a command.
+    /// The host sees that the drive has completed a command of this thread.
     #[inline(always)]
-    pub(super) fn answered(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        let outstanding = &self.outstanding[id as usize];
-        if outstanding.mode == CompletionMode::HybridPolling {
+    pub(super) fn answered(
+        &mut self,
+        now: Time,
+        id: CommandId,
+        (thread, mode): (u16, CompletionMode),
+        done: &mut Vec<Completion>,
+    ) {
+        if mode == CompletionMode::HybridPolling {
             cold_path();
+            let outstanding = &self.outstanding[id as usize];
             let took = now.since(outstanding.below);
-            self.learnt
-                .learn(outstanding.thread, &outstanding.command, took);
+            self.learnt.learn(thread, &outstanding.command, took);
             if now < outstanding.poll_from {
                 let at = outstanding.poll_from;
                 return self.timers.push(at, Timer::PollBegins, id);
@@ -46,25 +51,28 @@ impl<D: Device> HostPath<D> {
             cold_path();
             return self.announce_to_monitor(now, id, done);
         }
-        self.tell(now, id, done);
+        // To who waits for it: the thread's core, if nobody else does.
+        let issuer = self.thread(thread);
+        if issuer.way == Way::Direct {
+            let core = usize::from(issuer.core);
+            let interrupts = mode == CompletionMode::Interrupt;
+            return self.announce(core, now, id, interrupts, done);
+        }
+        cold_path();
+        self.tell_other(now, id);
+    }
+
+    /// A command has crossed the bridge on its way up.
+    fn bridged_up(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
+        let outstanding = &self.outstanding[id as usize];
+        let waits = (outstanding.thread, outstanding.mode);
+        self.answered(now, id, waits, done);
     }
 
     /// The monitor finds the completion.
     #[inline(never)]
     fn announce_to_monitor(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        self.announce(self.cores.last(), now, id, done);
-    }
-
-    /// To who waits for it: the thread's core, if nobody else does.
-    #[inline(always)]
-    fn tell(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        let issuer = self.thread(self.outstanding[id as usize].thread);
-        if issuer.way == Way::Direct {
-            let core = usize::from(issuer.core);
-            return self.announce(core, now, id, done);
-        }
-        cold_path();
-        self.tell_other(now, id);
+        self.announce(self.cores.last(), now, id, true, done);
     }
 
     /// To the helper that waits for it, which takes its time to tell the job's thread; or a kernel thread puts it into the
@@ -107,38 +115,36 @@ impl<D: Device> HostPath<D> {
             let polls = self.outstanding[id as usize].mode != CompletionMode::Interrupt;
             let state = &mut self.cores[core];
             if polls {
-                state.to_reap.push_back(id);
+                state.completions.find(id);
             } else {
-                state.announced.push_back(id);
+                state.completions.announce(id);
             }
         }
         for &id in &told {
             let core = self.core_of(id);
             let state = &self.cores[core];
-            let has_work = !(state.announced.is_empty() && state.to_reap.is_empty());
-            if has_work && state.work == Work::Idle {
+            if !state.completions.is_empty() && state.work == Work::Idle {
                 self.go_on(core, now, done, false);
             }
         }
         self.guest.reuse(told);
     }
 
-    /// Puts a completion where the core will find it, and wakes the core.
+    /// Puts a completion where the core will find it, by an interrupt or not, and wakes the core.
     #[inline(always)]
-    pub(super) fn announce(
+    fn announce(
         &mut self,
         core: usize,
         now: Time,
         id: CommandId,
+        interrupts: bool,
         done: &mut Vec<Completion>,
     ) {
-        let interrupts = self.outstanding[id as usize].mode == CompletionMode::Interrupt
-            || self.is_monitor(core);
         let state = &mut self.cores[core];
         if interrupts {
-            state.announced.push_back(id);
+            state.completions.announce(id);
         } else {
-            state.to_reap.push_back(id);
+            state.completions.find(id);
         }
         if state.work == Work::Idle {
             self.go_on(core, now, done, false);
@@ -156,7 +162,7 @@ impl<D: Device> HostPath<D> {
     ) {
         match timer {
             Timer::BridgedDown => self.bridged_down(now, id),
-            Timer::BridgedUp => self.answered(now, id, done),
+            Timer::BridgedUp => self.bridged_up(now, id, done),
             Timer::HandedDown => {
                 if self.config.hypervisor.is_some() {
                     self.guest.begin();
@@ -175,7 +181,7 @@ impl<D: Device> HostPath<D> {
     fn find_result(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let core = self.core_of(id);
         let state = &mut self.cores[core];
-        state.to_reap.push_back(id);
+        state.completions.find(id);
         if state.work == Work::Idle {
             self.go_on(core, now, done, false);
         }
@@ -197,7 +203,7 @@ impl<D: Device> HostPath<D> {
         let wake = self.wake(core, now);
         if self.is_monitor(core) {
             cold_path();
-            self.cores[core].announced.pop_front();
+            self.cores[core].completions.take_announced();
             let up = self
                 .config
                 .hypervisor
@@ -206,12 +212,12 @@ impl<D: Device> HostPath<D> {
             return self.cores.begin(core, now, Work::Up(id), wake + up);
         }
         let thread = self.outstanding[id as usize].thread;
-        let count = self.cores[core].announced.len() as u32;
-        let service = wake + self.config.interrupt + self.config.interrupt_each * u64::from(count);
-        self.charge(thread, 1, service);
         let state = &mut self.cores[core];
-        if count == 1 && state.to_submit.is_empty() && state.to_reap.is_empty() {
-            state.announced.pop_front();
+        let count = state.completions.announced() as u32;
+        let service = wake + self.config.interrupt + self.config.interrupt_each * u64::from(count);
+        self.threads[usize::from(thread)].cpu[1] += service;
+        if count == 1 && state.to_submit.is_empty() && state.completions.none_found() {
+            state.completions.take_announced();
             return self.begin_reap(core, now, id, service);
         }
         self.cores.begin(core, now, Work::Interrupt(count), service)
@@ -279,11 +285,12 @@ impl<D: Device> HostPath<D> {
             anatomy.add(Part::HostCompletion, now - answer.at);
             answer.at = now;
         }
-        let application = self.thread(thread).costs.application;
+        let reaper = &mut self.threads[usize::from(thread)];
+        let application = reaper.costs.application;
         if application == Span::ZERO {
             return false;
         }
-        self.charge(thread, 0, application);
+        reaper.cpu[0] += application;
         let work = Work::Application(thread);
         !self.cores.begin(core, now, work, application)
     }

@@ -1,0 +1,114 @@
+//! The completions on a core, in the order in which their threads will take them: first those that an interrupt has
+//! taken up, or that a thread found itself, then those that the drive has announced and nobody has looked at.
+
+use alloc::collections::VecDeque;
+
+use crate::command::CommandId;
+
+/// Completions of one core, or of the monitor's thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Completions {
+    queue: VecDeque<CommandId>,
+    /// How many of them wait for their thread; those behind are only announced.
+    found: usize,
+}
+
+impl Completions {
+    /// Whether there are none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Whether none waits for its thread.
+    #[inline]
+    pub(super) fn none_found(&self) -> bool {
+        self.found == 0
+    }
+
+    /// How many are only announced.
+    #[inline]
+    pub(super) fn announced(&self) -> usize {
+        self.queue.len() - self.found
+    }
+
+    /// The first that is only announced.
+    #[inline]
+    pub(super) fn first_announced(&self) -> Option<CommandId> {
+        match self.announced() {
+            0 => None,
+            _ => Some(self.queue[self.found]),
+        }
+    }
+
+    /// The drive announces one.
+    #[inline]
+    pub(super) fn announce(&mut self, id: CommandId) {
+        self.queue.push_back(id);
+    }
+
+    /// An interrupt has taken up so many of those announced.
+    #[inline]
+    pub(super) fn take_up(&mut self, count: usize) {
+        self.found = (self.found + count).min(self.queue.len());
+    }
+
+    /// One is found without an interrupt.
+    #[inline]
+    pub(super) fn find(&mut self, id: CommandId) {
+        if self.announced() == 0 {
+            self.queue.push_back(id);
+        } else {
+            self.queue.insert(self.found, id);
+        }
+        self.found += 1;
+    }
+
+    /// The first that waits for its thread is taken.
+    #[inline]
+    pub(super) fn reap(&mut self) -> Option<CommandId> {
+        if self.found == 0 {
+            return None;
+        }
+        self.found -= 1;
+        self.queue.pop_front()
+    }
+
+    /// The first that is announced is taken, where none waits for its thread.
+    #[inline]
+    pub(super) fn take_announced(&mut self) -> Option<CommandId> {
+        debug_assert_eq!(self.found, 0);
+        self.queue.pop_front()
+    }
+
+    /// All are gone.
+    pub(super) fn clear(&mut self) {
+        self.queue.clear();
+        self.found = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_been_found_comes_before_what_is_announced() {
+        let mut completions = Completions::default();
+        for id in [1, 2, 3] {
+            completions.announce(id);
+        }
+        assert_eq!(completions.reap(), None);
+        completions.take_up(2);
+        completions.find(9);
+        assert_eq!(completions.announced(), 1);
+        assert_eq!(completions.first_announced(), Some(3));
+        let reaped = [(); 4].map(|()| completions.reap());
+        assert_eq!(reaped, [Some(1), Some(2), Some(9), None]);
+        assert!(completions.none_found() && !completions.is_empty());
+        assert_eq!(completions.take_announced(), Some(3));
+        completions.find(4);
+        completions.clear();
+        assert_eq!((completions.reap(), completions.announced()), (None, 0));
+    }
+}

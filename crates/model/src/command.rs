@@ -139,8 +139,9 @@ pub enum Status {
     Gone,
 }
 
-/// The answer to one [`Command`].
+/// The answer to one [`Command`]. In whole lines of memory, as it is copied from layer to layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(64))]
 pub struct Completion {
     /// The id of the command.
     pub id: CommandId,

@@ -33,8 +33,8 @@ pub struct Layout {
     random: Option<Random>,
     /// `first[b]..first[b + 1]` are the data slots of a die that are in block `b`, the same for every die.
     first: Vec<u32>,
-    /// The block in which to start looking for data slot `j`, at `j >> COARSE`.
-    coarse: Vec<u32>,
+    /// The block of a die in which to start looking for data slot `j`, at `j >> COARSE`; small, as it is asked at random.
+    coarse: Vec<u16>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,8 @@ impl Layout {
             while block + 1 < counts.len() && first[block + 1] <= entry << COARSE {
                 block += 1;
             }
-            coarse.push(block as u32);
+            // Beyond what fits the search begins early.
+            coarse.push(u16::try_from(block).unwrap_or(u16::MAX));
         }
         Layout {
             by: Divisors::of(&shape),
@@ -166,7 +167,7 @@ impl Layout {
         let (stripe, within) = Divisor::div_rem(place, self.by.stripe);
         let (row, die) = Divisor::div_rem(stripe, self.by.dies);
         let j = row * shape.stripe + within;
-        let mut block = self.coarse[(j >> COARSE) as usize];
+        let mut block = u32::from(self.coarse[(j >> COARSE) as usize]);
         while self.first[block as usize + 1] <= j {
             block += 1;
         }

@@ -18,6 +18,7 @@ mod layout;
 mod map;
 mod numbers;
 mod permutation;
+mod place;
 mod replay;
 mod reset;
 mod reverse;
@@ -34,6 +35,7 @@ pub use geometry::{Geometry, GeometryError, Shape, UNIT};
 pub use layout::{Layout, closed_form_write_amplification, victim_share};
 pub use numbers::{Block, BufferSlot, Die, Page, Slot};
 pub use permutation::Permutation;
+pub use place::{Foreseen, Place};
 pub use replay::{Replay, brute_force, warm_up};
 pub use reset::Saved;
 
@@ -58,17 +60,6 @@ const PADDING: u32 = u32::MAX;
 const BUSY: u16 = 0x8000;
 /// Free blocks of a die that only collection may open, so that it can always finish.
 const COLLECTION_RESERVE: u32 = 1;
-
-/// Where a logical page is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// Nowhere: it reads as zeroes.
-    Unmapped,
-    /// In this slot of the write buffer.
-    Buffer(BufferSlot),
-    /// In this slot of the medium.
-    Flash(Slot),
-}
 
 /// Who writes into an open block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -260,47 +251,6 @@ impl Ftl {
         f64::from(self.free.all()) / self.valid.len() as f64
     }
 
-    /// One more than the physical slot, a buffer slot's number, or [`UNMAPPED`].
-    #[inline]
-    fn resolve(&self, entry: u32, page: Page) -> u32 {
-        if entry != INITIAL && !self.asleep {
-            return entry;
-        }
-        let layout = self.layout.as_ref();
-        layout
-            .and_then(|layout| layout.slot_of(page))
-            .map_or(UNMAPPED, |slot| slot.0 + 1)
-    }
-
-    #[inline]
-    fn buffer_base(&self) -> u32 {
-        self.reverse.slots() + 1
-    }
-
-    #[inline]
-    fn place(&self, resolved: u32) -> Place {
-        if resolved < self.buffer_base() {
-            Place::Flash(Slot(resolved - 1))
-        } else if resolved == UNMAPPED {
-            Place::Unmapped
-        } else {
-            Place::Buffer(BufferSlot(resolved - self.buffer_base()))
-        }
-    }
-
-    /// Where a logical page is.
-    #[inline]
-    pub fn locate(&self, page: Page) -> Place {
-        let resolved = self.resolve(self.map.get(page), page);
-        self.place(resolved)
-    }
-
-    /// Brings the map's entry of a page into the cache, so that it is there when the command needs it.
-    #[inline]
-    pub fn touch(&self, page: Page) {
-        core::hint::black_box(self.map.get(page));
-    }
-
     /// Takes note that the newest version of `page` is in a slot of the write buffer; returns where the last one was.
     #[inline]
     pub fn stage(&mut self, page: Page, held: BufferSlot) -> Place {
@@ -393,13 +343,6 @@ impl Ftl {
     pub fn scattered_tables(&mut self, tell: &mut dyn FnMut(core::ops::Range<*const u8>)) {
         self.map.tables().into_iter().for_each(&mut *tell);
         tell(self.stale.table());
-    }
-
-    /// Where `count` logical pages from `first` on are.
-    #[inline]
-    pub fn locate_each(&self, first: Page, count: u32, places: &mut Vec<Place>) {
-        places.clear();
-        places.extend((0..count).map(|further| self.locate(first.plus(further))));
     }
 
     /// Takes note that collection has programmed the copy of `page` from slot `from` into `to`. False if the page was

@@ -315,8 +315,14 @@ mod tests {
             laters.push(later);
             used = used.rewind(&saved);
             assert_eq!(began, told(&used), "{fills}");
+            let pages = || (0..shape.logical).map(Page);
+            let foreseen: Vec<_> = pages().map(|page| used.foresee(page)).collect();
             used.wake(&saved);
             assert_eq!(then, told(&used), "{fills}");
+            for (page, foreseen) in pages().zip(foreseen) {
+                let place = used.locate_foreseen(page, foreseen);
+                assert_eq!(place, used.locate(page), "{page:?}");
+            }
         }
         laters.dedup();
         assert!(laters.len() > 2, "nothing was written");

@@ -127,6 +127,8 @@ proptest! {
                 shadow.medium[slot.index()] = (page, 1);
             }
         }
+        let pages = || (0..shape.logical).map(Page);
+        let foreseen: Vec<_> = pages().map(|page| shadow.ftl.foresee(page)).collect();
         let mut programmed = 0;
         for (action, page, die) in actions {
             let (page, die) = (Page(page), Die(die));
@@ -147,6 +149,10 @@ proptest! {
             }
         }
         shadow.check();
+        for (page, foreseen) in pages().zip(foreseen) {
+            let place = shadow.ftl.locate_foreseen(page, foreseen);
+            prop_assert_eq!(place, shadow.ftl.locate(page));
+        }
     }
 }
 

@@ -43,7 +43,7 @@ use alloc::vec::Vec;
 
 use crate::command::{Command, Completion, Op};
 use crate::device::{Capacity, Device, Gauges, Range};
-use crate::ftl::{Die, Ftl, Layout, Page, Shape, UNIT, Writer, brute_force};
+use crate::ftl::{Die, Foreseen, Ftl, Layout, Page, Shape, UNIT, Writer, brute_force};
 use crate::media::{Precondition, Seeds};
 use crate::random::Stream;
 use crate::time::Time;
@@ -292,9 +292,13 @@ impl Nand {
     /// Gives a die that may have nothing to do its next work.
     #[inline(always)]
     fn next_work(&mut self, now: Time, die: Die) {
-        if !self.shared.array.works(die) {
-            self.begin_next_work(now, die);
+        if self.shared.array.works(die) {
+            return;
         }
+        if self.buffer.page_ready() || !self.shared.array.rests_again(die) {
+            return self.begin_next_work(now, die);
+        }
+        debug_assert!(!self.collector.should_collect(die, &self.shared.ftl));
     }
 
     /// Gives a die that does nothing its next work: reads, then the host's page, then collection.
@@ -307,10 +311,11 @@ impl Nand {
             return;
         }
         let host = self.buffer.page_ready() && self.collector.may_program(die, &shared.ftl);
-        if !host && self.collector.work(now, die, shared) {
+        let collects = self.collector.should_collect(die, &shared.ftl);
+        if !host && collects && self.collector.collect(now, die, shared) {
             return;
         }
-        shared.array.rest(die);
+        shared.array.rest(die, !collects);
         if host {
             self.dispatch_pages(now);
         }
@@ -397,6 +402,7 @@ impl Nand {
         }
         if collects_ahead {
             self.collector.begin_background();
+            self.shared.array.ask_all();
             for die in self.shape.every_die() {
                 self.next_work(now, die);
             }
@@ -418,9 +424,8 @@ impl Device for Nand {
     }
 
     fn submit(&mut self, now: Time, command: Command) {
-        self.shared.front.accept(now, &command);
+        let refused = self.shared.front.accept(now, &command);
         self.collector.command_comes();
-        let refused = self.shared.front.refuses(&command);
         if !matches!(command.op, Op::Read | Op::Flush) && !refused {
             self.warm();
             self.go_on_writing(now);
@@ -430,10 +435,13 @@ impl Device for Nand {
             front.dispatch_without_data(now, command.id);
         } else {
             // Writes are looked up where they enter the buffer, several at a time.
-            if command.op == Op::Read {
-                ftl.touch(Page((command.offset / u64::from(UNIT)) as u32));
-            }
-            front.dispatch(now, &command);
+            let unit = u64::from(UNIT);
+            let within = command.offset % unit + u64::from(command.bytes) <= unit;
+            let foreseen = match command.op == Op::Read && within {
+                true => ftl.foresee(Page((command.offset / unit) as u32)),
+                false => Foreseen::NOTHING,
+            };
+            front.dispatch(now, &command, foreseen);
         }
     }
 
@@ -444,8 +452,9 @@ impl Device for Nand {
 
     fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         loop {
-            while let Some(event) = self.shared.events.pop_due(now) {
+            if let Some(event) = self.shared.events.pop_due(now) {
                 self.event(now, event);
+                continue;
             }
             if self.shared.front.next() == now {
                 self.pass_on(now, done);

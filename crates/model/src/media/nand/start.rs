@@ -221,6 +221,7 @@ impl Nand {
         }
         self.start
             .warm(&mut self.shared.ftl, &mut self.collector, &self.config);
+        self.shared.array.ask_all();
         for die in self.shape.every_die() {
             self.shared.array.ask_again(die);
         }
@@ -232,6 +233,7 @@ impl Nand {
             return;
         };
         let units = self.left_over_at(now);
+        self.shared.array.ask_all();
         let ftl = &mut self.shared.ftl;
         // Writes before the start take their part of what room has cost.
         for _ in 0..units {
@@ -316,7 +318,7 @@ impl Nand {
     /// Lets a die be collecting, until then.
     fn go_on_collecting(&mut self, now: Time, die: Die, until: Time) {
         let (array, events) = (&mut self.shared.array, &mut self.shared.events);
-        array.begin(now, die, Work::Begun, Cause::Collection, until, events);
+        array.begin_other(now, die, Work::Begun, Cause::Collection, until, events);
     }
 
     /// Lets a die be programming a page of host data, which will be done then; false if there is none.

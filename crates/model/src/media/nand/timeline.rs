@@ -9,7 +9,7 @@ use crate::time::{Span, Time};
 
 /// Whose work a die does; the order of [`CAUSE_PARTS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(usize)]
+#[repr(u8)]
 pub(super) enum Cause {
     Read = 0,
     Program = 1,

@@ -65,43 +65,48 @@ pub(crate) struct Loading {
     pub(crate) program: Span,
 }
 
-/// The state of a die.
+/// The state of a die. What a read that comes to a resting die needs is in the first line of memory.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(super) struct DieState {
     work: Work,
-    cause: Cause,
     /// When `work` began and ends. An event of another time is stale.
     since: Time,
     until: Time,
-    busy: Causes,
     /// Reads waiting.
     pub(super) reads: SenseQueue,
-    /// Reads ahead, for which there has been no time to spare.
-    pub(super) ahead: SenseQueue,
+    /// When its next refresh is due.
+    pub(super) next_refresh: Time,
     /// The page whose data its register holds for reads that wait.
     pub(super) register: Option<Slot>,
+    cause: Cause,
+    /// When it was last asked it had nothing to do but reads, and since then nothing has happened that could have changed
+    /// that.
+    pub(super) reads_only: bool,
+    busy: Causes,
+    /// Reads ahead, for which there has been no time to spare.
+    pub(super) ahead: SenseQueue,
     pub(super) suspended: Option<Suspended>,
     suspensions: u32,
     pub(super) loading: Option<Loading>,
-    /// When its next refresh is due.
-    pub(super) next_refresh: Time,
 }
 
 impl DieState {
     pub(super) fn new(next_refresh: Time) -> DieState {
         DieState {
             work: Work::Idle,
-            cause: Cause::Read,
             since: Time::ZERO,
             until: Time::ZERO,
-            busy: [0; 5],
             reads: SenseQueue::default(),
-            ahead: SenseQueue::default(),
+            next_refresh,
             register: None,
+            cause: Cause::Read,
+            reads_only: false,
+            busy: [0; 5],
+            ahead: SenseQueue::default(),
             suspended: None,
             suspensions: 0,
             loading: None,
-            next_refresh,
         }
     }
 

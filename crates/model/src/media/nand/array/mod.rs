@@ -6,11 +6,12 @@
 //!
 //! What a die begins when no read wants it is not decided here: [`Array::go_on`] tells when one has time.
 //!
-//! Leaves out: the difference between sensing lower and upper pages beyond a uniform spread; loading a page while the
-//! last one is programmed (ONFI's cache program).
+//! Leaves out: loading a page while the last one is programmed (ONFI's cache program).
 
 pub(super) mod channel;
 mod die;
+mod durations;
+mod resting;
 pub(super) mod senses;
 
 use alloc::vec;
@@ -22,7 +23,7 @@ pub(super) use channel::Way;
 pub(super) use die::{DieSet, Loading, Work};
 pub(super) use senses::{Purpose, Sense, SenseId, SenseQueue, Senses, Spare};
 
-use super::config::{NandConfig, Refresh, SlcCache, Timing};
+use super::config::{NandConfig, Refresh, Timing};
 use super::events::{Event, Events};
 use super::timeline::Cause;
 use crate::ftl::{Block, Die, Divisors, Ftl, Shape, Slot, UNIT};
@@ -30,6 +31,8 @@ use crate::random::Stream;
 use crate::time::{Span, Time};
 use channel::{Channel, Due, Rate};
 use die::{DieState, Suspended};
+use durations::Durations;
+use resting::Resting;
 
 /// What dies have done, for gauges.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,22 +51,12 @@ pub(super) struct Array {
     shape: Shape,
     by: Divisors,
     timing: Timing,
-    slc: Option<SlcCache>,
+    durations: Durations,
     refresh: Option<Refresh>,
-    /// Of lower pages and of upper ones.
-    program_times: [Span; 2],
-    /// Sensing a page of the map.
-    map_read: Span,
     channels: Vec<Channel>,
     dies: Vec<DieState>,
-    /// Dies that have nothing to do, but for those passed over. Dies that have reads waiting, work or a suspended operation
-    /// are not idle.
-    idle: DieSet,
-    /// Those that had nothing to do and could take no page of host data: nothing changes that but their own work. Where
-    /// the firmware bounds collection they are most of a drive's, and each page would ask them all.
-    passed_over: DieSet,
+    resting: Resting,
     senses: Senses,
-    random: Stream,
     counts: ArrayCounts,
 }
 
@@ -98,24 +91,33 @@ impl Array {
             shape: *shape,
             by: Divisors::of(shape),
             timing: timing.clone(),
-            slc: config.slc.clone(),
+            durations: Durations::new(config, shape, random),
             refresh: config.refresh.clone(),
-            program_times: [-1.0, 1.0]
-                .map(|sign| timing.program.scale(1.0 + sign * timing.program_spread)),
-            map_read: config.map.as_ref().map_or(timing.read, |map| map.read),
             channels: vec![channel; shape.channels as usize],
             dies: refreshes.iter().map(|&at| DieState::new(at)).collect(),
-            idle: DieSet::full(shape.dies),
-            passed_over: DieSet::empty(shape.dies),
+            resting: Resting::all(shape.dies),
             senses: Senses::default(),
-            random,
             counts: ArrayCounts::default(),
         }
     }
 
+    /// Puts an idle die to work that is no read's until `until`.
+    pub(super) fn begin_other(
+        &mut self,
+        now: Time,
+        die: Die,
+        work: Work,
+        cause: Cause,
+        until: Time,
+        events: &mut Events,
+    ) {
+        self.dies[die.index()].reads_only = false;
+        self.begin(now, die, work, cause, until, events);
+    }
+
     /// Puts an idle die to work until `until`.
     #[inline(always)]
-    pub(super) fn begin(
+    fn begin(
         &mut self,
         now: Time,
         die: Die,
@@ -125,7 +127,7 @@ impl Array {
         events: &mut Events,
     ) {
         self.dies[die.index()].start(now, work, cause, until);
-        self.take(die);
+        self.resting.remove(die);
         events.push(until, Event::DieDone(die));
     }
 
@@ -133,7 +135,7 @@ impl Array {
     #[inline]
     fn hold(&mut self, now: Time, die: Die, work: Work, cause: Cause) {
         self.dies[die.index()].start(now, work, cause, Time::NEVER);
-        self.take(die);
+        self.resting.remove(die);
     }
 
     /// Whether a die works.
@@ -151,35 +153,48 @@ impl Array {
     /// The first die from `from` on that has nothing to do and has not been passed over.
     #[inline]
     pub(super) fn next_idle(&self, from: Die) -> Option<Die> {
-        self.idle.next(from)
+        self.resting.next(from)
     }
 
-    /// A vacant die has nothing to do.
+    /// A vacant die has nothing to do; `reads_only` tells that this stays so until something else than reads happens to it.
     #[inline]
-    pub(super) fn rest(&mut self, die: Die) {
-        self.idle.insert(die);
-        self.passed_over.remove(die);
+    pub(super) fn rest(&mut self, die: Die, reads_only: bool) {
+        self.dies[die.index()].reads_only = reads_only;
+        self.resting.insert(die);
+    }
+
+    /// Lets a die that has read and does nothing now rest again, if it has had nothing else to do and no read waits;
+    /// whether it does.
+    #[inline]
+    pub(super) fn rests_again(&mut self, die: Die) -> bool {
+        let state = &mut self.dies[die.index()];
+        if !state.reads_only || !state.reads.is_empty() {
+            return false;
+        }
+        debug_assert!(state.vacant() && state.suspended.is_none() && state.ahead.is_empty());
+        state.register = None;
+        self.rest(die, true);
+        true
+    }
+
+    /// All dies may have something else to do than reads.
+    pub(super) fn ask_all(&mut self) {
+        for state in &mut self.dies {
+            state.reads_only = false;
+        }
     }
 
     /// A die that has nothing to do can take no page of host data, until its own work changes that.
     #[inline]
     pub(super) fn pass_over(&mut self, die: Die) {
-        self.idle.remove(die);
-        self.passed_over.insert(die);
+        self.resting.pass_over(die);
     }
 
     /// A die may be able to take a page although it has done no work; nothing, if it has not been passed over.
     pub(super) fn ask_again(&mut self, die: Die) {
-        if self.passed_over.contains(die) {
-            self.rest(die);
+        if self.resting.is_passed_over(die) {
+            self.rest(die, false);
         }
-    }
-
-    /// A die that has nothing to do is given work.
-    #[inline]
-    fn take(&mut self, die: Die) {
-        self.idle.remove(die);
-        self.passed_over.remove(die);
     }
 
     // Pages on their way in and out.
@@ -197,8 +212,9 @@ impl Array {
         let state = &mut self.dies[die.index()];
         debug_assert!(state.vacant());
         state.loading = Some(loading);
+        state.reads_only = false;
         self.counts.programs += 1;
-        self.take(die);
+        self.resting.remove(die);
         if self.one_register() {
             self.hold(now, die, Work::Load, loading.cause);
         }
@@ -220,7 +236,7 @@ impl Array {
         events: &mut Events,
     ) {
         self.counts.programs += 1;
-        self.begin(now, die, Work::Program(slot), Cause::Program, until, events);
+        self.begin_other(now, die, Work::Program(slot), Cause::Program, until, events);
     }
 
     /// Puts a page on the channel of its die.
@@ -293,19 +309,13 @@ impl Array {
 
     /// How long the page at this slot takes to be programmed with all the bits of its cells, this time.
     pub(super) fn program_time(&mut self, slot: Slot) -> Span {
-        let page = slot.0 % self.shape.block_slots / self.shape.page_slots;
-        let mean = self.program_times[page as usize % 2];
-        let jitter = self.timing.program_jitter;
-        if jitter == 0.0 {
-            return mean;
-        }
-        mean.scale(1.0 + jitter * (2.0 * self.random.unit() - 1.0))
+        self.durations.program(slot)
     }
 
     /// Erases a block of an idle die.
     pub(super) fn erase(&mut self, now: Time, die: Die, block: Block, events: &mut Events) {
         let until = now + self.timing.erase;
-        self.begin(now, die, Work::Erase(block), Cause::Erase, until, events);
+        self.begin_other(now, die, Work::Erase(block), Cause::Erase, until, events);
     }
 
     // Collection's reads.
@@ -322,9 +332,9 @@ impl Array {
     ) {
         self.counts.senses += 1;
         self.counts.bytes_read += u64::from(units) * u64::from(UNIT);
-        let until = now + self.sense_time(self.mean_sense(slot, ftl));
+        let until = now + self.durations.sense(slot, ftl);
         let (work, cause) = (Work::CollectSense, Cause::Collection);
-        self.begin(now, die, work, cause, until, events);
+        self.begin_other(now, die, work, cause, until, events);
     }
 
     /// The units that it has sensed cross the channel. Programming them comes later on the same channel, so after them.
@@ -401,6 +411,7 @@ impl Array {
         let alone = state.reads.is_empty();
         let sense = &mut self.senses[id];
         if sense.for_nobody() {
+            state.reads_only = false;
             self.senses.put_off(id, Spare::Die, &mut state.ahead);
             return;
         }
@@ -421,7 +432,7 @@ impl Array {
         let state = &mut self.dies[die.index()];
         while state.next_refresh <= now {
             let ends = state.next_refresh + lasts;
-            state.next_refresh = ends + self.random.exponential(every);
+            state.next_refresh = ends + self.durations.to_refresh(every);
             if ends > now {
                 self.begin(now, die, Work::Refresh, Cause::Refresh, ends, events);
                 return;
@@ -441,33 +452,6 @@ impl Array {
         }
     }
 
-    /// How long a sense of the page with this slot takes on average.
-    #[inline]
-    fn mean_sense(&self, slot: Slot, ftl: &Ftl) -> Span {
-        match &self.slc {
-            Some(slc) if ftl.is_slc(slot) => slc.read,
-            _ => self.timing.read,
-        }
-    }
-
-    /// How long the next sense takes, of such a mean: with spread and retries.
-    #[inline]
-    fn sense_time(&mut self, mean: Span) -> Span {
-        let timing = &self.timing;
-        let mut time = mean;
-        if timing.read_spread > 0.0 {
-            let factor = 1.0 + timing.read_spread * (2.0 * self.random.unit() - 1.0);
-            time = Span::from_ns((time.ns() as f64 * factor) as u64);
-        }
-        if timing.retry_probability > 0.0 {
-            cold_path();
-            while self.random.chance(timing.retry_probability) {
-                time += mean;
-            }
-        }
-        time
-    }
-
     /// Starts a sense on an idle die; what is in the die's register already need not be sensed.
     #[inline(always)]
     fn start_sense(&mut self, now: Time, id: SenseId, die: Die, ftl: &Ftl, events: &mut Events) {
@@ -483,11 +467,11 @@ impl Array {
         }
         *register = page;
         self.counts.senses += 1;
-        let mean = match of_map {
-            true => self.map_read,
-            false => self.mean_sense(slot, ftl),
-        };
-        let until = now + self.sense_time(mean);
+        let until = now
+            + match of_map {
+                true => self.durations.sense_of_map(),
+                false => self.durations.sense(slot, ftl),
+            };
         self.begin(now, die, Work::Sense(id), Cause::Read, until, events);
     }
 

@@ -238,6 +238,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
+    use crate::ftl::Foreseen;
     use crate::media::nand::front::Segment;
     use crate::time::{Span, Time};
 
@@ -249,6 +250,7 @@ mod tests {
             bytes: 4096,
             dispatched: Time::ZERO,
             looked_up: Span::ZERO,
+            foreseen: Foreseen::NOTHING,
         };
         let times = Timeline::of(&segment, Time::ZERO);
         let sense = Sense::new(Purpose::Ahead(Page(0)), Slot(0), units, 0, times);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::command::Command;
+use crate::ftl::Foreseen;
 use crate::media::nand::tests::{shared, small};
 use proptest::prelude::*;
 
@@ -39,6 +40,7 @@ impl Bench {
             bytes: command.bytes,
             dispatched,
             looked_up: Span::ZERO,
+            foreseen: Foreseen::NOTHING,
         };
         self.buffer
             .segment_arrives(dispatched, segment, &mut self.shared);

@@ -104,13 +104,9 @@ impl Collector {
 
     // The steps of collection.
 
-    /// Does the next step on an idle die that has time, if it should collect; whether it is at work now.
-    pub(super) fn work(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
-        self.should_collect(die, &shared.ftl) && self.collect(now, die, shared)
-    }
-
-    /// Whether collection should take a step: it owes some to the host, lags behind, or has time.
-    fn should_collect(&self, die: Die, ftl: &Ftl) -> bool {
+    /// Whether collection should take a step: it owes some to the host, lags behind, or has time. Nothing changes that
+    /// but what the die does itself, and that idle time begins or ends.
+    pub(super) fn should_collect(&self, die: Die, ftl: &Ftl) -> bool {
         let budget = self.dies[die.index()].collecting.budget;
         let owes = ftl.wants_collection(die) && budget < AHEAD_PAGES * self.page_price();
         // What the host has earned it must also find a block for.
@@ -118,8 +114,8 @@ impl Collector {
         owes || late || self.idle.background()
     }
 
-    /// Does the next step; false if there is nothing to do.
-    fn collect(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
+    /// Does the next step on an idle die that has time, if it can; whether it is at work now.
+    pub(super) fn collect(&mut self, now: Time, die: Die, shared: &mut Shared) -> bool {
         loop {
             let state = &mut self.dies[die.index()];
             if let Some(block) = state.collecting.take_emptied(&shared.ftl) {
@@ -321,10 +317,15 @@ mod tests {
         (collector, shared)
     }
 
+    /// Does the next step if the die should.
+    fn work(collector: &mut Collector, now: Time, die: Die, shared: &mut Shared) -> bool {
+        collector.should_collect(die, &shared.ftl) && collector.collect(now, die, shared)
+    }
+
     /// Lets a die that does nothing else take steps while it should; returns when it has nothing to do.
     fn collect(collector: &mut Collector, shared: &mut Shared, die: Die, mut now: Time) -> Time {
         loop {
-            let idle = shared.array.vacant(die) && !collector.work(now, die, shared);
+            let idle = shared.array.vacant(die) && !work(collector, now, die, shared);
             if idle && shared.events.next() == Time::NEVER {
                 return now;
             }
@@ -411,9 +412,9 @@ mod tests {
             collector.wait_for_firmware(Time::ZERO, die, service, &mut shared);
         }
         let at = Time::from_ns(150_000);
-        assert!(collector.work(at, Die(0), &mut shared));
-        assert!(!collector.work(at, Die(1), &mut shared));
+        assert!(work(&mut collector, at, Die(0), &mut shared));
+        assert!(!work(&mut collector, at, Die(1), &mut shared));
         let later = Time::from_ns(200_000);
-        assert!(collector.work(later, Die(1), &mut shared));
+        assert!(work(&mut collector, later, Die(1), &mut shared));
     }
 }

@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-use crate::anatomy::Anatomy;
+use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Status};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// A command in flight.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,25 @@ pub(super) struct Entry {
     pub(super) answer: Completion,
 }
 
+impl Entry {
+    /// One of its pieces is done; whether it was the last.
+    #[inline]
+    pub(super) fn piece_done(&mut self) -> bool {
+        debug_assert!(self.left > 0, "a piece too many of {:?}", self.command);
+        self.left -= 1;
+        self.left == 0
+    }
+
+    /// Explains what it spent before its data arrived at the dies or the buffer, `link` of it for the link.
+    #[inline]
+    pub(super) fn explain_way_down(&mut self, link: Span, dispatched: Time, arrived: Time) {
+        let anatomy = &mut self.answer.anatomy;
+        anatomy.add(Part::Link, link);
+        anatomy.add(Part::Controller, dispatched - self.submitted - link);
+        anatomy.add(Part::Transfer, arrived - dispatched);
+    }
+}
+
 /// Commands by id. An index that is not in flight panics.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
@@ -29,7 +48,7 @@ pub(super) struct InFlight {
 
 impl InFlight {
     #[inline]
-    pub(super) fn insert(&mut self, now: Time, command: &Command) {
+    pub(super) fn insert(&mut self, now: Time, command: &Command, status: Status) {
         let index = command.id as usize;
         if index >= self.entries.len() {
             self.entries.resize(index + 1, None);
@@ -44,7 +63,7 @@ impl InFlight {
             answer: Completion {
                 id: command.id,
                 at: now,
-                status: Status::Success,
+                status,
                 anatomy: Anatomy::ZERO,
             },
         });

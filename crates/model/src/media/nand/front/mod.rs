@@ -11,7 +11,6 @@ mod cores;
 mod in_flight;
 pub(super) mod segment;
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::config::{Controller, NandConfig};
@@ -19,8 +18,8 @@ use super::timeline::Timeline;
 use crate::anatomy::Part;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::Capacity;
-use crate::engine::Station;
-use crate::ftl::UNIT;
+use crate::engine::{Agenda, Station};
+use crate::ftl::{Foreseen, UNIT};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -28,7 +27,7 @@ use cores::ReadCores;
 use in_flight::InFlight;
 pub(super) use segment::Segment;
 
-/// Room of each queue at first: queues go round in what they have, and what is small stays near the processor.
+/// Room of each queue at first.
 const FEW: usize = 16;
 
 /// How many 4 KiB units a range touches.
@@ -36,17 +35,6 @@ const FEW: usize = 16;
 fn units_touched(offset: u64, bytes: u64) -> u32 {
     let unit = u64::from(UNIT);
     ((offset + bytes).div_ceil(unit) - offset / unit) as u32
-}
-
-/// Puts an item into a queue that is in order of time, behind those of its own time. Nearly always that is the end.
-#[inline]
-fn insert_by_time<T>(queue: &mut VecDeque<T>, item: T, time_of: impl Fn(&T) -> Time) {
-    let at = time_of(&item);
-    let later = queue.iter().rev().take_while(|other| time_of(other) > at);
-    match later.count() {
-        0 => queue.push_back(item),
-        later => queue.insert(queue.len() - later, item),
-    }
 }
 
 /// Bytes of the host's commands, for gauges.
@@ -68,11 +56,11 @@ pub(super) struct Front {
     intake: Station,
     link_in: Station,
     link_out: Station,
-    /// Read segments on their way to the reader, write segments to the buffer, and completions, each in order of time.
-    reads: VecDeque<Segment>,
-    writes: VecDeque<Segment>,
-    read_done: VecDeque<(Time, CommandId)>,
-    write_done: VecDeque<(Time, CommandId)>,
+    /// Read segments on their way to the reader, write segments to the buffer, and completions.
+    reads: Agenda<Segment>,
+    writes: Agenda<Segment>,
+    read_done: Agenda<CommandId>,
+    write_done: Agenda<CommandId>,
     /// How much longer than its least the fixed part of a write takes.
     spread: Stream,
     /// The first time in these four.
@@ -97,10 +85,10 @@ impl Front {
             intake: Station::default(),
             link_in: Station::default(),
             link_out: Station::default(),
-            reads: VecDeque::with_capacity(FEW),
-            writes: VecDeque::with_capacity(FEW),
-            read_done: VecDeque::with_capacity(FEW),
-            write_done: VecDeque::with_capacity(FEW),
+            reads: Agenda::with_capacity(FEW),
+            writes: Agenda::with_capacity(FEW),
+            read_done: Agenda::with_capacity(FEW),
+            write_done: Agenda::with_capacity(FEW),
             spread: Stream::new(seed, "write delay"),
             next: Time::NEVER,
             commands: InFlight::default(),
@@ -114,11 +102,17 @@ impl Front {
         self.capacity
     }
 
-    /// A command comes in.
+    /// A command comes in; returns whether it will be refused.
     #[inline]
-    pub(super) fn accept(&mut self, now: Time, command: &Command) {
-        self.commands.insert(now, command);
+    pub(super) fn accept(&mut self, now: Time, command: &Command) -> bool {
+        let refused = self.refuses(command);
+        let status = match refused {
+            true => Status::LbaOutOfRange,
+            false => Status::Success,
+        };
+        self.commands.insert(now, command, status);
         self.last_command = now;
+        refused
     }
 
     /// Whether a command is out of range or not in whole blocks.
@@ -131,8 +125,9 @@ impl Front {
                 || (command.offset | u64::from(command.bytes)) & within_block != 0)
     }
 
-    /// Books the controller for a command whose data will move, and sends its segments on.
-    pub(super) fn dispatch(&mut self, now: Time, command: &Command) {
+    /// Books the controller for a command whose data will move, and sends its segments on; of a read of one page the place
+    /// is `foreseen`.
+    pub(super) fn dispatch(&mut self, now: Time, command: &Command, foreseen: Foreseen) {
         match command.op {
             Op::Read => self.bytes.read += u64::from(command.bytes),
             _ => self.bytes.written += u64::from(command.bytes),
@@ -162,15 +157,19 @@ impl Front {
                 bytes: bytes as u32,
                 dispatched,
                 looked_up: Span::ZERO,
+                foreseen,
             };
             if write {
                 let transfer = Span::per_bytes(self.config.link_ps_per_byte, bytes);
                 let taken_in = self.config.write_issue_interval * u64::from(units - 1);
                 let came = self.link_in.book(dispatched, transfer).1;
-                self.push_write(segment(came.max(dispatched + taken_in)));
+                // A small one may pass a large one that is still being taken in.
+                let at = came.max(dispatched + taken_in);
+                self.next = self.next.min(at);
+                self.writes.insert(at, segment(at));
             } else {
                 self.next = self.next.min(dispatched);
-                self.reads.push_back(segment(dispatched));
+                self.reads.push(dispatched, segment(dispatched));
             }
             offset += bytes;
             pieces += 1;
@@ -185,20 +184,17 @@ impl Front {
         let leaves = self.intake.book(now + waits, service).1;
         let dispatched = leaves + self.config.link_latency;
         let (_, at) = self.link_in.book(dispatched, Span::ZERO);
-        self.push_write(Segment {
+        self.next = self.next.min(at);
+        let segment = Segment {
             at,
             id,
             offset: 0,
             bytes: 0,
             dispatched,
             looked_up: Span::ZERO,
-        });
-    }
-
-    /// Keeps the writes in order of time: a small one may pass a large one that is still being taken in.
-    fn push_write(&mut self, segment: Segment) {
-        self.next = self.next.min(segment.at);
-        insert_by_time(&mut self.writes, segment, |segment| segment.at);
+            foreseen: Foreseen::NOTHING,
+        };
+        self.writes.insert(at, segment);
     }
 
     /// When a segment arrives or a command is answered next.
@@ -208,31 +204,23 @@ impl Front {
     }
 
     /// Looks for the first time again, where what had it may have gone.
+    #[inline]
     fn find_next(&mut self) {
-        let mut next = Time::NEVER;
-        for segments in [&self.reads, &self.writes] {
-            if let Some(segment) = segments.front() {
-                next = next.min(segment.at);
-            }
-        }
-        for done in [&self.read_done, &self.write_done] {
-            if let Some(&(at, _)) = done.front() {
-                next = next.min(at);
-            }
-        }
-        self.next = next;
+        let segments = self.reads.next().min(self.writes.next());
+        let answers = self.read_done.next().min(self.write_done.next());
+        self.next = segments.min(answers);
     }
 
     /// The next read segment that arrives at `now`; [`Front::next`] knows after [`Front::answer`].
     #[inline]
     pub(super) fn pop_read(&mut self, now: Time) -> Option<Segment> {
-        self.reads.pop_front_if(|segment| segment.at == now)
+        self.reads.pop_due(now)
     }
 
     /// The next write segment, or command without data, that arrives at `now`; likewise.
     #[inline]
     pub(super) fn pop_write(&mut self, now: Time) -> Option<Segment> {
-        let segment = self.writes.pop_front_if(|segment| segment.at == now)?;
+        let segment = self.writes.pop_due(now)?;
         let rate = self.config.link_ps_per_byte;
         self.taken_in += Span::per_bytes(rate, u64::from(segment.bytes));
         Some(segment)
@@ -241,10 +229,10 @@ impl Front {
     /// Answers what is done at `now`.
     #[inline(always)]
     pub(super) fn answer(&mut self, now: Time, done: &mut Vec<Completion>) {
-        while let Some((_, id)) = self.read_done.pop_front_if(|&mut (at, _)| at == now) {
+        while let Some(id) = self.read_done.pop_due(now) {
             self.complete(now, id, done);
         }
-        while let Some((_, id)) = self.write_done.pop_front_if(|&mut (at, _)| at == now) {
+        while let Some(id) = self.write_done.pop_due(now) {
             self.complete(now, id, done);
         }
         self.find_next();
@@ -260,14 +248,10 @@ impl Front {
             entry.command,
             entry.answer.anatomy
         );
-        // At once to where it belongs, and changed there: pushed, it would be copied twice.
+        debug_assert_eq!(entry.answer.at, now);
+        // At once to where it belongs: pushed, it would be copied twice. And whole: a wide load right behind a narrow store
+        // stalls.
         done.extend_from_slice(core::slice::from_ref(&entry.answer));
-        if let Some(answer) = done.last_mut() {
-            answer.at = now;
-            if self.refuses(&entry.command) {
-                answer.status = Status::LbaOutOfRange;
-            }
-        }
         self.commands.remove(id);
     }
 
@@ -299,10 +283,7 @@ impl Front {
     /// One of its pieces is done; whether it was the last.
     #[inline]
     pub(super) fn piece_done(&mut self, id: CommandId) -> bool {
-        let command = &mut self.commands[id];
-        debug_assert!(command.left > 0, "a piece too many of command {id}");
-        command.left -= 1;
-        command.left == 0
+        self.commands[id].piece_done()
     }
 
     /// Explains a part of a command's time.
@@ -315,28 +296,23 @@ impl Front {
     #[inline]
     pub(super) fn explain_way_down(&mut self, id: CommandId, dispatched: Time, arrived: Time) {
         let link = self.config.link_latency;
-        let command = &mut self.commands[id];
-        let anatomy = &mut command.answer.anatomy;
-        anatomy.add(Part::Link, link);
-        let since_submission = dispatched - command.submitted;
-        anatomy.add(Part::Controller, since_submission - link);
-        anatomy.add(Part::Transfer, arrived - dispatched);
+        self.commands[id].explain_way_down(link, dispatched, arrived);
     }
 
-    /// Sends data of a read, a piece of the command, to the host; returns when the last of the command's data are there.
-    #[inline]
-    pub(super) fn deliver(&mut self, now: Time, id: CommandId, bytes: u32) -> Option<Time> {
+    /// Sends data of a read, a piece of the command, to the host. The piece that ends last explains the command's time.
+    #[inline(always)]
+    pub(super) fn deliver(&mut self, now: Time, id: CommandId, bytes: u32, times: &Timeline) {
         let transfer = Span::per_bytes(self.config.link_ps_per_byte, u64::from(bytes));
         let at = self.link_out.book(now, transfer).1;
-        self.piece_done(id).then_some(at)
-    }
-
-    /// All data of a read are with the host at `at`; the piece that ended last explains the command's time.
-    #[inline(always)]
-    pub(super) fn delivered(&mut self, at: Time, id: CommandId, times: &Timeline) {
-        self.explain_way_down(id, times.dispatched, times.dispatched);
+        let command = &mut self.commands[id];
+        if !command.piece_done() {
+            return;
+        }
         let latency = self.config.read_latency;
-        let anatomy = &mut self.commands[id].answer.anatomy;
+        command.explain_way_down(self.config.link_latency, times.dispatched, times.dispatched);
+        let answer = &mut command.answer;
+        answer.at = at + latency;
+        let anatomy = &mut answer.anatomy;
         if times.looked_up > Span::ZERO {
             // That the map came from the medium is the medium's time.
             let way_down = anatomy.take(Part::Controller);
@@ -346,7 +322,7 @@ impl Front {
         times.explain(anatomy, at);
         anatomy.add(Part::Controller, latency);
         self.next = self.next.min(at + latency);
-        self.read_done.push_back((at + latency, id));
+        self.read_done.push(at + latency, id);
     }
 
     /// A command that is no read has nothing more to wait for.
@@ -357,8 +333,9 @@ impl Front {
         }
         self.explain(id, Part::Controller, latency);
         let at = now + latency;
+        self.commands[id].answer.at = at;
         self.next = self.next.min(at);
-        insert_by_time(&mut self.write_done, (at, id), |&(at, _)| at);
+        self.write_done.insert(at, id);
     }
 
     /// Explains the time of a command up to `now`, when its last segment has been let into the buffer.
@@ -435,15 +412,14 @@ impl Front {
         self.intake.stop(now, length);
         self.link_in.stop(now, length);
         let left = now + self.config.link_latency;
-        for segment in &mut self.writes {
+        // A large one that has left may now come before small ones that would have passed it.
+        self.writes.change(|at, segment| {
             if segment.dispatched > left {
                 segment.dispatched += length;
                 segment.at += length;
+                *at = segment.at;
             }
-        }
-        // A large one that has left may now come before small ones that would have passed it.
-        let writes = self.writes.make_contiguous();
-        writes.sort_by_key(|segment| segment.at);
+        });
         self.find_next();
     }
 
@@ -521,7 +497,7 @@ mod tests {
         let mut front = front();
         let command = Command::read(3, 4096, 300 << 10);
         front.accept(Time::ZERO, &command);
-        front.dispatch(Time::ZERO, &command);
+        front.dispatch(Time::ZERO, &command, Foreseen::NOTHING);
         let mut cut = Vec::new();
         while front.next() != Time::NEVER {
             let next = front.next();
@@ -547,7 +523,7 @@ mod tests {
             for id in 0..6 {
                 let command = Command::write(id, u64::from(id) * 4096, 4096);
                 front.accept(Time::ZERO, &command);
-                front.dispatch(Time::ZERO, &command);
+                front.dispatch(Time::ZERO, &command, Foreseen::NOTHING);
             }
             if paused {
                 // Each takes the controller 2 us: three have left it.

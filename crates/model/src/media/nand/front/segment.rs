@@ -1,7 +1,7 @@
 //! A part of a command on its way through the controller.
 
 use crate::command::CommandId;
-use crate::ftl::{Page, UNIT};
+use crate::ftl::{Foreseen, Page, UNIT};
 use crate::time::{Span, Time};
 
 /// A part of a command (at most the largest transfer) that the controller has dealt with.
@@ -16,6 +16,8 @@ pub(in super::super) struct Segment {
     pub(in super::super) dispatched: Time,
     /// How long it has waited for the map.
     pub(in super::super) looked_up: Span,
+    /// Where its first page is, as far as that was known when the command came.
+    pub(in super::super) foreseen: Foreseen,
 }
 
 impl Segment {

@@ -34,6 +34,8 @@ const WAYS: usize = 8;
 pub(super) struct ReadCache {
     ahead_units: u32,
     after: u32,
+    /// Nothing has been read ahead yet.
+    unused: bool,
     /// By [`ReadCache::place`] of the logical page.
     sets: Vec<Set>,
     set_bits: u32,
@@ -111,6 +113,7 @@ impl ReadCache {
         ReadCache {
             ahead_units,
             after: config.after,
+            unused: true,
             sets: vec![Set::EMPTY; sets as usize],
             set_bits: sets.trailing_zeros(),
             next: [u64::MAX; STREAMS],
@@ -133,6 +136,9 @@ impl ReadCache {
     /// Whether the data of this page, which are in this slot, have been read ahead.
     #[inline]
     pub(super) fn find(&self, page: Page, slot: Slot) -> Found {
+        if self.unused {
+            return Found::Nothing;
+        }
         let set = &self.sets[self.place(page)];
         match set.way(slot) {
             None => Found::Nothing,
@@ -144,6 +150,7 @@ impl ReadCache {
     /// on that sense and are served all the same.
     #[inline]
     pub(super) fn expect(&mut self, page: Page, slot: Slot, sense: SenseId) {
+        self.unused = false;
         let place = self.place(page);
         let set = &mut self.sets[place];
         set.slots.copy_within(..WAYS - 1, 1);
@@ -262,6 +269,7 @@ impl ReadCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ftl::Foreseen;
     use crate::random::Stream;
     use crate::time::Span;
 
@@ -313,6 +321,7 @@ mod tests {
                     bytes: 128 << 10,
                     dispatched: submitted,
                     looked_up: Span::ZERO,
+                    foreseen: Foreseen::NOTHING,
                 };
                 let before = |_, at| answered && at < submitted;
                 if cache.follow(&segment, submitted, 8, before).is_some() {

@@ -120,7 +120,7 @@ impl Reader {
         self.issued = 0;
         let mut wanted = Wanted::default();
         if first == last {
-            let place = shared.ftl.locate(first);
+            let place = shared.ftl.locate_foreseen(first, segment.foreseen);
             self.look_up(now, segment, (first, place), &mut wanted, shared);
         } else {
             self.look_up_each(now, segment, first, last, &mut wanted, shared);
@@ -130,10 +130,8 @@ impl Reader {
             self.sense_run(now, segment, &run, shared);
         }
         if ready > 0 {
-            let front = &mut shared.front;
-            if let Some(at) = front.deliver(now, segment.id, ready) {
-                front.delivered(at, segment.id, &Timeline::of(segment, now));
-            }
+            let times = Timeline::of(segment, now);
+            shared.front.deliver(now, segment.id, ready, &times);
         } else {
             // The segment itself counted as a piece; its senses do so now.
             let last = shared.front.piece_done(segment.id);
@@ -474,9 +472,7 @@ impl Reader {
         match sense.purpose {
             Purpose::Read(command) => {
                 let front = &mut shared.front;
-                if let Some(at) = front.deliver(now, command, sense.host_bytes) {
-                    front.delivered(at, command, &sense.times);
-                }
+                front.deliver(now, command, sense.host_bytes, &sense.times);
             }
             Purpose::Merge(command) => shared.front.merged(now, command, &sense.times),
             Purpose::MergeLater => {}
@@ -495,13 +491,13 @@ impl Reader {
                     let waiter = self.waiters[at];
                     self.waiters.release(at);
                     next = waiter.next;
-                    let front = &mut shared.front;
-                    if let Some(at) = front.deliver(now, waiter.id, waiter.bytes) {
-                        let times = &sense.times;
-                        let times =
-                            times.joined(waiter.dispatched, waiter.looked_up, waiter.arrived, now);
-                        front.delivered(at, waiter.id, &times);
-                    }
+                    let times = sense.times.joined(
+                        waiter.dispatched,
+                        waiter.looked_up,
+                        waiter.arrived,
+                        now,
+                    );
+                    shared.front.deliver(now, waiter.id, waiter.bytes, &times);
                 }
             }
         }

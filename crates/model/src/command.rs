@@ -122,6 +122,7 @@ impl Command {
 }
 
 const _: () = assert!(size_of::<Command>() == 32);
+const _: () = assert!(size_of::<Completion>() == 192);
 
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

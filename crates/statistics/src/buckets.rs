@@ -34,10 +34,11 @@ impl<const BITS: u32> Buckets<BITS> {
     }
 }
 
-/// The same value for each of so many buckets. That there are so many is known when compiling: an index is not checked.
+/// The same value for each of so many buckets. That is known when compiling: an index from [`Buckets::of`] is not checked.
 pub(super) fn all_of<T: Clone, const COUNT: usize>(value: T) -> Box<[T; COUNT]> {
     let all: Box<[T]> = vec![value; COUNT].into();
-    all.try_into().unwrap_or_else(|_| unreachable!("so many"))
+    all.try_into()
+        .unwrap_or_else(|_| unreachable!("a vector of {COUNT}"))
 }
 
 #[cfg(test)]

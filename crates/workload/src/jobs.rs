@@ -44,7 +44,7 @@ fn lags(settings: &[JobCopy], seed: u64) -> Vec<Span> {
 
 /// A thread with all that is known of it.
 #[derive(Clone, Debug)]
-struct OneThread<'a> {
+struct JobThread<'a> {
     job: &'a Job,
     settings: JobCopy,
     /// When it starts after its phase and its `startdelay`.
@@ -63,7 +63,7 @@ struct OneThread<'a> {
 /// The jobs of a plan at work.
 #[derive(Clone, Debug)]
 pub struct Jobs<'a> {
-    threads: Vec<OneThread<'a>>,
+    threads: Vec<JobThread<'a>>,
     slots: Vec<InFlight>,
     ready: Vec<u32>,
     ready_at: Time,
@@ -95,7 +95,7 @@ impl<'a> Jobs<'a> {
             let index = threads.len() as u32;
             let thread = Thread::new(index, &settings, job, next_id, seed);
             next_id += settings.depth + 1;
-            threads.push(OneThread {
+            threads.push(JobThread {
                 job,
                 settings,
                 lag,
@@ -153,7 +153,7 @@ impl<'a> Jobs<'a> {
 
     /// Share of the work done, 0 to 1.
     pub fn share(&self, now: Time) -> f64 {
-        let share = |one: &OneThread| one.thread.share(now, &one.settings, one.job);
+        let share = |one: &JobThread| one.thread.share(now, &one.settings, one.job);
         let sum: f64 = self.threads.iter().map(share).sum();
         sum / self.threads.len() as f64
     }

@@ -97,6 +97,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn two_at_a_time_are_those_that_come_one_by_one() {
+        for n in [1, 2, 3, 64, 65, 1000] {
+            let mut stream = Stream::new(n, "test");
+            let mut permutation = Permutation::new(n, &mut stream);
+            let mixed: Vec<u64> = (0..=permutation.mask)
+                .map(|index| permutation.mix(index))
+                .collect();
+            for x in mixed.into_iter().filter(|&x| x < n) {
+                assert_eq!(permutation.next(&mut stream), x, "of {n}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn a_permutation_gives_each_number_once_an_epoch(n in 1u64..3000, seed: u64) {

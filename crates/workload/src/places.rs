@@ -83,9 +83,9 @@ impl Places {
         self.refilling = true;
     }
 
-    /// Whether all are taken: then the thread has filled up.
+    /// Whether all are taken; then the thread fills up no more.
     #[inline]
-    pub(crate) fn is_full(&mut self) -> bool {
+    pub(crate) fn filled_up(&mut self) -> bool {
         let full = self.in_flight >= self.depth;
         if full {
             self.refilling = false;
@@ -124,7 +124,7 @@ mod tests {
     /// How many are in flight each time the thread begins to fill up again, where all places have been taken first.
     fn begins(job: &Job) -> u32 {
         let mut places = Places::new(job, 16);
-        while !places.is_full() {
+        while !places.filled_up() {
             places.take();
         }
         while !places.release() {}

@@ -267,12 +267,11 @@ impl Thread {
         slots: &mut [InFlight],
         submit: &mut impl FnMut(Command),
     ) -> Next {
-        // Inlined here: a command stored for a call and loaded at once stalls (decision 0120).
+        // Inlined here and in `issue_more`: a command stored for a call and loaded at once stalls (decision 0120).
         let mut in_batch = 0;
         match self.step(now, settings, job, slots, &mut in_batch) {
             Step::Issue(command) => submit(command),
             Step::Sync(flush) => {
-                cold_path();
                 submit(flush);
                 return Next::Completion;
             }
@@ -285,11 +284,12 @@ impl Thread {
     }
 
     /// Whether the I/O just issued took the last place of the depth, and was not the last of a pass or of all: then the
-    /// thread waits for completions.
+    /// thread waits for completions, as the next step would say. Records end by their number, and may be flushes.
     #[inline]
     fn fills_up(&mut self, settings: &JobCopy, job: &Job) -> bool {
+        debug_assert!(self.stage == Stage::Running && self.places.refilling());
         let last = self.issued >= self.limit || self.passes.is_over(settings.io_size);
-        !last && job.records.is_none() && self.places.is_full()
+        !last && job.records.is_none() && self.places.filled_up()
     }
 
     /// Goes on to issue.
@@ -344,7 +344,7 @@ impl Thread {
             if self.stage == Stage::BetweenPasses {
                 continue;
             }
-            if self.sync_in_flight || !self.places.refilling() || self.places.is_full() {
+            if self.sync_in_flight || !self.places.refilling() || self.places.filled_up() {
                 return Step::Wait(Next::Completion);
             }
             // As every I/O of fio's it needs a place in the depth: at depth 1 the write has completed.

@@ -103,23 +103,32 @@ mod tests {
     #[test]
     fn what_is_due_at_one_time_comes_as_it_went_in() {
         let mut agenda = Agenda::with_capacity(2);
-        for (ns, item) in [(5, 0), (9, 1), (5, 2), (7, 3), (5, 4)] {
+        for (ns, item) in [(9, 0), (5, 1), (5, 2), (7, 3), (5, 4)] {
             agenda.insert(at(ns), item);
         }
         agenda.push(at(9), 5);
-        let order = [(5, 0), (5, 2), (5, 4), (7, 3), (9, 1), (9, 5)];
+        let order = [(5, 1), (5, 2), (5, 4), (7, 3), (9, 0), (9, 5)];
         assert_eq!(all(agenda), order);
     }
 
     #[test]
     fn what_has_been_changed_is_in_order_again() {
         let mut agenda = Agenda::with_capacity(2);
-        for (ns, item) in [(1, 0), (2, 1), (3, 2)] {
-            agenda.push(at(ns), item);
+        for item in 0..40 {
+            agenda.push(at(1 + u64::from(item)), item);
         }
-        agenda.change(|due, item| *due = if *item == 0 { at(8) } else { *due });
+        // Each other one comes at one time, as they came.
+        agenda.change(|due, item| *due = if *item % 2 == 0 { at(8) } else { *due });
         assert_eq!(agenda.next(), at(2));
-        assert_eq!(all(agenda), [(2, 1), (3, 2), (8, 0)]);
+        let odd = |items: core::ops::Range<u32>| {
+            let odd = items.filter(|item| item % 2 == 1);
+            odd.map(|item| (1 + u64::from(item), item))
+        };
+        let even = (0..40).step_by(2).map(|item| (8, item));
+        // The one that was due then was among them.
+        let (before, after) = even.partition::<Vec<_>, _>(|even| even.1 < 7);
+        let expected = odd(0..7).chain(before).chain([(8, 7)]).chain(after);
+        assert_eq!(all(agenda), expected.chain(odd(8..40)).collect::<Vec<_>>());
     }
 
     #[test]

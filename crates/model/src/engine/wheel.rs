@@ -2,7 +2,8 @@
 //! future, a heap for the rest.
 //!
 //! A NAND drive in the middle of a large command has one event for each 4 KiB unit, all within some tens of
-//! microseconds. A heap of 256 takes 40 ns for each; here one goes into its slot and out again, whatever their number. Order is that of [`Events`]: by time, then by insertion.
+//! microseconds. A heap of 256 takes 40 ns for each; here one goes into its slot and out again, whatever their number.
+//! Order is that of [`Events`]: by time, then by insertion.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -225,6 +226,20 @@ mod tests {
         );
     }
 
+    #[test]
+    fn what_was_far_when_it_came_is_before_what_is_near_at_that_time() {
+        let mut wheel = Wheel::with_capacity(4);
+        let at = Time::from_ns;
+        wheel.push(at(1_000), 0);
+        wheel.push(at(200_000), 1);
+        wheel.push(at(100_000), 2);
+        assert_eq!(wheel.pop_due(at(1_000)), Some(0));
+        assert_eq!(wheel.pop_due(at(100_000)), Some(2));
+        wheel.push(at(200_000), 3);
+        let last = [(); 3].map(|()| wheel.pop_due(at(200_000)));
+        assert_eq!(last, [Some(1), Some(3), None]);
+    }
+
     proptest! {
         #[test]
         fn it_orders_as_the_heap_does(
@@ -235,7 +250,7 @@ mod tests {
             for (pops, pushes) in steps {
                 for (scale, delay) in pushes {
                     // Delays of all orders of magnitude, and many that are equal.
-                    let at = now + Span::from_ns(delay >> scale);
+                    let at = now + Span::from_ns(delay >> scale << (scale / 2));
                     wheel.push(at, payload);
                     events.push(at, payload);
                     payload += 1;

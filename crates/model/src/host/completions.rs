@@ -91,6 +91,43 @@ impl Completions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// As if what an interrupt takes up went from one queue to another.
+        #[test]
+        fn it_is_two_queues(steps in prop::collection::vec((0u8..5, 0usize..4), 0..200)) {
+            let (mut completions, mut next) = (Completions::default(), 0);
+            let (mut announced, mut found) = (VecDeque::new(), VecDeque::new());
+            for (step, count) in steps {
+                next += 1;
+                match step {
+                    0 => {
+                        completions.announce(next);
+                        announced.push_back(next);
+                    }
+                    1 => {
+                        completions.find(next);
+                        found.push_back(next);
+                    }
+                    2 => {
+                        completions.take_up(count);
+                        found.extend(announced.drain(..count.min(announced.len())));
+                    }
+                    3 => prop_assert_eq!(completions.reap(), found.pop_front()),
+                    _ if found.is_empty() => {
+                        prop_assert_eq!(completions.take_announced(), announced.pop_front());
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(completions.first_announced(), announced.front().copied());
+                prop_assert_eq!(completions.announced(), announced.len());
+                prop_assert_eq!(completions.none_found(), found.is_empty());
+                let none = announced.is_empty() && found.is_empty();
+                prop_assert_eq!(completions.is_empty(), none);
+            }
+        }
+    }
 
     #[test]
     fn what_has_been_found_comes_before_what_is_announced() {

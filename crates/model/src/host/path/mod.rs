@@ -346,13 +346,13 @@ impl<D: Device> HostPath<D> {
             let answer = &self.below[index];
             let id = answer.id;
             let outstanding = &mut self.outstanding[id as usize];
-            let waits = (outstanding.thread, outstanding.mode);
+            let issuer = (outstanding.thread, outstanding.mode);
             outstanding.answer = *answer;
             if self.config.bridge.is_some() {
                 cold_path();
                 self.cross_up(now, id);
             } else {
-                self.answered(now, id, waits, done);
+                self.answered(now, id, issuer, done);
             }
         }
         self.below.clear();

@@ -65,8 +65,8 @@ impl<D: Device> HostPath<D> {
     /// A command has crossed the bridge on its way up.
     fn bridged_up(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let outstanding = &self.outstanding[id as usize];
-        let waits = (outstanding.thread, outstanding.mode);
-        self.answered(now, id, waits, done);
+        let issuer = (outstanding.thread, outstanding.mode);
+        self.answered(now, id, issuer, done);
     }
 
     /// The monitor finds the completion.

@@ -295,6 +295,7 @@ impl Nand {
         if self.shared.array.works(die) {
             return;
         }
+        // One that does only reads is not asked again (decision 0122); a debug build asks.
         if self.buffer.page_ready() || !self.shared.array.rests_again(die) {
             return self.begin_next_work(now, die);
         }
@@ -402,7 +403,7 @@ impl Nand {
         }
         if collects_ahead {
             self.collector.begin_background();
-            self.shared.array.ask_all();
+            self.shared.array.forget_reads_only();
             for die in self.shape.every_die() {
                 self.next_work(now, die);
             }

@@ -221,7 +221,7 @@ impl Nand {
         }
         self.start
             .warm(&mut self.shared.ftl, &mut self.collector, &self.config);
-        self.shared.array.ask_all();
+        self.shared.array.forget_reads_only();
         for die in self.shape.every_die() {
             self.shared.array.ask_again(die);
         }
@@ -233,7 +233,7 @@ impl Nand {
             return;
         };
         let units = self.left_over_at(now);
-        self.shared.array.ask_all();
+        self.shared.array.forget_reads_only();
         let ftl = &mut self.shared.ftl;
         // Writes before the start take their part of what room has cost.
         for _ in 0..units {

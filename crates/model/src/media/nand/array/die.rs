@@ -4,6 +4,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::mem::offset_of;
 
 use super::super::timeline::{Cause, Causes};
 use super::senses::{SenseId, SenseQueue};
@@ -90,6 +91,8 @@ pub(super) struct DieState {
     suspensions: u32,
     pub(super) loading: Option<Loading>,
 }
+
+const _: () = assert!(offset_of!(DieState, busy) < 64);
 
 impl DieState {
     pub(super) fn new(next_refresh: Time) -> DieState {

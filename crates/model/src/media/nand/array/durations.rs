@@ -90,7 +90,7 @@ impl Durations {
     }
 
     /// From the end of a refresh to the next, which come `every` so long.
-    pub(super) fn to_refresh(&mut self, every: Span) -> Span {
+    pub(super) fn refresh_gap(&mut self, every: Span) -> Span {
         self.random.exponential(every)
     }
 }

@@ -101,7 +101,8 @@ impl Array {
         }
     }
 
-    /// Puts an idle die to work that is no read's until `until`.
+    /// Puts an idle die to work that is no read's until `until`, after which it may have something else to do than reads. (A
+    /// refresh leaves nothing to do; what has been loaded or suspended was begun by this or by [`Array::load`].)
     pub(super) fn begin_other(
         &mut self,
         now: Time,
@@ -178,7 +179,7 @@ impl Array {
     }
 
     /// All dies may have something else to do than reads.
-    pub(super) fn ask_all(&mut self) {
+    pub(super) fn forget_reads_only(&mut self) {
         for state in &mut self.dies {
             state.reads_only = false;
         }
@@ -380,7 +381,8 @@ impl Array {
         let die = self.senses[id].die;
         let state = &mut self.dies[die.index()];
         let alone = state.reads.is_empty();
-        let rests = alone && state.idle() && state.suspended.is_none();
+        // Which of the two it is where it does only reads is known beside them.
+        let rests = alone && state.idle() && (state.reads_only || state.suspended.is_none());
         if rests && state.next_refresh > now {
             self.start_sense(now, id, die, ftl, events);
         } else {
@@ -432,7 +434,7 @@ impl Array {
         let state = &mut self.dies[die.index()];
         while state.next_refresh <= now {
             let ends = state.next_refresh + lasts;
-            state.next_refresh = ends + self.durations.to_refresh(every);
+            state.next_refresh = ends + self.durations.refresh_gap(every);
             if ends > now {
                 self.begin(now, die, Work::Refresh, Cause::Refresh, ends, events);
                 return;

@@ -66,6 +66,9 @@ mod tests {
         resting.pass_over(Die(1));
         assert!(resting.is_passed_over(Die(1)));
         assert_eq!(resting.next(Die(1)), Some(Die(2)));
+        resting.pass_over(Die(2));
+        resting.insert(Die(2));
+        assert!(!resting.is_passed_over(Die(2)));
         resting.remove(Die(2));
         assert_eq!(resting.next(Die(1)), None);
         resting.remove(Die(1));

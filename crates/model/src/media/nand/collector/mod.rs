@@ -104,8 +104,9 @@ impl Collector {
 
     // The steps of collection.
 
-    /// Whether collection should take a step: it owes some to the host, lags behind, or has time. Nothing changes that
-    /// but what the die does itself, and that idle time begins or ends.
+    /// Whether collection should take a step: it owes some to the host, lags behind, or has time. What
+    /// changes that is what the die does itself; else who changes it tells the array (`Array::forget_reads_only`): the first
+    /// write, and idle time.
     pub(super) fn should_collect(&self, die: Die, ftl: &Ftl) -> bool {
         let budget = self.dies[die.index()].collecting.budget;
         let owes = ftl.wants_collection(die) && budget < AHEAD_PAGES * self.page_price();

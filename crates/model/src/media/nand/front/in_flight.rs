@@ -16,7 +16,7 @@ pub(super) struct Entry {
     pub(super) admitted: Time,
     /// Pieces that have not finished.
     pub(super) left: u32,
-    /// What will be answered: all but its time.
+    /// What will be answered; its time from when that is known.
     pub(super) answer: Completion,
 }
 

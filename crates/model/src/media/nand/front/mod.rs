@@ -214,13 +214,16 @@ impl Front {
     /// The next read segment that arrives at `now`; [`Front::next`] knows after [`Front::answer`].
     #[inline]
     pub(super) fn pop_read(&mut self, now: Time) -> Option<Segment> {
-        self.reads.pop_due(now)
+        let segment = self.reads.pop_due(now)?;
+        debug_assert_eq!(segment.at, now);
+        Some(segment)
     }
 
     /// The next write segment, or command without data, that arrives at `now`; likewise.
     #[inline]
     pub(super) fn pop_write(&mut self, now: Time) -> Option<Segment> {
         let segment = self.writes.pop_due(now)?;
+        debug_assert_eq!(segment.at, now);
         let rate = self.config.link_ps_per_byte;
         self.taken_in += Span::per_bytes(rate, u64::from(segment.bytes));
         Some(segment)

@@ -125,3 +125,21 @@ fn computed_and_replayed_steady_states_write_alike() {
         assert!((iops / real_iops - 1.0).abs() < 0.03);
     }
 }
+
+#[test]
+fn dies_that_have_only_read_do_what_the_first_write_asks_of_them() {
+    let moved = |reads: u32| {
+        let mut drive = Nand::new(small(), Precondition::Steady, 1);
+        let far = pages(&drive.config) / 64;
+        let read = |id: u32| Command::read(id, u64::from(id) * far * 4096, 4096);
+        let mut commands: Vec<_> = (0..reads).map(|id| (0, read(id))).collect();
+        // So late that nothing is left over of the writes before the start.
+        commands.push((2_000_000, Command::write(reads, 0, 4096)));
+        at_times(&mut drive, &commands);
+        drive.ftl().check();
+        *drive.ftl().traffic()
+    };
+    let asked = moved(0);
+    assert!(asked.moved > 0, "{asked:?}");
+    assert_eq!(moved(64), asked);
+}

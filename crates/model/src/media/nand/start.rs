@@ -318,7 +318,7 @@ impl Nand {
     /// Lets a die be collecting, until then.
     fn go_on_collecting(&mut self, now: Time, die: Die, until: Time) {
         let (array, events) = (&mut self.shared.array, &mut self.shared.events);
-        array.begin_other(now, die, Work::Begun, Cause::Collection, until, events);
+        array.begin(now, die, Work::Begun, Cause::Collection, until, events);
     }
 
     /// Lets a die be programming a page of host data, which will be done then; false if there is none.

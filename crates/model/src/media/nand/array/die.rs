@@ -149,6 +149,7 @@ impl DieState {
         debug_assert_eq!(self.work, Work::Idle);
         self.work = work;
         self.cause = cause;
+        self.reads_only &= cause == Cause::Read;
         self.since = now;
         self.until = until;
     }

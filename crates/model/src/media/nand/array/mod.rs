@@ -101,24 +101,9 @@ impl Array {
         }
     }
 
-    /// Puts an idle die to work that is no read's until `until`, after which it may have something else to do than reads. (A
-    /// refresh leaves nothing to do; what has been loaded or suspended was begun by this or by [`Array::load`].)
-    pub(super) fn begin_other(
-        &mut self,
-        now: Time,
-        die: Die,
-        work: Work,
-        cause: Cause,
-        until: Time,
-        events: &mut Events,
-    ) {
-        self.dies[die.index()].reads_only = false;
-        self.begin(now, die, work, cause, until, events);
-    }
-
     /// Puts an idle die to work until `until`.
     #[inline(always)]
-    fn begin(
+    pub(super) fn begin(
         &mut self,
         now: Time,
         die: Die,
@@ -237,7 +222,7 @@ impl Array {
         events: &mut Events,
     ) {
         self.counts.programs += 1;
-        self.begin_other(now, die, Work::Program(slot), Cause::Program, until, events);
+        self.begin(now, die, Work::Program(slot), Cause::Program, until, events);
     }
 
     /// Puts a page on the channel of its die.
@@ -316,7 +301,7 @@ impl Array {
     /// Erases a block of an idle die.
     pub(super) fn erase(&mut self, now: Time, die: Die, block: Block, events: &mut Events) {
         let until = now + self.timing.erase;
-        self.begin_other(now, die, Work::Erase(block), Cause::Erase, until, events);
+        self.begin(now, die, Work::Erase(block), Cause::Erase, until, events);
     }
 
     // Collection's reads.
@@ -335,7 +320,7 @@ impl Array {
         self.counts.bytes_read += u64::from(units) * u64::from(UNIT);
         let until = now + self.durations.sense(slot, ftl);
         let (work, cause) = (Work::CollectSense, Cause::Collection);
-        self.begin_other(now, die, work, cause, until, events);
+        self.begin(now, die, work, cause, until, events);
     }
 
     /// The units that it has sensed cross the channel. Programming them comes later on the same channel, so after them.

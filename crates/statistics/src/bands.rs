@@ -5,9 +5,10 @@
 
 use model::{Anatomy, Part, Span};
 
-use super::buckets::{Buckets, all_of};
+use super::buckets::{Buckets, Fine, all_of};
 
-type Coarse = Buckets<3>;
+const BITS: u32 = 3;
+type Coarse = Buckets<BITS>;
 
 /// Edges of the bands of percentiles in which latency is taken apart, unless somebody asks for others.
 pub const BAND_EDGES: [f64; 8] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
@@ -43,9 +44,14 @@ pub struct Band {
 
 impl AnatomyBands {
     /// Counts one I/O; `latency` chooses the bucket.
-    #[inline(always)]
     pub fn record(&mut self, latency: Span, anatomy: &Anatomy) {
-        let bucket = Coarse::of(latency.ns());
+        self.count(Fine::of(latency.ns()), anatomy);
+    }
+
+    /// The same of a latency that is in this bucket of a histogram.
+    #[inline(always)]
+    pub(super) fn count(&mut self, bucket: usize, anatomy: &Anatomy) {
+        let bucket = Fine::within::<BITS>(bucket);
         self.counts[bucket] += 1;
         for (sum, span) in self.sums[bucket].iter_mut().zip(anatomy.parts()) {
             *sum += span.ns();

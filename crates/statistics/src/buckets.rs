@@ -22,6 +22,18 @@ impl<const BITS: u32> Buckets<BITS> {
         index.min(Self::COUNT - 1)
     }
 
+    /// Of coarser buckets, the one in which a bucket lies.
+    #[inline]
+    pub(super) fn within<const FEWER: u32>(bucket: usize) -> usize {
+        let () = const { assert!(FEWER <= BITS) };
+        if bucket < 1 << BITS {
+            return Buckets::<FEWER>::of(bucket as u64);
+        }
+        let less = (BITS - FEWER) as usize;
+        let index = (bucket >> less) + (less << FEWER);
+        index.min(Buckets::<FEWER>::COUNT - 1)
+    }
+
     /// The smallest value of a bucket, and how many values it holds.
     pub(super) fn bounds(bucket: usize) -> (u64, u64) {
         let per_octave = 1 << BITS;
@@ -53,8 +65,12 @@ mod tests {
             for ns in values {
                 let (low, width) = Buckets::<BITS>::bounds(Buckets::<BITS>::of(ns));
                 assert!((low..low + width).contains(&ns), "{ns} with {BITS} bits");
+                let within = Buckets::<BITS>::within::<3>(Buckets::<BITS>::of(ns));
+                assert_eq!(within, Buckets::<3>::of(ns), "{ns} with {BITS} bits");
             }
-            assert_eq!(Buckets::<BITS>::of(u64::MAX), Buckets::<BITS>::COUNT - 1);
+            let last = Buckets::<BITS>::COUNT - 1;
+            assert_eq!(Buckets::<BITS>::of(u64::MAX), last);
+            assert_eq!(Buckets::<BITS>::within::<3>(last), Buckets::<3>::COUNT - 1);
         }
         check::<3>();
         check::<7>();

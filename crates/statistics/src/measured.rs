@@ -101,13 +101,13 @@ impl Measured {
             self.errors += 1;
             return;
         }
-        self.latency.record_at(latency, completion.at);
+        let bucket = self.latency.count_at(latency, completion.at);
         if let Some(submission) = submission {
             self.submission.record(submission);
         }
         let before = submission.unwrap_or(Span::ZERO);
         self.completion.record(latency - before);
-        self.bands.record(latency, &completion.anatomy);
+        self.bands.count(bucket, &completion.anatomy);
         self.ios += 1;
         self.bytes += u64::from(bytes);
         if series_every != Span::ZERO {

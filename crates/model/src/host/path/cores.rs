@@ -11,7 +11,7 @@ use crate::time::{Span, Time};
 #[derive(Clone, Debug)]
 pub(super) struct Cores {
     cores: Vec<Core>,
-    /// When each one's work ends.
+    /// When each one's work ends, where there are several.
     due: Vec<Time>,
     /// The first of those, and the core that has it; of several the lowest.
     soonest: Time,
@@ -21,7 +21,10 @@ pub(super) struct Cores {
 impl Cores {
     pub(super) fn new(cores: Vec<Core>) -> Cores {
         Cores {
-            due: vec![Time::NEVER; cores.len()],
+            due: match cores.len() {
+                1 => Vec::new(),
+                several => vec![Time::NEVER; several],
+            },
             cores,
             soonest: Time::NEVER,
             first: 0,
@@ -48,29 +51,38 @@ impl Cores {
     /// When the work of a core ends.
     #[inline]
     pub(super) fn due(&self, core: usize) -> Time {
-        self.due[core]
+        match self.due.get(core) {
+            Some(due) => *due,
+            None => self.soonest,
+        }
     }
 
     /// Whatever the cores do at `now`, or have to do, is gone; they are idle from `back` on.
     pub(super) fn clear(&mut self, now: Time, back: Time) {
-        for (core, due) in self.cores.iter_mut().zip(&mut self.due) {
-            let ends = core::mem::replace(due, Time::NEVER);
-            let rest = if ends == Time::NEVER {
-                Span::ZERO
-            } else {
-                ends.since(now)
-            };
-            core.clear(back, rest);
+        for core in 0..self.cores.len() {
+            let rest = self.rest_of(core, now);
+            self.cores[core].clear(back, rest);
         }
+        self.due.fill(Time::NEVER);
         (self.soonest, self.first) = (Time::NEVER, 0);
+    }
+
+    /// How much of a core's work is still to come at `now`.
+    fn rest_of(&self, core: usize, now: Time) -> Span {
+        match self.due(core) {
+            Time::NEVER => Span::ZERO,
+            due => due.since(now),
+        }
     }
 
     #[inline]
     fn set_due(&mut self, core: usize, at: Time) {
-        self.due[core] = at;
-        if self.due.len() == 1 {
+        if self.due.is_empty() {
             self.soonest = at;
-        } else if at < self.soonest || (at == self.soonest && core < self.first) {
+            return;
+        }
+        self.due[core] = at;
+        if at < self.soonest || (at == self.soonest && core < self.first) {
             (self.soonest, self.first) = (at, core);
         } else if core == self.first {
             self.find_first();
@@ -121,12 +133,8 @@ impl Cores {
 
     /// CPU time of all of them up to `now`, added to `seconds`.
     pub(super) fn add_busy_seconds(&self, now: Time, mut seconds: f64) -> f64 {
-        for (core, due) in self.cores.iter().zip(&self.due) {
-            let ahead = if *due == Time::NEVER {
-                Span::ZERO
-            } else {
-                due.since(now)
-            };
+        for (index, core) in self.cores.iter().enumerate() {
+            let ahead = self.rest_of(index, now);
             seconds += core.busy.saturating_sub(ahead).seconds();
         }
         seconds

@@ -22,7 +22,7 @@ impl<D: Device> HostPath<D> {
             self.end_flush(core, now, id);
             return false;
         }
-        match self.threads[usize::from(thread)].way {
+        match outstanding.way {
             Way::KernelThread => self.leave_in_ring(now, id),
             Way::Helpers if self.helpers.all_taken(thread) => {
                 outstanding.below = now;
@@ -176,9 +176,8 @@ impl<D: Device> HostPath<D> {
             outstanding.poll_from =
                 now + self.learnt.sleep(outstanding.thread, &outstanding.command);
         }
-        let core = self.threads[usize::from(outstanding.thread)].core;
         let command = Command {
-            queue: self.queues.of(core),
+            queue: self.queues.of(outstanding.core),
             ..outstanding.command
         };
         self.device.submit(now, command);

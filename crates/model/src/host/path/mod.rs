@@ -42,6 +42,9 @@ use crate::time::{Span, Time};
 struct Outstanding {
     command: Command,
     thread: u16,
+    /// Of the thread: its core, and who hands its commands to the system.
+    core: u16,
+    way: Way,
     mode: CompletionMode,
     submitted: Time,
     /// When the thread began to issue it.
@@ -55,6 +58,27 @@ struct Outstanding {
     poll_from: Time,
     /// The answer: the drive's, or the system's for a flush that ends there.
     answer: Completion,
+}
+
+/// Who waits for a command, and how.
+#[derive(Clone, Copy)]
+struct ToWhom {
+    thread: u16,
+    core: u16,
+    way: Way,
+    mode: CompletionMode,
+}
+
+impl ToWhom {
+    #[inline]
+    fn of(outstanding: &Outstanding) -> ToWhom {
+        ToWhom {
+            thread: outstanding.thread,
+            core: outstanding.core,
+            way: outstanding.way,
+            mode: outstanding.mode,
+        }
+    }
 }
 
 /// A host in front of a device. `Command::queue` names the thread that issues it; ids pass through.
@@ -172,6 +196,8 @@ impl<D: Device> HostPath<D> {
         let unused = Outstanding {
             command: Command::flush(0),
             thread: 0,
+            core: 0,
+            way: Way::Direct,
             mode: CompletionMode::Interrupt,
             submitted: Time::ZERO,
             issued: Time::ZERO,
@@ -346,13 +372,13 @@ impl<D: Device> HostPath<D> {
             let answer = &self.below[index];
             let id = answer.id;
             let outstanding = &mut self.outstanding[id as usize];
-            let issuer = (outstanding.thread, outstanding.mode);
+            let to = ToWhom::of(outstanding);
             outstanding.answer = *answer;
             if self.config.bridge.is_some() {
                 cold_path();
                 self.cross_up(now, id);
             } else {
-                self.answered(now, id, issuer, done);
+                self.answered(now, id, to, done);
             }
         }
         self.below.clear();
@@ -375,8 +401,7 @@ impl<D: Device> HostPath<D> {
     }
 
     fn core_of(&self, id: CommandId) -> usize {
-        let thread = self.outstanding[id as usize].thread;
-        usize::from(self.threads[usize::from(thread)].core)
+        usize::from(self.outstanding[id as usize].core)
     }
 }
 
@@ -404,11 +429,15 @@ impl<D: Device> Device for HostPath<D> {
             cold_path();
             self.grow(id);
         }
-        let mode = self.thread(thread).mode(command.high_priority);
+        let issuer = self.thread(thread);
+        let (core, way) = (issuer.core, issuer.way);
+        let mode = issuer.mode(command.high_priority);
         let outstanding = &mut self.outstanding[id as usize];
         *outstanding = Outstanding {
             command,
             thread,
+            core,
+            way,
             mode,
             submitted: now,
             issued: now,
@@ -438,12 +467,13 @@ impl<D: Device> Device for HostPath<D> {
                 cold_path();
                 self.timer(now, timer, id, done);
             }
-            self.next = self.earliest();
-            if self.next > now {
-                if self.next >= horizon || !done.is_empty() {
+            let next = self.earliest();
+            if next > now {
+                if next >= horizon || !done.is_empty() {
+                    self.next = next;
                     return now;
                 }
-                now = self.next;
+                now = next;
             }
         }
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::hint::cold_path;
 
-use super::{HostPath, Timer, Way};
+use super::{HostPath, Timer, ToWhom, Way};
 use crate::anatomy::Part;
 use crate::command::{CommandId, Completion};
 use crate::device::Device;
@@ -34,14 +34,14 @@ impl<D: Device> HostPath<D> {
         &mut self,
         now: Time,
         id: CommandId,
-        (thread, mode): (u16, CompletionMode),
+        to: ToWhom,
         done: &mut Vec<Completion>,
     ) {
-        if mode == CompletionMode::HybridPolling {
+        if to.mode == CompletionMode::HybridPolling {
             cold_path();
             let outstanding = &self.outstanding[id as usize];
             let took = now.since(outstanding.below);
-            self.learnt.learn(thread, &outstanding.command, took);
+            self.learnt.learn(to.thread, &outstanding.command, took);
             if now < outstanding.poll_from {
                 let at = outstanding.poll_from;
                 return self.timers.push(at, Timer::PollBegins, id);
@@ -52,11 +52,9 @@ impl<D: Device> HostPath<D> {
             return self.announce_to_monitor(now, id, done);
         }
         // To who waits for it: the thread's core, if nobody else does.
-        let issuer = self.thread(thread);
-        if issuer.way == Way::Direct {
-            let core = usize::from(issuer.core);
-            let interrupts = mode == CompletionMode::Interrupt;
-            return self.announce(core, now, id, interrupts, done);
+        if to.way == Way::Direct {
+            let interrupts = to.mode == CompletionMode::Interrupt;
+            return self.announce(usize::from(to.core), now, id, interrupts, done);
         }
         cold_path();
         self.tell_other(now, id);
@@ -65,8 +63,7 @@ impl<D: Device> HostPath<D> {
     /// A command has crossed the bridge on its way up.
     fn bridged_up(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let outstanding = &self.outstanding[id as usize];
-        let issuer = (outstanding.thread, outstanding.mode);
-        self.answered(now, id, issuer, done);
+        self.answered(now, id, ToWhom::of(outstanding), done);
     }
 
     /// The monitor finds the completion.

@@ -451,6 +451,7 @@ impl Device for Nand {
         self.shared.events.next().min(self.shared.front.next())
     }
 
+    #[inline(always)]
     fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         loop {
             if let Some(event) = self.shared.events.pop_due(now) {

@@ -155,7 +155,9 @@ pub(super) struct Medium {
     groups: Vec<Group>,
     /// When the first unit of each group leaves it: kept apart so that the earliest is found quickly.
     heads: Vec<Time>,
+    /// The earliest of these, and the group that has it; of several the lowest.
     next: Time,
+    first: usize,
 }
 
 impl Medium {
@@ -167,6 +169,7 @@ impl Medium {
                 .collect(),
             heads: vec![Time::NEVER; groups as usize],
             next: Time::NEVER,
+            first: 0,
         }
     }
 
@@ -185,26 +188,25 @@ impl Medium {
     pub(super) fn book(&mut self, now: Time, transit: Transit, spared: u16) {
         let index = usize::from(transit.group);
         let done = self.groups[index].book(now, transit, spared);
-        if self.heads[index] == Time::NEVER {
-            self.heads[index] = done;
-            self.next = self.next.min(done);
-        }
+        // Those of a group leave in order: only of one that was idle this is the first. Without a branch, as that is chance.
+        let head = self.heads[index].min(done);
+        self.heads[index] = head;
+        (self.next, self.first) = (head, index).min((self.next, self.first));
     }
 
     /// Takes a unit that is done at `now`, which must be [`Medium::next`]; the lowest group first.
     #[inline]
     pub(super) fn take(&mut self, now: Time) -> Transit {
-        let mut index = 0;
-        while self.heads[index] != now {
-            index += 1;
-        }
-        let ring = &mut self.groups[index].ring;
+        debug_assert_eq!(self.next, now);
+        let ring = &mut self.groups[self.first].ring;
         let done = ring[0];
         ring.pop_front();
-        self.heads[index] = ring.front().map_or(Time::NEVER, |transit| transit.at);
-        self.next = Time::NEVER;
-        for &head in &self.heads {
-            self.next = self.next.min(head);
+        self.heads[self.first] = ring.front().map_or(Time::NEVER, |transit| transit.at);
+        (self.next, self.first) = (Time::NEVER, 0);
+        for (index, &head) in self.heads.iter().enumerate() {
+            let sooner = head < self.next;
+            self.next = if sooner { head } else { self.next };
+            self.first = if sooner { index } else { self.first };
         }
         done
     }
@@ -223,7 +225,7 @@ impl Medium {
             group.clear(now);
         }
         self.heads.fill(Time::NEVER);
-        self.next = Time::NEVER;
+        (self.next, self.first) = (Time::NEVER, 0);
     }
 
     /// Seconds of work until `now`, as a mean over the groups.

@@ -1,35 +1,89 @@
 //! Which units are in use: a command that writes a unit excludes all others on it.
 //!
 //! A filter of counters by the low bits of the unit's number says "certainly free" for almost all commands; only where
-//! it cannot are the pieces in flight compared one by one.
+//! it cannot are the pieces that are worked on compared one by one.
+//!
+//! Reads exclude nobody: when only reads have come for long, nothing is kept of them, until a write comes.
 
 use alloc::boxed::Box;
 use alloc::vec;
+use alloc::vec::Vec;
 
 use super::piece::Piece;
+use crate::engine::Slab;
 
 const BUCKETS: usize = 1024;
 
-/// Counts of pieces in flight by bucket of units.
+/// So many reads in a row, and nobody writes: what is kept is forgotten. More than what the first write costs then.
+const READS_ALONE: u32 = 1024;
+
+/// The pieces that are worked on, and how many of them use each bucket of units.
 #[derive(Clone, Debug)]
 pub(super) struct Locks {
+    /// In no order.
+    working: Vec<u32>,
     readers: Box<[u32]>,
     writers: Box<[u32]>,
     writing: u32,
+    /// Reads in a row while nobody wrote.
+    reads: u32,
 }
 
 impl Locks {
     pub(super) fn new() -> Locks {
         Locks {
+            working: Vec::with_capacity(64),
             readers: vec![0; BUCKETS].into(),
             writers: vec![0; BUCKETS].into(),
             writing: 0,
+            reads: 0,
         }
     }
 
-    /// Whether `piece` may share a unit with one that was added earlier. False means that it surely does not.
+    /// Whether only reads are worked on, and nothing is kept of them.
     #[inline]
-    pub(super) fn may_conflict(&self, piece: &Piece) -> bool {
+    fn rest(&self) -> bool {
+        self.reads == READS_ALONE
+    }
+
+    /// A piece is worked on (or waits for its units) from now on; whether one that came earlier holds, or waits for, one
+    /// of its units. Of all `pieces` those are worked on that have a sequence which is not 0.
+    #[inline]
+    pub(super) fn add(&mut self, pieces: &mut Slab<Piece>, slot: u32) -> bool {
+        if self.rest() && !pieces[slot].writes() {
+            return false;
+        }
+        self.lock(pieces, slot)
+    }
+
+    /// A piece has completed.
+    #[inline]
+    pub(super) fn remove(&mut self, pieces: &mut Slab<Piece>, slot: u32) {
+        if !self.rest() {
+            self.unlock(pieces, slot);
+        }
+    }
+
+    /// As [`Locks::add`], of a piece that is kept.
+    #[inline(never)]
+    fn lock(&mut self, pieces: &mut Slab<Piece>, slot: u32) -> bool {
+        if pieces[slot].writes() {
+            self.wake(pieces, pieces[slot].sequence);
+            self.reads = 0;
+        } else if self.writing == 0 {
+            self.reads = READS_ALONE.min(self.reads + 1);
+            if self.rest() {
+                self.forget();
+                return false;
+            }
+        }
+        let conflict = self.may_conflict(&pieces[slot]) && self.conflicts(pieces, &pieces[slot]);
+        self.keep(pieces, slot);
+        conflict
+    }
+
+    /// Whether `piece` may share a unit with one that was added earlier. False means that it surely does not.
+    fn may_conflict(&self, piece: &Piece) -> bool {
         if !piece.writes() && self.writing == 0 {
             return false;
         }
@@ -37,9 +91,38 @@ impl Locks {
             .any(|bucket| self.writers[bucket] > 0 || (piece.writes() && self.readers[bucket] > 0))
     }
 
-    /// `piece` is in flight (or waits for its units) from now on.
-    #[inline]
-    pub(super) fn add(&mut self, piece: &Piece) {
+    /// Whether a piece that came earlier holds, or waits for, one of the units of this one.
+    pub(super) fn conflicts(&self, pieces: &Slab<Piece>, piece: &Piece) -> bool {
+        self.working.iter().any(|&slot| {
+            let other = &pieces[slot];
+            other.sequence < piece.sequence && other.conflicts(piece)
+        })
+    }
+
+    /// As [`Locks::remove`], of a piece that is kept.
+    #[inline(never)]
+    fn unlock(&mut self, pieces: &mut Slab<Piece>, slot: u32) {
+        let piece = &pieces[slot];
+        let counts = if piece.writes() {
+            self.writing -= 1;
+            &mut self.writers
+        } else {
+            &mut self.readers
+        };
+        for bucket in buckets(piece) {
+            counts[bucket] -= 1;
+        }
+        let position = piece.position;
+        self.working.swap_remove(position as usize);
+        if let Some(&moved) = self.working.get(position as usize) {
+            pieces[moved].position = position;
+        }
+    }
+
+    fn keep(&mut self, pieces: &mut Slab<Piece>, slot: u32) {
+        let piece = &mut pieces[slot];
+        piece.position = self.working.len() as u32;
+        self.working.push(slot);
         let counts = if piece.writes() {
             self.writing += 1;
             &mut self.writers
@@ -51,17 +134,22 @@ impl Locks {
         }
     }
 
-    /// `piece` has completed.
-    #[inline]
-    pub(super) fn remove(&mut self, piece: &Piece) {
-        let counts = if piece.writes() {
-            self.writing -= 1;
-            &mut self.writers
-        } else {
-            &mut self.readers
-        };
-        for bucket in buckets(piece) {
-            counts[bucket] -= 1;
+    /// Nothing is kept from now on.
+    fn forget(&mut self) {
+        debug_assert_eq!(self.writing, 0);
+        self.working.clear();
+        self.readers.fill(0);
+    }
+
+    /// A piece of this sequence writes: all that came before it are kept from now on.
+    fn wake(&mut self, pieces: &mut Slab<Piece>, sequence: u64) {
+        if !self.rest() {
+            return;
+        }
+        for slot in 0..pieces.all_mut().len() as u32 {
+            if (1..sequence).contains(&pieces[slot].sequence) {
+                self.keep(pieces, slot);
+            }
         }
     }
 }
@@ -70,4 +158,46 @@ impl Locks {
 fn buckets(piece: &Piece) -> impl Iterator<Item = usize> {
     let first = piece.first_unit as usize;
     (first..first + piece.units as usize).map(|unit| unit % BUCKETS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::piece::{Of, Work};
+    use super::*;
+    use crate::command::Status;
+    use crate::random::Stream;
+    use crate::time::Time;
+
+    /// Reads and writes of a few units come and go; for long there are only reads, and more of them than the locks
+    /// wait for. Whether a piece has to wait is found by looking at all that came earlier.
+    #[test]
+    fn who_has_to_wait_does_not_depend_on_what_is_kept() {
+        let mut random = Stream::new(5, "locks");
+        let (mut locks, mut pieces) = (Locks::new(), Slab::<Piece>::default());
+        let (mut inside, mut conflicts, mut rested) = (Vec::new(), [0; 2], 0);
+        for sequence in 1..20_000u64 {
+            // Writes come in the first third of each 5,000 steps.
+            let writes = sequence % 5_000 < 1_700 && random.below(3) == 0;
+            let work = if writes { Work::Write } else { Work::Read };
+            let (offset, bytes) = (random.below(90) * 4096, 4096 << random.below(3));
+            let of = Of::Command(0, Status::Success);
+            let mut piece = Piece::new(of, work, offset, bytes as u32, Time::ZERO);
+            piece.sequence = sequence;
+            let earlier = |&slot: &u32| pieces[slot].conflicts(&piece);
+            let expected = inside.iter().any(earlier);
+            let slot = pieces.insert(piece);
+            assert_eq!(locks.add(&mut pieces, slot), expected, "{sequence}");
+            conflicts[usize::from(expected)] += 1;
+            rested += usize::from(locks.rest());
+            inside.push(slot);
+            while inside.len() > 12 || (!inside.is_empty() && random.below(12) == 0) {
+                let done = inside.swap_remove(random.below(inside.len() as u64) as usize);
+                pieces[done].sequence = 0;
+                locks.remove(&mut pieces, done);
+                pieces.release(done);
+            }
+        }
+        assert!(conflicts[1] > 1_000, "{conflicts:?}");
+        assert!(rested > 5_000, "nothing was forgotten: {rested}");
+    }
 }

@@ -46,7 +46,7 @@ pub use config::{
 };
 
 use crate::anatomy::Anatomy;
-use crate::command::{Command, Completion};
+use crate::command::{Command, Completion, Status};
 use crate::device::{Capacity, Device, Gauges, Range};
 use crate::engine::{Agenda, Slab, Station};
 use crate::time::Time;
@@ -55,7 +55,7 @@ use group::{Medium, Role, Transit, Waits, shuffled};
 use limits::{Endurance, Governor};
 use locks::Locks;
 use path::Path;
-use piece::{Piece, Request, Work, work_of};
+use piece::{Of, Piece, Request, Work, work_of};
 use refreshed::Refreshed;
 
 /// An XPoint drive.
@@ -70,9 +70,7 @@ pub struct XPoint {
     controllers: [Station; 2],
     /// Pieces in each front, in the order in which they leave it.
     dispatching: [Agenda<u32>; 2],
-    /// Pieces past the controller's front that are being worked on, in no order.
-    working: Vec<u32>,
-    /// Their units.
+    /// Units of the pieces past the controller's front that are being worked on.
     units_working: u32,
     /// Those that wait for slots of the controller, in order.
     waiting: VecDeque<u32>,
@@ -92,8 +90,9 @@ pub struct XPoint {
     refreshed: Refreshed,
     /// A command's bytes shifted right by this are its blocks.
     block_shift: u32,
-    /// The first of all rings.
+    /// The first of all rings, and of those that reads of a drive that is not duplex do not meet.
     next: Time,
+    beside: Time,
     counts: Counts,
 }
 
@@ -108,7 +107,6 @@ impl XPoint {
             held: Agenda::with_capacity(0),
             controllers: [Station::default(), Station::default()],
             dispatching: [64, 0].map(Agenda::with_capacity),
-            working: Vec::with_capacity(64),
             units_working: 0,
             waiting: VecDeque::with_capacity(64),
             incoming: Station::default(),
@@ -123,6 +121,7 @@ impl XPoint {
             refreshed: Refreshed::new(&config),
             block_shift: config.block.trailing_zeros(),
             next: Time::NEVER,
+            beside: Time::NEVER,
             counts: Counts::default(),
             config,
         }
@@ -140,6 +139,7 @@ impl XPoint {
         if enter_at > now {
             cold_path();
             self.held.push(enter_at, slot);
+            self.beside = self.beside.min(enter_at);
             self.next = self.next.min(enter_at);
         } else {
             self.enter(now, slot);
@@ -148,13 +148,19 @@ impl XPoint {
 
     /// A command that is longer than the largest comes to the drive's door.
     #[inline(never)]
-    fn arrive_in_pieces(&mut self, now: Time, command: &Command, request: u32, work: Work) {
+    fn arrive_in_pieces(&mut self, now: Time, command: &Command, work: Work) {
         let max = self.config.max_transfer;
-        for index in 0..command.bytes.div_ceil(max) {
+        let pieces = command.bytes.div_ceil(max);
+        let request = self.requests.insert(Request {
+            id: command.id,
+            left: pieces,
+        });
+        for index in 0..pieces {
             let skip = index * max;
             let bytes = (command.bytes - skip).min(max);
             let offset = command.offset.saturating_add(u64::from(skip));
-            self.arrive(now, Piece::new(request, work, offset, bytes, now));
+            let piece = Piece::new(Of::Request(request), work, offset, bytes, now);
+            self.arrive(now, piece);
         }
     }
 
@@ -175,6 +181,10 @@ impl XPoint {
         let (waited, _) = self.controllers[side].book(arrival, service);
         let at = arrival + waited + timing.controller + further;
         self.dispatching[side].push(at, slot);
+        if side == 1 {
+            cold_path();
+            self.beside = self.beside.min(at);
+        }
         self.next = self.next.min(at);
     }
 
@@ -207,7 +217,7 @@ impl XPoint {
     #[inline]
     fn has_room(&self, slot: u32) -> bool {
         let units = self.units_working + self.pieces[slot].units;
-        units <= self.config.timing.controller_slots || self.working.is_empty()
+        units <= self.config.timing.controller_slots || self.units_working == 0
     }
 
     /// A piece has got as many of the controller's slots as it has units.
@@ -217,26 +227,13 @@ impl XPoint {
         let piece = &mut self.pieces[slot];
         piece.dispatched = now;
         piece.sequence = self.sequence;
-        piece.position = self.working.len() as u32;
         self.units_working += piece.units;
-        self.working.push(slot);
-        let piece = &self.pieces[slot];
-        let conflict = self.locks.may_conflict(piece) && self.conflicts(piece);
-        self.locks.add(piece);
-        if conflict {
+        if self.locks.add(&mut self.pieces, slot) {
             cold_path();
             self.blocked.push(slot);
         } else {
             self.start(now, slot);
         }
-    }
-
-    /// Whether a piece that came earlier holds, or waits for, one of its units.
-    fn conflicts(&self, piece: &Piece) -> bool {
-        self.working.iter().any(|&slot| {
-            let other = &self.pieces[slot];
-            other.sequence < piece.sequence && other.conflicts(piece)
-        })
     }
 
     /// The units of a piece are its own now.
@@ -316,16 +313,12 @@ impl XPoint {
         if piece.remaining > 0 {
             return;
         }
-        self.locks.remove(piece);
+        piece.sequence = 0;
+        self.units_working -= piece.units;
         if piece.work == Work::Read {
             self.paths[0].complete_read(now);
         }
-        let position = piece.position;
-        self.units_working -= piece.units;
-        self.working.swap_remove(position as usize);
-        if let Some(&moved) = self.working.get(position as usize) {
-            self.pieces[moved].position = position;
-        }
+        self.locks.remove(&mut self.pieces, transit.piece);
         self.complete(now, transit.piece, &transit.waits, done);
         if !self.blocked.is_empty() {
             cold_path();
@@ -353,7 +346,7 @@ impl XPoint {
         let mut index = 0;
         while index < self.blocked.len() {
             let slot = self.blocked[index];
-            if self.conflicts(&self.pieces[slot]) {
+            if self.locks.conflicts(&self.pieces, &self.pieces[slot]) {
                 index += 1;
             } else {
                 self.blocked.remove(index);
@@ -366,18 +359,24 @@ impl XPoint {
     fn complete(&mut self, now: Time, slot: u32, last: &Waits, done: &mut Vec<Completion>) {
         self.pieces.release(slot);
         let piece = &self.pieces[slot];
-        let request = &mut self.requests[piece.request];
-        request.left -= 1;
-        if request.left > 0 {
-            return;
-        }
-        let request = *request;
-        self.requests.release(piece.request);
+        let (id, status) = match piece.of {
+            Of::Command(id, status) => (id, status),
+            Of::Request(slot) => {
+                let request = &mut self.requests[slot];
+                request.left -= 1;
+                if request.left > 0 {
+                    return;
+                }
+                let id = request.id;
+                self.requests.release(slot);
+                (id, Status::Success)
+            }
+        };
         self.counts.in_flight -= 1;
         done.push(Completion {
-            id: request.id,
+            id,
             at: now,
-            status: request.status,
+            status,
             anatomy: Anatomy::ZERO,
         });
         if let Some(completion) = done.last_mut() {
@@ -390,23 +389,19 @@ impl XPoint {
     #[inline(always)]
     fn round(&mut self, now: Time, done: &mut Vec<Completion>) {
         self.moved(0, now, done);
-        if self.paths[1].next() == now {
+        if self.beside == now {
             self.moved_beside(now, done);
         }
         while self.medium.next() == now {
             let transit = self.medium.take(now);
             self.medium_done(now, transit, done);
         }
-        while let Some(slot) = self.fetching.pop_due(now) {
-            self.got(now, slot, Waits::default());
+        if self.beside == now {
+            self.fetched(now);
         }
         self.decoded(0, now, done);
-        if self.dispatching[1].next() == now {
+        if self.beside == now {
             self.decoded_beside(now, done);
-        }
-        while let Some(slot) = self.held.pop_due(now) {
-            cold_path();
-            self.enter_held(now, slot);
         }
     }
 
@@ -423,6 +418,16 @@ impl XPoint {
     #[inline(never)]
     fn moved_beside(&mut self, now: Time, done: &mut Vec<Completion>) {
         self.moved(1, now, done);
+        self.beside = self.first_beside();
+    }
+
+    /// Data of writes have come.
+    #[inline(never)]
+    fn fetched(&mut self, now: Time) {
+        while let Some(slot) = self.fetching.pop_due(now) {
+            self.got(now, slot, Waits::default());
+        }
+        self.beside = self.first_beside();
     }
 
     /// A front has decoded what it has decoded by `now`.
@@ -433,26 +438,27 @@ impl XPoint {
         }
     }
 
-    /// The same of the second front of a duplex drive.
+    /// The same of the second front of a duplex drive; and write protection lets go what it held.
     #[inline(never)]
     fn decoded_beside(&mut self, now: Time, done: &mut Vec<Completion>) {
         self.decoded(1, now, done);
-    }
-
-    /// Write protection lets a piece go.
-    #[inline(never)]
-    fn enter_held(&mut self, now: Time, slot: u32) {
-        self.enter(now, slot);
+        while let Some(slot) = self.held.pop_due(now) {
+            self.enter(now, slot);
+        }
+        self.beside = self.first_beside();
     }
 
     #[inline]
     fn first_event(&self) -> Time {
-        let [reads, writes] = &self.paths;
-        let [first, second] = &self.dispatching;
-        let stations = reads.next().min(writes.next()).min(self.medium.next());
-        let controllers = first.next().min(second.next());
-        let others = self.fetching.next().min(self.held.next());
-        stations.min(controllers).min(others)
+        debug_assert_eq!(self.beside, self.first_beside());
+        let stations = self.paths[0].next().min(self.medium.next());
+        stations.min(self.dispatching[0].next()).min(self.beside)
+    }
+
+    /// When the first is due of what reads of a drive that is not duplex have nothing to do with.
+    fn first_beside(&self) -> Time {
+        let duplex = self.paths[1].next().min(self.dispatching[1].next());
+        duplex.min(self.fetching.next()).min(self.held.next())
     }
 }
 
@@ -467,30 +473,21 @@ impl Device for XPoint {
     #[inline(always)]
     fn submit(&mut self, now: Time, command: Command) {
         let (work, status) = work_of(command.op, command.fits(self.config.bytes), command.bytes);
-        let max = self.config.max_transfer;
-        let pieces = match work {
-            Work::Answer => 1,
-            _ if command.bytes <= max => 1,
-            _ => command.bytes.div_ceil(max),
-        };
         match work {
             Work::Read => self.counts.host_read += u64::from(command.bytes),
             Work::Write => self.counts.host_written += u64::from(command.bytes),
             Work::Answer | Work::Zeroes => {}
         }
         self.counts.in_flight += 1;
-        let request = self.requests.insert(Request {
-            id: command.id,
-            left: pieces,
-            status,
-        });
-        // Nearly all commands: the piece is built where it stays.
-        if pieces == 1 {
-            let bytes = command.bytes.min(max);
-            let piece = Piece::new(request, work, command.offset, bytes, now);
-            return self.arrive(now, piece);
+        let max = self.config.max_transfer;
+        if command.bytes > max && work != Work::Answer {
+            cold_path();
+            return self.arrive_in_pieces(now, &command, work);
         }
-        self.arrive_in_pieces(now, &command, request, work);
+        // Nearly all commands: the piece is built where it stays.
+        let of = Of::Command(command.id, status);
+        let bytes = command.bytes.min(max);
+        self.arrive(now, Piece::new(of, work, command.offset, bytes, now));
     }
 
     #[inline]
@@ -498,6 +495,7 @@ impl Device for XPoint {
         self.next
     }
 
+    #[inline(always)]
     fn advance(&mut self, mut now: Time, horizon: Time, done: &mut Vec<Completion>) -> Time {
         // Only stations that take no time at all need a second round for one moment.
         loop {
@@ -522,7 +520,6 @@ impl Device for XPoint {
             self.dispatching[side].clear();
             self.paths[side].clear(now);
         }
-        self.working.clear();
         self.units_working = 0;
         self.waiting.clear();
         self.incoming.clear(now);
@@ -531,6 +528,7 @@ impl Device for XPoint {
         self.locks = Locks::new();
         self.blocked.clear();
         self.next = Time::NEVER;
+        self.beside = Time::NEVER;
         self.counts.in_flight = 0;
         now
     }

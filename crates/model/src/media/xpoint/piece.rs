@@ -3,7 +3,7 @@
 use super::config::{UNIT, XPointConfig};
 use super::group::Waits;
 use crate::anatomy::{Anatomy, Part};
-use crate::command::{Op, Status};
+use crate::command::{CommandId, Op, Status};
 use crate::time::{Span, Time};
 
 /// What a piece makes the drive do.
@@ -19,10 +19,19 @@ pub(super) enum Work {
     Zeroes,
 }
 
+/// What a piece is of the host's command.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Of {
+    /// All of it, and its answer.
+    Command(CommandId, Status),
+    /// One of several, by the slot of the request.
+    Request(u32),
+}
+
 /// One piece in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
-    pub(super) request: u32,
+    pub(super) of: Of,
     pub(super) work: Work,
     pub(super) bytes: u32,
     pub(super) first_unit: u32,
@@ -33,9 +42,9 @@ pub(super) struct Piece {
     pub(super) remaining: u32,
     /// Merges and data still awaited before units can be written.
     pub(super) awaited: u32,
-    /// Order of arrival at the units.
+    /// Order of arrival at the units; 0 if none of them is worked on.
     pub(super) sequence: u64,
-    /// Where it stands among the pieces being worked on.
+    /// Where it stands among the pieces that the locks keep.
     pub(super) position: u32,
     pub(super) submitted: Time,
     pub(super) throttled: Span,
@@ -48,7 +57,7 @@ pub(super) struct Piece {
 
 impl Piece {
     /// A piece over `bytes` from `offset`; `Work::Answer` covers no units.
-    pub(super) fn new(request: u32, work: Work, offset: u64, bytes: u32, now: Time) -> Piece {
+    pub(super) fn new(of: Of, work: Work, offset: u64, bytes: u32, now: Time) -> Piece {
         let unit = u64::from(UNIT);
         let (first, units, uncovered) = if work == Work::Answer {
             (0, 0, [0; 2])
@@ -66,7 +75,7 @@ impl Piece {
             (first, units, uncovered)
         };
         Piece {
-            request,
+            of,
             work,
             bytes,
             first_unit: first as u32,
@@ -161,12 +170,11 @@ impl Piece {
     }
 }
 
-/// A command of the host: one or more pieces.
+/// A command of the host in several pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    pub(super) id: u32,
+    pub(super) id: CommandId,
     pub(super) left: u32,
-    pub(super) status: Status,
 }
 
 /// How a command is carried out, and whether it is refused.

@@ -40,7 +40,9 @@ impl XPoint {
         let transfer = Span::per_bytes(timing.link_ps_per_byte, u64::from(bytes));
         let (waited, all_sent) = self.incoming.book(now, transfer);
         let ready = if collect { all_sent } else { now + waited };
-        self.fetching.push(ready + timing.data_fetch, slot);
+        let ready = ready + timing.data_fetch;
+        self.fetching.push(ready, slot);
+        self.beside = self.beside.min(ready);
     }
 
     /// Data or a merged unit has come; writing can begin when nothing more is awaited.
@@ -65,6 +67,7 @@ impl XPoint {
             let transit = self.transit(now, slot, unit, Role::Write);
             self.paths[side].arrive(now, transit, 0);
         }
+        self.beside = self.beside.min(self.paths[1].next());
     }
 
     /// Which path writes take.
@@ -82,6 +85,7 @@ impl XPoint {
         done: &mut Vec<Completion>,
     ) {
         self.paths[self.side_of_writes()].written(now);
+        self.beside = self.beside.min(self.paths[1].next());
         self.unit_done(now, transit, done);
     }
 

@@ -111,6 +111,58 @@ fn number_ios_ends_the_run() {
 }
 
 #[test]
+fn number_ios_is_of_each_loop() {
+    let outcome = run(vec![Job {
+        number_ios: Some(10),
+        size: Some(Extent::Bytes(1 << 20)),
+        loops: 3,
+        ..Job::default()
+    }]);
+    assert_eq!(outcome.threads[0].read.ios, 30);
+}
+
+/// fio takes a percentage of what there is, and no more than lies behind the offset.
+#[test]
+fn percentages_are_of_the_file_and_end_with_it() {
+    let moved = |job: Job| {
+        let job = Job {
+            block_sizes: [(); 3].map(|()| BlockSizes::Fixed(1 << 20)),
+            ..job
+        };
+        run(vec![job]).threads[0].read.bytes >> 20
+    };
+    for (percent, mib) in [(100.0, 512), (60.0, 512), (25.0, 256)] {
+        let behind = Job {
+            offset: Extent::Percent(50.0),
+            size: Some(Extent::Percent(percent)),
+            ..Job::default()
+        };
+        assert_eq!(moved(behind), mib);
+    }
+    let of_a_file = Job {
+        filesize: Some(64 << 20),
+        size: Some(Extent::Percent(50.0)),
+        ..Job::default()
+    };
+    assert_eq!(moved(of_a_file), 32);
+}
+
+/// The other direction has no pace, and goes on meanwhile.
+#[test]
+fn a_rate_of_one_direction_does_not_hold_up_the_other() {
+    let outcome = run(vec![Job {
+        mix: Mix::ReadWrite,
+        rate: [Some(Rate::Iops(100)), None, None],
+        iodepth: 4,
+        ..timed(2)
+    }]);
+    let thread = &outcome.threads[0];
+    assert_eq!(thread.read.ios, 200);
+    let all = thread.read.ios + thread.write.ios;
+    assert!(all > 199_000, "{all} I/Os at {SERVICE_US} us");
+}
+
+#[test]
 fn linear_rates_are_exact() {
     let outcome = run(vec![Job {
         rate: [Some(Rate::Iops(5000)), None, None],

@@ -367,9 +367,12 @@ fn extent(
         return None;
     }
     let end = job.filesize.map_or(drive, |filesize| filesize.min(drive));
+    let left = end.saturating_sub(start);
     let len = match job.size {
-        Some(size) => bytes_of(size, drive, unit),
-        None => end.saturating_sub(start),
+        // As fio does: of the file, and no more than lies behind the offset.
+        Some(size @ Extent::Percent(_)) => bytes_of(size, end, unit).min(left),
+        Some(Extent::Bytes(bytes)) => bytes,
+        None => left,
     };
     if let Some(filesize) = job.filesize
         && filesize > drive

@@ -135,7 +135,7 @@ impl Thread {
             held: Vec::new(),
             issued: 0,
             passes: Passes::new(job.loops),
-            limit: job.number_ios.unwrap_or(u64::MAX),
+            limit: job.most_ios(),
             writes_since_sync: [0; 2],
             sync_in_flight: false,
             completed: 0,
@@ -532,7 +532,7 @@ impl Thread {
         Ok((op, offset, bytes))
     }
 
-    /// `direction` is ahead of its pace: the other one if that is behind its own, or when the first of them is due.
+    /// `direction` is ahead of its pace: the other one if that is behind its own, or has none, or when the first is due.
     fn instead(&self, direction: Direction, now: Time) -> Result<Direction, Time> {
         let due = |direction: Direction| self.pace[direction as usize].as_ref().map(Pacer::due);
         let mine = due(direction).unwrap_or(now);
@@ -544,7 +544,7 @@ impl Thread {
         match due(other) {
             Some(theirs) if theirs <= now => Ok(other),
             Some(theirs) => Err(theirs.min(mine)),
-            None => Err(mine),
+            None => Ok(other),
         }
     }
 

@@ -253,7 +253,8 @@ pub fn method(answers: &[Answer], conditions: &Conditions, command: &str, width:
         });
         let how = format!(
             "{} on {}, drives {} at the start, {}{cut}. \"WA rated\" is the write amplification at which the rated bytes use \
-             up the rated cycles. Rates are taken to go on for ever.",
+             up the rated cycles. Rates are those of the runs, for ever: not followed are a write buffer that fills later, and a \
+             drive that leaves the state in which it began (a fresh one fills up; writes in order clear what random ones left).",
             load.source,
             conditions.host.id,
             conditions.state.name(),

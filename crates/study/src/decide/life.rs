@@ -377,6 +377,8 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing>
                         ": the load's {} no longer fit",
                         text::digits::megabytes_a_second(mb_s)
                     ),
+                    // What is throttled already stays below that, whatever was asked for.
+                    false if used >= at => String::new(),
                     false => String::from(", which this load stays below"),
                 }
             ),

@@ -42,6 +42,9 @@ const OURS: [&str; 20] = [
     "rw",
 ];
 
+/// Options that say where I/Os go.
+const WHERE: [&str; 4] = ["offset", "size", "offset_increment", "filesize"];
+
 /// What is asked of a drive, but for how much.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Pattern {
@@ -65,6 +68,36 @@ pub enum Height {
     InFlight(u32),
 }
 
+/// Where threads go whose I/Os are in order: each has a range of its own. In one and the same, each would find what the others
+/// have just read or written in the drive's memory.
+struct Ranges {
+    /// Percent of the drive, whole as fio's are; none where the user says where I/Os go, or they go anywhere, or of more
+    /// threads than there are percent.
+    each: Option<u32>,
+    given: u32,
+}
+
+impl Ranges {
+    fn of(pattern: &Pattern, threads: u32) -> Ranges {
+        let told = |(key, _): &(String, String)| WHERE.contains(&key.as_str());
+        let shared = pattern.rw.starts_with("rand") || pattern.options.iter().any(told);
+        Ranges {
+            each: ((2..=100).contains(&threads) && !shared).then(|| 100 / threads),
+            given: 0,
+        }
+    }
+
+    /// The options of the next so many threads.
+    fn next(&mut self, copies: u32) -> Option<String> {
+        let each = self.each?;
+        let first = self.given * each;
+        self.given += copies;
+        Some(format!(
+            "offset={first}%\nsize={each}%\noffset_increment={each}%"
+        ))
+    }
+}
+
 impl Pattern {
     /// Whether reads and writes are mixed.
     fn is_mixed(&self) -> bool {
@@ -83,6 +116,20 @@ impl Pattern {
     /// Whether it writes.
     pub fn writes(&self) -> bool {
         self.rw.contains("write") || self.is_mixed() && self.read_percent < 100
+    }
+
+    /// Whether it reads.
+    pub fn reads(&self) -> bool {
+        match self.is_mixed() {
+            true => self.read_percent > 0,
+            false => self.rw.contains("read"),
+        }
+    }
+
+    /// Whether it syncs.
+    pub fn syncs(&self) -> bool {
+        let mut options = self.options.iter();
+        options.any(|(key, value)| matches!(key.as_str(), "fsync" | "fdatasync") && value != "0")
     }
 
     /// The job file.
@@ -111,16 +158,21 @@ impl Pattern {
     }
 
     fn closed(&self, depth: u32, lines: &mut Vec<String>) {
-        for (copies, each) in point_threads(depth, self.threads) {
+        let groups = point_threads(depth, self.threads);
+        let threads = groups.iter().map(|(copies, _)| *copies).sum();
+        let mut ranges = Ranges::of(self, threads);
+        for (copies, each) in groups {
             lines.push(format!("\n[depth-{each}]\nrw={}", self.rw));
             if self.is_mixed() {
                 lines.push(format!("rwmixread={}", self.read_percent));
             }
             lines.push(format!("iodepth={each}\nnumjobs={copies}"));
+            lines.extend(ranges.next(copies));
         }
     }
 
-    fn open(&self, rate: f64, lines: &mut Vec<String>) {
+    /// The flows of so many arrivals a second: fio's word, threads, and the rate of each, whole as fio's are.
+    fn flows(&self, rate: f64) -> Vec<(String, f64, f64)> {
         let reads = f64::from(self.read_percent) / 100.0;
         let random = if self.rw.starts_with("rand") {
             "rand"
@@ -134,12 +186,31 @@ impl Pattern {
             ],
             false => vec![(self.rw.clone(), 1.0)],
         };
-        for (rw, share) in flows.into_iter().filter(|(_, share)| *share > 0.0) {
-            let threads = f64::from(self.threads) * share;
-            let copies = libm::round(threads.min(rate * share / LEAST_RATE)).max(1.0);
-            let each = libm::round(rate * share / copies).max(1.0);
+        let flows = flows.into_iter().filter(|(_, share)| *share > 0.0);
+        flows
+            .map(|(rw, share)| {
+                let threads = f64::from(self.threads) * share;
+                let copies = libm::round(threads.min(rate * share / LEAST_RATE)).max(1.0);
+                let each = libm::round(rate * share / copies).max(1.0);
+                (rw, copies, each)
+            })
+            .collect()
+    }
+
+    /// Arrivals a second of the jobs for this rate.
+    pub fn offered(&self, rate: f64) -> f64 {
+        let flows = self.flows(rate).into_iter();
+        flows.map(|(_, copies, each)| copies * each).sum()
+    }
+
+    fn open(&self, rate: f64, lines: &mut Vec<String>) {
+        let flows = self.flows(rate);
+        let threads = flows.iter().map(|(_, copies, _)| *copies).sum::<f64>();
+        let mut ranges = Ranges::of(self, threads as u32);
+        for (rw, copies, each) in flows {
             lines.push(format!("\n[{rw}]\nrw={rw}"));
             lines.push(format!("iodepth={OPEN_DEPTH}\nnumjobs={copies}"));
+            lines.extend(ranges.next(copies as u32));
             lines.push(format!("rate_iops={each}\nrate_process=poisson"));
         }
     }
@@ -210,7 +281,7 @@ impl Pattern {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::job::{Rate, RateProcess};
+    use workload::job::{Extent, Rate, RateProcess};
 
     fn pattern(rw: &str, threads: u32) -> Pattern {
         Pattern {
@@ -256,6 +327,61 @@ mod tests {
             let sum: u32 = jobs.iter().map(|job| job.numjobs * job.iodepth).sum();
             assert_eq!(sum, depth);
             assert!(jobs.iter().all(|job| job.read_percent == 70));
+        }
+    }
+
+    /// Low rates are not what was asked for, as fio's are whole; what is compared with is what the jobs ask.
+    #[test]
+    fn what_arrives_is_known_however_low_the_rate() {
+        for rate in [1.0, 2.17, 12.4, 311.5, 50_000.0] {
+            for (rw, threads) in [("randread", 16), ("randrw", 16), ("write", 1)] {
+                let pattern = pattern(rw, threads);
+                let jobs = pattern
+                    .jobs(Height::Arrivals(rate), Span::ZERO, Span::from_ms(1))
+                    .expect("a job of fio's");
+                let rates = jobs.iter().map(|job| {
+                    let rate = job.rate.iter().flatten().next();
+                    let Some(Rate::Iops(each)) = rate else {
+                        panic!("a rate")
+                    };
+                    *each as f64 * f64::from(job.numjobs)
+                });
+                assert_eq!(rates.sum::<f64>(), pattern.offered(rate), "{rate} of {rw}");
+            }
+        }
+    }
+
+    /// Threads that go in order would else find what others have just read or written in the drive's memory.
+    #[test]
+    fn threads_in_order_have_ranges_of_their_own() {
+        let percent = |extent| match extent {
+            Extent::Percent(percent) => percent,
+            Extent::Bytes(bytes) => panic!("{bytes} bytes"),
+        };
+        for height in [Height::InFlight(37), Height::Arrivals(90_000.0)] {
+            for rw in ["read", "rw"] {
+                let jobs = pattern(rw, 16)
+                    .jobs(height, Span::ZERO, Span::from_ms(1))
+                    .expect("a job of fio's");
+                let ranges = jobs.iter().flat_map(|job| {
+                    let (first, step) = (percent(job.offset), percent(job.offset_increment));
+                    let copies = (0..job.numjobs).map(f64::from);
+                    copies.map(move |copy| (first + copy * step, job.size.map_or(100.0, percent)))
+                });
+                let mut ranges: Vec<(f64, f64)> = ranges.collect();
+                ranges.sort_by(|one, other| one.0.total_cmp(&other.0));
+                assert!(ranges.len() >= 15, "{ranges:?}");
+                ranges.push((100.0, 0.0));
+                for pair in ranges.windows(2) {
+                    assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{rw}: {ranges:?}");
+                }
+            }
+            let mut told = pattern("read", 16);
+            told.options.push(("size".into(), "50%".into()));
+            for pattern in [pattern("randread", 16), told, pattern("read", 1)] {
+                let text = pattern.text(height, Span::ZERO, Span::from_ms(1));
+                assert!(!text.contains("offset"), "{text}");
+            }
         }
     }
 

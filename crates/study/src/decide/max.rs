@@ -20,7 +20,7 @@ use serde::Serialize;
 use text::problem::{Place, Problem, Problems};
 
 use super::load::{Height, Pattern};
-use super::slo::{Figure, Slo};
+use super::slo::{Figure, Of, Slo};
 use super::tally::{self, Reading, Tally, Wait};
 use crate::ledger::support;
 use crate::review::results::{Measurement, rounded};
@@ -272,11 +272,16 @@ impl Runs<'_> {
         broken
             .map(|reading| reading.limit)
             .or_else(|| match height {
-                Height::Arrivals(rate) if tally.iops() < KEPT_UP * rate => {
+                Height::Arrivals(rate) if self.falls_behind(rate, &tally) => {
                     Some(String::from("keeps up"))
                 }
                 _ => None,
             })
+    }
+
+    /// Whether fewer I/Os come out than arrive.
+    fn falls_behind(&self, rate: f64, tally: &Tally) -> bool {
+        tally.iops() < KEPT_UP * self.request.pattern.offered(rate)
     }
 
     fn point(&self, height: Height) -> Point {
@@ -492,6 +497,24 @@ pub fn check(request: &Request) -> Result<(), Problems> {
             help: Some(String::from("add a latency or watts, such as p99<1ms")),
         });
     }
+    for limit in &request.slo.limits {
+        let (there, what) = match limit.of {
+            Of::All => continue,
+            Of::Read => (request.pattern.reads(), "reads"),
+            Of::Write => (request.pattern.writes(), "writes"),
+            Of::Sync => (request.pattern.syncs(), "syncs"),
+        };
+        if !there {
+            problems.0.push(Problem {
+                origin: String::from("--slo"),
+                place: Place::Whole,
+                what: format!("{}: the load has no {what}", limit.text),
+                help: Some(String::from(
+                    "leave it out, or change the load: --rw, --rwmixread, --fio fsync=1",
+                )),
+            });
+        }
+    }
     let years = request
         .slo
         .limits
@@ -543,6 +566,12 @@ pub fn highest(
         .map(|&depth| Height::InFlight(depth))
         .collect();
     let closed = runs.highest(&depths, tell)?;
+    // The pilot may have been too short to find the drive's most.
+    let done = closed.tried.iter().map(|tried| tried.iops);
+    let found = done.fold(runs.most, f64::max);
+    if found > runs.most * STEP {
+        runs.most = found;
+    }
     let open = runs.highest(&rates(runs.most), tell)?;
     Ok(Answer {
         drive: drive.id.clone(),
@@ -558,8 +587,8 @@ fn rates(most: f64) -> Vec<Height> {
     let top = most * 1.1;
     let steps = libm::ceil(libm::log(1.0 / LOWEST) / libm::log(STEP)) as i32;
     let rate = |step: i32| top * libm::exp(-f64::from(step) * libm::log(STEP));
-    // Three digits, so that an answer is a round number; whole, as fio's rates are.
-    let round = |rate: f64| text::digits::rounded(rate, 4).max(1.0);
+    // Four digits, so that an answer is a round number; whole, as fio's rates are.
+    let round = |rate: f64| libm::round(text::digits::rounded(rate, 4)).max(1.0);
     let mut rates: Vec<f64> = (0..=steps).rev().map(|step| round(rate(step))).collect();
     rates.dedup();
     rates.into_iter().map(Height::Arrivals).collect()

@@ -202,8 +202,16 @@ fn writes(rate: f64, args: &Args) -> Result<Load, Problems> {
     let threads = (rate / THREAD).ceil().max(1.0);
     let block = crate::size::size(&args.bs).unwrap_or(4096) as f64;
     let seconds = (WRITES * block / rate).clamp(SECONDS.0, SECONDS.1).ceil();
+    // Threads in order write ranges of their own: in one they would write what is still in the drive's buffer.
+    let range = match (2.0..=100.0).contains(&threads) && !args.rw.starts_with("rand") {
+        true => {
+            let each = (100.0 / threads).floor().max(1.0);
+            format!("size={each}%\noffset_increment={each}%\n")
+        }
+        false => String::new(),
+    };
     let text = format!(
-        "[writes]\nioengine=libaio\ndirect=1\nnorandommap=1\nrw={}\nbs={}\niodepth=32\nnumjobs={threads}\ngroup_reporting=1\n\
+        "[writes]\nioengine=libaio\ndirect=1\nnorandommap=1\nrw={}\nbs={}\niodepth=32\nnumjobs={threads}\n{range}group_reporting=1\n\
          rate={:.0}\ntime_based=1\nramp_time=200ms\nruntime={seconds}s\n",
         args.rw,
         args.bs,

@@ -60,7 +60,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "4k")]
     bs: String,
 
-    /// Most threads that issue I/O [default: the cores of the host]
+    /// Most threads that issue I/O; in order each goes through a range of its own [default: the cores of the host; in
+    /// order one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     numjobs: Option<u32>,
 
@@ -169,12 +170,16 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
     let mut options = vec![(String::from("bs"), args.bs.clone())];
     options.extend(args.options.iter().cloned());
     let cores = host.as_ref().map_or(1, |host| u32::from(host.config.cores));
+    let threads = match args.rw.starts_with("rand") {
+        true => cores,
+        false => 1,
+    };
     let request = Request {
         pattern: Pattern {
             rw: args.rw.clone(),
             read_percent: args.rwmixread,
             options,
-            threads: args.numjobs.unwrap_or(cores).max(1),
+            threads: args.numjobs.unwrap_or(threads).max(1),
         },
         // Where they could not be read there is a problem, and nothing runs.
         slo: slo.clone().unwrap_or_default(),

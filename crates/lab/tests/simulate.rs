@@ -110,17 +110,6 @@ fn number_ios_ends_the_run() {
     assert_eq!(outcome.threads[0].read.ios, 123);
 }
 
-#[test]
-fn number_ios_is_of_each_loop() {
-    let outcome = run(vec![Job {
-        number_ios: Some(10),
-        size: Some(Extent::Bytes(1 << 20)),
-        loops: 3,
-        ..Job::default()
-    }]);
-    assert_eq!(outcome.threads[0].read.ios, 30);
-}
-
 /// fio takes a percentage of what there is, and no more than lies behind the offset.
 #[test]
 fn percentages_are_of_the_file_and_end_with_it() {

@@ -408,12 +408,6 @@ pub struct Job {
 }
 
 impl Job {
-    /// Most I/Os of a copy: fio counts `number_ios` for each of its `loops`, over all of them.
-    pub(crate) fn most_ios(&self) -> u64 {
-        let each = self.number_ios.unwrap_or(u64::MAX);
-        each.saturating_mul(u64::from(self.loops))
-    }
-
     /// How often its direct writes meet blocks of its file that are allocated and were never written, on average over its
     /// run: fio allocates the file of a job that only writes and does not write it first, so its first pass does.
     fn converts_every(&self) -> Option<Span> {

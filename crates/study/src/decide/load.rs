@@ -115,7 +115,10 @@ impl Pattern {
 
     /// Whether it writes.
     pub fn writes(&self) -> bool {
-        self.rw.contains("write") || self.is_mixed() && self.read_percent < 100
+        match self.is_mixed() {
+            true => self.read_percent < 100,
+            false => self.rw.contains("write"),
+        }
     }
 
     /// Whether it reads.
@@ -382,6 +385,33 @@ mod tests {
                 let text = pattern.text(height, Span::ZERO, Span::from_ms(1));
                 assert!(!text.contains("offset"), "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn what_a_load_does_is_known() {
+        let of = |rw: &str, read_percent| {
+            let pattern = Pattern {
+                read_percent,
+                ..pattern(rw, 4)
+            };
+            (pattern.reads(), pattern.writes())
+        };
+        for rw in ["read", "randread"] {
+            assert_eq!(of(rw, 0), (true, false), "{rw}");
+        }
+        for rw in ["write", "randwrite"] {
+            assert_eq!(of(rw, 100), (false, true), "{rw}");
+        }
+        for rw in ["rw", "readwrite", "randrw"] {
+            assert_eq!(of(rw, 0), (false, true), "{rw}");
+            assert_eq!(of(rw, 70), (true, true), "{rw}");
+            assert_eq!(of(rw, 100), (true, false), "{rw}");
+        }
+        for (value, syncs) in [("0", false), ("8", true)] {
+            let mut pattern = pattern("write", 4);
+            pattern.options.push(("fdatasync".into(), value.into()));
+            assert_eq!(pattern.syncs(), syncs, "{value}");
         }
     }
 

@@ -457,6 +457,21 @@ fn a_drive_is_judged_as_if_it_were_alone() {
 }
 
 #[test]
+fn life_says_that_a_write_buffer_was_not_full() {
+    let pool = "write-back-cache(cache=mirror(2*p4801x-100), capacity=3*950pro-256; like=vsan)";
+    let load = ["--writes", "40MB/s", "--seeds", "1"];
+    let (_, found) = json(&[&["life", pool, "950pro-256"], &load[..]].concat());
+    let answers = found["answers"].as_array().expect("a list");
+    let seconds = answers[0]["buffer_full_seconds"].as_f64().expect("a time");
+    // What a P4801X 100 GB holds, at that rate.
+    assert!(
+        (100e9 / 40e6 * 0.9..100e9 / 40e6 * 1.05).contains(&seconds),
+        "{seconds}"
+    );
+    assert!(answers[1]["buffer_full_seconds"].is_null());
+}
+
+#[test]
 fn a_write_buffer_that_a_run_does_not_fill_is_told_and_none_is_what_is_behind() {
     let asked = [
         "choose",

@@ -27,9 +27,10 @@ pub fn answer(answer: &Answer) -> String {
     }
     let Some((part, _)) = answer.weakest() else {
         return format!(
-            "{name}: written at {}; nobody has published what it is rated for, so its life is not known.{}",
+            "{name}: written at {}; nobody has published what it is rated for, so its life is not known.{}{}",
             megabytes_a_second(rate),
-            slower(answer, rate)
+            slower(answer, rate),
+            buffered(answer)
         );
     };
     let of = match answer.parts.len() {
@@ -61,8 +62,9 @@ pub fn answer(answer: &Answer) -> String {
         )
     });
     format!(
-        "{name}{of} {verdict} at this load: {rated}{range}{worn}.{}",
-        slower(answer, rate)
+        "{name}{of} {verdict} at this load: {rated}{range}{worn}.{}{}",
+        slower(answer, rate),
+        buffered(answer)
     )
 }
 
@@ -80,6 +82,17 @@ fn slower(answer: &Answer, rate: f64) -> String {
         ),
         _ => String::new(),
     }
+}
+
+/// Where a write buffer has not been full yet, and what is behind it not worn as it will be.
+fn buffered(answer: &Answer) -> String {
+    answer.buffer_full_seconds.map_or_else(String::new, |seconds| {
+        format!(
+            " At this load its write buffer is full after {} if nothing is destaged: what members are written from then on is in \
+             none of these figures, and may end another one first.",
+            duration(seconds)
+        )
+    })
 }
 
 fn unloaded(answer: &Answer) -> String {

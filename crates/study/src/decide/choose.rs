@@ -8,11 +8,10 @@
 
 use catalogue::DriveSheet;
 use lab::{GoOn, Lab, Outcome};
-use model::Time;
-use model::tier::{Kind, TierConfig};
 use serde::Serialize;
 use text::problem::Problems;
 
+use super::buffer;
 use super::life::{self, Part};
 pub use super::place::{PLACES, in_place};
 use super::prices::Prices;
@@ -320,32 +319,11 @@ pub fn candidate(
         usd_in_all: usd
             .zip(keeping)
             .map(|(usd, keeping)| rounded(usd + keeping)),
-        buffer_full_seconds: buffer_full(drive, tally.written_bytes_a_second(), &outcomes),
+        buffer_full_seconds: buffer::full_after(drive, tally.written_bytes_a_second(), &outcomes),
         promise: drive.pool_config().map(|it| it.words()),
         parts: life.parts,
         measurement: tally.measurement,
     })
-}
-
-/// When a pool's write buffer is full at so many bytes a second, if that is not within the runs. Pools of several buffers spread writes
-/// over them, some of them twice: of those nothing is told.
-fn buffer_full(drive: &DriveSheet, bytes_a_second: f64, outcomes: &[Outcome]) -> Option<f64> {
-    let pool = drive.pool_config()?;
-    let buffer = |(tier, it): (usize, &TierConfig)| match &it.kind {
-        Kind::WriteBack(config) => {
-            let has = pool.child_bytes(tier).first().copied()?;
-            Some(has.min(config.buffer_limit) as f64 * (1.0 - config.start))
-        }
-        _ => None,
-    };
-    let buffers: Vec<f64> = pool.tiers.iter().enumerate().filter_map(buffer).collect();
-    let [bytes] = buffers[..] else { return None };
-    let seconds = bytes / bytes_a_second;
-    let counted = outcomes
-        .iter()
-        .map(|one| one.end.since(Time::ZERO).seconds());
-    let longest = counted.fold(0.0, f64::max);
-    (seconds.is_finite() && seconds > longest).then(|| rounded(seconds))
 }
 
 /// The figure of all seeds together, or, if that is within the limit and some seed is not, that of the seed which is furthest outside:

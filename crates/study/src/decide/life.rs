@@ -16,7 +16,9 @@ use model::media::{DriveConfig, Medium};
 use serde::Serialize;
 use text::problem::Problems;
 
+use super::buffer;
 use super::spread;
+use super::tally::Tally;
 use super::work::{Conditions, Load, LoadFacts};
 use crate::ledger::support;
 use crate::review::results::rounded;
@@ -130,6 +132,9 @@ pub struct Answer {
     pub parts: Vec<Part>,
     /// I/Os a second of the load over all seeds.
     pub iops: Option<f64>,
+    /// Of a pool with one write buffer: seconds of this load until it is full, if nothing were destaged, where no seed ran for so
+    /// long: what is destaged then is in no member's wear.
+    pub buffer_full_seconds: Option<f64>,
 }
 
 impl Answer {
@@ -224,6 +229,10 @@ pub fn of_outcomes(
         years,
         parts,
         iops,
+        buffer_full_seconds: outcomes.and_then(|outcomes| {
+            let tally = Tally::of(&outcomes.iter().collect::<Vec<_>>());
+            buffer::full_after(drive, tally.written_bytes_a_second(), outcomes)
+        }),
     }
 }
 

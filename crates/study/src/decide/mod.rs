@@ -6,6 +6,7 @@
 //! [`slo`], and figures are held against them in [`tally`]. A load is a user's own, one with a name ([`named`], [`profile`], [`work`]),
 //! or of a given height ([`load`]). Costs are the user's ([`prices`]).
 
+mod buffer;
 pub mod check;
 pub mod choose;
 pub mod explain;

@@ -8,6 +8,7 @@ use lab::Lab;
 use report::{csv, decide};
 use study::decide::life::{self, Answer};
 use study::decide::named;
+use study::decide::ranges::Ranges;
 use study::decide::work::{Conditions, Load};
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
@@ -199,23 +200,17 @@ const THREAD: f64 = 400e6;
 
 /// Writes at a rate, as a job file.
 fn writes(rate: f64, args: &Args) -> Result<Load, Problems> {
-    let threads = (rate / THREAD).ceil().max(1.0);
+    let threads = (rate / THREAD).ceil().max(1.0) as u32;
     let block = crate::size::size(&args.bs).unwrap_or(4096) as f64;
     let seconds = (WRITES * block / rate).clamp(SECONDS.0, SECONDS.1).ceil();
-    // Threads in order write ranges of their own: in one they would write what is still in the drive's buffer.
-    let range = match (2.0..=100.0).contains(&threads) && !args.rw.starts_with("rand") {
-        true => {
-            let each = (100.0 / threads).floor().max(1.0);
-            format!("size={each}%\noffset_increment={each}%\n")
-        }
-        false => String::new(),
-    };
+    let mut ranges = Ranges::of(&args.rw, [].into_iter(), threads);
+    let range = ranges.next(threads).map_or(String::new(), |it| it + "\n");
     let text = format!(
         "[writes]\nioengine=libaio\ndirect=1\nnorandommap=1\nrw={}\nbs={}\niodepth=32\nnumjobs={threads}\n{range}group_reporting=1\n\
          rate={:.0}\ntime_based=1\nramp_time=200ms\nruntime={seconds}s\n",
         args.rw,
         args.bs,
-        rate / threads,
+        rate / f64::from(threads),
     );
     Load::of_text(
         &format!("writes at {:.6} MB/s", rate * 1e-6).replace(".000000", ""),

@@ -170,7 +170,7 @@ fn read(args: &Args) -> Result<(Vec<DriveSheet>, Request), Problems> {
     let mut options = vec![(String::from("bs"), args.bs.clone())];
     options.extend(args.options.iter().cloned());
     let cores = host.as_ref().map_or(1, |host| u32::from(host.config.cores));
-    let threads = match args.rw.starts_with("rand") {
+    let threads = match workload::fio::is_random(&args.rw) {
         true => cores,
         false => 1,
     };

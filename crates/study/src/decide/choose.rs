@@ -11,7 +11,6 @@ use lab::{GoOn, Lab, Outcome};
 use serde::Serialize;
 use text::problem::Problems;
 
-use super::buffer;
 use super::life::{self, Part};
 pub use super::place::{PLACES, in_place};
 use super::prices::Prices;
@@ -319,7 +318,7 @@ pub fn candidate(
         usd_in_all: usd
             .zip(keeping)
             .map(|(usd, keeping)| rounded(usd + keeping)),
-        buffer_full_seconds: buffer::full_after(drive, tally.written_bytes_a_second(), &outcomes),
+        buffer_full_seconds: life.buffer_full_seconds,
         promise: drive.pool_config().map(|it| it.words()),
         parts: life.parts,
         measurement: tally.measurement,

@@ -10,6 +10,7 @@ use text::problem::{Problem, Problems};
 use workload::fio::{self, Surroundings};
 use workload::job::{Job, Mix};
 
+use super::ranges::Ranges;
 use crate::review::point_threads;
 
 /// I/Os that a thread of an open loop may have in flight: so many that none waits for another below the drive's limit.
@@ -42,9 +43,6 @@ const OURS: [&str; 20] = [
     "rw",
 ];
 
-/// Options that say where I/Os go.
-const WHERE: [&str; 4] = ["offset", "size", "offset_increment", "filesize"];
-
 /// What is asked of a drive, but for how much.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Pattern {
@@ -68,37 +66,13 @@ pub enum Height {
     InFlight(u32),
 }
 
-/// Where threads go whose I/Os are in order: each has a range of its own. In one and the same, each would find what the others
-/// have just read or written in the drive's memory.
-struct Ranges {
-    /// Percent of the drive, whole as fio's are; none where the user says where I/Os go, or they go anywhere, or of more
-    /// threads than there are percent.
-    each: Option<u32>,
-    given: u32,
-}
-
-impl Ranges {
-    fn of(pattern: &Pattern, threads: u32) -> Ranges {
-        let told = |(key, _): &(String, String)| WHERE.contains(&key.as_str());
-        let shared = pattern.rw.starts_with("rand") || pattern.options.iter().any(told);
-        Ranges {
-            each: ((2..=100).contains(&threads) && !shared).then(|| 100 / threads),
-            given: 0,
-        }
-    }
-
-    /// The options of the next so many threads.
-    fn next(&mut self, copies: u32) -> Option<String> {
-        let each = self.each?;
-        let first = self.given * each;
-        self.given += copies;
-        Some(format!(
-            "offset={first}%\nsize={each}%\noffset_increment={each}%"
-        ))
-    }
-}
-
 impl Pattern {
+    /// Where its threads go.
+    fn ranges(&self, threads: u32) -> Ranges {
+        let keys = self.options.iter().map(|(key, _)| &**key);
+        Ranges::of(&self.rw, keys, threads)
+    }
+
     /// Whether reads and writes are mixed.
     fn is_mixed(&self) -> bool {
         matches!(self.rw.as_str(), "randrw" | "rw" | "readwrite")
@@ -163,7 +137,7 @@ impl Pattern {
     fn closed(&self, depth: u32, lines: &mut Vec<String>) {
         let groups = point_threads(depth, self.threads);
         let threads = groups.iter().map(|(copies, _)| *copies).sum();
-        let mut ranges = Ranges::of(self, threads);
+        let mut ranges = self.ranges(threads);
         for (copies, each) in groups {
             lines.push(format!("\n[depth-{each}]\nrw={}", self.rw));
             if self.is_mixed() {
@@ -175,12 +149,11 @@ impl Pattern {
     }
 
     /// The flows of so many arrivals a second: fio's word, threads, and the rate of each, whole as fio's are.
-    fn flows(&self, rate: f64) -> Vec<(String, f64, f64)> {
+    fn flows(&self, rate: f64) -> Vec<(String, u32, f64)> {
         let reads = f64::from(self.read_percent) / 100.0;
-        let random = if self.rw.starts_with("rand") {
-            "rand"
-        } else {
-            ""
+        let random = match fio::is_random(&self.rw) {
+            true => "rand",
+            false => "",
         };
         let flows = match self.is_mixed() {
             true => vec![
@@ -195,7 +168,7 @@ impl Pattern {
                 let threads = f64::from(self.threads) * share;
                 let copies = libm::round(threads.min(rate * share / LEAST_RATE)).max(1.0);
                 let each = libm::round(rate * share / copies).max(1.0);
-                (rw, copies, each)
+                (rw, copies as u32, each)
             })
             .collect()
     }
@@ -203,17 +176,19 @@ impl Pattern {
     /// Arrivals a second of the jobs for this rate.
     pub fn offered(&self, rate: f64) -> f64 {
         let flows = self.flows(rate).into_iter();
-        flows.map(|(_, copies, each)| copies * each).sum()
+        flows
+            .map(|(_, copies, each)| f64::from(copies) * each)
+            .sum()
     }
 
     fn open(&self, rate: f64, lines: &mut Vec<String>) {
         let flows = self.flows(rate);
-        let threads = flows.iter().map(|(_, copies, _)| *copies).sum::<f64>();
-        let mut ranges = Ranges::of(self, threads as u32);
+        let threads = flows.iter().map(|(_, copies, _)| copies).sum();
+        let mut ranges = self.ranges(threads);
         for (rw, copies, each) in flows {
             lines.push(format!("\n[{rw}]\nrw={rw}"));
             lines.push(format!("iodepth={OPEN_DEPTH}\nnumjobs={copies}"));
-            lines.extend(ranges.next(copies as u32));
+            lines.extend(ranges.next(copies));
             lines.push(format!("rate_iops={each}\nrate_process=poisson"));
         }
     }

@@ -18,6 +18,7 @@ pub mod named;
 mod place;
 pub mod prices;
 pub mod profile;
+pub mod ranges;
 pub mod size;
 pub mod slo;
 pub mod tally;

@@ -126,6 +126,11 @@ pub(super) fn filesize(settings: &mut Settings, given: &Given) -> Applied {
     Ok(())
 }
 
+/// Whether fio's word for `rw` is of I/Os anywhere; those of others are in order.
+pub fn is_random(rw: &str) -> bool {
+    rw.starts_with("rand")
+}
+
 pub(super) fn rw(settings: &mut Settings, given: &Given) -> Applied {
     let modes = [
         ("read", (Mix::Read, false)),

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use crate::job::Job;
 use text::problem::{Place, Problem, Problems, nearest};
 
+pub use apply::is_random;
 pub use command_line::{option_names, takes_value};
 pub use files::in_filesystem;
 

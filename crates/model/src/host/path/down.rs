@@ -16,13 +16,13 @@ impl<D: Device> HostPath<D> {
     #[inline(always)]
     pub(super) fn submitted(&mut self, core: usize, now: Time, id: CommandId) -> bool {
         let outstanding = &mut self.outstanding[id as usize];
-        let thread = outstanding.thread;
+        let thread = outstanding.to.thread;
         if self.config.write_through && outstanding.command.op == Op::Flush {
             cold_path();
             self.end_flush(core, now, id);
             return false;
         }
-        match outstanding.way {
+        match outstanding.to.way {
             Way::KernelThread => self.leave_in_ring(now, id),
             Way::Helpers if self.helpers.all_taken(thread) => {
                 outstanding.below = now;
@@ -53,7 +53,7 @@ impl<D: Device> HostPath<D> {
     /// The same, where cores share a queue and this one has its lock.
     #[inline(never)]
     pub(super) fn submitted_behind_lock(&mut self, core: usize, now: Time, id: CommandId) -> bool {
-        let thread = self.outstanding[id as usize].thread;
+        let thread = self.outstanding[id as usize].to.thread;
         self.submitted_here(core, now, id, thread)
     }
 
@@ -106,7 +106,7 @@ impl<D: Device> HostPath<D> {
         }
         let outstanding = &self.outstanding[id as usize];
         let service = hypervisor.kick + self.carry_down(&outstanding.command);
-        self.charge(outstanding.thread, 1, service);
+        self.charge(outstanding.to.thread, 1, service);
         if self.cores.begin(core, now, Work::Down(id), service) {
             self.carried_down(now, id);
             return false;
@@ -117,7 +117,7 @@ impl<D: Device> HostPath<D> {
     /// A helper takes a command, and the time to be told.
     #[inline(never)]
     pub(super) fn hand_down(&mut self, now: Time, id: CommandId) {
-        let thread = self.outstanding[id as usize].thread;
+        let thread = self.outstanding[id as usize].to.thread;
         self.helpers.take(thread);
         let mut takes = self.thread(thread).hand_down;
         if let Some(hypervisor) = &self.config.hypervisor {
@@ -131,7 +131,7 @@ impl<D: Device> HostPath<D> {
     #[inline(never)]
     fn leave_in_ring(&mut self, now: Time, id: CommandId) {
         let outstanding = &self.outstanding[id as usize];
-        let (thread, command) = (outstanding.thread, outstanding.command);
+        let (thread, command) = (outstanding.to.thread, outstanding.command);
         let issuer = self.thread(thread);
         let find = issuer.find;
         let mut takes = issuer.costs.submit + self.config.per_page * pages(&command);
@@ -171,13 +171,15 @@ impl<D: Device> HostPath<D> {
         let outstanding = &mut self.outstanding[id as usize];
         outstanding.below = now;
         outstanding.poll_from = now;
-        if outstanding.mode == CompletionMode::HybridPolling {
+        if outstanding.to.mode == CompletionMode::HybridPolling {
             cold_path();
-            outstanding.poll_from =
-                now + self.learnt.sleep(outstanding.thread, &outstanding.command);
+            outstanding.poll_from = now
+                + self
+                    .learnt
+                    .sleep(outstanding.to.thread, &outstanding.command);
         }
         let command = Command {
-            queue: self.queues.of(outstanding.core),
+            queue: self.queues.of(outstanding.to.core),
             ..outstanding.command
         };
         self.device.submit(now, command);

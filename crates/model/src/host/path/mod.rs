@@ -41,11 +41,7 @@ use crate::time::{Span, Time};
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     command: Command,
-    thread: u16,
-    /// Of the thread: its core, and who hands its commands to the system.
-    core: u16,
-    way: Way,
-    mode: CompletionMode,
+    to: ToWhom,
     submitted: Time,
     /// When the thread began to issue it.
     issued: Time,
@@ -61,24 +57,13 @@ struct Outstanding {
 }
 
 /// Who waits for a command, and how.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct ToWhom {
     thread: u16,
+    /// The thread's core, and who hands its commands to the system.
     core: u16,
     way: Way,
     mode: CompletionMode,
-}
-
-impl ToWhom {
-    #[inline]
-    fn of(outstanding: &Outstanding) -> ToWhom {
-        ToWhom {
-            thread: outstanding.thread,
-            core: outstanding.core,
-            way: outstanding.way,
-            mode: outstanding.mode,
-        }
-    }
 }
 
 /// A host in front of a device. `Command::queue` names the thread that issues it; ids pass through.
@@ -195,10 +180,12 @@ impl<D: Device> HostPath<D> {
     fn grow(&mut self, id: CommandId) {
         let unused = Outstanding {
             command: Command::flush(0),
-            thread: 0,
-            core: 0,
-            way: Way::Direct,
-            mode: CompletionMode::Interrupt,
+            to: ToWhom {
+                thread: 0,
+                core: 0,
+                way: Way::Direct,
+                mode: CompletionMode::Interrupt,
+            },
             submitted: Time::ZERO,
             issued: Time::ZERO,
             queued: Span::ZERO,
@@ -285,7 +272,7 @@ impl<D: Device> HostPath<D> {
             return self.cores.begin(core, now, Work::Down(id), down);
         }
         let outstanding = &mut self.outstanding[id as usize];
-        let thread = outstanding.thread;
+        let thread = outstanding.to.thread;
         let state = &mut self.cores[core];
         let switch = if state.thread == thread || state.thread == NOBODY {
             Span::ZERO
@@ -372,7 +359,7 @@ impl<D: Device> HostPath<D> {
             let answer = &self.below[index];
             let id = answer.id;
             let outstanding = &mut self.outstanding[id as usize];
-            let to = ToWhom::of(outstanding);
+            let to = outstanding.to;
             outstanding.answer = *answer;
             if self.config.bridge.is_some() {
                 cold_path();
@@ -401,7 +388,7 @@ impl<D: Device> HostPath<D> {
     }
 
     fn core_of(&self, id: CommandId) -> usize {
-        usize::from(self.outstanding[id as usize].core)
+        usize::from(self.outstanding[id as usize].to.core)
     }
 }
 
@@ -430,15 +417,16 @@ impl<D: Device> Device for HostPath<D> {
             self.grow(id);
         }
         let issuer = self.thread(thread);
-        let (core, way) = (issuer.core, issuer.way);
-        let mode = issuer.mode(command.high_priority);
+        let to = ToWhom {
+            thread,
+            core: issuer.core,
+            way: issuer.way,
+            mode: issuer.mode(command.high_priority),
+        };
         let outstanding = &mut self.outstanding[id as usize];
         *outstanding = Outstanding {
             command,
-            thread,
-            core,
-            way,
-            mode,
+            to,
             submitted: now,
             issued: now,
             queued: Span::ZERO,

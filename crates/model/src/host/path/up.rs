@@ -63,7 +63,7 @@ impl<D: Device> HostPath<D> {
     /// A command has crossed the bridge on its way up.
     fn bridged_up(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
         let outstanding = &self.outstanding[id as usize];
-        self.answered(now, id, ToWhom::of(outstanding), done);
+        self.answered(now, id, outstanding.to, done);
     }
 
     /// The monitor finds the completion.
@@ -76,7 +76,7 @@ impl<D: Device> HostPath<D> {
     /// ring of results, which takes its interrupt, or its turn to poll. Says whether one of them does.
     fn tell_other(&mut self, now: Time, id: CommandId) -> bool {
         let outstanding = &self.outstanding[id as usize];
-        let (thread, polled) = (outstanding.thread, outstanding.command.high_priority);
+        let (thread, polled) = (outstanding.to.thread, outstanding.command.high_priority);
         let issuer = self.thread(thread);
         let told = match issuer.way {
             Way::Direct => return false,
@@ -109,7 +109,7 @@ impl<D: Device> HostPath<D> {
                 continue;
             }
             let core = self.core_of(id);
-            let polls = self.outstanding[id as usize].mode != CompletionMode::Interrupt;
+            let polls = self.outstanding[id as usize].to.mode != CompletionMode::Interrupt;
             let state = &mut self.cores[core];
             if polls {
                 state.completions.find(id);
@@ -186,7 +186,7 @@ impl<D: Device> HostPath<D> {
 
     /// The helper that had this command may take the next.
     fn release_helper(&mut self, now: Time, id: CommandId) {
-        let thread = self.outstanding[id as usize].thread;
+        let thread = self.outstanding[id as usize].to.thread;
         if let Some(next) = self.helpers.release(thread) {
             let outstanding = &mut self.outstanding[next as usize];
             outstanding.queued += now.since(outstanding.below);
@@ -208,7 +208,7 @@ impl<D: Device> HostPath<D> {
                 .map_or(Span::ZERO, |monitor| monitor.up);
             return self.cores.begin(core, now, Work::Up(id), wake + up);
         }
-        let thread = self.outstanding[id as usize].thread;
+        let thread = self.outstanding[id as usize].to.thread;
         let state = &mut self.cores[core];
         let count = state.completions.announced() as u32;
         let service = wake + self.config.interrupt + self.config.interrupt_each * u64::from(count);
@@ -230,11 +230,11 @@ impl<D: Device> HostPath<D> {
         before: Span,
     ) -> bool {
         let outstanding = &self.outstanding[id as usize];
-        let thread = outstanding.thread;
+        let thread = outstanding.to.thread;
         let reaper = &mut self.threads[usize::from(thread)];
         let mut service = reaper.reap;
         let state = &mut self.cores[core];
-        if outstanding.mode != CompletionMode::Interrupt {
+        if outstanding.to.mode != CompletionMode::Interrupt {
             service += self.config.poll;
             if state.thread == NOBODY {
                 // The core has polled since it had nothing else to do. Behind a kernel thread a job's thread looks from
@@ -266,7 +266,7 @@ impl<D: Device> HostPath<D> {
         done: &mut Vec<Completion>,
     ) -> bool {
         let outstanding = &self.outstanding[id as usize];
-        let thread = outstanding.thread;
+        let thread = outstanding.to.thread;
         let (issued, below) = (outstanding.issued, outstanding.below);
         let (queued, bridged) = (outstanding.queued, outstanding.bridged);
         let submitted = outstanding.submitted;

@@ -288,7 +288,7 @@ fn point(
         chapter,
         settings: Settings {
             direction: Some(direction),
-            pattern: Some(match profile.rw.starts_with("rand") {
+            pattern: Some(match workload::fio::is_random(profile.rw) {
                 true => "random",
                 false => "sequential",
             }),

@@ -76,7 +76,7 @@ fn point(chapter: &'static str, plan: &'static str, step: &Step) -> PointSpec {
         number("numjobs").unwrap_or(1),
         number("iodepth").unwrap_or(1),
     );
-    let is_random = rw.starts_with("rand");
+    let is_random = workload::fio::is_random(rw);
     PointSpec {
         name: format!("{chapter}/{plan}/{}", step.name),
         chapter,

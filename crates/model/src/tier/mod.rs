@@ -12,6 +12,7 @@
 mod cluster;
 mod concat;
 pub mod config;
+mod copies;
 mod gather;
 #[cfg(test)]
 mod laws;
@@ -39,10 +40,11 @@ mod writeback;
 pub use cluster::{Cluster, ClusterConfig, Network, Node};
 pub use concat::{Concat, ConcatConfig};
 pub use config::{Member, PoolConfig, Target, TierConfig, Volume};
+pub use copies::Reads;
 pub use gather::Gather;
 pub use log::{IntentLog, IntentLogConfig, LogCpu, Logbias, SyncPolicy};
 pub use loss::{Durable, Loss, Promise};
-pub use mirror::{MOST_LEGS, Mirror, MirrorConfig, Reads};
+pub use mirror::{MOST_LEGS, Mirror, MirrorConfig};
 pub use pool::{ChildCommand, Pool};
 pub use raidz::{Raidz, RaidzConfig};
 pub use readcache::{Feed, Policy, ReadCache, ReadCacheConfig, Writes};

@@ -4,8 +4,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::Cluster;
 use super::placement::Placement;
-use super::{Cluster, Reads};
+use crate::tier::Reads;
 use crate::tier::{Durable, Loss, Promise, TierSettings};
 use crate::time::Span;
 

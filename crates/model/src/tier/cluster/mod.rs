@@ -33,7 +33,7 @@ pub use config::{ClusterConfig, Network, Node};
 use self::piece::{Piece, Stretch};
 use self::placement::{Placement, Site};
 use self::servers::{Cores, Port};
-use super::mirror::Reads;
+use super::copies::Copies;
 use super::offline::Below;
 use super::{Child, Tier, Way};
 use crate::anatomy::{Anatomy, Part};
@@ -42,9 +42,6 @@ use crate::data::{Unreadable, Unwritable};
 use crate::device::{Gauge, Gauges, Range};
 use crate::engine::{Events, Slab};
 use crate::time::{Span, Time};
-
-/// Bytes of a component that [`Reads::Address`] reads from one replica before the next.
-const BY_ADDRESS: u64 = 1 << 20;
 
 /// Set in an event's payload where it is of a request, not of a piece.
 const REQUEST: u32 = 1 << 31;
@@ -87,11 +84,10 @@ pub struct Cluster {
     extents: Vec<Extent>,
     /// Writes that may not go out yet, in order.
     waiting: Vec<u32>,
-    /// By group: commands at it, and whether it is out.
-    in_flight: Vec<u32>,
+    /// Which replica a read goes to; its places are groups.
+    copies: Copies,
+    /// By group: whether it is out.
     out: Vec<bool>,
-    /// The replica after the last that was read from.
-    turn: u16,
 }
 
 impl Cluster {
@@ -107,33 +103,23 @@ impl Cluster {
             events: Events::default(),
             extents: Vec::new(),
             waiting: Vec::new(),
-            in_flight: vec![0; children.len()],
+            copies: Copies::new(config.reads, children.len()),
             out: vec![false; children.len()],
-            turn: 0,
             config: config.clone(),
         }
     }
 
     /// The replica that a read goes to.
     fn replica_to_read(&mut self, part: Stretch, tried: u32) -> Option<u16> {
-        let count = self.config.replicas;
-        let first = match self.config.reads {
-            Reads::First => 0,
-            Reads::Address => (part.within / BY_ADDRESS % u64::from(count)) as u16,
-            Reads::FewestInFlight => self.turn,
+        let of = |replica: usize| {
+            let site = self.placement.site(part.unit, replica as u16);
+            let group = usize::from(site.group);
+            let readable = tried & (1 << replica) == 0 && !self.out[group];
+            readable.then_some((group, site.base + part.within))
         };
-        let group = |replica| usize::from(self.placement.site(part.unit, replica).group);
-        let mut candidates = (0..count)
-            .map(|step| (first + step) % count)
-            .filter(|&it| tried & (1 << it) == 0 && !self.out[group(it)]);
-        match self.config.reads {
-            Reads::FewestInFlight => {
-                let replica = candidates.min_by_key(|&it| self.in_flight[group(it)])?;
-                self.turn = (replica + 1) % count;
-                Some(replica)
-            }
-            Reads::First | Reads::Address => candidates.next(),
-        }
+        let count = usize::from(self.config.replicas);
+        let replica = self.copies.choose(count, part.within, part.bytes, of)?;
+        Some(replica as u16)
     }
 
     /// What the client's node does for a command before its pieces leave: as client and as owner, and the checksum of what
@@ -276,7 +262,7 @@ impl Tier for Cluster {
 
     fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
         let piece = &mut self.pieces[token];
-        self.in_flight[usize::from(piece.site.group)] -= 1;
+        self.copies.done(usize::from(piece.site.group));
         piece.anatomy.append(&done.anatomy);
         piece.status = done.status;
         self.go_on(now, token, way);
@@ -320,7 +306,7 @@ impl Tier for Cluster {
         self.events = Events::default();
         self.extents.clear();
         self.waiting.clear();
-        self.in_flight.fill(0);
+        self.copies.forget();
         self.cores.iter_mut().for_each(|it| it.clear(now));
         let ports = self.leaving.iter_mut().chain(&mut self.arriving);
         ports.for_each(|it| it.clear(now));

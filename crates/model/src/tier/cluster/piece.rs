@@ -152,7 +152,7 @@ impl Cluster {
             ..self.requests[piece.request].command
         };
         let group = piece.site.group;
-        self.in_flight[usize::from(group)] += 1;
+        self.copies.sent(usize::from(group));
         way.send(group, index, command);
     }
 

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{ClusterConfig, Network, Node, Reads};
+use super::{ClusterConfig, Network, Node};
 use crate::anatomy::Part;
 use crate::command::{Command, Completion, Op, Status};
 use crate::data::Trouble;
@@ -14,7 +14,7 @@ use crate::media::{DriveConfig, Medium, Precondition, xpoint};
 use crate::random::Stream;
 use crate::tier::laws::{gives_what_was_written, holds_the_laws};
 use crate::tier::{
-    Kind, Loss, Member, MirrorConfig, Pool, PoolConfig, StripeConfig, Target, TierConfig,
+    Kind, Loss, Member, MirrorConfig, Pool, PoolConfig, Reads, StripeConfig, Target, TierConfig,
     TierSettings, WriteBackConfig,
 };
 use crate::time::{Span, Time};

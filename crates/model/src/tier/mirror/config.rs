@@ -4,30 +4,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Mirror, label, recover};
+use crate::tier::copies::Reads;
 use crate::tier::offline::{Below, Damage};
 use crate::tier::{Promise, TierSettings};
-
-/// Which leg a read goes to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Reads {
-    /// The one with the fewest commands outstanding; of equals the one after the last that was read from.
-    #[default]
-    FewestInFlight,
-    /// By address, a MiB each in turn: readers in order stay in order.
-    Address,
-    /// Always the first.
-    First,
-}
-
-impl Reads {
-    /// All of them, with the words of files and expressions.
-    pub const ALL: [(&str, Reads); 3] = [
-        ("fewest-in-flight", Reads::FewestInFlight),
-        ("address", Reads::Address),
-        ("first", Reads::First),
-    ];
-}
 
 /// What a mirror is made of.
 #[derive(Clone, PartialEq, Debug)]

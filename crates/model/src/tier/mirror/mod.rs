@@ -1,6 +1,6 @@
 //! Mirror: the same data on each child, which is called a leg.
 //!
-//! A write goes to all legs at once and completes with the last of them; a read goes to one, chosen by [`Reads`]; a flush
+//! A write goes to all legs at once and completes with the last of them; a read goes to one, chosen by [`super::Reads`]; a flush
 //! to all. What keeps the legs alike:
 //!
 //! - A region (64 MiB or more) is marked on the label of each leg before the first write to it leaves; five seconds after
@@ -28,10 +28,11 @@ mod tests;
 use alloc::vec;
 use alloc::vec::Vec;
 
-pub use self::config::{MOST_LEGS, MirrorConfig, Reads};
+pub use self::config::{MOST_LEGS, MirrorConfig};
 
 use self::copying::Copying;
 use self::labels::Labels;
+use super::copies::Copies;
 use super::offline::Below;
 use super::planted::{self, Bug};
 use super::{Child, Tier, Way};
@@ -91,14 +92,11 @@ const COPY: u32 = u32::MAX;
 /// A mirror.
 #[derive(Clone, Debug)]
 pub struct Mirror {
-    reads: Reads,
     /// What can be addressed; behind it stand the labels.
     bytes: u64,
     labels: Labels,
-    /// Commands outstanding at each leg.
-    in_flight: Vec<u32>,
-    /// The leg after the last that was read from.
-    turn: usize,
+    /// Which leg a read goes to.
+    copies: Copies,
     requests: Slab<Request>,
     /// By the token of a command to a leg: what it is for, and the leg.
     pieces: Slab<(For, Child)>,
@@ -127,11 +125,9 @@ impl Mirror {
     fn new(config: &MirrorConfig, legs: usize, bytes: u64) -> Mirror {
         let region = labels::region_bytes(config.region, bytes);
         Mirror {
-            reads: config.reads,
             bytes,
             labels: Labels::new(legs, bytes, region),
-            in_flight: vec![0; legs],
-            turn: 0,
+            copies: Copies::new(config.reads, legs),
             requests: Slab::default(),
             pieces: Slab::default(),
             extents: Vec::new(),
@@ -149,7 +145,7 @@ impl Mirror {
     }
 
     fn legs(&self) -> impl Iterator<Item = Child> + use<> {
-        0..self.in_flight.len() as Child
+        0..self.copies.places() as Child
     }
 
     /// Legs that writes go to: also the one that is being copied to.
@@ -160,7 +156,7 @@ impl Mirror {
 
     #[inline]
     fn send<W: Way>(&mut self, leg: Child, what: For, command: &Command, way: &mut W) {
-        self.in_flight[usize::from(leg)] += 1;
+        self.copies.sent(usize::from(leg));
         let token = self.pieces.insert((what, leg));
         way.send(leg, token, *command);
     }
@@ -379,10 +375,10 @@ impl Tier for Mirror {
             Op::Read => {
                 let mut readable = self.labels.readable();
                 if planted::has(Bug::ReadsStaleLegs) {
-                    readable = labels::all(self.in_flight.len());
+                    readable = labels::all(self.copies.places());
                 }
                 // There is always a leg that counts as in sync, dead or alive.
-                if let Some(leg) = self.leg_to_read(command.offset, readable) {
+                if let Some(leg) = self.leg_to_read(command, readable) {
                     self.send_to(1 << leg, request, For::Client(request), way);
                 }
             }
@@ -410,7 +406,7 @@ impl Tier for Mirror {
     fn completed<W: Way>(&mut self, now: Time, token: u32, done: &Completion, way: &mut W) {
         let (what, leg) = self.pieces[token];
         self.pieces.release(token);
-        self.in_flight[usize::from(leg)] -= 1;
+        self.copies.done(usize::from(leg));
         match what {
             For::Client(request) if self.requests[request].command.op == Op::Read => {
                 self.read_done(now, request, leg, done, way);
@@ -466,7 +462,7 @@ impl Tier for Mirror {
     fn power_cut(&mut self, _now: Time) {
         self.requests = Slab::default();
         self.pieces = Slab::default();
-        self.in_flight.fill(0);
+        self.copies.forget();
         self.extents.clear();
         self.waiting.clear();
         self.flushing.clear();

@@ -1,32 +1,18 @@
 //! Which leg a mirror reads from, and what becomes of a read that a leg could not do.
 
-use super::{Extent, For, Mirror, Reads};
-use crate::command::{Completion, Op, Status};
+use super::{Extent, For, Mirror};
+use crate::command::{Command, Completion, Op, Status};
 use crate::tier::{Child, Way};
 use crate::time::Time;
 
-/// Bytes that [`Reads::Address`] reads from one leg before the next.
-const BY_ADDRESS: u64 = 1 << 20;
-
 impl Mirror {
-    pub(super) fn leg_to_read(&mut self, offset: u64, legs: u32) -> Option<Child> {
-        let count = self.in_flight.len();
-        let first = match self.reads {
-            Reads::First => 0,
-            Reads::Address => (offset / BY_ADDRESS % count as u64) as usize,
-            Reads::FewestInFlight => self.turn,
-        };
-        let mut candidates = (0..count)
-            .map(|step| (first + step) % count)
-            .filter(|leg| legs & (1 << leg) != 0);
-        let leg = match self.reads {
-            Reads::FewestInFlight => {
-                let leg = candidates.min_by_key(|&leg| self.in_flight[leg])?;
-                self.turn = (leg + 1) % count;
-                leg
-            }
-            Reads::First | Reads::Address => candidates.next()?,
-        };
+    /// Which of these legs this read goes to.
+    pub(super) fn leg_to_read(&mut self, command: &Command, legs: u32) -> Option<Child> {
+        let of = |leg: usize| (legs & (1 << leg) != 0).then_some((leg, command.offset));
+        let count = self.copies.places();
+        let leg = self
+            .copies
+            .choose(count, command.offset, command.bytes, of)?;
         Some(leg as Child)
     }
 
@@ -48,12 +34,12 @@ impl Mirror {
             }
             asked.done |= 1 << leg;
             let tried = asked.done;
-            let offset = asked.command.offset;
+            let command = asked.command;
             if done.status == Status::Gone && self.leave(leg) {
                 self.pump(way);
             }
             let legs = self.labels.readable() & !tried;
-            match self.leg_to_read(offset, legs) {
+            match self.leg_to_read(&command, legs) {
                 Some(leg) => self.send_to(1 << leg, request, For::Client(request), way),
                 None => self.finish(now, request, done.status, way),
             }

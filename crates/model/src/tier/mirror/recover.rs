@@ -71,7 +71,7 @@ fn labels_of(
     pool: u128,
     below: &mut dyn Below,
 ) -> Result<Vec<Option<Label>>, Damage> {
-    let mut labels = Vec::with_capacity(mirror.in_flight.len());
+    let mut labels = Vec::with_capacity(mirror.copies.places());
     for leg in mirror.legs() {
         let label = match below.present(leg) {
             true => newest_of(mirror, leg, below),
@@ -81,7 +81,7 @@ fn labels_of(
             if label.pool != pool {
                 return Err(Damage::Foreign(leg));
             }
-            let same = usize::from(label.legs) == mirror.in_flight.len();
+            let same = usize::from(label.legs) == mirror.copies.places();
             if label.leg != leg || !same || label.region != mirror.labels.region {
                 return Err(Damage::Misplaced(leg));
             }
@@ -183,7 +183,7 @@ fn conclude(
     let mut state = mirror.labels.known.clone();
     state.in_sync = now_in_sync;
     state.epoch += 1;
-    if now_in_sync == all(mirror.in_flight.len()) {
+    if now_in_sync == all(mirror.copies.places()) {
         state.whole = state.epoch;
         state.dirty.clear();
     }

@@ -156,6 +156,13 @@ impl Rig {
         data[0]
     }
 
+    /// Legs that were asked to read since the last time.
+    fn reads(&mut self) -> Vec<u16> {
+        let asked = self.pool.recorded();
+        let reads = asked.iter().filter(|it| it.command.op == Op::Read);
+        reads.map(|it| it.member).collect()
+    }
+
     /// Writes that members were asked for since the last time: member, whether it is a label.
     fn writes(&mut self) -> Vec<(u16, bool)> {
         let asked = self.pool.recorded();
@@ -354,4 +361,24 @@ fn what_is_not_a_whole_mirror_is_refused() {
     assert_eq!(rig.on_leg(1, 0), 2);
     replaced.absent.push(0);
     assert_eq!(refused(&replaced), Damage::Unlabelled);
+}
+
+#[test]
+fn a_reader_in_order_stays_with_its_leg_and_others_take_turns() {
+    let mut rig = Rig::new(2);
+    for step in 0..6 {
+        rig.read(step * 4096).expect("it is there");
+    }
+    assert_eq!(rig.reads(), [0; 6]);
+    // Somebody else begins at the other, and both stay.
+    for step in 0..3 {
+        rig.read((512 << 10) + step * 4096).expect("it is there");
+        rig.read((6 + step) * 4096).expect("it is there");
+    }
+    assert_eq!(rig.reads(), [1, 0, 1, 0, 1, 0]);
+    // At random they are read in turn.
+    for at in [40, 20, 60, 10] {
+        rig.read(at * 8192).expect("it is there");
+    }
+    assert_eq!(rig.reads(), [1, 0, 1, 0]);
 }

@@ -137,7 +137,7 @@ fn plan(load: &Load, depth: u32, ios: u64) -> Option<Scenario> {
             iodepth: depth,
             number_ios: Some(ios),
             // A RAM disk has fewer blocks than `ios`: it is read again.
-            loops: 1_000,
+            io_size: Some(Job::ROUND),
             ..Job::default()
         }],
         1,

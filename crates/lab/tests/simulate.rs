@@ -110,6 +110,42 @@ fn number_ios_ends_the_run() {
     assert_eq!(outcome.threads[0].read.ios, 123);
 }
 
+/// What fio 3.33 reads of 64 MiB.
+#[test]
+fn number_ios_is_of_each_loop_and_ends_nothing_that_is_time_based() {
+    let ios = |number_ios, job: Job| {
+        let job = Job {
+            number_ios: Some(number_ios),
+            size: Some(Extent::Bytes(64 << 20)),
+            iodepth: 1,
+            ..job
+        };
+        run(vec![job]).threads[0].read.ios
+    };
+    let loops = |loops| Job {
+        loops,
+        ..Job::default()
+    };
+    assert_eq!(ios(100, loops(3)), 300);
+    assert_eq!(ios(10_000, loops(3)), 30_000);
+    assert_eq!(ios(20_000, loops(1)), 16_384);
+    assert_eq!(ios(20_000, loops(3)), 3 * 16_384);
+    for random in [false, true] {
+        let round = Job {
+            io_size: Some(Job::ROUND),
+            random,
+            ..Job::default()
+        };
+        assert_eq!(ios(20_000, round), 20_000);
+    }
+    let timed = Job {
+        time_based: true,
+        runtime: Some(Span::from_ms(200)),
+        ..Job::default()
+    };
+    assert!(ios(100, timed) > 10_000);
+}
+
 /// fio takes a percentage of what there is, and no more than lies behind the offset.
 #[test]
 fn percentages_are_of_the_file_and_end_with_it() {

@@ -9,6 +9,7 @@ use model::media::{DriveConfig, Precondition};
 use study::fit::{self, Fitted, HostRequest, HostRun};
 use study::ledger::figure::RunFigure;
 use study::measure::HOST_JOBS;
+use workload::job::Job;
 
 /// Sections of the printed jobs as fio prints them with results: names and options.
 fn sections() -> Vec<(String, Vec<(String, String)>)> {
@@ -78,6 +79,7 @@ fn measured(host: &HostConfig) -> Vec<HostRun> {
         let mut jobs = one.run.jobs.clone();
         for job in &mut jobs {
             job.number_ios = Some(10_000);
+            (job.time_based, job.io_size) = (false, Some(Job::ROUND));
         }
         let machine = Machine::of("a null device", device, host.clone());
         // Another seed than the fit's.

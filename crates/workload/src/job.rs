@@ -342,7 +342,7 @@ pub struct Job {
     pub startdelay: Span,
     /// Cover the range this many times.
     pub loops: u32,
-    /// End after this many I/Os.
+    /// End after this many I/Os for each of [`Job::loops`]; of no effect where [`Job::time_based`].
     pub number_ios: Option<u64>,
     /// By direction.
     pub rate: [Option<Rate>; 3],
@@ -408,6 +408,15 @@ pub struct Job {
 }
 
 impl Job {
+    /// An [`Job::io_size`] that is never reached: the job goes round its range until something else ends it.
+    pub const ROUND: Extent = Extent::Bytes(1000 << 40);
+
+    /// I/Os after which a thread ends, in all.
+    pub fn most_ios(&self) -> Option<u64> {
+        let each = self.number_ios.filter(|_| !self.time_based)?;
+        Some(each.saturating_mul(self.loops.into()))
+    }
+
     /// How often its direct writes meet blocks of its file that are allocated and were never written, on average over its
     /// run: fio allocates the file of a job that only writes and does not write it first, so its first pass does.
     fn converts_every(&self) -> Option<Span> {

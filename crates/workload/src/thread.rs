@@ -135,7 +135,7 @@ impl Thread {
             held: Vec::new(),
             issued: 0,
             passes: Passes::new(job.loops),
-            limit: job.number_ios.unwrap_or(u64::MAX),
+            limit: job.most_ios().unwrap_or(u64::MAX),
             writes_since_sync: [0; 2],
             sync_in_flight: false,
             completed: 0,

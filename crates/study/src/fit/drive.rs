@@ -179,9 +179,12 @@ pub(super) fn bounded(run: &MeasuredRun, part: u64) -> Vec<workload::job::Job> {
     let ios = (all * IOS_FOR_EACH_OF_DEPTH).max(FEWEST_IOS).min(most) / part;
     let mut jobs = run.jobs.clone();
     for job in &mut jobs {
-        job.number_ios = Some((ios * depth(job)).div_ceil(all.max(1)).max(1));
+        let ios = (ios * depth(job)).div_ceil(all.max(1)).max(1);
+        job.number_ios = Some(ios.div_ceil(job.loops.into()));
         // What ended by time is not ended by its range, nor is a pass of it, at which fio waits for all I/Os in flight.
-        job.time_based = job.runtime.is_some();
+        if job.runtime.is_some() {
+            (job.time_based, job.io_size) = (false, Some(workload::job::Job::ROUND));
+        }
     }
     jobs
 }

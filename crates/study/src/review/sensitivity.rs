@@ -111,7 +111,7 @@ impl Headline {
             iodepth: self.depth / threads,
             numjobs: threads,
             number_ios: Some(ios / u64::from(threads)),
-            loops: 1000,
+            io_size: Some(Job::ROUND),
             ..Job::default()
         };
         let machine = request.machine_of(drive);

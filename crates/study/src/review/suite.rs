@@ -424,8 +424,8 @@ impl PointSpec {
     /// The job as fio reads it, ended by the number of I/Os over all threads, those of the ramp included.
     pub(crate) fn fixed_text(&self, seed: u64, ramp: Span, ios: u64) -> String {
         let copies: u32 = self.threads.iter().map(|&(copies, _)| copies).sum();
-        // Without a size fio would stop after one fill of the range.
-        let mut ending = vec!["loops=1000".to_owned()];
+        // Without that fio would stop after one fill of the range.
+        let mut ending = vec!["io_size=1000t".to_owned()];
         ending.extend(ramp_time(ramp));
         ending.push(format!("number_ios={}", ios / u64::from(copies)));
         self.job(seed, ending)

@@ -309,6 +309,9 @@ impl Settings {
             notes.push("time_based needs a runtime and is ignored without, as in fio".into());
             self.job.time_based = false;
         }
+        if self.job.time_based && self.job.number_ios.is_some() {
+            notes.push("number_ios does not end what is time_based, as in fio".into());
+        }
         self.job.loops = self.job.loops.max(1);
         self.job.numjobs = self.job.numjobs.max(1);
         self.think.spin = self.think.spin.min(self.think.pause);

@@ -146,6 +146,34 @@ fn number_ios_is_of_each_loop_and_ends_nothing_that_is_time_based() {
     assert!(ios(100, timed) > 10_000);
 }
 
+/// What fio 3.33 reads of a file of 128 MiB in blocks of 4 KiB.
+#[test]
+fn what_leaves_out_stretches_ends_with_its_range_and_goes_round_a_file() {
+    let ios = |skip: i64, mib: u64, job: Job| {
+        let job = Job {
+            skip: skip << 10,
+            size: Some(Extent::Bytes(mib << 20)),
+            filesize: Some(128 << 20),
+            ..job
+        };
+        run(vec![job]).threads[0].read.ios
+    };
+    assert_eq!(ios(12, 64, Job::default()), 4_096);
+    assert_eq!(ios(10, 64, Job::default()), 4_682);
+    assert_eq!(ios(2, 64, Job::default()), 10_923);
+    assert_eq!(ios(12, 128, Job::default()), 32_768);
+    let twice = Job {
+        loops: 2,
+        ..Job::default()
+    };
+    assert_eq!(ios(12, 64, twice), 8_192);
+    let round = Job {
+        io_size: Some(Extent::Bytes(200 << 20)),
+        ..Job::default()
+    };
+    assert_eq!(ios(12, 64, round), 51_200);
+}
+
 /// fio takes a percentage of what there is, and no more than lies behind the offset.
 #[test]
 fn percentages_are_of_the_file_and_end_with_it() {

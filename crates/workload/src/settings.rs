@@ -293,9 +293,10 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
                 phase,
                 start,
                 len,
-                io_size: job.io_size.map_or(len - rest(job, len), |extent| {
-                    bytes_of(extent, capacity.bytes, unit)
-                }),
+                io_size: job.io_size.map_or_else(
+                    || pass_bytes(job, len, capacity.bytes),
+                    |extent| bytes_of(extent, capacity.bytes, unit),
+                ),
                 depth: if job.engine.asynchronous() {
                     job.iodepth
                 } else {
@@ -309,15 +310,26 @@ pub(crate) fn resolve(jobs: &[Job], capacity: Capacity) -> Result<Vec<JobCopy>, 
     problems.or(threads)
 }
 
-/// What is left of a range after its last whole block, where all blocks have one size: fio does not go there.
-fn rest(job: &Job, len: u64) -> u64 {
+/// What a pass over a range moves. Where all blocks have one size, fio does not go to what is left after the last whole one; what
+/// leaves out a stretch after each block (`rw=read:12k`) ends with its range, and goes on at the beginning only where that is all of the
+/// file or drive. Left out: the end of mixes that leave out stretches, whose directions fio ends one by one.
+fn pass_bytes(job: &Job, len: u64, drive: u64) -> u64 {
     let sizes = |direction: &Direction| limits(&job.block_sizes[*direction as usize]);
     let mut sizes = directions(job.mix).iter().map(sizes);
-    match sizes.next() {
+    let block = match sizes.next() {
         Some((min, max)) if min == max && min > 0 && sizes.all(|other| other == (min, max)) => {
-            len % u64::from(min)
+            u64::from(min)
         }
-        _ => 0,
+        _ => return len,
+    };
+    let all = job.filesize.map_or(drive, |bytes| bytes.min(drive));
+    let one_by_one = !job.random && directions(job.mix).len() == 1 && !job.time_based;
+    match u64::try_from(job.skip) {
+        Ok(skip) if skip > 0 && len < all && one_by_one => {
+            let (whole, left) = (len / (block + skip), len % (block + skip));
+            whole * block + left.min(block)
+        }
+        _ => len - len % block,
     }
 }
 

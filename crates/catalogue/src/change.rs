@@ -1,12 +1,13 @@
 //! A drive or host of the catalogue with some figures changed: a governor set to 12 W, a drive that has used up its
 //! endurance, a parameter that is being fitted.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::{DriveSheet, HostSheet, Located, Role, locate, read_drive, read_host};
-use text::problem::Problems;
+use text::problem::{Place, Problem, Problems};
 
 /// A figure to change: its dotted key, and its new value in words: `12 W`, `7`, `["4096"]`.
 pub type Change = (String, String);
@@ -17,7 +18,43 @@ pub(super) fn drive_of(located: Located, changes: &[Change]) -> Result<DriveShee
         .iter()
         .cloned()
         .partition(|(key, _)| key.starts_with("members."));
-    read_drive(&changed(located, &own)?, Role::Alone(&of_members))
+    let plain = (!own.is_empty()).then(|| located.clone());
+    let read = read_drive(&changed(located, &own)?, Role::Alone(&of_members));
+    match (read, plain) {
+        (Err(problems), Some(plain)) => Err(not_its_own(&plain, &own).unwrap_or(problems)),
+        (read, _) => read,
+    }
+}
+
+/// Of changes that did not fit a drive: those of figures of another kind of drive, which would else be reported as a section that lacks
+/// all else. `None` where it is not that.
+fn not_its_own(located: &Located, changes: &[Change]) -> Option<Problems> {
+    let sheet = read_drive(located, Role::Alone(&[])).ok()?;
+    let section = |key: &str| key.split_once('.').map(|(section, _)| section.to_owned());
+    let its_own: BTreeSet<String> = sheet
+        .figures
+        .iter()
+        .filter_map(|it| section(&it.key))
+        .collect();
+    let foreign = changes
+        .iter()
+        .filter(|(key, _)| section(key).is_some_and(|section| !its_own.contains(&section)));
+    let problem = |(key, _): &Change| Problem {
+        origin: sheet.id.clone(),
+        place: Place::Whole,
+        what: format!("it has no figure `{key}`"),
+        help: Some(format!(
+            "its figures are in {}; `drivelab show {}` lists them",
+            its_own
+                .iter()
+                .map(|it| format!("`{it}`"))
+                .collect::<Vec<_>>()
+                .join(", "),
+            sheet.id
+        )),
+    };
+    let problems: Vec<Problem> = foreign.map(problem).collect();
+    (!problems.is_empty()).then_some(Problems(problems))
 }
 
 /// The host of this name, with figures changed.
@@ -169,6 +206,7 @@ mod tests {
         for (key, said) in [
             ("xpoint.power.limits", "unknown key `xpoint.power.limits`"),
             ("name.first", "is no section"),
+            ("nand.read", "it has no figure `nand.read`"),
         ] {
             let error = drive_with("p4800x-375", &[(key.to_owned(), "12 W".to_owned())]);
             let error = error.expect_err(key).to_string();

@@ -26,6 +26,7 @@ pub(super) enum Home {
 }
 
 /// A catalogue file that has been found.
+#[derive(Clone)]
 pub(super) struct Located {
     pub(super) id: String,
     pub(super) file: SourceFile,
@@ -145,7 +146,10 @@ pub(super) fn locate(name: &str, what: &str, beside: &Home) -> Result<Located, P
     }
     let meant = meant(name, &file_name, &known);
     Err(Problems(vec![Problem {
-        origin: name.to_owned(),
+        origin: match name.trim().is_empty() {
+            true => format!("`{name}`"),
+            false => name.to_owned(),
+        },
         place: Place::Whole,
         what: format!("there is no {what} of this name"),
         help: Some(match (meant.is_empty(), what) {

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     load: LoadArgs,
 
     /// Writes at this rate, such as 100MB/s
-    #[arg(long, value_name = "RATE", value_parser = quantity::<Rate>, conflicts_with_all = ["job", "trace", "load"])]
+    #[arg(long, value_name = "RATE", value_parser = quantity::<Rate>, conflicts_with_all = ["job", "trace", "load", "runtime"])]
     writes: Option<Rate>,
 
     /// How --writes writes, as in fio: write or randwrite

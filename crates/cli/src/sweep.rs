@@ -193,11 +193,12 @@ fn fill(sweep: &Sweep, output: &Path, threads: usize) -> Result<(), Failure> {
 /// Says what some scenarios could not do.
 fn verdict(sweep: &Sweep, output: &Path) -> Result<(), Failure> {
     let (count, first) = study::sweep::problems(output)?;
-    let Some(first) = first else { return Ok(()) };
+    let Some((scenario, first)) = first else {
+        return Ok(());
+    };
     let what = format!(
-        "{} of {} could not be run: {first}",
-        count,
-        sweep.scenarios()
+        "{count} of {} could not be run, the first is scenario {scenario}: {first}",
+        sweep.scenarios(),
     );
     let help = "the column `problem` says why; the others are in the file";
     Err(Problems(vec![on_command_line(what, help)]).into())

@@ -112,10 +112,14 @@ impl Sweep {
         parts.keep_file(part, file).map_err(troubled)
     }
 
-    /// Writes the result when nothing is missing; how many scenarios could not be run, and why the first could not.
+    /// Writes the result when nothing is missing; how many scenarios could not be run, and which was the first and why.
     fn finish(&self, output: PathBuf) -> PyResult<(usize, Option<String>)> {
         self.parts(&output)?.finish().map_err(troubled)?;
-        sweep::problems(&output).map_err(troubled)
+        let (count, first) = sweep::problems(&output).map_err(troubled)?;
+        Ok((
+            count,
+            first.map(|(scenario, what)| format!("scenario {scenario}: {what}")),
+        ))
     }
 }
 

@@ -108,7 +108,14 @@ fn a_table_has_each_scenario_once_and_what_repeats_it() {
     }
     let (count, first) = study::sweep::problems(&output).expect("the result");
     assert_eq!(count, 60);
-    assert!(first.is_some_and(|first| first.contains("20g") || first.contains("offset")));
+    let (scenario, what) = first.expect("60 have one");
+    assert!(what.contains("20g") || what.contains("offset"), "{what}");
+    assert_eq!(rows[scenario][at("problem")], Cell::Text(what));
+    assert!(
+        rows[..scenario]
+            .iter()
+            .all(|row| row[at("problem")] == Cell::Empty)
+    );
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn what_cannot_be_run_is_exit_code_2_and_the_rest_is_written() {
     let output = drivelab_in(folder.path(), &["sweep", "a.toml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        text(&output.stderr).contains("1 of 2 could not be run"),
+        text(&output.stderr).contains("1 of 2 could not be run, the first is scenario 0: "),
         "{}",
         text(&output.stderr)
     );

@@ -17,7 +17,7 @@ fn hits(row: &Row, last: &Row, request: &Request) -> String {
         .filter(|exact| simulated.is_some_and(|hits| hits + 0.05 < *exact));
     let slower = slower.map_or_else(String::new, |exact| {
         format!(
-            "; one request at a time it would be {}: main does not keep up with the trace as recorded",
+            "; one request at a time it would be {}: what is still on its way from main is asked for again",
             percent(Some(exact))
         )
     });

@@ -250,16 +250,16 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// How many rows of a result have a problem, and the first of them.
+/// How many rows of a result have a problem, and which scenario is the first of them, with what it says.
 ///
 /// # Errors
 /// It cannot be read.
-pub fn problems(output: &Path) -> Result<(usize, Option<String>), Trouble> {
+pub fn problems(output: &Path) -> Result<(usize, Option<(usize, String)>), Trouble> {
     let failed = |error: &dyn Display| Trouble::failed("reading", output, error);
     let file = File::open(output).map_err(|error| failed(&error))?;
     let cells = column(file, "problem").map_err(|error| failed(&error))?;
-    let mut said = cells.into_iter().filter_map(|cell| match cell {
-        Cell::Text(text) => Some(text),
+    let mut said = (0..).zip(cells).filter_map(|(scenario, cell)| match cell {
+        Cell::Text(text) => Some((scenario, text)),
         _ => None,
     });
     let first = said.next();

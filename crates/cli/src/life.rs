@@ -9,6 +9,7 @@ use report::{csv, decide};
 use study::decide::life::{self, Answer};
 use study::decide::named;
 use study::decide::ranges::Ranges;
+use study::decide::table_of_s3::table_of_s3;
 use study::decide::work::{Conditions, Load};
 use text::problem::Problems;
 use text::quantity::{Rate, quantity};
@@ -153,7 +154,7 @@ fn print(args: &Args, answers: &[Answer], conditions: &Conditions) -> Result<(),
 }
 
 fn published(args: &Args) -> Result<(), Failure> {
-    let rows = life::table_of_s3()?;
+    let rows = table_of_s3()?;
     output::problems(&output::asked([("--csv", &args.csv)]), &[]).or(())?;
     if let Some(path) = &args.csv {
         write_whole(path, csv::decide::table_of_s3(&rows).as_bytes())?;

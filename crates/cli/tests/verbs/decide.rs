@@ -469,6 +469,25 @@ fn life_says_that_a_write_buffer_was_not_full() {
         "{seconds}"
     );
     assert!(answers[1]["buffer_full_seconds"].is_null());
+    // A third of what is written goes to each drive behind then, which is rated for 200 TB; the cache is rated for 10.9 PB.
+    let part = |at: usize| &answers[0]["parts"][at];
+    assert!(part(0)["destaged"].is_null() && answers[1]["parts"][0]["destaged"].is_null());
+    let behind = &part(2)["destaged"];
+    let rate = behind["mb_s"].as_f64().expect("a rate");
+    assert!((rate / (40.0 / 3.0) - 1.0).abs() < 0.03, "{rate}");
+    let years = behind["years_to_rating"].as_f64().expect("rated");
+    assert!(
+        (years * rate * 365.0 * 0.0864 / 200.0 - 1.0).abs() < 1e-3,
+        "{years}"
+    );
+    let said = drivelab(&[&["life", pool], &load[..]].concat());
+    assert_eq!(said.status.code(), Some(3));
+    let said = text(&said.stdout);
+    assert!(said.contains("(its member 950pro-256."), "{said}");
+    assert!(
+        said.contains("go to each drive behind, 174 days until the rated bytes of 950pro-256."),
+        "{said}"
+    );
 }
 
 #[test]

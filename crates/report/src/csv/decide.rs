@@ -10,6 +10,7 @@ use study::decide::life;
 use study::decide::load::Height;
 use study::decide::max::Answer;
 use study::decide::size;
+use study::decide::table_of_s3::TableRow;
 
 /// A height that was tried, and one limit.
 #[derive(Clone, Debug, Serialize)]
@@ -197,7 +198,7 @@ pub fn life(answers: &[life::Answer]) -> Table {
 }
 
 /// A line for each row of S3's Table 1.
-pub fn table_of_s3(rows: &[life::TableRow]) -> Table {
+pub fn table_of_s3(rows: &[TableRow]) -> Table {
     Table::of(rows)
 }
 

@@ -1,7 +1,8 @@
 //! How long drives last: `drivelab life`.
 
 use serde_json::{Value, json};
-use study::decide::life::{Answer, Part, TableRow, is_assumed};
+use study::decide::life::{Answer, Part, is_assumed};
+use study::decide::table_of_s3::TableRow;
 use study::decide::work::Conditions;
 use text::digits::{bytes_decimal, digits, duration, megabytes_a_second};
 use text::terminal::{Width, folded, paragraph, plain, right};
@@ -43,13 +44,15 @@ pub fn answer(answer: &Answer) -> String {
         None => String::from("has no rating to be held against"),
     };
     let written = part.written.as_ref();
-    let to_rating = written.and_then(|written| written.years_to_rating);
+    let to_rating = part.years_to_rating();
     let worn = part.passes.first().map(|pass| pass.day);
     let rated = to_rating.map_or_else(
         || String::from("no rating is published"),
         |years| format!("{} until the rated bytes are written", years_of(years)),
     );
-    let range = match written.and_then(|written| written.years_to_rating_by_seed) {
+    // What is destaged later is arithmetic, and of no seed.
+    let of_runs = written.filter(|written| written.years_to_rating == to_rating);
+    let range = match of_runs.and_then(|written| written.years_to_rating_by_seed) {
         Some([least, most]) if years_of(least) != years_of(most) => {
             format!(" (seeds {} to {})", years_of(least), years_of(most))
         }
@@ -86,13 +89,41 @@ fn slower(answer: &Answer, rate: f64) -> String {
 
 /// Where a write buffer has not been full yet, and what is behind it not worn as it will be.
 fn buffered(answer: &Answer) -> String {
-    answer.buffer_full_seconds.map_or_else(String::new, |seconds| {
+    answer
+        .buffer_full_seconds
+        .map_or_else(String::new, |seconds| {
+            format!(
+                " At this load its write buffer is full after {} if nothing is destaged: {}.",
+                duration(seconds),
+                behind(answer)
+            )
+        })
+}
+
+/// What the drives behind a write buffer are written once it is full.
+fn behind(answer: &Answer) -> String {
+    let parts = answer.parts.iter();
+    let all = parts.filter_map(|part| Some((part, part.destaged.as_ref()?)));
+    let most = all.clone().max_by(|a, b| a.1.mb_s.total_cmp(&b.1.mb_s));
+    let Some((_, most)) = most else {
+        return String::from(
+            "what members are written from then on is in none of these figures, and may end another one first",
+        );
+    };
+    let rated = all.filter_map(|(part, later)| Some((part, later.years_to_rating?)));
+    let least = rated.min_by(|a, b| a.1.total_cmp(&b.1));
+    let ends = least.map_or_else(String::new, |(part, years)| {
         format!(
-            " At this load its write buffer is full after {} if nothing is destaged: what members are written from then on is in \
-             none of these figures, and may end another one first.",
-            duration(seconds)
+            ", {} until the rated bytes of {}",
+            years_of(years),
+            part.name
         )
-    })
+    });
+    format!(
+        "from then on up to {} go to each drive behind{ends}, less where the load writes again what waits there; their wear is in \
+         none of the runs",
+        megabytes_a_second(most.mb_s)
+    )
 }
 
 fn unloaded(answer: &Answer) -> String {

@@ -271,10 +271,7 @@ pub fn candidate(
     let all: Vec<_> = outcomes.iter().collect();
     let tally = Tally::of(&all);
     let life = life::of_outcomes(drive, None, request.years, Some(&outcomes));
-    let rated = life
-        .parts
-        .iter()
-        .filter_map(|part| part.written.as_ref()?.years_to_rating);
+    let rated = life.parts.iter().filter_map(|part| part.years_to_rating());
     let years = rated.min_by(f64::total_cmp);
     let each: Vec<Tally> = outcomes.iter().map(|one| Tally::of(&[one])).collect();
     let limits = request.slo.limits.iter();

@@ -16,7 +16,7 @@ use model::media::{DriveConfig, Medium};
 use serde::Serialize;
 use text::problem::Problems;
 
-use super::buffer;
+use super::buffer::{self, Destaged};
 use super::spread;
 use super::tally::Tally;
 use super::work::{Conditions, Load, LoadFacts};
@@ -24,8 +24,8 @@ use crate::ledger::support;
 use crate::review::results::rounded;
 
 /// Days in a year of a warranty, as makers count.
-const DAYS: f64 = 365.0;
-const DAY: f64 = 86_400.0;
+pub(super) const DAYS: f64 = 365.0;
+pub(super) const DAY: f64 = 86_400.0;
 
 /// What a drive is rated for.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -102,15 +102,21 @@ pub struct Part {
     pub used_percent_a_year: Option<f64>,
     /// 100 and 105 percent, or where the drive throttles; empty where it does not wear.
     pub passes: Vec<Passing>,
+    /// Of a member behind a write buffer that no run filled: what is destaged to it later, at most; null otherwise.
+    pub destaged: Option<Destaged>,
 }
 
 impl Part {
-    /// Years until the rated bytes are written; without a rating, until Percentage Used passes 100.
+    /// Years until the rated bytes are written, with what may be destaged to it later.
+    pub fn years_to_rating(&self) -> Option<f64> {
+        let now = self.written.as_ref()?.years_to_rating;
+        let later = self.destaged.as_ref().and_then(|it| it.years_to_rating);
+        now.into_iter().chain(later).min_by(f64::total_cmp)
+    }
+
+    /// The same; without a rating, until Percentage Used passes 100.
     pub fn years(&self) -> Option<f64> {
-        let rated = self
-            .written
-            .as_ref()
-            .and_then(|written| written.years_to_rating);
+        let rated = self.years_to_rating();
         rated.or_else(|| self.passes.first().map(|pass| pass.day / DAYS))
     }
 }
@@ -157,8 +163,7 @@ impl Answer {
             return None;
         }
         let short = |part: &Part| {
-            let written = part.written.as_ref();
-            let years = written.and_then(|written| written.years_to_rating);
+            let years = part.years_to_rating();
             years.is_some_and(|years| years < self.years)
         };
         Some(!self.parts.iter().any(short))
@@ -201,7 +206,7 @@ pub fn of_outcomes(
         Some(_) => drive.named_members(),
         None => Vec::new(),
     };
-    let parts = match members.is_empty() {
+    let mut parts = match members.is_empty() {
         true => {
             let wear = outcomes.map(|outcomes| wear(outcomes, &|one| &one.gauges));
             vec![part(&drive.id, drive, years, wear.as_deref())]
@@ -221,6 +226,13 @@ pub fn of_outcomes(
         let sum: f64 = outcomes.iter().map(super::rate_of).sum();
         rounded(sum / outcomes.len().max(1) as f64)
     });
+    let buffer = outcomes.and_then(|outcomes| {
+        let tally = Tally::of(&outcomes.iter().collect::<Vec<_>>());
+        buffer::not_full(drive, tally.written_bytes_a_second(), outcomes)
+    });
+    for (member, destaged) in buffer.iter().flat_map(|buffer| &buffer.destaged) {
+        parts[*member].destaged = Some(destaged.clone());
+    }
     Answer {
         drive: drive.id.clone(),
         model: known.grade.name(),
@@ -229,10 +241,7 @@ pub fn of_outcomes(
         years,
         parts,
         iops,
-        buffer_full_seconds: outcomes.and_then(|outcomes| {
-            let tally = Tally::of(&outcomes.iter().collect::<Vec<_>>());
-            buffer::full_after(drive, tally.written_bytes_a_second(), outcomes)
-        }),
+        buffer_full_seconds: buffer.map(|buffer| buffer.full_after),
     }
 }
 
@@ -305,7 +314,15 @@ fn part(name: &str, sheet: &DriveSheet, years: f64, wear: Option<&[Wear]>) -> Pa
         used_percent: rounded(used),
         used_percent_a_year: a_year.map(|more| rounded(used + more)),
         passes: a_year.map_or_else(Vec::new, |more| passes(sheet, used, more, rate)),
+        destaged: None,
     }
+}
+
+/// Years until a drive's rated bytes are written at this rate; `None` without a rating or without writes.
+pub(super) fn years_to_rating(sheet: &DriveSheet, mb_s: f64) -> Option<f64> {
+    let left = (1.0 - sheet.config.percentage_used() / 100.0).max(0.0);
+    let rated = sheet.endurance_bytes? as f64 * left;
+    (mb_s > 0.0).then(|| rounded(rated / (mb_s * 1e6) / DAY / DAYS))
 }
 
 fn written(sheet: &DriveSheet, seconds: f64, wear: &[Wear]) -> Written {
@@ -315,11 +332,7 @@ fn written(sheet: &DriveSheet, seconds: f64, wear: &[Wear]) -> Written {
         .iter()
         .map(|one| (one.host > 0.0).then(|| Some(one.caused? / one.host))?);
     let amplification: Option<Vec<f64>> = amplification.collect();
-    let years = |mb_s: f64| {
-        let rated =
-            sheet.endurance_bytes? as f64 * (1.0 - sheet.config.percentage_used() / 100.0).max(0.0);
-        (mb_s > 0.0).then(|| rounded(rated / (mb_s * 1e6) / DAY / DAYS))
-    };
+    let years = |mb_s| years_to_rating(sheet, mb_s);
     Written {
         mb_s: rates,
         write_amplification: amplification.map(|values| spread(values.into_iter())),
@@ -403,108 +416,6 @@ fn passes(sheet: &DriveSheet, used: f64, a_year: f64, mb_s: f64) -> Vec<Passing>
     all
 }
 
-/// A row of S3's Table 1: what was printed, what its own units give, and what is right.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct TableRow {
-    /// The ledger's row.
-    pub id: String,
-    /// What it is of.
-    pub what: String,
-    /// As printed.
-    pub printed: f64,
-    /// By the table's own arithmetic: a TB of 1000 GB of 1024 MB.
-    pub own: f64,
-    /// In decimal units throughout.
-    pub right: f64,
-    /// Its unit.
-    pub unit: &'static str,
-    /// Where what was printed slips; empty if it does not.
-    pub slip: String,
-}
-
-/// What Table 1 of S3 is about: writes that last five years, and mixed I/O of a mirror.
-struct Table {
-    years: f64,
-    /// Bytes of an I/O, in KiB.
-    io_kib: f64,
-    writes: f64,
-    copies: f64,
-}
-
-const TABLE: Table = Table {
-    years: 5.0,
-    io_kib: 32.0,
-    writes: 0.3,
-    copies: 2.0,
-};
-
-/// S3's Table 1 (rows S3-048, S3-049, S3-052, S3-053 of the ledger) computed anew from the drives' ratings.
-///
-/// # Errors
-/// The ledger or the catalogue lacks what it is made of: a defect.
-pub fn table_of_s3() -> Result<Vec<TableRow>, Problems> {
-    let ledger = crate::ledger::built_in()?;
-    let printed = |id: &str| {
-        let mut rows = ledger.iter().flat_map(|file| &file.rows);
-        match rows.find(|row| row.id == id).map(|row| &row.published) {
-            Some(crate::ledger::Published::Number(number)) => Ok(*number),
-            _ => Err(Problems::defect("ledger", format!("{id} is no number"))),
-        }
-    };
-    let mut rows = Vec::new();
-    let drives = [
-        ("d7-p5600-1600", "S3-048", "S3-049"),
-        ("p5800x-800", "S3-052", "S3-053"),
-    ];
-    // How the second drive's I/Os were printed: scaled from the first one's.
-    let mut first: Option<(f64, f64)> = None;
-    for (drive, rate_id, io_id) in drives {
-        let sheet = catalogue::drive(drive)?;
-        let Some(bytes) = sheet.endurance_bytes else {
-            return Err(Problems::defect(drive, "has no rating"));
-        };
-        let seconds = TABLE.years * DAYS * DAY;
-        let right = bytes as f64 / seconds * 1e-6;
-        let own = bytes as f64 * 1e-12 * 1000.0 * 1024.0 / seconds;
-        let (rate, ios) = (printed(rate_id)?, printed(io_id)?);
-        rows.push(TableRow {
-            id: rate_id.into(),
-            what: format!("{drive}: writes for five years"),
-            printed: rate,
-            own: rounded(own),
-            right: rounded(right),
-            unit: "MB/s",
-            slip: format!(
-                "a TB of 1000 GB but a GB of 1024 MB: {:.1} % too much",
-                (own / right - 1.0) * 100.0
-            ),
-        });
-        let io = |mb_s: f64, per_mb: f64| mb_s * per_mb / TABLE.copies / TABLE.writes;
-        let own_ios = io(own, 1024.0 / TABLE.io_kib);
-        let scaled = first.map(|(rate0, ios0)| ios0 * rate / rate0);
-        let scaled = scaled.filter(|scaled| libm::floor(*scaled) == ios);
-        rows.push(TableRow {
-            id: io_id.into(),
-            what: format!("{drive}: 70/30 of 32 KiB for five years, mirrored"),
-            printed: ios,
-            own: rounded(own_ios),
-            right: rounded(io(right, 1e6 / (TABLE.io_kib * 1024.0))),
-            unit: "IOPS",
-            slip: match scaled {
-                Some(scaled) => format!(
-                    "not computed from its own {rate} MB/s but scaled from the other drive's rounded figures: {scaled:.1}"
-                ),
-                None => format!(
-                    "the same units, and from its own rounded {rate} MB/s: {:.1}, then rounded",
-                    io(rate, 1024.0 / TABLE.io_kib)
-                ),
-            },
-        });
-        first = Some((rate, ios));
-    }
-    Ok(rows)
-}
-
 /// Whether a kind of figure is one that somebody stands for.
 pub fn is_assumed(kind: &str) -> bool {
     kind == Kind::Assumed.name()
@@ -513,27 +424,6 @@ pub fn is_assumed(kind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn table_1_comes_out_as_printed_and_as_it_should_be() {
-        let rows = table_of_s3().expect("the ledger is built in");
-        let of = |id: &str| rows.iter().find(|row| row.id == id).expect("a row");
-        let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 1e-4;
-        let nand = of("S3-048");
-        assert!(
-            near(nand.own, 55.8498) && near(nand.right, 54.5408),
-            "{nand:?}"
-        );
-        assert_eq!(nand.printed, libm::round(nand.own));
-        let optane = of("S3-052");
-        assert!(
-            near(optane.own, 948.148) && near(optane.right, 925.926),
-            "{optane:?}"
-        );
-        assert!(near(of("S3-049").right, 2774.1), "{:?}", of("S3-049"));
-        assert!(near(of("S3-053").right, 47_095.2), "{:?}", of("S3-053"));
-        assert!(of("S3-053").slip.contains("50785.7"), "{:?}", of("S3-053"));
-    }
 
     fn worn(drive: &str, host: f64, caused: f64) -> Part {
         let sheet = catalogue::drive(drive).expect("built in");

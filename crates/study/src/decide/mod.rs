@@ -21,6 +21,7 @@ pub mod profile;
 pub mod ranges;
 pub mod size;
 pub mod slo;
+pub mod table_of_s3;
 pub mod tally;
 pub mod work;
 

@@ -94,7 +94,7 @@ media! {
     /// A volume of a cloud or of a hypervisor.
     Volume: Box<volume::VolumeConfig> => Box<volume::Volume>,
     /// Several drives as one.
-    Raid0: Raid0Config => Box<Raid0<Drive>>,
+    Raid0: Raid0Config<DriveConfig> => Box<Raid0<Drive>>,
     /// Several drives under tiers.
     Pool: Box<PoolConfig<DriveConfig>> => Box<Pool<Drive>>,
 }

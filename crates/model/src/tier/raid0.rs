@@ -12,15 +12,14 @@ use super::striping::Striping;
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauges, Range};
 use crate::engine::Slab;
-use crate::media::DriveConfig;
 use crate::time::Time;
 
 /// What a RAID-0 is made of.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Raid0Config {
+pub struct Raid0Config<C> {
     /// The members; at least one.
-    pub members: Vec<DriveConfig>,
+    pub members: Vec<C>,
     /// Bytes on one member before the next begins: a multiple of 512, not zero.
     pub stripe: u32,
 }
@@ -267,6 +266,7 @@ mod tests {
     use crate::command::Payload;
     use crate::conformance::{self, Mix, Suite, Witness};
     use crate::engine::run;
+    use crate::media::DriveConfig;
     use crate::media::ram::{Ram, RamConfig};
     use crate::media::xpoint;
     use crate::media::{Drive, Medium, Precondition};

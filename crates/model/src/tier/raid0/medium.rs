@@ -7,16 +7,15 @@ use alloc::vec::Vec;
 use super::super::striping::Striping;
 use super::{Raid0, Raid0Config};
 use crate::management::{LbaFormat, Refusal};
-use crate::media::medium::{all, members};
+use crate::media::medium::{Medium, MediumDrive, Precondition, Seeds, all, members};
 use crate::media::nand::WarmState;
-use crate::media::{Drive, Medium, MediumDrive, Precondition, Seeds};
 use crate::time::{Span, Time};
 
-impl Medium for Raid0Config {
-    type Drive = Raid0<Drive>;
+impl<C: Medium> Medium for Raid0Config<C> {
+    type Drive = Raid0<C::Drive>;
 
     /// The first member has the seed itself, so that one member alone is what it would be without a RAID.
-    fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Raid0<Drive> {
+    fn build(&self, state: Precondition, seeds: impl Into<Seeds>) -> Raid0<C::Drive> {
         let drives = members(
             Vec::new(),
             self.members.iter().map(|it| (it, state)),
@@ -43,7 +42,7 @@ impl Medium for Raid0Config {
         )
     }
 
-    fn shrunk(&self, bytes: u64) -> Raid0Config {
+    fn shrunk(&self, bytes: u64) -> Raid0Config<C> {
         let each = bytes / self.members.len().max(1) as u64;
         Raid0Config {
             members: self.members.iter().map(|it| it.shrunk(each)).collect(),
@@ -131,15 +130,15 @@ impl Medium for Raid0Config {
     }
 }
 
-impl MediumDrive for Raid0<Drive> {
-    type Config = Raid0Config;
+impl<D: MediumDrive> MediumDrive for Raid0<D> {
+    type Config = Raid0Config<D::Config>;
 
     fn reset(
         self,
-        config: &Raid0Config,
+        config: &Raid0Config<D::Config>,
         state: Precondition,
         seeds: impl Into<Seeds>,
-    ) -> Raid0<Drive> {
+    ) -> Raid0<D> {
         let drives = members(
             self.members,
             config.members.iter().map(|it| (it, state)),

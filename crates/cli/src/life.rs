@@ -46,7 +46,7 @@ pub(crate) struct Args {
     load: LoadArgs,
 
     /// Writes at this rate, such as 100MB/s
-    #[arg(long, value_name = "RATE", value_parser = quantity::<Rate>, conflicts_with_all = ["job", "trace", "load", "runtime"])]
+    #[arg(long, value_name = "RATE", value_parser = quantity::<Rate>, conflicts_with_all = ["job", "trace", "load"])]
     writes: Option<Rate>,
 
     /// How --writes writes, as in fio: write or randwrite
@@ -203,12 +203,16 @@ const THREAD: f64 = 400e6;
 fn writes(rate: f64, args: &Args) -> Result<Load, Problems> {
     let threads = (rate / THREAD).ceil().max(1.0) as u32;
     let block = crate::size::size(&args.bs).unwrap_or(4096) as f64;
-    let seconds = (WRITES * block / rate).clamp(SECONDS.0, SECONDS.1).ceil();
+    let enough = (WRITES * block / rate).clamp(SECONDS.0, SECONDS.1).ceil();
+    let runtime = match args.load.runtime {
+        Some(runtime) => format!("{}us", runtime.ns() / 1000),
+        None => format!("{enough}s"),
+    };
     let mut ranges = Ranges::of(&args.rw, [].into_iter(), threads);
     let range = ranges.next(threads).map_or(String::new(), |it| it + "\n");
     let text = format!(
         "[writes]\nioengine=libaio\ndirect=1\nnorandommap=1\nrw={}\nbs={}\niodepth=32\nnumjobs={threads}\n{range}group_reporting=1\n\
-         rate={:.0}\ntime_based=1\nramp_time=200ms\nruntime={seconds}s\n",
+         rate={:.0}\ntime_based=1\nramp_time=200ms\nruntime={runtime}\n",
         args.rw,
         args.bs,
         rate / f64::from(threads),

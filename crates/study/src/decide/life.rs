@@ -16,7 +16,7 @@ use model::media::{DriveConfig, Medium};
 use serde::Serialize;
 use text::problem::Problems;
 
-use super::buffer::{self, Destaged};
+use super::buffer;
 use super::spread;
 use super::tally::Tally;
 use super::work::{Conditions, Load, LoadFacts};
@@ -79,6 +79,15 @@ pub struct Passing {
     pub day: f64,
     /// What happens then.
     pub then: String,
+}
+
+/// What is destaged to a member, at most.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Destaged {
+    /// 10^6 bytes a second.
+    pub mb_s: f64,
+    /// Years until its rated bytes are written; null without a rating.
+    pub years_to_rating: Option<f64>,
 }
 
 /// A drive, or a member of a pool.
@@ -212,7 +221,7 @@ pub fn of_outcomes(
             vec![part(&drive.id, drive, years, wear.as_deref())]
         }
         false => {
-            let members = members.into_iter().enumerate();
+            let members = members.iter().copied().enumerate();
             let of = |(index, (name, sheet)): (usize, (&str, &DriveSheet))| {
                 let wear = outcomes.map(|outcomes| {
                     wear(outcomes, &|one| one.members.get(index).map_or(&[], |it| it))
@@ -230,8 +239,11 @@ pub fn of_outcomes(
         let tally = Tally::of(&outcomes.iter().collect::<Vec<_>>());
         buffer::not_full(drive, tally.written_bytes_a_second(), outcomes)
     });
-    for (member, destaged) in buffer.iter().flat_map(|buffer| &buffer.destaged) {
-        parts[*member].destaged = Some(destaged.clone());
+    for &(member, mb_s) in buffer.iter().flat_map(|buffer| &buffer.destaged) {
+        parts[member].destaged = Some(Destaged {
+            mb_s: rounded(mb_s),
+            years_to_rating: years_to_rating(members[member].1, mb_s),
+        });
     }
     Answer {
         drive: drive.id.clone(),
@@ -319,7 +331,7 @@ fn part(name: &str, sheet: &DriveSheet, years: f64, wear: Option<&[Wear]>) -> Pa
 }
 
 /// Years until a drive's rated bytes are written at this rate; `None` without a rating or without writes.
-pub(super) fn years_to_rating(sheet: &DriveSheet, mb_s: f64) -> Option<f64> {
+fn years_to_rating(sheet: &DriveSheet, mb_s: f64) -> Option<f64> {
     let left = (1.0 - sheet.config.percentage_used() / 100.0).max(0.0);
     let rated = sheet.endurance_bytes? as f64 * left;
     (mb_s > 0.0).then(|| rounded(rated / (mb_s * 1e6) / DAY / DAYS))

@@ -11,7 +11,7 @@ use text::problem::Problems;
 use crate::lab::Lab;
 use crate::machine::Machine;
 use crate::outcome::Outcome;
-use crate::progress::to_the_end;
+use crate::progress::{GoOn, to_the_end};
 use crate::scenario::{Scenario, Work};
 use crate::work::run_on;
 
@@ -48,6 +48,21 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// As [`Lab::run`].
     pub fn run(&mut self, work: Work, seed: u64, series_every: Span) -> Result<Outcome, Problems> {
+        self.run_until(work, seed, series_every, &to_the_end)
+    }
+
+    /// The same, until `go_on` says to stop: then with what there is so far. The drive still has I/Os in flight then, so it is
+    /// taken away, and what runs next begins on one as the first did.
+    ///
+    /// # Errors
+    /// As [`Lab::run`].
+    pub fn run_until(
+        &mut self,
+        work: Work,
+        seed: u64,
+        series_every: Span,
+        go_on: GoOn<'_>,
+    ) -> Result<Outcome, Problems> {
         let scenario = Scenario {
             machine: self.machine.clone(),
             state: self.state,
@@ -58,10 +73,19 @@ impl<'a> Bench<'a> {
             faults: Vec::new(),
         };
         let lab = self.lab;
-        lab.stood_in(&scenario, Some(self.number), || self.simulate(&scenario))
+        lab.stood_in(&scenario, Some(self.number), || {
+            self.simulate(&scenario, go_on)
+        })
     }
 
-    fn simulate(&mut self, scenario: &Scenario) -> Result<Outcome, Problems> {
+    fn take_away(&mut self) {
+        self.now = Span::ZERO;
+        if let Some(drive) = self.drive.take() {
+            self.lab.put_back(self.machine.drive(), *drive);
+        }
+    }
+
+    fn simulate(&mut self, scenario: &Scenario, go_on: GoOn<'_>) -> Result<Outcome, Problems> {
         let config = self.machine.drive();
         let (lab, state, seeds) = (self.lab, self.state, self.seed.into());
         let lent = || Box::new(lab.lend(config, state, seeds, false));
@@ -70,17 +94,18 @@ impl<'a> Bench<'a> {
             device: &mut **drive,
             by: self.now,
         };
-        let outcome = run_on(shifted, scenario, &to_the_end)?;
+        let outcome = run_on(shifted, scenario, go_on)?;
         self.now += outcome.end.since(Time::ZERO);
+        if outcome.stopped {
+            self.take_away();
+        }
         Ok(outcome)
     }
 }
 
 impl Drop for Bench<'_> {
     fn drop(&mut self) {
-        if let Some(drive) = self.drive.take() {
-            self.lab.put_back(self.machine.drive(), *drive);
-        }
+        self.take_away();
     }
 }
 
@@ -140,6 +165,8 @@ impl<D: Device> Device for Shifted<'_, D> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
     use crate::scenario::tests::at_random;
     use model::host::HostConfig;
@@ -198,5 +225,28 @@ mod tests {
         assert_eq!(first.threads, second.threads);
         assert_eq!(first.end, second.end);
         assert_eq!(bench.now, first.end.since(Time::ZERO).scale(2.0));
+    }
+
+    /// What it did before it was stopped counts; then it begins with a new drive.
+    #[test]
+    fn a_bench_that_is_stopped_has_what_there_is_so_far() {
+        let lab = Lab::new();
+        let machine = scenario(7).machine;
+        let work = || Work::Jobs(vec![at_random(Mix::Read, 250_000)]);
+        let mut bench = Bench::new(&lab, &machine, Precondition::Fresh, 7);
+        let half = |done: f64| match done < 0.5 {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let cut = bench
+            .run_until(work(), 7, Span::ZERO, &half)
+            .expect("it fits");
+        let ios = cut.threads[0].read.ios;
+        assert!(cut.stopped && (125_000..200_000).contains(&ios), "{ios}");
+        let mut run = || bench.run(work(), 7, Span::ZERO).expect("it fits");
+        let whole = run();
+        assert_eq!(whole.threads[0].read.ios, 250_000);
+        let mut alone = Bench::new(&lab, &machine, Precondition::Fresh, 7);
+        assert!(alone.run(work(), 7, Span::ZERO) == Ok(whole));
     }
 }

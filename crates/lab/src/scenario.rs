@@ -117,8 +117,11 @@ impl Scenario {
                 job.as_written.clear();
             }
         }
-        // Writing plain data into memory does not fail.
-        Key(serde_json::to_string(&bare).unwrap_or_default())
+        match serde_json::to_string(&bare) {
+            Ok(key) => Key(key),
+            // All of them would have one key.
+            Err(error) => unreachable!("plain data are written into memory: {error}"),
+        }
     }
 }
 

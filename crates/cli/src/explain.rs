@@ -12,43 +12,40 @@ use study::decide::explain::file::{self, Run};
 use study::decide::explain::steadiness;
 use text::problem::Problems;
 
-use crate::drive::load;
+use crate::drive::{DriveArgs, Sorted, load, sort};
 use crate::failure::{Failure, on_command_line};
 use crate::limit::{self, taken};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::seed::SeedArg;
-use crate::setting::SettingArgs;
 use crate::state::State;
 use crate::stop::AtOnce;
 
 /// What bound a fio run, how far it is from the drive's rating and why, and what to change
 #[derive(clap::Args)]
+#[command(override_usage = "drivelab explain <RESULTS.JSON> [DRIVE] [OPTIONS]")]
 #[command(after_help = "\
 Examples:
   drivelab explain results.json
-  drivelab explain results.json --drive p4800x-375
-  drivelab explain results.json --drive p3700-1600 --host xeon-2017 --output why.html
-  drivelab explain results.json --log run_iops.1.log --drive 980pro-1000
-  fio job.fio --output-format=json | drivelab explain - --drive ./my-drive.toml --json
+  drivelab explain results.json p4800x-375
+  drivelab explain results.json p3700-1600 --host xeon-2017 --output why.html
+  drivelab explain results.json 980pro-1000 --log run_iops.1.log
+  fio job.fio --output-format=json | drivelab explain - ./my-drive.toml --json
 
 The file is fio's (fio 3, --output-format=json or json+), with several jobs or one. By itself it tells what was in flight \
-and whether threads were busy; with --drive the run is simulated as its options say, under conditions that they do not \
+and whether threads were busy; with a drive the run is simulated as its options say, under conditions that they do not \
 tell (the drive's state, its link, alignment, the host), and with each option that may hold it back changed.
 
 Conditions that explain a difference are those whose rates and latencies come nearest to what was measured: a likely cause, \
 to be checked on the machine.")]
 pub(crate) struct Args {
-    /// fio's results as JSON; - for standard input
-    #[arg(value_name = "RESULTS.JSON")]
-    results: PathBuf,
-
-    /// The drive that was measured: a name (see `drivelab drives`), a TOML file or the expression of a pool
-    #[arg(long, value_name = "DRIVE")]
-    drive: Option<String>,
+    /// fio's results as JSON (- for standard input), and the drive that was measured: a name (see `drivelab drives`), a
+    /// TOML file or the expression of a pool
+    #[arg(value_name = "RESULTS.JSON|DRIVE")]
+    arguments: Vec<PathBuf>,
 
     #[command(flatten)]
-    setting: SettingArgs,
+    drives: DriveArgs,
 
     /// fio's log of rates over time (write_iops_log or write_bw_log) of a thread; may be given several times
     #[arg(long, value_name = "FILE")]
@@ -127,15 +124,14 @@ fn print(args: &Args, request: Option<&Request>, answers: &[Answer]) -> Result<(
 
 fn read(args: &Args) -> Result<(Vec<Run>, Option<Request>), Problems> {
     let mut problems = Problems::default();
-    let origin = args.results.display().to_string();
-    let text = taken(text_of(&args.results), &mut problems);
-    let runs = text.and_then(|text| taken(file::read(&origin, &text), &mut problems));
-    let mut runs = runs.unwrap_or_default();
+    let sorted = sort(&args.arguments, "fio's results", &mut problems);
+    let all_known = problems.0.is_empty();
+    let mut runs = runs(&sorted, all_known, &mut problems);
     with_logs(args, &mut runs, &mut problems);
     let host = taken(catalogue::host(&args.host), &mut problems);
-    let drive = drive(args, &mut problems);
-    let mut inputs = vec![args.results.as_path()];
-    inputs.extend(args.log.iter().map(PathBuf::as_path));
+    let drive = drive(args, &sorted, all_known, &mut problems);
+    let inputs = sorted.files.iter().chain(&args.log);
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     let outputs = output::asked([("--csv", &args.csv), ("--output", &args.output)]);
     problems.0.extend(output::problems(&outputs, &inputs).0);
     let request = drive.zip(host).map(|(drive, host)| Request {
@@ -148,19 +144,57 @@ fn read(args: &Args) -> Result<(Vec<Run>, Option<Request>), Problems> {
     problems.or((runs, request))
 }
 
-fn drive(args: &Args, problems: &mut Problems) -> Option<DriveSheet> {
-    let settings = Settings::from(&args.setting);
-    args.state.check(&settings, problems);
-    let Some(name) = &args.drive else {
-        if settings != Settings::default() {
-            problems.0.push(on_command_line(
-                "settings of a drive without a drive",
-                "add --drive, or leave them out",
-            ));
+/// What the file says; an argument that is not known may have been the file.
+fn runs(sorted: &Sorted, all_known: bool, problems: &mut Problems) -> Vec<Run> {
+    let path = match (sorted.files.as_slice(), all_known) {
+        ([path], _) => path,
+        ([], false) => return Vec::new(),
+        (files, _) => {
+            let what = match files.len() {
+                0 => String::from("no results of fio are named"),
+                count => format!("{count} files of results: {}", shown(files)),
+            };
+            let help = "give one file, and the drive that was measured if it is known";
+            problems.0.push(on_command_line(what, help));
+            return Vec::new();
         }
-        return None;
     };
-    taken(load(name, &settings), problems)
+    let text = taken(text_of(path), problems);
+    let runs = text.and_then(|text| {
+        let origin = path.display().to_string();
+        taken(file::read(&origin, &text), problems)
+    });
+    runs.unwrap_or_default()
+}
+
+fn shown(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files.iter().map(|it| it.display().to_string()).collect();
+    names.join(", ")
+}
+
+/// The drive, if one is named; an argument that is not known may have been it.
+fn drive(
+    args: &Args,
+    sorted: &Sorted,
+    all_known: bool,
+    problems: &mut Problems,
+) -> Option<DriveSheet> {
+    let settings = args.drives.settings();
+    args.state.check(&settings, problems);
+    let names = args.drives.names(&sorted.drives);
+    match names.as_slice() {
+        [name] => return taken(load(name, &settings), problems),
+        [] if all_known && settings != Settings::default() => problems.0.push(on_command_line(
+            "settings of a drive without a drive",
+            "name the drive, or leave them out",
+        )),
+        [] => {}
+        several => problems.0.push(on_command_line(
+            format!("{} drives: {}", several.len(), several.join(", ")),
+            "a run is of one drive: explain it with one at a time",
+        )),
+    }
+    None
 }
 
 /// Logs are of one run: which, they do not say.

@@ -71,7 +71,7 @@ Examples:
   drivelab choose --all --load oltp --slo 'p99<1ms'      which drive to take
   drivelab size slog --help                              how large a log or a read cache
   drivelab life 950pro-256 --writes 20MB/s               how long it lasts
-  drivelab explain results.json --drive p4800x-375       what bound a fio run
+  drivelab explain results.json p4800x-375               what bound a fio run
   drivelab check etcd p4800x-375 950pro-256              whether it is good enough for etcd
   drivelab measure /dev/nvme1n1 --output measured.json   a real drive, with fio
   drivelab fit --jobs                                    how to make a model of your own drive

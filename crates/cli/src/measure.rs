@@ -41,7 +41,7 @@ Examples:
   drivelab measure nbd://localhost/disk --output measured.json
   drivelab measure ./image --size 1G --runtime 2s --output measured.json
   drivelab fit p4800x-375 --measured measured.json --output mine.toml
-  drivelab explain measured.json --drive ./mine.toml
+  drivelab explain measured.json ./mine.toml
 
 Plans (fio's jobs; docs/measure.md):
   quick  reads alone, about three minutes

@@ -48,9 +48,7 @@ impl Results {
 
     /// What `explain` says with this drive.
     fn explained(&self, drive: &str) -> Value {
-        let args = [
-            "explain", "r.json", "--drive", drive, "--seeds", "1", "--json",
-        ];
+        let args = ["explain", "r.json", drive, "--seeds", "1", "--json"];
         let mut all = explained(self.0.path(), &args);
         all["answers"][0].take()
     }
@@ -545,11 +543,30 @@ fn what_cannot_be_explained_is_refused_with_all_that_is_wrong() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    let output = drivelab_in(
-        folder.path(),
-        &["explain", "no.json", "--lba-format", "4096"],
-    );
-    assert!(text(&output.stderr).contains("settings of a drive without a drive"));
+    for (args, part) in [
+        (
+            &["no.json", "--lba-format", "4096"][..],
+            "settings of a drive without a drive",
+        ),
+        (
+            &["no.json", "p4800x-375", "--drive", "ram-disk"],
+            "2 drives: p4800x-375, ram-disk",
+        ),
+        (
+            &["no.json", "./no.json"],
+            "2 files of results: no.json, ./no.json",
+        ),
+        (&["p4800x-375"], "no results of fio are named"),
+        (
+            &["no.json", "p4800x-37"],
+            "neither fio's results nor a drive",
+        ),
+    ] {
+        let output = drivelab_in(folder.path(), &[&["explain"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{part}");
+        let said = text(&output.stderr);
+        assert!(said.contains(part), "{part}: {said}");
+    }
 
     // Figures without options: by the file alone something, with a drive nothing.
     let bare = r#"{"jobs": [{"jobname": "a", "read": {"iops": 1000.0, "total_ios": 9000, "lat_ns": {"mean": 64000.0}}}]}"#;

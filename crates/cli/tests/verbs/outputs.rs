@@ -81,7 +81,7 @@ const VERBS: [Verb; 6] = [
         has_page: false,
     },
     Verb {
-        asked: &["explain", "r.json", "--drive", "p4800x-375"],
+        asked: &["explain", "r.json", "p4800x-375"],
         missed: &[],
         has_page: true,
     },

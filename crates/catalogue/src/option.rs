@@ -4,8 +4,9 @@
 
 use model::Span;
 use model::management::LbaFormat;
+use text::digits::significant;
 use text::problem::{Place, Problem, Problems};
-use text::quantity::{Share, Watts, quantity};
+use text::quantity::{Quantity, Share, Watts, quantity};
 
 use super::administration;
 use super::{Age, Change, Settings};
@@ -84,6 +85,44 @@ impl Settings {
         Problems(problems).or(settings)
     }
 
+    /// The options and values that say the same, for those that [`Settings::read`] them elsewhere; without the volume.
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        // As many digits as a user may write, and not those that only the factor's rounding has made.
+        let written = |value: f64| significant(value, 12);
+        let percent = |share: f64| format!("{}%", written(share * 100.0));
+        let age = |age: Age| match age.bytes_a_second {
+            None => format!("{}y", age.years),
+            Some(rate) => format!("{}y@{}MB/s", age.years, written(rate / 1e6)),
+        };
+        let uptime = |span: Span| {
+            let shown = span.show();
+            match quantity::<Span>(&shown) == Ok(span) {
+                true => shown,
+                false => format!("{} ns", span.ns()),
+            }
+        };
+        let figures = self.figures.iter();
+        let figures = figures.map(|(key, value)| ("set", format!("{key}={value}")));
+        let others = [
+            (
+                "power-limit",
+                self.power_limit.map(|watts| format!("{watts}W")),
+            ),
+            ("lba-format", self.lba_format.map(|it| it.to_string())),
+            (
+                "percentage-used",
+                self.percentage_used.map(|it| it.to_string()),
+            ),
+            ("uptime", self.uptime.map(uptime)),
+            ("overprovision", self.overprovision.map(percent)),
+            ("fill", self.fill.map(percent)),
+            ("age", self.age.map(age)),
+        ];
+        let others = others.into_iter();
+        let given = others.filter_map(|(option, value)| Some((option, value?)));
+        figures.chain(given).collect()
+    }
+
     fn give(&mut self, option: &str, value: &str) -> Result<(), String> {
         fn once<T>(place: &mut Option<T>, value: T) -> Result<(), String> {
             match place.replace(value) {
@@ -121,7 +160,7 @@ mod tests {
             ("lba-format", "4096+8"),
             ("percentage-used", "104%"),
             ("uptime", "10min"),
-            ("overprovision", "20%"),
+            ("overprovision", "7.1%"),
             ("fill", "80 %"),
             ("age", "3y@20MB/s"),
         ];
@@ -131,6 +170,9 @@ mod tests {
             settings.figures[0],
             ("capacity".into(), String::from("10 GB"))
         );
+        let again = settings.options();
+        let again = again.iter().map(|(option, value)| (*option, &**value));
+        assert_eq!(Settings::read(again).as_ref(), Ok(&settings));
         let wrong = [
             ("set", "capacity"),
             ("fill", "much"),

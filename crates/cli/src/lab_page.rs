@@ -3,9 +3,11 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use catalogue::Settings;
 use report::page::{Choice, engine_bytes, lab_html};
 use text::problem::{Place, Problem, Problems};
 
+use crate::drive::{DriveArgs, load};
 use crate::failure::{Failure, on_command_line};
 use crate::output::{self, write_whole};
 
@@ -16,6 +18,7 @@ Examples:
   drivelab lab                                      lab.html, to be opened in a browser
   drivelab lab p4800x-375 'mirror(2*p4801x-100)'    begins with these
   drivelab lab ./mine.toml --job database.fio --output mine.html
+  drivelab lab p4800x-375 --set xpoint.power.limit=12W --lba-format 4096
 
 The page is one file and needs no network. Drives are added in it by name, as an expression or as TOML; \
 it shows figures, latencies to the 99.999th percentile, where the time goes and what it costs, and it exports \
@@ -26,9 +29,8 @@ pub(crate) struct Args {
     #[arg(value_name = "DRIVE")]
     arguments: Vec<String>,
 
-    /// The same as an argument DRIVE; may be given several times
-    #[arg(long = "drive", value_name = "DRIVE")]
-    drives: Vec<String>,
+    #[command(flatten)]
+    drives: DriveArgs,
 
     /// The fio job file to begin with
     #[arg(long, value_name = "FILE")]
@@ -46,8 +48,15 @@ pub(crate) struct Args {
 /// Most drives side by side; `lab.js` has the same.
 const MOST: usize = 6;
 
+/// What the page begins with if no drive is named; `lab.js` has the same.
+const FIRST: [&str; 2] = ["p4800x-375", "p3700-1600"];
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let names = [args.arguments.as_slice(), &args.drives].concat();
+    let mut names = args.drives.names(&args.arguments);
+    if names.is_empty() {
+        names.extend(FIRST.map(String::from));
+    }
+    let settings = args.drives.settings();
     let mut problems = Problems::default();
     if engine_bytes() == 0 {
         problems.0.push(on_command_line(
@@ -63,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut wrong = |more: Problems| problems.0.extend(more.0);
     let benches: Vec<Option<Choice>> = names
         .iter()
-        .map(|name| bench(name).map_err(&mut wrong).ok())
+        .map(|name| bench(name, &settings).map_err(&mut wrong).ok())
         .collect();
     let job = args.job.as_deref().map(read).transpose();
     let job = job.map_err(&mut wrong).ok().flatten();
@@ -78,7 +87,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     problems.0.extend(unwritable.0);
     problems.or(())?;
     let benches: Vec<Choice> = benches.into_iter().flatten().collect();
-    write_whole(&args.output, lab_html(&benches, job.as_deref()).as_bytes())?;
+    let page = lab_html(&benches, &settings.options(), job.as_deref());
+    write_whole(&args.output, page.as_bytes())?;
     writeln!(
         io::stdout().lock(),
         "The page is {}.",
@@ -87,10 +97,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A drive as the page has it: by its name, or with the text of its file.
-fn bench(name: &str) -> Result<Choice, Problems> {
+/// A drive as the page has it: by its name, or with the text of its file. The page sets on it what is set, which is tried
+/// here so that what the drive does not have is told now.
+fn bench(name: &str, settings: &Settings) -> Result<Choice, Problems> {
     if catalogue::is_expression(name) || !name.ends_with(".toml") {
-        catalogue::drive(name)?;
+        load(name, settings)?;
         if catalogue::is_expression(name) && name.contains(".toml") {
             return Err(without_files(name));
         }
@@ -101,10 +112,10 @@ fn bench(name: &str) -> Result<Choice, Problems> {
     }
     let path = Path::new(name);
     let text = read(path)?;
-    let whole = catalogue::drive(name)?;
+    let whole = load(name, settings)?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     // What the text means without the files beside it.
-    let alone = catalogue::drive_from_text(&file, &text);
+    let alone = catalogue::drive_from_text_as(&file, &text, settings);
     match alone.is_ok_and(|alone| alone.config == whole.config) {
         true => Ok(Choice {
             drive: file.into_owned(),

@@ -38,7 +38,7 @@ fn the_page_answers_what_this_machine_answers_and_exports_what_it_ran() {
         toml: None,
     };
     let benches = ["p4800x-375", "p3700-800", "mirror(2*p4801x-100)"].map(bench);
-    let html = lab_html(&benches, Some(JOB));
+    let html = lab_html(&benches, &[], Some(JOB));
     assert!(html.len() <= WHOLE, "{} bytes", html.len());
     assert!(engine_bytes() <= ENGINE, "{} bytes", engine_bytes());
     chromium::run_on(&html, "{}", &["lab.test.mjs"], |folder| {

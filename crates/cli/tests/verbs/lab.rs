@@ -30,13 +30,24 @@ fn all_that_a_page_cannot_have_is_told_at_once() {
         "p4800x-376",
         "mirror(2*",
         "./broken.toml",
+        "ram-disk",
+        "--fill",
+        "80%",
+        "--lba-format",
+        "4096+64",
         "--job",
         "no.fio",
     ];
     let output = drivelab_in(folder.path(), &words);
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    for word in ["p4800x-376", "ends too early", "broken.toml:1", "no.fio"] {
+    for word in [
+        "p4800x-376",
+        "ends too early",
+        "broken.toml:1",
+        "--lba-format",
+        "no.fio",
+    ] {
         assert!(told.contains(word), "{word}: {told}");
     }
     assert!(!folder.path().join("lab.html").exists());
@@ -47,7 +58,14 @@ fn a_build_without_the_engine_says_what_to_build_and_another_writes_the_page() {
     let folder = tempdir().expect("a temporary folder");
     let page = folder.path().join("lab.html");
     fs::write(folder.path().join("a.fio"), "[a]\nrw=read\n").expect("a folder of our own");
-    let words = ["lab", "mirror(2*p4801x-100)", "--job", "a.fio"];
+    let words = [
+        "lab",
+        "mirror(2*p4801x-100)",
+        "--job",
+        "a.fio",
+        "--set=xpoint.power.idle=4W",
+        "--fill=7.1%",
+    ];
     let output = drivelab_in(folder.path(), &words);
     if report::page::engine_bytes() == 0 {
         assert_eq!(output.status.code(), Some(2));
@@ -59,6 +77,7 @@ fn a_build_without_the_engine_says_what_to_build_and_another_writes_the_page() {
     assert!(output.status.success(), "{output:?}");
     let written = fs::read_to_string(&page).expect("it is written");
     assert!(written.contains("mirror(2*p4801x-100)") && written.contains("[a]\\nrw=read\\n"));
+    assert!(written.contains(r#"[["set","xpoint.power.idle=4W"],["fill","7.1%"]]"#));
     let forced = drivelab_in(folder.path(), &["lab", "--force"]);
     assert!(forced.status.success(), "{forced:?}");
     assert_ne!(fs::read_to_string(&page).expect("it is written"), written);

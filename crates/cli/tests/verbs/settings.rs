@@ -225,7 +225,7 @@ fn what_is_not_written_is_spare_area() {
 fn conditions_are_every_verbs() {
     for verb in [
         "run", "replay", "review", "act", "serve", "show", "fit", "choose", "max", "life", "check",
-        "explain",
+        "explain", "lab",
     ] {
         let output = drivelab(&[verb, "--drive", "p4610-1600", "--fill", "a fifth"]);
         let said = String::from_utf8_lossy(&output.stderr);

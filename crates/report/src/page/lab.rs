@@ -3,7 +3,7 @@
 //!
 //! The model runs inside the page (`simulate.rs` has the engine); words and empty places are written here, and filled by
 //! `script/lab.js`. It shares charts, bars of the anatomy, tables and look with the review's page. Left out: several
-//! seeds, faults, traces and figures set by hand, for which the page shows the command to go on with.
+//! seeds, faults and traces, for which the page shows the command to go on with.
 
 use maud::{Markup, html};
 use model::Part;
@@ -64,8 +64,9 @@ pub struct Choice {
     pub toml: Option<String>,
 }
 
-/// The bytes of the page, which begins with these drives and this job file, or else with the first of its own.
-pub fn html(benches: &[Choice], job: Option<&str>) -> String {
+/// The bytes of the page, which begins with these drives and this job file, or else with the first of its own, and with
+/// these options and values set on the drives.
+pub fn html(benches: &[Choice], set: &[(&str, String)], job: Option<&str>) -> String {
     let title = "Drives and pools on a bench";
     // What charts and bars ask of a review: parts and bands. Its drives come as they are chosen.
     let frame = json!({
@@ -78,6 +79,7 @@ pub fn html(benches: &[Choice], job: Option<&str>) -> String {
         "host": catalogue::TYPICAL_HOST,
         "jobs": JOBS,
         "benches": benches,
+        "set": set,
         "job": job,
     });
     let body = html! {
@@ -167,8 +169,9 @@ mod tests {
             drive: "</script><b>".into(),
             toml: Some("<!--</script>".into()),
         };
-        let with = html(&[trap], Some("</script>"));
-        let without = html(&[], None);
+        let set = [("set", "</script>".into())];
+        let with = html(&[trap], &set, Some("</script>"));
+        let without = html(&[], &[], None);
         assert_eq!(
             with.matches("</script").count(),
             without.matches("</script").count()

@@ -24,10 +24,12 @@
     ["uptime", "Time since power-on", "10min"]];
   const SIZES = [[1e12, "TB"], [1e9, "GB"], [0, "B"]];
 
+  // Of options that were given to the program; figures one a line.
+  const given = (option) => known.set.filter(([one]) => one === option).map(([, value]) => value).join("\n");
   const first = {
     benches: known.benches.length ? known.benches : [{ drive: "p4800x-375", toml: null }, { drive: "p3700-1600", toml: null }],
     job: known.job ?? known.jobs[0][1], host: known.host, state: "steady", seed: "1", whole: "no",
-    set: "", ...Object.fromEntries(SETTINGS.map(([option]) => [option, ""])),
+    set: given("set"), ...Object.fromEntries(SETTINGS.map(([option]) => [option, given(option)])),
   };
   const setup = structuredClone(first);
   const look = { way: "read", length: "share", kept: 0, preset: "" };

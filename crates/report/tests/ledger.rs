@@ -334,6 +334,9 @@ fn run(selection: &ledger::Selection) -> ledger::Reproduction {
 fn a_run_is_a_table_with_a_summary() {
     let all = run(&ledger::Selection::default());
     insta::assert_snapshot!(report::text(&all, Some(140)));
+    for line in report::text(&all, Some(80)).lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
     // Three seeds of four depths and of the writes.
     assert_eq!(all.runs, 15);
     let verdicts: Vec<ledger::Verdict> = all.results.iter().map(|result| result.verdict).collect();

@@ -9,7 +9,7 @@ use text::terminal::{self, Width, paragraph};
 
 /// A line for each kind of figure, the model's errors and the formula's beside each other, and what was not compared.
 pub fn against_sheet(found: &AgainstSheet, width: Width) -> String {
-    let mut table = terminal::table(width);
+    let mut table = terminal::plain();
     table.set_header([
         "predicted rows of",
         "rows",
@@ -37,7 +37,7 @@ pub fn against_sheet(found: &AgainstSheet, width: Width) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let mut text = table.trim_fmt();
+    let mut text = terminal::folded(&table, 1, width);
     text.push_str("\n\n");
     let mut say = |head: &str, what: &str| {
         text.push_str(&paragraph(head, what, width));

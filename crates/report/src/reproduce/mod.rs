@@ -138,8 +138,8 @@ fn figure2(value: f64) -> String {
 }
 
 fn summary(reproduction: &Reproduction, width: Width) -> String {
-    // Narrower than its words it would be broken inside them.
-    let mut table = terminal::table(width.filter(|&width| width >= WORDS_OF_SUMMARY));
+    let at_words = width.filter(|&width| width >= WORDS_OF_SUMMARY);
+    let mut table = terminal::table(at_words);
     table.set_header([
         "source",
         "rows",
@@ -182,7 +182,11 @@ fn summary(reproduction: &Reproduction, width: Width) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let mut text = table.trim_fmt();
+    let mut text = match at_words {
+        Some(_) => table.trim_fmt(),
+        // It would be broken inside its words.
+        None => terminal::folded(&table, 1, width),
+    };
     text.push_str("\n\n");
     text.push_str(&by_class(&all, width));
     text.push_str("\n\n");

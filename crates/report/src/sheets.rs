@@ -114,12 +114,13 @@ pub fn sheet(drive: &DriveSheet, width: Width) -> String {
         parts.extend(drive.members.iter().map(|member| sheet(member, width)));
         return parts.join("\n\n");
     }
+    let what = format!(
+        "{}, {}, {}, {}",
+        drive.maker, drive.medium, drive.form_factor, drive.interface
+    );
     let mut lines = vec![
         format!("{}  ({})", drive.name, drive.id),
-        format!(
-            "{}, {}, {}, {}",
-            drive.maker, drive.medium, drive.form_factor, drive.interface
-        ),
+        paragraph("", &what, width),
     ];
     if let Some(family) = &drive.family {
         lines.push(format!("Family {family}."));
@@ -153,15 +154,16 @@ fn figures(drive: &DriveSheet, width: Width) -> String {
     lines.push(table.trim_fmt());
     lines.push(String::new());
     let counts = Kind::ALL.map(|kind| format!("{} {}", count(&drive.figures, kind), kind.name()));
-    lines.push(format!(
-        "{} figures: {}.",
-        drive.figures.len(),
-        counts.join(", ")
-    ));
+    let counted = format!("{} figures: {}.", drive.figures.len(), counts.join(", "));
+    lines.push(paragraph("", &counted, width));
     let mut files: Vec<&str> = drive.figures.iter().map(|figure| &*figure.file).collect();
     files.sort_unstable();
     files.dedup();
-    lines.push(format!("From {}.", files.join(" and ")));
+    lines.push(paragraph(
+        "From ",
+        &format!("{}.", files.join(" and ")),
+        width,
+    ));
     lines.join("\n")
 }
 

@@ -87,15 +87,20 @@ pub(super) fn sheet(
     pool: &PoolSheet,
     width: Width,
 ) -> String {
+    let name = match drive.name == drive.id {
+        true => drive.name.clone(),
+        false => format!("{}  ({})", drive.name, drive.id),
+    };
     let mut lines = vec![
-        match drive.name == drive.id {
-            true => drive.name.clone(),
-            false => format!("{}  ({})", drive.name, drive.id),
-        },
-        format!("Pool of {}: {}.", drive.form_factor, made_of(drive, pool)),
+        paragraph("", &name, width),
+        paragraph(
+            "",
+            &format!("Pool of {}: {}.", drive.form_factor, made_of(drive, pool)),
+            width,
+        ),
         String::new(),
     ];
-    lines.extend(tree(config, pool));
+    lines.extend(tree(config, pool, width));
     lines.push(String::new());
     for (volume, &tier) in config.volumes().iter().zip(&config.volumes) {
         let words = config.promise_words(tier);
@@ -126,24 +131,38 @@ fn made_of(drive: &DriveSheet, pool: &PoolSheet) -> String {
     listed(&drive.members.iter().enumerate().map(of).collect::<Vec<_>>())
 }
 
+/// A tier or slice in the tree: its branch and name, what stands under them if its words take further lines, the words.
+struct Leaf {
+    name: String,
+    under: String,
+    words: String,
+}
+
 /// A line for each tier and slice, those that something stands on below it.
-fn tree(config: &PoolConfig<DriveConfig>, pool: &PoolSheet) -> Vec<String> {
-    let mut lines = Vec::new();
+fn tree(config: &PoolConfig<DriveConfig>, pool: &PoolSheet, width: Width) -> Vec<String> {
     let capacities = config.capacities();
-    let mut lines_of = Vec::new();
+    let mut leaves = Vec::new();
     for &top in &config.volumes {
         branch(
             config,
             pool,
             (&capacities, Target::Tier(top)),
             (String::new(), String::new()),
-            &mut lines_of,
+            &mut leaves,
         );
     }
-    let widest = lines_of.iter().map(|(left, _)| left.chars().count()).max();
-    for (left, right) in lines_of {
-        let blank = widest.unwrap_or(0) - left.chars().count();
-        lines.push(format!("{left}{}  {right}", " ".repeat(blank)));
+    let widest = leaves.iter().map(|leaf| leaf.name.chars().count()).max();
+    let widest = widest.unwrap_or(0);
+    let room = width.map(|width| width.saturating_sub(u16::try_from(widest + 2).unwrap_or(0)));
+    let mut lines = Vec::new();
+    for leaf in leaves {
+        let words = paragraph("", &leaf.words, room);
+        let heads = std::iter::once(&leaf.name).chain(std::iter::repeat(&leaf.under));
+        let whole = words
+            .lines()
+            .zip(heads)
+            .map(|(words, head)| format!("{head:<widest$}  {words}"));
+        lines.extend(whole);
     }
     lines
 }
@@ -153,7 +172,7 @@ fn branch(
     pool: &PoolSheet,
     (capacities, target): (&[u64], Target),
     (here, below): (String, String),
-    lines: &mut Vec<(String, String)>,
+    leaves: &mut Vec<Leaf>,
 ) {
     let index = match target {
         Target::Slice {
@@ -167,7 +186,11 @@ fn branch(
                 true => decimal(bytes),
                 false => format!("{} from {} on", binary(bytes), binary(base)),
             };
-            lines.push((format!("{here}{}", member.name), part));
+            leaves.push(Leaf {
+                name: format!("{here}{}", member.name),
+                under: below,
+                words: part,
+            });
             return;
         }
         Target::Tier(index) => usize::from(index),
@@ -180,10 +203,11 @@ fn branch(
     let kind = [vec![tier.kind.word().to_owned()], settings]
         .concat()
         .join(", ");
-    lines.push((
-        format!("{here}{}", tier.name),
-        format!("{kind}: {}", binary(capacities[index])),
-    ));
+    leaves.push(Leaf {
+        name: format!("{here}{}", tier.name),
+        under: format!("{below}│"),
+        words: format!("{kind}: {}", binary(capacities[index])),
+    });
     let mut roles = sheet
         .roles
         .iter()
@@ -200,7 +224,7 @@ fn branch(
             ("├ ", "│ ")
         };
         let heads = (format!("{below}{corner}{role}"), format!("{below}{line}"));
-        branch(config, pool, (capacities, child), heads, lines);
+        branch(config, pool, (capacities, child), heads, leaves);
     }
 }
 
@@ -373,6 +397,22 @@ mod tests {
                 .sum();
             let told: u64 = shares(config).iter().map(|share| share.bytes).sum();
             assert_eq!(told, all, "{words}");
+        }
+    }
+
+    #[test]
+    fn on_a_terminal_no_line_is_longer_than_it_and_the_tree_is_whole() {
+        for words in ["group", "s2-slog", "slog-disabled"] {
+            let drive = catalogue::drive(words).expect("it is right");
+            let config = drive.pool_config().expect("a pool");
+            let pool = drive.pool.as_ref().expect("a pool");
+            let shown = sheet(&drive, config, pool, Some(80));
+            for line in shown.lines() {
+                assert!(line.chars().count() <= 80, "{line}");
+            }
+            let joined: Vec<String> = tree(config, pool, Some(80));
+            let further = joined.iter().filter(|line| line.starts_with("│  "));
+            assert!(further.count() >= 2, "{joined:?}");
         }
     }
 

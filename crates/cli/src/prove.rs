@@ -10,6 +10,7 @@ use text::problem::Problems;
 
 use crate::drive::DriveArgs;
 use crate::failure::{Failure, on_command_line};
+use crate::output;
 use crate::progress::Progress;
 use crate::seed::SeedArg;
 use crate::stop::AtOnce;
@@ -137,7 +138,7 @@ fn prove(args: &Args, pools: &[(&str, &PoolConfig<DriveConfig>)]) -> Result<(), 
     bar.finish();
     stop.results(|| -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        report::prove::table(&reports, &mut out)?;
+        report::prove::table(&reports, output::width(), &mut out)?;
         for (name, report) in &reports {
             if let Some(broken) = &report.broken {
                 report::prove::broken(name, broken, &mut out)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use catalogue::{DriveSheet, Settings};
 use text::problem::{Place, Problem, Problems, nearest};
 
-use crate::failure::{on_command_line, tell};
+use crate::failure::{on_command_line, remark};
 use crate::setting::SettingArgs;
 
 /// The drives of a verb besides those that are arguments, and what is set on all of them.
@@ -66,8 +66,9 @@ impl DriveArgs {
     /// Says, of an answer for years, what a part that holds no data is taken for.
     pub(crate) fn note_on_years(&self) {
         if self.settings().fill.is_some() {
-            tell(
-                "note: --fill: years are told as if what is trimmed stayed so; a load that writes there fills it up in time, and reads there are answered without the medium",
+            remark(
+                "note",
+                "--fill: years are told as if what is trimmed stayed so; a load that writes there fills it up in time, and reads there are answered without the medium",
             );
         }
     }
@@ -85,7 +86,7 @@ impl DriveArgs {
 pub(crate) fn load(name: &str, settings: &Settings) -> Result<DriveSheet, Problems> {
     let read = catalogue::drive_as(name, settings);
     if let Some(note) = read.as_ref().ok().and_then(|it| it.note_on(settings)) {
-        tell(&format!("note: {note}"));
+        remark("note", &note);
     }
     read.map_err(|problems| {
         if is_drive(name) || !Path::new(name).is_file() {

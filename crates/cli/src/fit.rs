@@ -375,7 +375,7 @@ pub(crate) fn warn(measured: &[MeasuredRun]) {
             true => String::new(),
             false => format!(" ({})", runs.join(", ")),
         };
-        failure::tell(&format!("warning: {what}{which}"));
+        failure::remark("warning", &format!("{what}{which}"));
     }
 }
 

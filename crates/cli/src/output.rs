@@ -17,6 +17,14 @@ pub(crate) fn width() -> Width {
     terminal.then(|| comfy_table::Table::new().width())?
 }
 
+/// The same of standard error.
+pub(crate) fn width_of_errors() -> Width {
+    io::stderr().is_terminal().then(|| {
+        let mut table = comfy_table::Table::new();
+        table.use_stderr().width()
+    })?
+}
+
 /// How results are printed; the names are fio's.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {

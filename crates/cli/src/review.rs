@@ -141,9 +141,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 "{origin}: the suite does not run {nowhere} of {} runs, or on so little of the drive",
                 runs.len()
             );
-            failure::tell(&format!(
-                "note: {what}; drivelab explain compares each of them"
-            ));
+            failure::remark(
+                "note",
+                &format!("{what}; drivelab explain compares each of them"),
+            );
         }
     }
     stop.results(|| write(args, &review))
@@ -296,7 +297,7 @@ pub(crate) fn job_file(path: &Path, processors: u32) -> Result<Yours, Problems> 
     };
     let set = fio::read_text(&origin, &text, &surroundings)?;
     for warning in &set.warnings {
-        failure::tell(&format!("warning: {origin}: {warning}"));
+        failure::remark("warning", &format!("{origin}: {warning}"));
     }
     Ok(Yours {
         source: origin,

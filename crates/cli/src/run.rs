@@ -28,7 +28,7 @@ use workload::job::{Job, Mix};
 use workload::replay::read_iologs;
 
 use crate::drive::{DriveArgs, is_drive, sort};
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, remark};
 use crate::fault::FaultArgs;
 use crate::output::{self, write_whole};
 use crate::seed::SeedArg;
@@ -331,12 +331,12 @@ fn show(
         };
         let cluster = drive.pool_config().and_then(|it| it.cluster());
         if let Some(folded) = cluster.and_then(|it| it.fold_words()) {
-            tell(&format!("note{on}: {folded}"));
+            remark(&format!("note{on}"), &folded);
         }
         for name in within_ramp(&set.jobs, outcome) {
-            tell(&format!(
-                "warning: job {name} ended within its ramp_time{on}: nothing of it was counted"
-            ));
+            let what =
+                format!("job {name} ended within its ramp_time{on}: nothing of it was counted");
+            remark("warning", &what);
         }
     }
     let names = |drive: &DriveSheet| -> Vec<String> {
@@ -475,7 +475,7 @@ fn jobs(args: &Args, files: &[PathBuf], cores: u16) -> Result<JobSet, Problems> 
         set.warnings.insert(0, warning);
     }
     for warning in &set.warnings {
-        tell(&format!("warning: {warning}"));
+        remark("warning", warning);
     }
     if args.warnings_fatal && !set.warnings.is_empty() {
         return Err(Problems::whole(

@@ -115,6 +115,14 @@ pub fn megabytes_a_second(value: f64) -> String {
     scaled(value, &[(1e3, " GB/s"), (1.0, " MB/s")])
 }
 
+/// A share in percent with so many decimals; a dash if there is none.
+pub fn percent(share: Option<f64>, decimals: usize) -> String {
+    share.map_or_else(
+        || String::from("-"),
+        |share| format!("{:.decimals$} %", share * 100.0),
+    )
+}
+
 /// Bytes in powers of ten, as drives are sold: `375 GB`, `12.3 PB`.
 pub fn bytes_decimal(value: f64) -> String {
     scaled(
@@ -168,6 +176,9 @@ mod tests {
         assert_eq!(megabytes_a_second(2_412.0), "2.41 GB/s");
         assert_eq!(bytes_decimal(375_083_606_016.0), "375 GB");
         assert_eq!(bytes_binary(131_072.0), "128 KiB");
+        assert_eq!(percent(Some(0.4567), 0), "46 %");
+        assert_eq!(percent(Some(0.4567), 1), "45.7 %");
+        assert_eq!(percent(None, 1), "-");
         assert_eq!(digits(123_456.0), "123,456");
         assert_eq!(duration(0.25), "0.25 s");
         assert_eq!(duration(90.0), "90 s");

@@ -134,7 +134,7 @@ fn around(now: &str) -> Vec<String> {
         times.chain([(ns as f64, now.to_owned())]).collect()
     } else if let Some((bytes, most)) = size(now) {
         let sizes = octaves(bytes, 1 << 20).filter(|&size| size <= most);
-        let sizes = sizes.map(|bytes| (bytes as f64, binary(bytes)));
+        let sizes = sizes.map(|bytes| (bytes as f64, Bytes(bytes).show()));
         sizes.chain([(bytes as f64, now.to_owned())]).collect()
     } else if let Some(count) = u64::read(&value) {
         let counts = octaves(count, 1).map(|count| (count as f64, count.to_string()));
@@ -185,16 +185,6 @@ fn decades(now: u64) -> impl Iterator<Item = u64> {
         .into_iter()
         .flat_map(|decade| [1, 2, 5].map(|times| decade.saturating_mul(times)));
     [0].into_iter().chain(times)
-}
-
-/// A power of two in the unit that leaves it whole.
-fn binary(bytes: u64) -> String {
-    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let fits = |(shift, _): &&(u32, &str)| bytes >= 1 << shift;
-    match units.iter().find(fits) {
-        Some((shift, unit)) => format!("{} {unit}", bytes >> shift),
-        None => Bytes(bytes).show(),
-    }
 }
 
 #[cfg(test)]

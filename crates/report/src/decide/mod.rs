@@ -63,10 +63,7 @@ fn range([mean, least, most]: [f64; 3], show: impl Fn(f64) -> String) -> String 
 
 /// A share in whole percent.
 fn percent(share: Option<f64>) -> String {
-    share.map_or_else(
-        || String::from("-"),
-        |share| format!("{:.0} %", share * 100.0),
-    )
+    text::digits::percent(share, 0)
 }
 
 /// The seeds of an answer, in words.

@@ -241,7 +241,7 @@ fn by_class(all: &Summary, width: Width) -> String {
 }
 
 fn percent(share: Option<f64>) -> String {
-    share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0))
+    text::digits::percent(share, 1)
 }
 
 fn counts(name: &str, summary: &Summary, others: usize, pending: usize) -> Vec<String> {

@@ -172,10 +172,7 @@ pub struct Statement {
 }
 
 fn percent(share: Option<f64>) -> String {
-    share.map_or_else(
-        || String::from("-"),
-        |share| format!("{:.1} %", share * 100.0),
-    )
+    text::digits::percent(share, 1)
 }
 
 /// Fewest predicted rows of a well-known drive.

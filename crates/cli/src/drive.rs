@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use catalogue::{DriveSheet, Settings};
 use text::problem::{Place, Problem, Problems, nearest};
 
-use crate::failure::{on_command_line, remark};
+use crate::failure::on_command_line;
+use crate::output::remark;
 use crate::setting::SettingArgs;
 
 /// The drives of a verb besides those that are arguments, and what is set on all of them.

@@ -6,9 +6,6 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use text::problem::{Place, Problem, Problems};
-use text::terminal::paragraph;
-
-use crate::output;
 
 /// Why a verb did not succeed.
 #[derive(Debug)]
@@ -70,15 +67,6 @@ pub(crate) fn on_command_line(what: impl Into<String>, help: impl Into<String>) 
 /// Writes to standard error; the exit code speaks where nobody reads that.
 pub(crate) fn tell(what: &str) {
     let _ = writeln!(io::stderr(), "{what}");
-}
-
-/// Writes a warning or a note to standard error, broken at words on a terminal.
-pub(crate) fn remark(kind: &str, what: &str) {
-    tell(&paragraph(
-        &format!("{kind}: "),
-        what,
-        output::width_of_errors(),
-    ));
 }
 
 /// Whether messages have colours: on a terminal that has them, unless <https://no-color.org> says otherwise.

@@ -11,7 +11,7 @@ use study::measure::{HOST_JOBS, Paced, STANDARD_JOBS};
 use text::problem::Problems;
 
 use crate::drive::load;
-use crate::failure::{self, Failure, on_command_line};
+use crate::failure::{Failure, on_command_line};
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
 use crate::setting::SettingArgs;
@@ -375,7 +375,7 @@ pub(crate) fn warn(measured: &[MeasuredRun]) {
             true => String::new(),
             false => format!(" ({})", runs.join(", ")),
         };
-        failure::remark("warning", &format!("{what}{which}"));
+        output::remark("warning", &format!("{what}{which}"));
     }
 }
 

@@ -21,7 +21,7 @@ use text::problem::{Place, Problem, Problems};
 use text::quantity::quantity;
 use text::terminal::paragraph;
 
-use crate::failure::{Failure, remark, tell};
+use crate::failure::{Failure, tell};
 use crate::limit::quoted;
 use crate::output::{self, write_whole};
 use crate::progress::Progress;
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (mut document, course) = there(output, &ready)?;
     let claim = ready.target.claim(ready.plan.writes())?;
     for note in &document.notes {
-        remark("note", note);
+        output::remark("note", note);
     }
     let stop = Stop::on_signals()?;
     let verdict = go_through(&ready, &mut document, course, output, &stop)?;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use text::problem::{Place, Problem, Problems};
-use text::terminal::Width;
+use text::terminal::{Width, paragraph};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, tell};
 
 /// Columns of the terminal that standard output is; none if it is kept.
 pub(crate) fn width() -> Width {
@@ -18,11 +18,16 @@ pub(crate) fn width() -> Width {
 }
 
 /// The same of standard error.
-pub(crate) fn width_of_errors() -> Width {
+fn width_of_errors() -> Width {
     io::stderr().is_terminal().then(|| {
         let mut table = comfy_table::Table::new();
         table.use_stderr().width()
     })?
+}
+
+/// Writes a warning or a note to standard error, broken at words on a terminal.
+pub(crate) fn remark(kind: &str, what: &str) {
+    tell(&paragraph(&format!("{kind}: "), what, width_of_errors()));
 }
 
 /// How results are printed; the names are fio's.

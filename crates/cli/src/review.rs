@@ -16,7 +16,7 @@ use workload::fio::{self, Surroundings};
 use workload::trace;
 
 use crate::drive::DriveArgs;
-use crate::failure::{self, Failure, on_command_line};
+use crate::failure::{Failure, on_command_line};
 use crate::fit;
 use crate::limit::taken;
 use crate::output::{self, write_whole};
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 "{origin}: the suite does not run {nowhere} of {} runs, or on so little of the drive",
                 runs.len()
             );
-            failure::remark(
+            output::remark(
                 "note",
                 &format!("{what}; drivelab explain compares each of them"),
             );
@@ -297,7 +297,7 @@ pub(crate) fn job_file(path: &Path, processors: u32) -> Result<Yours, Problems> 
     };
     let set = fio::read_text(&origin, &text, &surroundings)?;
     for warning in &set.warnings {
-        failure::remark("warning", &format!("{origin}: {warning}"));
+        output::remark("warning", &format!("{origin}: {warning}"));
     }
     Ok(Yours {
         source: origin,

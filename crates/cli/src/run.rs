@@ -28,9 +28,9 @@ use workload::job::{Job, Mix};
 use workload::replay::read_iologs;
 
 use crate::drive::{DriveArgs, is_drive, sort};
-use crate::failure::{Failure, remark};
+use crate::failure::Failure;
 use crate::fault::FaultArgs;
-use crate::output::{self, write_whole};
+use crate::output::{self, remark, write_whole};
 use crate::seed::SeedArg;
 use crate::state::State;
 use crate::stop::Stop;

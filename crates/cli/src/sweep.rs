@@ -9,7 +9,7 @@ use study::sweep::{Parts, Sweep, Trouble, Watch, run as run_all};
 use text::digits::{duration, grouped, significant};
 use text::problem::Problems;
 
-use crate::failure::{Failure, on_command_line, remark, tell};
+use crate::failure::{Failure, on_command_line, tell};
 use crate::output;
 use crate::progress::Progress;
 use crate::stop::Stop;
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     };
     for warning in sweep.warnings() {
-        remark("warning", warning);
+        output::remark("warning", warning);
     }
     if args.dry_run {
         return Ok(show(&sweep)?);

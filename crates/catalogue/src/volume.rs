@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use model::Span;
 use model::media::DriveConfig;
 use model::media::volume::{
-    Burst, Limit, Limits, MOST_WIDTH, Path, Pause, SHORTEST_PACE, Store, VolumeConfig,
+    Burst, IoPath, Limit, Limits, MOST_WIDTH, Pause, SHORTEST_PACE, Store, VolumeConfig,
     WIDEST_SPREAD,
 };
 
@@ -59,8 +59,8 @@ fn read(section: &mut Section<'_>, context: &Context<'_>) -> DriveConfig {
     DriveConfig::Volume(Box::new(config))
 }
 
-fn path(section: &mut Section<'_>) -> Path {
-    Path {
+fn path(section: &mut Section<'_>) -> IoPath {
+    IoPath {
         round: section.span("round", up_to_ms(100)),
         each: section.span("each", up_to_ms(100)),
         read_ps_per_byte: section.rate("read", RATES).picoseconds_per_byte(),

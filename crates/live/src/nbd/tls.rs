@@ -208,7 +208,7 @@ fn encrypt(session: &mut ServerConnection, clear: &mut Outbox, out: &mut Outbox)
         let piece = &piece[..piece.len().min(PIECE)];
         // Neither can fail: there is no limit, and memory takes everything.
         let taken = session.writer().write(piece).unwrap_or(0);
-        while session.wants_write() && session.write_tls(&mut Into(out)).is_ok() {}
+        while session.wants_write() && session.write_tls(&mut Pour(out)).is_ok() {}
         clear.sent(taken);
         if taken == 0 || clear.is_empty() {
             return;
@@ -217,9 +217,9 @@ fn encrypt(session: &mut ServerConnection, clear: &mut Outbox, out: &mut Outbox)
 }
 
 /// Writes to an outbox.
-struct Into<'a>(&'a mut Outbox);
+struct Pour<'a>(&'a mut Outbox);
 
-impl Write for Into<'_> {
+impl Write for Pour<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.push(bytes);
         Ok(bytes.len())

@@ -290,7 +290,7 @@ pub fn check(answers: &[check::Answer]) -> Table {
 
 /// A size of a log, buffer or cache.
 #[derive(Clone, Debug, Serialize)]
-struct Sized<'a> {
+struct SizeRow<'a> {
     drive: &'a str,
     model: &'a str,
     bytes: u64,
@@ -319,7 +319,7 @@ pub fn size(answers: &[size::Answer]) -> Table {
         let rows = answer.rows.iter();
         rows.map(move |row| (answer, row))
     });
-    Table::of(rows.map(|(answer, row)| Sized {
+    Table::of(rows.map(|(answer, row)| SizeRow {
         drive: &answer.drive,
         model: answer.model,
         bytes: row.bytes,

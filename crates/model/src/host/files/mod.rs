@@ -88,7 +88,7 @@ const TICK: Span = Span::from_ms(4);
 
 /// A thread's file as it is.
 #[derive(Clone, Debug)]
-struct File {
+struct ThreadFile {
     config: FileConfig,
     /// Dirty pages, first byte and the byte after the last, in the order of writes.
     dirty: Vec<(u64, u64)>,
@@ -161,7 +161,7 @@ pub struct Files<D> {
     /// What extents take longer to be marked.
     waits: Stream,
     /// By thread.
-    files: Vec<Option<File>>,
+    files: Vec<Option<ThreadFile>>,
     /// By the submitter's id.
     tasks: Vec<Option<Task>>,
     /// The first id of our own commands, who waits for each, and those that are free.
@@ -189,7 +189,7 @@ impl<D: Device> Files<D> {
                 host.opens_file(thread, costs.direct);
             }
         }
-        let file = |config: &FileConfig| File {
+        let file = |config: &FileConfig| ThreadFile {
             config: *config,
             dirty: Vec::new(),
             written_to: 0,
@@ -225,7 +225,7 @@ impl<D: Device> Files<D> {
     }
 
     /// The file of a thread.
-    fn file(&mut self, thread: u16) -> Option<&mut File> {
+    fn file(&mut self, thread: u16) -> Option<&mut ThreadFile> {
         self.files.get_mut(usize::from(thread))?.as_mut()
     }
 
@@ -322,7 +322,7 @@ impl<D: Device> Files<D> {
     }
 }
 
-impl File {
+impl ThreadFile {
     /// Keeps what a write changes.
     fn write(&mut self, now: Time, command: &Command) {
         let (start, end) = (

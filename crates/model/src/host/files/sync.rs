@@ -62,7 +62,7 @@ impl<D: Device> Files<D> {
             return;
         };
         let (thread, capacity) = (task.command.queue, self.capacity().bytes);
-        let dirty = self.file(thread).map(super::File::take_dirty);
+        let dirty = self.file(thread).map(super::ThreadFile::take_dirty);
         let mut dirty = dirty.unwrap_or_default();
         let mut sent = 0;
         for &(start, end) in &dirty {

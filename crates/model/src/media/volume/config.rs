@@ -21,7 +21,7 @@ pub struct VolumeConfig {
     /// Bytes in a logical block.
     pub block: u32,
     /// What carries I/Os between the machine and the store.
-    pub path: Path,
+    pub path: IoPath,
     /// Where the data are.
     pub store: Store,
     /// What the volume is limited to.
@@ -34,7 +34,7 @@ pub struct VolumeConfig {
 /// after the other; those that come later are of the next.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Path {
+pub struct IoPath {
     /// Once a round: it is woken, looks for what there is, and tells of what is done.
     pub round: Span,
     /// For each I/O.

@@ -1,7 +1,7 @@
 //! A volume: a disk of a cloud or of a hypervisor, which is software, a network and limits, and no medium of its own.
 //!
 //! An I/O passes the volume's limits and those of the instance ([`gate`]), then the one thread that carries I/Os in rounds
-//! ([`Path`]), then the store, where many are in service at a time and each takes a time of its own ([`Store`]). What has
+//! ([`IoPath`]), then the store, where many are in service at a time and each takes a time of its own ([`Store`]). What has
 //! been acknowledged is durable, as the clouds promise it: a flush waits for nothing but its turn, and a power cut takes
 //! nothing.
 //!
@@ -19,7 +19,7 @@ mod thread;
 mod tests;
 
 pub use config::{
-    Burst, Limit, Limits, MOST_WIDTH, Path, Pause, SHORTEST_PACE, Store, VolumeConfig,
+    Burst, IoPath, Limit, Limits, MOST_WIDTH, Pause, SHORTEST_PACE, Store, VolumeConfig,
     WIDEST_SPREAD,
 };
 

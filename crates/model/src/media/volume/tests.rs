@@ -24,7 +24,7 @@ fn small() -> VolumeConfig {
     VolumeConfig {
         bytes: 64 << 20,
         block: 512,
-        path: Path {
+        path: IoPath {
             round: Span::from_us(20),
             each: Span::from_us(5),
             read_ps_per_byte: 500,
@@ -63,7 +63,7 @@ fn small() -> VolumeConfig {
 /// One in which nothing takes time but what a test puts into it.
 fn bare() -> VolumeConfig {
     VolumeConfig {
-        path: Path {
+        path: IoPath {
             round: Span::ZERO,
             each: Span::ZERO,
             read_ps_per_byte: 0,
@@ -203,7 +203,7 @@ fn a_round_is_shared_by_all_that_wait() {
 #[test]
 fn long_work_differs_less_than_short() {
     let deviation = |work: Span| {
-        let path = Path {
+        let path = IoPath {
             spread: 0.3,
             pace: Span::from_us(100),
             ..bare().path

@@ -3,7 +3,7 @@
 //! Its pace is drawn anew after some time of work, and now and then it is paused. Both go by work and not by the clock: an
 //! idle thread meets neither.
 
-use super::config::{Path, Pause};
+use super::config::{IoPath, Pause};
 use crate::engine::Station;
 use crate::random::Stream;
 use crate::time::{Span, Time};
@@ -25,7 +25,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    pub(super) fn new(path: &Path, seed: u64) -> Thread {
+    pub(super) fn new(path: &IoPath, seed: u64) -> Thread {
         let mut pauses = Stream::new(seed, "volume pauses");
         Thread {
             station: Station::default(),

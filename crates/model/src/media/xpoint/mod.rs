@@ -54,7 +54,7 @@ use gauges::Counts;
 use group::{Medium, Role, Transit, Waits, shuffled};
 use limits::{Endurance, Governor};
 use locks::Locks;
-use path::Path;
+use path::DataPath;
 use piece::{Of, Piece, Request, Work, work_of};
 use refreshed::Refreshed;
 
@@ -80,7 +80,7 @@ pub struct XPoint {
     fetching: Agenda<u32>,
     medium: Medium,
     /// Of a duplex drive one for reads and one for writes, else only the first.
-    paths: [Path; 2],
+    paths: [DataPath; 2],
     locks: Locks,
     /// Pieces that wait for a unit, in the order of arrival.
     blocked: Vec<u32>,
@@ -112,7 +112,7 @@ impl XPoint {
             incoming: Station::default(),
             fetching: Agenda::with_capacity(64),
             medium: Medium::new(&config, seed),
-            paths: Path::both(&config, seed),
+            paths: DataPath::both(&config, seed),
             locks: Locks::new(),
             blocked: Vec::new(),
             sequence: 0,

@@ -27,7 +27,7 @@ use crate::time::{Span, Time};
 
 /// The data path.
 #[derive(Clone, Debug)]
-pub(super) struct Path {
+pub(super) struct DataPath {
     table: Table,
     /// Places of reads; those of writes follow.
     places: u32,
@@ -54,22 +54,22 @@ pub(super) struct Path {
     stream: Stream,
 }
 
-impl Path {
+impl DataPath {
     /// A drive's path, and one for its writes that is used if it is duplex.
-    pub(super) fn both(config: &XPointConfig, seed: u64) -> [Path; 2] {
-        let mut path = Path::new(config, seed, config.timing.table_places);
+    pub(super) fn both(config: &XPointConfig, seed: u64) -> [DataPath; 2] {
+        let mut path = DataPath::new(config, seed, config.timing.table_places);
         if !config.timing.duplex {
-            let unused = Path::new(config, seed, 1);
+            let unused = DataPath::new(config, seed, 1);
             return [path, unused];
         }
         path.turnaround = Span::ZERO;
         [path.clone(), path]
     }
 
-    fn new(config: &XPointConfig, seed: u64, places: u32) -> Path {
+    fn new(config: &XPointConfig, seed: u64, places: u32) -> DataPath {
         let unit = |ps| Span::per_bytes(ps, u64::from(UNIT));
         let timing = &config.timing;
-        Path {
+        DataPath {
             table: Table::new(places),
             places,
             next: Time::NEVER,
@@ -182,7 +182,7 @@ impl Path {
         };
     }
 
-    /// Takes the unit that has arrived at `now`, which must be [`Path::next`], and begins with another.
+    /// Takes the unit that has arrived at `now`, which must be [`DataPath::next`], and begins with another.
     #[inline]
     pub(super) fn take(&mut self, now: Time) -> Transit {
         let done = self.serving;

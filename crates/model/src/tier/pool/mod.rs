@@ -30,7 +30,7 @@ use crate::time::Time;
 
 /// Who is told of a completion.
 #[derive(Clone, Copy, Debug)]
-enum From {
+enum Sender {
     /// Who submitted to the pool, with the id it chose.
     Client(CommandId),
     /// A tier, with its token.
@@ -40,7 +40,7 @@ enum From {
 /// A command on its way: its index is the command's id.
 #[derive(Clone, Copy, Debug)]
 struct Route {
-    from: From,
+    from: Sender,
     submitted: Time,
 }
 
@@ -120,7 +120,7 @@ impl<L: Device, B: Buffers> Way for Here<'_, L, B> {
     fn send(&mut self, child: Child, token: u32, mut command: Command) {
         let below = &mut *self.below;
         command.id = below.routes.insert(Route {
-            from: From::Tier(self.tier, token),
+            from: Sender::Tier(self.tier, token),
             submitted: self.now,
         });
         match below.children[usize::from(self.tier)][usize::from(child)] {
@@ -170,8 +170,8 @@ impl<L: Device, B> Below<L, B> {
         );
         self.routes.release(completion.id);
         match route.from {
-            From::Client(id) => self.finished.push(Completion { id, ..completion }),
-            From::Tier(tier, token) => {
+            Sender::Client(id) => self.finished.push(Completion { id, ..completion }),
+            Sender::Tier(tier, token) => {
                 let message = Message::Completed(tier, token, completion);
                 self.ring.push_back(message);
             }
@@ -339,7 +339,7 @@ impl<L: Device, B: Buffers> Pool<L, B> {
         for completion in told.drain(..) {
             let route = self.below.routes[completion.id];
             self.below.routes.release(completion.id);
-            if let From::Tier(tier, token) = route.from {
+            if let Sender::Tier(tier, token) = route.from {
                 self.call(at, tier, |tier, way| {
                     tier.completed(at, token, &completion, way);
                 });
@@ -457,7 +457,7 @@ impl<L: Device, B: Buffers> Device for Pool<L, B> {
             (command.offset, command.bytes) = (0, 0);
         }
         command.id = self.below.routes.insert(Route {
-            from: From::Client(id),
+            from: Sender::Client(id),
             submitted: now,
         });
         self.call(now, self.top, |tier, way| tier.submit(now, &command, way));

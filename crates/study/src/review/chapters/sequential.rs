@@ -11,7 +11,7 @@ use crate::review::results::{Point, Review, Settings};
 use crate::review::shape::Shape;
 use crate::review::suite::{Effort, PointSpec, Suite};
 use crate::review::verdict::crossing::CLEAR;
-use crate::review::verdict::range::Range;
+use crate::review::verdict::range::SeedRange;
 use crate::review::verdict::{Facts, Seeds, peak};
 use text::digits::megabytes_a_second;
 use text::words::listed;
@@ -236,7 +236,7 @@ fn rates(seeds: &Seeds<'_>) -> Vec<String> {
     let clause = |direction: &str| {
         let mut order = seeds.ranked(|facts, drive| most(facts, SCATTERED, drive, direction))?;
         order.reverse();
-        let one = |&(drive, scattered): &(usize, Range)| {
+        let one = |&(drive, scattered): &(usize, SeedRange)| {
             let filled = seeds.range(|facts| most(facts, IN_ORDER, drive, direction));
             let in_order =
                 filled.filter(|filled| (filled.value / scattered.value - 1.0).abs() > CLEAR);

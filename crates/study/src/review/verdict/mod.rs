@@ -11,7 +11,7 @@ pub(crate) mod range;
 
 use super::results::{Figures, Measurement, Point, Review};
 use crossing::overtakes;
-use range::{Range, ends};
+use range::{SeedRange, ends};
 use text::words::listed;
 
 /// Rising x and what a drive does there.
@@ -36,10 +36,10 @@ impl<'a> Seeds<'a> {
     }
 
     /// A figure with its range; `None` where all together or one alone has none.
-    pub(crate) fn range(&self, figure: impl Fn(&Facts<'a>) -> Option<f64>) -> Option<Range> {
+    pub(crate) fn range(&self, figure: impl Fn(&Facts<'a>) -> Option<f64>) -> Option<SeedRange> {
         let value = figure(&self.all)?;
         let each: Vec<f64> = self.each.iter().map(&figure).collect::<Option<_>>()?;
-        Some(Range::of(value, &each))
+        Some(SeedRange::of(value, &each))
     }
 
     /// Drives by a figure, the smallest first, with its range; those without it are left out. `None` where seeds do not
@@ -47,9 +47,9 @@ impl<'a> Seeds<'a> {
     pub(crate) fn ranked(
         &self,
         figure: impl Fn(&Facts<'a>, usize) -> Option<f64>,
-    ) -> Option<Vec<(usize, Range)>> {
+    ) -> Option<Vec<(usize, SeedRange)>> {
         let of = |drive| Some((drive, self.range(|facts| figure(facts, drive))?));
-        let mut all: Vec<(usize, Range)> = (0..self.all.drives()).filter_map(of).collect();
+        let mut all: Vec<(usize, SeedRange)> = (0..self.all.drives()).filter_map(of).collect();
         all.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
         let (least, most) = (all.first()?.0, all.last()?.0);
         let agree = self.each.iter().all(|facts| {

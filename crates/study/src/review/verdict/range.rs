@@ -7,7 +7,7 @@ const SAME: f64 = 0.01;
 
 /// A figure with its range over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Range {
+pub(crate) struct SeedRange {
     /// Of all seeds together.
     pub(crate) value: f64,
     /// The least of it and of each alone.
@@ -16,10 +16,10 @@ pub(crate) struct Range {
     pub(crate) high: f64,
 }
 
-impl Range {
+impl SeedRange {
     /// The figure, and what each seed alone has.
-    pub(crate) fn of(value: f64, each: &[f64]) -> Range {
-        Range {
+    pub(crate) fn of(value: f64, each: &[f64]) -> SeedRange {
+        SeedRange {
             value,
             // The most of all together need not lie between those of each.
             low: each.iter().copied().fold(value, f64::min),
@@ -57,7 +57,7 @@ fn digits(factor: f64) -> String {
 }
 
 /// `60 %`, `60 % (55 to 66 %)`.
-pub(crate) fn percent(share: Range) -> String {
+pub(crate) fn percent(share: SeedRange) -> String {
     let [value, low, high] =
         [share.value, share.low, share.high].map(|share| format!("{:.0}", share * 100.0));
     match low == high {
@@ -87,12 +87,12 @@ mod tests {
     #[test]
     fn a_range_is_told_where_seeds_differ() {
         let us = |us: f64| format!("{us} us");
-        let chance = Range::of(862.0, &[862.0, 401.0, 1300.0]);
+        let chance = SeedRange::of(862.0, &[862.0, 401.0, 1300.0]);
         assert_eq!(chance.words(us), "862 us (401 us to 1300 us)");
-        assert_eq!(Range::of(80.0, &[80.0, 80.3, 79.8]).words(us), "80 us");
-        assert_eq!(Range::of(11.0, &[7.0, 22.0]).times(), "7.0 to 22 times");
-        assert_eq!(Range::of(157.0, &[158.6, 160.0]).low, 157.0);
-        assert_eq!(Range::of(3.2, &[3.2, 3.21]).times(), "3.2 times");
+        assert_eq!(SeedRange::of(80.0, &[80.0, 80.3, 79.8]).words(us), "80 us");
+        assert_eq!(SeedRange::of(11.0, &[7.0, 22.0]).times(), "7.0 to 22 times");
+        assert_eq!(SeedRange::of(157.0, &[158.6, 160.0]).low, 157.0);
+        assert_eq!(SeedRange::of(3.2, &[3.2, 3.21]).times(), "3.2 times");
         let depth = |depth| format!("QD{depth}");
         assert_eq!(span((5, 7), depth), "QD5 to QD7");
         assert_eq!(span((5, 5), depth), "QD5");

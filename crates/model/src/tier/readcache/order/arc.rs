@@ -8,7 +8,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::Ordering;
+use super::SlotOrder;
 use super::links::Links;
 use crate::tier::table::Table;
 
@@ -19,7 +19,7 @@ const GONE_RECENT: u32 = 2;
 const GONE_FREQUENT: u32 = 3;
 
 #[derive(Clone, Debug)]
-pub(in crate::tier::readcache) struct Arc {
+pub(in crate::tier::readcache) struct AdaptiveReplacement {
     /// Slots, then as many places and one for lines that were given up.
     links: Links,
     slots: u32,
@@ -40,7 +40,7 @@ pub(in crate::tier::readcache) struct Arc {
 /// A place in no list.
 const NOWHERE: u8 = 4;
 
-impl Arc {
+impl AdaptiveReplacement {
     fn put(&mut self, place: u32, list: u32) {
         self.take_out(place);
         self.links.put(place, list);
@@ -72,10 +72,10 @@ impl Arc {
     }
 }
 
-impl Ordering for Arc {
-    fn new(slots: u32, lines: u64) -> Arc {
+impl SlotOrder for AdaptiveReplacement {
+    fn new(slots: u32, lines: u64) -> AdaptiveReplacement {
         let places = 2 * slots + 1;
-        Arc {
+        AdaptiveReplacement {
             links: Links::new(places, 4),
             slots,
             list: vec![NOWHERE; places as usize],
@@ -137,7 +137,7 @@ impl Ordering for Arc {
             return self.put(slot, FREQUENT);
         }
         let all = |sizes: &[u32; 4]| sizes.iter().sum::<u32>();
-        let size = |arc: &Arc, list: u32| arc.sizes[list as usize];
+        let size = |arc: &AdaptiveReplacement, list: u32| arc.sizes[list as usize];
         self.take_out(slot);
         if size(self, RECENT) + size(self, GONE_RECENT) >= self.slots {
             self.unknow_oldest(GONE_RECENT);
@@ -243,7 +243,7 @@ mod tests {
 
     /// A cache of so many lines, and how often what is read hits.
     struct Cache {
-        arc: Arc,
+        arc: AdaptiveReplacement,
         lines: Vec<u64>,
     }
 
@@ -282,7 +282,7 @@ mod tests {
                 ..Paper::default()
             };
             let mut cache = Cache {
-                arc: Arc::new(size as u32, 400),
+                arc: AdaptiveReplacement::new(size as u32, 400),
                 lines: Vec::new(),
             };
             let (mut hits, mut scan) = (0, 0);
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn slots_in_use_are_passed_over_and_dropped_lines_leave_no_trace() {
         let mut cache = Cache {
-            arc: Arc::new(3, 100),
+            arc: AdaptiveReplacement::new(3, 100),
             lines: Vec::new(),
         };
         for line in [1, 2, 3, 1] {

@@ -5,7 +5,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::Ordering;
+use super::SlotOrder;
 
 #[derive(Clone, Debug)]
 pub(in crate::tier::readcache) struct Clock {
@@ -13,7 +13,7 @@ pub(in crate::tier::readcache) struct Clock {
     hand: u32,
 }
 
-impl Ordering for Clock {
+impl SlotOrder for Clock {
     fn new(slots: u32, _lines: u64) -> Clock {
         Clock {
             marked: vec![false; slots as usize],

@@ -1,12 +1,12 @@
 //! The slot used longest ago: a list through the slots.
 
-use super::Ordering;
+use super::SlotOrder;
 use super::links::Links;
 
 #[derive(Clone, Debug)]
 pub(in crate::tier::readcache) struct Lru(Links);
 
-impl Ordering for Lru {
+impl SlotOrder for Lru {
     fn new(slots: u32, _lines: u64) -> Lru {
         Lru(Links::new(slots, 1))
     }

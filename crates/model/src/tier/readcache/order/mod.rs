@@ -9,13 +9,13 @@ mod links;
 mod lru;
 mod ring;
 
-use arc::Arc;
+use arc::AdaptiveReplacement;
 use clock::Clock;
 use lru::Lru;
 use ring::Ring;
 
 /// How a policy is asked.
-trait Ordering {
+trait SlotOrder {
     /// An order of so many slots for so many lines, in which no slot is until it is filled.
     fn new(slots: u32, lines: u64) -> Self;
 
@@ -49,7 +49,7 @@ trait Ordering {
 
 /// Makes the enums of all policies, and passes on what is asked of them.
 macro_rules! policies {
-    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident($order:ident) = $word:literal,)*) => {
         /// Which slot is given up.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -65,12 +65,12 @@ macro_rules! policies {
         /// The order of the slots of a cache.
         #[derive(Clone, Debug)]
         pub(super) enum Order {
-            $($name($name),)*
+            $($name($order),)*
         }
 
         impl Order {
             pub(super) fn new(policy: Policy, slots: u32, lines: u64) -> Order {
-                match policy { $(Policy::$name => Order::$name($name::new(slots, lines)),)* }
+                match policy { $(Policy::$name => Order::$name($order::new(slots, lines)),)* }
             }
             #[inline]
             pub(super) fn used(&mut self, slot: u32) {
@@ -96,7 +96,7 @@ macro_rules! policies {
                 match self { $(Order::$name(it) => it.power_cut(),)* }
             }
             pub(super) fn is_in_turn(&self) -> bool {
-                match self { $(Order::$name(_) => $name::IN_TURN,)* }
+                match self { $(Order::$name(_) => $order::IN_TURN,)* }
             }
             pub(super) fn oldest_first(&self, most: usize, each: impl FnMut(u32)) {
                 match self { $(Order::$name(it) => it.oldest_first(most, each),)* }
@@ -108,11 +108,11 @@ macro_rules! policies {
 policies! {
     /// The one used longest ago.
     #[default]
-    Lru = "lru",
+    Lru(Lru) = "lru",
     /// One not used since the hand came by.
-    Clock = "clock",
+    Clock(Clock) = "clock",
     /// Between those used once and those used again, as what comes back tells.
-    Arc = "arc",
+    Arc(AdaptiveReplacement) = "arc",
     /// The one filled longest ago.
-    Ring = "ring",
+    Ring(Ring) = "ring",
 }

@@ -1,7 +1,7 @@
 //! A hand that overwrites slot after slot, whatever is in them, as the L2ARC's does. A slot that holds nothing waits for
 //! its turn like the others.
 
-use super::Ordering;
+use super::SlotOrder;
 
 #[derive(Clone, Debug)]
 pub(in crate::tier::readcache) struct Ring {
@@ -9,7 +9,7 @@ pub(in crate::tier::readcache) struct Ring {
     hand: u32,
 }
 
-impl Ordering for Ring {
+impl SlotOrder for Ring {
     const IN_TURN: bool = true;
 
     fn new(slots: u32, _lines: u64) -> Ring {

@@ -34,6 +34,63 @@ const NOT_PORTABLE: &[&str] = &[
 /// Words that say nothing in the name of a type.
 const EMPTY_NAMES: &[&str] = &["Manager", "Handler", "Util", "Utils", "Helper", "Info"];
 
+/// Names that the standard library has taken: its prelude's, and those that every reader knows. Who hides one makes its
+/// readers look twice. (A type alias `Result` is the library's own way.)
+const TAKEN_NAMES: &[&str] = &[
+    "Arc",
+    "AsMut",
+    "AsRef",
+    "BTreeMap",
+    "BTreeSet",
+    "Box",
+    "Clone",
+    "Copy",
+    "Cow",
+    "Debug",
+    "Default",
+    "DoubleEndedIterator",
+    "Drop",
+    "Duration",
+    "Eq",
+    "ExactSizeIterator",
+    "Extend",
+    "File",
+    "Fn",
+    "FnMut",
+    "FnOnce",
+    "From",
+    "FromIterator",
+    "Future",
+    "HashMap",
+    "HashSet",
+    "Instant",
+    "Into",
+    "IntoFuture",
+    "IntoIterator",
+    "Iterator",
+    "Mutex",
+    "Option",
+    "Ord",
+    "Ordering",
+    "PartialEq",
+    "PartialOrd",
+    "Path",
+    "PathBuf",
+    "Rc",
+    "RefCell",
+    "Result",
+    "Send",
+    "Sized",
+    "String",
+    "Sync",
+    "ToOwned",
+    "ToString",
+    "TryFrom",
+    "TryInto",
+    "Unpin",
+    "Vec",
+];
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -88,20 +145,35 @@ fn lines_with(text: &str, forbidden: &[&str]) -> Vec<String> {
         .collect()
 }
 
-fn empty_names(text: &str) -> Vec<String> {
+/// The names of types that a line of code defines or aliases, each after what it is.
+fn types(text: &str) -> Vec<(usize, &str, &str)> {
     let mut found = Vec::new();
     for (number, line) in code(text) {
         let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
         while let Some(word) = words.next() {
-            if matches!(word, "struct" | "enum" | "trait" | "type") {
-                let name = words.next().unwrap_or_default();
-                if EMPTY_NAMES.iter().any(|empty| name.ends_with(empty)) {
-                    found.push(format!("{number}: {name}"));
-                }
+            if matches!(word, "struct" | "enum" | "trait" | "type" | "union") {
+                found.push((number, word, words.next().unwrap_or_default()));
             }
         }
     }
     found
+}
+
+fn empty_names(text: &str) -> Vec<String> {
+    let empty = |name: &str| EMPTY_NAMES.iter().any(|empty| name.ends_with(empty));
+    let found = types(text).into_iter().filter(|it| empty(it.2));
+    found
+        .map(|(number, _, name)| format!("{number}: {name}"))
+        .collect()
+}
+
+fn taken_names(text: &str) -> Vec<String> {
+    let taken =
+        |what: &str, name: &str| TAKEN_NAMES.contains(&name) && (what, name) != ("type", "Result");
+    let found = types(text).into_iter().filter(|it| taken(it.1, it.2));
+    found
+        .map(|(number, _, name)| format!("{number}: {name} is the standard library's"))
+        .collect()
 }
 
 /// Fails with one line for each file and finding.
@@ -237,6 +309,25 @@ fn imports_run_one_way() {
         !dependencies_of("workload")
             .iter()
             .any(|name| name == "catalogue")
+    );
+}
+
+#[test]
+fn names_hide_none_of_the_standard_library() {
+    let bad = [
+        "struct ",
+        "Into<'a>(&'a u8);\npub(crate) enum ",
+        "From {\ntype Result<T> = u8;\nstruct Filed;\ntype ",
+        "Path = u8;",
+    ]
+    .concat();
+    let found =
+        ["1: Into", "2: From", "5: Path"].map(|it| format!("{it} is the standard library's"));
+    assert_eq!(taken_names(&bad), found);
+    expect_none(
+        all_rust_files()
+            .into_iter()
+            .map(|(path, text)| (path, taken_names(&text))),
     );
 }
 

@@ -156,15 +156,15 @@ impl<D: Device> Files<D> {
         if bytes == 0 {
             return self.make_it_count(now);
         }
-        self.step(Step::Blocks);
+        self.commit().step = Step::Blocks;
         let command = self.journal.next(bytes);
         self.send(now, Owner::Journal, command);
     }
 
-    fn step(&mut self, step: Step) {
-        if let Some(commit) = &mut self.journal.running {
-            commit.step = step;
-        }
+    /// The commit whose wait or command is over.
+    fn commit(&mut self) -> &mut Commit {
+        let commit = self.journal.running.as_mut();
+        commit.expect("the journal waits for nothing unless a commit runs")
     }
 
     /// What the record stands for is with the drive: it is flushed, then the record written.
@@ -172,14 +172,14 @@ impl<D: Device> Files<D> {
         if self.host.is_write_through() {
             return self.write_record(now);
         }
-        self.step(Step::Flush);
+        self.commit().step = Step::Flush;
         let mut flush = Command::flush(0);
         flush.queue = self.journal.thread;
         self.send(now, Owner::Journal, flush);
     }
 
     fn write_record(&mut self, now: Time) {
-        self.step(Step::Record);
+        self.commit().step = Step::Record;
         let mut record = self.journal.next(BLOCK);
         record.fua = !self.host.is_write_through();
         self.send(now, Owner::Journal, record);
@@ -187,9 +187,7 @@ impl<D: Device> Files<D> {
 
     /// A command of the journal has completed.
     pub(super) fn journal_answered(&mut self, now: Time, completion: &Completion) {
-        let Some(commit) = &mut self.journal.running else {
-            return;
-        };
+        let commit = self.commit();
         commit.anatomy.append(&seen(&completion.anatomy));
         match commit.step {
             Step::Blocks => self.make_it_count(now),
@@ -200,7 +198,7 @@ impl<D: Device> Files<D> {
 
     fn end_commit(&mut self, now: Time) {
         let Some(commit) = self.journal.running.take() else {
-            return;
+            unreachable!("what ends it is its own record");
         };
         let mut served = core::mem::take(&mut self.journal.served);
         for id in served.drain(..) {

@@ -224,9 +224,16 @@ impl<D: Device> Files<D> {
         [user, system + files.map_or(Span::ZERO, |file| file.cpu)]
     }
 
-    /// The file of a thread.
-    fn file(&mut self, thread: u16) -> Option<&mut ThreadFile> {
-        self.files.get_mut(usize::from(thread))?.as_mut()
+    /// The file of a thread whose commands begin here.
+    fn file(&mut self, thread: u16) -> &mut ThreadFile {
+        let file = self.files[usize::from(thread)].as_mut();
+        file.expect("what has no file passes through")
+    }
+
+    /// An outstanding command: what waits for it goes with it, and power takes both.
+    fn task(&mut self, id: CommandId) -> &mut Task {
+        let task = self.tasks[id as usize].as_mut();
+        task.expect("a task stays until its last stage is over")
     }
 
     /// Sends a command of our own.
@@ -243,9 +250,7 @@ impl<D: Device> Files<D> {
     /// Begins the command of a file.
     fn begin(&mut self, now: Time, command: Command) {
         let costs = self.costs;
-        let Some(file) = self.file(command.queue) else {
-            return;
-        };
+        let file = self.file(command.queue);
         let durable = match (command.op, file.config.each) {
             (Op::Flush, _) | (_, None) => file.config.sync,
             (_, Some(each)) => each,

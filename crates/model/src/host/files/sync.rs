@@ -23,9 +23,7 @@ pub(super) fn seen(anatomy: &Anatomy) -> Anatomy {
 impl<D: Device> Files<D> {
     /// A task's own time has passed.
     pub(super) fn task_goes_on(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        let Some(task) = self.tasks[id as usize] else {
-            return;
-        };
+        let task = *self.task(id);
         match task.stage {
             Stage::Enter => self.entered(now, id, task, done),
             Stage::Sync => self.write_out(now, id, done),
@@ -37,33 +35,27 @@ impl<D: Device> Files<D> {
 
     /// A write has been copied.
     fn entered(&mut self, now: Time, id: CommandId, task: Task, done: &mut Vec<Completion>) {
-        let file = self.file(task.command.queue);
-        match file.and_then(|file| file.config.each) {
+        match self.file(task.command.queue).config.each {
             Some(_) => self.write_out(now, id, done),
             None => self.complete(now, id, done),
         }
     }
 
     fn commits(&mut self, thread: u16, durable: Durable) -> bool {
-        let file = self.file(thread);
-        file.is_some_and(|file| file.needs_commit(durable))
+        self.file(thread).needs_commit(durable)
     }
 
     fn stage(&mut self, id: CommandId, stage: Stage, left: u32) {
-        if let Some(task) = &mut self.tasks[id as usize] {
-            task.stage = stage;
-            task.left = left;
-        }
+        let task = self.task(id);
+        task.stage = stage;
+        task.left = left;
     }
 
     /// Sends a task's dirty pages to the drive, or goes on if there are none.
     fn write_out(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        let Some(task) = self.tasks[id as usize] else {
-            return;
-        };
-        let (thread, capacity) = (task.command.queue, self.capacity().bytes);
-        let dirty = self.file(thread).map(super::ThreadFile::take_dirty);
-        let mut dirty = dirty.unwrap_or_default();
+        let thread = self.task(id).command.queue;
+        let capacity = self.capacity().bytes;
+        let mut dirty = self.file(thread).take_dirty();
         let mut sent = 0;
         for &(start, end) in &dirty {
             let end = end.min(capacity);
@@ -81,9 +73,7 @@ impl<D: Device> Files<D> {
             }
         }
         dirty.clear();
-        if let Some(file) = self.file(thread) {
-            file.dirty = dirty;
-        }
+        self.file(thread).dirty = dirty;
         if sent == 0 {
             self.after_data(now, id, done);
         }
@@ -91,18 +81,13 @@ impl<D: Device> Files<D> {
 
     /// Data is with the drive: metadata, a flush, or nothing is left.
     fn after_data(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        let Some(task) = self.tasks[id as usize] else {
-            return;
-        };
-        let thread = task.command.queue;
-        if self.commits(thread, task.durable) {
-            if let Some(file) = self.file(thread) {
-                (file.grown, file.touched) = (false, false);
-            }
+        let task = self.task(id);
+        let (thread, durable) = (task.command.queue, task.durable);
+        if self.commits(thread, durable) {
+            let file = self.file(thread);
+            (file.grown, file.touched) = (false, false);
             self.stage(id, Stage::Commit, 0);
-            if let Some(task) = &mut self.tasks[id as usize] {
-                task.joined = now;
-            }
+            self.task(id).joined = now;
             return self.join_commit(now, id);
         }
         if self.host.is_write_through() {
@@ -123,9 +108,7 @@ impl<D: Device> Files<D> {
         completion: &Completion,
         done: &mut Vec<Completion>,
     ) {
-        let Some(task) = &mut self.tasks[id as usize] else {
-            return;
-        };
+        let task = self.task(id);
         if completion.status != Status::Success {
             task.status = completion.status;
         }
@@ -157,9 +140,7 @@ impl<D: Device> Files<D> {
     /// A thread of the system marks the extent of a direct write.
     fn convert(&mut self, now: Time, id: CommandId) {
         let takes = self.costs.convert + self.waits.exponential(self.costs.convert_spread);
-        let Some(task) = &mut self.tasks[id as usize] else {
-            return;
-        };
+        let task = self.task(id);
         task.anatomy.add(Part::HostCompletion, takes);
         task.stage = Stage::Woken;
         self.timers.push(now + takes, id);
@@ -168,9 +149,7 @@ impl<D: Device> Files<D> {
     /// The journal has committed what a task waited for, in `took`, which began at `began`.
     pub(super) fn committed(&mut self, now: Time, id: CommandId, began: Time, took: &Anatomy) {
         let wake = self.costs.wake;
-        let Some(task) = &mut self.tasks[id as usize] else {
-            return;
-        };
+        let task = self.task(id);
         task.anatomy.add(Part::Tier, began.since(task.joined));
         task.anatomy.append(took);
         task.anatomy.add(Part::HostCompletion, wake);
@@ -179,14 +158,14 @@ impl<D: Device> Files<D> {
     }
 
     fn complete(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {
-        if let Some(task) = self.tasks[id as usize].take() {
-            debug_assert_eq!(task.anatomy.total(), now.since(task.began));
-            done.push(Completion {
-                id,
-                at: now,
-                status: task.status,
-                anatomy: task.anatomy,
-            });
-        }
+        let task = *self.task(id);
+        self.tasks[id as usize] = None;
+        debug_assert_eq!(task.anatomy.total(), now.since(task.began));
+        done.push(Completion {
+            id,
+            at: now,
+            status: task.status,
+            anatomy: task.anatomy,
+        });
     }
 }

@@ -175,7 +175,11 @@ impl Hdd {
 
     /// The head has ended its work.
     pub(super) fn head_done(&mut self, now: Time, done: &mut Vec<Completion>) {
-        let Some(work) = self.work.take() else { return };
+        let Some(work) = self.work.take() else {
+            unreachable!(
+                "the head ends what it began, and power takes both the work and the event"
+            );
+        };
         self.counts.worked(&work, now);
         let access = work.access;
         let (offset, end) = access.sectors(self.geometry.sector());

@@ -144,7 +144,7 @@ impl Volume {
     /// The path carries the first of its queue, after what a round takes by itself.
     fn carry(&mut self, now: Time, first: Span) {
         let Some(&slot) = self.queue.front() else {
-            return;
+            unreachable!("a round goes on for as many as the queue had when it began");
         };
         let path = self.config.path;
         let transfer = self.transfer(slot, path.read_ps_per_byte, path.write_ps_per_byte);

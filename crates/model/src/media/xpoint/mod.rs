@@ -100,7 +100,7 @@ impl XPoint {
     /// A drive; `seed` feeds the times of its background work. The configuration must have no
     /// [`XPointConfig::problems`].
     pub fn new(config: XPointConfig, seed: u64) -> XPoint {
-        debug_assert_eq!(config.problems(), Vec::<String>::new());
+        assert_eq!(config.problems(), Vec::<String>::new());
         XPoint {
             requests: Slab::default(),
             pieces: Slab::default(),

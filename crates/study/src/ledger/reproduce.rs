@@ -156,6 +156,17 @@ enum Goal {
     AtShare(f64),
 }
 
+impl Goal {
+    /// Which goal, and its number by bits, so that goals can be compared and put in order.
+    fn bits(self) -> (u8, u64) {
+        match self {
+            Goal::AtShare(percent) => (0, percent.to_bits()),
+            Goal::Outcome => (1, 0),
+            Goal::Score => (2, 0),
+        }
+    }
+}
+
 /// A run and the figures that are wanted of it. To add a kind of work: a variant of [`Work`], and its scenario here.
 struct Task {
     scenario: Scenario,
@@ -165,8 +176,8 @@ struct Task {
     wanted: BTreeMap<String, RunFigure>,
 }
 
-/// Two tasks with one key are the same run.
-type TaskKey = (Key, String);
+/// Scenario, goal and jobs that do not count: two tasks with one key are the same run.
+type TaskKey = (Key, (u8, u64), usize);
 
 type Figures = BTreeMap<String, Result<f64, Wrong>>;
 
@@ -299,7 +310,7 @@ type Taken = Vec<Vec<(Option<f64>, usize)>>;
 type Demand = BTreeMap<TaskKey, u64>;
 
 fn key(scenario: &Scenario, goal: Goal, uncounted: usize) -> TaskKey {
-    (scenario.key(), format!("{goal:?} {uncounted}"))
+    (scenario.key(), goal.bits(), uncounted)
 }
 
 /// The figures that rows ask of each measurement of a file.

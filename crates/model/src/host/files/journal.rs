@@ -12,7 +12,7 @@
 use alloc::vec::Vec;
 
 use super::sync::seen;
-use super::{Files, JOURNAL, Owner};
+use super::{Files, Owner};
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op};
 use crate::device::Device;
@@ -147,7 +147,7 @@ impl<D: Device> Files<D> {
             began: now,
             anatomy,
         });
-        self.timers.push(now + self.costs.wake, JOURNAL);
+        self.timers.push(now + self.costs.wake, Owner::Journal);
     }
 
     /// The journal's thread is awake.

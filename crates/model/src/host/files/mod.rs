@@ -17,16 +17,17 @@
 
 mod journal;
 mod sync;
+mod timers;
 
 use alloc::vec::Vec;
 
 pub use self::journal::Filesystem;
 use self::journal::Journal;
+use self::timers::Timers;
 use super::HostPath;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
-use crate::engine::Events;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -143,15 +144,12 @@ struct Task {
     anatomy: Anatomy,
 }
 
-/// Who is told when a command of ours completes.
+/// Who is told when a command of ours completes, or waits for a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owner {
     Task(CommandId),
     Journal,
 }
-
-/// The journal's timer among those of tasks, whose ids are smaller.
-const JOURNAL: u32 = u32::MAX;
 
 /// A host path with files: what has no file passes through.
 #[derive(Clone, Debug)]
@@ -169,8 +167,7 @@ pub struct Files<D> {
     owners: Vec<Owner>,
     free: Vec<CommandId>,
     journal: Journal,
-    /// By id of the task, or [`JOURNAL`].
-    timers: Events,
+    timers: Timers,
     below: Vec<Completion>,
 }
 
@@ -212,7 +209,7 @@ impl<D: Device> Files<D> {
             first: ids,
             owners: Vec::new(),
             free: Vec::new(),
-            timers: Events::default(),
+            timers: Timers::default(),
             below: Vec::new(),
         }
     }
@@ -297,7 +294,7 @@ impl<D: Device> Files<D> {
         });
         match stage {
             Stage::Direct => self.host.submit(now, Command { fua, ..command }),
-            _ => self.timers.push(starts + takes, command.id),
+            _ => self.timers.push(starts + takes, Owner::Task(command.id)),
         }
     }
 
@@ -319,10 +316,10 @@ impl<D: Device> Files<D> {
     }
 
     /// A timer of a task or of the journal is due.
-    fn due(&mut self, now: Time, whose: u32, done: &mut Vec<Completion>) {
+    fn due(&mut self, now: Time, whose: Owner, done: &mut Vec<Completion>) {
         match whose {
-            JOURNAL => self.journal_wakes(now),
-            id => self.task_goes_on(now, id, done),
+            Owner::Journal => self.journal_wakes(now),
+            Owner::Task(id) => self.task_goes_on(now, id, done),
         }
     }
 }
@@ -441,7 +438,7 @@ impl<D: Device> Device for Files<D> {
         self.owners.clear();
         self.free.clear();
         self.journal.clear();
-        self.timers = Events::default();
+        self.timers = Timers::default();
         self.host.power_cut(now, lost)
     }
 

@@ -143,7 +143,7 @@ impl<D: Device> Files<D> {
         let task = self.task(id);
         task.anatomy.add(Part::HostCompletion, takes);
         task.stage = Stage::Woken;
-        self.timers.push(now + takes, id);
+        self.timers.push(now + takes, Owner::Task(id));
     }
 
     /// The journal has committed what a task waited for, in `took`, which began at `began`.
@@ -154,7 +154,7 @@ impl<D: Device> Files<D> {
         task.anatomy.append(took);
         task.anatomy.add(Part::HostCompletion, wake);
         task.stage = Stage::Woken;
-        self.timers.push(now + wake, id);
+        self.timers.push(now + wake, Owner::Task(id));
     }
 
     fn complete(&mut self, now: Time, id: CommandId, done: &mut Vec<Completion>) {

@@ -19,6 +19,7 @@
 //! loses messages.
 
 mod config;
+mod events;
 mod piece;
 mod placement;
 mod servers;
@@ -30,6 +31,7 @@ use alloc::vec::Vec;
 
 pub use config::{ClusterConfig, Network, Node};
 
+use self::events::{Event, Events};
 use self::piece::{Piece, Stretch};
 use self::placement::{Placement, Site};
 use self::servers::{Cores, Port};
@@ -40,11 +42,8 @@ use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Status};
 use crate::data::{Unreadable, Unwritable};
 use crate::device::{Gauge, Gauges, Range};
-use crate::engine::{Events, Slab};
+use crate::engine::Slab;
 use crate::time::{Span, Time};
-
-/// Set in an event's payload where it is of a request, not of a piece.
-const REQUEST: u32 = 1 << 31;
 
 /// A command while it is here.
 #[derive(Clone, Copy, Debug)]
@@ -255,7 +254,7 @@ impl Tier for Cluster {
         let work = self.client_work(command);
         let until = self.cores[usize::from(client)].book(now, work);
         match until > now {
-            true => self.events.push(until, REQUEST | request),
+            true => self.events.push(until, Event::Request(request)),
             false => self.dispatch(now, request, way),
         }
     }
@@ -273,13 +272,10 @@ impl Tier for Cluster {
     }
 
     fn tick<W: Way>(&mut self, now: Time, way: &mut W) {
-        while self.events.next() == now {
-            let Some(event) = self.events.pop_due(now) else {
-                return;
-            };
-            match event & REQUEST {
-                0 => self.go_on(now, event, way),
-                _ => self.dispatch(now, event & !REQUEST, way),
+        while let Some(event) = self.events.pop_due(now) {
+            match event {
+                Event::Piece(piece) => self.go_on(now, piece, way),
+                Event::Request(request) => self.dispatch(now, request, way),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A piece of a command, for one replica: its way from the client's node to the replica's group and back.
 
 use super::Cluster;
+use super::events::Event;
 use super::placement::Site;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Op, Payload, Status};
@@ -90,7 +91,7 @@ impl Cluster {
             piece.step = next;
             piece.anatomy.add(part, until.since(now));
             if until > now {
-                return self.events.push(until, index);
+                return self.events.push(until, Event::Piece(index));
             }
         }
     }

@@ -126,16 +126,41 @@ fn all_rust_files() -> Vec<(PathBuf, String)> {
     files
 }
 
-/// The lines of code with their numbers: without comments, and without the unit tests at the end of the file.
-fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines()
-        .enumerate()
-        .take_while(|(_, line)| !line.trim_start().starts_with("#[cfg(test)]"))
-        .map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
+/// The lines of code with their numbers: without comments, and without the unit tests at the end of the file. Tests that are a file
+/// of their own (`mod tests;`) end nothing: what is below them is code.
+fn code(text: &str) -> Vec<(usize, &str)> {
+    let mut code = Vec::new();
+    let mut for_tests = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split("//").next().unwrap_or_default();
+        let begins = line.trim_start();
+        if begins.starts_with("#[cfg(test)]") {
+            for_tests = true;
+            continue;
+        }
+        // Other attributes may stand between.
+        if for_tests && !begins.is_empty() && !begins.starts_with("#[") {
+            let mut words = begins
+                .split_whitespace()
+                .skip_while(|it| it.starts_with("pub"));
+            let module = words.next() == Some("mod");
+            if module && begins.contains('{') {
+                break;
+            }
+            for_tests = false;
+            // A declaration, or an import, for tests only.
+            if begins.ends_with(';') {
+                continue;
+            }
+        }
+        code.push((number, line));
+    }
+    code
 }
 
 fn lines_with(text: &str, forbidden: &[&str]) -> Vec<String> {
     code(text)
+        .into_iter()
         .flat_map(|(number, line)| {
             forbidden
                 .iter()

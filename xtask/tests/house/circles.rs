@@ -14,36 +14,10 @@ type Module = Vec<String>;
 /// Circles that are still there, as `crate: module, module`. One that is gone must be taken from here.
 const KNOWN: &[&str] = &[];
 
-/// The code of a file: without comments, and without the unit tests at its end. Tests that are a file of their own
-/// (`mod tests;`) end nothing: what is below them is code.
+/// The code of a file, as one text.
 fn code(text: &str) -> String {
-    let mut code: Vec<&str> = Vec::new();
-    let mut for_tests = false;
-    for line in text.lines() {
-        let line = line.split("//").next().unwrap_or_default();
-        let begins = line.trim_start();
-        if begins.starts_with("#[cfg(test)]") {
-            for_tests = true;
-            continue;
-        }
-        // Other attributes may stand between.
-        if for_tests && !begins.is_empty() && !begins.starts_with("#[") {
-            let mut words = begins
-                .split_whitespace()
-                .skip_while(|it| it.starts_with("pub"));
-            let module = words.next() == Some("mod");
-            if module && begins.contains('{') {
-                break;
-            }
-            for_tests = false;
-            // A declaration, or an import, for tests only.
-            if begins.ends_with(';') {
-                continue;
-            }
-        }
-        code.push(line);
-    }
-    code.join("\n")
+    let lines = super::code(text).into_iter().map(|(_, line)| line);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The modules of a crate, each with its code.

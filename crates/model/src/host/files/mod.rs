@@ -28,6 +28,7 @@ use super::HostPath;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
+use crate::engine::Slab;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -162,10 +163,9 @@ pub struct Files<D> {
     files: Vec<Option<ThreadFile>>,
     /// By the submitter's id.
     tasks: Vec<Option<Task>>,
-    /// The first id of our own commands, who waits for each, and those that are free.
+    /// The first id of our own commands, and who waits for each.
     first: CommandId,
-    owners: Vec<Owner>,
-    free: Vec<CommandId>,
+    owners: Slab<Owner>,
     journal: Journal,
     timers: Timers,
     below: Vec<Completion>,
@@ -207,8 +207,7 @@ impl<D: Device> Files<D> {
             files: files.iter().map(|one| one.as_ref().map(file)).collect(),
             tasks: alloc::vec![None; ids as usize],
             first: ids,
-            owners: Vec::new(),
-            free: Vec::new(),
+            owners: Slab::default(),
             timers: Timers::default(),
             below: Vec::new(),
         }
@@ -235,11 +234,7 @@ impl<D: Device> Files<D> {
 
     /// Sends a command of our own.
     fn send(&mut self, now: Time, owner: Owner, mut command: Command) {
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.owners.push(owner);
-            self.first + self.owners.len() as u32 - 1
-        });
-        self.owners[(id - self.first) as usize] = owner;
+        let id = self.first + self.owners.insert(owner);
         command.id = id;
         self.host.submit(now, command);
     }
@@ -302,8 +297,8 @@ impl<D: Device> Files<D> {
     fn answered(&mut self, now: Time, completion: &Completion, done: &mut Vec<Completion>) {
         let id = completion.id;
         if id >= self.first {
-            let owner = self.owners[(id - self.first) as usize];
-            self.free.push(id);
+            let owner = self.owners[id - self.first];
+            self.owners.release(id - self.first);
             match owner {
                 Owner::Journal => self.journal_answered(now, completion),
                 Owner::Task(task) => self.task_answered(now, task, completion, done),
@@ -435,8 +430,7 @@ impl<D: Device> Device for Files<D> {
             file.dirty.clear();
         }
         self.tasks.fill(None);
-        self.owners.clear();
-        self.free.clear();
+        self.owners = Slab::default();
         self.journal.clear();
         self.timers = Timers::default();
         self.host.power_cut(now, lost)

@@ -63,7 +63,7 @@ fn a_build_without_the_engine_says_what_to_build_and_another_writes_the_page() {
         "mirror(2*p4801x-100)",
         "--job",
         "a.fio",
-        "--set=xpoint.power.idle=4W",
+        "--set=members.p4801x-100.xpoint.power.idle=4W",
         "--fill=7.1%",
     ];
     let output = drivelab_in(folder.path(), &words);
@@ -77,7 +77,9 @@ fn a_build_without_the_engine_says_what_to_build_and_another_writes_the_page() {
     assert!(output.status.success(), "{output:?}");
     let written = fs::read_to_string(&page).expect("it is written");
     assert!(written.contains("mirror(2*p4801x-100)") && written.contains("[a]\\nrw=read\\n"));
-    assert!(written.contains(r#"[["set","xpoint.power.idle=4W"],["fill","7.1%"]]"#));
+    assert!(
+        written.contains(r#"[["set","members.p4801x-100.xpoint.power.idle=4W"],["fill","7.1%"]]"#)
+    );
     let forced = drivelab_in(folder.path(), &["lab", "--force"]);
     assert!(forced.status.success(), "{forced:?}");
     assert_ne!(fs::read_to_string(&page).expect("it is written"), written);

@@ -1,12 +1,14 @@
 //! Virtual time: the loop that jumps from event to event, and the parts devices are built from.
 
 mod agenda;
+mod due;
 mod events;
 mod slab;
 mod station;
 mod wheel;
 
 pub use agenda::Agenda;
+pub use due::{Due, Packed};
 pub use events::Events;
 pub use slab::Slab;
 pub use station::Station;

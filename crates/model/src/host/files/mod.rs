@@ -17,18 +17,16 @@
 
 mod journal;
 mod sync;
-mod timers;
 
 use alloc::vec::Vec;
 
 pub use self::journal::Filesystem;
 use self::journal::Journal;
-use self::timers::Timers;
 use super::HostPath;
 use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, CommandId, Completion, Op, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
-use crate::engine::Slab;
+use crate::engine::{Due, Packed, Slab};
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -152,6 +150,30 @@ enum Owner {
     Journal,
 }
 
+/// In place of a task's id, all of which are smaller.
+const JOURNAL: u32 = u32::MAX;
+
+impl Packed for Owner {
+    #[inline]
+    fn pack(self) -> u32 {
+        match self {
+            Owner::Task(id) => {
+                debug_assert!(id != JOURNAL);
+                id
+            }
+            Owner::Journal => JOURNAL,
+        }
+    }
+
+    #[inline]
+    fn unpack(packed: u32) -> Owner {
+        match packed {
+            JOURNAL => Owner::Journal,
+            id => Owner::Task(id),
+        }
+    }
+}
+
 /// A host path with files: what has no file passes through.
 #[derive(Clone, Debug)]
 pub struct Files<D> {
@@ -167,7 +189,7 @@ pub struct Files<D> {
     first: CommandId,
     owners: Slab<Owner>,
     journal: Journal,
-    timers: Timers,
+    timers: Due<Owner>,
     below: Vec<Completion>,
 }
 
@@ -208,7 +230,7 @@ impl<D: Device> Files<D> {
             tasks: alloc::vec![None; ids as usize],
             first: ids,
             owners: Slab::default(),
-            timers: Timers::default(),
+            timers: Due::default(),
             below: Vec::new(),
         }
     }
@@ -432,7 +454,7 @@ impl<D: Device> Device for Files<D> {
         self.tasks.fill(None);
         self.owners = Slab::default();
         self.journal.clear();
-        self.timers = Timers::default();
+        self.timers = Due::default();
         self.host.power_cut(now, lost)
     }
 

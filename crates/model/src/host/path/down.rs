@@ -87,7 +87,7 @@ impl<D: Device> HostPath<D> {
         }
         if outstanding.submitted == now {
             // A host of no cost: it completes when it is advanced, as all do.
-            return self.timers.push(now, Timer::PollBegins, id);
+            return self.timers.push(now, (Timer::PollBegins, id));
         }
         self.cores[core].completions.find(id);
     }
@@ -124,7 +124,7 @@ impl<D: Device> HostPath<D> {
             takes += hypervisor.kick + self.carry_down(&self.outstanding[id as usize].command);
         }
         self.helpers.charge(takes);
-        self.timers.push(now + takes, Timer::HandedDown, id);
+        self.timers.push(now + takes, (Timer::HandedDown, id));
     }
 
     /// The kernel thread will find the command, and submits it.
@@ -139,7 +139,7 @@ impl<D: Device> HostPath<D> {
             takes += hypervisor.kick + self.carry_down(&command);
         }
         let leaves = self.kernel_threads.find(now, thread, find, takes);
-        self.timers.push(leaves, Timer::HandedDown, id);
+        self.timers.push(leaves, (Timer::HandedDown, id));
     }
 
     #[inline(always)]
@@ -149,7 +149,7 @@ impl<D: Device> HostPath<D> {
             let outstanding = &mut self.outstanding[id as usize];
             let at = self.crossings.down(now, bridge, &outstanding.command);
             outstanding.bridged = at.since(now);
-            return self.timers.push(at, Timer::BridgedDown, id);
+            return self.timers.push(at, (Timer::BridgedDown, id));
         }
         self.give_to_drive(now, id);
     }

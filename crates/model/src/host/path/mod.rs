@@ -26,7 +26,7 @@ use self::kernel_threads::KernelThreads;
 use self::polling::Learnt;
 use self::queues::Queues;
 use self::thread::{Thread, Way};
-use self::timer::{Timer, Timers};
+use self::timer::Timer;
 use super::bridge::Crossings;
 use super::coalescing::Coalescing;
 use super::config::{CompletionMode, HostConfig, ThreadConfig, exit_latency};
@@ -34,6 +34,7 @@ use super::core::{Core, NOBODY, Work};
 use crate::anatomy::Anatomy;
 use crate::command::{Command, CommandId, Completion, Status};
 use crate::device::{Capacity, Device, Gauge, Gauges, Range};
+use crate::engine::Due;
 use crate::random::Stream;
 use crate::time::{Span, Time};
 
@@ -78,7 +79,7 @@ pub struct HostPath<D> {
     kernel_threads: KernelThreads,
     guest: Guest,
     learnt: Learnt,
-    timers: Timers,
+    timers: Due<(Timer, CommandId)>,
     crossings: Crossings,
     /// By id.
     outstanding: Vec<Outstanding>,
@@ -134,7 +135,7 @@ impl<D: Device> HostPath<D> {
             ),
             guest: Guest::new(coalescing),
             learnt: Learnt::new(threads.len()),
-            timers: Timers::default(),
+            timers: Due::default(),
             crossings: Crossings::default(),
             outstanding: Vec::new(),
             below: Vec::new(),
@@ -479,7 +480,7 @@ impl<D: Device> Device for HostPath<D> {
         self.helpers.clear(helpers_of(&self.threads));
         self.kernel_threads.clear(now);
         self.guest.clear();
-        self.timers = Timers::default();
+        self.timers = Due::default();
         self.crossings = Crossings::default();
         self.next = self.earliest();
         back

@@ -1,8 +1,7 @@
 //! Timed events that no core brings about.
 
 use crate::command::CommandId;
-use crate::engine::Events;
-use crate::time::Time;
+use crate::engine::Packed;
 
 /// What comes about for a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,41 +28,32 @@ const KINDS: [Timer; 5] = [
 ];
 const KIND_BITS: u32 = 3;
 
-/// Timers in order of time and, at one time, of insertion.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Timers(Events);
-
-impl Timers {
-    /// When the first is due; [`Time::NEVER`] if there is none.
+impl Packed for (Timer, CommandId) {
     #[inline]
-    pub(super) fn next(&self) -> Time {
-        self.0.next()
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, at: Time, timer: Timer, id: CommandId) {
+    fn pack(self) -> u32 {
+        let (timer, id) = self;
         debug_assert!(id < 1 << (32 - KIND_BITS));
-        self.0.push(at, id << KIND_BITS | timer as u32);
+        id << KIND_BITS | timer as u32
     }
 
-    /// Takes the first if it is due at `now`.
     #[inline]
-    pub(super) fn pop_due(&mut self, now: Time) -> Option<(Timer, CommandId)> {
-        let payload = self.0.pop_due(now)?;
-        let kind = payload & ((1 << KIND_BITS) - 1);
-        Some((KINDS[kind as usize], payload >> KIND_BITS))
+    fn unpack(packed: u32) -> (Timer, CommandId) {
+        let kind = packed & ((1 << KIND_BITS) - 1);
+        (KINDS[kind as usize], packed >> KIND_BITS)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Due;
+    use crate::time::Time;
 
     #[test]
     fn every_timer_comes_out_as_it_went_in() {
-        let mut timers = Timers::default();
+        let mut timers = Due::default();
         for (index, timer) in KINDS.into_iter().enumerate() {
-            timers.push(Time::from_ns(9), timer, index as u32 * 1000);
+            timers.push(Time::from_ns(9), (timer, index as u32 * 1000));
         }
         for (index, timer) in KINDS.into_iter().enumerate() {
             let popped = timers.pop_due(Time::from_ns(9));

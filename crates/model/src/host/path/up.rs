@@ -25,7 +25,7 @@ impl<D: Device> HostPath<D> {
             .anatomy
             .add(Part::Link, outstanding.bridged + at.since(now));
         answer.at = at;
-        self.timers.push(at, Timer::BridgedUp, id);
+        self.timers.push(at, (Timer::BridgedUp, id));
     }
 
     /// The host sees that the drive has completed a command of this thread.
@@ -44,7 +44,7 @@ impl<D: Device> HostPath<D> {
             self.learnt.learn(to.thread, &outstanding.command, took);
             if now < outstanding.poll_from {
                 let at = outstanding.poll_from;
-                return self.timers.push(at, Timer::PollBegins, id);
+                return self.timers.push(at, (Timer::PollBegins, id));
             }
         }
         if self.config.hypervisor.is_some() {
@@ -93,7 +93,7 @@ impl<D: Device> HostPath<D> {
                 self.kernel_threads.work(now, thread, takes)
             }
         };
-        self.timers.push(told, Timer::HandedUp, id);
+        self.timers.push(told, (Timer::HandedUp, id));
         true
     }
 

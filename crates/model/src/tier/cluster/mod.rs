@@ -31,7 +31,7 @@ use alloc::vec::Vec;
 
 pub use config::{ClusterConfig, Network, Node};
 
-use self::events::{Event, Events};
+use self::events::Event;
 use self::piece::{Piece, Stretch};
 use self::placement::{Placement, Site};
 use self::servers::{Cores, Port};
@@ -42,7 +42,7 @@ use crate::anatomy::{Anatomy, Part};
 use crate::command::{Command, Completion, Op, Status};
 use crate::data::{Unreadable, Unwritable};
 use crate::device::{Gauge, Gauges, Range};
-use crate::engine::Slab;
+use crate::engine::{Due, Slab};
 use crate::time::{Span, Time};
 
 /// A command while it is here.
@@ -78,7 +78,7 @@ pub struct Cluster {
     arriving: Vec<Port>,
     requests: Slab<Request>,
     pieces: Slab<Piece>,
-    events: Events,
+    events: Due<Event>,
     /// What is being written.
     extents: Vec<Extent>,
     /// Writes that may not go out yet, in order.
@@ -99,7 +99,7 @@ impl Cluster {
             arriving: vec![Port::default(); nodes],
             requests: Slab::default(),
             pieces: Slab::default(),
-            events: Events::default(),
+            events: Due::default(),
             extents: Vec::new(),
             waiting: Vec::new(),
             copies: Copies::new(config.reads, children.len()),
@@ -299,7 +299,7 @@ impl Tier for Cluster {
     fn power_cut(&mut self, now: Time) {
         self.requests = Slab::default();
         self.pieces = Slab::default();
-        self.events = Events::default();
+        self.events = Due::default();
         self.extents.clear();
         self.waiting.clear();
         self.copies.forget();

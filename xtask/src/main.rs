@@ -7,6 +7,7 @@ mod interop;
 mod portable;
 mod python;
 mod shell;
+mod soak;
 mod test;
 mod tools;
 mod vendor;
@@ -27,6 +28,8 @@ Tasks:
   static                          a binary without shared libraries, in target/x86_64-unknown-linux-musl/static
   bench-live [--seconds N]        a served drive beside nbdkit and qemu-nbd, NBD and NVMe/TCP: IOPS and p99; each
                                   measurement takes N seconds, or 4
+  soak [OPTION]...                pools served to PostgreSQL, SQLite and fio, ended by kill, power cuts, deaths of members and
+                                  SIGTERM, and checked after each restart; `cargo xtask soak --help`
   fuzz [TARGET]... [--seconds N] [--seed N]
                                   fuzz every target (or those named) for a minute (or N seconds) each
 
@@ -44,6 +47,11 @@ fn main() -> ExitCode {
         ["test", ref rest @ ..] => test::run(rest),
         ["steps"] => test::list(),
         ["fuzz", ref rest @ ..] => ended(fuzz::command(rest)),
+        ["soak", "-h" | "--help"] => {
+            println!("{}", soak::USAGE);
+            ExitCode::SUCCESS
+        }
+        ["soak", ref rest @ ..] => ended(soak::command(rest)),
         ["bench-live", ref rest @ ..] => ended(bench_live::command(rest)),
         ["vendor"] => ended(vendor::run()),
         ["static"] => ended(portable::command()),

@@ -9,6 +9,7 @@ use crate::interop;
 use crate::portable;
 use crate::python;
 use crate::shell::{cargo, compile_once, run as execute};
+use crate::soak;
 use crate::tools::{self, Tool};
 use crate::wasm;
 
@@ -74,6 +75,13 @@ const STEPS: &[Step] = &[
         what: "the tests of the whole workspace",
         needs: &[&tools::CC],
         run: test_workspace,
+        begins_within: None,
+    },
+    Step {
+        name: "soak",
+        what: "a pool, another each day, keeps what it acknowledged to databases and fio when its server is killed",
+        needs: soak::NEEDS,
+        run: soak::step,
         begins_within: None,
     },
     Step {

@@ -74,6 +74,14 @@ pub(crate) const XZ: Tool = Tool {
     packages: &["xz-utils"],
 };
 
+/// libnbd for Debian's Python.
+pub(crate) const LIBNBD_PYTHON: Tool = tool(&["nbdsh"], &["python3-libnbd"]);
+/// PostgreSQL's server, which Debian keeps off the path; its packages bring pgbench and amcheck.
+pub(crate) const POSTGRESQL: Tool = tool(
+    &["/usr/share/postgresql-common/pg_wrapper"],
+    &["postgresql"],
+);
+
 /// What the guest is made with and from, what runs it, and the clients of live drives outside of it.
 const LIVE: &[Tool] = &[
     tool(&["flex"], &["flex"]),

@@ -1,0 +1,276 @@
+//! `cargo xtask soak`: pools served to programs that nobody here wrote, ended in every way, and checked after a restart.
+//!
+//! A series is one client on one pool. Each of its rounds starts a server on the same store, lets the client check what was
+//! acknowledged before, lets it work until a number of acknowledgements, and ends the server. Workload, number and order of
+//! endings come from the seed; how commands interleave does not, so a finding may need several tries to show again.
+//! Left out: the host's own crash (the server writes to its file system's cache), and more than one fault in a round.
+
+mod clients;
+mod endings;
+mod guest;
+mod random;
+mod report;
+mod series;
+mod server;
+mod shapes;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use clients::{CLIENTS, Client};
+use endings::{ENDINGS, Ending};
+use report::{Kind, Table};
+use series::{Series, Setting};
+use shapes::{SHAPES, Shape};
+
+use crate::shell::{cargo, run, target};
+use crate::tools;
+
+/// How the options are written.
+pub(crate) const USAGE: &str = "\
+Usage: cargo xtask soak [OPTION]...
+
+  --shape NAME,...     pools [default: all]
+  --client NAME,...    clients [default: all]
+  --ending NAME,...    how rounds end [default: all]
+  --rounds N           rounds of each shape, client and ending [default: 1]
+  --seed N             seed of workloads, order and moments [default: 1]
+  --limit SECONDS      start no round later than this
+  --of-the-day         one shape, another each day (UTC)
+  --self-test          members lie about flushes: every client must find the loss
+  --binary FILE        the drivelab to test [default: builds target/debug/drivelab]
+  --list               list shapes, clients and endings
+
+Exit code 1: something was lost, refused or failed.";
+
+/// What was asked for.
+#[derive(Debug)]
+struct Options {
+    shapes: Vec<&'static Shape>,
+    clients: Vec<Client>,
+    endings: Vec<Ending>,
+    rounds: u64,
+    seed: u64,
+    limit: Option<Duration>,
+    self_test: bool,
+    binary: Option<PathBuf>,
+}
+
+/// The named ones of a list.
+fn named<T: Copy>(
+    option: &str,
+    names: &str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Result<Vec<T>, String> {
+    let one = |wanted: &str| {
+        let found = all.iter().copied().find(|&it| name(it) == wanted);
+        found.ok_or_else(|| {
+            let all: Vec<&str> = all.iter().map(|&it| name(it)).collect();
+            format!(
+                "{option}: there is no `{wanted}`; there are {}",
+                all.join(", ")
+            )
+        })
+    };
+    names.split(',').map(one).collect()
+}
+
+fn shapes() -> Vec<&'static Shape> {
+    SHAPES.iter().collect()
+}
+
+/// The shape whose day it is.
+fn of_the_day() -> &'static Shape {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let day = since.unwrap_or_default().as_secs() / (24 * 60 * 60);
+    &SHAPES[(day % SHAPES.len() as u64) as usize]
+}
+
+impl Options {
+    fn read(args: &[&str]) -> Result<Options, String> {
+        let mut options = Options {
+            shapes: shapes(),
+            clients: CLIENTS.to_vec(),
+            endings: ENDINGS.to_vec(),
+            rounds: 1,
+            seed: 1,
+            limit: None,
+            self_test: false,
+            binary: None,
+        };
+        let mut args = args.iter().copied();
+        while let Some(option) = args.next() {
+            let mut value = || {
+                args.next()
+                    .ok_or_else(|| format!("{option}: a value is missing"))
+            };
+            let number = |text: &str| {
+                text.parse::<u64>()
+                    .map_err(|_| format!("{option}: `{text}` is not a number"))
+            };
+            match option {
+                "--shape" => options.shapes = named(option, value()?, &shapes(), |it| it.name)?,
+                "--client" => options.clients = named(option, value()?, &CLIENTS, Client::name)?,
+                "--ending" => options.endings = named(option, value()?, &ENDINGS, Ending::name)?,
+                "--rounds" => options.rounds = number(value()?)?,
+                "--seed" => options.seed = number(value()?)?,
+                "--limit" => options.limit = Some(Duration::from_secs(number(value()?)?)),
+                "--of-the-day" => options.shapes = vec![of_the_day()],
+                "--self-test" => options.self_test = true,
+                "--binary" => options.binary = Some(PathBuf::from(value()?)),
+                _ => return Err(format!("unknown option {option}\n\n{USAGE}")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// `cargo xtask soak`.
+pub(crate) fn command(args: &[&str]) -> Result<(), String> {
+    if args == ["--list"] {
+        for shape in SHAPES {
+            println!("shape   {:<18} {}", shape.name, shape.pool);
+        }
+        CLIENTS
+            .iter()
+            .for_each(|client| println!("client  {}", client.name()));
+        ENDINGS
+            .iter()
+            .for_each(|ending| println!("ending  {}", ending.name()));
+        return Ok(());
+    }
+    let mut options = Options::read(args)?;
+    if options.self_test {
+        // Members with a volatile cache, so that a flush that is not done loses something.
+        options.shapes.truncate(1);
+    }
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => {
+            run(&mut cargo(
+                "build --locked --package drivelab --bin drivelab",
+            ))?;
+            target().join("debug/drivelab")
+        }
+    };
+    let guests = options.clients.iter().any(|client| client.is_guest());
+    let with_postgresql = options
+        .clients
+        .iter()
+        .any(|client| client.name().starts_with("postgresql"));
+    let found = if guests {
+        guest::tools(with_postgresql)?
+    } else {
+        guest::Tools::default()
+    };
+    let place = std::env::temp_dir().join(format!("drivelab-soak-{}", std::process::id()));
+    crate::guest::create(&place)?;
+    let setting = Setting {
+        binary: &binary,
+        tools: &found,
+        seed: options.seed,
+        place: &place,
+        lies: options.self_test,
+    };
+    let table = soak(&options, &setting)?;
+    println!("\n{table}");
+    judge(&options, &table, &place)
+}
+
+/// All rounds: turn by turn, each client once after the other, shape by shape.
+fn soak(options: &Options, setting: &Setting<'_>) -> Result<Table, String> {
+    let mut table = Table::default();
+    let start = Instant::now();
+    let is_late = || options.limit.is_some_and(|limit| start.elapsed() > limit);
+    for shape in &options.shapes {
+        let mut all = Vec::new();
+        for &client in &options.clients {
+            all.push(Series::new(setting, shape, client, &options.endings)?);
+        }
+        'rounds: for _ in 0..options.rounds * options.endings.len() as u64 {
+            for series in &mut all {
+                if is_late() {
+                    break 'rounds;
+                }
+                series.round(&mut table)?;
+            }
+        }
+        for series in &mut all {
+            series.finish(&mut table)?;
+        }
+    }
+    Ok(table)
+}
+
+/// Whether all is as it must be; folders with findings stay.
+fn judge(options: &Options, table: &Table, place: &Path) -> Result<(), String> {
+    let lost = table.count(Kind::Lost);
+    if options.self_test {
+        crate::guest::remove(place)?;
+        let blind: Vec<&str> = options
+            .clients
+            .iter()
+            .filter(|&&client| {
+                table
+                    .findings
+                    .iter()
+                    .all(|it| it.client != client || it.kind != Kind::Lost)
+            })
+            .map(|client| client.name())
+            .collect();
+        return match blind.is_empty() {
+            true => {
+                println!("self-test: every client found that members lie about flushes");
+                Ok(())
+            }
+            false => Err(format!(
+                "members lie about flushes, and these clients did not find it: {}",
+                blind.join(", ")
+            )),
+        };
+    }
+    if table.findings.is_empty() {
+        return crate::guest::remove(place);
+    }
+    println!("\nfindings:");
+    table
+        .findings
+        .iter()
+        .for_each(|finding| println!("{finding}"));
+    Err(format!(
+        "{lost} losses, {} refused openings, {} errors",
+        table.count(Kind::Refused),
+        table.count(Kind::Error)
+    ))
+}
+
+/// What the soak needs beside the guest.
+pub(crate) const NEEDS: &[&tools::Tool] = &[&tools::FIO, &tools::LIBNBD_PYTHON, &tools::POSTGRESQL];
+
+/// Seconds after which the step of `cargo xtask test` starts no more rounds.
+const SHORT: u64 = 60;
+
+/// The step of `cargo xtask test`: that the clients find what is lost, then the shape of the day for a minute.
+pub(crate) fn step(install: bool) -> Result<(), String> {
+    if install {
+        crate::guest::prepare()?;
+    }
+    let clients = match guest::tools(true) {
+        Ok(_) => String::new(),
+        Err(why) => {
+            println!("without guests: {why}");
+            String::from("records,fio")
+        }
+    };
+    let choose = |words: &[&str]| -> Result<(), String> {
+        let mut words = words.to_vec();
+        if !clients.is_empty() {
+            words.extend(["--client", clients.as_str()]);
+        }
+        command(&words)
+    };
+    println!("the shape of the day is {}", of_the_day().name);
+    command(&["--self-test", "--client", "records"])?;
+    choose(&["--of-the-day", "--limit", &SHORT.to_string()])
+}

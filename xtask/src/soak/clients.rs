@@ -1,0 +1,226 @@
+//! The clients: programs that write, tell what was acknowledged, and check it after the next start.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::guest;
+use super::server::{Folder, mortal};
+
+/// Debian's Python, to which the binding of libnbd belongs.
+const PYTHON: &str = "/usr/bin/python3";
+const RECORDS: &str = include_str!("records.py");
+const FIO: &str = include_str!("fio.py");
+
+/// A client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Client {
+    /// Records over NBD, several transactions at a time.
+    Records,
+    /// fio over NBD.
+    Fio,
+    /// A program in a guest, on a file system.
+    Guest(guest::Program, guest::FileSystem),
+}
+
+/// All of them.
+pub(super) const CLIENTS: [Client; 6] = [
+    Client::Records,
+    Client::Guest(guest::Program::Sqlite, guest::FileSystem::Ext4),
+    Client::Fio,
+    Client::Guest(guest::Program::Postgresql, guest::FileSystem::Xfs),
+    Client::Guest(guest::Program::Sqlite, guest::FileSystem::Xfs),
+    Client::Guest(guest::Program::Postgresql, guest::FileSystem::Ext4),
+];
+
+/// What a client is to do in a round.
+#[derive(Debug)]
+pub(super) struct Task<'a> {
+    pub(super) folder: &'a Folder,
+    pub(super) seed: u64,
+    /// The last commit that was acknowledged; `None` on a new store. Clients with notes of their own know more.
+    pub(super) last: Option<u64>,
+    /// Whether it writes after it has checked.
+    pub(super) works: bool,
+}
+
+impl Client {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Client::Records => "records",
+            Client::Fio => "fio",
+            Client::Guest(guest::Program::Sqlite, guest::FileSystem::Ext4) => "sqlite-ext4",
+            Client::Guest(guest::Program::Sqlite, guest::FileSystem::Xfs) => "sqlite-xfs",
+            Client::Guest(guest::Program::Postgresql, guest::FileSystem::Ext4) => "postgresql-ext4",
+            Client::Guest(guest::Program::Postgresql, guest::FileSystem::Xfs) => "postgresql-xfs",
+        }
+    }
+
+    /// The size of its namespace: XFS takes no less.
+    pub(super) fn size(self) -> &'static str {
+        match self {
+            Client::Guest(_, guest::FileSystem::Xfs) => "320M",
+            Client::Guest(_, guest::FileSystem::Ext4) => "160M",
+            _ => "64M",
+        }
+    }
+
+    /// Acknowledgements after which a round may end: from, to.
+    pub(super) fn acknowledgements(self) -> (u64, u64) {
+        match self {
+            Client::Records => (20, 120),
+            Client::Fio => (2, 6),
+            Client::Guest(..) => (10, 60),
+        }
+    }
+
+    pub(super) fn is_guest(self) -> bool {
+        matches!(self, Client::Guest(..))
+    }
+
+    /// Starts it.
+    pub(super) fn start(self, task: &Task<'_>, tools: &guest::Tools) -> Result<Talk, String> {
+        let script = |name: &str, text: &str| -> Result<PathBuf, String> {
+            let path = task.folder.path(name);
+            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+            Ok(path)
+        };
+        let command = match self {
+            Client::Records => python(&script("records.py", RECORDS)?, task),
+            Client::Fio => python(&script("fio.py", FIO)?, task),
+            Client::Guest(program, file_system) => {
+                guest::command(program, file_system, task, tools)?
+            }
+        };
+        Talk::start(command)
+    }
+}
+
+fn python(script: &Path, task: &Task<'_>) -> Command {
+    let mut command = mortal(PYTHON);
+    let (socket, notes) = (task.folder.text("nbd"), task.folder.text("notes"));
+    let what = if task.works { "work" } else { "check" };
+    command
+        .arg(script)
+        .args([&socket, &notes, &task.seed.to_string(), what]);
+    command
+}
+
+/// What a running client has told.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// What was checked, once it is.
+    pub(super) checked: Option<String>,
+    /// What was acknowledged and is not there.
+    pub(super) lost: Option<String>,
+    /// Commands that failed.
+    pub(super) errors: Vec<String>,
+    /// Acknowledgements so far.
+    pub(super) acknowledgements: u64,
+    /// The number of the last.
+    pub(super) last: Option<u64>,
+    /// It writes no more.
+    pub(super) is_gone: bool,
+    /// All other lines.
+    pub(super) rest: String,
+}
+
+impl Told {
+    fn hear(&mut self, line: &str) {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "ACK" => {
+                self.acknowledgements += 1;
+                self.last = rest.trim().parse().ok();
+            }
+            "CHECKED" => self.checked = Some(rest.to_owned()),
+            "LOST" => self.lost = Some(rest.to_owned()),
+            "ERROR" => self.errors.push(rest.to_owned()),
+            "GONE" => self.is_gone = true,
+            _ => {
+                self.rest.push_str(line);
+                self.rest.push('\n');
+            }
+        }
+    }
+}
+
+/// A running client; it is killed when dropped.
+#[derive(Debug)]
+pub(super) struct Talk {
+    child: Child,
+    lines: Receiver<String>,
+    pub(super) told: Told,
+    /// Its output has ended.
+    pub(super) is_over: bool,
+}
+
+impl Talk {
+    fn start(mut command: Command) -> Result<Talk, String> {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .map_err(|error| format!("the client does not start: {error}"))?;
+        let (sender, lines) = channel();
+        let outputs: [Box<dyn std::io::Read + Send>; 2] = [
+            Box::new(child.stdout.take().ok_or("no output")?),
+            Box::new(child.stderr.take().ok_or("no output")?),
+        ];
+        for output in outputs {
+            let sender = sender.clone();
+            thread::spawn(move || {
+                for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+                    let line = String::from_utf8_lossy(&line)
+                        .trim_end_matches('\r')
+                        .to_owned();
+                    if sender.send(line).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        Ok(Talk {
+            child,
+            lines,
+            told: Told::default(),
+            is_over: false,
+        })
+    }
+
+    /// Listens until `done` or until it says no more, at most so long; whether it is done.
+    pub(super) fn until(&mut self, limit: Duration, done: impl Fn(&Told) -> bool) -> bool {
+        let end = Instant::now() + limit;
+        loop {
+            if done(&self.told) {
+                return true;
+            }
+            if self.is_over {
+                return false;
+            }
+            match self
+                .lines
+                .recv_timeout(end.saturating_duration_since(Instant::now()))
+            {
+                Ok(line) => self.told.hear(&line),
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => self.is_over = true,
+            }
+        }
+    }
+
+    /// Kills it.
+    pub(super) fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

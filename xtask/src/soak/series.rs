@@ -1,0 +1,286 @@
+//! Rounds of one client on one pool, on the same store as long as nothing is wrong: each round first checks what the one
+//! before it was promised, then works until its own end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::clients::{Client, Talk, Task};
+use super::endings::{self, Ending};
+use super::guest::Tools;
+use super::random::Random;
+use super::report::{Finding, Kind, Table};
+use super::server::{Folder, Refused, Server};
+use super::shapes::Shape;
+
+/// Time for a client to start and to check.
+const CHECK: Duration = Duration::from_secs(150);
+
+/// What all series share.
+#[derive(Debug)]
+pub(super) struct Setting<'a> {
+    /// The program `drivelab`.
+    pub(super) binary: &'a Path,
+    pub(super) tools: &'a Tools,
+    pub(super) seed: u64,
+    /// Where the series have their folders.
+    pub(super) place: &'a Path,
+    /// All members lie about flushes: the checks must notice.
+    pub(super) lies: bool,
+}
+
+/// The rounds of a client on a pool.
+#[derive(Debug)]
+pub(super) struct Series<'a> {
+    setting: &'a Setting<'a>,
+    pub(super) shape: &'static Shape,
+    pub(super) client: Client,
+    folder: Folder,
+    random: Random,
+    /// Endings to come, the next one last.
+    endings: Vec<Ending>,
+    chosen: Vec<Ending>,
+    /// How often each ending has been.
+    turns: u64,
+    /// Stores that were kept.
+    kept: u32,
+    last: Option<u64>,
+    before: Option<Before>,
+}
+
+/// The round before, which is checked by the next.
+#[derive(Clone, Debug)]
+struct Before {
+    ending: Ending,
+    how: String,
+    turn: u64,
+}
+
+impl<'a> Series<'a> {
+    pub(super) fn new(
+        setting: &'a Setting<'a>,
+        shape: &'static Shape,
+        client: Client,
+        chosen: &[Ending],
+    ) -> Result<Series<'a>, String> {
+        let name = format!("{}-{}", shape.name, client.name());
+        let folder = setting.place.join(&name);
+        crate::guest::create(&folder)?;
+        Ok(Series {
+            setting,
+            shape,
+            client,
+            folder: Folder(folder),
+            random: Random::new(setting.seed, &name),
+            endings: Vec::new(),
+            chosen: chosen.to_vec(),
+            turns: 0,
+            kept: 0,
+            last: None,
+            before: None,
+        })
+    }
+
+    /// One round.
+    pub(super) fn round(&mut self, table: &mut Table) -> Result<(), String> {
+        if self.endings.is_empty() {
+            self.endings.clone_from(&self.chosen);
+            self.random.shuffle(&mut self.endings);
+            self.turns += 1;
+        }
+        let Some(ending) = self.endings.pop() else {
+            return Ok(());
+        };
+        let start = Instant::now();
+        // Once more on a new store, if the check of the old one finds something.
+        for _ in 0..2 {
+            let Some((mut server, mut talk)) = self.checked(true, table)? else {
+                continue;
+            };
+            let ended = endings::end(
+                ending,
+                self.shape,
+                self.client,
+                &mut server,
+                &mut talk,
+                &mut self.random,
+            );
+            self.last = ended.last.or(self.last).or(Some(0));
+            println!(
+                "{} {}: {}, {:.1} s",
+                self.shape.name,
+                self.client.name(),
+                ended.how,
+                start.elapsed().as_secs_f64()
+            );
+            let before = Before {
+                ending,
+                how: ended.how,
+                turn: self.turns,
+            };
+            let row = table.row(self.shape, self.client, ending);
+            row.acknowledgements += ended.acknowledgements;
+            row.impossible += u64::from(ended.is_impossible);
+            if let Some(wrong) = ended.wrong {
+                self.find(Kind::Error, &before, wrong, None, table);
+            }
+            self.before = Some(before);
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Checks the last round.
+    pub(super) fn finish(&mut self, table: &mut Table) -> Result<(), String> {
+        if self.before.is_none() {
+            return Ok(());
+        }
+        if let Some((mut server, _)) = self.checked(false, table)?
+            && !server.terminate().is_ok_and(|status| status.success())
+        {
+            let before = Before {
+                ending: Ending::Terminate,
+                how: String::from("the last check"),
+                turn: self.turns,
+            };
+            self.find(Kind::Error, &before, server.said(), None, table);
+        }
+        Ok(())
+    }
+
+    /// A server and a client that has checked the round before, or `None` if something was wrong with it.
+    fn checked(
+        &mut self,
+        works: bool,
+        table: &mut Table,
+    ) -> Result<Option<(Server, Talk)>, String> {
+        let Setting {
+            binary,
+            tools,
+            seed,
+            lies,
+            ..
+        } = *self.setting;
+        let before = self.before.take();
+        let attempt = before.clone().unwrap_or(Before {
+            ending: self.chosen[0],
+            how: String::from("a new store"),
+            turn: self.turns,
+        });
+        let server = match Server::start(binary, self.shape.pool, self.client.size(), &self.folder)
+        {
+            Ok(server) => server,
+            Err(Refused(why)) => {
+                let kept = self.keep();
+                self.find(Kind::Refused, &attempt, why, kept, table);
+                return Ok(None);
+            }
+        };
+        if lies {
+            for member in self.shape.members {
+                server.tell(&format!("{}: lies", member.name))?;
+            }
+        }
+        let task = Task {
+            folder: &self.folder,
+            seed,
+            last: self.last.filter(|_| before.is_some()),
+            works,
+        };
+        let mut talk = self.client.start(&task, tools)?;
+        let done = talk.until(CHECK, |told| {
+            told.checked.is_some() || told.lost.is_some() || told.is_gone || !told.errors.is_empty()
+        });
+        // A client that only checks then ends; PostgreSQL checks its checksums last.
+        if !works && done {
+            talk.until(CHECK, |_| false);
+        }
+        let told = &talk.told;
+        if let (Some(checked), None) = (&told.checked, &told.lost) {
+            if let Some(before) = before {
+                println!(
+                    "{} {}: held: {}",
+                    self.shape.name,
+                    self.client.name(),
+                    checked.trim()
+                );
+                table.row(self.shape, self.client, before.ending).rounds += 1;
+            }
+            return Ok(Some((server, talk)));
+        }
+        let (kind, what) = match &told.lost {
+            Some(lost) => (Kind::Lost, lost.clone()),
+            None => (
+                Kind::Error,
+                format!(
+                    "nothing was checked: {} {}",
+                    told.errors.join("; "),
+                    told.rest
+                ),
+            ),
+        };
+        let what = format!("{what}; the server said: {}", server.said());
+        drop(talk);
+        drop(server);
+        let kept = self.keep();
+        self.find(kind, &attempt, what, kept, table);
+        Ok(None)
+    }
+
+    /// Puts the store aside and begins with a new one.
+    fn keep(&mut self) -> Option<PathBuf> {
+        self.kept += 1;
+        let kept = self.setting.place.join(format!(
+            "{}-{}-kept-{}",
+            self.shape.name,
+            self.client.name(),
+            self.kept
+        ));
+        (self.last, self.before) = (None, None);
+        let moved =
+            fs::rename(&self.folder.0, &kept).and_then(|()| fs::create_dir_all(&self.folder.0));
+        moved.is_ok().then_some(kept)
+    }
+
+    fn find(
+        &self,
+        kind: Kind,
+        before: &Before,
+        what: String,
+        kept: Option<PathBuf>,
+        table: &mut Table,
+    ) {
+        let row = table.row(self.shape, self.client, before.ending);
+        match kind {
+            Kind::Lost => row.lost += 1,
+            Kind::Refused => row.refused += 1,
+            Kind::Error => row.errors += 1,
+        }
+        let finding = Finding {
+            kind,
+            shape: self.shape,
+            client: self.client,
+            how: before.how.clone(),
+            what,
+            kept,
+            repeat: self.repeat(before.turn),
+        };
+        println!("{finding}");
+        table.findings.push(finding);
+    }
+
+    /// The command that runs this series up to this turn.
+    fn repeat(&self, turn: u64) -> String {
+        let mut line = format!(
+            "cargo xtask soak --shape {} --client {} --seed {} --rounds {turn}",
+            self.shape.name,
+            self.client.name(),
+            self.setting.seed
+        );
+        if self.chosen.len() < endings::ENDINGS.len() {
+            let names: Vec<&str> = self.chosen.iter().map(|it| it.name()).collect();
+            line += &format!(" --ending {}", names.join(","));
+        }
+        line
+    }
+}

@@ -1,0 +1,148 @@
+//! The pools that are soaked: small buffers, regions and groups, so that a few thousand writes go through all of a tier's
+//! states: rings wrap, caches move data to the drives behind them, groups of the intent log end.
+
+/// A pool.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// Its name on the command line.
+    pub(super) name: &'static str,
+    /// The expression that is served.
+    pub(super) pool: &'static str,
+    /// Its members by name.
+    pub(super) members: &'static [Member],
+}
+
+/// A drive of a pool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    pub(super) name: &'static str,
+    /// Whether the pool goes on without it, and no client notices.
+    pub(super) spare: bool,
+}
+
+const fn spare(name: &'static str) -> Member {
+    Member { name, spare: true }
+}
+
+const fn needed(name: &'static str) -> Member {
+    Member { name, spare: false }
+}
+
+/// All shapes. 950 PRO and 960 PRO have a volatile cache, the P3700 one with power-loss protection, XPoint none.
+pub(super) const SHAPES: &[Shape] = &[
+    Shape {
+        name: "mirror",
+        pool: "mirror(2*950pro-256; region=1MiB)",
+        members: &[spare("950pro-256.0"), spare("950pro-256.1")],
+    },
+    Shape {
+        name: "stripe-of-mirrors",
+        pool: "stripe(2*mirror(2*p4801x-100; region=1MiB); chunk=64KiB)",
+        members: &[
+            spare("p4801x-100.0"),
+            spare("p4801x-100.1"),
+            spare("p4801x-100.2"),
+            spare("p4801x-100.3"),
+        ],
+    },
+    Shape {
+        name: "raidz",
+        pool: "intent-log(main=raidz(3*950pro-256; parity=1); ram=256MiB)",
+        members: &[
+            spare("950pro-256.0"),
+            spare("950pro-256.1"),
+            spare("950pro-256.2"),
+        ],
+    },
+    Shape {
+        name: "cache-xpoint",
+        pool: "write-back-cache(cache=optane-memory-16, capacity=950pro-256; buffer_limit=24MiB, segment=512KiB)",
+        members: &[needed("optane-memory-16"), needed("950pro-256")],
+    },
+    Shape {
+        name: "cache-volatile",
+        pool: "write-back-cache(cache=950pro-256, capacity=960pro-512; durability=flush, buffer_limit=24MiB, segment=512KiB)",
+        members: &[needed("950pro-256"), needed("960pro-512")],
+    },
+    Shape {
+        name: "cache-plp",
+        pool: "write-back-cache(cache=p3700-800, capacity=2*950pro-256; buffer_limit=24MiB, segment=512KiB)",
+        members: &[
+            needed("p3700-800"),
+            needed("950pro-256.0"),
+            needed("950pro-256.1"),
+        ],
+    },
+    Shape {
+        name: "cache-mirror",
+        pool: "write-back-cache(cache=mirror(2*p4801x-100; region=1MiB), capacity=mirror(2*950pro-256; region=1MiB); buffer_limit=24MiB, segment=512KiB)",
+        members: &[
+            spare("p4801x-100.0"),
+            spare("p4801x-100.1"),
+            spare("950pro-256.0"),
+            spare("950pro-256.1"),
+        ],
+    },
+    Shape {
+        name: "log-drive",
+        pool: "intent-log(main=950pro-256, log=p4801x-100; ram=256MiB)",
+        members: &[needed("950pro-256"), spare("p4801x-100")],
+    },
+    Shape {
+        name: "log-mirror",
+        pool: "intent-log(main=mirror(2*950pro-256; region=1MiB), log=p4801x-100; ram=256MiB)",
+        members: &[
+            spare("950pro-256.0"),
+            spare("950pro-256.1"),
+            spare("p4801x-100"),
+        ],
+    },
+    Shape {
+        name: "log-raidz",
+        pool: "intent-log(main=raidz(3*950pro-256; parity=1), log=p4801x-100; ram=256MiB)",
+        members: &[
+            spare("950pro-256.0"),
+            spare("950pro-256.1"),
+            spare("950pro-256.2"),
+            spare("p4801x-100"),
+        ],
+    },
+    Shape {
+        name: "log-cache",
+        pool: "intent-log(main=write-back-cache(cache=optane-memory-16, capacity=950pro-256; buffer_limit=24MiB, segment=512KiB), log=p4801x-100; ram=256MiB)",
+        members: &[
+            needed("optane-memory-16"),
+            needed("950pro-256"),
+            spare("p4801x-100"),
+        ],
+    },
+    Shape {
+        name: "read-cache",
+        pool: "read-cache(cache=p4801x-100, main=950pro-256; line=16KiB)",
+        members: &[spare("p4801x-100"), needed("950pro-256")],
+    },
+    Shape {
+        name: "mirror-of-caches",
+        pool: "mirror(2*write-back-cache(cache=optane-memory-16, capacity=950pro-256; buffer_limit=24MiB, segment=512KiB); region=1MiB)",
+        members: &[
+            spare("optane-memory-16.0"),
+            spare("optane-memory-16.1"),
+            spare("950pro-256.0"),
+            spare("950pro-256.1"),
+        ],
+    },
+    Shape {
+        name: "five-levels",
+        pool: "mirror(2*write-back-cache(cache=mirror(2*p4801x-100; region=1MiB), capacity=stripe(2*concat(2*950pro-256)); buffer_limit=24MiB, segment=512KiB); region=1MiB)",
+        members: &[
+            spare("p4801x-100.0"),
+            spare("p4801x-100.1"),
+            spare("p4801x-100.2"),
+            spare("p4801x-100.3"),
+            spare("950pro-256.0"),
+            spare("950pro-256.3"),
+            spare("950pro-256.5"),
+            spare("950pro-256.7"),
+        ],
+    },
+];

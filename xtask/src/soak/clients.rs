@@ -130,6 +130,12 @@ pub(super) struct Told {
 }
 
 impl Told {
+    /// The last of the other lines, as one.
+    pub(super) fn tail(&self) -> String {
+        let lines: Vec<&str> = self.rest.lines().rev().take(6).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join(" | ")
+    }
+
     fn hear(&mut self, line: &str) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {

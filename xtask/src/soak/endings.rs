@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::clients::{Client, Talk, Told};
 use super::random::Random;
 use super::server::Server;
-use super::shapes::{Member, Shape};
+use super::shapes::Member;
 
 /// Time for a client to reach its acknowledgements.
 const WORK: Duration = Duration::from_secs(90);
@@ -28,16 +28,19 @@ pub(super) enum Ending {
     MemberCut,
     /// A member dies and returns; then `kill -9` or SIGTERM.
     MemberDies,
+    /// `kill -9` or SIGTERM; then an old copy of one member's files, from before the round, comes back.
+    OldCopy,
     /// SIGTERM.
     Terminate,
 }
 
 /// All endings.
-pub(super) const ENDINGS: [Ending; 5] = [
+pub(super) const ENDINGS: [Ending; 6] = [
     Ending::Kill,
     Ending::PowerCut,
     Ending::MemberCut,
     Ending::MemberDies,
+    Ending::OldCopy,
     Ending::Terminate,
 ];
 
@@ -48,6 +51,7 @@ impl Ending {
             Ending::PowerCut => "power-cut",
             Ending::MemberCut => "member-power-cut",
             Ending::MemberDies => "member-dies",
+            Ending::OldCopy => "old-copy",
             Ending::Terminate => "sigterm",
         }
     }
@@ -70,7 +74,7 @@ pub(super) struct Ended {
 /// Lets the client work and ends the round.
 pub(super) fn end(
     ending: Ending,
-    shape: &Shape,
+    member: Member,
     client: Client,
     server: &mut Server,
     talk: &mut Talk,
@@ -78,11 +82,10 @@ pub(super) fn end(
 ) -> Ended {
     let (from, to) = client.acknowledgements();
     let enough = random.between(from, to);
-    let member = shape.members[random.between(0, shape.members.len() as u64 - 1) as usize];
     let is_orderly = match ending {
         Ending::Terminate => true,
         Ending::Kill | Ending::PowerCut => false,
-        Ending::MemberCut | Ending::MemberDies => random.between(0, 2) == 0,
+        Ending::MemberCut | Ending::MemberDies | Ending::OldCopy => random.between(0, 2) == 0,
     };
     let mut ended = Ended::default();
     if !talk.until(WORK, |told| told.acknowledgements >= enough || told.is_gone)
@@ -91,20 +94,18 @@ pub(super) fn end(
         let Told {
             acknowledgements,
             errors,
-            rest,
             ..
         } = &talk.told;
-        let tail = &rest[rest.len().saturating_sub(300)..];
         ended.wrong = Some(format!(
             "the client stopped after {acknowledgements} of {enough} acknowledgements: {} {}",
             errors.join("; "),
-            tail.replace('\n', " | ")
+            talk.told.tail()
         ));
     } else {
         let tried = match ending {
             Ending::MemberCut => fault(member, &["power-cut"], client, server, talk),
             Ending::MemberDies => fault(member, &["dies", "returns"], client, server, talk),
-            Ending::Kill | Ending::PowerCut | Ending::Terminate => Ok(None),
+            Ending::Kill | Ending::PowerCut | Ending::OldCopy | Ending::Terminate => Ok(None),
         };
         match tried {
             Ok(wrong) => ended.wrong = wrong,
@@ -131,9 +132,9 @@ pub(super) fn end(
     talk.kill();
     if !ended.is_impossible {
         let what = match ending {
-            Ending::MemberCut | Ending::MemberDies => {
+            Ending::MemberCut | Ending::MemberDies | Ending::OldCopy => {
                 let then = if is_orderly { "SIGTERM" } else { "kill" };
-                format!("{} of {}, then {then}", ending.name(), member.name)
+                format!("{} of {}, {then}", ending.name(), member.name)
             }
             _ => String::from(ending.name()),
         };

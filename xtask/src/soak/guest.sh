@@ -1,7 +1,7 @@
 # First process of the soak's guest, on the host's root. Before it come the lines SOAK_FS, SOAK_CLIENT, SOAK_LEAST (the last
 # commit acknowledged), SOAK_WORK (`work` or `check`), SOAK_CLUSTER (a PostgreSQL cluster to begin with), SOAK_BIN (PostgreSQL's
 # programs), SOAK_USER (user and group of its server) and SOAK_PY (sqlite.py).
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run TMPDIR=/run SQLITE_TMPDIR=/run
 mount -t proc none /proc
 mount -t sysfs none /sys
 mount -t devtmpfs none /dev 2>/dev/null
@@ -9,7 +9,7 @@ for link in fd:fd stdin:fd/0 stdout:fd/1 stderr:fd/2; do
     [ -e /dev/${link%%:*} ] || ln -s /proc/self/${link#*:} /dev/${link%%:*}
 done
 mkdir -p /dev/shm
-for place in /dev/shm /run /tmp /mnt; do mount -t tmpfs none $place; done
+for place in /dev/shm /run; do mount -t tmpfs none $place; done
 mkdir -p /run/disk
 
 end() { busybox poweroff -f; exec sleep 1000; }
@@ -48,7 +48,7 @@ if [ "$SOAK_LEAST" = new ]; then new; else file_system; fi
 sqlite() {
     # With rollback journal, or with write-ahead log.
     [ $SOAK_FS = xfs ] && name=wal || name=db
-    python3 "$SOAK_PY" /run/disk/$name $SOAK_LEAST $SOAK_WORK
+    /usr/bin/python3 "$SOAK_PY" /run/disk/$name $SOAK_LEAST $SOAK_WORK
 }
 
 as_user() { setpriv --reuid=${SOAK_USER%:*} --regid=${SOAK_USER#*:} --clear-groups "$@"; }

@@ -11,10 +11,14 @@ use super::guest::Tools;
 use super::random::Random;
 use super::report::{Finding, Kind, Table};
 use super::server::{Folder, Refused, Server};
-use super::shapes::Shape;
+use super::shapes::{Member, Shape};
+use crate::shell::program;
 
 /// Time for a client to start and to check.
 const CHECK: Duration = Duration::from_secs(150);
+
+/// Stores with a finding that a series keeps.
+const MOST_KEPT: u32 = 2;
 
 /// What all series share.
 #[derive(Debug)]
@@ -46,6 +50,8 @@ pub(super) struct Series<'a> {
     kept: u32,
     last: Option<u64>,
     before: Option<Before>,
+    /// The member of which an old copy is in the store; its newest files are beside it.
+    newest: Option<Member>,
 }
 
 /// The round before, which is checked by the next.
@@ -78,6 +84,7 @@ impl<'a> Series<'a> {
             kept: 0,
             last: None,
             before: None,
+            newest: None,
         })
     }
 
@@ -94,17 +101,24 @@ impl<'a> Series<'a> {
         let start = Instant::now();
         // Once more on a new store, if the check of the old one finds something.
         for _ in 0..2 {
+            let members = self.shape.members;
+            let member = members[self.random.between(0, members.len() as u64 - 1) as usize];
+            self.end_old_copy(table)?;
+            let has_copy = ending == Ending::OldCopy && self.files(member, "store", "old")?;
             let Some((mut server, mut talk)) = self.checked(true, table)? else {
                 continue;
             };
-            let ended = endings::end(
-                ending,
-                self.shape,
-                self.client,
-                &mut server,
-                &mut talk,
-                &mut self.random,
-            );
+            let random = &mut self.random;
+            let mut ended =
+                endings::end(ending, member, self.client, &mut server, &mut talk, random);
+            if has_copy {
+                self.files(member, "store", "newest")?;
+                self.files(member, "old", "store")?;
+                self.newest = Some(member);
+            } else if ending == Ending::OldCopy {
+                ended.how += ", without a copy: the member had no files";
+                ended.is_impossible = true;
+            }
             self.last = ended.last.or(self.last).or(Some(0));
             println!(
                 "{} {}: {}, {:.1} s",
@@ -130,8 +144,55 @@ impl<'a> Series<'a> {
         Ok(())
     }
 
+    /// Copies a member's files from one folder to another; whether it has any.
+    fn files(&self, member: Member, from: &str, to: &str) -> Result<bool, String> {
+        let (from, to) = (self.folder.path(from), self.folder.path(to));
+        crate::guest::create(&to)?;
+        for end in ["img", "img.state"] {
+            let name = format!("{}.{end}", member.name);
+            let file = from.join(&name);
+            if !file.is_file() {
+                return Ok(false);
+            }
+            let mut copy = program("cp");
+            copy.arg("--sparse=always").arg(&file).arg(to.join(name));
+            if !copy.status().is_ok_and(|status| status.success()) {
+                return Err(format!("{}: not copied", file.display()));
+            }
+        }
+        Ok(true)
+    }
+
+    /// After an old copy came back: what is served must be all that was acknowledged, or nothing, and all of it once the newest
+    /// files are there again. Then a new store begins, for a pool may go on without that member.
+    fn end_old_copy(&mut self, table: &mut Table) -> Result<(), String> {
+        let Some(member) = self.newest else {
+            return Ok(());
+        };
+        let (binary, size) = (self.setting.binary, self.client.size());
+        match Server::start(binary, self.shape.pool, size, &self.folder) {
+            Ok(server) => drop(server),
+            Err(Refused(why)) => {
+                println!(
+                    "{} {}: the old copy is refused: {why}",
+                    self.shape.name,
+                    self.client.name()
+                );
+                self.files(member, "newest", "store")?;
+            }
+        }
+        self.newest = None;
+        if self.checked(false, table)?.is_some() {
+            crate::guest::remove(&self.folder.0)?;
+            crate::guest::create(&self.folder.0)?;
+        }
+        (self.last, self.before) = (None, None);
+        Ok(())
+    }
+
     /// Checks the last round.
     pub(super) fn finish(&mut self, table: &mut Table) -> Result<(), String> {
+        self.end_old_copy(table)?;
         if self.before.is_none() {
             return Ok(());
         }
@@ -215,7 +276,7 @@ impl<'a> Series<'a> {
                 format!(
                     "nothing was checked: {} {}",
                     told.errors.join("; "),
-                    told.rest
+                    told.tail()
                 ),
             ),
         };
@@ -230,13 +291,20 @@ impl<'a> Series<'a> {
     /// Puts the store aside and begins with a new one.
     fn keep(&mut self) -> Option<PathBuf> {
         self.kept += 1;
+        (self.last, self.before, self.newest) = (None, None, None);
+        if self.kept > MOST_KEPT {
+            let emptied = crate::guest::remove(&self.folder.0);
+            return emptied
+                .and_then(|()| crate::guest::create(&self.folder.0))
+                .err()
+                .map(PathBuf::from);
+        }
         let kept = self.setting.place.join(format!(
             "{}-{}-kept-{}",
             self.shape.name,
             self.client.name(),
             self.kept
         ));
-        (self.last, self.before) = (None, None);
         let moved =
             fs::rename(&self.folder.0, &kept).and_then(|()| fs::create_dir_all(&self.folder.0));
         moved.is_ok().then_some(kept)
